@@ -8,9 +8,10 @@ from contextlib import contextmanager
 
 from . import core
 from .backend import device_at
-from .base import missing, profile_report, profiling
+from .base import missing
 from .base.errors import NotSupportedError
 from .base.place import CUDAPlace
+from .base.reports import profile_report, profiling
 
 __all__ = ["cuda_profiler", "profiler", "reset_profiler", "start_profiler", "stop_profiler"]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .base.errors import FormatError, NotSupportedError
-from .base.files import atomic_writer
+from .base.storage.files import atomic_writer
 from .executor import LoDTensor, Scope, global_scope
 from .framework import Program
 

@@ -4,8 +4,8 @@ python scripts/lazy_names.py          # write the two tables
 python scripts/lazy_names.py --check  # exit 1 if one is out of date
 
 A package that ends in `missing.lazy(__name__)` says under `if TYPE_CHECKING:` what it has, as imports, which type
-checkers follow; `fluidlite/base/lazy_names.py` gets where each of these names is. `fluidlite/ops/places.py` gets which
-module declares which operators.
+checkers follow; `fluidlite/base/names/lazy_names.py` gets where each of these names is. `fluidlite/ops/places.py` gets
+which module declares which operators.
 """
 
 from __future__ import annotations
@@ -124,5 +124,5 @@ def public(module: Path) -> list[str]:
 
 if __name__ == "__main__":
     # The names first: loading the operators goes by them.
-    late = generated.write({ROOT / "base" / "lazy_names.py": names()})
+    late = generated.write({ROOT / "base" / "names" / "lazy_names.py": names()})
     sys.exit(generated.write({ROOT / "ops" / "places.py": places()}) or late)

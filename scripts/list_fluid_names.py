@@ -1,6 +1,6 @@
-"""Writes `fluidlite/base/fluid_names.txt`: what names each module of Paddle 1.8 has. Runs under Paddle itself.
+"""Writes `fluidlite/base/names/fluid_names.txt`: what names each module of Paddle 1.8 has. Runs under Paddle itself.
 
-usage: PYTHON_WITH_PADDLE_1.8 scripts/list_fluid_names.py > fluidlite/base/fluid_names.txt
+usage: PYTHON_WITH_PADDLE_1.8 scripts/list_fluid_names.py > fluidlite/base/names/fluid_names.txt
 
 A line is a module and its names: `fluid.io: Executor@fluid.executor batch@paddle.batch save_vars ...`. A name that was
 defined in another module says where, by `@module` or, if it is called otherwise there, by `@module:name`; modules end

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import generated
 
-from fluidlite.base import fluid_names, missing, unsupported
-from fluidlite.base.stand_ins import is_stand_in, why_never
+from fluidlite.base import missing
+from fluidlite.base.names import fluid_names, unsupported
+from fluidlite.base.names.stand_ins import is_stand_in, why_never
 
 PAGE = Path(__file__).parents[1] / "docs" / "names.md"
 

@@ -9,7 +9,7 @@ import pytest
 import fluidlite
 from fluidlite.base import missing
 from fluidlite.base.errors import NotSupportedError
-from fluidlite.base.fluid_modules import ALIASES, fluid_name, real_name
+from fluidlite.base.names.fluid_modules import ALIASES, fluid_name, real_name
 
 HOOKED = ("-W", "error", "-c")
 

@@ -8,7 +8,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import layers
-from fluidlite.base.lazy_names import LAZY
+from fluidlite.base.names.lazy_names import LAZY
 from fluidlite.ops import registry
 from fluidlite.ops.places import PLACES
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fluidlite.base import fluid_names, missing
+from fluidlite.base import missing
+from fluidlite.base.names import fluid_names
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "name_table.py"
 

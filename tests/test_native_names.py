@@ -8,9 +8,10 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import core, distribute_lookup_table, multiprocess_utils, net_drawer
-from fluidlite.base import missing, unsupported
+from fluidlite.base import missing
 from fluidlite.base.errors import EnforceNotMet
-from fluidlite.base.stand_ins import why_never
+from fluidlite.base.names import unsupported
+from fluidlite.base.names.stand_ins import why_never
 from fluidlite.layers import control_flow
 from fluidlite.layers.layer_function_generator import escape_math
 from fluidlite.reader.watchdog import ParentWatchDog

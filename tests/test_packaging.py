@@ -17,7 +17,7 @@ installed = pytest.mark.skipif(
     "name",
     [
         "py.typed",
-        "base/fluid_names.txt",
+        "base/names/fluid_names.txt",
         "dataset/data/README.md",
         "dataset/data/mnist/train-images-idx3-ubyte.gz",
     ],

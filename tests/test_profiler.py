@@ -9,8 +9,9 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import core, profiler
-from fluidlite.base import flags, profiling
+from fluidlite.base import flags
 from fluidlite.base.errors import NotSupportedError
+from fluidlite.base.reports import profiling
 from fluidlite.executor.parallel.in_one_program import InOneProgram
 
 pytestmark = pytest.mark.usefixtures("alone")

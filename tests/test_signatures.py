@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base.stand_ins import is_stand_in
+from fluidlite.base.names.stand_ins import is_stand_in
 
 RECORDED = Path(__file__).with_name("signatures.txt").read_text().splitlines()
 

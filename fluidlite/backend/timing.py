@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..base.profiling import Recorder
+    from ..base.reports.profiling import Recorder
     from .cupy_.device import CudaDevice
 
 

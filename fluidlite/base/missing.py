@@ -1,8 +1,8 @@
 """Answers for names that are not here: those of Fluid 1.8 can be had and raise when used, others get a suggestion.
 
 A module says `__getattr__ = missing.reporter(__name__)` (PEP 562). Which names Fluid has, and where else it has them,
-is listed (`fluid_names.py`), so that what lives in another module here is found. A package whose names are loaded when
-they are asked for says `__getattr__, __dir__ = missing.lazy(__name__)`; it has them as imports under
+is listed (`names/fluid_names.py`), so that what lives in another module here is found. A package whose names are loaded
+when they are asked for says `__getattr__, __dir__ = missing.lazy(__name__)`; it has them as imports under
 `if TYPE_CHECKING:`, from which scripts/lazy_names.py makes the table that is looked up.
 """
 
@@ -18,12 +18,12 @@ from importlib.machinery import ModuleSpec
 from types import FrameType, ModuleType
 from typing import Any
 
-from . import fluid_names, unsupported
 from .errors import NotSupportedError
-from .fluid_modules import ADVICE, ALIASES, fluid_name, real_name
-from .fluid_names import Origin
-from .lazy_names import LAZY
-from .stand_ins import StandInModule, is_stand_in, stand_in
+from .names import fluid_names, unsupported
+from .names.fluid_modules import ADVICE, ALIASES, fluid_name, real_name
+from .names.fluid_names import Origin
+from .names.lazy_names import LAZY
+from .names.stand_ins import StandInModule, is_stand_in, stand_in
 
 _IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
 

@@ -6,7 +6,7 @@ import numbers
 
 from ..base import missing
 from ..base.dtypes import FLOATS, VarType, to_numpy
-from ..base.shapes import product
+from ..base.sizes.shapes import product
 from ..framework import Program
 
 __all__ = ["memory_usage"]

@@ -4,10 +4,10 @@ import os
 import warnings
 from enum import IntEnum
 
-from ..base import profiling
 from ..base.errors import EnforceNotMet
-from ..base.profile_report import EventSortingKey, table, write_trace
-from ..base.profiling import ProfilerState
+from ..base.reports import profiling
+from ..base.reports.profile_report import EventSortingKey, table, write_trace
+from ..base.reports.profiling import ProfilerState
 from ..framework import callsite
 
 __all__ = [

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base import missing
-from ..base.files import atomic_writer
+from ..base.storage.files import atomic_writer
 from .archives import tar_members
 
 __all__ = [

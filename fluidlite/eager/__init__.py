@@ -8,8 +8,8 @@ import functools
 from .._ext import eager as _core
 from .._ext.eager import count_traces, mixture, record_call, serial, set_serial
 from ..backend.timing import record
-from ..base import profiling
 from ..base.arrays import NUMBERS, plain
+from ..base.reports import profiling
 from ..framework import tracing
 from ..framework.mode_switches import set_tracer
 from ..framework.variable import Variable

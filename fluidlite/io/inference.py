@@ -12,8 +12,8 @@ from typing import Any
 from ..base import unique_name
 from ..base.dtypes import VarType
 from ..base.errors import FormatError
-from ..base.files import atomic_writer
-from ..base.urls import also_by_url
+from ..base.storage.files import atomic_writer
+from ..base.storage.urls import also_by_url
 from ..framework import Program, Variable
 from ..framework.serialization.proto import parse_program
 from ..ops.program.feed_fetch import ENDS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..base.files import atomic_writer, make_folder
+from ..base.storage.files import atomic_writer, make_folder
 from ..executor.tensors.lod_tensor import LoDTensor
 from ..executor.tensors.tensor_file import write_tensor
 from ..framework import Program, Variable

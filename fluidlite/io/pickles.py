@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import FormatError
-from ..base.files import atomic_writer
+from ..base.storage.files import atomic_writer
 
 _PROTOCOL = 2  # that of Fluid, so that it can read what is written here
 _OLD, _NEW = b"cnumpy.core.multiarray\n_reconstruct\n", b"cnumpy._core.multiarray\n_reconstruct\n"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.dtypes import VarType
 from ..base.errors import MissingFileError, NotSupportedError
-from ..base.files import atomic_writer, make_folder
-from ..base.urls import also_by_url
+from ..base.storage.files import atomic_writer, make_folder
+from ..base.storage.urls import also_by_url
 from ..executor.tensors.lod_tensor import LoDTensor
 from ..executor.tensors.scope import global_scope
 from ..executor.tensors.tensor_file import read_tensors, write_tensor

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import EnforceNotMet, FormatError
-from ..base.files import atomic_writer
-from ..base.urls import also_by_url
+from ..base.storage.files import atomic_writer
+from ..base.storage.urls import also_by_url
 from ..executor.tensors.lod_tensor import LoDTensor
 from ..executor.tensors.scope import Scope, global_scope
 from ..framework import Program, Variable

@@ -9,7 +9,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ..base.alias import AliasLoader, Loader
+from ..base.names.alias import AliasLoader, Loader
 from . import rewriting
 from .names import EMPTY, MODULES, NAMES
 from .notes import installed, note, users

@@ -11,10 +11,10 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from ..base import progress
 from ..base.dtypes import VarType
 from ..base.errors import NotSupportedError
-from ..base.files import atomic_writer
+from ..base.reports import progress
+from ..base.storage.files import atomic_writer
 from ..executor import Scope, global_scope
 from ..framework import Program, Variable
 from ..ops.program.feed_fetch import ENDS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.shapes import aligned, same_shape
-from ..base.shapes import middle as middle
+from ..base.sizes.shapes import aligned, same_shape
+from ..base.sizes.shapes import middle as middle
 from .registry import OpView, Shape
 
 

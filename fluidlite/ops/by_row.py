@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..base.shapes import same_shape
+from ..base.sizes.shapes import same_shape
 from .registry import OpView, grad_name
 
 Moves = Callable[[str], bool]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base.shapes import product
 from ..base.sizes import whole
+from ..base.sizes.shapes import product
 from .registry import OpView
 
 

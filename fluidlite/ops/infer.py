@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..base.dtypes import VarType
-from ..base.shapes import product as product
+from ..base.sizes.shapes import product as product
 from .registry import GRAD, OpView
 
 

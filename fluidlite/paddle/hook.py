@@ -15,9 +15,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from .. import old_scripts
-from ..base import flags, fluid_names, missing
-from ..base.alias import AliasLoader, Loader
-from ..base.fluid_modules import ADVICE, real_name
+from ..base import flags, missing
+from ..base.names import fluid_names
+from ..base.names.alias import AliasLoader, Loader
+from ..base.names.fluid_modules import ADVICE, real_name
 
 if TYPE_CHECKING:
     from importlib.abc import MetaPathFinder

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..base.files import make_folder
+from ..base.storage.files import make_folder
 from ..dygraph.state import NAME_TABLE
 from ..eager import Tensor, placing
 from ..io.pickles import parse_pickle, pickled, write_pickle

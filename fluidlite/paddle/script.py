@@ -15,7 +15,7 @@ from types import CodeType, ModuleType, TracebackType
 
 from .. import old_scripts
 from ..base import missing
-from ..base.fluid_modules import real_name
+from ..base.names.fluid_modules import real_name
 
 Program = tuple[CodeType, ModuleType]
 """Compiled code and the module, not yet in `sys.modules`, that it is to run in."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import NotSupportedError
-from ..base.pages import filled
+from ..base.reports.pages import filled
 from .events import Curve, runs
 
 MOST_POINTS = 1000

@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ..base import profiling
-from ..base.pages import filled
-from ..base.profiling import Kind, Lane, ProfilerState, Recorder, Row, Span
+from ..base.reports import profiling
+from ..base.reports.pages import filled
+from ..base.reports.profiling import Kind, Lane, ProfilerState, Recorder, Row, Span
 from ..paddle import hook, script
 from ..reader.loader.stats import to_read_faster
 

@@ -15,8 +15,9 @@ import samples
 from docstrings import markdown, summary
 
 import fluidlite as fluid
-from fluidlite.base import fluid_names, missing
-from fluidlite.base.stand_ins import is_stand_in
+from fluidlite.base import missing
+from fluidlite.base.names import fluid_names
+from fluidlite.base.names.stand_ins import is_stand_in
 from fluidlite.framework import mode
 
 # Modules of Paddle 2.0 and of fluidlite itself; those of Fluid are listed by `fluid_names`.

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import progress
+from fluidlite.base.reports import progress
 
 
 class Terminal(io.StringIO):

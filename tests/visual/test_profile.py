@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import profiling
-from fluidlite.base.profiling import Kind, ProfilerState, Recorder, Span
+from fluidlite.base.reports import profiling
+from fluidlite.base.reports.profiling import Kind, ProfilerState, Recorder, Span
 from fluidlite.visual import profile
 
 from .browser import drawn, needs_browser

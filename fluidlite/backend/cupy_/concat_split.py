@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.shapes import product
+from ...base.sizes.shapes import product
 from . import launch
 
 if TYPE_CHECKING:

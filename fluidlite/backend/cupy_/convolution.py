@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from ...base.windows import Geometry, channels_last, forward_geometry, transposed_geometry
+from ...base.sizes.windows import Geometry, channels_last, forward_geometry, transposed_geometry
 from . import depthwise, dnn, patches
 from .device import CudaDevice
 from .launch import dense, real

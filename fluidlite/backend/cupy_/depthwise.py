@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base.windows import Geometry
+from ...base.sizes.windows import Geometry
 from . import launch
 from .device import CudaDevice
 from .spatial import geometry_arguments

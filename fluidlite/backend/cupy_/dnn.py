@@ -21,7 +21,7 @@ from typing import Any
 
 from ...base import flags
 from ...base.errors import EnforceNotMet
-from ...base.windows import Geometry
+from ...base.sizes.windows import Geometry
 from . import dnn_library as dnn
 from . import library
 from .device import CudaDevice

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
-from ...base.shapes import middle
+from ...base.sizes.shapes import middle
 from . import launch
 from .reductions import summed_to_middle
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from ...base.shapes import product
+from ...base.sizes.shapes import product
 from . import launch
 from .reductions import parts, reduced, team
 

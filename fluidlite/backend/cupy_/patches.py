@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...base import flags
-from ...base.windows import Geometry
+from ...base.sizes.windows import Geometry
 from . import blas, launch
 from .device import CudaDevice
 from .spatial import geometry_arguments

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...base.shapes import around, reduced_axes
+from ...base.sizes.shapes import around, reduced_axes
 from . import launch
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...base.windows import Geometry
+from ...base.sizes.windows import Geometry
 
 
 def three(numbers: Sequence[int], missing: int) -> list[np.int32]:

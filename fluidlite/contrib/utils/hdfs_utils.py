@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from ...base import missing
-from ...base.urls import file_system, is_url
+from ...base.storage.urls import file_system, is_url
 
 __all__ = ["HDFSClient", "multi_download", "multi_upload"]
 

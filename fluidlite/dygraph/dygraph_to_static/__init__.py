@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from ...base import missing
-from .calls import call as convert_call
-from .calls import rewritten as convert_function_with_cache
+from .runtime.calls import call as convert_call
+from .runtime.calls import rewritten as convert_function_with_cache
 
 if TYPE_CHECKING:
     # Traces are made with what is here.

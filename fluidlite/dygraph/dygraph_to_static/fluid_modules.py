@@ -15,8 +15,8 @@ from ...framework import Variable, default_main_program
 from ...layers import fill_constant
 from ..jit.translator import ProgramTranslator
 from . import rewriting
-from .calls import call as convert_call
-from .calls import rewritten as convert_to_static
+from .runtime.calls import call as convert_call
+from .runtime.calls import rewritten as convert_to_static
 from .static_analysis import AstNodeWrapper
 from .utils import dygraph_class_to_static_api
 

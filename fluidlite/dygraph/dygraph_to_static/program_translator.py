@@ -16,7 +16,7 @@ from ...eager import Tensor
 from ...framework import Program
 from ..jit.translator import ConcreteProgram, ProgramCache, ProgramTranslator
 from ..layers import Layer
-from .calls import rewritten as convert_function_with_cache
+from .runtime.calls import rewritten as convert_function_with_cache
 
 __all__ = [
     "ConcreteProgram",

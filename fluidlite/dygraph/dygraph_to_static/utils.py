@@ -70,7 +70,7 @@ def ast_to_func(ast_root: ast.AST, dyfunc: Any, delete_on_exit: bool = True) -> 
     module = ast.fix_missing_locations(ast.Module(body=body, type_ignores=[]))  # type: ignore[arg-type]
     space = dict(inspect.unwrap(dyfunc).__globals__)
     if any(isinstance(node, ast.Name) and node.id == HELPERS for node in ast.walk(module)):
-        from . import helpers  # what rewritten code calls
+        from .runtime import helpers  # what rewritten code calls
 
         space[HELPERS] = helpers
     exec(compile(module, name, "exec"), space)  # noqa: S102 - the tree is the user's own function

@@ -13,7 +13,7 @@ from typing import Any
 from ...base import context
 from ...eager import Tensor
 from ...framework import Variable, callsite, mode, tracing
-from ..dygraph_to_static.calls import built, rewriting, rewritten
+from ..dygraph_to_static.runtime.calls import built, rewriting, rewritten
 from ..members import Members
 from .nested_tensors import signature
 from .open_shapes import Shapes

@@ -10,8 +10,8 @@ from typing import Any
 
 from ...eager import Tensor
 from ...framework import Program, Variable
-from ..dygraph_to_static.calls import built
 from ..dygraph_to_static.rewriting import Refusal
+from ..dygraph_to_static.runtime.calls import built
 from ..dygraph_to_static.source import text_of
 from . import saving, static_function
 from .static_function import kept, undecorated

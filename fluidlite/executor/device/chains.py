@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...backend.cupy_ import chains, launch
 from ...base.dtypes import VarType
-from ...base.shapes import middle, product
+from ...base.sizes.shapes import middle, product
 from ...framework import OpRole
 from ...ops.registry import OpView, grad_name
 from ..plan.fusion import in_runs

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...base.dtypes import VarType
-from ...base.shapes import product, rows_along
+from ...base.sizes.shapes import product, rows_along
 from ...ops.registry import OpView, grad_name
 from ..plan.fusion import Partial, joined
 from ..plan.instructions import Instruction, Uses

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...base.dtypes import VarType
-from ...base.shapes import product
+from ...base.sizes.shapes import product
 from ...ops.registry import OpView
 from ..plan.fusion import Gathering, Member
 from ..plan.instructions import Instruction

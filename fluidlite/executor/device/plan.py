@@ -11,8 +11,9 @@ import numpy as np
 from ...backend import on_device
 from ...backend.cupy_ import faults, library, pools
 from ...backend.cupy_.recording import Recording
-from ...base import flags, profiling
+from ...base import flags
 from ...base.dtypes import to_numpy
+from ...base.reports import profiling
 from ...framework import Operator, Program
 from ...ops.registry import LEVEL
 from ..plan.analysis import Analysis

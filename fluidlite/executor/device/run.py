@@ -13,8 +13,8 @@ import numpy as np
 
 from ...backend import on_device
 from ...backend.cupy_ import library, pools
-from ...base import profiling
 from ...base.dtypes import to_numpy
+from ...base.reports import profiling
 from ...base.selected_rows import SelectedRows
 from ...ops.tensor.selected_rows import parts
 from .. import failures

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..._ext import engine
-from ...base import profiling, progress
 from ...base.dtypes import to_numpy
+from ...base.reports import profiling, progress
 from ...base.sizes import Real, Size, current, current_shape
 from ...framework import Block, Operator, Program
 from ...ops.op_view import FIND

@@ -9,9 +9,9 @@ from enum import IntEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...base import profiling
 from ...base.errors import NotSupportedError
 from ...base.place import CPUPlace, Place, cpu_places, cuda_places, resolve
+from ...base.reports import profiling
 from ...framework import OpRole, Program, default_main_program
 from ...framework.batch_merging import merge_batches
 from ...framework.gradient_exchange import take_loss_gradients

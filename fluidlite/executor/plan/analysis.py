@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ...base import progress
 from ...base.dtypes import VarType
 from ...base.errors import EnforceNotMet
+from ...base.reports import progress
 from ...framework import Block, Operator
 from ...ops.registry import VERSION, OpView
 from .. import failures

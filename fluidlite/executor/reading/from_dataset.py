@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...base import profiling
 from ...base.context import Slot
+from ...base.reports import profiling
 from ..tensors.lod_tensor import LoDTensor
 
 Step = Callable[[dict[str, Any], Sequence[Any]], list[Any]]

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...base import profiling
 from ...base.errors import EnforceNotMet
+from ...base.reports import profiling
 from ...framework import Block, Operator
 from ...framework.gradients.blocks import kept_names
 from ...framework.gradients.versions import changes_nothing

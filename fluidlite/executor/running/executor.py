@@ -8,9 +8,9 @@ from weakref import WeakKeyDictionary
 
 from ...backend import device_at
 from ...backend.cupy_ import faults
-from ...base import profiling
 from ...base.errors import EOFException
 from ...base.place import Place
+from ...base.reports import profiling
 from ...framework import Operator, Program, Variable, default_main_program, mode
 from .. import failures
 from ..reading.from_dataset import FetchHandler, Step, run_over

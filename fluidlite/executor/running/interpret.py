@@ -14,9 +14,9 @@ import numpy as np
 
 from ...backend.cupy_ import library
 from ...backend.timing import record
-from ...base import profiling
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.lod import Lod
+from ...base.reports import profiling
 from ...base.selected_rows import SelectedRows, as_dense
 from ...base.tensor_array import TensorArray
 from ...framework import Block, Operator, Program, sequences

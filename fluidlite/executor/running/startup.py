@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...backend.timing import record
-from ...base import profiling
+from ...base.reports import profiling
 from ...framework import Operator, Program
 from .. import failures
 from ..blocks.environment import Environment, World

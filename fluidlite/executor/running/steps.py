@@ -11,10 +11,11 @@ import numpy as np
 
 from ...backend import to_host
 from ...backend.cupy_ import faults
-from ...base import flags, profiling
+from ...base import flags
 from ...base.dtypes import VarType
 from ...base.errors import EnforceNotMet
 from ...base.one_element import convertible
+from ...base.reports import profiling
 from ...base.selected_rows import SelectedRows
 from ...distributed import begin_step, is_parallel
 from ...framework import Program

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...base.errors import ArgumentAssertion, ArgumentError
-from ...base.windows import resolve_pads
+from ...base.sizes.windows import resolve_pads
 from ...framework import Variable
 from ...initializer import NormalInitializer
 from ...layer_helper import LayerHelper

@@ -10,7 +10,7 @@ from onnx import GraphProto
 
 from ... import layers
 from ...base.dtypes import VarType
-from ...dygraph.dygraph_to_static.branching import Mark
+from ...dygraph.dygraph_to_static.runtime.branching import Mark
 from ...framework import Variable
 from .graphs import follow
 from .sequences import copied

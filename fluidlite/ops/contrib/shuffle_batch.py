@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ...base.shapes import product
+from ...base.sizes.shapes import product
 from ..host_fallback import hosted
 from ..registry import OpDef, OpSpec, OpView, grad_name, register
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ...base.shapes import same_shape
+from ...base.sizes.shapes import same_shape
 from ..broadcast import broadcast_shape, middle, operands
 from ..infer import grads_like_inputs, require_same_dtype
 from ..native import BYTES, NUMERIC, Selector, itemsize, numel, typed

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...base.selected_rows import SelectedRows
-from ...base.shapes import lacking, same_shape
+from ...base.sizes.shapes import lacking, same_shape
 from .. import by_row, copies
 from ..broadcast import broadcast_shape, middle, operands, reduced
 from ..infer import grads_like_inputs, require_same_dtype

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...base.dtypes import VarType
-from ...base.shapes import around
-from ...base.shapes import reduced_axes as axes_of
+from ...base.sizes.shapes import around
+from ...base.sizes.shapes import reduced_axes as axes_of
 from ..grad_pairs import Rule, double_grad, linear_double_grad, or_zeros, register_double_grad
 from ..infer import grads_like_inputs, normalize_axis, same_as
 from ..native import BYTES, NUMERIC, REAL, Selector, numel, typed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.batch_norm import extents, uses_moving_statistics
-from ...base.windows import channels_last
+from ...base.sizes.windows import channels_last
 from ..grad_pairs import double_grad
 from ..infer import grads_like_inputs, product
 from ..native import typed

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from ...backend.products import matmul
-from ...base.windows import Geometry, channels_last, forward_geometry, transposed_geometry
+from ...base.sizes.windows import Geometry, channels_last, forward_geometry, transposed_geometry
 from ..grad_pairs import double_grad
 from ..infer import grads_like_inputs, product
 from ..native import element

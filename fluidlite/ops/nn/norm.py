@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ...base.windows import channels_last
+from ...base.sizes.windows import channels_last
 from ..grad_pairs import double_grad
 from ..infer import grads_like, grads_like_inputs, normalize_axis, product
 from ..native import Selector, typed

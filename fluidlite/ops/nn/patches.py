@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from ...base.windows import Geometry
+from ...base.sizes.windows import Geometry
 from ..infer import product
 
 

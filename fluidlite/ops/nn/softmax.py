@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base.shapes import rows_along
+from ...base.sizes.shapes import rows_along
 from ..grad_pairs import double_grad, register_double_grad
 from ..infer import grads_like_inputs, normalize_axis
 from ..native import typed

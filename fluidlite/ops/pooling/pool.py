@@ -13,7 +13,7 @@ import numpy as np
 
 from ...backend.constants import constant
 from ...base.dtypes import VarType
-from ...base.windows import channels_last, resolve_pads, window_counts, window_spans
+from ...base.sizes.windows import channels_last, resolve_pads, window_counts, window_spans
 from ..grad_pairs import double_grad, register_double_grad
 from ..infer import grads_like_inputs, product
 from ..native import typed

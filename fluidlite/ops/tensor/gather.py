@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base.dtypes import VarType
-from ...base.shapes import Shape, product
+from ...base.sizes.shapes import Shape, product
 from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, require_same_dtype
 from ..native import NUMERIC, Selector, itemsize, typed

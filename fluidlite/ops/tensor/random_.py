@@ -12,7 +12,7 @@ from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.seeds import fresh_seed as fresh_seed
 from ...base.seeds import is_reseeded as is_reseeded
 from ...base.seeds import reseed as reseed
-from ...base.shapes import with_size_of
+from ...base.sizes.shapes import with_size_of
 from .. import dims
 from ..grad_pairs import Kernel
 from ..registry import OpDef, OpView, register

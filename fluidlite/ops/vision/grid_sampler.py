@@ -8,7 +8,7 @@ import numpy as np
 
 from ...backend.constants import constant
 from ...backend.products import matmul
-from ...base.windows import channels_last
+from ...base.sizes.windows import channels_last
 from ..grad_pairs import register_pair
 from ..infer import require_same_dtype
 from ..nn.batch_norm import channel_axes
@@ -131,7 +131,9 @@ def _infer_grid_sampler(op: OpView) -> None:
             f"X must be [batch, channels, height, width] and Grid [batch, height, width, 2], "
             f"got {list(x)} and {list(grid)}"
         )
-    op.set("Output", (x[0], x[1], *grid[1:3]), require_same_dtype(op, "X", "Grid"))
+    # What a program does not know is declared like the image, as in Fluid, so that layers behind have sizes.
+    sizes = [own if size < 0 and op.building else size for size, own in zip(grid[1:3], x[2:], strict=True)]
+    op.set("Output", (*x[:2], *sizes), require_same_dtype(op, "X", "Grid"))
 
 
 register_pair(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...backend import to_host
-from ...base.windows import Geometry
+from ...base.sizes.windows import Geometry
 from ..grad_pairs import register_pair
 from ..native import typed
 from ..nn.patches import gather_patches, scatter_patches

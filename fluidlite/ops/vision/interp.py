@@ -15,7 +15,7 @@ import numpy as np
 from ...backend.constants import constant
 from ...backend.products import matmul
 from ...base.dtypes import VarType
-from ...base.windows import channels_last
+from ...base.sizes.windows import channels_last
 from ..grad_pairs import linear_double_grad, register_pair
 from ..registry import OpSpec, OpView, grad_name
 from ..tensor.views import known_numbers, numbers

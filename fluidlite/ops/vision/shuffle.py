@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...base.windows import Geometry, forward_geometry
+from ...base.sizes.windows import Geometry, forward_geometry
 from ..grad_pairs import linear_double_grad, register_pair
 from ..infer import grads_like_inputs, product, same_as
 from ..nn.patches import gather_patches, scatter_patches

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...base import profiling
+from ...base.reports import profiling
 from ..worker.pool import WorkerPool
 from .epoch import Epoch, Position, State, Tally
 from .progress import with_progress

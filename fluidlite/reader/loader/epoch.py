@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..._ext.queue import QueueClosed, QueueForked
-from ...base import profiling
+from ...base.reports import profiling
 from ...framework import callsite
 from ..background import finalize
 from ..structure import size_of

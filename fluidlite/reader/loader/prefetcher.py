@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..._ext.queue import QueueClosed
-from ...base import profiling
+from ...base.reports import profiling
 from ..background import Stream
 from ..worker.errors import PoolClosed, maker
 from ..worker.pool import WorkerPool

@@ -12,7 +12,7 @@ import numpy as np
 from ..._ext.slots import Engine, Records
 from ...base import missing
 from ...base.context import Slot as Ambient
-from ...base.urls import is_url
+from ...base.storage.urls import is_url
 from ...distributed import world
 from .exchange import dealt_out
 from .feed_description import FeedDescription, SlotDescription, whole

@@ -19,7 +19,7 @@ import numpy as np
 from ..._ext.slots import PROBLEMS, Parser
 from ...base.dtypes import VarType, to_numpy
 from ...base.errors import FormatError
-from ...base.urls import fetched, is_url
+from ...base.storage.urls import fetched, is_url
 from ...executor import LoDTensor
 
 if TYPE_CHECKING:

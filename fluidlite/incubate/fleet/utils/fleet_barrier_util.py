@@ -8,7 +8,7 @@ import time
 
 from ....base import missing
 from ....base.errors import NotSupportedError
-from ...fleet.parameter_server.distribute_transpiler import fleet
+from ..parameter_server.distribute_transpiler import fleet
 from .hdfs import HDFSClient
 
 __all__ = ["check_all_trainers_ready"]

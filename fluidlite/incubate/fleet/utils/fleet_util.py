@@ -19,7 +19,7 @@ from ....base.errors import NotSupportedError
 from ....base.place import CPUPlace, Place
 from ....executor import Executor, Scope, global_scope, scope_guard
 from ....framework import Program, Variable
-from ...fleet.parameter_server.distribute_transpiler import fleet as fleet_transpiler
+from ..parameter_server.distribute_transpiler import fleet as fleet_transpiler
 from . import utils
 from .click_metrics import area_under_curve, bucket_error
 from .hdfs import HDFSClient

@@ -10,26 +10,28 @@ import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ... import layers
-from ...base.dtypes import VarType, to_vartype
-from ...base.errors import NotSupportedError
-from ...eager import Tensor
-from ...framework import Variable, mode, tracing
-from ...layers import Print, fill_constant
-from ...layers import shape as shape_of
-from ...optimizer.schedules import LearningRateDecay
-from . import arrays, iterables, source, values
+from .... import layers
+from ....base.dtypes import VarType, to_vartype
+from ....base.errors import NotSupportedError
+from ....eager import Tensor
+from ....framework import Variable, mode, tracing
+from ....layers import Print, fill_constant
+from ....layers import shape as shape_of
+from ....optimizer.schedules import LearningRateDecay
+from .. import source
+from ..rewriting import Refusal
+from ..utils import dygraph_class_to_static_api
+from . import arrays, iterables, values
 from .branching import choose, deciding, given
 from .records import TensorRecords
-from .rewriting import Refusal
-from .utils import dygraph_class_to_static_api
 from .values import here, is_tensor, scalar
 
-_OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+_OURS = str(Path(__file__).absolute().parents[3])
 _PACKAGES = ("site-packages", "dist-packages")
 
 
@@ -300,7 +302,7 @@ def raised(error: Callable[[], Any]) -> Any:
 def assert_(test: Any, message: Callable[[], Any]) -> None:
     """`assert test, message()`; in a program, an operator that raises AssertionError."""
     if is_tensor(test):
-        from ...framework import default_main_program
+        from ....framework import default_main_program
 
         default_main_program().current_block().append_op(
             type="assert",

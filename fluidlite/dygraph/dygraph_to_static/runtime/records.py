@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base.errors import NotSupportedError
-from ...framework import Variable
-from ..nested import replaced
+from ....base.errors import NotSupportedError
+from ....framework import Variable
+from ...nested import replaced
 from . import values
 from .values import TensorList, here, is_scalar, is_tensor
 

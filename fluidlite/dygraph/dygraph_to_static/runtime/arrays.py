@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ... import layers
-from ...base.dtypes import VarType, to_vartype
-from ...base.errors import NotSupportedError
-from ...framework import Variable
+from .... import layers
+from ....base.dtypes import VarType, to_vartype
+from ....base.errors import NotSupportedError
+from ....framework import Variable
 from .values import here
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, NoReturn
 
-from .errors import NotSupportedError
+from ..errors import NotSupportedError
 
 
 class StandIn(ABCMeta):

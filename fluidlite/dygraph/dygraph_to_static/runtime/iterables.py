@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base.dtypes import VarType
-from ...base.errors import NotSupportedError
-from ...framework import Variable
-from ...layers import cast, elementwise_min, shape
+from ....base.dtypes import VarType
+from ....base.errors import NotSupportedError
+from ....framework import Variable
+from ....layers import cast, elementwise_min, shape
 from . import values
 from .records import TensorRecords
 from .values import here, is_tensor

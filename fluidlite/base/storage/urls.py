@@ -12,7 +12,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, BinaryIO, ParamSpec, TypeVar
 
-from .errors import NotSupportedError
+from ..errors import NotSupportedError
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from ...base.context import Slot as Ambient
-from ...base.dtypes import FLOATS, VarType
-from ...base.errors import NotSupportedError
-from ...framework import Block, Operator, Program, Variable, tracing
-from ...layers import assign, cast, fill_constant, logical_and, logical_not, logical_or
-from ...layers.control_flow.branching import select_input
-from ...layers.control_flow.conditional_block import ConditionalBlock
-from ..nested import replaced
+from ....base.context import Slot as Ambient
+from ....base.dtypes import FLOATS, VarType
+from ....base.errors import NotSupportedError
+from ....framework import Block, Operator, Program, Variable, tracing
+from ....layers import assign, cast, fill_constant, logical_and, logical_not, logical_or
+from ....layers.control_flow.branching import select_input
+from ....layers.control_flow.conditional_block import ConditionalBlock
+from ...nested import replaced
 from . import values
 from .records import TensorRecords, growing
 from .slots import Attribute, Contents, Objects, Slot, Slots, same

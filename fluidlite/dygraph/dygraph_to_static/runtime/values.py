@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...base.dtypes import FLOATS, VarType, to_vartype
-from ...base.errors import ArgumentAssertion, NotSupportedError
-from ...eager import Tensor
-from ...framework import Block, Program, Variable, callsite, default_main_program, tracing
-from ...layers import (
+from ....base.dtypes import FLOATS, VarType, to_vartype
+from ....base.errors import ArgumentAssertion, NotSupportedError
+from ....eager import Tensor
+from ....framework import Block, Program, Variable, callsite, default_main_program, tracing
+from ....layers import (
     array_length,
     array_read,
     array_write,
@@ -24,7 +24,7 @@ from ...layers import (
     increment,
     less_than,
 )
-from ...layers.control_flow.loops import While
+from ....layers.control_flow.loops import While
 
 UNSET: Any = type("Unset", (), {"__repr__": lambda self: "nothing"})()
 """What a variable holds that has not been assigned."""

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from ...base.dtypes import FLOATS, VarType
-from ...base.errors import NotSupportedError
-from ...framework import Variable
-from ...layers import assign, fill_constant, less_than
-from ...layers.control_flow.loops import While
-from ..nested import replaced
+from ....base.dtypes import FLOATS, VarType
+from ....base.errors import NotSupportedError
+from ....framework import Variable
+from ....layers import assign, fill_constant, less_than
+from ....layers.control_flow.loops import While
+from ...nested import replaced
 from . import values
 from .branching import Changes, Grows, Mark, Thunk, and_, branch, deciding, grow, known_truth, values_text
 from .iterables import Source, of

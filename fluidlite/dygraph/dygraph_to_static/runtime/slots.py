@@ -6,9 +6,9 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ...framework.math_ops import VariableMath
-from ..members import Members
-from .rewriting import HELPERS
+from ....framework.math_ops import VariableMath
+from ...members import Members
+from ..rewriting import HELPERS
 from .values import UNSET
 
 Objects = Sequence[tuple[str, Callable[[], Any], str]]

@@ -1,0 +1,1 @@
+"""Files that are whole or not there, and those that lie elsewhere, by URLs."""
