@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import launch
-from .updates import tickets
+from .launchers.updates import tickets
 
 if TYPE_CHECKING:
     from .device import CudaDevice

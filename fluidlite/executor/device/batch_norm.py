@@ -87,7 +87,7 @@ class _Normalized:
         return replace(self, results=(*self.results, *names))
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ...backend.cupy_.batch_norm import forward
+        from ...backend.cupy_.launchers.batch_norm import forward
 
         other = None if self.other is None else get(self.other)
         given = _given(self.view, get, (*_OWN, "MomentumTensor", "Bias"), (*_HOW, "momentum"))
@@ -109,7 +109,7 @@ class _Gradient:
     dout: str
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ...backend.cupy_.batch_norm import gradient
+        from ...backend.cupy_.launchers.batch_norm import gradient
 
         given = _given(self.view, get, (*_OWN, "SavedMean", "SavedVariance"), _HOW)
         wanted = [slot for slot, names in self.view.outputs.items() if names]

@@ -82,7 +82,8 @@ class _Sum:
         return tuple(dict.fromkeys(view.name(slot) for view in self.views for slot in slots))
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ...backend.cupy_ import launch, lookup
+        from ...backend.cupy_ import launch
+        from ...backend.cupy_.launchers import lookup
 
         table = get(self.views[0].name("W"))
         pairs = [(get(view.name("Ids")), get(view.name(_OUT_GRAD))) for view in self.views]

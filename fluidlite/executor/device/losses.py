@@ -155,7 +155,7 @@ class _Loss:
         return tuple(name for name in names if name is not None)
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ...backend.cupy_.softmax import label_losses
+        from ...backend.cupy_.launchers.softmax import label_losses
 
         logits, label = map(get, self.reads)
         found = label_losses(
@@ -199,7 +199,7 @@ class _Gradient:
         return self.softmax, self.label, self.given
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ...backend.cupy_.softmax import label_losses_grad
+        from ...backend.cupy_.launchers.softmax import label_losses_grad
 
         softmax, label, g = map(get, self.reads)
         dx = label_losses_grad(device, self.op_type, softmax, label, g, self.rows, self.ignore, self.factor)

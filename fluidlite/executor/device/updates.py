@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...backend.cupy_ import updates
+from ...backend.cupy_.launchers import updates
 from ...ops.registry import OpView
 from ..plan.fusion import Gathering, Group, Member
 from ..plan.instructions import Instruction, Uses

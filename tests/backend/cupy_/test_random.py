@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from fluidlite.backend.cupy_ import modules, random
+from fluidlite.backend.cupy_ import modules
+from fluidlite.backend.cupy_.launchers import random
 from fluidlite.base import seeds
 from fluidlite.base.dtypes import VarType
 

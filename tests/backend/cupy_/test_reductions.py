@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fluidlite.backend.cupy_ import reductions
+from fluidlite.backend.cupy_.launchers import reductions
 
 from .agreement import agree, gpu, rand, refused
 

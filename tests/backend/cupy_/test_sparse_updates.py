@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fluidlite import backend
-from fluidlite.backend.cupy_ import sparse_updates, updates
+from fluidlite.backend.cupy_.launchers import sparse_updates, updates
 from fluidlite.base.selected_rows import SelectedRows
 from fluidlite.ops.registry import find
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fluidlite import backend
-from fluidlite.backend.cupy_ import updates
+from fluidlite.backend.cupy_.launchers import updates
 from fluidlite.ops.registry import find
 
 from .agreement import gpu, launched, on_gpu, rand, refused, same

@@ -265,7 +265,7 @@ def test_rows_of_an_embedding_are_updated_alone_and_captured(simulation, lazy):
 def test_arrays_that_the_kernel_does_not_take_are_updated_one_by_one():
     loss = network(depth=2)
     optimizer.Momentum(0.1, 0.9, regularization=regularizer.L2Decay(0.1)).minimize(loss)
-    from fluidlite.backend.cupy_ import updates
+    from fluidlite.backend.cupy_.launchers import updates
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(updates, "fits", lambda *given: False)

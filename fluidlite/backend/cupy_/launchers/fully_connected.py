@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from . import blas, launch
-from .device import CudaDevice
+from .. import blas, launch
+from ..device import CudaDevice
 
 ACTIVATIONS: Mapping[str | None, int] = {None: 0, "relu": 1, "sigmoid": 2, "tanh": 3}
 """The activations that a layer can end with (`cuda/fully_connected.cu`)."""

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...base.batch_norm import extents, uses_moving_statistics
-from . import launch
-from .device import CudaDevice
-from .launch import dense, real
+from ....base.batch_norm import extents, uses_moving_statistics
+from .. import launch
+from ..device import CudaDevice
+from ..launch import dense, real
 
 _CHANNELS = 32
 """Channels of a block, where neighbouring elements are of different channels."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from ..device import CudaDevice
+from ..launch import real
 from .convolution import forward, gradient, transposed, transposed_gradient
-from .device import CudaDevice
-from .launch import real
 
 
 def _second(

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ...base.dtypes import one_minus
-from . import launch, library, modules
-from .device import CudaDevice
+from ....base.dtypes import one_minus
+from .. import launch, library, modules
+from ..device import CudaDevice
 
 ENTRIES = 48
 """How many parameters one launch updates."""

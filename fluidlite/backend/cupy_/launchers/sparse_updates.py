@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base.dtypes import one_minus
-from ...base.selected_rows import SelectedRows
-from . import launch, modules
-from .device import CudaDevice
+from ....base.dtypes import one_minus
+from ....base.selected_rows import SelectedRows
+from .. import launch, modules
+from ..device import CudaDevice
 from .updates import fits, tickets, update
 
 _MOST = 16384

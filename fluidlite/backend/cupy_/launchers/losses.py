@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import faults, launch
+from .. import faults, launch
 from .reductions import team
 
 if TYPE_CHECKING:
-    from .device import CudaDevice
+    from ..device import CudaDevice
 
 
 def _loss_shape(X: Any, Label: Any) -> tuple[int, ...]:

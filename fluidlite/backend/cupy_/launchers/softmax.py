@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...base.sizes.shapes import rows_along
-from . import faults, launch
+from ....base.sizes.shapes import rows_along
+from .. import faults, launch
 from .reductions import team
 from .updates import tickets
 
 if TYPE_CHECKING:
-    from .device import CudaDevice
+    from ..device import CudaDevice
 
 
 def softmax(device: CudaDevice, X: Any, axis: int) -> Any:

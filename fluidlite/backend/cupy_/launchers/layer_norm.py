@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from ...base.sizes.shapes import product
-from . import launch
+from ....base.sizes.shapes import product
+from .. import launch
 from .reductions import parts, reduced, team
 
 if TYPE_CHECKING:
-    from .device import CudaDevice
+    from ..device import CudaDevice
 
 
 def layer_norm(

@@ -6,12 +6,12 @@ import functools
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
-from ...base.sizes.shapes import middle
-from . import launch
+from ....base.sizes.shapes import middle
+from .. import launch
 from .reductions import summed_to_middle
 
 if TYPE_CHECKING:
-    from .device import CudaDevice
+    from ..device import CudaDevice
 
 _layout = functools.lru_cache(maxsize=4096)(middle)
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Collection
 from typing import Any
 
-from . import blas, launch
-from .device import CudaDevice
+from .. import blas, launch
+from ..device import CudaDevice
 
 Wanted = Collection[str] | None
 

@@ -1,4 +1,4 @@
-"""Which function launches the CUDA kernels of an operator."""
+"""What launches the CUDA kernels of operators, a module for each family of these, and which function it is."""
 
 from __future__ import annotations
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.dtypes import to_numpy
-from . import faults, launch
+from ....base.dtypes import to_numpy
+from .. import faults, launch
 
 if TYPE_CHECKING:
-    from .device import CudaDevice
+    from ..device import CudaDevice
 
 
 def forward(op_type: str) -> Callable[..., Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base.sizes.windows import Geometry
-from . import launch
-from .device import CudaDevice
-from .spatial import geometry_arguments
+from ....base.sizes.windows import Geometry
+from .. import launch
+from ..device import CudaDevice
+from ..spatial import geometry_arguments
 
 
 def _sizes(batch: int, filters: int, groups: int, g: Geometry) -> tuple[Any, ...]:

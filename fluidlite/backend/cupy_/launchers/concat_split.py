@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base.sizes.shapes import product
-from . import launch
+from ....base.sizes.shapes import product
+from .. import launch
 
 if TYPE_CHECKING:
-    from .device import CudaDevice
+    from ..device import CudaDevice
 
 _MANY = 8
 """How many pieces the kernels take at once."""

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._ext import rng
-from ...base import seeds
-from ...base.dtypes import to_numpy
-from ...base.sizes.shapes import with_size_of
-from ..constants import constant
-from . import launch, library
+from ...._ext import rng
+from ....base import seeds
+from ....base.dtypes import to_numpy
+from ....base.sizes.shapes import with_size_of
+from ...constants import constant
+from .. import launch, library
 from .elementwise import scale
 
 if TYPE_CHECKING:
-    from .device import CudaDevice
+    from ..device import CudaDevice
 
 _UPSCALE = "upscale_in_train"
 

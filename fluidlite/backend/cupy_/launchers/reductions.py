@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...base.sizes.shapes import around, reduced_axes
-from . import launch
+from ....base.sizes.shapes import around, reduced_axes
+from .. import launch
 
 if TYPE_CHECKING:
-    from .device import CudaDevice
+    from ..device import CudaDevice
 
 _FEW = 512
 """Fewer rows or tiles than this do not fill a GPU, so that long ones are cut into parts."""

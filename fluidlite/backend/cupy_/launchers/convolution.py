@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from ...base.sizes.windows import Geometry, channels_last, forward_geometry, transposed_geometry
-from . import depthwise, dnn, patches
-from .device import CudaDevice
-from .launch import dense, real
+from ....base.sizes.windows import Geometry, channels_last, forward_geometry, transposed_geometry
+from .. import dnn, patches
+from ..device import CudaDevice
+from ..launch import dense, real
+from . import depthwise
 
 _EVERYTHING = ("Input@GRAD", "Filter@GRAD", "Bias@GRAD")
 

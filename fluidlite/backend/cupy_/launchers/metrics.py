@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import launch
+from .. import launch
 from .reductions import team
 
 if TYPE_CHECKING:
-    from .device import CudaDevice
+    from ..device import CudaDevice
 
 _FEW = 32
 """The kernel goes through a row once for each element it finds; for more than these sorting is better."""
