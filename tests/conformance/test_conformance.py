@@ -26,7 +26,6 @@ builds recomputation.
 
 TURN_BY_TURN = {
     "f_basic_decoder": "the first step finds out how many turns there are, which others must know",
-    "g_contrib_decoder": "a turn has branches that write to arrays",
 }
 """Cases with loops, the turns of which are plans, that the engine does not take all by itself; and why."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..._ext.engine import OUT_OF_RANGE, UNFIT, Elements, KernelFailure
+from ..._ext.engine import OUT_OF_RANGE, UNFIT, KernelFailure
 from ...base.dtypes import VarType, to_numpy
 from ...base.sizes import is_fixed, is_found
 from ...framework import Block, Operator, Program
@@ -16,14 +16,13 @@ from ...ops.registry import Call, OpView, Shape
 from ..host.memory import made_in_place
 from ..host.packing import Packing
 from ..host.plan import Plan
-from ..plan.elements import ELEMENTS, FOUND, READ, TURN, WRITE
+from ..plan.elements import ELEMENTS, FOUND, TURN, WRITE
 from ..plan.found import Missed
 from ..plan.instructions import Instruction
 from ..plan.marks import MARKS, MERGE
 from ..plan.shapes import CannotPlan, in_place_of
 from ..tensors.scope import Scope
-from .array_elements import arrays_in, leave, with_samples
-from .array_elements import begin as elements_there
+from .array_elements import begin, leave
 from .environment import Environment
 from .pieces import Piece
 
@@ -38,10 +37,10 @@ class LoopPlan(Plan):
     Args:
         results: the variables around the block that it writes; what they are in the end is fetched.
         condition: the one of them, or a persistable variable, that decides whether there is another turn.
-        ops: the block's operators, with arrays as `elements.py` has them.
         values: feeds of a few integers that sizes are made of.
-        finds: whether turns may find sizes, and what some of them have been found to be; None if not. Operators
-            begin with `TURN` then.
+        finds: whether turns go through arrays, and may find sizes, and what some of these have been found to be; None
+            if not.
+        like: see `in_line.InLine`.
 
     Raises CannotPlan also if a variable has another shape, type or other sequences at the end of a turn than at its
     beginning.
@@ -60,6 +59,7 @@ class LoopPlan(Plan):
         block: Block,
         values: Iterable[str] = (),
         finds: Mapping[str, int] | None = None,
+        like: Callable[[str, str], Any] | None = None,
     ) -> None:
         self.carried = [name for name in results if name in feed]
         self.wanted = list(results)
@@ -67,12 +67,10 @@ class LoopPlan(Plan):
         self._condition = condition
         self._like = ops[-1]
         self.finds = finds is not None
-        self.reads = arrays_in(ops, FOUND if self.finds else READ)
-        self._arrays = {name: Elements() for name in (*self.reads, *arrays_in(ops, WRITE))}
-        self._memory = {name + ELEMENTS for name in self._arrays}
+        self._reads: set[str] = set()  # the arrays that turns read
         self._kinds: dict[str, tuple[Shape, VarType]] = {}  # shape and type of an array's elements
         self._first: list[Instruction] = []  # what comes before the turns
-        super().__init__(program, scope, feed, results, ops, block, values=values, finds=finds)
+        super().__init__(program, scope, feed, results, ops, block, values=values, finds=finds, like=like)
 
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
         self._results = dict(zip(self.wanted, fetches, strict=False))
@@ -113,7 +111,7 @@ class LoopPlan(Plan):
             if name in self.wanted and name not in self.carried:
                 raise CannotPlan(f"variable {name!r} has no value where a branch is not taken")
         for name, result in self._results.items():
-            if any(map(is_found, meta.shapes[result])):
+            if name not in self.carried and any(map(is_found, meta.shapes[result])):
                 raise CannotPlan(f"the size of variable {name!r} is found by each turn")
             if result in meta.sparse or result in meta.part_of or meta.is_persistable(name):
                 raise CannotPlan(f"variable {name!r} is no array, or lives in the scope")
@@ -134,37 +132,33 @@ class LoopPlan(Plan):
         """Raise CannotPlan unless elements of an array are alike, and all can be undone that is done with them."""
         for op, view in steps:
             if op.definition in _TOUCHING:
-                slot = "Out" if op.definition in (READ, FOUND) else "X"
-                kind = view.shape(slot), view.dtype(slot)
-                if self.finds:  # elements may have any number of rows
-                    if not kind[0] or any(map(is_found, kind[0][1:])) or 0 in kind[0][1:]:
-                        raise CannotPlan("elements of an array have several shapes, or no elements")
-                    kind = (-1, *kind[0][1:]), kind[1]
-                elif view.lod(slot):
-                    raise CannotPlan("elements of an array have sequences")
-                if self._kinds.setdefault(op.attrs["array"], kind) != kind:
+                slot, array = "Out" if op.definition is FOUND else "X", op.attrs["array"]
+                shape, dtype = view.shape(slot), view.dtype(slot)
+                if (
+                    not shape
+                    or any(map(is_found, shape[1:]))
+                    or 0 in shape[1:]
+                    or array in self.meta.block.vars
+                ):
+                    raise CannotPlan(
+                        "elements of an array have several shapes, or no elements, or are a turn's own"
+                    )
+                if self._kinds.setdefault(array, (shape[1:], dtype)) != (shape[1:], dtype):
                     raise CannotPlan("elements of an array get another shape or type")
-            elif self._arrays and (
+                if op.definition is FOUND:
+                    self._reads.add(array)
+            elif self.finds and (
                 op.definition.random or (op.definition.host and op.definition not in (TURN, *MARKS))
             ):
                 raise CannotPlan(f"it goes through arrays, and what operator {op.type} does cannot be undone")
-            elif self._arrays and any(map(self.meta.is_persistable, op.output_arg_names)):
+            elif self.finds and any(map(self.meta.is_persistable, op.output_arg_names)):
                 raise CannotPlan("it goes through arrays, and changes persistable variables")
-        for name in self._memory:
-            self.meta.shapes[name], self.meta.dtypes[name] = (1,), VarType.UINT8
 
     def _before_finding(self, instructions: Sequence[Instruction]) -> list[str]:
         return []  # `_check_elements` has seen to it
 
-    def _temporary(self, name: str) -> bool:
-        return name not in self._memory and super()._temporary(name)
-
     def _emit(self, instructions: list[Instruction]) -> None:
-        for name in self._memory:
-            self._slot(name)
         super()._emit(instructions)
-        for name, elements in self._arrays.items():
-            self.engine.set_pointer(self._slots[name + ELEMENTS], elements.address)
         self._layouts = {
             name: (to_numpy(dtype), self._registers.shape(shape))
             for name, (shape, dtype) in self._kinds.items()
@@ -196,14 +190,12 @@ class LoopPlan(Plan):
         Arrays of which nobody wants what has been read are none of the loop's.
         """
         for name in self._layouts:
-            dtype, shape = self._layout(name)
-            elements_there(
-                self._arrays[name], environment.find(name) if name in self.reads else None, dtype, shape[1:]
-            )
+            there = environment.find(name) if name in self._reads else None
+            begin(self._elements[name + ELEMENTS], there, *self._layout(name))
 
     def back_out(self, environment: Environment) -> None:
         """Leave what the turns before the last one have done, which has come to nothing."""
-        for elements in self._arrays.values():
+        for elements in self._elements.values():
             elements.forget_turn()
         self.leave(environment)
         for name, array in self._given.items():
@@ -212,18 +204,16 @@ class LoopPlan(Plan):
     def leave(self, environment: Environment) -> None:
         """Put what the loop has written into the arrays."""
         for name in self._layouts:
-            leave(self._arrays[name], name, *self._layout(name), environment)
+            leave(self._elements[name + ELEMENTS], name, *self._layout(name), environment)
 
     def _layout(self, name: str) -> tuple[np.dtype, tuple[int, ...]]:
-        """Type and shape of an array's elements, of the sizes at hand."""
+        """Type and shape of a row of an array's elements, of the sizes at hand."""
         dtype, shape = self._layouts[name]
-        if self.finds:
-            shape = (0, *shape[1:])
         return dtype, tuple([n if n >= 0 else self.engine.sizes.get(-1 - n) for n in shape])
 
     def _failed(self, failure: KernelFailure) -> Exception:
         op = self.ops[failure.index]
-        turns = max((elements.turns - 1 for elements in self._arrays.values()), default=0)
+        turns = max((elements.turns - 1 for elements in self._elements.values()), default=0)
         if failure.code == UNFIT:
             return Missed("its turns find other sizes", turns, self._found_by(failure))
         if failure.code == OUT_OF_RANGE and op.definition in _TOUCHING:
@@ -238,7 +228,7 @@ class LoopPlan(Plan):
         return "\n".join([f"loop of {first}", *lines, again])
 
 
-_TOUCHING = (READ, FOUND, WRITE)
+_TOUCHING = (FOUND, WRITE)
 
 
 class LoopPiece(Piece):
@@ -246,17 +236,9 @@ class LoopPiece(Piece):
 
     def __init__(self, end: int, plan: LoopPlan, inputs: Sequence[tuple[str, int | None]]) -> None:
         super().__init__(end, plan, inputs, plan.wanted)
-        self.finds = plan.finds
-        self._arrays = () if self.finds else plan.reads
-
-    def run(self, program: Program, environment: Environment) -> bool:
-        """Run all turns; False if the loop does not fit what its inputs hold now.
-
-        Raises Missed or CannotPlan if its turns have to be taken one by one; see `Missed.turns`.
-        """
-        return super().run(program, with_samples(self._arrays, environment))
 
     def _found(self, plan: Plan, arrays: list[np.ndarray], environment: Environment) -> list[Any] | None:
+        """What all turns make; Missed if one has to be taken in another way, see `Missed.turns`."""
         assert isinstance(plan, LoopPlan)
         if not plan.accepts(arrays):
             return None
@@ -264,8 +246,7 @@ class LoopPiece(Piece):
         try:
             plan.run()
         except Missed:
-            if plan.finds:
-                plan.back_out(environment)
+            plan.back_out(environment)
             raise
         plan.leave(environment)
         return plan.fetch()

@@ -20,7 +20,6 @@ from ..plan.shapes import CannotPlan, is_no_tensor, live, takes_no_part, works_a
 from ..plan.turning import TAKEN
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
-from .array_elements import on_array
 from .environment import Environment
 from .single_op import Alone
 
@@ -126,9 +125,8 @@ class Pieces:
         self.ops = ops = _together(ops)
         self.made: dict[int, list[Piece]] = {}
         self.loops: list[Piece] = []  # the whole block, with as many turns as there are
-        self.finds = False  # whether turns of that loop find sizes
         self.no_loop = ""  # why the block's turns are taken one by one
-        self.has_arrays = any(map(on_array, ops))
+        self.has_arrays = any(op.type in ON_ARRAYS for op in everywhere(ops))
         self.alone = [works_alone(op) and not in_line(op) and op.type not in TAKEN | ON_ARRAYS for op in ops]
         self._wanted = frozenset(wanted)
         # Where each variable is read last.
@@ -308,7 +306,7 @@ def inputs_of(ops: Sequence[Operator], environment: Environment) -> list[tuple[s
     written: set[str] = set()
     for op in ops:
         for name in (*reads(op), *read_before(op)):
-            if name in found or name in written:
+            if name in found or name in written or is_no_tensor(op, name):
                 continue
             holder = environment.holder(name)
             if holder is not None:

@@ -21,7 +21,7 @@ from ...ops.registry import LEVEL, Call, LodArray, OpDef, OperatorError, OpView,
 from .. import failures
 from ..plan import marks
 from ..plan.analysis import Analysis, analysed
-from ..plan.elements import CLEAR, ELEMENTS, MAY_MISS, ON_ELEMENTS
+from ..plan.elements import CLEAR, ELEMENTS, MAY_MISS, ON_ELEMENTS, TURN
 from ..plan.found import Missed, Sought
 from ..plan.fusion import fuse
 from ..plan.instructions import Instruction, lifetimes
@@ -64,6 +64,7 @@ class Plan(StepPlan):
         finds: whether sizes may be found on the way, and what some of them have been found to be; None if not. Whoever
             says so undoes what has been done when they do not fit.
         named: what is said of feeds; by default those sizes vary that the block leaves open.
+        like: see `in_line.InLine`.
 
     Raises CannotPlan from the constructor when an operator has to run on its own, EnforceNotMet when something it reads
     is neither fed, computed nor initialised.
@@ -88,6 +89,7 @@ class Plan(StepPlan):
         values: Iterable[str] = (),
         finds: Mapping[str, int] | None = None,
         named: Named | None = None,
+        like: Callable[[str, str], Any] | None = None,
     ) -> None:
         from .bodies import LoopBody
 
@@ -105,6 +107,7 @@ class Plan(StepPlan):
                 finds,
                 named,
                 lambda form, feeds: LoopBody(program, scope, form, feeds),
+                like,
                 empty,
             )
         )
@@ -132,7 +135,7 @@ class Plan(StepPlan):
         self._elements = {
             name + ELEMENTS: engine.Elements()
             for op, _ in analysis.steps
-            if op.definition is CLEAR
+            if op.definition in (CLEAR, TURN)
             for name in op.attrs["arrays"]
         }
         self._registers = Registers(self.meta.sizes)

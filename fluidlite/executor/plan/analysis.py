@@ -17,7 +17,7 @@ from ...ops.registry import VERSION, OpView
 from .. import failures
 from ..tensors.scope import Scope
 from . import branching, float16, marks, selecting, sparse, turning, unrolling
-from .elements import CLEAR, GET
+from .elements import GET
 from .in_line import InLine
 from .shapes import (
     NO_TENSORS,
@@ -26,8 +26,8 @@ from .shapes import (
     Named,
     Unfound,
     fold,
-    in_place_of,
     infer,
+    is_no_tensor,
     live,
     takes_no_part,
 )
@@ -54,7 +54,7 @@ class Analysis:
         finds: whether sizes may be found on the way, and what some of them have been found to be; None if not.
         named: what is said of feeds; by default those sizes vary that the block leaves open.
         make_body: what makes plans for the turns of loops.
-        empty: see `in_line.InLine`.
+        like, empty: see `in_line.InLine`.
 
     Raises CannotPlan when an operator needs to be run on its own, EnforceNotMet when something it reads is neither fed,
     computed nor initialised.
@@ -74,11 +74,13 @@ class Analysis:
         finds: Mapping[str, int] | None = None,
         named: Named | None = None,
         make_body: Any = None,
+        like: Callable[[str, str], Any] | None = None,
         empty: Collection[int] = (),
     ) -> None:
         self.feed_names = list(feed)
         self._native = branches
         self._empty = empty
+        self._like = like
         self.meta = ExactMeta(block, scope, feed, varying, later, values, finds, named, make_body)
         everything = block.ops if ops is None else ops
         versions = Versions(self.meta, [*self.feed_names, *(later or ())])
@@ -87,7 +89,8 @@ class Analysis:
             raise CannotPlan("the scope keeps arrays or rank tables")
         mattering = list(everything)
         if not any(op.definition in marks.BEGINS for op in mattering):  # these have been found to matter
-            mattering = live(mattering, sparse.wholes(fetches))
+            arrays = [n for op in mattering for n in op.writes() if like is not None and is_no_tensor(op, n)]
+            mattering = live(mattering, [*sparse.wholes(fetches), *arrays])
         self.unset: dict[str, Operator] = {}  # what holds nothing where a branch is not taken
         self._unrolled = False
         kept = self._in_line(mattering, fetches) if branches else selecting.without_branches(mattering)
@@ -106,9 +109,11 @@ class Analysis:
         An array is a name for its elements, or else memory of the engine's.
         """
         try:
-            return self._lines(ops, fetches, False)
+            return self._lines(ops, fetches, self._like is not None)
         except CannotPlan as refusal:
-            if not any(op.type in branching.ON_ARRAYS for op in branching.everywhere(ops)):
+            if self._like is not None or not any(
+                op.type in branching.ON_ARRAYS for op in branching.everywhere(ops)
+            ):
                 raise
             try:
                 return self._lines(ops, fetches, True)
@@ -117,12 +122,11 @@ class Analysis:
 
     def _lines(self, ops: Sequence[Operator], fetches: Sequence[str], arrays: bool) -> list[Operator]:
         perhaps = {name for op in ops for name in branching.read_before(op) if self.meta.has(name)}
-        lines = InLine({*self.meta.shapes, *perhaps}, self._empty, arrays)
+        lines = InLine({*self.meta.shapes, *perhaps}, self._empty, arrays, self._like)
         steps = unrolling.Unrolling(self.meta.has)
         loops = turning.Turning(ops)
         made = [*lines.of(steps.of(ops) if arrays else loops.of(steps.of(ops)))]
-        if lines.kept:
-            made.insert(0, in_place_of(ops[0], CLEAR, {}, {}, {"arrays": lines.kept}))
+        made = lines.begun(made)
         read = {*fetches}.union(*(op.reads() for op in made))
         made = [op for op in made if op.definition is not GET or op.outputs["Out"][0] in read]
         self.unset, self._unrolled = lines.unset, steps.any or loops.any

@@ -1,8 +1,9 @@
 """Elements of tensor arrays, and what the turns of loops keep, in memory of the engine's: operators of plans on them.
 
-Elements of an array come in order. Where all of an array have one size, and no sequences, that is known beforehand;
-otherwise each turn finds it (`FOUND`). What a loop keeps for its gradient (`KEEP`) is taken again in the opposite order
-(`POP`), so that loops in loops need no places.
+Those of arrays in the plan of a program have one size and no sequences (`PUT`, `GET`). Where Python knows an array as
+well, elements come in order, and each turn finds how large they are (`FOUND`, `WRITE`): where a loop asks for another
+one, or its plan is not for what it finds, nothing counts that has been done since `TURN`. What a loop keeps for its
+gradient (`KEEP`) is taken again in the opposite order (`POP`), so that loops in loops need no places.
 """
 
 from __future__ import annotations
@@ -24,11 +25,6 @@ ELEMENTS = "@ELEMENTS"
 def _check(op: OpView, slot: str) -> None:
     if op.dtype("I") != VarType.INT64 or not is_fixed(op.shape("I")) or numel(op, "I") != 1:
         raise CannotPlan(f"the index {op.name('I')!r} of an array is no int64 of one element")
-
-
-def _infer_read(op: OpView) -> None:
-    _check(op, "Like")
-    op.set("Out", op.shape("Like"), op.dtype("Like"))
 
 
 def _native(op: OpView, kernel: str, slot: str) -> Call:
@@ -70,10 +66,6 @@ def _operator(name: str, doc: str, infer: Any, native: Any, *inputs: str, **how:
     return OpDef(name, inputs=inputs, infer=infer, kernel=_by_hand, native=native, doc=doc, **how)
 
 
-READ = _operator(
-    "read_element", "The element at index I of an array whose elements are like Like.", _infer_read,
-    lambda op: _native(op, "element_read", "Out"), "I", "Like#", outputs=("Out",), host=False,
-)  # fmt: skip
 FOUND = _operator(
     "find_element",
     "The element at index I of an array, whatever its size. `like`: shape, type and lengths of the offsets of one.",
@@ -84,19 +76,21 @@ FOUND = _operator(
     attrs={"array": "", "like": None},
     host=False,
 )
+
+
+def _infer_arrays(op: OpView) -> None:
+    for name in op.attr("arrays"):
+        op.meta.set(name + ELEMENTS, (1,), VarType.UINT8)
+
+
 TURN = _operator(
-    "begin_turn", "What has been written to arrays before stays, whatever becomes of the turn.", lambda op: None,
+    "begin_turn", "What has been written to arrays before stays, whatever becomes of the turn.", _infer_arrays,
     lambda op: Call("element_turn", [array + ELEMENTS for array in op.attr("arrays")]), attrs={"arrays": ()},
 )  # fmt: skip
 WRITE = _operator(
     "write_element", "Puts X at index I of an array.", lambda op: _check(op, "X"),
     lambda op: _native(op, "element_write", "X"), "X", "I",
 )  # fmt: skip
-
-
-def _infer_clear(op: OpView) -> None:
-    for name in op.attr("arrays"):
-        op.meta.set(name + ELEMENTS, (1,), VarType.UINT8)
 
 
 def _infer_keep(op: OpView) -> None:
@@ -114,7 +108,7 @@ def _native_kept(op: OpView, kernel: str, slot: str) -> Call:
 
 
 CLEAR = _operator(
-    "clear_elements", "Forgets all elements of arrays.", _infer_clear,
+    "clear_elements", "Forgets all elements of arrays.", _infer_arrays,
     lambda op: Call("element_clear", [array + ELEMENTS for array in op.attr("arrays")]), attrs={"arrays": ()},
 )  # fmt: skip
 KEEP = _operator(
@@ -266,5 +260,5 @@ ON_ELEMENTS = (*MAY_MISS, CLEAR, LENGTH)
 
 __all__ = [
     "ADD", "CLEAR", "ELEMENTS", "FOUND", "GET", "JOIN", "KEEP", "LENGTH", "MAY_MISS", "ON_ELEMENTS", "PART", "POP",
-    "PUT", "READ", "TAKE", "TURN", "WRITE",
+    "PUT", "TAKE", "TURN", "WRITE",
 ]  # fmt: skip

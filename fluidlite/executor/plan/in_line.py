@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from ...base.dtypes import VarType
 from ...framework import Block, Operator
@@ -21,7 +22,7 @@ from .branching import (
     names_within,
     own_names,
 )
-from .elements import ADD, GET, JOIN, KEEP, LENGTH, PART, POP, PUT, TAKE
+from .elements import ADD, CLEAR, FOUND, GET, JOIN, KEEP, LENGTH, PART, POP, PUT, TAKE, TURN, WRITE
 from .kept_branches import kept_inside, kept_within
 from .marks import AGAIN, BEGIN, CHOOSE, END, FULL, HOLD, LOOP, MARKS, MERGE
 from .shapes import CannotPlan, in_place_of, is_no_tensor, renamed, takes_no_part, works_alone
@@ -31,17 +32,25 @@ class InLine:
     """Operators with the blocks of branches in their places.
 
     `given`: the variables that have a value before; `empty`: the branches that nothing goes through, by the addresses
-    of their attributes; `arrays`: whether arrays are memory of the engine's. `unset`: what holds nothing as long as no
+    of their attributes; `arrays`: whether arrays are memory of the engine's; `like`: of arrays that others know as
+    well, what says of one and of an index what the element there is like. `unset`: what holds nothing as long as no
     branch has run that makes it, and the operator that may; `kept`: by what name turns keep what their gradients look
     at, and the arrays.
     """
 
-    def __init__(self, given: Collection[str], empty: Collection[int] = (), arrays: bool = False) -> None:
+    def __init__(
+        self,
+        given: Collection[str],
+        empty: Collection[int] = (),
+        arrays: bool = False,
+        like: Callable[[str, str], Any] | None = None,
+    ) -> None:
         self.unset: dict[str, Operator] = {}
         self.kept: list[str] = []
         self._known = set(given)
         self._empty = empty
-        self._arrays = arrays
+        self._arrays = arrays or like is not None
+        self._like = like
         self._same: dict[str, str] = {}  # gradient of an array -> by what name it came
 
     def of(self, ops: Iterable[Operator], names: Mapping[str, str] | None = None) -> Iterator[Operator]:
@@ -74,6 +83,13 @@ class InLine:
                 except CannotPlan as refusal:
                     raise CannotPlan(str(refusal), op) from None
 
+    def begun(self, ops: Sequence[Operator]) -> list[Operator]:
+        """The operators, which have been made, behind the beginning of all elements."""
+        if not self.kept:
+            return [*ops]
+        kind = CLEAR if self._like is None else TURN
+        return [in_place_of(ops[0], kind, {}, {}, {"arrays": self.kept}), *ops]
+
     def _plain(self, op: Operator) -> Operator:
         for name in op.reads() if op.definition not in MARKS else ():
             if name in self.unset:
@@ -85,11 +101,18 @@ class InLine:
     def _on_array(self, op: Operator, names: Mapping[str, str]) -> Operator:
         made = renamed(op, names)
         inputs, outputs = made.inputs, made.outputs
+        if self._like is not None and (
+            op.type not in ("write_to_array", "read_from_array") or op.attr("accumulate") or inputs.get("X_W")
+        ):
+            raise CannotPlan(f"others know the array of operator {op.type} as well", op)
         if op.type == "write_to_array":
-            kind = ADD if op.attr("accumulate") else PUT
+            kind = WRITE if self._like is not None else ADD if op.attr("accumulate") else PUT
             attrs = {"array": self._array(op, op.outputs["Out"][0], names)}
             return in_place_of(op, kind, {"X": inputs["X"], "I": inputs["I"]}, {}, attrs)
         attrs = {"array": self._array(op, op.inputs["X"][0], names)}
+        if self._like is not None:
+            attrs["like"] = self._like(attrs["array"], op.inputs["I"][0])
+            return in_place_of(op, FOUND, {"I": inputs["I"]}, outputs, attrs)
         if op.type == "read_from_array" and inputs.get("X_W"):
             return in_place_of(op, TAKE, {"I": inputs["I"], "Like": inputs["X_W"]}, outputs, attrs)
         if op.type == "read_from_array":
@@ -106,7 +129,8 @@ class InLine:
         """An array, by the name that it came by."""
         found = names.get(name, name)
         found = self._same.get(found, found)
-        if VERSION + "B" in found or op.block._is_persistable(name):
+        own = self._like is not None and name in op.block.vars
+        if own or VERSION + "B" in found or op.block._is_persistable(name):
             raise CannotPlan("an array is another one in each turn, or is persistable", op)
         if found not in self.kept:
             self.kept.append(found)

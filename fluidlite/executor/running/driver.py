@@ -11,6 +11,7 @@ known; it is kept, together with others for the same place, for all steps that i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from ...framework.gradients.blocks import kept_names
 from ...framework.gradients.versions import changes_nothing
 from ...ops.registry import EMPTY
 from ...ops.tensor.selected_rows import parts
-from ..blocks.array_elements import arrays_in, on_elements, with_samples
+from ..blocks.array_elements import like
 from ..blocks.environment import Environment
 from ..blocks.looping import LoopPiece, LoopPlan
 from ..blocks.pieces import PIECES_KEPT, Blocks, Piece, Pieces, feed_of, inputs_of
@@ -29,7 +30,6 @@ from ..control import control_function
 from ..host.plan import Plan
 from ..plan.branching import in_line, keeps_turns
 from ..plan.branching import results as written
-from ..plan.elements import READ
 from ..plan.found import Missed, sizes_of
 from ..plan.shapes import CannotPlan, is_no_tensor, works_alone
 from ..tensors.scope import Scope
@@ -117,25 +117,7 @@ class Driver(Interpreter):
         pieces = self._blocks.of(op.attrs["sub_block"])
         if pieces.no_loop or profiling.active is not None:  # which wants the time of each operator
             return False
-        if pieces.finds:
-            return self._loop_finding(pieces, op, environment)
-        try:
-            for piece in pieces.loops:
-                if piece.run(self.program, environment):
-                    return True
-            piece = self._looping(pieces, op, environment)
-            pieces.loops = [piece, *pieces.loops[: PIECES_KEPT - 1]]
-            return piece.run(self.program, environment)
-        except (CannotPlan, Missed) as refusal:
-            if isinstance(refusal, Missed) or not refusal.passing:
-                pieces.no_loop, pieces.loops = str(refusal), []
-                if pieces.has_arrays:
-                    pieces.no_loop, pieces.finds = "", True
-                    return self._loop_finding(pieces, op, environment)
-            return False
-
-    def _loop_finding(self, pieces: Pieces, op: Operator, environment: Environment) -> bool | None:
-        """`loop` where turns find sizes. Where a plan does not fit what a turn finds, another begins with that turn."""
+        # Where turns find sizes, and a plan does not fit what one finds, another plan begins with that turn.
         sizes: dict[str, int] = {}
         untried, made = list(pieces.loops), 0
         while True:
@@ -164,36 +146,47 @@ class Driver(Interpreter):
         pieces: Pieces,
         op: Operator,
         environment: Environment,
-        finds: Mapping[str, int] | None = None,
+        sizes: Mapping[str, int],
     ) -> LoopPiece:
         """The turns of a loop, fit for what the environment holds now, and for sizes as they have been found."""
         block = pieces.block
-        inside = [each for each in pieces.ops if not changes_nothing(each)]
-        ops = on_elements(block, inside, None if finds is None else environment)
+        ops = [each for each in pieces.ops if not changes_nothing(each)]
         if kept_names(op) is not None:
             raise CannotPlan("its gradient stands in another piece")
-        if not ops or any(works_alone(each) and (not in_line(each) or keeps_turns(each)) for each in ops):
+        if not ops or any(
+            works_alone(each) and (not in_line(each, True) or keeps_turns(each)) for each in ops
+        ):
             raise CannotPlan("it runs blocks, or works on what is no tensor")
         results = []
         for name in dict.fromkeys(name for each in ops for name in written(each)):
-            if name == EMPTY or name in block.vars or block._is_persistable(name):
+            if (
+                name == EMPTY
+                or name in block.vars
+                or block._is_persistable(name)
+                or is_no_tensor(ops[0], name)
+            ):
                 continue
             if block._find_var_recursive(name) is None:
                 raise CannotPlan(f"nobody declares variable {name!r}")
             results.append(name)
-        around = with_samples(arrays_in(ops, READ), environment)
-        inputs = inputs_of(ops, around)
+        inputs = inputs_of(ops, environment)
         if any(levels is None for _, levels in inputs):
             raise CannotPlan("it reads SelectedRows")
-        feed = feed_of(inputs, around)
+        feed = feed_of(inputs, environment)
         what = self.program, self.scope, feed, results, op.inputs["Condition"][0], ops, block
+        finds: dict[str, Any] = {}
+        if pieces.has_arrays:
+            finds = {
+                "finds": sizes,
+                "like": lambda array, index: like(*map(environment.find, (array, index))),
+            }
         try:
-            plan = LoopPlan(*what, finds=finds)
-        except CannotPlan:
+            plan = LoopPlan(*what, **finds)
+        except (CannotPlan, EnforceNotMet):
             counts = [name for name, array in feed.items() if name not in results and _counts(array)]
             if not counts:
                 raise
-            plan = LoopPlan(*what, values=counts, finds=finds)
+            plan = LoopPlan(*what, values=counts, **finds)
         return LoopPiece(len(ops), plan, inputs)
 
     def run_alone(self, piece: Piece, environment: Environment) -> None:

@@ -157,6 +157,25 @@ def several_shapes(x):
     return [growing(x, body)[1]]
 
 
+def in_branches(x):
+    """Branches write elements of several sizes, and an array is read that was full before."""
+    out, sizes = layers.create_array("float32"), layers.create_array("float32")
+    for k in range(20):
+        layers.array_write(layers.concat([x] * (1 + k % 3), 0), number(k), sizes)
+
+    def body(i, x):
+        new, read = grown(x), layers.array_read(sizes, i)
+        small = layers.less_than(layers.reduce_max(new), number(3, "float32"))
+        for taken, times in ((small, 2), (layers.logical_not(small), 1)):
+            with layers.control_flow.ConditionalBlock([taken], is_scalar_condition=True).block():
+                layers.array_write(layers.concat([new] * times + [read], 0), i, out)
+        layers.increment(i)
+        return new
+
+    i, x = growing(x, body)
+    return [x, layers.tensor_array_to_tensor(out, axis=0)[0]]
+
+
 def local(x):
     """An array of a turn's own."""
 
@@ -183,7 +202,7 @@ def counted_in_the_scope(x):
 
 
 IN_ONE_PLAN = [read_for_nothing, again, out_of_order, counted_in_the_scope]
-BY_ENGINE = [kept, states, numbered, *IN_ONE_PLAN]
+BY_ENGINE = [kept, states, numbered, in_branches, *IN_ONE_PLAN]
 TURN_BY_TURN = [several_shapes, local]
 
 
@@ -223,7 +242,7 @@ def x():
 @pytest.mark.parametrize("build", BY_ENGINE)
 def test_the_engine_takes_all_turns(x, build):
     # Some arrays stay empty without a turn.
-    text = as_expected(build(x), 4 if build in (numbered, counted_in_the_scope) else None)
+    text = as_expected(build(x), 4 if build in (numbered, in_branches, counted_in_the_scope) else None)
     if build in IN_ONE_PLAN:
         assert " loop(" in text.partition("run in pieces")[0]
     else:
