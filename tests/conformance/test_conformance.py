@@ -24,11 +24,6 @@ KNOWN = {
 builds recomputation.
 """
 
-TURN_BY_TURN = {
-    "f_basic_decoder": "the first step finds out how many turns there are, which others must know",
-}
-"""Cases with loops, the turns of which are plans, that the engine does not take all by itself; and why."""
-
 ON_GPU = {
     "d_layers_norm": {"out/emb_bad_names", "out/emb_bad_state", "out/emb_bad_dx"},
     "d_private_names": {"out/written_rate"},
@@ -119,10 +114,8 @@ def test_structure(results, name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_no_case_is_interpreted(interpreted, name):
-    """Loops are turned by the engine, but for those of `TURN_BY_TURN`."""
-    turns = [what for what in interpreted[name] if what.startswith("turn by turn")]
-    assert interpreted[name] == turns
-    assert bool(turns) == (name in TURN_BY_TURN)
+    """All is run by plans, and the engine takes all turns of loops."""
+    assert interpreted[name] == []
 
 
 @pytest.mark.parametrize("name", CASES)

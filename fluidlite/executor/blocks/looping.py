@@ -215,7 +215,7 @@ class LoopPlan(Plan):
         op = self.ops[failure.index]
         turns = max((elements.turns - 1 for elements in self._elements.values()), default=0)
         if failure.code == UNFIT:
-            return Missed("its turns find other sizes", turns, self._found_by(failure))
+            return Missed("its turns find other sizes", turns, self._found_by(failure.index, failure.err))
         if failure.code == OUT_OF_RANGE and op.definition in _TOUCHING:
             return Missed("it reads or writes elements of an array out of order", turns)
         return super()._failed(failure)

@@ -114,6 +114,7 @@ class Plan(StepPlan):
         super().__init__(program, scope, analysis)
         self._failure = engine.KernelFailure
         self._unset = analysis.unset
+        self._ends_early = analysis.cut
         self._later = list(later or ())
         self._ranked = {
             table: (self.feed_names.index(level), [ranked(table, what) for what in RANKED])
@@ -467,11 +468,14 @@ class Plan(StepPlan):
                 self.engine.run(begin, end)
             else:
                 self._run_recorded(recorder, begin, end)
+            if not self._ends_early:
+                return
+            problem: Exception = Missed("it ends where sizes are found", sizes=self._found_by(len(self.ops)))
         except self._failure as failure:
             problem = self._failed(failure)
-            for array, copy in before if isinstance(problem, Missed) else ():
-                np.copyto(array, copy)
-            raise problem from None
+        for array, copy in before if isinstance(problem, Missed) else ():
+            np.copyto(array, copy)
+        raise problem
 
     def _failed(self, failure: engine.KernelFailure) -> Exception:
         """What is to be raised when a native instruction fails."""
@@ -481,7 +485,7 @@ class Plan(StepPlan):
             if number < len(bodies):
                 return bodies[number]._failed(self._failure(index, failure.code, failure.err))  # type: ignore[no-any-return]
         if failure.code == engine.UNFIT:
-            return Missed("it finds other sizes", sizes=self._found_by(failure))
+            return Missed("it finds other sizes", sizes=self._found_by(failure.index, failure.err))
         op = self.ops[failure.index]
         if op.definition in MAY_MISS and failure.code == engine.OUT_OF_RANGE:
             if self._again:
@@ -491,14 +495,16 @@ class Plan(StepPlan):
             return failures.in_operator(op, ValueError(reason))
         return failures.in_operator(op, failures.native(op, failure.code, failure.err))
 
-    def _found_by(self, failure: engine.KernelFailure) -> dict[str, int]:
-        """What has been found until a size did not fit, by what it is called."""
+    def _found_by(self, at: int, last: Sequence[int] | None = None) -> dict[str, int]:
+        """What has been found up to an instruction, by name; `last`: what that one has found, which does not fit."""
         known: dict[str, int] = {}
-        actions = (each.action for each in self.instructions[: failure.index + 1])
+        actions = (each.action for each in self.instructions[: at + 1])
         finds = [action for action in actions if isinstance(action, Call) and action.kernel == FIND]
         for labels, action in zip(self.meta.finding, finds, strict=False):
             sizes = [self._registers.found.get(self._registers.integer(n)) for n in action.ints[1::2]]
-            known.update(zip(labels, failure.err if action is finds[-1] else sizes, strict=False))
+            known.update(
+                zip(labels, last if last is not None and action is finds[-1] else sizes, strict=False)
+            )
         return known
 
     def _run_recorded(self, recorder: profiling.Recorder, begin: int, end: int) -> None:

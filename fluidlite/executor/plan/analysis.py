@@ -41,6 +41,7 @@ class Analysis:
 
     `steps`: what has to run, in order, with exact shapes; operators whose results are known now are left out.
     `fetches`: the variables to copy out, one for each of those asked for (the last steps make SelectedRows dense).
+    `cut`: whether steps end where a size is found, as what comes later is refused if sizes are as they were guessed.
     `meta`: shapes and dtypes, constants (`known`) and the variables that are read or written of those that are
     `persistable`.
 
@@ -92,10 +93,11 @@ class Analysis:
             arrays = [n for op in mattering for n in op.writes() if like is not None and is_no_tensor(op, n)]
             mattering = live(mattering, [*sparse.wholes(fetches), *arrays])
         self.unset: dict[str, Operator] = {}  # what holds nothing where a branch is not taken
-        self._unrolled = False
+        self._unrolled = self.cut = False
         kept = self._in_line(mattering, fetches) if branches else selecting.without_branches(mattering)
         renamed = [versions.renamed(op) for op in kept if not takes_no_part(op)]
         self.steps = self._unrolled_steps(renamed) if self._unrolled else self._analyse(renamed)
+        fetches = () if self.cut else fetches
         for name in fetches:
             if name in self.unset:
                 raise CannotPlan(
@@ -158,6 +160,7 @@ class Analysis:
         once = {n for op in ops for n in op.writes() if writes[n] == 1 and not op.block._is_persistable(n)}
         steps: list[Step] = []
         around: list[Operator] = []  # the branches and loops that an operator is in
+        known = finding = 0  # how many steps there are up to the last that finds sizes, and how many do
         for op in progress.over(ops, "shapes of the program"):
             if op.definition in marks.BEGINS:
                 around.append(op)
@@ -171,12 +174,17 @@ class Analysis:
                     raise CannotPlan(f"operator {op.type} finds sizes in a branch")
             except (CannotPlan, EnforceNotMet) as refusal:
                 if not around:
-                    raise
+                    if not known or self._like is not None or isinstance(refusal, marks.Empty):
+                        raise
+                    self.cut = True
+                    return steps[:known]
                 # What is wrong in a branch is told when it is taken.
                 kind = Unfound if isinstance(refusal, Unfound) else CannotPlan
                 raise kind(str(refusal), around[0], getattr(refusal, "passing", False)) from None
             if op.definition in marks.ENDS:
                 around.pop()
+            if not around and len(self.meta.finding) > finding:
+                known, finding = len(steps), len(self.meta.finding)
         return steps
 
     def _ready(self, op: Operator, in_branch: bool) -> Iterable[Operator]:

@@ -187,6 +187,8 @@ def _infer_join(op: OpView) -> None:
     if found is None:
         raise Unfound("how many elements an array has is found by the step")
     (shape, dtype), ((count,), axis) = _like(op), (found, _blocks(op)[1])
+    if count == 0:
+        raise CannotPlan("an array has no element")
     made = [*shape]
     made[axis : axis if op.attr("use_stack") else axis + 1] = [
         count if op.attr("use_stack") else count * shape[axis]

@@ -45,6 +45,9 @@ _VALUES = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS)
 PLANS_KEPT = 32
 """How many plans one program keeps for one set of feeds and fetches."""
 
+TRIES = 4
+"""How many plans are made in a step, until one is for the sizes that the step finds."""
+
 LUCK = 8
 """How many plans are made for sizes that steps find, besides one for each step that another plan was for."""
 
@@ -180,9 +183,11 @@ def _run_checked(
     if cache.refused is None or cache.plans:
         arrays = expanded(checked if device is not None else placed(checked, None))
         found = _run_planned(program, arrays, return_numpy, cache)
-        if found is None and cache.refused is None and cache.sizes is None:
-            _plan(cache, scope, arrays, names, device)
-            found = _run_planned(program, arrays, return_numpy, cache)
+        if found is not None:
+            cache.luck = min(cache.luck + 1, LUCK)
+            return found
+        if cache.refused is None and cache.luck:
+            found = _run_new_plan(program, scope, arrays, names, return_numpy, cache, device)
         if found is not None:
             return found
     if device is not None:
@@ -192,28 +197,64 @@ def _run_checked(
     run = Driver(cache.blocks, scope, checked)
     found = _finished(run, names, return_numpy)
     if cache.sizes is not None and cache.refused is None and cache.luck:
-        cache.luck -= 1
         cache.sizes.update(run.sizes_found())
         _plan(cache, scope, arrays, names, device)
     return found
 
 
+def _run_new_plan(
+    program: Program,
+    scope: Scope,
+    arrays: Mapping[str, Any],
+    names: Sequence[str],
+    return_numpy: bool,
+    cache: PlanCache,
+    device: CudaDevice | None,
+) -> list[Any] | None:
+    """One step by a plan that is made for it; None if there is none. Where a plan finds other sizes than it is for, or
+    ends there, another is made with these.
+    """
+    for turn in range(TRIES):
+        sizes = None if cache.sizes is None else dict(cache.sizes)
+        plan = _plan(cache, scope, arrays, names, device, True)
+        if cache.sizes is not None and not turn:
+            cache.luck -= 1
+        if plan is None:
+            return None
+        found = _run_planned(program, arrays, return_numpy, cache)
+        if found is not None:
+            return found
+        if cache.sizes is not None:
+            cache.drop(plan)
+        if cache.sizes == sizes:
+            return None
+    return None
+
+
 def _plan(
-    cache: PlanCache, scope: Scope, arrays: Mapping[str, Any], names: Sequence[str], device: CudaDevice | None
-) -> None:
-    """Make a plan of the whole program for feeds like `arrays`, if that can be done."""
+    cache: PlanCache,
+    scope: Scope,
+    arrays: Mapping[str, Any],
+    names: Sequence[str],
+    device: CudaDevice | None,
+    guessed: bool = False,
+) -> StepPlan | None:
+    """A plan of the whole program for feeds like `arrays`, None if there is none; `guessed`: sizes may be others."""
     try:
         cache.add(planned(cache.program, scope, arrays, names, device, sizes=cache.sizes))
+        return cache.plans[0]
     except CannotPlan as reason:
         if isinstance(reason, Unfound) and device is None:
             cache.sizes = {}
-            return
+            return _plan(cache, scope, arrays, names, device, guessed)
         # A first run may initialise what a second one can be planned with; profiles want no loops in plans.
-        cache.refused = str(reason) if cache.runs > 2 and profiling.active is None else None
+        if cache.sizes is None or not guessed:
+            cache.refused = str(reason) if cache.runs > 2 and profiling.active is None else None
     except EnforceNotMet:
         if cache.sizes is None:
             raise
         # Of sizes that were guessed: what is wrong with those of a step, its operators have told.
+    return None
 
 
 def _run_planned(
@@ -230,9 +271,7 @@ def _run_planned(
                 continue
             cache.used(plan)
             try:
-                found = _finish(plan, return_numpy)
-                cache.luck = min(cache.luck + 1, LUCK)
-                return found
+                return _finish(plan, return_numpy)
             except Missed as missed:
                 cache.missed(missed)
             except MemoryError:

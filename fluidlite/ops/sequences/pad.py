@@ -9,6 +9,7 @@ import numpy as np
 
 from ...backend import to_host
 from ...base.dtypes import VarType, to_numpy
+from ...base.sizes import whole
 from ..grad_pairs import register_pair
 from ..infer import grads_like_inputs, product
 from ..native import NUMERIC, bytes_of_row, itemsize, typed
@@ -188,7 +189,7 @@ register_pair(
 def _limit(maxlen: int, lengths: Any, tensor: Any) -> int:
     """How wide a mask gets: the value of MaxLenTensor, else `maxlen`, else (-1) the largest length."""
     if tensor is not None:
-        return int(np.asarray(to_host(tensor)).reshape(-1)[0])
+        return whole(np.asarray(to_host(tensor)).reshape(-1)[:1])[0]  # type: ignore[no-any-return]
     return maxlen if maxlen >= 0 else int(np.max(to_host(lengths), initial=0))
 
 

@@ -79,6 +79,8 @@ def _infer_slice(op: OpView) -> None:
     if op.finds and unknown and _index_type(op) is not None:
         places = [-1 - axis if axis in gone else axis - sum(k < axis for k in gone) for axis in unknown]
         for axis, size in zip(unknown, op.found("Out", [1] * len(unknown), axes=places) or (), strict=True):
+            if size == 0:
+                raise op.fail("start must be before end: nothing is left")
             dims[axis] = size
     for axis in gone:
         if dims[axis] not in (1, -1):

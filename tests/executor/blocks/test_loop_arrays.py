@@ -201,8 +201,8 @@ def counted_in_the_scope(x):
     return [growing(x, body)[1], layers.array_read(out, number(0)), total]
 
 
-IN_ONE_PLAN = [read_for_nothing, again, out_of_order, counted_in_the_scope]
-BY_ENGINE = [kept, states, numbered, in_branches, *IN_ONE_PLAN]
+IN_ONE_PLAN = [kept, states, numbered, read_for_nothing, again, out_of_order, counted_in_the_scope]
+BY_ENGINE = [in_branches, *IN_ONE_PLAN]
 TURN_BY_TURN = [several_shapes, local]
 
 
