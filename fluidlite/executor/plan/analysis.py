@@ -173,11 +173,11 @@ class Analysis:
                 if len(self.meta.finding) > found and any(each.definition is marks.BEGIN for each in around):
                     raise CannotPlan(f"operator {op.type} finds sizes in a branch")
             except (CannotPlan, EnforceNotMet) as refusal:
-                if not around:
-                    if not known or self._like is not None or isinstance(refusal, marks.Empty):
-                        raise
+                if known and self._like is None and not isinstance(refusal, marks.Empty):
                     self.cut = True
                     return steps[:known]
+                if not around:
+                    raise
                 # What is wrong in a branch is told when it is taken.
                 kind = Unfound if isinstance(refusal, Unfound) else CannotPlan
                 raise kind(str(refusal), around[0], getattr(refusal, "passing", False)) from None

@@ -76,9 +76,7 @@ def seek(view: OpView, meta: Any) -> Sought | None:
             return None
         shapes[name] = [None if n < 0 else n for n in meta.shapes[name]]
         if whose and not meta.lod(name):
-            count = meta.expected(name + LEVELS)
-            if count is None:
-                return None
+            count = meta.expected(name + LEVELS) or 0
             labels.append(name + LEVELS)
             shapes.update((f"{name}{LEVEL}{k}", [None]) for k in range(count))
             meta.carry(name, tuple(f"{name}{LEVEL}{k}" for k in range(count)))
@@ -88,9 +86,9 @@ def seek(view: OpView, meta: Any) -> Sought | None:
     labels += [
         f"{name}#{axis}" for name, shape in shapes.items() for axis, n in enumerate(shape) if n is None
     ]
-    guesses = [meta.expected(label) for label in labels]
+    guesses = [0 if label.endswith(LEVELS) else 2 for label in labels]
     least = [INFINITE if label.endswith(LEVELS) else 3 if LEVEL in label else 2 for label in labels]
-    wanted = meta.find(labels, [2 if n is None else n for n in guesses], least)
+    wanted = meta.find(labels, guesses, least)
     sizes = dict(zip(labels, wanted, strict=True))
     for name, shape in shapes.items():
         dtype = meta.dtypes[name] if name in meta.dtypes else VarType.INT64
