@@ -48,6 +48,17 @@ def test_a_script_of_two_lines_loads_what_it_needs(python):
     }
 
 
+@pytest.mark.parametrize(
+    "first", ["import fluidlite", "from fluidlite import __main__, old_scripts, __version__"]
+)
+def test_fluids_names_are_not_read_until_one_is_missing(python, first):
+    told = "from fluidlite.base.names.fluid_names import listed; print(listed.cache_info().currsize, end=' ')"
+    code = f"{first}; {told}; import fluidlite as fluid; fluid.nets; {told}; fluid.no_such_name"
+    done = python("-c", code)
+    assert done.stdout == "0 0 "
+    assert "module 'fluid' has no attribute 'no_such_name'" in done.stderr
+
+
 def test_methods_of_tensors_are_functions_once_they_are_looked_up(python):
     code = (
         "import numpy as np, sys, paddle\n"

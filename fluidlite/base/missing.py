@@ -149,12 +149,15 @@ def reporter(module: str) -> Callable[[str], Any]:
         if full in ALIASES:
             return importlib.import_module(ALIASES[full])
         asks = _import_asks(sys._getframe(1))
+        unknown = AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+        # Python asks a module for __path__ whenever something is imported from it, and a package for submodules
+        # before it imports them, and then again: not worth reading the list of names.
+        if name.startswith("__") or (asks == "fromlist" and spec_of(f"{module}.{name}") is not None):
+            raise unknown
         listed = fluid_names.listed()
         played = next((each for each in _played_by(module) if name in listed.get(each, ())), None)
-        submodule = asks == "fromlist" and (played is None or spec_of(f"{module}.{name}") is not None)
-        if name.startswith("__") or submodule:
-            # In the second case the statement goes on to import the submodule, and then asks again.
-            raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+        if asks == "fromlist" and played is None:
+            raise unknown
         if played is not None:
             return found_or_stand_in(played, name)
         error: AttributeError
