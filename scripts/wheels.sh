@@ -3,8 +3,8 @@
 # environment, with no compiler within reach, where scripts/smoke.py uses it and tests run.
 #
 #   scripts/wheels.sh [PYTHON...]   these interpreters instead
-#   TESTS=tests scripts/wheels.sh   all tests, which takes ten minutes for each; by default a few folders of them
-#                                   (without those of the simulated GPU, which need a compiler)
+#   TESTS=tests scripts/wheels.sh   all tests, which takes ten minutes and more for each; by default a few folders of
+#                                   them (without those of the simulated GPU, which need a compiler)
 #
 # cibuildwheel (its configuration is in pyproject.toml) does the same for other systems.
 set -euo pipefail
@@ -76,7 +76,7 @@ EOF
     "$python" -m venv "$work/empty"
     "$work/empty/bin/pip" install --quiet --only-binary :all: "$wheel"
     (cd "$work/dist" && env -i HOME="$work" PATH="$work/empty/bin" "$work/empty/bin/python" - <"$OLDPWD/scripts/smoke.py")
-    "$work/empty/bin/pip" install --quiet --only-binary :all: pytest hypothesis six safetensors
+    "$work/empty/bin/pip" install --quiet --only-binary :all: "$wheel[test]"
     mkdir "$work/checks"
     cp -r tests examples benchmarks docs scripts README.md pyproject.toml "$work/checks"
     # shellcheck disable=SC2086
