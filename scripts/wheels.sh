@@ -3,8 +3,8 @@
 # environment, with no compiler within reach, where scripts/smoke.py uses it and tests run.
 #
 #   scripts/wheels.sh [PYTHON...]   these interpreters instead
-#   TESTS=tests scripts/wheels.sh   all tests, which takes ten minutes and more for each; by default a few folders of
-#                                   them (without those of the simulated GPU, which need a compiler)
+#   TESTS=tests scripts/wheels.sh   all tests (without those of the simulated GPU), which takes ten minutes and more for
+#                                   each; the system's programs, which some need, are then within reach again
 #
 # cibuildwheel (its configuration is in pyproject.toml) does the same for other systems.
 set -euo pipefail
@@ -80,7 +80,7 @@ EOF
     mkdir "$work/checks"
     cp -r tests examples benchmarks docs scripts README.md pyproject.toml "$work/checks"
     # shellcheck disable=SC2086
-    (cd "$work/checks" && env -i HOME="$work" PATH="$work/empty/bin" "$work/empty/bin/python" -m pytest -q -p no:cacheprovider -m 'not cuda' $tests)
+    (cd "$work/checks" && env -i HOME="$work" PATH="$work/empty/bin${TESTS:+:$PATH}" "$work/empty/bin/python" -m pytest -q -p no:cacheprovider -m 'not cuda' $tests)
     mv "$wheel" dist/wheels/
 done
 ls -l dist/wheels

@@ -37,6 +37,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {
         },
         {
+            "..reader.slots.datasets": "DatasetBase DatasetFactory InMemoryDataset QueueDataset",
             "": "cifar common conll05 flowers image imdb imikolov mnist movielens mq2007 sentiment uci_housing voc2012 wmt14 wmt16",
         },
     ),
