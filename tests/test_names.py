@@ -25,6 +25,18 @@ def test_every_module_of_fluid_can_be_imported(python, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_modules_of_fluid_have_their_names_without_an_import_of_their_own(python, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("""
+import paddle.fluid as fluid
+
+kinds = [getattr(fluid.dataset, name) is getattr(fluid, name) for name in ("DatasetFactory", "QueueDataset")]
+print(kinds, fluid.dataset.DatasetBase in fluid.QueueDataset.__mro__, fluid.dataset.InMemoryDataset.__name__)
+""")
+    done = python("-m", "fluidlite", script)
+    assert done.stdout == "[True, True] True InMemoryDataset\n", done.stderr
+
+
 @pytest.mark.skipif(not SCRIPT.exists(), reason="needs the source tree")
 def test_table_of_names_is_up_to_date(python):
     done = python(SCRIPT, "--check")
