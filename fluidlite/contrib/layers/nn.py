@@ -11,7 +11,8 @@ from ...base import missing, unique_name
 from ...base.dtypes import VarType
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variables, run_op
-from ...layers.checks import INTEGERS, check_dtype
+from ...layers import checks
+from ...layers.checks import INTEGERS
 from ...layers.detection.suppression import multiclass_nms2
 from .matching import match_matrix_tensor, sequence_topk_avg_pooling, var_conv_2d
 from .pyramids import search_pyramid_hash
@@ -86,7 +87,7 @@ def _of_columns(
 ) -> Variable:
     given: list[Variable] = [input] if isinstance(input, Variable) else list(input)
     for one in given:
-        check_dtype(one, "input", op_type, (VarType.FP32, VarType.FP64, *INTEGERS))
+        checks.check_dtype(one, "input", op_type, (VarType.FP32, VarType.FP64, *INTEGERS))
     return run_op(op_type, {"X": given}, attrs={"start_index": start_index, "length": length})
 
 
@@ -141,7 +142,7 @@ def fused_embedding_seq_pool(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_dtype(input, "input", "fused_embedding_seq_pool", INTEGERS)
+    checks.check_dtype(input, "input", "fused_embedding_seq_pool", INTEGERS)
     helper = LayerHelper("fused_embedding_seq_pool", param_attr=param_attr)
     table = helper.create_parameter(attr=helper.param_attr, shape=list(size), dtype=dtype, is_bias=False)
     padding = -1 if padding_idx is None else padding_idx if padding_idx >= 0 else size[0] + padding_idx
@@ -163,7 +164,7 @@ def shuffle_batch(x: Variable, seed: int | Variable | None = None) -> Variable:
     Raises:
         TypeError: for arguments of another type.
     """
-    check_dtype(x, "x", "shuffle_batch", (VarType.FP32, VarType.FP64, *INTEGERS))
+    checks.check_dtype(x, "x", "shuffle_batch", (VarType.FP32, VarType.FP64, *INTEGERS))
     helper = LayerHelper("shuffle_batch")
     attrs: dict[str, Any] = {}
     if not isinstance(seed, Variable):
