@@ -1,19 +1,17 @@
-"""`Body`: the operators of one turn of a loop, as a plan on values that stand somewhere else in each turn."""
+"""`LoopBody`: the operators of one turn of a loop, as a plan on values that stand somewhere else in each turn."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from ...base.dtypes import VarType, to_numpy
 from ...base.sizes import Size, always_equal, current
-from ...framework import Block, Operator, Program
+from ...framework import Operator, Program
 from ...ops.math.gemm import Matrix
 from ...ops.registry import Call, OpView, Shape
 from ..plan.instructions import Instruction
-from ..plan.shapes import CannotPlan, Named
+from ..plan.shapes import CannotPlan
 from ..plan.turn_ops import FIRST, Feeds, Layout, LoopForm
 from ..tensors.scope import Scope
 from .packing import Packing
@@ -23,42 +21,34 @@ SUM = "@SUM"
 MADE = "@MADE"
 
 
-class Body(Plan):
-    """Runs the operators of a turn.
+class LoopBody(Plan):
+    """The turns of a loop that stands in a plan.
 
-    Args:
-        moving: the feeds that are others in each turn.
-        made: what is wanted of each turn; it is written where whoever takes the turns says.
-        sums: what is added up over the turns.
-        named: what is said of feeds; None if each size that is open is another one.
+    Everything is fed: what moves by the sizes that `Feeds.moving` has. What is made is written where whoever takes the
+    turns says.
     """
 
     results_apart = True
 
-    def __init__(
-        self,
-        program: Program,
-        scope: Scope,
-        feed: Mapping[str, np.ndarray],
-        moving: Sequence[str],
-        made: Sequence[str],
-        sums: Sequence[str],
-        ops: Sequence[Operator],
-        block: Block,
-        named: Named | None = None,
-    ) -> None:
-        self.moving = list(moving)
-        self._wanted = list(made)
-        self._added = list(sums)
-        self._like = ops[-1]
+    def __init__(self, program: Program, scope: Scope, form: LoopForm, feeds: Feeds) -> None:
+        self._said = feeds.rows
+        self._sizes = feeds.moving
+        self.moving = [*form.given, *form.parts, *form.likes, *form.same, *form.shortened]
+        self.moving += [each.name for each in form.carried] + [level + FIRST for level in form.others]
+        self._wanted = [*form.made, *form.each, *form.last]
+        self._added = list(form.sums)
+        self._like = form.ops[-1]
         self._outside: dict[str, str] = {}  # what is wanted -> the name of the memory that it is written to
         self.packed: dict[str, Matrix] = {}  # what is packed before the turns, and of which matrix
-        super().__init__(program, scope, feed, [*made, *sums], ops, block, named=named)
+        wanted = [*self._wanted, *self._added]
+        super().__init__(program, scope, feeds.arrays, wanted, form.ops, form.block, named=feeds.named)
         for op, native in zip(self.ops, self.is_native, strict=True):
             if not native:
                 raise CannotPlan(f"operator {op.type} of it has no native kernel")
         if self.meta.sparse:
             raise CannotPlan("it makes SelectedRows")
+        if self.meta.persistable:
+            raise CannotPlan("its turns look at persistable variables by other names")
 
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
         self._changes = {name for op, _ in steps for name in op.output_arg_names}
@@ -128,25 +118,6 @@ class Body(Plan):
     def describe(self) -> str:
         first, *lines = super().describe().splitlines()
         return "\n".join([f"turns of {first}", *lines])
-
-
-class LoopBody(Body):
-    """The turns of a loop that stands in a plan.
-
-    Everything is fed: what moves by the sizes that `Feeds.moving` has.
-    """
-
-    def __init__(self, program: Program, scope: Scope, form: LoopForm, feeds: Feeds) -> None:
-        self._said = feeds.rows
-        self._sizes = feeds.moving
-        names = [*form.given, *form.parts, *form.likes, *form.same, *form.shortened]
-        names += [each.name for each in form.carried] + [level + FIRST for level in form.others]
-        super().__init__(
-            program, scope, feeds.arrays, names, [*form.made, *form.each, *form.last], form.sums, form.ops, form.block,
-            feeds.named,
-        )  # fmt: skip
-        if self.meta.persistable:
-            raise CannotPlan("its turns look at persistable variables by other names")
 
     def _sign(self, followed: int = 0) -> None:
         """Whoever takes the turns points at what is fed."""
@@ -222,4 +193,4 @@ class LoopBody(Body):
         return self.engine, follows, stays, roots, spans
 
 
-__all__ = ["MADE", "SUM", "Body", "LoopBody"]
+__all__ = ["LoopBody"]

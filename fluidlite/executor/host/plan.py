@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
 
@@ -25,7 +25,7 @@ from ..plan.elements import CLEAR, ELEMENTS, MAY_MISS, ON_ELEMENTS, TURN
 from ..plan.found import Missed, Sought
 from ..plan.fusion import fuse
 from ..plan.instructions import Instruction, lifetimes
-from ..plan.shapes import ORDERED, RANKED, CannotPlan, Named, ranked
+from ..plan.shapes import ORDERED, RANKED, CannotPlan, ranked
 from ..plan.step_plan import StepPlan
 from ..plan.turn_ops import RANK, TURNS, Layout, LoopForm
 from ..tensors.lod_tensor import LoDTensor
@@ -57,14 +57,7 @@ class Plan(StepPlan):
         fetches: what to copy out.
         ops: the operators, by default those of the global block.
         block: where their variables are declared, by default the global block.
-        varying: whether dimensions that the block leaves open may change from step to step.
-        later: what `accepts` does not take, for it is bound when part of the operators has run; of each the variable
-            that it has shape and type of.
-        values: feeds of a few integers that sizes are made of; the operators do not write them.
-        finds: whether sizes may be found on the way, and what some of them have been found to be; None if not. Whoever
-            says so undoes what has been done when they do not fit.
-        named: what is said of feeds; by default those sizes vary that the block leaves open.
-        like: see `in_line.InLine`.
+        how: what else `Analysis` takes, where sizes vary by default. `accepts` does not take what comes `later`.
 
     Raises CannotPlan from the constructor when an operator has to run on its own, EnforceNotMet when something it reads
     is neither fed, computed nor initialised.
@@ -84,38 +77,25 @@ class Plan(StepPlan):
         fetches: Sequence[str],
         ops: Sequence[Operator] | None = None,
         block: Block | None = None,
-        varying: bool = True,
-        later: Mapping[str, str] | None = None,
-        values: Iterable[str] = (),
-        finds: Mapping[str, int] | None = None,
-        named: Named | None = None,
-        like: Callable[[str, str], Any] | None = None,
+        **how: Any,
     ) -> None:
         from .bodies import LoopBody
 
+        how = {
+            "varying": True,
+            "branches": self.branches,
+            "make_body": partial(LoopBody, program, scope),
+            **how,
+        }
+        block = block or program.global_block()
         analysis = analysed(
-            lambda empty: Analysis(
-                block or program.global_block(),
-                scope,
-                dict(feed),
-                fetches,
-                ops,
-                varying,
-                later,
-                self.branches,
-                values,
-                finds,
-                named,
-                lambda form, feeds: LoopBody(program, scope, form, feeds),
-                like,
-                empty,
-            )
+            lambda empty: Analysis(block, scope, dict(feed), fetches, ops, empty=empty, **how)
         )
         super().__init__(program, scope, analysis)
         self._failure = engine.KernelFailure
         self._unset = analysis.unset
         self._ends_early = analysis.cut
-        self._later = list(later or ())
+        self._later = list(how.get("later") or ())
         self._ranked = {
             table: (self.feed_names.index(level), [ranked(table, what) for what in RANKED])
             for table, level in self.meta.ranks.items()

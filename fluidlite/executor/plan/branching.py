@@ -46,9 +46,6 @@ ON_ARRAYS = frozenset(
 )
 """The operators on tensor arrays that plans have operators of their own for; see `elements.py`."""
 
-_OfBlocks = dict[int, dict[str, None]]
-"""Names, by the number of the block, which several operators may run."""
-
 
 def in_line(op: Operator, arrays: bool = False) -> bool:
     """Whether an operator is a branch or a loop, or belongs to a branch, and may be in a plan, as far as can be said
@@ -86,7 +83,7 @@ def _block_in_line(op: Operator, arrays: bool = False) -> bool:
         return False
     block = op.attrs["sub_block"]
     # Each operator would put a shared block in its place, and those in it the ones that they share.
-    if block.idx in _shared(block.program):
+    if block.idx in _known(block.program).shared:
         return False
     ops = (each for each in block.ops if works_alone(each))
     if not all(takes_no_part(each) or changes_nothing(each) or in_line(each, arrays) for each in ops):
@@ -98,17 +95,33 @@ def _block_in_line(op: Operator, arrays: bool = False) -> bool:
     return op.type == "while_grad" or {*op.writes()}.issuperset(outside)
 
 
-def _shared(program: Program) -> frozenset[int]:
-    """The numbers of the blocks that several operators run."""
-    version, found = _shared_blocks.get(program, (None, frozenset()))
-    if version != program._version:
+class _Known:
+    """What is known of a program's blocks: which several operators run, by number (`shared`), and what each reads and
+    writes of what is around it (`of`)."""
+
+    def __init__(self, program: Program) -> None:
+        self.version = program._version
         runs = Counter(inner.idx for block in program.blocks for op in block.ops for inner in op.sub_blocks())
-        found = frozenset(number for number, count in runs.items() if count > 1)
-        _shared_blocks[program] = program._version, found
+        self.shared = frozenset(number for number, count in runs.items() if count > 1)
+        self.touched: dict[int, tuple[dict[str, None], dict[str, None]]] = {}
+
+    def of(self, block: Block) -> tuple[dict[str, None], dict[str, None]]:
+        if block.idx not in self.touched:
+            read = dict.fromkeys(name for op in block.ops for name in reads(op) if name not in block.vars)
+            made = dict.fromkeys(name for op in block.ops for name in results(op) if name not in block.vars)
+            kept = {name: None for name in made if name != EMPTY and not block._is_persistable(name)}
+            self.touched[block.idx] = read, kept
+        return self.touched[block.idx]
+
+
+def _known(program: Program) -> _Known:
+    found = _programs.get(program)
+    if found is None or found.version != program._version:
+        found = _programs[program] = _Known(program)
     return found
 
 
-_shared_blocks: WeakKeyDictionary[Program, tuple[int, frozenset[int]]] = WeakKeyDictionary()
+_programs: WeakKeyDictionary[Program, _Known] = WeakKeyDictionary()
 
 
 def _gradient_in_line(op: Operator, arrays: bool) -> bool:
@@ -152,18 +165,10 @@ def _for_branches_only(op: Operator) -> bool:
     return all(name in op.block.vars for name in outs)
 
 
-def written_outside(op: Operator, known: _OfBlocks | None = None) -> list[str]:
-    """The variables outside of its block that a branch may write and that do not last; `known`: of blocks."""
+def written_outside(op: Operator) -> list[str]:
+    """The variables outside of its block that a branch may write and that do not last."""
     block: Block = op.attrs["sub_block"]
-    known = {} if known is None else known
-    found = known.get(block.idx)
-    if found is None:
-        found = known[block.idx] = {}
-        for inner in block.ops:
-            names = written_outside(inner, known) if inner.type in CONDITIONS else inner.writes()
-            for name in names:
-                if name != EMPTY and name not in block.vars and not block._is_persistable(name):
-                    found[name] = None
+    found = _known(block.program).of(block)[1]
     if op.type.endswith("_grad"):
         forward = forward_of(op)
         inside = {grad_name(name) for name, _ in gradients(op)} | {*op.attrs.get("original_output_grad", ())}
@@ -183,16 +188,12 @@ def read_before(op: Operator) -> list[str]:
     return written_outside(op) if op.type in CONDITIONS else []
 
 
-def reads(op: Operator, known: _OfBlocks | None = None) -> list[str]:
-    """What an operator of a plan reads of what is around it; `known`: what operators of blocks read."""
+def reads(op: Operator) -> list[str]:
+    """What an operator of a plan reads of what is around it."""
     if op.type not in CONDITIONS:
         return [*op.reads()]
-    block = op.attrs["sub_block"]
-    known = {} if known is None else known
-    found = known.get(block.idx)
-    if found is None:
-        every = (name for inner in block.ops for name in reads(inner, known) if name not in block.vars)
-        found = known[block.idx] = dict.fromkeys(every)
+    block: Block = op.attrs["sub_block"]
+    found = _known(block.program).of(block)[0]
     if not op.type.endswith("_grad"):
         return [*op.inputs[CONDITIONS[op.type]], *found]
     others = [name for name in op.inputs.get("Out@GRAD", ()) if name != EMPTY]

@@ -217,7 +217,7 @@ def _run_new_plan(
     for turn in range(TRIES):
         sizes = None if cache.sizes is None else dict(cache.sizes)
         plan = _plan(cache, scope, arrays, names, device, True)
-        if cache.sizes is not None and not turn:
+        if (cache.sizes is not None or plan is None) and not turn and profiling.active is None:
             cache.luck -= 1
         if plan is None:
             return None
@@ -248,7 +248,7 @@ def _plan(
             cache.sizes = {}
             return _plan(cache, scope, arrays, names, device, guessed)
         # A first run may initialise what a second one can be planned with; profiles want no loops in plans.
-        if cache.sizes is None or not guessed:
+        if not reason.passing and (cache.sizes is None or not guessed):
             cache.refused = str(reason) if cache.runs > 2 and profiling.active is None else None
     except EnforceNotMet:
         if cache.sizes is None:

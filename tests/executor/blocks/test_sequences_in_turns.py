@@ -192,3 +192,19 @@ def test_a_network_that_only_predicts():
         for a, b in zip(one, other, strict=True):
             assert a.lod() == b.lod()
             np.testing.assert_allclose(np.array(b), np.array(a), rtol=2e-4, atol=2e-5)
+
+
+def test_batches_without_steps_keep_no_plan_from_the_others():
+    words = fluid.data("words", [None, 2], "float32", lod_level=1)
+    rnn = layers.DynamicRNN()
+    with rnn.block():
+        word = rnn.step_input(words)
+        state = rnn.memory(shape=[2], value=0.0)
+        rnn.update_memory(state, word + state)
+        rnn.output(word + state)
+    last, exe = layers.sequence_last_step(rnn()), fluid.Executor()
+    for lens in [[0, 0]] * 4 + [[2, 3]] * 2:
+        batch = fluid.create_lod_tensor(np.ones((sum(lens), 2), "float32"), [lens], fluid.CPUPlace())
+        (found,) = exe.run(feed={"words": batch}, fetch_list=[last])
+        np.testing.assert_array_equal(found, np.repeat(lens, 2).reshape(2, 2))
+    assert " turns(" in exe.describe().partition("run in pieces")[0]
