@@ -34,7 +34,7 @@ char* block(size_t size) {
 char* Records::room(size_t size) {
     if (size_ - used_ < size) {
         // Few samples take little memory, many are in large blocks.
-        size_ = std::max(size, bytes_ < kPage ? kSmall : kLarge);
+        size_ = std::max(size, bytes_ == 0 ? kSmall : bytes_ < kLarge ? kPage : kLarge);
         blocks_.emplace_back(block(size_));
         bytes_ += size_;
         used_ = 0;
