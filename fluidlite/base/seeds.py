@@ -9,7 +9,7 @@ SEEDS = 2147483646
 """How many seeds the random streams tell apart."""
 
 _unpredictable = random.SystemRandom()
-_chosen: random.Random | None = None
+_reseeded: random.Random | None = None
 _key: int | None = None
 _listeners: list[Callable[[], None]] = []
 
@@ -19,14 +19,14 @@ def fresh_seed() -> int:
 
     After `reseed` the next one of the sequence that follows from its number.
     """
-    return (_chosen or _unpredictable).randrange(SEEDS) + 1
+    return (_reseeded or _unpredictable).randrange(SEEDS) + 1
 
 
 def reseed(seed: int | None) -> None:
     """Have fresh seeds follow from the number `seed`, and so everything random that has no seed of its own; None: have
     them be unpredictable again."""
-    global _chosen, _key
-    _chosen = None if seed is None else random.Random(seed)
+    global _reseeded, _key
+    _reseeded = None if seed is None else random.Random(seed)
     _key = None if seed is None else random.Random(f"device {seed}").getrandbits(64)
     for listener in _listeners:
         listener()
@@ -34,7 +34,7 @@ def reseed(seed: int | None) -> None:
 
 def is_reseeded() -> bool:
     """Whether fresh seeds follow from a number."""
-    return _chosen is not None
+    return _reseeded is not None
 
 
 def device_key(number: int) -> int:

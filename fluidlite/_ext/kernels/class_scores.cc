@@ -87,7 +87,7 @@ const Topic topic_drawing = {drawing, drawing, drawing};
 #include "kernels/targets.h"
 
 namespace fl {
-const Topic topic_chosen = FL_TOPIC(class_scores_table);
+const Topic topic_class_scores = FL_TOPIC(class_scores_table);
 }
 
 #else

@@ -6,7 +6,7 @@
 
 namespace fl {
 
-extern const Topic topic_drawing, topic_chosen;
+extern const Topic topic_drawing, topic_class_scores;
 
 }  // namespace fl
 

@@ -27,7 +27,7 @@ def _infer_same(op: OpView) -> None:
     op.carry("Out", op.lod("X"))
 
 
-def _infer_chosen(op: OpView) -> None:
+def _infer_selected(op: OpView) -> None:
     shape = op.shape("Mask")
     if op.dtype("Mask") != VarType.INT32 or not is_fixed(shape) or math.prod(shape) != 1:
         raise CannotPlan(f"the mask {op.name('Mask')!r} is not one int32")
@@ -67,7 +67,7 @@ MERGE = OpDef(
 CHOOSE = OpDef(
     "select_input",
     inputs=("X*", "Mask"),
-    infer=_infer_chosen,
+    infer=_infer_selected,
     native=lambda op: Call(
         "choose",
         [op.name("Out"), op.name("Mask"), *op.names("X")],

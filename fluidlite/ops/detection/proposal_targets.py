@@ -264,7 +264,7 @@ _register(
 )
 
 
-class _Chosen(NamedTuple):
+class _SampledRegions(NamedTuple):
     """The regions of one image that are learned from; those with a box first."""
 
     rois: Array
@@ -274,7 +274,7 @@ class _Chosen(NamedTuple):
 
 def _sampled_rois(
     rois: Array, classes: Array, crowd: Array, boxes: Array, scale: float, attrs: dict[str, Any]
-) -> _Chosen:
+) -> _SampledRegions:
     if not attrs["is_cascade_rcnn"]:
         regions = np.concatenate([boxes, rois / scale])
         real = np.ones(len(regions), bool)
@@ -305,7 +305,7 @@ def _sampled_rois(
     )
     whole = np.zeros((len(labels), 4), regions.dtype)
     whole[: len(good)] = offsets
-    return _Chosen(regions[np.concatenate([good, far])] * scale, labels, whole)
+    return _SampledRegions(regions[np.concatenate([good, far])] * scale, labels, whole)
 
 
 @hosted

@@ -51,16 +51,16 @@ class BatchFormat:
     """How batches get to the consumer.
 
     `form` makes what he gets of a batch. `devices`: he gets lists of so many; None: single ones. `drop_last`: a last
-    list that is shorter is left out. `sets`: lists are counted, and not the batches in them. `alone`: the loader has
-    one epoch at a time, and one that is over says why. `barren` says that there was no batch and why, for a warning;
-    it is given how many there were that made no list.
+    list that is shorter is left out. `count_lists`: these are counted, and not the batches in them. `alone`: the
+    loader has one epoch at a time, and one that is over says why. `barren` says that there was no batch and why, for a
+    warning; it is given how many there were that made no list.
     """
 
     form: Callable[[Any], Any]
     barren: Callable[[int], str] | None = None
     devices: int | None = None
     drop_last: bool = True
-    sets: bool = False
+    count_lists: bool = False
     alone: bool = False
 
 
@@ -123,7 +123,7 @@ class Epoch:
             if worker is not None:
                 self.position.workers[worker] += 1
             items.append(format.form(batch))
-        count = 1 if format.sets else len(items)
+        count = 1 if format.count_lists else len(items)
         meter.batches += count
         self.position.batches += count
         self._left = time.perf_counter()
@@ -164,7 +164,7 @@ class Epoch:
         """How many items are under way."""
         if self.state is not State.RUNNING:
             return 0
-        together = self._format.devices if self._format.sets else None
+        together = self._format.devices if self._format.count_lists else None
         return self.prefetcher.waiting() // (together or 1)
 
     def counted(self) -> Meter:

@@ -143,7 +143,7 @@ class Loader(BaseLoader):
                 f"the reader {feeding.name} given to {feeding.kind} yielded no batch in this epoch{shortfall}"
             )
 
-        format = BatchFormat(self._form, barren, places, self.drop_last, sets=True, alone=True)
+        format = BatchFormat(self._form, barren, places, self.drop_last, count_lists=True, alone=True)
         return Epoch(prefetcher, position, format, meter)
 
     def _capacity(self) -> int:

@@ -39,7 +39,7 @@ class DatasetLoader(BaseLoader):
 
     def _open(self, position: Position, meter: Meter) -> Epoch:
         places = len(self._places)
-        format = BatchFormat(dict, None, places, self._drop_last, sets=True)
+        format = BatchFormat(dict, None, places, self._drop_last, count_lists=True)
         return Epoch(Direct(self._batches(position.batches * places)), position, format, meter)
 
     def _capacity(self) -> int:
