@@ -16,7 +16,7 @@ from ...framework import Block, Operator, sequences
 from ...framework.gradients.blocks import names_read
 from ...ops import kernel_types
 from ...ops.program.feed_fetch import ENDS
-from ...ops.registry import LEVEL, OpDef, OpView, Shape, check_result, find
+from ...ops.registry import LEVEL, OpDef, OperatorError, OpView, Shape, check_result, find
 from ...ops.tensor.selected_rows import ROWS, VALUES, parts
 from .. import failures
 from ..tensors.lod_tensor import LoDTensor
@@ -471,8 +471,7 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
     view = OpView(definition, op.inputs, op.outputs, op.attrs, meta)
     try:
         if not meta.retyped.isdisjoint(op.reads()):
-            if kernel_types.check(view, meta.declared)[1]:
-                raise CannotPlan(f"operator {op.type} gets data of several types", op)
+            _check_types(view, meta)
         definition.infer(view)
         unknown = any(n < 0 for name in op.writes() for n in meta.shapes.get(name, ()))
         if unknown or (definition.lod and definition.native is None and not definition.carried):
@@ -487,6 +486,18 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
     except Exception as error:
         failures.raise_in_operator(op, error)
     return view
+
+
+def _check_types(view: OpView, meta: ExactMeta) -> None:
+    """Raise as `kernel_types.check`, but CannotPlan for what only plans have, and for inputs of several types."""
+    try:
+        _, several = kernel_types.check(view, meta.declared)
+    except OperatorError:
+        if view.definition.kernel is None:
+            raise CannotPlan("a variable changes its type on the way") from None
+        raise
+    if several:
+        raise CannotPlan(f"operator {view.type} gets data of several types")
 
 
 def is_no_tensor(op: Operator, name: str) -> bool:

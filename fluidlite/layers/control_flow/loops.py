@@ -53,6 +53,10 @@ class While:
         return WhileGuard(self)
 
 
+_PLACES = frozenset({VarType.INT32, VarType.INT64})
+"""Types of places and ids, which operators take one for the other."""
+
+
 class WhileGuard(BlockGuard):
     """What `While.block()` returns (`fluid.layers.control_flow.WhileGuard`)."""
 
@@ -77,16 +81,16 @@ class WhileGuard(BlockGuard):
         return None
 
     def _check_types(self, body: Block) -> None:
-        """Raise OperatorError if the block gives a variable from outside another type of elements."""
+        """Raise OperatorError if the block gives a variable from outside another type of elements; `_PLACES` may."""
         for op in body.ops:
             for name in op.writes():
                 var = body._find_var_recursive(name)
-                made = (
-                    None if var is None else var.dtype
-                )  # gradients that a branch keeps to itself are no variables
-                if made is not None and self._types.get(name, made) != made:
+                if var is None:  # gradients that a branch keeps to itself are no variables
+                    continue
+                made, before = var.dtype, self._types.get(name, var.dtype)
+                if made != before and not {made, before} <= _PLACES:
                     raise OperatorError(
-                        f"operator {op.type}: variable {name!r} is of type {self._types[name]} before the loop and of "
+                        f"operator {op.type}: variable {name!r} is of type {before} before the loop and of "
                         f"type {made} after a turn{callsite.describe(op.line)}; convert it with fluid.layers.cast"
                     )
 

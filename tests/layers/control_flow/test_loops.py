@@ -5,6 +5,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import layers
+from fluidlite.base import flags
 from fluidlite.framework import Program, program_guard
 
 X = np.array([[0.3, -0.6], [0.5, 0.2]], "float64")
@@ -414,6 +415,47 @@ def test_a_loop_variable_keeps_its_type():
                 lambda i, s: [i, layers.cast(s, "float64")],
                 [number(1), start],
             )
+
+
+@pytest.mark.parametrize(("before", "after"), [("int64", "int32"), ("int32", "int64")])
+@pytest.mark.parametrize("fed", [False, True])
+@pytest.mark.parametrize("engine", ["interpret", "plan"])
+def test_places_that_change_their_type(before, after, fed, engine):
+    # As decoders do, which assign beam_search's int32 parents to int64 places: Fluid takes the new type with the turn.
+    main = Program()
+    with program_guard(main, Program()), fluid.unique_name.guard():
+        x = layers.data("x", [2, 2], append_batch_size=False)
+        count = layers.data("count", [1], dtype="int64", append_batch_size=False)
+        if fed:
+            places = layers.data("places", [-1], dtype=before, append_batch_size=False)
+        else:
+            places = layers.assign(np.array([1, 0], before))
+        rows, step = layers.scale(x, 1.0), number(0)
+        again = layers.less_than(step, count)
+        with layers.While(again).block():
+            layers.assign(layers.scale(layers.gather(rows, places), 2.0), rows)
+            layers.assign(layers.cast(layers.argmax(rows, axis=1), after), places)
+            layers.increment(step)
+            layers.less_than(step, count, cond=again)
+        picked = layers.gather(rows, places)
+    data = np.array([[1, 2], [4, -5]], "float32")
+    was = flags.engine()
+    flags.set_engine(engine)
+    try:
+        for turns in (2, 0, 1):
+            want, where = data, np.array([1, 0])
+            for _ in range(turns):
+                want = want[where] * 2
+                where = want.argmax(1)
+            feed = {"x": data, "count": np.array([turns])} | (
+                {"places": np.array([1, 0], before)} if fed else {}
+            )
+            got = fluid.Executor().run(main, feed, [rows, picked, places])
+            assert got[2].dtype == (after if turns else before)
+            np.testing.assert_array_equal(got[0], want)
+            np.testing.assert_array_equal(got[1], want[where])
+    finally:
+        flags.set_engine(was)
 
 
 def run_alone(build, feed=None):
