@@ -318,6 +318,27 @@ template <class F> void in_blocks(int64_t m, int64_t n, int64_t k, const F &f) {
     });
 }
 
+/* Whether the columns of C fill vectors in part only, while the other way round its rows, as A has them, would fill whole
+ * ones: C' = B' A, where B is read an element at a time. So it is with the gradient of a weight of few outputs. A depth that
+ * pays for turning C is wanted; and AVX2, whose strips are narrower, is slower at rows of A that lie far from each other. */
+constexpr int64_t most_turned = 1 << 14;
+
+template <class T> bool is_for_turned(const Product<T> &g) {
+    return vector_bytes == 64 && g.trans_a && !g.trans_b && g.n >= 4 && g.n < lanes<T> && g.n <= tile_rows &&
+           g.m >= 4 * strip_width<T> && g.k >= 128 && g.m <= most_turned && g.m * g.n <= most_turned;
+}
+
+template <class T> void turned(const Product<T> &g) {
+    alignas(64) T out[most_turned];
+    in_blocks(g.n, g.m, g.k, [&g, &out](const Part &part) {
+        by_tiles(Product<T>{g.n, g.m, g.k, true, false, T(1), T(0), g.b, g.a, out}, part);
+    });
+    for (int64_t i = 0; i < g.m; ++i) {
+        T *row = g.c + i * g.n;
+        for (int64_t j = 0; j < g.n; ++j) row[j] = g.alpha * out[j * g.m + i] + (g.beta != T(0) ? g.beta * row[j] : T(0));
+    }
+}
+
 /* A part of a product with a matrix that is packed: behind each other the strips of its first rows, of the next ones, ... */
 template <class T> void of_packed(const Packed<T> &b, const T *a, T beta, T *c, const Part &part) {
     const int64_t rest = b.n % strip_width<T>, columns = b.n - rest + (rest > 0 ? padded<T>(rest) : 0);
@@ -337,6 +358,8 @@ template <class T> void of_packed(const Packed<T> &b, const T *a, T beta, T *c, 
 template <class T> int multiply(fl_call *call, const Product<T> &g) {
     if (g.k <= tiny_depth && g.m <= tiny_work && g.n <= tiny_work && g.m * g.n * g.k <= tiny_work) {
         tiny(g);
+    } else if (is_for_turned(g)) {
+        turned(g);
     } else if (is_for_tiles(g)) {
         in_blocks(g.m, g.n, g.k, [&g](const Part &part) { by_tiles(g, part); });
     } else if (fits_blas(g)) {
