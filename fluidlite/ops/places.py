@@ -130,7 +130,7 @@ PLACES = {
     "tensor.random_choice": "randperm sampling_id",
     "tensor.random_crop": "random_crop",
     "tensor.search": "arg_max arg_min argsort argsort_grad",
-    "tensor.selected_rows": "dense_from_selected_rows get_tensor_from_selected_rows merge_selected_rows",
+    "tensor.selected_rows": "dense_from_selected_rows get_tensor_from_selected_rows lookup_sparse_table merge_selected_rows",
     "tensor.slice": "shape size slice slice_grad strided_slice strided_slice_grad",
     "tensor.unique": "allclose shard_index unique unique_with_counts",
     "tensor.views": "flatten flatten2 flatten2_grad flatten_grad reshape reshape2 reshape2_grad reshape_grad squeeze squeeze2 squeeze2_grad squeeze_grad unsqueeze unsqueeze2 unsqueeze2_grad unsqueeze_grad",

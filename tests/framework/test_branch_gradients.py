@@ -187,7 +187,7 @@ def other_number_of_rows(x, p):
     return layers.reduce_sum(s) * x
 
 
-def lasting_in_line(x, p):
+def persistable_in_line(x, p):
     u = persistable()
     put(x * x, u)
     y = layers.sin(u)
@@ -195,7 +195,7 @@ def lasting_in_line(x, p):
     return u * x + y
 
 
-def lasting_in_branch(x, p):
+def persistable_in_branch(x, p):
     u = persistable()
     put(layers.sin(x) * x, u)
     y = u * u
@@ -204,7 +204,7 @@ def lasting_in_branch(x, p):
     return u * x + y
 
 
-def lasting_in_loop(x, p):
+def persistable_in_loop(x, p):
     u = persistable()
     put(x * x, u)
     repeat(p, lambda: put(layers.sin(u), u))
@@ -255,8 +255,8 @@ REPLACING = [
     element_in_line, element_in_branch, element_in_loop, element_in_branch_in_loop,
     constant_in_line, constant_in_branch, constant_in_loop, constant_in_one_case, both_branches, read_between,
     nothing_before, nothing_before_a_loop, excluded_and_read_between, condition_replaced,
-    condition_replaced_without_reading, other_number_of_rows, lasting_in_line, lasting_in_branch, lasting_in_loop,
-    nested,
+    condition_replaced_without_reading, other_number_of_rows, persistable_in_line, persistable_in_branch,
+    persistable_in_loop, nested,
 ]  # fmt: skip
 
 

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+import fluidlite as fluid
 from fluidlite.base.selected_rows import SelectedRows
-from fluidlite.ops.registry import find
+from fluidlite.op import Operator
+from fluidlite.ops.registry import OperatorError, find
 
 RNG = np.random.default_rng(3)
 ROWS = np.array([4, 1, 4, 0])
@@ -41,6 +43,35 @@ def test_dense_arrays_stay_as_they_are(op_type):
 def test_dense_from_selected_rows():
     x = sparse()
     np.testing.assert_array_equal(call("dense_from_selected_rows", {"X": x})[0], x.dense())
+
+
+def test_lookup_sparse_table():
+    table = SelectedRows(np.array([7, 2, 5]), np.arange(12, dtype="float32").reshape(3, 4), 10)
+    ids = np.array([[2], [5], [7], [2]])
+    assert call("lookup_sparse_table", {"W": table, "Ids": ids})[0][:, 0].tolist() == [4, 8, 0, 4]
+    (found,) = call("lookup_sparse_table", {"W": table, "Ids": ids + 1}, is_test=True)
+    assert not found.any() and found.shape == (4, 4)
+    (found,) = call("lookup_sparse_table", {"W": table, "Ids": np.array([[3], [2], [9]])}, is_test=True)
+    assert found[:, 1].tolist() == [0, 5, 0]
+    with pytest.raises(OperatorError, match="W holds 3, and has no room for others, such as 3"):
+        call("lookup_sparse_table", {"W": table, "Ids": np.array([[2], [3]])})
+    with pytest.raises(OperatorError, match="SelectedRows, got a tensor"):
+        call("lookup_sparse_table", {"W": table.values, "Ids": ids})
+    none = SelectedRows(np.zeros(0, "int64"), np.zeros((0, 4), "float32"), 10)
+    assert not call("lookup_sparse_table", {"W": none, "Ids": ids}, is_test=True)[0].any()
+
+
+def test_rows_of_a_scope_are_looked_up():
+    scope = fluid.core.Scope()
+    rows = scope.var("table").get_selected_rows()
+    rows.set_height(10)
+    rows.set_rows([7, 2, 5])
+    rows.get_tensor().set(np.arange(12, dtype="float32").reshape(3, 4), fluid.CPUPlace())
+    scope.var("ids").get_tensor().set(np.array([[3], [2]]), fluid.CPUPlace())
+    scope.var("out")
+    lookup = Operator("lookup_sparse_table", W="table", Ids="ids", Out="out", is_test=True)
+    lookup.run(scope, fluid.CPUPlace())
+    assert np.array(scope.find_var("out").get_tensor())[:, 0].tolist() == [0, 4]
 
 
 def test_sum_keeps_the_rows_of_all():

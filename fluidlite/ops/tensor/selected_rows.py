@@ -9,9 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.dtypes import VarType, to_numpy
+from ...base.selected_rows import SelectedRows
 from .. import native
 from ..infer import product, same_as
-from ..registry import Call, OpDef, OpView, RowRule, register
+from ..registry import Call, OpDef, OperatorError, OpView, RowRule, register
+from ..value_checks import forbid
 
 ROWS, VALUES = "@ROWS", "@VALUES"
 
@@ -102,6 +104,42 @@ register(
         kernel=lambda xp, X: X,
         rows=RowRule(lambda xp, X: X.dense(xp), slots=("X",), native=_dense_native),
         doc="The whole table that SelectedRows stand for. Only plans contain it, before operators that need it.",
+    )
+)
+
+
+def _lookup_shape(op: OpView) -> None:
+    op.set("Out", (op.shape("Ids")[0], *op.shape("W")[1:]), op.dtype("W"))
+
+
+def _no_rows(xp: Any, W: Any, Ids: Any, **attrs: Any) -> Any:
+    raise OperatorError("operator lookup_sparse_table: the type of W must be SelectedRows, got a tensor")
+
+
+def _lookup_in_rows(xp: Any, W: SelectedRows, Ids: Any, is_test: bool, auto_grown_table: bool) -> Any:
+    ids, count = Ids.reshape(-1), len(W.rows)
+    out, found = xp.zeros((len(ids), *W.values.shape[1:]), W.values.dtype), xp.zeros(ids.shape, bool)
+    if count:
+        order = xp.argsort(W.rows, kind="stable")
+        places = order[xp.clip(xp.searchsorted(W.rows[order], ids), 0, count - 1)]
+        found = W.rows[places] == ids
+        out = xp.where(found.reshape(-1, *[1] * (out.ndim - 1)), W.values[places], out)
+    if not is_test:
+        message = f"operator lookup_sparse_table: selected rows is full: W holds {count}, and has no room for others"
+        forbid(~found, message, lambda: f", such as {int(ids[xp.argmin(found)])}")
+    return out
+
+
+register(
+    OpDef(
+        "lookup_sparse_table",
+        inputs=("W", "Ids"),
+        attrs={"padding_idx": -1, "auto_grown_table": False, "is_test": False},
+        infer=_lookup_shape,
+        kernel=_no_rows,
+        rows=RowRule(_lookup_in_rows, slots=("W",)),
+        stop_gradient=("Out",),
+        doc="The rows of SelectedRows W that Ids name. One that is not there is zeros if is_test, an error otherwise.",
     )
 )
 

@@ -32,7 +32,7 @@ def test_rows_begin_empty():
     assert isinstance(rows, core.SelectedRows) and (rows.height(), rows.rows()) == (0, [])
 
 
-def _lasting_array(name="array"):
+def _persistable_array(name="array"):
     return (
         fluid.default_main_program()
         .global_block()
@@ -53,7 +53,7 @@ def test_programs_read_arrays_of_the_scope():
     held.append(_tensor([[1, 2]]))
     held.append(_tensor([[3, 4], [5, 6]], [[0, 1, 2]]))
     with fluid.program_guard(fluid.Program()):
-        array = _lasting_array()
+        array = _persistable_array()
         one = fluid.layers.array_read(array, fluid.layers.fill_constant([1], "int64", 1))
         joined, sizes = fluid.layers.tensor_array_to_tensor(array, axis=0)
         with fluid.scope_guard(scope):
@@ -73,7 +73,7 @@ def test_arrays_that_programs_write_stay_in_the_scope():
     with fluid.program_guard(fluid.Program()):
         count = fluid.layers.create_global_var([1], 0, "int64", persistable=True, name="count")
         value = fluid.layers.cast(count, "float32")
-        fluid.layers.array_write(value, count, _lasting_array())
+        fluid.layers.array_write(value, count, _persistable_array())
         fluid.layers.increment(count)
         with fluid.scope_guard(scope):
             scope.var("count").get_tensor().set(np.zeros(1, "int64"), CPU)
