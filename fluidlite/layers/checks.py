@@ -19,6 +19,11 @@ FORMATS = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 FLOAT_TYPES = tuple(sorted(FLOATS))
 
 
+def alone(given: Any) -> Any:
+    """What is in a list of one, as layers take it that never ask what they were given."""
+    return given[0] if isinstance(given, (list, tuple)) and len(given) == 1 else given
+
+
 def check_dtype(var: Any, name: str, layer: str, allowed: Sequence[VarType] = FLOAT_TYPES) -> None:
     """Raise TypeError unless argument `name` of `layer` is a Variable of one of the `allowed` dtypes."""
     check_variable(var, name, layer)

@@ -8,7 +8,7 @@ from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...layer_helper import run_op
 from ...op_functions import of_kind
-from ..checks import FORMATS, check_choice, check_dtype, check_switch, numbers, paddings
+from ..checks import FORMATS, alone, check_choice, check_dtype, check_switch, numbers, paddings
 
 __all__ = ["adaptive_pool2d", "adaptive_pool3d", "pool2d", "pool3d"]
 
@@ -27,6 +27,7 @@ def _pool(
     exclusive: bool = True,
     data_format: str = "NCHW",
 ) -> Variable:
+    input = alone(input)
     check_dtype(input, "input", kind)
     window = (pool_size, pool_type, pool_stride, pool_padding, global_pooling)
     attrs = pooling_attrs(kind, int(kind[4]), *window, use_cudnn, ceil_mode, exclusive, data_format)

@@ -10,7 +10,7 @@ from ...eager import Tensor, as_numbers
 from ...framework import Variable, mode, tracing
 from ...layer_helper import LayerHelper, check_variable, run_op
 from ...op_functions import run_layer
-from ..checks import INTEGERS, check_choice, check_dtype, check_dtypes
+from ..checks import INTEGERS, alone, check_choice, check_dtype, check_dtypes
 
 __all__ = ["dropout", "log_softmax", "mean_iou", "one_hot", "softmax", "topk"]
 
@@ -121,6 +121,7 @@ def one_hot(input: Variable, depth: int | Variable, allow_out_of_range: bool = F
 
 def encoded(op_type: str, input: Variable, depth: int | Variable, allow_out_of_range: bool) -> Variable:
     """What both forms of `one_hot` do."""
+    input = alone(input)
     check_variable(input, "input", "one_hot")
     inputs: dict[str, Any] = {"X": input}
     attrs: dict[str, Any] = {"allow_out_of_range": allow_out_of_range}

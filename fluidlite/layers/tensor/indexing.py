@@ -13,7 +13,7 @@ from ...eager import Tensor
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
 from ...op_functions import run_layer
-from ..checks import check_dtype
+from ..checks import alone, check_dtype
 from .shapes import reshape
 from .variables import assign
 
@@ -198,6 +198,7 @@ def sampling_id(
 
     What is drawn lies between `min` and `max`; `seed` not 0: the same each time; `dtype`: accepted and without effect.
     """
+    x = alone(x)
     check_dtype(x, "x", "sampling_id")
     attrs = {"min": float(min), "max": float(max), "seed": seed}
     return run_op("sampling_id", {"X": x}, attrs=attrs, stop_gradient=True)

@@ -12,6 +12,7 @@ from ...base.errors import ArgumentAssertion, ArgumentError
 from ...eager import Tensor, as_number_list
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
+from ..checks import alone
 from .shape_arguments import check_list, has_variables, known, one_by_one
 from .variables import assign
 
@@ -192,5 +193,6 @@ def rank(input: Variable) -> Variable:
 
 def size(input: Variable) -> Variable:
     """The number of elements of `input` when the program runs, int64 [1] (`fluid.layers.size`)."""
+    input = alone(input)
     check_variable(input, "input", "size")
     return run_op("size", {"Input": input})

@@ -10,7 +10,7 @@ from ...eager import as_number_list
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, check_variables, run_op
 from ...op_functions import run_layer
-from ..checks import INTEGERS, check_dtype
+from ..checks import INTEGERS, alone, check_dtype
 from .constants import fill_constant
 from .shape_arguments import check_list, has_variables, known, one_by_one
 
@@ -162,7 +162,7 @@ def crop_tensor(
 
 
 def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable:
-    """The rows of `input` that `index` names (`fluid.layers.gather`).
+    """The rows of `input` that `index` names (`fluid.layers.gather`). A list of one Variable is that Variable.
 
     Args:
         input: [rows, ...].
@@ -172,6 +172,7 @@ def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable
     Returns:
         [n, ...].
     """
+    input, index = alone(input), alone(index)
     check_variable(input, "input", "gather")
     check_variable(index, "index", "gather")
     return run_op("gather", {"X": input, "Index": index}, attrs={"overwrite": overwrite})
@@ -181,8 +182,9 @@ def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Vari
     """The elements or slices of `input` at the points in `index` (`fluid.layers.gather_nd`).
 
     `index`: int32 or int64 [..., depth], depth at most the rank of `input`; gives [...,
-    *input.shape[depth:]].
+    *input.shape[depth:]]. A list of one Variable is that Variable.
     """
+    input, index = alone(input), alone(index)
     check_variable(input, "input", "gather_nd")
     check_variable(index, "index", "gather_nd")
     return run_op("gather_nd", {"X": input, "Index": index}, name=name)
@@ -199,7 +201,10 @@ def scatter(
         updates: [n, ...].
         name: what the result is called.
         overwrite: the last counts where a row is named several times; otherwise their sum.
+
+    A list of one Variable is that Variable.
     """
+    input, index, updates = alone(input), alone(index), alone(updates)
     check_variables("scatter", input=input, updates=updates)
     check_dtype(index, "index", "scatter", INTEGERS)
     inputs = {"X": input, "Ids": index, "Updates": updates}
@@ -218,6 +223,7 @@ def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str 
     Raises:
         ValueError: `ref` and `updates` differ in type.
     """
+    index = alone(index)
     check_variables("scatter_nd_add", ref=ref, updates=updates)
     check_dtype(index, "index", "scatter_nd_add", INTEGERS)
     if ref.dtype != updates.dtype:

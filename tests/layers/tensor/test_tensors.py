@@ -291,3 +291,37 @@ def test_overflow_is_no_warning(dtype):
     found = _run(out, x=np.array([0, 1000], dtype))
     np.testing.assert_array_equal(found[0], [1, np.inf])
     assert found[1][0] == -np.inf and found[2][1] == np.inf
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_lists_of_one_variable(eager):
+    # As decoders of 2020 give the rows to `gather`: these layers never asked what they were given.
+    data, rows = np.arange(12, dtype="float32").reshape(4, 3), np.array([2, 0], "int64")
+
+    def made(x, at, value):
+        points = layers.unsqueeze(at, [1])
+        return [
+            layers.gather(x, [at]),
+            layers.gather([x], at),
+            layers.gather_nd(x, [points]),
+            layers.scatter([x], [at], [value]),
+            layers.scatter_nd_add(x, [points], value),
+            layers.pool2d([layers.reshape(x, [1, 1, 4, 3])], 2),
+            fluid.one_hot([at], 4),
+            layers.size([x]),
+        ]
+
+    ones = np.ones((2, 3), "float32")
+    if eager:
+        with fluid.dygraph.guard():
+            got = [part.numpy() for part in made(*map(fluid.dygraph.to_variable, (data, rows, ones)))]
+    else:
+        x = fluid.data("x", [4, 3], "float32")
+        got = _run(made(x, layers.assign(rows), layers.assign(ones)), x=data)
+    replaced, added = data.copy(), data.copy()
+    replaced[rows] = 1
+    added[rows] += 1
+    pooled = np.lib.stride_tricks.sliding_window_view(data, (2, 2)).max((2, 3))
+    wanted = [*[data[rows]] * 3, replaced, added, pooled[None, None], np.eye(4)[rows], [12]]
+    for value, want in zip(got, wanted, strict=True):
+        np.testing.assert_array_equal(value, want)
