@@ -293,7 +293,7 @@ cdef class Engine(Bindings):
         return 0
 
     def loops_fit(self) -> bool:
-        """Whether loops have a body for each turn, for the arrays that have been bound."""
+        """Whether loops before all sizes that are found have a body for each turn, for the arrays that have been bound."""
         self.check_idle()
         return self.plan.loops_fit()
 

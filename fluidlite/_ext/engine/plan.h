@@ -307,6 +307,7 @@ class Plan {
     bool loops_fit() {
         return std::all_of(loops_.begin(), loops_.end(), [&](size_t k) {
             Step &step = *steps_[k];
+            if (step.stage > 0) return true; /* its sizes are found on the way */
             for (size_t at = 0; at < step.p.size(); ++at) step.p[at] = table_[step.slots[at]];
             return loop_admits(*step.loop, step);
         });

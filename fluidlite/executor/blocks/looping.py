@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,10 +37,7 @@ class LoopPlan(Plan):
     Args:
         results: the variables around the block that it writes; what they are in the end is fetched.
         condition: the one of them, or a persistable variable, that decides whether there is another turn.
-        values: feeds of a few integers that sizes are made of.
-        finds: whether turns go through arrays, and may find sizes, and what some of these have been found to be; None
-            if not.
-        like: see `in_line.InLine`.
+        how: what else `Analysis` takes: `finds` and `like` if turns go through arrays, and may find sizes.
 
     Raises CannotPlan also if a variable has another shape, type or other sequences at the end of a turn than at its
     beginning.
@@ -57,20 +54,18 @@ class LoopPlan(Plan):
         condition: str,
         ops: Sequence[Operator],
         block: Block,
-        values: Iterable[str] = (),
-        finds: Mapping[str, int] | None = None,
-        like: Callable[[str, str], Any] | None = None,
+        **how: Any,
     ) -> None:
         self.carried = [name for name in results if name in feed]
         self.wanted = list(results)
         self._results: dict[str, str] = {}  # variable -> its value at the end of a turn
         self._condition = condition
         self._like = ops[-1]
-        self.finds = finds is not None
+        self.finds = "finds" in how
         self._reads: set[str] = set()  # the arrays that turns read
         self._kinds: dict[str, tuple[Shape, VarType]] = {}  # shape and type of an array's elements
         self._first: list[Instruction] = []  # what comes before the turns
-        super().__init__(program, scope, feed, results, ops, block, values=values, finds=finds, like=like)
+        super().__init__(program, scope, feed, results, ops, block, **how)
 
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
         self._results = dict(zip(self.wanted, fetches, strict=False))

@@ -43,8 +43,8 @@ MOST_UNDONE = 1 << 20
 """Of persistable variables that change before all sizes are known at most so many bytes are copied in each step."""
 
 
-def _finds(instruction: Instruction) -> bool:
-    return isinstance(instruction.action, Call) and instruction.action.kernel == FIND
+def _is_call(instruction: Instruction, kernel: str) -> bool:
+    return isinstance(instruction.action, Call) and instruction.action.kernel == kernel
 
 
 class Plan(StepPlan):
@@ -216,10 +216,14 @@ class Plan(StepPlan):
 
     def _before_finding(self, instructions: Sequence[Instruction]) -> list[str]:
         """The persistable variables changed before all sizes are known; CannotPlan if what happens cannot be undone."""
-        ends = [at for at, each in enumerate(instructions) if _finds(each)]
+        ends = [at for at, each in enumerate(instructions) if _is_call(each, FIND)]
         asking = MAY_MISS if ends else MAY_MISS[:2]
         asks = [at for at, each in enumerate(instructions) if each.op.definition in asking]
-        last = max([*ends[-1:], *asks[-1:]], default=0)
+        # Whether such a loop has a body for each turn is known when it is reached.
+        asks += [
+            at for at, each in enumerate(instructions) if ends and at > ends[0] and _is_call(each, TURNS)
+        ]
+        last = max([*ends[-1:], *asks], default=0)
         begun: list[int] = []
         for at, each in enumerate(instructions):  # what is in a loop comes before the next turn
             if each.action in marks.BEGINS:
@@ -227,10 +231,6 @@ class Plan(StepPlan):
             elif each.action in marks.ENDS and begun.pop() < last < at and each.action is marks.AGAIN:
                 last = at
         early = instructions[:last]
-        for each in instructions[ends[0] :] if ends else ():
-            # Whether there is a body for each turn is looked at before a step, by sizes known by then.
-            if isinstance(each.action, Call) and each.action.kernel == TURNS:
-                raise CannotPlan("a loop stands behind sizes that are found", each.op)
         for op in {id(op): op for each in early for op in each.ops}.values():
             definition = op.definition
             if definition.random or (definition.host and definition not in HARMLESS):
@@ -293,9 +293,9 @@ class Plan(StepPlan):
         self._generation = -1
         for at, instruction in enumerate(progress.over(instructions, "instructions of the plan")):
             op, action = instruction.op, instruction.action
-            if isinstance(action, Call) and action.kernel == TURNS:
+            if _is_call(instruction, TURNS):
                 self._add_loop(at, op.attrs["form"], action)
-            elif isinstance(action, Call) and action.kernel == FIND:
+            elif _is_call(instruction, FIND):
                 pairs = zip(action.ints[::2], action.ints[1::2], strict=True)
                 integer = self._registers.integer
                 self.engine.add_find(
@@ -465,7 +465,8 @@ class Plan(StepPlan):
             if number < len(bodies):
                 return bodies[number]._failed(self._failure(index, failure.code, failure.err))  # type: ignore[no-any-return]
         if failure.code == engine.UNFIT:
-            return Missed("it finds other sizes", sizes=self._found_by(failure.index, failure.err))
+            last = failure.err if _is_call(self.instructions[failure.index], FIND) else None
+            return Missed("it finds other sizes", sizes=self._found_by(failure.index, last))
         op = self.ops[failure.index]
         if op.definition in MAY_MISS and failure.code == engine.OUT_OF_RANGE:
             if self._again:

@@ -153,22 +153,14 @@ class Driver(Interpreter):
         ops = [each for each in pieces.ops if not changes_nothing(each)]
         if kept_names(op) is not None:
             raise CannotPlan("its gradient stands in another piece")
-        if not ops or any(
-            works_alone(each) and (not in_line(each, True) or keeps_turns(each)) for each in ops
-        ):
+        alone = [each for each in ops if works_alone(each)]
+        if not ops or not all(in_line(each, True) and not keeps_turns(each) for each in alone):
             raise CannotPlan("it runs blocks, or works on what is no tensor")
-        results = []
-        for name in dict.fromkeys(name for each in ops for name in written(each)):
-            if (
-                name == EMPTY
-                or name in block.vars
-                or block._is_persistable(name)
-                or is_no_tensor(ops[0], name)
-            ):
-                continue
-            if block._find_var_recursive(name) is None:
-                raise CannotPlan(f"nobody declares variable {name!r}")
-            results.append(name)
+        names = dict.fromkeys(name for each in ops for name in written(each) if name != EMPTY)
+        results = [name for name in names if not (name in block.vars or is_no_tensor(ops[0], name))]
+        results = [name for name in results if not block._is_persistable(name)]
+        if undeclared := [name for name in results if block._find_var_recursive(name) is None]:
+            raise CannotPlan(f"nobody declares {undeclared}")
         inputs = inputs_of(ops, environment)
         if any(levels is None for _, levels in inputs):
             raise CannotPlan("it reads SelectedRows")

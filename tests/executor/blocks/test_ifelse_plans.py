@@ -204,8 +204,7 @@ def recurrent():
     return rnn()
 
 
-def test_a_loop_behind_sizes_that_are_found_runs_in_pieces():
-    """How many steps it has is known before these sizes are, and looked at then."""
+def test_a_loop_behind_sizes_that_are_found():
     x, mask = fluid.data("x", [None, WIDTH]), fluid.data("mask", [None, 1], "bool")
     loss = layers.reduce_sum(two_ways(x, mask)[0]) + layers.reduce_sum(
         layers.sequence_pool(recurrent(), "last")
@@ -215,4 +214,37 @@ def test_a_loop_behind_sizes_that_are_found_runs_in_pieces():
     fed = [{**one, "words": sequences(random)} for one in feeds(random, 8)]
     got, text = run([loss], "plan", fed)
     same(got, run([loss], "interpret", fed)[0])
-    assert "a loop stands behind sizes that are found" in text
+    assert " turns(" in text.partition("run in pieces")[0]
+
+
+def chosen(x):
+    """Steps [some of x's rows, 2, 3]: which are found."""
+    rows = layers.gather(x, layers.where(layers.reduce_sum(x, dim=1) > 0.0))
+    return layers.reshape(layers.concat([rows, rows * 0.5], 1), [-1, 2, WIDTH])
+
+
+def of_rows(x):
+    """As many steps as x has rows, of rows that are found."""
+    every = layers.matmul(layers.slice(x, [1], [0], [1]), layers.reshape(chosen(x), [1, -1]))
+    return layers.reshape(every, [0, -1, WIDTH])
+
+
+@pytest.mark.parametrize("made", [chosen, of_rows])
+def test_steps_that_are_found(made):
+    x = fluid.data("x", [None, WIDTH])
+    x.stop_gradient = False
+    steps, rnn = made(x), layers.StaticRNN()
+    with rnn.step():
+        word = rnn.step_input(steps)
+        state = rnn.memory(shape=[-1, WIDTH], batch_ref=word)
+        new = layers.fc([word, state], WIDTH, act="tanh")
+        rnn.update_memory(state, new)
+        rnn.step_output(new)
+    loss = layers.reduce_sum(layers.square(rnn()))
+    fluid.optimizer.SGD(0.05).minimize(loss)
+    random = np.random.RandomState(8)
+    fed = [{"x": random.uniform(-1, 1, (random.randint(2, 9), WIDTH)).astype("float32")} for _ in range(30)]
+    fed = [one for one in fed if (one["x"].sum(1) > 0).any()]
+    got, text = run([loss, "x@GRAD"], "plan", fed)
+    same(got, run([loss, "x@GRAD"], "interpret", fed)[0])
+    assert " turns(" in text.partition("run in pieces")[0]
