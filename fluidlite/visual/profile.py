@@ -301,15 +301,21 @@ class Report:
             "executor": parts["executor"],
             "script": parts["script"],
         }
+        of = "of the time"
+        seconds, before = self.seconds, self._before_steps()
+        if before > seconds / 10:
+            shares["script"] = max(shares["script"] - before, 0.0)
+            seconds -= before
+            of += f" after the {_seconds(before)} before the first step"
         most = max(shares, key=lambda name: shares[name])
-        share = f"{shares[most] / self.seconds:.0%}"
+        share = f"{shares[most] / seconds:.0%} {of}"
         if most == "reading" and parts["reading"] > parts["waiting"]:
             return (
-                f"Reading is the bottleneck: {share} of the time went to it, beside no step. A DataLoader reads while "
+                f"Reading is the bottleneck: {share} went to it, beside no step. A DataLoader reads while "
                 "the program computes; of files, an InMemoryDataset reads once for all epochs."
             )
         if most == "reading":
-            said = f"Reading is the bottleneck: the main thread waited for data {share} of the time"
+            said = f"Reading is the bottleneck: the main thread waited for data {share}"
             slow = max(self.loaders, key=lambda stats: stats["consumer_waited"], default=None)
             return f"{said}; {to_read_faster(slow)}." if slow else f"{said}."
         if most == "computing":
@@ -319,19 +325,26 @@ class Report:
                 for row in self.operators()[:3]
                 if row.host
             ]
-            return f"Computing is the bottleneck: operators take {share} of the time, most of all {_listed(named)}."
+            return f"Computing is the bottleneck: operators take {share}, most of all {_listed(named)}."
         if most == "executor":
             return (
-                f"What goes on around the operators takes most, {share} of the time: making plans for programs and "
+                f"What goes on around the operators takes most, {share}: making plans for programs and "
                 "shapes that are new, feeds and fetches. Fewer fetches, and fewer programs that differ, help."
             )
-        said = f"The script's own Python takes most, {share} of the time: "
+        said = f"The script's own Python takes most, {share}: "
         if len(self.steps()) < FEW:
             return f"{said}what it does beside so few steps, above all importing. Longer runs say more."
+        if self.loaders:
+            return f"{said}what it does between steps (converting, printing, making loaders)."
         return (
-            f"{said}what it does between steps (imports, reading without a loader, converting, printing). "
+            f"{said}what it does between steps (reading without a loader, converting, printing). "
             "A DataLoader reads while the program computes."
         )
+
+    def _before_steps(self) -> float:
+        """Seconds until the first of many steps, which imports take above all; 0 if there are few steps."""
+        steps = self.steps()
+        return (steps[0].begin - self.run.begin) / 1e9 if len(steps) >= FEW else 0.0
 
     def _memory(self) -> str:
         found = self.run.memory

@@ -219,6 +219,20 @@ def test_what_helps_a_script_depends_on_how_many_steps_it_has(steps, advice):
     assert "own Python takes most" in bottleneck and advice in bottleneck
 
 
+def test_what_comes_before_the_first_step_is_no_bottleneck():
+    run = empty_run()
+    run.end = run.begin + 10 * 10**9
+    lane = profiling.Lane("MainThread")
+    row = lane.rows.setdefault("relu", profiling.Row("relu", Kind.OPERATOR))
+    for number in range(20):
+        begin = run.begin + (8 + number / 10) * 10**9
+        lane.spans.append(Span(profiling.STEP, Kind.OTHER, int(begin), 10**8))
+        row.add(9 * 10**7, 0, 9 * 10**7)
+    run.recorder.lanes.append(lane)
+    bottleneck = profile.Report(run).sentences()[1]
+    assert "operators take 90% of the time after the 8.0 s before the first step" in bottleneck
+
+
 def test_the_work_of_trainers_stands_for_the_wait_for_them():
     run = empty_run()
     lanes = run.recorder.lanes
