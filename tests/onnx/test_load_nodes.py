@@ -1,5 +1,7 @@
 """Nodes of other people's models, a few at a time: what a loaded program computes is what onnxruntime does."""
 
+import itertools
+
 import numpy as np
 import onnx
 import onnxruntime
@@ -508,6 +510,57 @@ def plain(path):
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
+for label, attrs in {
+    "dilations": {"dilations": [2, 1]},
+    "dilations of even windows": {"dilations": [2, 2], "pads": [1, 1, 0, 1], "strides": [2, 1]},
+    "dilations and ceil_mode": {"dilations": [2, 2], "ceil_mode": 1, "strides": [2, 2]},
+    "SAME_LOWER": {"strides": [2, 2], "auto_pad": "SAME_LOWER"},
+}.items():
+    case(f"MaxPool, {label}", node("MaxPool", "x", kernel_shape=[2, 2], **attrs), x=PICTURE)
+    case(f"places, {label}", node("MaxPool", "x", "y k", kernel_shape=[2, 2], **attrs), x=PICTURE)
+    if "ceil_mode" not in attrs:  # onnxruntime's rounds down there
+        case(f"LpPool, {label}", node("LpPool", "x", kernel_shape=[2, 2], p=3, **attrs), opset=18, x=PICTURE)
+case("places", node("MaxPool", "x", "y k", kernel_shape=[3, 2], strides=[2, 1]), x=PICTURE)
+case("places by columns", node("MaxPool", "x", "y k", kernel_shape=[2, 2], storage_order=1), x=PICTURE)
+case("places on a line", node("MaxPool", "x", "y k", kernel_shape=[2], dilations=[2]), x=[2, 3, 9])
+case("places in a volume", node("MaxPool", "x", "y k", kernel_shape=[2, 1, 2]), x=[2, 3, 3, 3, 4])
+case(
+    "places of equal ones",
+    [node("Sign", "x", "s"), node("MaxPool", "s", "y k", kernel_shape=[3, 3])],
+    x=PICTURE,
+)
+case("LpPool", node("LpPool", "x", kernel_shape=[2, 3], strides=[2, 2], pads=[0, 1, 1, 1]), x=PICTURE)
+case("sums of magnitudes", node("LpPool", "x", kernel_shape=[2, 2], p=1), x=PICTURE)
+case("GlobalLpPool", node("GlobalLpPool", "x", p=3), x=PICTURE)
+for rows in (1, 2, 3, 4):
+    case(f"Det of {rows} rows", node("Det", "x"), x=[2, rows, rows])
+case("Det of several", node("Det", "x"), x=[2, 3, 2, 2])
+for rule in (0, 1):
+    case(f"Unique, sorted={rule}", node("Unique", "x", "y", sorted=rule), x=INTS)
+    whole_of = node("Unique", "x", "y first inverse count", sorted=rule)
+    case(
+        f"Unique and places, sorted={rule}",
+        whole_of,
+        x=INTS,
+        given=lambda shape: RANDOM.integers(-3, 3, shape),
+    )
+case("Unique of floats", [node("Round", "x", "r"), node("Unique", "r", "y first inverse count")], x=ROWS)
+for mode, outside, corners in itertools.product(("bilinear", "nearest"), ("zeros", "border"), (0, 1)):
+    grid = RANDOM.uniform(-1.4, 1.4, (5, 4, 3, 2)).astype("float32")
+    attrs = {"mode": mode, "padding_mode": outside, "align_corners": corners}
+    case(f"GridSample, {attrs}", node("GridSample", "x g", **attrs), {"g": grid}, sizes=(5,), x=PICTURE)
+case("Swish", node("Swish", "x", alpha=1.5), opset=24, x=ROWS)
+case("RMSNormalization", node("RMSNormalization", "x w"), {"w": numbers(6)}, opset=23, x=ROWS)
+for opset in (23, 24, 25, 26):
+    nodes = [
+        node("Conv", "x w", "c"),
+        node("Relu", "c", "r"),
+        node("Flatten", "r", "f"),
+        node("Softmax", "f"),
+    ]
+    case(f"opset {opset}", nodes, {"w": numbers(3, 4, 3, 3)}, opset=opset, x=PICTURE)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_nodes_compute_what_onnxruntime_does(name, tmp_path):
     nodes, constants, opset, integers, sizes, inputs = CASES[name]
@@ -537,13 +590,38 @@ def test_places_from_the_end_that_a_run_finds_are_errors(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("made", "mean", "deviation"),
+    [
+        (node("RandomNormal", "", mean=2.0, scale=0.5, shape=[40, 50]), 2.0, 0.5),
+        (node("RandomUniform", "", low=1.0, high=3.0, shape=[40, 50], seed=4.0), 2.0, 1 / 3**0.5),
+        (node("RandomNormalLike", "x", scale=3.0), 0.0, 3.0),
+        (node("RandomUniformLike", "x"), 0.5, 1 / 12**0.5),
+        (node("Bernoulli", "x", dtype=TensorProto.DOUBLE), 0.25, 0.1875**0.5),
+    ],
+)
+def test_random_numbers_are_distributed_as_they_should(made, mean, deviation, tmp_path):
+    nodes = [node("Identity", "x", "z"), made]
+    path = written(tmp_path / "model.onnx", nodes, {}, 17, {"x": [40, 50]})
+    program, _, (drawn, _) = load(path)
+    feed = {"x": np.full([40, 50], 0.25, "float32")}
+    one, other = (fluid.Executor(PLACE).run(program, feed=feed, fetch_list=[drawn])[0] for _ in range(2))
+    assert one.shape == (40, 50) and one.dtype == ("float64" if made.op_type == "Bernoulli" else "float32")
+    assert abs(one.mean() - mean) < 0.1 * deviation and abs(one.std() - deviation) < 0.1 * deviation
+    assert made.op_type == "RandomUniform" or not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize(
     ("nodes", "constants", "named"),
     [
         (node("Resize", "x - s", mode="nearest"), {"s": np.float32([1.5, 1, 1, 1])}, "only a run knows"),
         (node("Einsum", "x", equation="ijkk->ij"), {}, "computes ijkk->ij"),
         (node("ScatterND", "x k u", reduction="mul"), {"k": np.array([[0]]), "u": numbers(1, 4, 6, 6)}, "'mul'"),
         (node("Pad", "x p", mode="reflect"), {"p": whole(1, 0, 0, 0, 1, 0, 0, 0)}, "only a run knows"),
-        (node("MaxPool", "x", kernel_shape=[2, 2], dilations=[2, 2]), {}, "dilations"),
+        (node("GridSample", "x g", padding_mode="reflection"), {"g": numbers(1, 2, 2, 2)}, "reflection outside"),
+        (node("Unique", "x", axis=1), {}, "along an axis"),
+        (node("Det", "x"), {}, "matrices of"),
+        (node("MaxPool", "x", kernel_shape=[2, 2], dilations=[2, 2], auto_pad="SAME_UPPER"), {}, "auto_pad and"),
+        (node("RandomNormalLike", "x", dtype=TensorProto.FLOAT16), {}, "FP16"),
     ],
 )  # fmt: skip
 def test_what_has_no_counterpart_is_named(nodes, constants, named, tmp_path):

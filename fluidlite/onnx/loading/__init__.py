@@ -3,6 +3,7 @@
 from . import (
     control,
     detection,
+    drawn,
     layers,
     numbers,
     pictures,
@@ -12,12 +13,14 @@ from . import (
     recurrent,
     sequences,
     shapes,
+    windows,
 )
 from .reading import load
 
 __all__ = [
     "control",
     "detection",
+    "drawn",
     "layers",
     "load",
     "numbers",
@@ -28,4 +31,5 @@ __all__ = [
     "recurrent",
     "sequences",
     "shapes",
+    "windows",
 ]

@@ -10,7 +10,8 @@ from ...base.errors import EnforceNotMet, FormatError, NotSupportedError
 from .values import IMPORTERS, LARGEST, Maker, Node, Value, inner_graphs
 
 _LATER = frozenset(
-    "Tile Range Pad Resize OneHot EyeLike RandomNormal RandomUniform Shape Dropout SequenceEmpty SequenceConstruct "
+    "Tile Range Pad Resize OneHot EyeLike RandomNormal RandomUniform RandomNormalLike RandomUniformLike Bernoulli "
+    "Shape Dropout SequenceEmpty SequenceConstruct "
     "SequenceInsert SequenceErase SequenceAt SequenceLength SplitToSequence ConcatFromSequence QuantizeLinear "
     "DequantizeLinear DynamicQuantizeLinear".split()
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...framework import Variable
 from .values import Node, imports
+from .windows import largest
 
 
 def _pads(n: Node, count: int, window: Sequence[int]) -> dict[str, Any]:
@@ -110,8 +111,13 @@ def _turned_convolution(n: Node) -> None:
 @imports("MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool")
 def _pool(n: Node) -> None:
     count, most, x = n.rank() - 2, "Max" in n.kind, n.var()
-    if count not in (1, 2, 3) or len(n.node.output) > 1 and n.node.output[1]:
-        raise n.fail(f"has {count} dimensions, or says where the largest numbers are")
+    if n.kind == "MaxPool":
+        told = len(n.node.output) > 1 and n.node.output[1]
+        if told or any(k != 1 for k in n.attr("dilations") or []):
+            largest(n)
+            return
+    if count not in (1, 2, 3):
+        raise n.fail(f"has {count} dimensions")
     kind = f"pool{max(count, 2)}d"
     attrs: dict[str, Any] = {"pooling_type": "max" if most else "avg"}
     x = _longer(n, x) if count == 1 else x

@@ -62,6 +62,21 @@ def _mish(n: Node) -> None:
     n.out(n.pair("mul", n.var(), n.op("tanh", {"X": n.op("softplus", {"X": n.var()})})))
 
 
+@imports("Swish")
+def _swish(n: Node) -> None:
+    n.out(n.op("swish", {"X": n.var()}, beta=n.attr("alpha", 1.0)))
+
+
+@imports("RMSNormalization")
+def _root_mean_square(n: Node) -> None:
+    x, first = n.var(), n.attr("axis", -1) % n.rank()
+    square = n.op(
+        "reduce_mean", {"X": n.op("square", {"X": x})}, dim=list(range(first, n.rank())), keep_dim=True
+    )
+    root = n.op("sqrt", {"X": n.scaled(square, 1.0, n.attr("epsilon", 1e-5))})
+    n.out(n.pair("mul", n.pair("div", x, root), n.var(1)))
+
+
 @imports("Celu")
 def _celu(n: Node) -> None:
     alpha = n.attr("alpha", 1.0)

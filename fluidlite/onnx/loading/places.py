@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType, to_vartype
-from ...framework import Variable
+from ...framework import Variable, unique_name
 from .values import Node, Size, Value, imports
 
 
@@ -104,6 +104,40 @@ def _non_zero(n: Node) -> None:
     )
     places = n.op("where_index", {"Condition": truth})
     n.out(n.op("transpose2", {"X": places}, more=["XShape"], axis=[1, 0]))
+
+
+@imports("Unique")
+def _unique(n: Node) -> None:
+    """Fluid's operator gives what differs in the order of the list; ONNX's also in that of the numbers."""
+    if n.attr("axis") is not None:
+        raise n.fail("looks for parts along an axis that differ")
+    flat = n.op("reshape2", {"X": n.var()}, more=["XShape"], shape=[-1])
+    whole = {"dtype": int(VarType.INT64)}
+    outs = {
+        name: n.maker.block.create_var(name=unique_name.generate("unique.tmp"))
+        for name in ("Out", "Index", "Count")
+    }
+    n.maker.block.append_op(type="unique_with_counts", inputs={"X": flat}, outputs=outs, attrs=whole)
+    found, inverse, count = outs["Out"], outs["Index"], outs["Count"]
+    # The last of those that are written to one place stays: from the end it is the first in the list.
+    backwards = n.op("reverse", {"X": inverse}, axis=[0])
+    steps = n.op("cumsum", {"X": n.filled(flat, 1, VarType.INT64)}, axis=0, reverse=True, exclusive=True)
+    first = n.op(
+        "scatter",
+        {"X": n.filled(count, 0, VarType.INT64), "Ids": backwards, "Updates": steps},
+        overwrite=True,
+    )
+    if n.attr("sorted", 1):
+        order = n.maker.block.create_var(name=unique_name.generate("argsort.tmp"))
+        sorted_ = n.maker.block.create_var(name=unique_name.generate("argsort.tmp"))
+        n.maker.block.append_op(
+            type="argsort", inputs={"X": found}, outputs={"Out": sorted_, "Indices": order}, attrs={"axis": 0}
+        )
+        rank = n.op("argsort", {"X": order}, "Indices", more=["Out"], axis=0)
+        found, inverse = sorted_, n.op("gather", {"X": rank, "Index": inverse})
+        first, count = (n.op("gather", {"X": one, "Index": order}) for one in (first, count))
+    for place, made in enumerate((found, first, inverse, count)):
+        n.out(n.cast(made, VarType.INT64) if place else made, place)
 
 
 @imports("OneHot")

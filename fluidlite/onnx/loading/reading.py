@@ -18,7 +18,7 @@ from ...framework import Program, Variable, program_guard
 from .graphs import DAMAGED, follow
 from .values import IMPORTERS, Maker, Value, all_nodes
 
-_OPSETS = range(7, 23)
+_OPSETS = range(7, 27)
 _MOST_NODES = 1 << 20
 
 
@@ -28,7 +28,7 @@ def load(
     """A program for an ONNX model, the names of its feeds, and its fetches, as `load_inference_model` has them.
 
     Convolutional, recurrent and dense networks and transformers, branches, loops and sequences of a model of opset 7
-    to 22, functions of its own among them.
+    to 26, functions of its own among them.
     Its floating point constants are parameters, whose values go into `scope` (by default the global one). Open
     dimensions are -1. Results without dimensions have one, of size 1.
 
@@ -47,7 +47,7 @@ def load(
         raise FormatError(f"{os.fspath(path)} is not an ONNX model, or a damaged one: {error}") from None
     opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), 0)
     if opset not in _OPSETS:
-        raise NotSupportedError(f"{os.fspath(path)} is of opset {opset}: those from 7 to 22 can be loaded")
+        raise NotSupportedError(f"{os.fspath(path)} is of opset {opset}: those from 7 to 26 can be loaded")
     missing = sorted({node.op_type for node in all_nodes(model.graph)} - IMPORTERS.keys() - {"Constant"})
     if missing:
         raise NotSupportedError(f"{os.fspath(path)} has nodes that have no counterpart: {', '.join(missing)}")

@@ -1,0 +1,182 @@
+"""Pooling that Fluid has no operator for, window place by window place: dilations, where the largest are, and norms."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import VarType
+from ...framework import Variable
+from .values import Node, imports
+
+
+class _Windows:
+    """The windows of a node over the last axes of an input, whose sizes are known."""
+
+    def __init__(self, n: Node) -> None:
+        self.n, self.sizes = n, list(n.shape()[2:])
+        count = len(self.sizes)
+        if not count or min(self.sizes) < 1:
+            raise n.fail(f"goes over axes of sizes {self.sizes}, expected some, all known")
+        self.long = list(n.attr("kernel_shape"))
+        self.strides, self.apart = (list(n.attr(name) or [1] * count) for name in ("strides", "dilations"))
+        pads, kind = list(n.attr("pads") or [0] * (2 * count)), n.attr("auto_pad", "NOTSET")
+        self.before, self.counts, self.after = [], [], []
+        for k, size in enumerate(self.sizes):
+            begin, end = pads[k], pads[k + count]
+            reach = self.apart[k] * (self.long[k] - 1) + 1
+            if kind.startswith("SAME") and self.apart[k] != 1:
+                raise n.fail("has auto_pad and dilations")
+            if kind.startswith("SAME"):
+                over = max((-(-size // self.strides[k]) - 1) * self.strides[k] + reach - size, 0)
+                begin = over // 2 if kind == "SAME_UPPER" else over - over // 2
+                end = over - begin
+            left = size + begin + end - reach
+            windows = (-(-left // self.strides[k]) if n.attr("ceil_mode", 0) else left // self.strides[k]) + 1
+            if n.attr("ceil_mode", 0) and (windows - 1) * self.strides[k] >= size + begin:
+                windows -= 1
+            if windows < 1:
+                raise n.fail(f"has windows of {reach} over an axis of {size}")
+            self.before.append(begin)
+            self.counts.append(windows)
+            self.after.append(max((windows - 1) * self.strides[k] + reach - size - begin, 0))
+
+    def parts(self, fill: float) -> Iterator[tuple[Variable, tuple[int, ...]]]:
+        """What lies at each place of all windows, and that place; `fill` lies around the input."""
+        axes = list(range(2, 2 + len(self.sizes)))
+        around = [number for pair in zip(self.before, self.after, strict=True) for number in pair]
+        x = self.n.var()
+        if any(around):
+            x = self.n.op("pad", {"X": x}, paddings=[0, 0, 0, 0, *around], pad_value=fill)
+        self.n.table(float(np.prod(self.long)))
+        for place in itertools.product(*map(range, self.long)):
+            starts = [k * apart for k, apart in zip(place, self.apart, strict=True)]
+            spans = [(count - 1) * by for count, by in zip(self.counts, self.strides, strict=True)]
+            ends = [start + span + 1 for start, span in zip(starts, spans, strict=True)]
+            attrs: dict[str, Any] = {"starts": starts, "ends": ends, "strides": self.strides}
+            yield (
+                self.n.op("strided_slice", {"Input": x}, axes=axes, infer_flags=[1] * len(axes), **attrs),
+                place,
+            )
+
+    def numbered(self, place: tuple[int, ...], by_columns: bool) -> np.ndarray:
+        """The number, within one picture, of the element at a place of each window."""
+        self.n.table(float(np.prod(self.counts)))
+        at = [
+            np.arange(count) * stride + k * apart - before
+            for count, stride, k, apart, before in zip(
+                self.counts, self.strides, place, self.apart, self.before, strict=True
+            )
+        ]
+        order = range(len(at)) if by_columns else reversed(range(len(at)))
+        total, step = np.zeros(self.counts, "int64"), 1
+        for axis in order:
+            total = total + step * at[axis].reshape([-1 if k == axis else 1 for k in range(len(at))])
+            step *= self.sizes[axis]
+        return total[None, None]
+
+
+def largest(n: Node) -> None:
+    """MaxPool with dilations, or that says where the largest numbers are: the first of several."""
+    windows, x = _Windows(n), n.var()
+    if x.dtype not in (VarType.FP32, VarType.FP64):
+        raise n.fail("has dilations or places, and elements that are no floats")
+    told = len(n.node.output) > 1 and n.node.output[1] != ""
+    best: Variable | None = None
+    places: Variable | None = None
+    for part, place in windows.parts(-np.inf):
+        if told:
+            numbers = n.maker.constant(windows.numbered(place, bool(n.attr("storage_order", 0))))
+            here = n.pair("add", n.filled(part, 0, VarType.INT64), numbers)
+            if best is None or places is None:
+                places = here
+            else:
+                places = n.choose(n.pair("greater_than", part, best), here, places)
+        best = part if best is None else n.pair("max", best, part)
+    assert best is not None
+    n.out(best)
+    if places is not None:
+        n.out(n.pair("add", places, _pictures_before(n, best, windows.sizes)), 1)
+
+
+def _pictures_before(n: Node, like: Variable, sizes: list[int]) -> Variable:
+    """How many elements lie before each channel of each picture: [count, channels, 1, ...]."""
+    axes, channels = list(range(2, 2 + len(sizes))), n.shape()[1]
+    one = n.op("slice", {"Input": like}, axes=axes, starts=[0] * len(axes), ends=[1] * len(axes))
+    ones = n.op("reshape2", {"X": n.filled(one, 1, VarType.INT64)}, more=["XShape"], shape=[-1])
+    count = n.op("cumsum", {"X": ones}, axis=0, exclusive=True)
+    shape = [-1, channels] + [1] * len(sizes)
+    count = n.op("reshape2", {"X": count}, more=["XShape"], shape=shape)
+    return n.scaled(count, float(np.prod(sizes)))
+
+
+@imports("LpPool")
+def _norms(n: Node) -> None:
+    power = float(n.attr("p", 2))
+    total = None
+    for part, _ in _Windows(n).parts(0.0):
+        raised = _raised(n, part, power)
+        total = raised if total is None else n.pair("add", total, raised)
+    assert total is not None
+    n.out(_root(n, total, power))
+
+
+@imports("GlobalLpPool")
+def _norm_of_all(n: Node) -> None:
+    power = float(n.attr("p", 2))
+    axes = list(range(2, n.rank()))
+    n.out(_root(n, n.op("reduce_sum", {"X": _raised(n, n.var(), power)}, dim=axes, keep_dim=True), power))
+
+
+def _raised(n: Node, x: Variable, power: float) -> Variable:
+    size = n.op("abs", {"X": x})
+    return size if power == 1 else n.op("pow", {"X": size}, factor=power)
+
+
+def _root(n: Node, x: Variable, power: float) -> Variable:
+    return x if power == 1 else n.op("pow", {"X": x}, factor=1 / power)
+
+
+@imports("Det")
+def _determinant(n: Node) -> None:
+    """By the rule of Laplace, for matrices of at most four rows."""
+    rows = n.shape()[-1]
+    if rows not in (1, 2, 3, 4) or n.rank() < 2:
+        raise n.fail(f"is about matrices of {rows} rows, expected at most 4")
+    x, axes = n.var(), [n.rank() - 2, n.rank() - 1]
+
+    def element(row: int, column: int) -> Variable:
+        one = n.op(
+            "slice",
+            {"Input": x},
+            axes=axes,
+            starts=[row, column],
+            ends=[row + 1, column + 1],
+            decrease_axis=[],
+        )
+        return n.op("squeeze2", {"X": one}, more=["XShape"], axes=axes) if n.rank() > 2 else one
+
+    def minor(row: int, columns: tuple[int, ...]) -> Variable:
+        if len(columns) == 1:
+            return element(row, columns[0])
+        total = None
+        for place, column in enumerate(columns):
+            part = n.pair("mul", element(row, column), below(row + 1, columns[:place] + columns[place + 1 :]))
+            total = part if total is None else n.pair("sub" if place % 2 else "add", total, part)
+        assert total is not None
+        return total
+
+    known: dict[tuple[int, ...], Variable] = {}
+
+    def below(row: int, columns: tuple[int, ...]) -> Variable:
+        if columns not in known:
+            known[columns] = minor(row, columns)
+        return known[columns]
+
+    out = minor(0, tuple(range(rows)))
+    if n.rank() == 2:
+        out = n.op("reshape2", {"X": out}, more=["XShape"], shape=[1])
+    n.out(out, scalar=n.rank() == 2)
