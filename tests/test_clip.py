@@ -236,7 +236,7 @@ def test_a_class_of_ones_own_clips_eager_gradients(says_none, monkeypatch):
         assert moved[1].tolist() == [0]
 
 
-def test_a_class_of_ones_own_clips_gradients_of_programs():
+def test_a_class_of_ones_own_clips_gradients_of_programs(alone):
     x = fluid.data("x", [1, 2])
     loss = fluid.layers.reduce_sum(fluid.layers.fc(x, 1, param_attr="w", bias_attr=False))
     fluid.optimizer.SGD(1.0, grad_clip=Halving()).minimize(loss)

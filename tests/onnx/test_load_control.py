@@ -281,10 +281,10 @@ def test_nodes_without_counterpart_are_found_in_inner_graphs(tmp_path):
     text = (
         TOTAL
         + """y = If (more) <
-        then_branch = yes () => (float[a, b] left) { left = Det (x) },
+        then_branch = yes () => (float[a, b] left) { left = Multinomial (x) },
         else_branch = no () => (float[c, d] right) { right = Identity (x) }>"""
     )
-    with pytest.raises(NotSupportedError, match="no counterpart: Det"):
+    with pytest.raises(NotSupportedError, match="no counterpart: Multinomial"):
         load(model(tmp_path / "model.onnx", text))
 
 
