@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ctypes import c_float
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
 
@@ -101,6 +103,13 @@ def to_numpy(dtype: object) -> np.dtype:
         raise TypeError(f"{kind} has no element type") from None
 
 
-def one_minus(beta: float) -> float:
-    """1 - beta for a beta kept in single precision, as programs keep their attributes."""
-    return 1.0 - float(np.float32(beta))
+_DOUBLE = {float, np.float64}
+
+
+def attribute(value: Any) -> Any:
+    """A value as operators hold it in an attribute: floats, also in lists, in single precision, as in Fluid."""
+    if isinstance(value, float):
+        return c_float(value).value
+    if isinstance(value, (list, tuple)) and not {*map(type, value)}.isdisjoint(_DOUBLE):
+        return type(value)(attribute(item) for item in value)
+    return value

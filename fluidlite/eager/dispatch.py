@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .._ext import eager as core
-from ..base.dtypes import FLOATS, VarType, to_numpy, to_vartype
+from ..base.dtypes import FLOATS, VarType, attribute, to_numpy, to_vartype
 from ..base.errors import EnforceNotMet, NotSupportedError
 from ..base.selected_rows import SelectedRows
 from ..base.sizes import Size, current
@@ -42,7 +42,7 @@ def form(
     """
     definition = find(op_type)
     given = {
-        name: value
+        name: attribute(value)
         for name, value in (attrs or {}).items()
         if value is not None and (name in definition.attrs or name in _EVERYWHERE)
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..base.dtypes import VarType
+from ..base.dtypes import VarType, attribute
 from ..base.errors import NotSupportedError
 from ..ops.registry import OpDef, OpView, Shape, find
 from . import callsite, tracing
@@ -116,7 +116,7 @@ class Operator:
         self.definition: OpDef = find(type)
         self.inputs = _names(inputs, block)
         self.outputs = _names(outputs, block)
-        self.attrs = {name: value for name, value in (attrs or {}).items() if value is not None}
+        self.attrs = {name: attribute(value) for name, value in (attrs or {}).items() if value is not None}
         self.line = callsite.user_line()
 
     @classmethod
@@ -213,7 +213,7 @@ class Operator:
         return [] if self.line is None else [f'  File "{self.line[0]}", line {self.line[1]}']
 
     def _set_attr(self, name: str, value: Any) -> None:
-        self.attrs[name] = value
+        self.attrs[name] = attribute(value)
         self.block.program._changed()
 
     _update_desc_attr = _set_attr

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.dtypes import FLOATS
+from ..base.dtypes import FLOATS, attribute
 from ..base.errors import NotSupportedError, UnknownOperator
 from ..base.errors import OperatorError as OperatorError
 from ..base.selected_rows import SelectedRows, as_dense
@@ -165,6 +165,7 @@ class OpDef:
     doc: str = ""
 
     def __post_init__(self) -> None:
+        self.attrs = {name: attribute(value) for name, value in self.attrs.items()}
         self.input_slots = tuple(Slot.parse(text) for text in self.inputs)
         self.output_slots = tuple(Slot.parse(text) for text in self.outputs)
         self.inputs_by_name = {slot.name: slot for slot in self.input_slots}

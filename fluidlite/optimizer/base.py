@@ -9,7 +9,7 @@ import numpy as np
 
 from ..backward import append_backward
 from ..base import unique_name
-from ..base.dtypes import VarType, to_numpy
+from ..base.dtypes import VarType, attribute, to_numpy
 from ..base.errors import ArgumentError, ArgumentTypeError, TypeAssertion
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
 from ..eager import Tensor
@@ -296,9 +296,9 @@ class Optimizer:
         """
         rate = self._learning_rate
         if not isinstance(rate, float):
-            return float(rate())
+            return float(attribute(float(rate())))
         held = self._eager.held_rate() if self._eager is not None else None
-        return rate if held is None else held
+        return float(attribute(rate)) if held is None else held
 
     def _given(self, value: Variable) -> Variable:
         """A Variable that the user gave instead of a number; what stands for it if it is an eager tensor."""

@@ -78,7 +78,7 @@ def test_adamax_carries_its_power_on_after_all_updates(programs):
     ops, _ = optimizer.Adamax(0.1, beta1=0.8).minimize(_loss())
     assert [op.type for op in ops] == ["adamax", "adamax", "scale", "scale"]
     assert ops[2].input("X") == ops[2].output("Out") == ["fc_0.b_0_beta1_pow_acc_0"]
-    assert ops[2].attr("scale") == 0.8
+    assert ops[2].attr("scale") == np.float32(0.8).item()
 
 
 def test_lamb_excludes_parameters_from_decay(programs):

@@ -339,10 +339,6 @@ def _read_attr(message: Any, block: Block, what: str) -> Any:
             _sub_block(index, block, message.name, what) for index in ([value] if kind == "BLOCK" else value)
         ]
         return blocks[0] if kind == "BLOCK" else blocks
-    if kind == "FLOAT":
-        return _decimal(value)
-    if kind == "FLOATS":
-        return [_decimal(item) for item in value]
     return list(value) if kind.endswith("S") else value
 
 
@@ -353,8 +349,3 @@ def _sub_block(index: int, block: Block, attr: str, what: str) -> Block:
             f"of {len(block.program.blocks)}"
         )
     return block.program.blocks[index]
-
-
-def _decimal(value: float) -> float:
-    """The shortest decimal that gives the same float32: 0.9 and not 0.8999999761581421."""
-    return float(str(np.float32(value)))

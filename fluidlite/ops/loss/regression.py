@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...base.dtypes import attribute
 from ..infer import grads_like, grads_like_inputs, same_as
 from ..math.sign import sign_of
 from ..registry import FIRST, LodFrom, OpDef, OpView, grad_name, register, standard_grad
@@ -340,11 +341,11 @@ _declare(
 
 def _label_smooth(xp: Any, X: Any, PriorDist: Any, epsilon: float) -> Any:
     prior = X.dtype.type(1.0 / X.shape[-1]) if PriorDist is None else PriorDist.reshape(-1)
-    return X.dtype.type(1 - epsilon) * X + X.dtype.type(epsilon) * prior
+    return X.dtype.type(attribute(1 - epsilon)) * X + X.dtype.type(epsilon) * prior
 
 
 def _label_smooth_grad(xp: Any, Out_grad: Any, epsilon: float) -> Any:
-    return Out_grad * Out_grad.dtype.type(1 - epsilon)
+    return Out_grad * Out_grad.dtype.type(attribute(1 - epsilon))
 
 
 _declare(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base.dtypes import one_minus
 from ...base.selected_rows import SelectedRows
 from ..registry import Call, OpView, RowRule
 from ..tensor import selected_rows as rows
@@ -31,8 +30,8 @@ def _adam(
     epsilon: float,
 ) -> tuple[Any, ...]:
     first, second = _beta(Beta1Tensor, beta1), _beta(Beta2Tensor, beta2)
-    moment1 = first * Moment1 + one_minus(first) * Grad
-    moment2 = second * Moment2 + one_minus(second) * Grad * Grad
+    moment1 = first * Moment1 + (1.0 - first) * Grad
+    moment2 = second * Moment2 + (1.0 - second) * Grad * Grad
     rate = cast_like(LearningRate * xp.sqrt(1 - Beta2Pow) / (1 - Beta1Pow), Param)
     out = Param - rate * (moment1 / (xp.sqrt(moment2) + epsilon))
     return out, moment1, moment2, Beta1Pow * first, Beta2Pow * second

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ...base.dtypes import one_minus
 from ..tensor.random_ import fresh_seed
 from .updates import MOMENTS, cast_like, update
 
@@ -56,8 +55,8 @@ def _lamb(
     beta2: float,
     epsilon: float,
 ) -> tuple[Any, Any, Any]:
-    moment1 = beta1 * Moment1 + one_minus(beta1) * Grad
-    moment2 = beta2 * Moment2 + one_minus(beta2) * Grad * Grad
+    moment1 = beta1 * Moment1 + (1.0 - beta1) * Grad
+    moment2 = beta2 * Moment2 + (1.0 - beta2) * Grad * Grad
     update = moment1 / (xp.sqrt(moment2) + epsilon) + weight_decay * Param
     param_norm, update_norm = _norm(xp, Param), _norm(xp, update)
     trusted = (param_norm > 0) & (update_norm > 0)

@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...base.dtypes import one_minus
 from ...base.selected_rows import SelectedRows
 from .. import native
 from ..registry import Call, OpDef, OpView, RowRule, register
@@ -202,7 +201,7 @@ def _adamax(
     beta2: float,
     epsilon: float,
 ) -> tuple[Any, Any, Any]:
-    moment = beta1 * Moment + one_minus(beta1) * Grad
+    moment = beta1 * Moment + (1.0 - beta1) * Grad
     norm = xp.maximum(xp.abs(Grad), beta2 * InfNorm + epsilon)
     return Param - cast_like(LearningRate / (1 - Beta1Pow), Param) * (moment / norm), moment, norm
 
@@ -253,7 +252,7 @@ update(
 def _decayed_adagrad(
     xp: Any, Param: Any, Grad: Any, Moment: Any, LearningRate: Any, decay: float, epsilon: float
 ) -> tuple[Any, Any]:
-    moment = decay * Moment + one_minus(decay) * Grad * Grad
+    moment = decay * Moment + (1.0 - decay) * Grad * Grad
     return Param - cast_like(LearningRate, Param) * Grad / (xp.sqrt(moment) + epsilon), moment
 
 
@@ -270,9 +269,9 @@ update(
 def _adadelta(
     xp: Any, Param: Any, Grad: Any, AvgSquaredGrad: Any, AvgSquaredUpdate: Any, rho: float, epsilon: float
 ) -> tuple[Any, Any, Any]:
-    squared = rho * AvgSquaredGrad + one_minus(rho) * Grad * Grad
+    squared = rho * AvgSquaredGrad + (1.0 - rho) * Grad * Grad
     update = xp.sqrt((AvgSquaredUpdate + epsilon) / (squared + epsilon)) * Grad
-    updates = rho * AvgSquaredUpdate + one_minus(rho) * update * update
+    updates = rho * AvgSquaredUpdate + (1.0 - rho) * update * update
     # Zeiler's step is `update`; Paddle 1.8 steps by the average that already holds it, and so does this.
     return Param - xp.sqrt((updates + epsilon) / (squared + epsilon)) * Grad, squared, updates
 
@@ -301,8 +300,8 @@ def _rmsprop(
     momentum: float,
     centered: bool,
 ) -> tuple[Any, ...]:
-    square = decay * MeanSquare + one_minus(decay) * Grad * Grad
-    mean = decay * MeanGrad + one_minus(decay) * Grad if centered else MeanGrad
+    square = decay * MeanSquare + (1.0 - decay) * Grad * Grad
+    mean = decay * MeanGrad + (1.0 - decay) * Grad if centered else MeanGrad
     variance = square - mean * mean if centered else square
     moment = momentum * Moment + cast_like(LearningRate, Param) * Grad / xp.sqrt(variance + epsilon)
     return Param - moment, moment, square, mean

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....base.dtypes import one_minus
 from ....base.selected_rows import SelectedRows
 from .. import launch, modules
 from ..device import CudaDevice
@@ -88,7 +87,7 @@ def adam(
         return NotImplemented
     grad = _merged(device, Grad)
     if lazy_mode:
-        numbers = (float(beta1), one_minus(beta1), float(beta2), one_minus(beta2), float(epsilon))
+        numbers = (float(beta1), 1.0 - beta1, float(beta2), 1.0 - beta2, float(epsilon))
         arrays = (Param, Moment1, Moment2, Beta1Pow, Beta2Pow)
         given = (Beta1Tensor, Beta2Tensor, tickets(device))
         _run("adam_rows", grad, LearningRate, arrays, *numbers, *given)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ....base.dtypes import one_minus
 from .. import launch, library, modules
 from ..device import CudaDevice
 
@@ -56,9 +55,9 @@ RULES: dict[str, Rule] = {
         ("Param", *_ADAM),
         lambda a: (
             float(a["beta1"]),
-            one_minus(a["beta1"]),
+            1.0 - a["beta1"],
             float(a["beta2"]),
-            one_minus(a["beta2"]),
+            1.0 - a["beta2"],
             float(a["epsilon"]),
         ),
         betas=("Beta1Tensor", "Beta2Tensor"),
@@ -70,7 +69,7 @@ RULES: dict[str, Rule] = {
         ("Param", "Moment", "InfNorm"),
         lambda a: (
             float(a["beta1"]),
-            one_minus(a["beta1"]),
+            1.0 - a["beta1"],
             float(a["beta2"]),
             float(a["epsilon"]),
             float(a.get("carry", 1)),
@@ -82,12 +81,12 @@ RULES: dict[str, Rule] = {
     "decayed_adagrad": Rule(
         ("Moment",),
         ("Param", "Moment"),
-        lambda a: (float(a["decay"]), one_minus(a["decay"]), float(a["epsilon"])),
+        lambda a: (float(a["decay"]), 1.0 - a["decay"], float(a["epsilon"])),
     ),
     "adadelta": Rule(
         ("AvgSquaredGrad", "AvgSquaredUpdate"),
         ("Param", "AvgSquaredGrad", "AvgSquaredUpdate"),
-        lambda a: (float(a["rho"]), one_minus(a["rho"]), float(a["epsilon"])),
+        lambda a: (float(a["rho"]), 1.0 - a["rho"], float(a["epsilon"])),
         rated=False,
     ),
     "rmsprop": Rule(
@@ -95,7 +94,7 @@ RULES: dict[str, Rule] = {
         ("Param", "Moment", "MeanSquare", "MeanGrad"),
         lambda a: (
             float(a["decay"]),
-            one_minus(a["decay"]),
+            1.0 - a["decay"],
             float(a["momentum"]),
             float(a["epsilon"]),
             bool(a["centered"]),
