@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import fluidlite as fluid
-from fluidlite.base.errors import EnforceNotMet, NotSupportedError
+from fluidlite.base.errors import EnforceNotMet, FormatError, NotSupportedError
 from fluidlite.onnx import load
 from tests.onnx.test_export import PLACE
 
@@ -620,6 +620,7 @@ def test_random_numbers_are_distributed_as_they_should(made, mean, deviation, tm
         (node("GridSample", "x g", padding_mode="reflection"), {"g": numbers(1, 2, 2, 2)}, "reflection outside"),
         (node("Unique", "x", axis=1), {}, "along an axis"),
         (node("Det", "x"), {}, "matrices of"),
+        (node("MaxPool", "x", "y k", kernel_shape=[64, 64]), {}, "at most 1024 places"),
         (node("MaxPool", "x", kernel_shape=[2, 2], dilations=[2, 2], auto_pad="SAME_UPPER"), {}, "auto_pad and"),
         (node("RandomNormalLike", "x", dtype=TensorProto.FLOAT16), {}, "FP16"),
     ],
@@ -628,3 +629,21 @@ def test_what_has_no_counterpart_is_named(nodes, constants, named, tmp_path):
     path = written(tmp_path / "model.onnx", [nodes], constants, 17, {"x": PICTURE})
     with pytest.raises(NotSupportedError, match=named):
         load(path)
+
+
+def test_windows_that_cannot_be_are_damage(tmp_path):
+    for attrs in (
+        {"kernel_shape": [0, 2]},
+        {"kernel_shape": [2, 2], "strides": [1, 0]},
+        {"kernel_shape": [2]},
+    ):
+        path = tmp_path / "model.onnx"
+        made = [node("MaxPool", "x", "y k", dilations=[1] * len(attrs["kernel_shape"]), **attrs)]
+        declared = [helper.make_tensor_value_info("x", TensorProto.FLOAT, PICTURE)]
+        result = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 4, "h", "w"])
+        graph = helper.make_graph(made, "made", declared, [result])
+        path.write_bytes(
+            helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+        )
+        with pytest.raises(FormatError, match="windows of"):
+            load(path)

@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
+from ...base.errors import FormatError
 from ...framework import Variable
 from .values import Node, imports
+
+_LARGEST_WINDOW = 1024
+"""Places of a window, each of which becomes operators."""
 
 
 class _Windows:
@@ -23,6 +27,12 @@ class _Windows:
             raise n.fail(f"goes over axes of sizes {self.sizes}, expected some, all known")
         self.long = list(n.attr("kernel_shape"))
         self.strides, self.apart = (list(n.attr(name) or [1] * count) for name in ("strides", "dilations"))
+        if any(len(one) != count or min(one) < 1 for one in (self.long, self.strides, self.apart)):
+            raise FormatError(
+                f"node {n.kind} has windows of {self.long}, {self.strides} and {self.apart} apart"
+            )
+        if np.prod(self.long) > _LARGEST_WINDOW:
+            raise n.fail(f"has windows of {self.long}, expected at most {_LARGEST_WINDOW} places")
         pads, kind = list(n.attr("pads") or [0] * (2 * count)), n.attr("auto_pad", "NOTSET")
         self.before, self.counts, self.after = [], [], []
         for k, size in enumerate(self.sizes):
@@ -51,7 +61,6 @@ class _Windows:
         x = self.n.var()
         if any(around):
             x = self.n.op("pad", {"X": x}, paddings=[0, 0, 0, 0, *around], pad_value=fill)
-        self.n.table(float(np.prod(self.long)))
         for place in itertools.product(*map(range, self.long)):
             starts = [k * apart for k, apart in zip(place, self.apart, strict=True)]
             spans = [(count - 1) * by for count, by in zip(self.counts, self.strides, strict=True)]
