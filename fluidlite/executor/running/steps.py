@@ -49,7 +49,7 @@ TRIES = 4
 """How many plans are made in a step, until one is for the sizes that the step finds."""
 
 LUCK = 8
-"""How many plans are made for sizes that steps find, besides one for each step that another plan was for."""
+"""In how many steps plans are made for sizes that these find, besides one for each step that another plan was for."""
 
 
 class PlanCache:
