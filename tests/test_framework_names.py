@@ -246,6 +246,10 @@ def test_parts_of_programs(programs):
 
     assert types(main._prune_with_input([hidden.name], [loss])) == ["dropout", "mean"]
     assert types(main._prune(hidden)) == types(main._prune([hidden.name])) == ["mul", "elementwise_add"]
+    assert types(main._prune([main.global_block().ops[0]])) == ["mul"]
+    for wrong in (lambda: main._prune(None), lambda: main._prune_with_input([hidden], [loss])):
+        with pytest.raises(ValueError, match="names"):
+            wrong()
     test = main._inference_optimize()
     assert test.global_block().ops[2].attr("is_test") and not main.global_block().ops[2].attr("is_test")
     assert main._op_role_var == [] and main._copy_dist_param_info_from(test) is None

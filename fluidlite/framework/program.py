@@ -24,6 +24,15 @@ if TYPE_CHECKING:
     from .serialization.descs import ProgramDesc
 
 
+def _names_of(target: Any) -> list[str]:
+    """The variables that a target of pruning stands for: a Variable, its name, or an Operator that writes them."""
+    if isinstance(target, Operator):
+        return target.output_arg_names
+    if isinstance(target, (str, Variable)):
+        return [target if isinstance(target, str) else target.name]
+    raise ValueError(f"a program is pruned to Variables, names or Operators, got {type(target).__name__}")
+
+
 class Program:
     """Blocks of operators and variables; block 0 is the global one (`fluid.Program`)."""
 
@@ -182,8 +191,15 @@ class Program:
         self._changed()
 
     def _prune_with_input(self, feeded_var_names: Sequence[str], targets: Any) -> Program:
-        """A copy with only what is needed to compute `targets` from the variables that are fed."""
-        return self._prune(targets, feeded_var_names)
+        """A copy with only what is needed to compute `targets` from the variables that are fed, which are named.
+
+        Raises ValueError for what is no name, and as `_prune`.
+        """
+        names = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names)
+        for name in names:
+            if not isinstance(name, str):
+                raise ValueError(f"what is fed must be told by names, got {type(name).__name__}")
+        return self._prune(targets, names)
 
     def _inference_optimize(self, prune_read_op: bool = True) -> Program:
         """A copy for inference, see `clone`; without what reads from loaders if `prune_read_op`."""
@@ -219,10 +235,12 @@ class Program:
     ) -> Program:
         """A copy with only what is needed to compute `targets` from `feeds` and persistables, and for `updates`.
 
-        `targets`: a Variable or its name, or several. `updates`: operators of this program that are kept.
+        `targets`: a Variable, its name or an Operator, or several. `updates`: operators of this program that are kept.
+
+        Raises ValueError for any other target.
         """
         listed = targets if isinstance(targets, (list, tuple, set)) else [targets]
-        targets = [target if isinstance(target, str) else target.name for target in listed]
+        targets = [name for target in listed for name in _names_of(target)]
         asked = [
             not updates.isdisjoint([op, *(inner for sub in op.sub_blocks() for inner in sub.ops)])
             for op in self.global_block().ops
