@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         utils,
         vision,
     )
+    from .check_import_scipy import check_import_scipy  # noqa: F401
     from .hapi import Model  # noqa: F401
     from .hapi.summary import summary  # noqa: F401
     from .param_attr import ParamAttr  # noqa: F401
