@@ -125,3 +125,11 @@ def test_every_lazy_name_is_there(package):
         for names in part.values():
             for name in names.split():
                 assert getattr(module, name.partition("=")[0]) is not None
+
+
+def test_a_function_called_as_its_module_stays_one():
+    import fluidlite.paddle as paddle
+
+    for _ in range(2):
+        assert paddle.check_import_scipy("posix") is None
+        importlib.import_module("fluidlite.paddle.check_import_scipy")

@@ -20,6 +20,7 @@ from ..eager import is_recording as is_grad_enabled
 from ..eager import recording as set_grad_enabled
 from . import compat, device, dtypes, modes, tensor, version
 from .batch import batch
+from .check_import_scipy import check_import_scipy  # noqa: F401 - a function, whoever imports the module
 from .device import *  # noqa: F403
 from .dtypes import *  # noqa: F403
 from .modes import *  # noqa: F403
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
         utils,
         vision,
     )
-    from .check_import_scipy import check_import_scipy  # noqa: F401
     from .hapi import Model  # noqa: F401
     from .hapi.summary import summary  # noqa: F401
     from .param_attr import ParamAttr  # noqa: F401
