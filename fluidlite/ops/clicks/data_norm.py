@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...base.dtypes import attribute
 from ..registry import OpDef, OpSpec, OpView, grad_name, register, standard_grad
 
 _ATTRS: dict[str, Any] = {
@@ -82,7 +83,7 @@ def _data_norm_grad(
 
 def _infer(op: OpView) -> None:
     shape, epsilon = op.shape("X"), op.attr("epsilon")
-    if not 0 <= epsilon <= 0.001:
+    if not 0 <= epsilon <= attribute(0.001):
         raise op.fail(f"epsilon must be in [0, 0.001], got {epsilon}")
     if len(shape) != 2:
         op.refuse(f"X must be [rows, width], got {list(shape)}")
