@@ -18,6 +18,7 @@ from ...base.sizes import current
 from ...framework import OpRole
 from ...ops.math.gemm import Matrix, by_packed, packing, shared_matrix
 from ...ops.registry import Call
+from ..plan import marks
 from ..plan.instructions import Instruction
 from ..plan.shapes import ExactMeta
 
@@ -27,6 +28,8 @@ PASS = "packing"
 
 _LEAST_PRODUCTS, _LEAST_ROWS, _LEAST_ELEMENTS = 3, 8, 1 << 13
 """What packing pays for in a straight line: how many products, rows of these and elements of their matrix."""
+_LEAST_IN_LOOPS = 1 << 10
+"""The same for elements, where the products are in a loop."""
 
 
 class Packing:
@@ -79,12 +82,12 @@ class Packing:
 def packed_in_line(
     instructions: list[Instruction], meta: ExactMeta, root: Callable[[str], str]
 ) -> list[Instruction]:
-    """The instructions of a straight line, with what is packed for several products; others as they are.
+    """The instructions, with what is packed for several products of a straight line, or for the turns of a loop.
 
     Backward operators do not take what is packed for forward ones: they may run later, when a weight is another one.
     """
     if any(each.jumps for each in instructions):
-        return instructions
+        return _packed_before_loops(instructions, meta, root)
     found = Packing(meta, root, lambda name: True)
     products: defaultdict[tuple[Matrix, int], list[int]] = defaultdict(list)
     written: defaultdict[str, list[int]] = defaultdict(list)
@@ -105,9 +108,43 @@ def packed_in_line(
     return [each for some in out for each in some]
 
 
-def _pays(instruction: Instruction, matrix: Matrix) -> bool:
+def _packed_before_loops(
+    instructions: list[Instruction], meta: ExactMeta, root: Callable[[str], str]
+) -> list[Instruction]:
+    """The instructions, with weights packed in front of the outermost loop in which they are read and not changed."""
+    out = [[each] for each in instructions]
+    for begin, end in _loops(instructions):
+        found = Packing(meta, root, _not_written(instructions[begin : end + 1], root))
+        for at in range(begin, end + 1):
+            matrix = found.matrix(instructions[at])
+            if matrix is not None and _pays(instructions[at], matrix, _LEAST_IN_LOOPS):
+                out[at] = [found.of(instructions[at])]
+        out[begin][:0] = [found.pack(packed, instructions[begin + 1]) for packed in found.made]
+    return [each for some in out for each in some]
+
+
+def _not_written(instructions: list[Instruction], root: Callable[[str], str]) -> Callable[[str], bool]:
+    changed = {root(name) for each in instructions for name in each.writes}
+    return lambda name: name not in changed
+
+
+def _loops(instructions: list[Instruction]) -> list[tuple[int, int]]:
+    """Where loops begin and end that are in no other one."""
+    found: list[tuple[int, int]] = []
+    begun: list[int] = []
+    for at, each in enumerate(instructions):
+        if each.action in marks.BEGINS:
+            begun.append(at)
+        elif each.action in marks.ENDS:
+            begin = begun.pop()
+            if each.action is marks.AGAIN:
+                found = [(first, last) for first, last in found if first < begin] + [(begin, at)]
+    return found
+
+
+def _pays(instruction: Instruction, matrix: Matrix, elements: int = _LEAST_ELEMENTS) -> bool:
     rows = current(instruction.action.ints[0])
-    return rows >= _LEAST_ROWS and matrix.depth * matrix.columns >= _LEAST_ELEMENTS
+    return rows >= _LEAST_ROWS and matrix.depth * matrix.columns >= elements
 
 
 def _phase(instruction: Instruction) -> int:
