@@ -5,6 +5,7 @@ What they print comes with their kind and number in front; the error of the one 
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -21,6 +22,8 @@ from ..rpc.server import TRAINERS_RETURN, WITH_BARRIERS
 from .launching import INTERRUPTED, KEPT, last_traceback
 
 _LOOKS, _PATIENCE = 0.05, 5.0
+_TOGETHER = 1.0
+"""Seconds: what ends of itself may do so because of one that was killed, whose end is seen after it."""
 
 
 class _Process:
@@ -172,32 +175,39 @@ class _Group:
 
     def follow(self, restarts: int) -> tuple[_Process | None, int]:
         """Wait for the workers; the first process that has failed, if any has, and how many restarts are left."""
-        failed: _Process | None = None
-        since = 0.0
+        ends: dict[_Process, float] = {}
         training = self._of("worker")
         while any(one.running.poll() is None for one in training):
             time.sleep(_LOOKS)
-            if failed is not None:
-                if time.monotonic() - since > _PATIENCE:
-                    return failed, restarts
-                continue
-            for one in self.processes:
-                if one.running.poll() in (None, 0):
-                    continue
-                if restarts and not any(each.with_barriers for each in self._of("server")):
-                    restarts -= 1
-                    print(f"fluidlite: {one.fate()} and is started again", file=sys.stderr, flush=True)
-                    one.start()
-                    continue
-                failed, since = failed or one, time.monotonic()
-        failed = failed or next((one for one in training if one.running.returncode), None)
+            self._look(ends)
+            if ends and restarts and not any(one.with_barriers for one in self._of("server")):
+                ended, _ = ends.popitem()
+                restarts -= 1
+                print(f"fluidlite: {ended.fate()} and is started again", file=sys.stderr, flush=True)
+                ended.start()
+            if time.monotonic() - min(ends.values(), default=math.inf) > _PATIENCE:
+                return _first(ends), restarts
+        self._look(ends, training)
+        failed = _first(ends)
         until = time.monotonic() + (_PATIENCE if failed is None else 0.0)
         while time.monotonic() < until and any(one.running.poll() is None for one in self.processes):
             time.sleep(_LOOKS)  # servers that all workers have told that they are done end by themselves
         return failed, restarts
+
+    def _look(self, ends: dict[_Process, float], of: Sequence[_Process] = ()) -> None:
+        """Note when processes are first seen to have failed."""
+        for one in of or self.processes:
+            if one.running.poll() not in (None, 0):
+                ends.setdefault(one, time.monotonic())
 
     def end(self) -> None:
         """End all that run: at Ctrl-C in the terminal they have heard of it themselves."""
         for one in reversed(self.processes):
             with suppress(OSError):
                 one.end()
+
+
+def _first(ends: dict[_Process, float]) -> _Process | None:
+    """What failed first: what was killed, if it ended about when others did so of themselves."""
+    together = [one for one, when in ends.items() if when - min(ends.values()) < _TOGETHER]
+    return min(together, key=lambda one: one.running.returncode > 0, default=None)

@@ -5,6 +5,7 @@ memory of the result only when the stream gets there. While a stream captures, a
 results are computed only when the stream gets there: what is computed before that says what shapes they have.
 """
 
+import contextvars
 import itertools
 import warnings
 from collections.abc import Callable, Iterator
@@ -84,7 +85,15 @@ def check_devices(value: Any) -> None:
 
 
 def quietly(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
-    """Call NumPy as a GPU computes: without a word about overflow or invalid values."""
+    """Call NumPy as a GPU computes: without a word about overflow or invalid values.
+
+    In a context of its own: finalizers have queued work done, and one may run while NumPy sets a ContextVar (which it
+    does for `errstate`); before Python 3.12 another one set meanwhile in the same context can crash the interpreter.
+    """
+    return contextvars.copy_context().run(_quietly, function, args, kwargs)
+
+
+def _quietly(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
     if isinstance(function, np.ufunc):
         with np.errstate(all="ignore"):
             return function(*args, **kwargs)
@@ -203,9 +212,8 @@ def change(function: Callable[..., Any], *args: Any) -> None:
 
 
 def _store(pairs: list[tuple[np.ndarray, Any]]) -> None:
-    with np.errstate(all="ignore"):
-        for target, value in pairs:
-            target[...] = value
+    for target, value in pairs:
+        quietly(np.copyto, (target, value), {"casting": "unsafe"})
 
 
 def _wrap(result: Any, owners: list[Any], counter: Iterator[int], fresh: list[tuple[int, np.ndarray]]) -> Any:

@@ -1,5 +1,6 @@
 """Devices, memory, versions, and what is exchanged with others."""
 
+import decimal
 import gc
 import sys
 
@@ -174,3 +175,35 @@ def test_nccl_that_would_wait_for_ever():
             ranks.reduce(1)
         with pytest.raises(sim.cupy.cuda.runtime.CUDARuntimeError, match="never joins"):
             ranks.values()
+
+
+def test_finalizers_may_compute_while_numpy_is_told_what_to_ignore():
+    """This crashed CPython 3.11 where the simulation told NumPy so in the context of whoever was interrupted."""
+    decimal.getcontext()  # a second ContextVar
+    before = gc.get_threshold()
+    with simulated() as sim:
+        values = sim.cupy.ones(3, "float32")
+
+        class Garbage:
+            def __init__(self):
+                self.own = self
+
+            def __del__(self):
+                ended.append(float((values + values)[0]))
+
+        ended = []
+        try:
+            for turn in range(2000):
+                gc.collect(0)
+                gc.disable()
+                garbage = [Garbage() for _ in range(3)]
+                gc.set_threshold(gc.get_count()[0] + turn % 12, 1000, 1000)
+                del garbage
+                gc.enable()
+                with np.errstate(all="ignore"):
+                    assert np.geterr()["over"] == "ignore"
+        finally:
+            gc.set_threshold(*before)
+            gc.enable()
+        gc.collect()
+        assert ended == [2.0] * 6000
