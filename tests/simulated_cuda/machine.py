@@ -6,6 +6,7 @@ range it lies in.
 """
 
 import bisect
+import gc
 import mmap
 import os
 import random
@@ -132,13 +133,41 @@ class Region:
         return self.bytes[offset : offset + size]
 
 
+class Lock:
+    """A lock that a thread may take several times; no garbage is collected meanwhile, as in CuPy's pools.
+
+    Finalizers give memory back, for which queued work must be done: none may run in the middle of that, or of a change.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._collects = False
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._depth += 1
+        if self._depth == 1:
+            self._collects = gc.isenabled()
+            gc.disable()
+
+    def __exit__(self, *_: object) -> None:
+        self._depth -= 1
+        if self._depth == 0 and self._collects:
+            gc.enable()
+        self._lock.release()
+
+
+LOCK = Lock()
+
+
 class Machine:
     """Devices and host of a simulation. `lock` is held by whoever changes anything."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
         self.counters = Counters()
-        self.lock = threading.RLock()
+        self.lock = LOCK
         # More addresses than memory: guards and fragmentation are not part of a device's size.
         self.devices = [Region(options.memory * 2 + (1 << 26), f"device {i}") for i in range(options.devices)]
         self.pinned = Region(options.pinned, "pinned memory")

@@ -15,7 +15,7 @@ from typing import Any
 from . import errors, streams
 from .capture import forbid_in_capture
 from .errors import CUDARuntimeError, OutOfMemoryError
-from .machine import ALIGNMENT, Region, machine
+from .machine import ALIGNMENT, LOCK, Region, machine
 from .memory import BaseMemory, Memory, MemoryPointer, mark
 
 
@@ -68,7 +68,7 @@ class MemoryPool:
             return MemoryPointer(Memory(0), 0)
         whole, queue = rounded(size), streams.current_queue()
         key = (m.device, queue.pointer)
-        with m.lock:
+        with LOCK:
             free = self._free[key][whole]
             block = free.pop() if free else self._fresh(size, whole)
             self._blocks[block.ptr] = block
@@ -103,8 +103,9 @@ class MemoryPool:
             raise OutOfMemoryError(size, self.total_bytes(), limit) from None
 
     def _give_back(self, block: BaseMemory, key: tuple[int, int]) -> None:
-        self._free[key][block.size].append(block)
-        self._used[key[0]] -= block.size
+        with LOCK:
+            self._free[key][block.size].append(block)
+            self._used[key[0]] -= block.size
 
     def free_all_blocks(self, stream: Any = None) -> None:
         """Give what nobody uses back to the device: of a stream, by default of all."""
@@ -202,7 +203,8 @@ class PooledPinnedMemory:
         """Give the block back now."""
         pool = self._pool()
         if pool is not None and self.ptr:
-            pool._free[self.size].append(self._block)
+            with LOCK:
+                pool._free[self.size].append(self._block)
         self.ptr = 0
 
     def __del__(self) -> None:
@@ -263,7 +265,7 @@ class PinnedMemoryPool:
         machine().check_driver()
         if size == 0:
             return PinnedMemoryPointer(PinnedMemory(0), 0)
-        with machine().lock:
+        with LOCK:
             free = self._free[rounded(size)]
             block = free.pop() if free else self._allocator(rounded(size)).mem
         return PinnedMemoryPointer(PooledPinnedMemory(block, self), 0)

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from . import device_view, dlpack, simulated
+from . import device_view, dlpack, enqueue, machine, simulated
 
 
 def test_cupy_is_there_for_a_while_only():
@@ -207,3 +207,33 @@ def test_finalizers_may_compute_while_numpy_is_told_what_to_ignore():
             gc.enable()
         gc.collect()
         assert ended == [2.0] * 6000
+
+
+def test_no_garbage_gives_memory_back_in_the_middle_of_work():
+    """It would have work done that waits for the work which is under way."""
+    with simulated() as sim:
+        cp = sim.cupy
+        first, second = cp.cuda.Stream(non_blocking=True), cp.cuda.Stream(non_blocking=True)
+        before = gc.get_threshold()
+
+        def work():
+            for _ in range(10):
+                cycle = [cp.cuda.Memory(64)]
+                cycle.append(cycle)
+                del cycle
+                found.append([[number] for number in range(10)])
+
+        found = []
+        enqueue(first.ptr, work)
+        enqueue(first.ptr, work)
+        second.wait_event(first.record())
+        enqueue(second.ptr, work)
+        gc.set_threshold(1, 1, 1)
+        try:
+            first.synchronize()
+            second.synchronize()
+        finally:
+            gc.set_threshold(*before)
+        gc.collect()
+        assert len(found) == 30
+        assert not machine().devices[0].blocks and gc.isenabled()
