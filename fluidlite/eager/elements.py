@@ -38,7 +38,7 @@ class Elements(core.Value):
 
     def to_string(self, throw_on_error: bool = True, with_details: bool = False) -> str:
         """The tensor as text."""
-        return repr(self)
+        return str(self)
 
     def __repr__(self) -> str:
         text = np.array2string(self._on_host, separator=", ", prefix="       ")
@@ -48,8 +48,6 @@ class Elements(core.Value):
             f"stop_gradient={self.stop_gradient},\n"
             f"       {text})"
         )
-
-    __str__ = __repr__
 
     def __len__(self) -> int:
         if not self.array.ndim:

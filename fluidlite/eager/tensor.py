@@ -199,6 +199,12 @@ class Tensor(Elements, Located, PrivateNames, VariableMath):
         """The holder of the elements: this tensor, which has `get_tensor`."""
         return self
 
+    def __str__(self) -> str:
+        """As the Fluid of `fluid.dygraph.guard` prints it there, otherwise as Paddle 2.0 does."""
+        if not mode.in_dygraph_mode():
+            return repr(self)
+        return f"name {self.name}, dtype: {self.dtype} shape: {self.shape} {self.get_tensor()}"
+
     def get_tensor(self) -> LoDTensor:
         """The elements as a LoDTensor that shares their memory; levels of detail that it is given warn."""
         return SharedElements.wrap(self.array, [])
@@ -322,8 +328,6 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return f"Parameter {self.name}: {super().__repr__()}"
-
-    __str__ = __repr__
 
 
 def empty() -> Tensor:

@@ -196,7 +196,7 @@ def test_elements_on_the_host(gpu):
     assert (float(one), int(one), bool(one), one.item(), float(one.numpy())) == (7, 7, True, 7, 7)
     assert x.item(1, 0) == 3 and len(x) == 2 and [row.tolist() for row in x] == x.tolist()
     assert [10, 20, 30][made([1], "int64", False)] == 20
-    assert "place=CUDAPlace(0)" in repr(x) and "-2." in str(x)
+    assert "place=CUDAPlace(0)" in repr(x) and "data: [1.5 -2 3 4]" in str(x)
     assert (x.shape, x.dtype, x.ndim, x.size) == ([2, 2], fluid.core.VarDesc.VarType.FP32, 2, 4)
     # What is read is a copy.
     x.numpy()[0, 0] = 9

@@ -236,3 +236,16 @@ def test_levels_of_detail_warn_as_operators_do_not_look_at_them():
         with pytest.warns(UserWarning, match="do not look at levels of detail"):
             shared.set_lod([[0, 3]])
         assert shared.recursive_sequence_lengths() == [[3]]
+
+
+def test_text_is_that_of_the_names_in_use():
+    with fluid.dygraph.guard():
+        tensor = fluid.dygraph.to_variable(np.array([[1, 2]], "int64"), name="ids")
+        expected = "name ids, dtype: VarType.INT64 shape: [1, 2] \tlod: {}\n\tdim: 1, 2\n"
+        expected += "\tlayout: NCHW\n\tdtype: int64_t\n\tdata: [1 2]\n"
+        assert str(tensor) == f"{tensor}" == tensor.to_string() == expected
+    assert (
+        str(tensor)
+        == repr(tensor)
+        == "Tensor(shape=[1, 2], dtype=int64, stop_gradient=True,\n       [[1, 2]])"
+    )

@@ -17,8 +17,6 @@ from ..tensors.lod_tensor import LoDTensor
 Step = Callable[[dict[str, Any], Sequence[Any]], list[Any]]
 """One step: feeds and names of fetches in, tensors out."""
 
-_TYPES = {"float32": "float", "float64": "double", "int32": "int", "int64": "int64_t"}
-
 
 class Share(Protocol):
     """The batches of one thread."""
@@ -111,7 +109,9 @@ def run_over(
             shown = fetches if number % print_period == 0 else ()
             values = steps[0](feed, [*(name for _, name in shown), *seen])
             for (text, name), value in zip(shown, values, strict=False):
-                print(as_text(text, name, value), flush=True)
+                print(
+                    text, name, f"{value}\t" if isinstance(value, LoDTensor) else value, sep="\t", flush=True
+                )
             if watch is not None:
                 found = (np.array(value) for value in values[len(shown) :])
                 watch.values = dict(zip(watch.names, found, strict=True))
@@ -190,18 +190,3 @@ def _together(works: Sequence[Callable[[], None]], shares: Sequence[Share], stop
         raise
     if errors:
         raise errors[0]
-
-
-def as_text(text: str, name: str, value: Any) -> str:
-    """A fetched variable as Fluid prints it while it trains from files."""
-    if not isinstance(value, LoDTensor):
-        return f"{text}\t{name}\t{value}"
-    array = np.array(value)
-    lod = "".join("{" + ", ".join(map(str, level)) + "}" for level in value.lod())
-    dtype = _TYPES.get(array.dtype.name, array.dtype.name)
-    numbers = array.reshape(-1).tolist()
-    data = " ".join(
-        [f"{n:g}" for n in numbers] if array.dtype.kind == "f" else [str(int(n)) for n in numbers]
-    )
-    lines = [f"lod: {{{lod}}}", f"dim: {', '.join(map(str, array.shape))}", "layout: NCHW", f"dtype: {dtype}"]
-    return f"{text}\t{name}\t\t" + "\n\t".join([*lines, f"data: [{data}]", ""])

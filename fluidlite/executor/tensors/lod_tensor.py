@@ -22,6 +22,9 @@ from .tensor_memory import TensorMemory
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
 
+_IN_C = {"float32": "float", "float64": "double", "int32": "int", "float16": "::paddle::platform::float16"}
+_IN_C |= {name: f"{name}_t" for name in ("int8", "uint8", "int16", "int64")}
+
 
 class LoDTensor(TensorMemory):
     """An n-dimensional array whose rows may be grouped into sequences (and sequences of sequences).
@@ -245,6 +248,18 @@ class LoDTensor(TensorMemory):
 
     def _dtype(self) -> Any:
         return to_vartype(self._elements().dtype)
+
+    def __str__(self) -> str:
+        """Levels, shape and all elements, as Fluid prints them."""
+        if self.array is None:
+            return repr(self)
+        elements = to_host(self.array)
+        lod = "".join("{" + ", ".join(map(str, level)) + "}" for level in self._lod)
+        form = "g" if elements.dtype.kind == "f" else "d"
+        data = " ".join(format(one, form) for one in elements.reshape(-1).tolist())
+        lines = [f"lod: {{{lod}}}", f"dim: {', '.join(map(str, elements.shape))}", "layout: NCHW"]
+        lines += [f"dtype: {_IN_C.get(elements.dtype.name, elements.dtype.name)}", f"data: [{data}]"]
+        return "".join(f"\t{line}\n" for line in lines)
 
     def __repr__(self) -> str:
         if self.array is None:

@@ -172,3 +172,15 @@ def test_lists_keep_the_type_of_their_elements(data, lengths, dtype, shape):
     got = np.array(made)
     assert (got.dtype, got.shape) == (dtype, shape) and made.recursive_sequence_lengths() == [lengths]
     np.testing.assert_array_equal(got.ravel(), np.concatenate([np.ravel(part) for part in data]))
+
+
+def test_text_is_fluids():
+    tensor = fluid.create_lod_tensor(np.array([[1.5], [1e-7], [123456789.0]], "float32"), [[2, 1]], CPU)
+    lines = ["lod: {{0, 2, 3}}", "dim: 3, 1", "layout: NCHW", "dtype: float", "data: [1.5 1e-07 1.23457e+08]"]
+    assert str(tensor) == "".join(f"\t{line}\n" for line in lines)
+    tensor = fluid.LoDTensor()
+    assert str(tensor) == repr(tensor) == "LoDTensor(not set)"
+    tensor.set(np.array([True, False]), CPU)
+    assert str(tensor).endswith("dtype: bool\n\tdata: [1 0]\n")
+    tensor.set(np.zeros((0, 3), "int64"), CPU)
+    assert str(tensor).startswith("\tlod: {}\n\tdim: 0, 3\n") and "int64_t\n\tdata: []" in str(tensor)
