@@ -46,14 +46,12 @@ template <class T> int gru(fl_call *call) {
     const int64_t size = rule.size, wide = rule.wide;
     Steps steps(rule.sequences, rule.rows);
     Packed<T> opening(size, 2 * size), recurrent(size, size);
-    T *initial = nullptr, *opened = nullptr, *candidates = nullptr;
+    T *initial = nullptr;
     Parts parts;
     for (int given = 0; given < 2; ++given) {
         if (given && !parts.begin(call)) return no_memory(call, parts.bytes());
         steps.take(parts);
         initial = parts.take<T>(rule.sequences * size);
-        opened = parts.take<T>(rule.sequences * 2 * size);
-        candidates = parts.take<T>(rule.sequences * size);
         opening.take(parts);
         recurrent.take(parts);
     }
@@ -65,33 +63,32 @@ template <class T> int gru(fl_call *call) {
     for (int64_t t = 0; t < steps.longest; ++t) {
         const int64_t from = steps.first[t], n = steps.count(t);
         const bool runs = t > 0 || state0 != nullptr;
+        const int64_t *source = steps.source + from;
+        T *sums = gates + from * wide;
         for (int64_t k = 0; k < n; ++k) {
-            const T *row = x + steps.source[from + k] * wide;
-            copy_row(row, 2 * size, opened + k * 2 * size);
-            copy_row(row + 2 * size, size, candidates + k * size);
-            for (int64_t q = 0; bias != nullptr && q < 2 * size; ++q) opened[k * 2 * size + q] += bias[q];
-            for (int64_t q = 0; bias != nullptr && q < size; ++q) candidates[k * size + q] += bias[2 * size + q];
+            const T *FL_RESTRICT row = x + source[k] * wide;
+            T *FL_RESTRICT to = sums + k * wide;
+            if (bias == nullptr) copy_row(row, wide, to);
+            for (int64_t q = 0; bias != nullptr && q < wide; ++q) to[q] = row[q] + bias[q];
         }
-        if (runs) opening.multiply(n, previous, T(1), opened);
-        activate(rule.gate_act, opened, n * 2 * size);
+        if (runs) opening.multiply(n, previous, size, T(1), sums, wide);
         T *reset_states = kept + from * size, *made = states + from * size;
         for (int64_t k = 0; k < n; ++k) {
-            const T *reset = opened + (2 * k + 1) * size, *old = previous + k * size;
+            activate(rule.gate_act, sums + k * wide, 2 * size);
+            const T *FL_RESTRICT reset = sums + k * wide + size, *FL_RESTRICT old = previous + k * size;
             T *FL_RESTRICT to = reset_states + k * size;
             for (int64_t q = 0; q < size; ++q) to[q] = reset[q] * old[q];
         }
-        if (runs) recurrent.multiply(n, reset_states, T(1), candidates);
-        activate(rule.act, candidates, n * size);
+        if (runs) recurrent.multiply(n, reset_states, size, T(1), sums + 2 * size, wide);
         for (int64_t k = 0; k < n; ++k) {
-            const T *update = opened + 2 * k * size, *candidate = candidates + k * size, *old = previous + k * size;
+            activate(rule.act, sums + k * wide + 2 * size, size);
+            const T *FL_RESTRICT update = sums + k * wide, *FL_RESTRICT candidate = update + 2 * size, *FL_RESTRICT old = previous + k * size;
             T *FL_RESTRICT to = made + k * size;
             for (int64_t q = 0; q < size; ++q) {
                 const T step = update[q] * (candidate[q] - old[q]);
                 to[q] = rule.keeps ? candidate[q] - step : old[q] + step;
             }
-            copy_row(update, 2 * size, gates + (from + k) * wide);
-            copy_row(candidate, size, gates + (from + k) * wide + 2 * size);
-            if (states != out) copy_row(made + k * size, size, out + steps.source[from + k] * size);
+            if (states != out) copy_row(made + k * size, size, out + source[k] * size);
         }
         previous = made;
     }
@@ -125,15 +122,17 @@ template <class T> int gru_grad(fl_call *call) {
     const int64_t size = rule.size, wide = rule.wide, rows = rule.rows;
     Packed<T> opening(2 * size, size), recurrent(size, size);
     Steps steps(rule.sequences, rows);
-    T *dopened = nullptr, *dcandidates = nullptr, *before = nullptr, *dstates = nullptr, *dkept = nullptr;
+    T *dgates = nullptr, *room = nullptr, *before = nullptr, *resets = nullptr, *none = nullptr, *dstates = nullptr, *dkept = nullptr;
     double *sums = nullptr;
     Parts parts;
     for (int given = 0; given < 2; ++given) {
         if (given && !parts.begin(call)) return no_memory(call, parts.bytes());
         steps.take(parts);
-        dopened = parts.take<T>(rows * 2 * size);
-        dcandidates = parts.take<T>(rows * size);
-        before = parts.take<T>(rows * size);
+        dgates = parts.take<T>(rule.sequences * wide);
+        room = parts.take<T>(dx == nullptr && dweight != nullptr ? rows * wide : 0);
+        before = parts.take<T>(dweight != nullptr ? rows * size : 0);
+        resets = parts.take<T>(dweight != nullptr ? rows * size : 0);
+        none = parts.take<T>(size);
         dstates = parts.take<T>(rule.sequences * size);
         dkept = parts.take<T>(rule.sequences * size);
         sums = parts.take<double>(wide);
@@ -144,46 +143,41 @@ template <class T> int gru_grad(fl_call *call) {
     opening.pack(weight, true, steps.longest);
     recurrent.pack(weight + 2 * size * size, true, steps.longest);
     zero(sums, wide);
+    zero(none, size);
+    T *all = dx != nullptr ? dx : dweight != nullptr ? room : nullptr; /* the gradients of all gates, in X's order */
     for (int64_t t = steps.longest - 1; t >= 0; --t) {
         const int64_t from = steps.first[t], n = steps.count(t), after = steps.count(t + 1);
         const int64_t *source = steps.source + from;
-        T *dgate = dopened + from * 2 * size, *dcandidate = dcandidates + from * size, *old = before + from * size;
         zero(dstates + after * size, (n - after) * size);
-        steps.gather_before(t, out, state0, size, old);
         for (int64_t k = 0; k < n; ++k) {
             T *FL_RESTRICT dstate = dstates + k * size;
-            const T *given = g + source[k] * size;
+            const T *given = g + source[k] * size, *old = steps.before(t, k, out, state0, size, static_cast<const T *>(none));
             for (int64_t q = 0; q < size; ++q) dstate[q] += given[q];
-            row_grad(rule, gates + (from + k) * wide, old + k * size, dstate, dgate + 2 * k * size, dcandidate + k * size);
+            row_grad(rule, gates + (from + k) * wide, old, dstate, dgates + k * wide, dgates + k * wide + 2 * size);
         }
-        recurrent.multiply(n, dcandidate, T(0), dkept);
+        recurrent.multiply(n, dgates + 2 * size, wide, T(0), dkept, size);
         for (int64_t k = 0; k < n; ++k) {
-            const T *reset = gates + (from + k) * wide + size, *past = old + k * size, *dreset_state = dkept + k * size;
-            T *FL_RESTRICT dreset = dgate + (2 * k + 1) * size, *FL_RESTRICT dstate = dstates + k * size;
+            const T *reset = gates + (from + k) * wide + size, *dreset_state = dkept + k * size,
+                    *past = steps.before(t, k, out, state0, size, static_cast<const T *>(none));
+            T *FL_RESTRICT dreset = dgates + k * wide + size, *FL_RESTRICT dstate = dstates + k * size;
             for (int64_t q = 0; q < size; ++q) {
                 dreset[q] = dreset_state[q] * past[q];
                 dstate[q] += dreset_state[q] * reset[q];
             }
             apply_slope(rule.gate_act, reset, dreset, size);
-            if (dx != nullptr) {
-                copy_row(dgate + 2 * k * size, 2 * size, dx + source[k] * wide);
-                copy_row(dcandidate + k * size, size, dx + source[k] * wide + 2 * size);
+            if (all != nullptr) copy_row(dgates + k * wide, wide, all + source[k] * wide);
+            if (dweight != nullptr) {
+                copy_row(past, size, before + source[k] * size);
+                copy_row(kept + (from + k) * size, size, resets + source[k] * size);
             }
         }
-        if (dbias != nullptr) {
-            add_rows(sums, dgate, n, 2 * size);
-            add_rows(sums + 2 * size, dcandidate, n, size);
-        }
-        opening.multiply(n, dgate, T(1), dstates);
+        if (dbias != nullptr) add_rows(sums, dgates, n, wide);
+        opening.multiply(n, dgates, wide, T(1), dstates, size);
     }
     if (dweight != nullptr) {
-        /* Without an initial state the first step adds nothing. */
-        const int64_t skipped = state0 == nullptr ? steps.count(0) : 0, summed = rows - skipped;
-        if (const int code = sum_over_rows<T>(call, summed, size, 2 * size, before + skipped * size, dopened + skipped * 2 * size, dweight)) {
-            return code;
-        }
-        if (const int code = sum_over_rows<T>(call, summed, size, size, kept + skipped * size, dcandidates + skipped * size,
-                                              dweight + 2 * size * size)) return code;
+        const T *dcandidates = all + 2 * size;
+        if (const int code = sum_over_rows<T>(call, rows, size, 2 * size, before, all, wide, dweight)) return code;
+        if (const int code = sum_over_rows<T>(call, rows, size, size, resets, dcandidates, wide, dweight + 2 * size * size)) return code;
     }
     for (int64_t q = 0; dbias != nullptr && q < wide; ++q) dbias[q] = static_cast<T>(sums[q]);
     if (dstate0 != nullptr) steps.scatter_initial(static_cast<const T *>(dstates), size, dstate0);

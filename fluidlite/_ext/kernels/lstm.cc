@@ -5,6 +5,9 @@
  */
 #ifndef FL_NS
 
+#include <algorithm>
+#include <utility>
+
 #include "kernels/topics.h"
 #include "kernels/vec_math.h"
 
@@ -158,7 +161,7 @@ template <class T> int lstm(fl_call *call) {
     for (int given = 0; given < 2; ++given) {
         if (given && !parts.begin(call)) return no_memory(call, parts.bytes());
         steps.take(parts);
-        packed = parts.take<T>((rule.rows + rule.sequences) * state);
+        packed = parts.take<T>(2 * rule.sequences * state);
         zeros = parts.take<T>(size);
         recurrent.take(parts);
         projecting.take(parts);
@@ -169,7 +172,7 @@ template <class T> int lstm(fl_call *call) {
     const T *none = zeros;
     recurrent.pack(weight, false, steps.longest);
     projecting.pack(projection, false, steps.longest);
-    T *states = packed + rule.sequences * state, *previous = packed; /* initial states stand in front of the others */
+    T *previous = packed, *made = packed + rule.sequences * state; /* the states of two steps change places */
     steps.gather_before(0, static_cast<const T *>(nullptr), state0, state, previous);
     for (int64_t t = 0; t < steps.longest; ++t) {
         const int64_t from = steps.first[t], n = steps.count(t);
@@ -180,7 +183,7 @@ template <class T> int lstm(fl_call *call) {
             for (int64_t q = 0; q < wide; ++q) sums[k * wide + q] = row[q] + rule.bias[q];
         }
         if (t > 0 || state0 != nullptr) recurrent.multiply(n, previous, T(1), sums);
-        T *made = states + from * state, *unprojected = projection == nullptr ? made : hidden + from * size;
+        T *unprojected = projection == nullptr ? made : hidden + from * size;
         for (int64_t k = 0; k < n; ++k) {
             const T *old = steps.before(t, k, static_cast<const T *>(cell), cell0, size, none);
             rule.row(sums + k * wide, old, cell + source[k] * size, shown + (from + k) * size, unprojected + k * size);
@@ -191,7 +194,7 @@ template <class T> int lstm(fl_call *call) {
             clip(rule.projection_bound, made, n * state);
         }
         for (int64_t k = 0; k < n; ++k) copy_row(made + k * state, state, out + source[k] * state);
-        previous = made;
+        std::swap(previous, made);
     }
     return FL_OK;
 }
@@ -209,18 +212,21 @@ template <class T> int lstm_grad(fl_call *call) {
     const int64_t size = rule.size, state = rule.state, wide = rule.wide, rows = rule.rows;
     const int64_t peephole_width = rule.peepholes == nullptr ? 0 : 3 * size;
     Packed<T> recurrent(wide, state), projecting(projection == nullptr ? 0 : state, size);
-    T *dgates = nullptr, *dstates = nullptr, *dcells = nullptr, *dhidden = nullptr, *before = nullptr, *none = nullptr;
+    T *dgates = nullptr, *kept = nullptr, *first = nullptr, *before = nullptr, *none = nullptr;
+    T *dstates = nullptr, *dcells = nullptr, *dhidden = nullptr;
     double *sums = nullptr;
     Parts parts;
     for (int given = 0; given < 2; ++given) {
         if (given && !parts.begin(call)) return no_memory(call, parts.bytes());
         steps.take(parts);
-        dgates = parts.take<T>(rows * wide);
-        before = parts.take<T>(rows * state);
+        dgates = parts.take<T>(rule.sequences * wide);
+        kept = parts.take<T>(dx == nullptr && dweight != nullptr ? rows * wide : 0);
+        before = parts.take<T>(dweight != nullptr ? rows * state : 0);
+        first = parts.take<T>(dstate0 != nullptr ? rule.sequences * state : 0);
         dstates = parts.take<T>((projection == nullptr ? rule.sequences : rows) * state);
         dhidden = parts.take<T>(projection == nullptr ? 0 : rule.sequences * size);
         dcells = parts.take<T>(rule.sequences * size);
-        none = parts.take<T>(size);
+        none = parts.take<T>(std::max(size, state));
         recurrent.take(parts);
         projecting.take(parts);
         sums = parts.take<double>(wide + peephole_width);
@@ -228,17 +234,25 @@ template <class T> int lstm_grad(fl_call *call) {
     if (projection != nullptr && hidden == nullptr) return missing(call, 10);
     steps.arrange(offsets_at(call, 0), rule.reverse);
     zero(dcells, rule.sequences * size);
-    zero(none, size);
+    zero(none, std::max(size, state));
     recurrent.pack(weight, true, steps.longest);
     projecting.pack(projection, true, steps.longest);
     zero(sums, wide + peephole_width);
+    T *all = dx != nullptr ? dx : dweight != nullptr ? kept : nullptr; /* the gradients of all gates, in X's order */
+    /* Asks for what row k of step t reads. */
+    const auto fetch = [&](int64_t t, int64_t k) {
+        const int64_t place = steps.first[t] + k;
+        fetch_row(gates + place * wide, wide);
+        fetch_row(shown + place * size, size);
+        if (t > 0) fetch_row(cell + steps.source[steps.first[t - 1] + k] * size, size);
+    };
     for (int64_t t = steps.longest - 1; t >= 0; --t) {
         const int64_t from = steps.first[t], n = steps.count(t), after = steps.count(t + 1);
         const int64_t *source = steps.source + from;
         /* With a projection the gradients of all steps are kept, for that of its weights. */
         T *dstate = projection == nullptr ? dstates : dstates + from * state;
         for (int64_t k = 0; k < n; ++k) copy_row(g + source[k] * state, state, dstate + k * state);
-        recurrent.multiply(after, dgates + (from + n) * wide, T(1), dstate);
+        recurrent.multiply(after, dgates, T(1), dstate); /* those of the step after this one */
         const T *dout = dstate;
         if (projection != nullptr) {
             for (int64_t k = 0; k < n; ++k) {
@@ -251,20 +265,25 @@ template <class T> int lstm_grad(fl_call *call) {
         }
         for (int64_t k = 0; k < n; ++k) {
             const T *old = steps.before(t, k, cell, cell0, size, static_cast<const T *>(none));
-            T *dg = dgates + (from + k) * wide;
+            T *dg = dgates + k * wide;
+            /* Rows are short, and no processor foresees the next ones. */
+            if (k + 2 < n) {
+                fetch(t, k + 2);
+            } else if (t > 0) {
+                fetch(t - 1, k + 2 - n);
+            }
             rule.row_grad(gates + (from + k) * wide, old, cell + source[k] * size, shown + (from + k) * size, dout + k * size, dg,
                           dcells + k * size, dbias == nullptr ? nullptr : sums + wide);
-            if (dx != nullptr) copy_row(dg, wide, dx + source[k] * wide);
+            if (all != nullptr) copy_row(dg, wide, all + source[k] * wide);
+            if (dweight != nullptr) {
+                const T *from_state = steps.before(t, k, out, state0, state, static_cast<const T *>(none));
+                copy_row(from_state, state, before + source[k] * state);
+            }
         }
-        if (dbias != nullptr) add_rows(sums, dgates + from * wide, n, wide);
-        if (dweight != nullptr) steps.gather_before(t, out, state0, state, before + from * state);
+        if (dbias != nullptr) add_rows(sums, dgates, n, wide);
     }
     if (dweight != nullptr) {
-        /* Without an initial state the first step adds nothing. */
-        const int64_t skipped = state0 == nullptr ? steps.count(0) : 0;
-        if (const int code = sum_over_rows<T>(call, rows - skipped, state, wide, before + skipped * state, dgates + skipped * wide, dweight)) {
-            return code;
-        }
+        if (const int code = sum_over_rows<T>(call, rows, state, wide, before, all, dweight)) return code;
     }
     if (dprojection != nullptr) {
         if (const int code = sum_over_rows<T>(call, rows, size, state, hidden, dstates, dprojection)) return code;
@@ -272,7 +291,6 @@ template <class T> int lstm_grad(fl_call *call) {
     for (int64_t q = 0; dbias != nullptr && q < wide + peephole_width; ++q) dbias[q] = static_cast<T>(sums[q]);
     if (dcell0 != nullptr) steps.scatter_initial(dcells, size, dcell0);
     if (dstate0 != nullptr) {
-        T *first = before; /* not needed any more, and as large as the rows of the first step need */
         recurrent.multiply(steps.count(0), dgates, T(0), first);
         steps.scatter_initial(first, state, dstate0);
     }

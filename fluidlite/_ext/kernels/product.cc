@@ -51,7 +51,8 @@ inline void call_blas(char *ta, char *tb, int *m, int *n, int *k, double *alpha,
 constexpr int64_t most_of_blas = std::numeric_limits<int>::max();
 
 template <class T> bool fits_blas(const Product<T> &g) {
-    return g.m <= most_of_blas && g.n <= most_of_blas && g.k <= most_of_blas;
+    return g.m <= most_of_blas && g.n <= most_of_blas && g.k <= most_of_blas && g.lda <= most_of_blas && g.ldb <= most_of_blas &&
+           g.ldc <= most_of_blas;
 }
 
 /* Rows or columns of C that are computed together: enough that packing the other operand anew for each block costs little
@@ -74,12 +75,11 @@ template <class T> void by_blas(const Product<T> &g) {
         const int64_t begin = end_of_block(which - 1, blocks, length), size = end_of_block(which, blocks, length) - begin;
         const int64_t row = in_rows ? begin : 0, column = in_rows ? 0 : begin;
         int m = static_cast<int>(in_rows ? g.n : size), n = static_cast<int>(in_rows ? size : g.m), k = static_cast<int>(g.k);
-        int lda = static_cast<int>(g.trans_a ? g.m : g.k), ldb = static_cast<int>(g.trans_b ? g.k : g.n);
-        int ldc = static_cast<int>(g.n);
+        int lda = static_cast<int>(g.lda), ldb = static_cast<int>(g.ldb), ldc = static_cast<int>(g.ldc);
         char ta = g.trans_a ? 'T' : 'N', tb = g.trans_b ? 'T' : 'N';
         T alpha = g.alpha, beta = g.beta;
-        T *a = const_cast<T *>(g.a) + (g.trans_a ? row : row * g.k), *b = const_cast<T *>(g.b) + (g.trans_b ? column * g.k : column);
-        call_blas(&tb, &ta, &m, &n, &k, &alpha, b, &ldb, a, &lda, &beta, g.c + row * g.n + column, &ldc);
+        T *a = const_cast<T *>(g.a) + (g.trans_a ? row : row * g.lda), *b = const_cast<T *>(g.b) + (g.trans_b ? column * g.ldb : column);
+        call_blas(&tb, &ta, &m, &n, &k, &alpha, b, &ldb, a, &lda, &beta, g.c + row * g.ldc + column, &ldc);
     });
 }
 
@@ -150,9 +150,9 @@ constexpr int64_t tiny_depth = 64, tiny_work = 1024;
 
 template <int WIDTH, class T> void tiny_strip(const Product<T> &g, int64_t first, int64_t width) {
     T packed[tiny_depth * WIDTH];
-    Operands<T> o = {g.k, g.a, g.trans_a ? 1 : g.k, g.trans_a ? g.m : 1, g.b + first, g.n, g.alpha, g.beta, g.c + first, g.n, width};
+    Operands<T> o = {g.k, g.a, g.trans_a ? 1 : g.lda, g.trans_a ? g.lda : 1, g.b + first, g.ldb, g.alpha, g.beta, g.c + first, g.ldc, width};
     if (g.trans_b || width != WIDTH) {
-        const int64_t across = g.trans_b ? g.k : 1, down = g.trans_b ? 1 : g.n;
+        const int64_t across = g.trans_b ? g.ldb : 1, down = g.trans_b ? 1 : g.ldb;
         for (int64_t p = 0; p < g.k; ++p) {
             for (int64_t t = 0; t < WIDTH; ++t) packed[p * WIDTH + t] = t < width ? g.b[(first + t) * across + p * down] : T(0);
         }
@@ -162,8 +162,8 @@ template <int WIDTH, class T> void tiny_strip(const Product<T> &g, int64_t first
     constexpr int width_of_one = WIDTH < lanes<T> ? WIDTH : lanes<T>, columns = WIDTH / width_of_one;
     constexpr int rows = columns <= 2 ? 4 : 8 / columns;
     int64_t i = 0;
-    for (; i + rows <= g.m; i += rows, o.a += rows * o.row, o.c += rows * g.n) tile<rows, columns, width_of_one>(o);
-    for (; i < g.m; ++i, o.a += o.row, o.c += g.n) tile<1, columns, width_of_one>(o);
+    for (; i + rows <= g.m; i += rows, o.a += rows * o.row, o.c += rows * g.ldc) tile<rows, columns, width_of_one>(o);
+    for (; i < g.m; ++i, o.a += o.row, o.c += g.ldc) tile<1, columns, width_of_one>(o);
 }
 
 template <class T> void tiny(const Product<T> &g) {
@@ -261,16 +261,16 @@ struct Part {
 
 template <class T> void by_tiles(const Product<T> &g, const Part &part) {
     alignas(64) T packed[depth * strip_width<T>];
-    const int64_t across = g.trans_b ? g.k : 1, down = g.trans_b ? 1 : g.n, rows = part.bottom - part.top;
-    const int64_t row = g.trans_a ? 1 : g.k, step = g.trans_a ? g.m : 1;
+    const int64_t across = g.trans_b ? g.ldb : 1, down = g.trans_b ? 1 : g.ldb, rows = part.bottom - part.top;
+    const int64_t row = g.trans_a ? 1 : g.lda, step = g.trans_a ? g.lda : 1;
     const T *const a = g.a + part.top * row;
-    T *const c = g.c + part.top * g.n;
+    T *const c = g.c + part.top * g.ldc;
     for (int64_t begin = 0; begin == 0 || begin < g.k; begin += depth) {
         const int64_t k = g.k - begin < depth ? g.k - begin : depth;
         for (int64_t first = part.left; first < part.right; first += strip_width<T>) {
             const int64_t width = part.right - first < strip_width<T> ? part.right - first : strip_width<T>;
             const T *b = g.b + first * across + begin * down;
-            Operands<T> o = {k, a + begin * step, row, step, b, down, g.alpha, begin == 0 ? g.beta : T(1), c + first, g.n, width};
+            Operands<T> o = {k, a + begin * step, row, step, b, down, g.alpha, begin == 0 ? g.beta : T(1), c + first, g.ldc, width};
             /* Few rows are not worth a copy of what can be read as it is. */
             const bool readable = !g.trans_b && width == padded<T>(width), few = rows <= 2 * tile_rows;
             if (readable && !few && width == strip_width<T>) {
@@ -331,24 +331,24 @@ template <class T> bool is_for_turned(const Product<T> &g) {
 template <class T> void turned(const Product<T> &g) {
     alignas(64) T out[most_turned];
     in_blocks(g.n, g.m, g.k, [&g, &out](const Part &part) {
-        by_tiles(Product<T>{g.n, g.m, g.k, true, false, T(1), T(0), g.b, g.a, out}, part);
+        by_tiles(Product<T>{g.n, g.m, g.k, true, false, T(1), T(0), g.b, g.a, out, g.ldb, g.lda}, part);
     });
     for (int64_t i = 0; i < g.m; ++i) {
-        T *row = g.c + i * g.n;
+        T *row = g.c + i * g.ldc;
         for (int64_t j = 0; j < g.n; ++j) row[j] = g.alpha * out[j * g.m + i] + (g.beta != T(0) ? g.beta * row[j] : T(0));
     }
 }
 
 /* A part of a product with a matrix that is packed: behind each other the strips of its first rows, of the next ones, ... */
-template <class T> void of_packed(const Packed<T> &b, const T *a, T beta, T *c, const Part &part) {
+template <class T> void of_packed(const Packed<T> &b, const T *a, int64_t lda, T beta, T *c, int64_t ldc, const Part &part) {
     const int64_t rest = b.n % strip_width<T>, columns = b.n - rest + (rest > 0 ? padded<T>(rest) : 0);
     for (int64_t begin = 0; begin == 0 || begin < b.k; begin += depth) {
         const int64_t rows = b.k - begin < depth ? b.k - begin : depth;
         for (int64_t first = part.left; first < part.right; first += strip_width<T>) {
             const int64_t width = b.n - first < strip_width<T> ? b.n - first : strip_width<T>;
             const T *strip = b.memory + begin * columns + rows * first;
-            all_rows(part.bottom - part.top, Operands<T>{rows, a + part.top * b.k + begin, b.k, 1, strip, padded<T>(width), T(1),
-                                                         begin == 0 ? beta : T(1), c + part.top * b.n + first, b.n, width});
+            all_rows(part.bottom - part.top, Operands<T>{rows, a + part.top * lda + begin, lda, 1, strip, padded<T>(width), T(1),
+                                                         begin == 0 ? beta : T(1), c + part.top * ldc + first, ldc, width});
         }
     }
 }
@@ -389,13 +389,16 @@ template <class T> void Packed<T>::pack(const T *b, bool is_transposed, int64_t 
     }
 }
 
-template <class T> void Packed<T>::multiply(int64_t m, const T *a, T beta, T *c) const {
-    if (as_given != nullptr) return by_tiles(Product<T>{m, n, k, false, transposed, T(1), beta, a, as_given, c}, {0, m, 0, n});
-    of_packed(*this, a, beta, c, {0, m, 0, n});
+template <class T> void Packed<T>::multiply(int64_t m, const T *a, int64_t lda, T beta, T *c, int64_t ldc) const {
+    if (as_given != nullptr) {
+        const int64_t ldb = transposed ? k : n;
+        return by_tiles(Product<T>{m, n, k, false, transposed, T(1), beta, a, as_given, c, lda, ldb, ldc}, {0, m, 0, n});
+    }
+    of_packed(*this, a, lda, beta, c, ldc, {0, m, 0, n});
 }
 
 template <class T> void Packed<T>::multiply_in_pieces(int64_t m, const T *a, T beta, T *c) const {
-    in_blocks(m, n, k, [this, a, beta, c](const Part &part) { of_packed(*this, a, beta, c, part); });
+    in_blocks(m, n, k, [this, a, beta, c](const Part &part) { of_packed(*this, a, k, beta, c, n, part); });
 }
 
 template int multiply<float>(fl_call *, const Product<float> &);

@@ -4,13 +4,14 @@
 namespace fl {
 namespace FL_NS {
 
-/* One product C[m,n] = alpha * op(A) op(B) + beta * C, all row-major. */
+/* One product C[m,n] = alpha * op(A) op(B) + beta * C, all row-major; rows as stored are lda, ldb and ldc elements apart. */
 template <class T> struct Product {
     int64_t m, n, k;
     bool trans_a, trans_b;
     T alpha, beta;
     const T *a, *b;
     T *c;
+    int64_t lda = trans_a ? m : k, ldb = trans_b ? k : n, ldc = n;
 };
 
 /* Computes nothing and reports it if the product is one for BLAS, and one of its sizes is more than BLAS can count. */
@@ -65,8 +66,9 @@ template <class T> struct Packed {
     /* From a matrix that is stored k x n, or n x k if transposed, for so many products. */
     void pack(const T *b, bool is_transposed, int64_t products);
 
-    /* C[m,n] = A[m,k] B + beta C, where beta is 0 or 1. */
-    void multiply(int64_t m, const T *a, T beta, T *c) const;
+    /* C[m,n] = A[m,k] B + beta C, where beta is 0 or 1, with rows lda and ldc elements apart. */
+    void multiply(int64_t m, const T *a, int64_t lda, T beta, T *c, int64_t ldc) const;
+    void multiply(int64_t m, const T *a, T beta, T *c) const { multiply(m, a, k, beta, c, n); }
 
     /* The same, in pieces for several threads where it is large, of a matrix that is packed already. */
     void multiply_in_pieces(int64_t m, const T *a, T beta, T *c) const;

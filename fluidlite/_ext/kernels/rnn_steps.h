@@ -114,6 +114,11 @@ template <class T> FL_INLINE void copy_row(const T *from, int64_t width, T *to) 
     std::memcpy(to, from, static_cast<size_t>(width) * sizeof(T));
 }
 
+/* Asks for elements that are read soon. */
+template <class T> FL_INLINE void fetch_row(const T *row, int64_t n) {
+    for (int64_t k = 0; k < n; k += 64 / static_cast<int64_t>(sizeof(T))) __builtin_prefetch(row + k);
+}
+
 template <class T> FL_INLINE void zero(T *x, int64_t n) {
     for (int64_t k = 0; k < n; ++k) x[k] = 0;
 }
@@ -125,7 +130,9 @@ template <int ACT, class T> void activate_all(T *x, int64_t n) {
     for (int64_t q = 0; q < n; ++q) {
         T given = x[q];
         if constexpr (ACT == act_sigmoid) given = given < T(-40) ? T(-40) : given > T(13) ? T(13) : given;
-        x[q] = ACT == act_unbounded_sigmoid ? vm::sigmoid(given) : vm::activate<ACT>(given);
+        x[q] = ACT == act_sigmoid             ? vm::sigmoid_inside(given)
+               : ACT == act_unbounded_sigmoid ? vm::sigmoid(given)
+                                              : vm::activate<ACT>(given);
     }
 }
 
@@ -182,14 +189,18 @@ template <class T> void add_rows(double *FL_RESTRICT sum, const T *FL_RESTRICT r
 }
 
 /* C[m,n] = sum over the rows of A[rows,m]' B[rows,n], as the gradient of a weight is: by parts that stay in the caches. */
-template <class T> int sum_over_rows(fl_call *call, int64_t rows, int64_t m, int64_t n, const T *a, const T *b, T *c) {
+template <class T> int sum_over_rows(fl_call *call, int64_t rows, int64_t m, int64_t n, const T *a, const T *b, int64_t ldb, T *c) {
     constexpr int64_t most = 512;
-    int code = rows == 0 ? multiply(call, Product<T>{m, n, 0, true, false, T(1), T(0), a, b, c}) : FL_OK;
+    int code = rows == 0 ? multiply(call, Product<T>{m, n, 0, true, false, T(1), T(0), a, b, c, m, ldb}) : FL_OK;
     for (int64_t first = 0; first < rows && code == FL_OK; first += most) {
         const int64_t k = rows - first < most ? rows - first : most;
-        code = multiply(call, Product<T>{m, n, k, true, false, T(1), T(first > 0), a + first * m, b + first * n, c});
+        code = multiply(call, Product<T>{m, n, k, true, false, T(1), T(first > 0), a + first * m, b + first * ldb, c, m, ldb});
     }
     return code;
+}
+
+template <class T> int sum_over_rows(fl_call *call, int64_t rows, int64_t m, int64_t n, const T *a, const T *b, T *c) {
+    return sum_over_rows(call, rows, m, n, a, b, n, c);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ template <class T> int log_softmax(fl_call *call) {
         const T most = largest(x, n);
         T sum = 0;
 #pragma omp simd reduction(+ : sum)
-        for (int64_t j = 0; j < n; ++j) sum += vm::exp_below(shifted(x[j], most));
+        for (int64_t j = 0; j < n; ++j) sum += vm::exp_inside(shifted(x[j], most));
         const T log_sum = vm::log(sum);
         FL_LOOP
         for (int64_t j = 0; j < n; ++j) out[j] = shifted(x[j], most) - log_sum;

@@ -25,7 +25,7 @@ template <class T> FL_INLINE T largest(const T *x, int64_t n) {
 template <bool FLOORED = true, class T> FL_INLINE RowScale<T> softmax_row(const T *x, T *out, int64_t n) {
     const T most = largest(x, n);
     FL_LOOP
-    for (int64_t j = 0; j < n; ++j) out[j] = FLOORED ? vm::exp_below(shifted(x[j], most)) : vm::exp(x[j] - most);
+    for (int64_t j = 0; j < n; ++j) out[j] = FLOORED ? vm::exp_inside(shifted(x[j], most)) : vm::exp(x[j] - most);
     T sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (int64_t j = 0; j < n; ++j) sum += out[j];

@@ -54,8 +54,8 @@ FL_INLINE float exp(float x) {
     return p * a * b;
 }
 
-/* The same for x from -80 to 0, and NaN for NaN. */
-FL_INLINE float exp_below(float x) {
+/* The same for x from -80 to 80, and NaN for NaN. */
+FL_INLINE float exp_inside(float x) {
     int32_t n;
     const float p = exp_mantissa(x, n);
     return p * from_bits(static_cast<uint32_t>(n + 127) << 23);
@@ -105,12 +105,16 @@ FL_INLINE float tanh(float x) {
     p = p * z + 1.33314422036e-1f;
     p = p * z - 3.33332819422e-1f;
     const float small = p * z * x + x;
-    const float large = 1.0f - 2.0f / (exp(2.0f * size) + 1.0f);
+    const float cut = size > 20.0f ? 20.0f : size; /* from 9.1 on the result is 1 */
+    const float large = 1.0f - 2.0f / (exp_inside(2.0f * cut) + 1.0f);
     const float signed_large = x < 0.0f ? -large : large;
     return size < 0.625f ? small : signed_large;
 }
 
 FL_INLINE float sigmoid(float x) { return 1.0f / (1.0f + exp(-x)); }
+
+/* The same for x from -80 to 80, and NaN for NaN. */
+FL_INLINE float sigmoid_inside(float x) { return 1.0f / (1.0f + exp_inside(-x)); }
 
 /* A polynomial of x near 0, elsewhere 1 - exp(-p(x)) where p is near -log(erfc); beyond 4 it is 1 in float. */
 FL_INLINE float erf(float x) {
@@ -137,12 +141,13 @@ FL_INLINE float erf(float x) {
 }
 
 FL_INLINE double exp(double x) { return std::exp(x); }
-FL_INLINE double exp_below(double x) { return std::exp(x); }
+FL_INLINE double exp_inside(double x) { return std::exp(x); }
 FL_INLINE double log(double x) { return std::log(x); }
 FL_INLINE double log1p(double x) { return std::log1p(x); }
 FL_INLINE double tanh(double x) { return std::tanh(x); }
 FL_INLINE double erf(double x) { return std::erf(x); }
 FL_INLINE double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+FL_INLINE double sigmoid_inside(double x) { return sigmoid(x); }
 
 /* Written so that NaN stays NaN. */
 template <class T> FL_INLINE T relu(T x) { return x < T(0) ? T(0) : x; }
