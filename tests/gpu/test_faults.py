@@ -57,6 +57,22 @@ def test_a_graph_keeps_the_memory_that_it_uses_when_there_is_no_more() -> None:
         gc.collect()
 
 
+def test_memory_that_only_garbage_holds_is_used_again() -> None:
+    with simulated(memory=4 << 20):
+        net, host = Net(GPU), Net(CPU)
+        gc.disable()
+        try:
+            ring: list[object] = [devices.device(0).put(np.zeros(3 << 20, "uint8"))]
+            ring.append(ring)
+            del ring
+            batch = batches(1, 10_000)[0]
+            for _ in range(3):
+                assert net.step(batch)[0].item() == pytest.approx(host.step(batch)[0].item(), rel=1e-3)
+        finally:
+            gc.enable()
+        gc.collect()
+
+
 def test_a_wrong_label_is_told_once_by_the_next_fetch(simulation) -> None:
     net, batch = Net(GPU), batches(1)[0]
     wrong = {**batch, "y": np.array([[0], [1], [77], [0]])}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import weakref
 from collections.abc import Callable
@@ -107,7 +108,11 @@ def allocated(device: CudaDevice, allocate: Callable[[], Any]) -> Any:
 
 
 def relieve(device: CudaDevice) -> None:
-    """Free memory of a device: what can be made again, and what CuPy's default pool keeps and nobody uses."""
+    """Free memory of a device: what garbage holds, what can be made again, and what CuPy's default pool keeps unused.
+
+    The frames of an error that has been caught may be such garbage, and all arrays of a step with them.
+    """
+    gc.collect()
     for give in _relievers:
         give(device)
     with device.active():
