@@ -560,6 +560,246 @@ for opset in (23, 24, 25, 26):
     ]
     case(f"opset {opset}", nodes, {"w": numbers(3, 4, 3, 3)}, opset=opset, x=PICTURE)
 
+LARGE = {"given": lambda shape: RANDOM.integers(-(2**63), 2**63, shape)}
+MASKS = np.array([-1, 0, 1, -(2**63), 2**63 - 1, 0x0F0F], "int64")
+for kind in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
+    case(kind, node(kind, "x m"), {"m": MASKS}, opset=18, x=INTS, **LARGE)
+    case(f"{kind} of rows", node(kind, "m x"), {"m": MASKS[:, None, None]}, opset=18, x=INTS, **LARGE)
+    for wide in (TensorProto.UINT8, TensorProto.INT8, TensorProto.INT32):
+        nodes = [node("Cast", "x", "a", to=wide), node("Cast", "k", "b", to=wide), node(kind, "a b")]
+        given = (
+            (lambda shape: RANDOM.integers(0, 256, shape))
+            if wide == 2
+            else (lambda shape: RANDOM.integers(-128, 128, shape))
+        )
+        case(f"{kind} of type {wide}", nodes, opset=18, x=INTS, k=INTS, given=given)
+case("BitwiseNot", node("BitwiseNot", "x"), opset=18, x=INTS, **LARGE)
+case("BitwiseNot of bytes", [node("Cast", "x", "a", to=2), node("BitwiseNot", "a")], opset=18, x=INTS)
+for direction in ("LEFT", "RIGHT"):
+    nodes = [
+        node("Cast", "x", "a", to=2),
+        node("Cast", "k", "b", to=2),
+        node("BitShift", "a b", direction=direction),
+    ]
+    case(
+        f"BitShift {direction}",
+        nodes,
+        x=INTS,
+        k=INTS,
+        given=lambda shape: RANDOM.integers(0, 8, shape) * 31 % 8,
+    )
+    case(f"BitShift {direction} of all", [nodes[0], node("BitShift", "a b", direction=direction)], {"b": np.uint8([3])},
+         x=INTS, given=lambda shape: RANDOM.integers(0, 256, shape))  # fmt: skip
+
+PLACES = np.array([[[0, 1]], [[1, -3]], [[0, 1]], [[0, 1]], [[1, 3]]])
+for how in ("max", "min", "mul"):
+    case(
+        f"ScatterND {how}",
+        node("ScatterND", "x k u", reduction=how),
+        {"k": PLACES, "u": numbers(5, 1)},
+        opset=18,
+        x=ROWS,
+    )
+    case(
+        f"ScatterND {how} of rows",
+        node("ScatterND", "x k u", reduction=how),
+        {"k": np.array([[0], [-1], [0], [0]]), "u": numbers(4, 3, 2)},
+        opset=18,
+        x=[2, 3, 2],
+    )
+    case(
+        f"ScatterElements {how}",
+        node("ScatterElements", "x k u", axis=1, reduction=how),
+        {"k": np.array([[0, -1, 0, 2, 0], [1, 1, 1, 1, 1]]), "u": RANDOM.integers(-9, 9, (2, 5))},
+        opset=18,
+        x=INTS,
+        given=lambda shape: RANDOM.integers(-9, 9, shape),
+    )
+for how in ("max", "min"):
+    case(
+        f"ScatterElements {how} of as many as come",
+        node("ScatterElements", "w k u", axis=0, reduction=how),
+        {"w": numbers(4, 3)},
+        opset=18,
+        k=([6, 3], INT64),
+        u=[6, 3],
+        given=lambda shape: RANDOM.integers(0, 4, shape),
+    )
+
+for outside, corners in itertools.product(("zeros", "border", "reflection"), (0, 1)):
+    attrs = {"padding_mode": outside, "align_corners": corners}
+    grid = RANDOM.uniform(-1.4, 1.4, (5, 4, 3, 2)).astype("float32")
+    inner = RANDOM.uniform(-0.7, 0.7, (5, 4, 3, 2)).astype("float32")
+    case(
+        f"GridSample, cubic, {attrs}",
+        node("GridSample", "x g", mode="cubic", **attrs),
+        {"g": inner},
+        opset=20,
+        sizes=(5,),
+        x=PICTURE,
+    )
+    volume = RANDOM.uniform(-1.4, 1.4, (5, 2, 4, 3, 3)).astype("float32")
+    for mode in ("linear", "nearest"):
+        case(
+            f"GridSample of volumes, {mode}, {attrs}",
+            node("GridSample", "x g", mode=mode, **attrs),
+            {"g": volume},
+            opset=20,
+            sizes=(5,),
+            x=[2, 2, 4, 3, 5],
+        )
+        if outside == "reflection":
+            case(
+                f"GridSample, {mode}, {attrs}",
+                node("GridSample", "x g", mode=mode, **attrs),
+                {"g": grid},
+                opset=20,
+                sizes=(5,),
+                x=PICTURE,
+            )
+case("GridSample of a line", node("GridSample", "x g"), x=[2, 3, 1, 6], g=[2, 4, 4, 2])
+
+for masked, biased in ((0, 0), (1, 1)):
+    case(
+        f"DeformConv {masked} {biased}",
+        node("DeformConv", "x w o" + (" b m" if masked else ""), strides=[2, 1], pads=[1, 1, 1, 1], dilations=[1, 2],
+             offset_group=2, group=2),
+        {"w": numbers(6, 2, 3, 2), "b": numbers(6)} if masked else {"w": numbers(6, 2, 3, 2)},
+        opset=19,
+        x=PICTURE,
+        o=[2, 24, 3, 6],
+        **({"m": [2, 12, 3, 6]} if masked else {}),
+    )  # fmt: skip
+for window, attrs, length in (
+    ([2, 3], {}, 16),
+    ([2, 2], {"strides": [2, 1], "dilations": [1, 2], "pads": [1, 0, 0, 2]}, 3 * 6),
+    ([1, 5], {"pads": [0, 2, 0, 2]}, 5 * 6),
+):
+    case(
+        f"Col2Im {window} {attrs}",
+        node("Col2Im", "x s b", **attrs),
+        {"s": whole(5, 6), "b": whole(*window)},
+        opset=18,
+        x=[2, 3 * int(np.prod(window)), length],
+    )
+case(
+    "Col2Im of lines",
+    node("Col2Im", "x s b", strides=[2]),
+    {"s": whole(9), "b": whole(3)},
+    opset=18,
+    x=[2, 6, 4],
+)
+case(
+    "MaxUnpool",
+    [
+        node("MaxPool", "x", "h k", kernel_shape=[2, 2], strides=[2, 2]),
+        node("MaxUnpool", "h k", kernel_shape=[2, 2], strides=[2, 2]),
+    ],
+    x=PICTURE,
+)
+case(
+    "MaxUnpool to a shape",
+    [
+        node("MaxPool", "x", "h k", kernel_shape=[2, 2], strides=[2, 2]),
+        node("MaxUnpool", "h k s", kernel_shape=[2, 2], strides=[2, 2]),
+    ],
+    {"s": whole(2, 4, 7, 7)},
+    sizes=(2,),
+    x=[2, 4, 7, 7],
+)
+
+for attrs in ({}, {"onesided": 1}, {"inverse": 1}):
+    case(f"DFT {attrs}", node("DFT", "x", axis=1, **attrs), x=[2, 7, 1])
+case(
+    "DFT of complex numbers",
+    node("DFT", "x l a"),
+    {"l": np.int64(8), "a": np.int64(2)},
+    opset=20,
+    x=[2, 3, 6, 2],
+)
+case("DFT of the beginning", node("DFT", "x l"), {"l": np.int64(4)}, opset=20, x=[2, 6, 1])
+case("STFT", node("STFT", "x s w"), {"s": np.int64(3), "w": numbers(8)}, x=[2, 24])
+case(
+    "STFT of both sides",
+    node("STFT", "x s - l", onesided=0),
+    {"s": np.int64(4), "l": np.int64(6)},
+    x=[2, 25, 1],
+)
+case("STFT of a window", [node("HannWindow", "l", "w"), node("STFT", "x s w l")], {"l": np.int64(16), "s": np.int64(8)},
+     x=[2, 64])  # fmt: skip
+case(
+    "MelWeightMatrix",
+    [node("MelWeightMatrix", "k z r e t", "m"), node("MatMul", "x m")],
+    {"k": np.int64(5), "z": np.int64(16), "r": np.int64(8000), "e": np.float32(0), "t": np.float32(4000)},
+    x=[2, 9],
+)
+for kind in ("HannWindow", "HammingWindow", "BlackmanWindow"):
+    case(kind, [node(kind, "l", "w", periodic=0), node("Mul", "x w")], {"l": np.int64(6)}, x=ROWS)
+
+HEADS = [2, 3, 5, 4]
+case("Attention", node("Attention", "q k v"), opset=23, q=HEADS, k=HEADS, v=HEADS)
+case(
+    "Attention, causal",
+    node("Attention", "q k v", is_causal=1, scale=0.3),
+    opset=23,
+    q=HEADS,
+    k=HEADS,
+    v=HEADS,
+)
+case(
+    "Attention with a mask",
+    node("Attention", "q k v m"),
+    {"m": numbers(5, 5)},
+    opset=23,
+    q=HEADS,
+    k=HEADS,
+    v=HEADS,
+)
+case(
+    "Attention of three axes",
+    node("Attention", "q k v", q_num_heads=4, kv_num_heads=2),
+    opset=23,
+    q=[2, 5, 16],
+    k=[2, 5, 8],
+    v=[2, 5, 8],
+)
+case("RotaryEmbedding", node("RotaryEmbedding", "x c s"), opset=23, x=[2, 3, 5, 8], c=[2, 5, 4], s=[2, 5, 4])
+case("AffineGrid", node("AffineGrid", "t s"), {"s": whole(2, 3, 5, 6)}, opset=20, sizes=(2,), t=[2, 2, 3])
+case("CenterCropPad", node("CenterCropPad", "x s", axes=[1, 2]), {"s": whole(4, 9)}, opset=18, x=[2, 6, 7])
+for attrs in ({}, {"reduction": "none"}, {"reduction": "sum", "ignore_index": 1}):
+    case(
+        f"SoftmaxCrossEntropyLoss {attrs}",
+        node("SoftmaxCrossEntropyLoss", "x l", **attrs),
+        x=ROWS,
+        l=([2], INT64),
+    )
+case(
+    "Einsum of three",
+    node("Einsum", "x w v", equation="ij,jk,kl->il"),
+    {"w": numbers(6, 4), "v": numbers(4, 3)},
+    x=ROWS,
+)
+case(
+    "Einsum of three rows",
+    node("Einsum", "x w v", equation="i,j,k"),
+    {"w": numbers(4), "v": numbers(3)},
+    x=[2],
+)
+for rule in ("...ij,jk->...ik", "b...d,dk->b...k", "...d,dk", "...k,kd->d..."):
+    case(f"Einsum {rule}", node("Einsum", "x w", equation=rule), {"w": numbers(6, 4)}, x=[2, 3, 6])
+case("Einsum of dots", node("Einsum", "x w", equation="i...d,d->..."), {"w": numbers(6)}, x=[2, 3, 6])
+
+case("RotaryEmbedding, mixed", node("RotaryEmbedding", "x c s", interleaved=1, rotary_embedding_dim=4), opset=23,
+     x=[2, 3, 5, 8], c=[2, 5, 2], s=[2, 5, 2])  # fmt: skip
+case(
+    "RotaryEmbedding of places",
+    node("RotaryEmbedding", "x c s p", num_heads=2),
+    {"c": numbers(7, 4), "s": numbers(7, 4)},
+    opset=23,
+    x=[2, 5, 16],
+    p=([2, 5], INT64),
+)
+
 
 @pytest.mark.parametrize("name", CASES)
 def test_nodes_compute_what_onnxruntime_does(name, tmp_path):
@@ -615,9 +855,9 @@ def test_random_numbers_are_distributed_as_they_should(made, mean, deviation, tm
     [
         (node("Resize", "x - s", mode="nearest"), {"s": np.float32([1.5, 1, 1, 1])}, "only a run knows"),
         (node("Einsum", "x", equation="ijkk->ij"), {}, "computes ijkk->ij"),
-        (node("ScatterND", "x k u", reduction="mul"), {"k": np.array([[0]]), "u": numbers(1, 4, 6, 6)}, "'mul'"),
+        (node("ScatterElements", "x x x", reduction="mul"), {}, "whose number only a run knows"),
+        (node("DFT", "x"), {}, "numbers of 6 parts"),
         (node("Pad", "x p", mode="reflect"), {"p": whole(1, 0, 0, 0, 1, 0, 0, 0)}, "only a run knows"),
-        (node("GridSample", "x g", padding_mode="reflection"), {"g": numbers(1, 2, 2, 2)}, "reflection outside"),
         (node("Unique", "x", axis=1), {}, "along an axis"),
         (node("Det", "x"), {}, "matrices of"),
         (node("MaxPool", "x", "y k", kernel_shape=[64, 64]), {}, "at most 1024 places"),

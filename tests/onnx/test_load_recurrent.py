@@ -51,6 +51,7 @@ STEPS = [RANDOM.uniform(-1, 1, (t, BATCH, WIDTH)).astype("float32") for t in (5,
         ("LSTM", "", {}),
         ("LSTM", "bias hidden cell", {}),
         ("LSTM", "bias cell peepholes", {}),
+        ("LSTM", "bias cell", {"input_forget": 1}),
         ("GRU", "bias", {"linear_before_reset": 1}),
         ("GRU", "bias hidden", {"linear_before_reset": 0}),
         ("RNN", "bias hidden", {}),
@@ -126,7 +127,6 @@ def test_batches_first(kind, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "attrs", "named"),
     [
-        ("LSTM", {"input_forget": 1}, "input_forget"),
         ("RNN", {"activations": ["Affine"]}, "activation Affine without its alpha and beta"),
         ("RNN", {"activations": ["Cosine"]}, "activations .*Cosine"),
     ],

@@ -1,9 +1,13 @@
 """ONNX models as programs."""
 
 from . import (
+    attention,
+    bits,
     control,
     detection,
     drawn,
+    fused,
+    grids,
     layers,
     numbers,
     pictures,
@@ -13,14 +17,19 @@ from . import (
     recurrent,
     sequences,
     shapes,
+    signals,
     windows,
 )
 from .reading import load
 
 __all__ = [
+    "attention",
+    "bits",
     "control",
     "detection",
     "drawn",
+    "fused",
+    "grids",
     "layers",
     "load",
     "numbers",
@@ -31,5 +40,6 @@ __all__ = [
     "recurrent",
     "sequences",
     "shapes",
+    "signals",
     "windows",
 ]

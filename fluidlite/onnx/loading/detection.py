@@ -71,10 +71,8 @@ def _roi_align(n: Node) -> None:
     ):
         raise n.fail("has another mode than avg, or not output_half_pixel")
     picture = n.cast(n.var(2), VarType.INT64)
-    n.op("argsort", {"X": picture}, more=["Indices"], axis=0)
-    order = n.maker.block.var(n.maker.block.ops[-1].output("Indices")[0])
-    n.op("argsort", {"X": order}, more=["Indices"], axis=0)
-    back = n.maker.block.var(n.maker.block.ops[-1].output("Indices")[0])
+    _, order = n.ordered(picture)
+    _, back = n.ordered(order)
     each = n.op(
         "slice",
         {"Input": n.filled(n.var(), 0.0, VarType.INT64)},

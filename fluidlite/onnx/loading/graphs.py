@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
 from ...base.errors import EnforceNotMet, FormatError, NotSupportedError
-from .values import IMPORTERS, LARGEST, Maker, Node, Value, inner_graphs
+from .values import IMPORTERS, LARGEST, Maker, Node, Value, inner_graphs, kind_of
 
 _LATER = frozenset(
     "Tile Range Pad Resize OneHot EyeLike RandomNormal RandomUniform RandomNormalLike RandomUniformLike Bernoulli "
     "Shape Dropout SequenceEmpty SequenceConstruct "
     "SequenceInsert SequenceErase SequenceAt SequenceLength SplitToSequence ConcatFromSequence QuantizeLinear "
-    "DequantizeLinear DynamicQuantizeLinear".split()
+    "DequantizeLinear DynamicQuantizeLinear HannWindow HammingWindow BlackmanWindow Col2Im MaxUnpool DFT STFT".split()
 )
 """Nodes that a program computes, not its loading: sequences, bytes, and what may be far larger than its operands."""
+
+_SIZES: dict[str, Callable[[list[np.ndarray]], float]] = {
+    "ConstantOfShape": lambda given: np.prod(given[0].astype(float)),
+    "Expand": lambda given: np.prod(given[1].astype(float)),
+    "MelWeightMatrix": lambda given: float(given[0]) * float(given[1]),
+}
+"""How many elements nodes make of known numbers that are no more than these say."""
 
 DAMAGED = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, MemoryError)
 """What numbers, names and attributes that no sound model has may raise."""
@@ -36,7 +45,7 @@ def follow(maker: Maker, graph: onnx.GraphProto) -> None:
     for node in graph.node:
         try:
             if not _computed(maker, node):
-                IMPORTERS[node.op_type](Node(maker, node))
+                IMPORTERS[kind_of(node)](Node(maker, node))
         except (EnforceNotMet, NotSupportedError, FormatError):
             raise
         except DAMAGED as error:
@@ -62,9 +71,9 @@ def _computed(maker: Maker, node: onnx.NodeProto) -> bool:
     arrays = {name: maker.values[name].array for name in node.input if name}
     if sum(array.size for array in arrays.values() if array is not None) > LARGEST:
         return False
-    if node.op_type in ("ConstantOfShape", "Expand"):
-        goal = arrays[node.input[-1]]
-        if goal is not None and np.prod(goal.astype(float)) > LARGEST:
+    if node.op_type in _SIZES:
+        known = [array for name in node.input if (array := arrays[name]) is not None]
+        if _SIZES[node.op_type](known) > LARGEST:
             return False
     inputs = [helper.make_tensor_value_info(name, 1, None) for name in arrays]
     outputs = [helper.make_tensor_value_info(name, 1, None) for name in node.output if name]

@@ -64,6 +64,28 @@ def _convolution(n: Node) -> None:
     _biased(n, convolved(n, n.var(), n.var(1), n.shape(1)[2:]))
 
 
+@imports("DeformConv")
+def _bent_convolution(n: Node) -> None:
+    """Inputs are the picture, weights, offsets, biases and shares of the places."""
+    pads = list(n.attr("pads") or [0] * 4)
+    if n.rank() != 4 or pads[:2] != pads[2:]:
+        raise n.fail(f"has {n.rank() - 2} dimensions and padding {pads}, expected two, alike on both sides")
+    attrs = {
+        "strides": list(n.attr("strides") or [1, 1]),
+        "dilations": list(n.attr("dilations") or [1, 1]),
+        "paddings": pads[:2],
+        "groups": n.attr("group", 1),
+        "deformable_groups": n.attr("offset_group", 1),
+        "im2col_step": 1,
+    }
+    inputs = {"Input": n.var(), "Filter": n.var(1), "Offset": n.var(2)}
+    if n.has(4):
+        out = n.op("deformable_conv", {**inputs, "Mask": n.var(4)}, "Output", **attrs)
+    else:
+        out = n.op("deformable_conv_v1", inputs, "Output", **attrs)
+    n.out(n.op("elementwise_add", {"X": out, "Y": n.var(3)}, axis=1) if n.has(3) else out)
+
+
 def _biased(n: Node, out: Variable) -> None:
     n.out(n.op("elementwise_add", {"X": out, "Y": n.var(2)}, axis=1) if n.has(2) else out)
 
@@ -110,21 +132,25 @@ def _turned_convolution(n: Node) -> None:
 
 @imports("MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool")
 def _pool(n: Node) -> None:
-    count, most, x = n.rank() - 2, "Max" in n.kind, n.var()
     if n.kind == "MaxPool":
         told = len(n.node.output) > 1 and n.node.output[1]
         if told or any(k != 1 for k in n.attr("dilations") or []):
             largest(n)
             return
+    n.out(pooled(n, n.var()))
+
+
+def pooled(n: Node, x: Variable) -> Variable:
+    """What the type and the attributes of a pooling node say, of one, two or three dimensions."""
+    count, most = n.rank() - 2, "Max" in n.kind
     if count not in (1, 2, 3):
         raise n.fail(f"has {count} dimensions")
     kind = f"pool{max(count, 2)}d"
     attrs: dict[str, Any] = {"pooling_type": "max" if most else "avg"}
     x = _longer(n, x) if count == 1 else x
-    if n.kind.startswith("Global"):
+    if "Global" in n.kind:
         out = n.op(kind, {"X": x}, ksize=[1] * max(count, 2), global_pooling=True, **attrs)
-        n.out(_shorter(n, out) if count == 1 else out)
-        return
+        return _shorter(n, out) if count == 1 else out
     if any(k != 1 for k in n.attr("dilations") or []):
         raise n.fail("has dilations")
     window = list(n.attr("kernel_shape"))
@@ -143,7 +169,7 @@ def _pool(n: Node) -> None:
     if ends:
         axes = list(range(2, 2 + count))
         out = n.op("slice", {"Input": out}, axes=axes, starts=[0] * count, ends=ends)
-    n.out(out)
+    return out
 
 
 def _without_empty(n: Node, attrs: dict[str, Any]) -> list[int]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from .numbers import half_to_even
 from .places import taken
 from .values import Node, Size, imports
 
@@ -34,29 +33,6 @@ def _space_to_depth(n: Node) -> None:
         for column in range(size)
     ]
     n.out(n.op("concat", {"X": parts}, axis=1))
-
-
-@imports("GridSample")
-def _grid_sample(n: Node) -> None:
-    mode, outside = n.attr("mode", "bilinear"), n.attr("padding_mode", "zeros")
-    if mode not in ("bilinear", "linear", "nearest") or outside not in ("zeros", "border"):
-        raise n.fail(
-            f"has mode {mode} with {outside} outside, expected linear or nearest with zeros or border"
-        )
-    grid, sizes = n.var(1), n.shape()[2:]
-    if n.rank() != 4 or -1 in sizes or 1 in sizes:
-        raise n.fail(f"is about {n.rank() - 2} axes of sizes {list(sizes)}, expected two, known and above 1")
-    if not n.attr("align_corners", 0):
-        # Fluid's has the corners in the middle of the outermost elements.
-        wider = np.array([size / (size - 1) for size in reversed(sizes)], "float32")
-        grid = n.pair("mul", grid, n.maker.constant(wider))
-    if outside == "border":
-        grid = n.op("clip", {"X": grid}, min=-1.0, max=1.0)
-    if mode == "nearest":
-        half = n.maker.constant(np.array([(size - 1) / 2 for size in reversed(sizes)], "float32"))
-        place = half_to_even(n, n.pair("add", n.pair("mul", grid, half), half))
-        grid = n.pair("div", n.pair("sub", place, half), half)
-    n.out(n.op("grid_sampler", {"X": n.var(), "Grid": grid}, "Output"))
 
 
 @imports("Resize", "Upsample")

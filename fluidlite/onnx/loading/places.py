@@ -111,7 +111,7 @@ def _unique(n: Node) -> None:
     """Fluid's operator gives what differs in the order of the list; ONNX's also in that of the numbers."""
     if n.attr("axis") is not None:
         raise n.fail("looks for parts along an axis that differ")
-    flat = n.op("reshape2", {"X": n.var()}, more=["XShape"], shape=[-1])
+    flat = n.flat(n.var())
     whole = {"dtype": int(VarType.INT64)}
     outs = {
         name: n.maker.block.create_var(name=unique_name.generate("unique.tmp"))
@@ -122,19 +122,11 @@ def _unique(n: Node) -> None:
     # The last of those that are written to one place stays: from the end it is the first in the list.
     backwards = n.op("reverse", {"X": inverse}, axis=[0])
     steps = n.op("cumsum", {"X": n.filled(flat, 1, VarType.INT64)}, axis=0, reverse=True, exclusive=True)
-    first = n.op(
-        "scatter",
-        {"X": n.filled(count, 0, VarType.INT64), "Ids": backwards, "Updates": steps},
-        overwrite=True,
-    )
+    first = _written(n, n.filled(count, 0, VarType.INT64), backwards, steps)
     if n.attr("sorted", 1):
-        order = n.maker.block.create_var(name=unique_name.generate("argsort.tmp"))
-        sorted_ = n.maker.block.create_var(name=unique_name.generate("argsort.tmp"))
-        n.maker.block.append_op(
-            type="argsort", inputs={"X": found}, outputs={"Out": sorted_, "Indices": order}, attrs={"axis": 0}
-        )
-        rank = n.op("argsort", {"X": order}, "Indices", more=["Out"], axis=0)
-        found, inverse = sorted_, n.op("gather", {"X": rank, "Index": inverse})
+        found, order = n.ordered(found)
+        _, rank = n.ordered(order)
+        inverse = n.op("gather", {"X": rank, "Index": inverse})
         first, count = (n.op("gather", {"X": one, "Index": order}) for one in (first, count))
     for place, made in enumerate((found, first, inverse, count)):
         n.out(n.cast(made, VarType.INT64) if place else made, place)
@@ -173,10 +165,13 @@ def _each_place(n: Node) -> Variable:
 def _scatter(n: Node) -> None:
     """Sums at the places, in the place of what was there unless they are to be added."""
     how = n.attr("reduction", "none")
-    if how not in ("none", "add"):
-        raise n.fail(f"has reduction {how!r}")
     index = _counted_in_all(n, 1) if n.kind == "ScatterND" else _each_place(n)
     x, updates, kind = n.var(), n.var(2), n.var().dtype
+    if how in ("max", "min", "mul"):
+        n.out(_reduced_at(n, how, index))
+        return
+    if how not in ("none", "add"):
+        raise n.fail(f"has reduction {how!r}")
     through = VarType.INT32 if kind == VarType.BOOL else kind
     x, updates = n.cast(x, through), n.cast(updates, through)
     if how == "add":
@@ -191,14 +186,67 @@ def _added(n: Node, x: Variable, index: Variable, updates: Variable) -> Variable
     return n.op("scatter_nd_add", {"X": x, "Index": index, "Updates": updates})
 
 
+def _reduced_at(n: Node, how: str, index: Variable) -> Variable:
+    """The largest, the least, or the product of what is at each place and what comes there.
+
+    Of several that are written to one place the last one stays: for the largest they are written in order.
+    """
+    ids, flat, updates = _numbers_of(n, index), n.flat(n.var()), n.flat(n.var(2))
+    if how == "mul":
+        one = n.filled(flat, 1.0, flat.dtype)
+        out = n.pair("mul", flat, _written(n, one, *_products(n, ids, updates)))
+    else:
+        out, order = n.ordered(n.pair(how, updates, n.op("gather", {"X": flat, "Index": ids})))
+        if how == "min":
+            out, order = (n.op("reverse", {"X": one}, axis=[0]) for one in (out, order))
+        out = _written(n, flat, n.op("gather", {"X": ids, "Index": order}), out)
+    return n.op("reshape2", {"X": out}, more=["XShape"], shape=[-1, *n.shape()[1:]])
+
+
+def _written(n: Node, x: Variable, ids: Variable, updates: Variable) -> Variable:
+    return n.op("scatter", {"X": x, "Ids": ids, "Updates": updates}, overwrite=True)
+
+
+def _numbers_of(n: Node, index: Variable) -> Variable:
+    """Which numbers the elements of the updates have in the whole of the first input, one after the other."""
+    shape, depth = n.shape(), index.shape[-1]
+    if -1 in shape[1:]:
+        raise n.fail("has a reduction and sizes that only a run knows, other than the first")
+    strides = [int(np.prod(shape[axis + 1 :], dtype="int64")) for axis in range(depth)]
+    places = n.pair("mul", n.cast(index, VarType.INT64), n.maker.constant(np.array(strides, "int64")))
+    rows = n.op("reduce_sum", {"X": places}, dim=[len(index.shape) - 1], keep_dim=False, reduce_all=False)
+    rows = n.op("reshape2", {"X": rows}, more=["XShape"], shape=[-1, 1])
+    return n.flat(n.pair("add", rows, n.maker.constant(np.arange(strides[-1], dtype="int64"))))
+
+
+def _products(n: Node, ids: Variable, updates: Variable) -> tuple[Variable, Variable]:
+    """Places in order, and at each the product of all updates of that place up to there."""
+    count = int(np.prod(n.shape(2), dtype="int64"))
+    if -1 in n.shape(2):
+        raise n.fail("has products of updates whose number only a run knows")
+    ids, order = n.ordered(ids)
+    total, far = n.op("gather", {"X": updates, "Index": order}), 2**31 - 1
+
+    def part(x: Variable, start: int, end: int) -> Variable:
+        return n.op("slice", {"Input": x}, axes=[0], starts=[start], ends=[end])
+
+    step = 1
+    while step < count:
+        same = n.pair("equal", part(ids, step, far), part(ids, 0, -step))
+        before = part(total, 0, -step)
+        times = n.choose(same, before, n.filled(before, 1.0, before.dtype))
+        more = n.pair("mul", part(total, step, far), times)
+        total = n.op("concat", {"X": [part(total, 0, step), more]}, axis=0)
+        step *= 2
+    return ids, total
+
+
 @imports("Compress")
 def _compress(n: Node) -> None:
-    places = n.op(
-        "reshape2", {"X": n.op("where_index", {"Condition": n.var(1)})}, more=["XShape"], shape=[-1]
-    )
+    places = n.flat(n.op("where_index", {"Condition": n.var(1)}))
     axis = n.attr("axis")
     flat = axis is None
-    x = n.op("reshape2", {"X": n.var()}, more=["XShape"], shape=[-1]) if flat else n.var()
+    x = n.flat(n.var()) if flat else n.var()
     n.out(taken(n, x, places, 0 if flat else axis % n.rank()))
 
 

@@ -45,29 +45,41 @@ def _gemm(n: Node) -> None:
 
 @imports("Einsum")
 def _einsum(n: Node) -> None:
-    """Of one operand or two, without an axis that stands twice in one of them: transposed, a product, transposed."""
+    """Without an axis that stands twice in one operand, two operands at a time: transposed, a product, transposed."""
     rule = n.attr("equation").replace(" ", "")
     terms, _, result = rule.partition("->")
     parts = terms.split(",")
     if "->" not in rule:
-        result = "".join(sorted(axis for axis in {*terms} - {","} if terms.count(axis) == 1))
-    repeated = any(len({*part}) < len(part) for part in parts)
-    if len(parts) > 2 or "." in rule or repeated or not all(parts):
-        raise n.fail(f"computes {rule}")
-    operands = []
+        result = "".join(sorted(axis for axis in {*terms} - {*",."} if terms.count(axis) == 1))
+        result = "..." + result if "..." in terms else result
+    # What dots stand for has names of its own, the last ones alike.
+    more = max(n.rank(index) - len(part) + 3 if "." in part else 0 for index, part in enumerate(parts))
+    names = "".join(map(str, range(more)))
     for index, part in enumerate(parts):
-        others = {*result}.union(*(other for k, other in enumerate(parts) if k != index))
-        operands.append(
-            _summed(n, n.var(index), part, [k for k, axis in enumerate(part) if axis not in others])
-        )
-    if len(operands) == 1:
-        ((out, left),) = operands
-        n.out(n.turned(out, [left.index(axis) for axis in result]), scalar=not result)
-        return
+        parts[index] = part.replace("...", names[more - (n.rank(index) - len(part) + 3) :])
+    result = result.replace("...", names)
+    if "." in "".join((*parts, result)) or any(len({*part}) < len(part) for part in parts) or not all(parts):
+        raise n.fail(f"computes {rule}")
+    x, first = n.var(), parts[0]
+    for index in range(1, len(parts)):
+        wanted = {*result}.union(*parts[index + 1 :])
+        x, first = _joined(n, (x, first), (n.var(index), parts[index]), wanted)
+    x, first = _summed(n, x, first, [k for k, axis in enumerate(first) if axis not in result])
+    n.out(n.turned(x, [first.index(axis) for axis in result]), scalar=not result)
+
+
+def _joined(
+    n: Node, one: tuple[Variable, str], other: tuple[Variable, str], wanted: set[str]
+) -> tuple[Variable, str]:
+    """The product of two operands, each with the names of its axes, summed over axes that nobody wants."""
+    operands = [
+        _summed(n, var, part, [k for k, axis in enumerate(part) if axis not in wanted and axis not in beside])
+        for (var, part), (_, beside) in ((one, other), (other, one))
+    ]
     (x, first), (y, second) = operands
     both = [axis for axis in first if axis in second]
-    batch = [axis for axis in both if axis in result]
-    inner = [axis for axis in both if axis not in result]
+    batch = [axis for axis in both if axis in wanted]
+    inner = [axis for axis in both if axis not in wanted]
     rows = [axis for axis in first if axis not in second]
     columns = [axis for axis in second if axis not in first]
     sizes: dict[str, int | Size] = {}
@@ -79,8 +91,7 @@ def _einsum(n: Node) -> None:
     y = _as_stack(n, y, second, [batch, inner, columns], sizes)
     out = n.op("matmul", {"X": x, "Y": y})
     made = [*batch, *rows, *columns]
-    out = shaped(n, out, [sizes[axis] for axis in made] or [1])
-    n.out(n.turned(out, [made.index(axis) for axis in result]) if made else out, scalar=not made)
+    return shaped(n, out, [sizes[axis] for axis in made] or [1]), "".join(made)
 
 
 def _summed(n: Node, x: Variable, part: str, axes: list[int]) -> tuple[Variable, str]:

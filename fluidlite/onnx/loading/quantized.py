@@ -31,7 +31,7 @@ def _bytes(n: Node, x: Variable, kind: int) -> Variable:
     return n.cast(n.op("clip", {"X": x}, min=float(ends.min), max=float(ends.max)), kind)
 
 
-@imports("QuantizeLinear")
+@imports("QuantizeLinear", "com.microsoft.QuantizeLinear")
 def _quantize(n: Node) -> None:
     kind = n.var(2).dtype if n.has(2) else VarType.UINT8
     x = half_to_even(n, n.pair("div", n.var(), _along(n, 1)))
@@ -40,7 +40,7 @@ def _quantize(n: Node) -> None:
     n.out(_bytes(n, x, kind), scalar=n.value().scalar)
 
 
-def _without_zero(n: Node, index: int, zero: int, rank: int = 0) -> Variable:
+def without_zero(n: Node, index: int, zero: int, rank: int = 0) -> Variable:
     """Bytes as numbers less their zero, in float64, where sums of their products are exact.
 
     `rank`: of what has a zero for each of its first axis.
@@ -60,7 +60,16 @@ def _behind(n: Node, x: Variable, count: int) -> Variable:
 def _scaled_bytes(n: Node, total: Variable, scale: Variable, index: int) -> None:
     """Sums of products, whose unit is `scale`, as bytes of the scale and zero that inputs from `index` on are."""
     unit = n.pair("div", scale, n.var(index))
-    x = half_to_even(n, n.pair("mul", n.cast(total, VarType.FP32), unit))
+    _rounded(n, n.pair("mul", n.cast(total, VarType.FP32), unit), index)
+
+
+def as_bytes(n: Node, x: Variable, index: int) -> None:
+    """Numbers as bytes of the scale and zero that inputs from `index` on are."""
+    _rounded(n, n.pair("div", x, n.var(index)), index)
+
+
+def _rounded(n: Node, x: Variable, index: int) -> None:
+    x = half_to_even(n, x)
     kind = n.var(index + 1).dtype if n.has(index + 1) else VarType.UINT8
     if n.has(index + 1):
         x = n.pair("add", x, n.cast(n.var(index + 1), VarType.FP32))
@@ -69,19 +78,19 @@ def _scaled_bytes(n: Node, total: Variable, scale: Variable, index: int) -> None
 
 @imports("MatMulInteger")
 def _matmul_integer(n: Node) -> None:
-    sides = [_without_zero(n, index, index + 2) for index in (0, 1)]
+    sides = [without_zero(n, index, index + 2) for index in (0, 1)]
     n.out(n.cast(n.op("matmul", {"X": sides[0], "Y": sides[1]}), VarType.INT32))
 
 
 @imports("ConvInteger")
 def _convolution_integer(n: Node) -> None:
-    sides = _without_zero(n, 0, 2), _without_zero(n, 1, 3, n.rank(1))
+    sides = without_zero(n, 0, 2), without_zero(n, 1, 3, n.rank(1))
     n.out(n.cast(convolved(n, *sides, n.shape(1)[2:]), VarType.INT32))
 
 
 @imports("QLinearMatMul")
 def _linear_matmul(n: Node) -> None:
-    sides = _without_zero(n, 0, 2), _without_zero(n, 3, 5)
+    sides = without_zero(n, 0, 2), without_zero(n, 3, 5)
     total = n.op("matmul", {"X": sides[0], "Y": sides[1]})
     _scaled_bytes(n, total, n.pair("mul", n.var(1), n.var(4)), 6)
 
@@ -90,13 +99,13 @@ def _linear_matmul(n: Node) -> None:
 def _linear_convolution(n: Node) -> None:
     """Weights may have a scale and a zero for each of what the convolution gives."""
     rank = n.rank(3)
-    out = convolved(n, _without_zero(n, 0, 2), _without_zero(n, 3, 5, rank), n.shape(3)[2:])
+    out = convolved(n, without_zero(n, 0, 2), without_zero(n, 3, 5, rank), n.shape(3)[2:])
     if n.has(8):
         out = n.pair("add", out, _behind(n, n.cast(n.var(8), VarType.FP64), rank - 2))
     _scaled_bytes(n, out, _behind(n, n.pair("mul", n.var(1), n.var(4)), rank - 2), 6)
 
 
-@imports("DequantizeLinear")
+@imports("DequantizeLinear", "com.microsoft.DequantizeLinear")
 def _dequantize(n: Node) -> None:
     x = n.cast(n.var(), VarType.FP32)
     if n.has(2):
@@ -106,14 +115,19 @@ def _dequantize(n: Node) -> None:
 
 @imports("DynamicQuantizeLinear")
 def _dynamic_quantize(n: Node) -> None:
-    """From the least and the largest number, zero among them."""
-    x, nothing = n.var(), n.number(0.0, VarType.FP32)
+    made, scale, zero = quantized(n, n.var())
+    n.out(made)
+    n.out(scale, 1, scalar=True)
+    n.out(zero, 2, scalar=True)
+
+
+def quantized(n: Node, x: Variable) -> tuple[Variable, Variable, Variable]:
+    """Numbers as bytes, their scale and their zero, from the least and the largest number, zero among them."""
+    nothing = n.number(0.0, VarType.FP32)
     low = n.pair("min", reduced(n, "min", x, None, False), nothing)
     high = n.pair("max", reduced(n, "max", x, None, False), nothing)
     scale = n.scaled(n.pair("sub", high, low), 1 / 255)
     scale = n.pair("add", scale, n.cast(n.pair("equal", scale, nothing), VarType.FP32))
     zero = _bytes(n, half_to_even(n, n.scaled(n.pair("div", low, scale), -1.0)), VarType.UINT8)
     whole = n.pair("add", half_to_even(n, n.pair("div", x, scale)), n.cast(zero, VarType.FP32))
-    n.out(_bytes(n, whole, VarType.UINT8))
-    n.out(scale, 1, scalar=True)
-    n.out(zero, 2, scalar=True)
+    return _bytes(n, whole, VarType.UINT8), scale, zero

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path, PurePath
+from typing import Any
 
 import onnx
 from google.protobuf.message import DecodeError
 from onnx import helper
-from onnx.inliner import inline_local_functions
+from onnx.inliner import inline_local_functions, inline_selected_functions
 
 from ...base.dtypes import VarType, to_vartype
 from ...base.errors import FormatError, NotSupportedError
 from ...executor import Scope, global_scope
 from ...framework import Program, Variable, program_guard
 from .graphs import DAMAGED, follow
-from .values import IMPORTERS, Maker, Value, all_nodes
+from .values import IMPORTERS, Maker, Value, all_nodes, kind_of
 
 _OPSETS = range(7, 27)
 _MOST_NODES = 1 << 20
@@ -48,7 +49,7 @@ def load(
     opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), 0)
     if opset not in _OPSETS:
         raise NotSupportedError(f"{os.fspath(path)} is of opset {opset}: those from 7 to 26 can be loaded")
-    missing = sorted({node.op_type for node in all_nodes(model.graph)} - IMPORTERS.keys() - {"Constant"})
+    missing = sorted(_missing(model := _written_out(model)))
     if missing:
         raise NotSupportedError(f"{os.fspath(path)} has nodes that have no counterpart: {', '.join(missing)}")
     program = Program()
@@ -61,6 +62,46 @@ def load(
         except FormatError as error:
             raise FormatError(f"{os.fspath(path)}: {error}") from error
         return program, feeds, [_fetch(maker, info.name) for info in model.graph.output]
+
+
+def _missing(model: onnx.ModelProto) -> set[str]:
+    return {kind_of(node) for node in all_nodes(model.graph)} - IMPORTERS.keys() - {"Constant"}
+
+
+def _written_out(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with nodes that have no counterpart as those that ONNX says they are made of, if it does."""
+    while found := {kind for kind in _missing(model) if _is_made_of_others(kind)}:
+        kinds = [("", kind) for kind in sorted(found)]
+        model = onnx.shape_inference.infer_shapes(model)
+        for tensor in model.graph.initializer:  # whose types it asks for as well
+            info = helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+            model.graph.value_info.append(info)
+        for node in all_nodes(model.graph):
+            if kind_of(node) in found:
+                _with_defaults(node)
+        try:
+            model = inline_selected_functions(model, kinds, inline_schema_functions=True)
+        except (
+            RuntimeError,
+            TypeError,
+        ):  # a type that does not follow; onnx before 1.19, which does not do this
+            break
+    return model
+
+
+def _with_defaults(node: onnx.NodeProto) -> None:
+    """Have a node say what its attributes are without being given."""
+    given = {attribute.name for attribute in node.attribute}
+    for name, attribute in onnx.defs.get_schema(node.op_type).attributes.items():
+        if name not in given and attribute.default_value.name:
+            node.attribute.append(attribute.default_value)
+
+
+def _is_made_of_others(kind: str) -> bool:
+    if "." in kind or not onnx.defs.has(kind):
+        return False
+    schema: Any = onnx.defs.get_schema(kind)
+    return bool(schema.has_function or schema.has_context_dependent_function)
 
 
 def _check_functions(model: onnx.ModelProto) -> None:

@@ -47,8 +47,6 @@ def _recurrent(n: Node) -> None:
 
     With `layout` 1 X is [B, T, I], Y [B, T, directions, H], and states [B, directions, H].
     """
-    if n.attr("input_forget", 0):
-        raise n.fail("has input_forget")
     directions, batches_first = _DIRECTIONS[n.attr("direction", "forward")], n.attr("layout", 0) == 1
     step, count = _STEPS[n.kind], len(_DEFAULTS[n.kind])
     kinds = _activations(n, count * len(directions))
@@ -181,7 +179,10 @@ def _parts(x: Variable, count: int) -> list[Variable]:
 def _lstm(
     n: Node, x: Variable, states: list[Variable], w: dict[str, Variable], kinds: list[Activation]
 ) -> list[Variable]:
-    """Gates are input, output, forget and candidate; peepholes input, output, forget."""
+    """Gates are input, output, forget and candidate; peepholes input, output, forget.
+
+    With `input_forget` as much is forgotten as comes in.
+    """
     (hidden, cell), (f, g, h) = states, kinds
     total = layers.elementwise_add(x, layers.elementwise_add(layers.mul(hidden, w["recurrent"]), w["more"]))
     into, out, forget, candidate = _parts(total, 4)
@@ -189,7 +190,9 @@ def _lstm(
         looks = [layers.squeeze(layers.slice(w["peepholes"], [0], [k], [k + 1]), [0]) for k in range(3)]
         into = into + layers.elementwise_mul(cell, looks[0])
         forget = forget + layers.elementwise_mul(cell, looks[2])
-    after = f(forget) * cell + f(into) * g(candidate)
+    into = f(into)
+    kept = layers.scale(into, -1.0, 1.0) if n.attr("input_forget", 0) else f(forget)
+    after = kept * cell + into * g(candidate)
     if "peepholes" in w:
         out = out + layers.elementwise_mul(after, looks[1])
     return [f(out) * h(after), after]

@@ -49,11 +49,16 @@ LARGEST = 1 << 20
 
 Importer = Callable[["Node"], None]
 IMPORTERS: dict[str, Importer] = {}
-"""Types of nodes, each with the function that appends its operators."""
+"""Kinds of nodes, each with the function that appends its operators."""
+
+
+def kind_of(node: NodeProto) -> str:
+    """The type of a node, with its domain in front if that is not ONNX's own."""
+    return node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
 
 
 def imports(*kinds: str) -> Callable[[Importer], Importer]:
-    """Register what appends the operators of nodes of these types."""
+    """Register what appends the operators of nodes of these kinds."""
 
     def add(function: Importer) -> Importer:
         for kind in kinds:
@@ -276,6 +281,15 @@ class Node:
         if list(order) == sorted(order):
             return x
         return self.op("transpose2", {"X": x}, more=["XShape"], axis=[int(axis) for axis in order])
+
+    def flat(self, x: Variable) -> Variable:
+        """All elements in one row."""
+        return self.op("reshape2", {"X": x}, more=["XShape"], shape=[-1])
+
+    def ordered(self, x: Variable) -> tuple[Variable, Variable]:
+        """A row in the order of its numbers, and where each of them was."""
+        out = self.op("argsort", {"X": x}, more=["Indices"], axis=0)
+        return out, self.maker.block.var(self.maker.block.ops[-1].output("Indices")[0])
 
     def out(self, var: Variable, index: int = 0, scalar: bool = False, own: bool = False) -> None:
         if index < len(self.node.output) and self.node.output[index]:

@@ -122,6 +122,59 @@ def _pictures_before(n: Node, like: Variable, sizes: list[int]) -> Variable:
     return n.scaled(count, float(np.prod(sizes)))
 
 
+@imports("MaxUnpool")
+def _put_back(n: Node) -> None:
+    """Numbers at the places that MaxPool found, in the whole result one after the other, and zeros around them."""
+    count, sizes = n.rank() - 2, n.shape()[2:]
+    window, strides = list(n.attr("kernel_shape")), list(n.attr("strides") or [1] * count)
+    pads = list(n.attr("pads") or [0] * (2 * count))
+    if n.has(2):
+        goal = n.ints(2)[2:]
+    elif -1 in sizes:
+        raise n.fail("is about axes whose sizes only a run knows")
+    else:
+        goal = [
+            (size - 1) * strides[k] + window[k] - pads[k] - pads[k + count] for k, size in enumerate(sizes)
+        ]
+    axes = list(range(2, 2 + count))
+    one = n.op("slice", {"Input": n.var()}, axes=axes, starts=[0] * count, ends=[1] * count)
+    zeros = n.op("expand", {"X": n.filled(one, 0.0, one.dtype)}, expand_times=[1, 1, *goal])
+    inputs = {"X": n.flat(zeros), "Ids": n.flat(n.var(1)), "Updates": n.flat(n.var())}
+    out = n.op("scatter", inputs, overwrite=True)
+    n.out(n.op("reshape2", {"X": out}, more=["XShape"], shape=[-1, n.shape()[1], *goal]))
+
+
+@imports("Col2Im")
+def _columns(n: Node) -> None:
+    """Sums of all that lies on one place of the picture. What lies in the padding goes to one place more."""
+    goal, window, count = n.ints(1), n.ints(2), len(n.ints(1))
+    strides, apart = (list(n.attr(name) or [1] * count) for name in ("strides", "dilations"))
+    pads = list(n.attr("pads") or [0] * (2 * count))
+    places, inside = np.zeros([1, 1], "int64"), np.ones([1, 1], bool)
+    for k in range(count):
+        reach = apart[k] * (window[k] - 1) + 1
+        steps = (goal[k] + pads[k] + pads[k + count] - reach) // strides[k] + 1
+        n.table(float(places.size) * window[k] * max(steps, 1))
+        at = np.arange(window[k])[:, None] * apart[k] + np.arange(steps) * strides[k] - pads[k]
+        fits = (at >= 0) & (at < goal[k])
+        here = (
+            places[:, None, :, None] * goal[k] + at[None, :, None, :],
+            inside[:, None, :, None] & fits[None, :, None, :],
+        )
+        places, inside = (part.reshape(len(places) * window[k], -1) for part in here)
+    size, length = int(np.prod(goal)), places.size
+    channels = n.shape()[1] // int(np.prod(window))
+    places = np.where(inside, places, size).ravel()
+    x = n.op("reshape2", {"X": n.var()}, more=["XShape"], shape=[-1, channels, length])
+    x = n.turned(x, [2, 0, 1])
+    row = n.op("slice", {"Input": x}, axes=[0], starts=[0], ends=[1])
+    zeros = n.op("expand", {"X": n.filled(row, 0.0, row.dtype)}, expand_times=[size + 1, 1, 1])
+    index = n.maker.constant(places[:, None])
+    out = n.op("scatter_nd_add", {"X": zeros, "Index": index, "Updates": x})
+    out = n.turned(n.op("slice", {"Input": out}, axes=[0], starts=[0], ends=[size]), [1, 2, 0])
+    n.out(n.op("reshape2", {"X": out}, more=["XShape"], shape=[-1, channels, *goal]))
+
+
 @imports("LpPool")
 def _norms(n: Node) -> None:
     power = float(n.attr("p", 2))
