@@ -23,8 +23,9 @@ demo: $(VENV)/.demo
 test: $(VENV)/.test
 	$(VENV)/bin/python scripts/run_tests.py
 
-docs: $(VENV)/.test
-	$(INSTALL) --editable '.[docs]'
+# What is installed is not compiled again: only the packages of these extras are added.
+docs: $(VENV)/.demo
+	$(INSTALL) 'fluidlite[docs,test]'
 	$(VENV)/bin/python scripts/site/build.py
 
 ci:

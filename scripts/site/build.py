@@ -19,6 +19,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import reference
@@ -125,6 +126,21 @@ def _language(code: str) -> str:
     return "python"
 
 
+def _wrong_samples(files: list[Path]) -> list[str]:
+    """Samples of docstrings and of these files that fail or print something else, and names without one; printed."""
+    wrong = reference.run_samples() + reference.without_sample()
+    for file in files:
+        wrong.extend(samples.failures(file))
+    if wrong:
+        print(*wrong, f"{len(wrong)} samples are missing or wrong", sep="\n", file=sys.stderr)
+    return wrong
+
+
+def _pages() -> dict[str, str]:
+    """Those of the documents and of the API."""
+    return documents() | {f"api/{path}": text for path, text in reference.pages().items()}
+
+
 def main() -> int:
     """Build everything; the exit status."""
     command = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -132,23 +148,22 @@ def main() -> int:
         "--pages", type=Path, metavar="FOLDER", help="write the pages only, without the examples"
     )
     folder = command.parse_args().pages
-    wrong = reference.run_samples() + reference.without_sample()
-    for file in [] if folder else samples.files():  # tests run them by themselves
-        wrong.extend(samples.failures(file))
-    if wrong:
-        print(*wrong, f"{len(wrong)} samples are missing or wrong", sep="\n", file=sys.stderr)
-        return 1
-    pages = documents() | {f"api/{path}": text for path, text in reference.pages().items()}
     if folder:
-        write(pages, folder)
-        return 0
+        if not (wrong := _wrong_samples([])):
+            write(_pages(), folder)
+        return int(bool(wrong))
     if importlib.util.find_spec("mkdocs") is None or importlib.util.find_spec("material") is None:
         print("mkdocs and its theme are needed: pip install '.[docs]'", file=sys.stderr)
         return 1
     shutil.rmtree(PAGES, ignore_errors=True)
-    print("running the examples", flush=True)
-    made = examples.pages(PAGES / "drawings")
-    write(pages | {f"examples/{path}": text for path, text in made.items()}, PAGES)
+    print("running the samples and the examples", flush=True)
+    with ThreadPoolExecutor(1) as beside:  # they are processes of their own
+        made = beside.submit(examples.pages, PAGES / "drawings", dict(os.environ))
+        if _wrong_samples(samples.files()):
+            return 1
+    pages = _pages()
+    pages |= {f"examples/{path}": text for path, text in made.result().items()}
+    write(pages, PAGES)
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict"],  # with --quiet nothing is counted as wrong
         cwd=ROOT,

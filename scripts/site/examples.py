@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import subprocess
 import sys
@@ -15,10 +14,10 @@ ROOT = Path(__file__).parents[2]
 LONGEST = 60
 
 
-def pages(assets: Path) -> dict[str, str]:
+def pages(assets: Path, environment: dict[str, str]) -> dict[str, str]:
     """The text of each page, by its path below `examples/`; drawings go to `assets`. RuntimeError if a script fails."""
     scripts = sorted((ROOT / "examples").glob("*.py"))
-    made = {f"{path.stem}.md": _page(path, assets) for path in scripts}
+    made = {f"{path.stem}.md": _page(path, assets, environment) for path in scripts}
     rows = [f"* [`{path.name}`]({path.stem}.md): {_title(path)}" for path in scripts]
     made["index.md"] = (
         "# Examples\n\nEach was run when this page was made. `python -m fluidlite examples/NAME.py` runs it here.\n\n"
@@ -29,8 +28,8 @@ def pages(assets: Path) -> dict[str, str]:
     return made
 
 
-def _page(path: Path, assets: Path) -> str:
-    printed = _run([str(path)], path)
+def _page(path: Path, assets: Path, environment: dict[str, str]) -> str:
+    printed = _run([str(path)], path, environment)
     if len(lines := printed.splitlines()) > LONGEST:
         printed = "\n".join([*lines[:5], f"... ({len(lines) - 15} lines more)", *lines[-10:]])
     parts = [
@@ -41,7 +40,7 @@ def _page(path: Path, assets: Path) -> str:
     if "exe.run(" in path.read_text(encoding="utf8"):
         assets.mkdir(parents=True, exist_ok=True)
         drawing = f"{path.stem}.html"
-        _run(["draw", "-o", str(assets / drawing), str(path)], path)
+        _run(["draw", "-o", str(assets / drawing), str(path)], path, environment)
         parts.append(
             f"Its program, as `fluidlite draw` shows it ([on a page of its own](../drawings/{drawing})):\n\n"
             f'<iframe class="drawing" src="../drawings/{drawing}" title="the program" loading="lazy"></iframe>\n'
@@ -55,13 +54,13 @@ def _title(path: Path) -> str:
     return " ".join(text.split("\n\n")[0].split())
 
 
-def _run(arguments: list[str], path: Path) -> str:
+def _run(arguments: list[str], path: Path, environment: dict[str, str]) -> str:
     """What `fluidlite ARGUMENTS` prints, in an empty folder; its errors are shown when it fails."""
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "FLUIDLITE_OFFLINE": "1", "PYTHONPATH": str(ROOT), "HOME": folder}
+        own = {**environment, "FLUIDLITE_OFFLINE": "1", "PYTHONPATH": str(ROOT), "HOME": folder}
         done = subprocess.run(
             [sys.executable, "-m", "fluidlite", *arguments],
-            cwd=folder, env=environment, capture_output=True, text=True, timeout=600,
+            cwd=folder, env=own, capture_output=True, text=True, timeout=600,
         )  # fmt: skip
     if done.returncode:
         raise RuntimeError(f"{path.name} failed:\n{done.stderr}")
