@@ -167,8 +167,21 @@ def test_other_opsets_are_refused(tmp_path):
 
 
 def test_nodes_without_counterpart_are_all_named(tmp_path):
-    nodes = [node("Multinomial", "x", "h"), node("MaxRoiPool", "h h", pooled_shape=[1, 1])]
+    nodes = [
+        node("Multinomial", "x", "h"),
+        node(
+            "TfIdfVectorizer",
+            "h",
+            mode="TF",
+            min_gram_length=1,
+            max_gram_length=1,
+            max_skip_count=0,
+            ngram_counts=[0],
+            ngram_indexes=[0],
+            pool_int64s=[1],
+        ),
+    ]
     path = saved(tmp_path / "model.onnx", nodes, ["n", 6, 6])
-    with pytest.raises(NotSupportedError, match="MaxRoiPool, Multinomial"):
+    with pytest.raises(NotSupportedError, match="Multinomial, TfIdfVectorizer"):
         load(path)
     assert onnx.load(path).graph.node[0].op_type == "Multinomial"
