@@ -1,205 +1,122 @@
-"""`LoopPlan`: a loop whose turns are one plan each, run by the engine without Python between them."""
+"""`LoopPlan`: a loop with arrays that others know as well, whose turns find how large elements are.
+
+While it turns, what is read and written is memory of the engine's; see `plan/elements.py` (`FOUND`, `WRITE`).
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..._ext.engine import OUT_OF_RANGE, UNFIT, KernelFailure
-from ...base.dtypes import VarType, to_numpy
-from ...base.sizes import is_fixed, is_found
-from ...framework import Block, Operator, Program
-from ...ops.registry import Call, OpView, Shape
-from ..host.memory import made_in_place
-from ..host.packing import Packing
-from ..host.plan import Plan
+from ...base.dtypes import VarType, to_numpy, to_vartype
+from ...base.sizes import is_found
+from ...base.tensor_array import TensorArray
+from ...framework import Operator, Program
+from ...ops.registry import OpView, Shape
+from ..host.plan import HARMLESS, Plan
 from ..plan.elements import ELEMENTS, FOUND, TURN, WRITE
 from ..plan.found import Missed
 from ..plan.instructions import Instruction
-from ..plan.marks import MARKS, MERGE
-from ..plan.shapes import CannotPlan, in_place_of
+from ..plan.shapes import CannotPlan
 from ..tensors.scope import Scope
-from .array_elements import begin, leave
 from .environment import Environment
 from .pieces import Piece
 
+_TOUCHING = (FOUND, WRITE)
+
 
 class LoopPlan(Plan):
-    """Runs the operators of a loop's block, then again as long as a condition holds; at least once.
-
-    What the block reads of the variables around it before it writes them are the feeds. Those of them that it also
-    writes (`carried`) are given as arrays of the plan's own: at the end of a turn each holds what the turn has made of
-    its variable. Results are in memory of their own as well, so that copying one into its feed destroys no other.
+    """One `while`, of which a turn can be taken again by another plan: it writes to arrays and to what is fetched only.
 
     Args:
-        results: the variables around the block that it writes; what they are in the end is fetched.
-        condition: the one of them, or a persistable variable, that decides whether there is another turn.
-        how: what else `Analysis` takes: `finds` and `like` if turns go through arrays, and may find sizes.
-
-    Raises CannotPlan also if a variable has another shape, type or other sequences at the end of a turn than at its
-    beginning.
+        finds: what sizes have been found to be.
+        like: what says of an array and an index what the element there is like.
+        values: feeds of a few integers that sizes are made of.
     """
 
-    results_apart = True
+    can_undo_turns = True
 
     def __init__(
         self,
         program: Program,
         scope: Scope,
         feed: Mapping[str, np.ndarray],
-        results: Sequence[str],
-        condition: str,
-        ops: Sequence[Operator],
-        block: Block,
-        **how: Any,
+        fetches: Sequence[str],
+        op: Operator,
+        finds: Mapping[str, int],
+        like: Callable[[str, str], Any],
+        values: Iterable[str] = (),
     ) -> None:
-        self.carried = [name for name in results if name in feed]
-        self.wanted = list(results)
-        self._results: dict[str, str] = {}  # variable -> its value at the end of a turn
-        self._condition = condition
-        self._like = ops[-1]
-        self.finds = "finds" in how
         self._reads: set[str] = set()  # the arrays that turns read
-        self._kinds: dict[str, tuple[Shape, VarType]] = {}  # shape and type of an array's elements
-        self._first: list[Instruction] = []  # what comes before the turns
-        super().__init__(program, scope, feed, results, ops, block, **how)
+        super().__init__(program, scope, feed, fetches, [op], op.block, finds=finds, like=like, values=values)
 
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
-        self._results = dict(zip(self.wanted, fetches, strict=False))
-        self._check()
-        self._check_elements(steps)
-        instructions = super()._lower(steps, fetches)
-        for name in self.carried:
-            result = self._results[name]
-            op = in_place_of(self._like, MERGE, {"X": [result]}, {"Out": [name]}, {})
-            call = Call("copy", [result, name], [self.meta.bytes(name)])
-            instructions.append(self._lowering.native(op, call))
-        if self.finds:  # a turn may have to be taken again
-            return [*self._first, *instructions]
-        return [
-            *self._first,
-            *made_in_place(
-                instructions,
-                self._lowering.aliases,
-                lambda name: name in self.carried or self._temporary(name),
-            ),
-        ]
-
-    def _packed(self, instructions: list[Instruction]) -> list[Instruction]:
-        written = {self._root(name) for each in instructions for name in each.writes} | {*self.carried}
-        found = Packing(self.meta, self._root, lambda name: name not in written)
-        made = [found.of(each) for each in instructions]
-        self._first = [found.pack(name, made[0]) for name in found.made]
-        return made
-
-    def _allocate(self, instructions: list[Instruction], fetches: Sequence[str]) -> None:
-        needed = [name for each in self._first for name in each.writes]  # in all turns
-        super()._allocate(instructions, [*fetches, *needed])
-
-    def _check(self) -> None:
-        """Raise CannotPlan unless a turn leaves things in the way that the next one wants to find them."""
-        meta = self.meta
-        for name in self._unset:
-            if name in self.wanted and name not in self.carried:
-                raise CannotPlan(f"variable {name!r} has no value where a branch is not taken")
-        for name, result in self._results.items():
-            if name not in self.carried and any(map(is_found, meta.shapes[result])):
-                raise CannotPlan(f"the size of variable {name!r} is found by each turn")
-            if result in meta.sparse or result in meta.part_of or meta.is_persistable(name):
-                raise CannotPlan(f"variable {name!r} is no array, or lives in the scope")
-        for name in self.carried:
-            result = self._results[name]
-            if meta.dtypes[name] != meta.dtypes[result] or meta.shapes[name] != meta.shapes[result]:
-                raise CannotPlan(f"variable {name!r} has another shape or type after a turn")
-            if meta.lod(name) != meta.lod(result):
-                raise CannotPlan(f"variable {name!r} has other sequences after a turn")
-        result = self._results.get(self._condition, self._condition)
-        if not meta.has(result):
-            raise CannotPlan(f"no operator of the block makes the condition {self._condition!r}")
-        shape = meta.shapes[result]
-        if meta.dtypes[result] != VarType.BOOL or not is_fixed(shape) or math.prod(shape) != 1:
-            raise CannotPlan(f"the condition {self._condition!r} is not one bool")
-
-    def _check_elements(self, steps: Sequence[tuple[Operator, OpView]]) -> None:
-        """Raise CannotPlan unless elements of an array are alike, and all can be undone that is done with them."""
+        kinds: dict[str, tuple[Shape, VarType]] = {}  # shape and type of the rows of an array's elements
         for op, view in steps:
             if op.definition in _TOUCHING:
                 slot, array = "Out" if op.definition is FOUND else "X", op.attrs["array"]
                 shape, dtype = view.shape(slot), view.dtype(slot)
-                if (
-                    not shape
-                    or any(map(is_found, shape[1:]))
-                    or 0 in shape[1:]
-                    or array in self.meta.block.vars
-                ):
-                    raise CannotPlan(
-                        "elements of an array have several shapes, or no elements, or are a turn's own"
-                    )
-                if self._kinds.setdefault(array, (shape[1:], dtype)) != (shape[1:], dtype):
+                if not shape or any(map(is_found, shape[1:])) or 0 in shape[1:]:
+                    raise CannotPlan("elements of an array have several shapes, or no elements")
+                if kinds.setdefault(array, (shape[1:], dtype)) != (shape[1:], dtype):
                     raise CannotPlan("elements of an array get another shape or type")
                 if op.definition is FOUND:
                     self._reads.add(array)
-            elif self.finds and (
-                op.definition.random or (op.definition.host and op.definition not in (TURN, *MARKS))
-            ):
+            elif op.definition.random or (op.definition.host and op.definition not in (TURN, *HARMLESS)):
                 raise CannotPlan(f"it goes through arrays, and what operator {op.type} does cannot be undone")
-            elif self.finds and any(map(self.meta.is_persistable, op.output_arg_names)):
+            elif any(map(self.meta.is_persistable, op.output_arg_names)):
                 raise CannotPlan("it goes through arrays, and changes persistable variables")
+        self._layouts = {
+            name: (to_numpy(dtype), self._registers.shape(shape)) for name, (shape, dtype) in kinds.items()
+        }
+        return super()._lower(steps, fetches)
 
     def _before_finding(self, instructions: Sequence[Instruction]) -> list[str]:
-        return []  # `_check_elements` has seen to it
-
-    def _emit(self, instructions: list[Instruction]) -> None:
-        super()._emit(instructions)
-        self._layouts = {
-            name: (to_numpy(dtype), self._registers.shape(shape))
-            for name, (shape, dtype) in self._kinds.items()
-        }
-        turns = self.engine.add_jump(self._slot(self._results.get(self._condition, self._condition)))
-        back = self.engine.add_jump()
-        self.engine.set_target(turns, back + 1)
-        self.engine.set_target(back, len(self._first))
-
-    def _sign(self, followed: int = 0) -> None:
-        self.engine.set_signature(
-            [self._entry(name) for name in self.feed_names],
-            [self.feed_names.index(name) for name in self.carried],
-        )
-
-    def accepts(self, arrays: list[np.ndarray]) -> bool:
-        """Bind the arrays of the feeds, copies of those that the loop changes."""
-        carried = frozenset(self.carried)
-        given = [
-            array.copy() if name in carried else array
-            for name, array in zip(self.feed_names, arrays, strict=True)
-        ]
-        self._given = {name: given[at] for at, name in enumerate(self.feed_names) if name in carried}
-        return super().accepts(given)
+        return []  # `_lower` has seen to it
 
     def begin(self, environment: Environment) -> None:
         """Have the loop find the elements of the arrays that it reads; comes between `accepts` and `run`.
 
-        Arrays of which nobody wants what has been read are none of the loop's.
+        Arrays of which nobody wants what has been read are none of the loop's. Raises Missed for elements of another
+        type, or with rows of another shape.
         """
         for name in self._layouts:
-            there = environment.find(name) if name in self._reads else None
-            begin(self._elements[name + ELEMENTS], there, *self._layout(name))
+            array = environment.find(name) if name in self._reads else None
+            elements, (dtype, tail) = self._elements[name + ELEMENTS], self._layout(name)
+            if not isinstance(array, TensorArray):
+                elements.begin()
+                continue
+            there = array.arrays
+            if any(each is not None and (each.dtype != dtype or each.shape[1:] != tail) for each in there):
+                raise Missed("elements of an array have another shape or type")
+            elements.begin(
+                [None if each is None else np.ascontiguousarray(each) for each in there], array.lods
+            )
 
-    def back_out(self, environment: Environment) -> None:
-        """Leave what the turns before the last one have done, which has come to nothing."""
+    def forget_turn(self) -> None:
+        """Have the turn that is under way come to nothing."""
         for elements in self._elements.values():
             elements.forget_turn()
-        self.leave(environment)
-        for name, array in self._given.items():
-            environment.put(name, array, environment.lod_of(name))
 
     def leave(self, environment: Environment) -> None:
-        """Put what the loop has written into the arrays."""
+        """Put what has been written into the arrays."""
         for name in self._layouts:
-            leave(self._elements[name + ELEMENTS], name, *self._layout(name), environment)
+            elements = self._elements[name + ELEMENTS]
+            if not elements.count:
+                continue
+            first = elements.first
+            whole, bounds, lods = elements.take(*self._layout(name))
+            array, made = environment.find(name), TensorArray.cut(whole, bounds, lods)
+            if not isinstance(array, TensorArray):
+                array = TensorArray()
+            if not len(array) and not first:
+                array = made
+            else:
+                array.put(first, made.arrays, lods)
+            environment.put(name, array)
 
     def _layout(self, name: str) -> tuple[np.dtype, tuple[int, ...]]:
         """Type and shape of a row of an array's elements, of the sizes at hand."""
@@ -216,24 +133,14 @@ class LoopPlan(Plan):
         return super()._failed(failure)
 
     def describe(self) -> str:
-        first, *lines = super().describe().splitlines()
-        again = (
-            f"  again while {self._condition}, with {', '.join(self.carried) or 'nothing'} of the turn before"
-        )
-        return "\n".join([f"loop of {first}", *lines, again])
-
-
-_TOUCHING = (FOUND, WRITE)
+        return f"loop of {super().describe()}"
 
 
 class LoopPiece(Piece):
     """All turns of a loop."""
 
-    def __init__(self, end: int, plan: LoopPlan, inputs: Sequence[tuple[str, int | None]]) -> None:
-        super().__init__(end, plan, inputs, plan.wanted)
-
     def _found(self, plan: Plan, arrays: list[np.ndarray], environment: Environment) -> list[Any] | None:
-        """What all turns make; Missed if one has to be taken in another way, see `Missed.turns`."""
+        """What all turns make; Missed, with what the turns before have made, if one has to be taken in another way."""
         assert isinstance(plan, LoopPlan)
         if not plan.accepts(arrays):
             return None
@@ -241,7 +148,23 @@ class LoopPiece(Piece):
         try:
             plan.run()
         except Missed:
-            plan.back_out(environment)
+            plan.forget_turn()
+            plan.leave(environment)
+            self._put(plan.fetch(), environment)
             raise
         plan.leave(environment)
         return plan.fetch()
+
+
+def like(array: Any, index: Any) -> tuple[Shape, VarType, list[int]]:
+    """Shape, type and lengths of the offsets of the element of an array that is read next."""
+    if not isinstance(array, TensorArray) or not len(array):
+        raise CannotPlan("an array that is read has no element yet", passing=True)
+    known = isinstance(index, np.ndarray) and index.size == 1 and 0 <= index.item() < len(array)
+    at = int(index.item()) if known else len(array) - 1
+    element = array.arrays[at]
+    if element is None:
+        raise CannotPlan("an array that is read has no element yet", passing=True)
+    if not element.ndim:
+        raise CannotPlan("elements of an array have no dimensions")
+    return element.shape, to_vartype(element.dtype), [len(level) for level in array.lods[at]]

@@ -74,7 +74,13 @@ class Piece:
             found = self._found(plan, arrays, environment) if plan.ready(program) else None
         if found is None:
             return False
-        if plan.meta.sparse:
+        self._put(found, environment)
+        return True
+
+    def _put(self, found: list[Any], environment: Environment) -> None:
+        """Store what the plan has made."""
+        assert self.plan is not None
+        if self.plan.meta.sparse:
             found = self._put_rows(found, environment)
         at = len(self.outputs)
         for (name, here, levels), array in zip(self._targets, found, strict=False):
@@ -88,7 +94,6 @@ class Piece:
                 environment.keep(name, array, lod)
             else:
                 environment.put(name, array, lod)
-        return True
 
     def _found(self, plan: Plan, arrays: list[np.ndarray], environment: Environment) -> list[Any] | None:
         """What the plan makes of these arrays; None if they do not fit."""
@@ -126,7 +131,6 @@ class Pieces:
         self.made: dict[int, list[Piece]] = {}
         self.loops: list[Piece] = []  # the whole block, with as many turns as there are
         self.no_loop = ""  # why the block's turns are taken one by one
-        self.has_arrays = any(op.type in ON_ARRAYS for op in everywhere(ops))
         self.alone = [works_alone(op) and not in_line(op) and op.type not in TAKEN | ON_ARRAYS for op in ops]
         self._wanted = frozenset(wanted)
         # Where each variable is read last.

@@ -69,6 +69,9 @@ class Plan(StepPlan):
     results_apart = False
     """Whether what is fetched has memory of its own."""
 
+    can_undo_turns = False
+    """Whether what the turn of a loop finds is as it was until that ends."""
+
     def __init__(
         self,
         program: Program,
@@ -93,7 +96,6 @@ class Plan(StepPlan):
         )
         super().__init__(program, scope, analysis)
         self._failure = engine.KernelFailure
-        self._unset = analysis.unset
         self._ends_early = analysis.cut
         self._later = list(how.get("later") or ())
         self._ranked = {
@@ -202,6 +204,8 @@ class Plan(StepPlan):
         made = lowering.instructions(steps, self._python)
         self._saved: Counter[str] = Counter()
         made = self._packed(self._fused(made, {*fetches, *self._persistables(made)}))
+        if self.can_undo_turns:
+            return made
         return memory.made_in_place(
             made, self._roots, lambda name: name not in apart and self._temporary(name)
         )

@@ -17,7 +17,7 @@ from ...ops.registry import VERSION, OpView
 from .. import failures
 from ..tensors.scope import Scope
 from . import branching, float16, marks, selecting, sparse, turning, unrolling
-from .elements import GET
+from .elements import FOUND, GET
 from .in_line import InLine
 from .shapes import (
     NO_TENSORS,
@@ -27,7 +27,6 @@ from .shapes import (
     Unfound,
     fold,
     infer,
-    is_no_tensor,
     live,
     takes_no_part,
 )
@@ -90,8 +89,7 @@ class Analysis:
             raise CannotPlan("the scope keeps arrays or rank tables")
         mattering = list(everything)
         if not any(op.definition in marks.BEGINS for op in mattering):  # these have been found to matter
-            arrays = [n for op in mattering for n in op.writes() if like is not None and is_no_tensor(op, n)]
-            mattering = live(mattering, [*sparse.wholes(fetches), *arrays])
+            mattering = live(mattering, sparse.wholes(fetches))
         self.unset: dict[str, Operator] = {}  # what holds nothing where a branch is not taken
         self._unrolled = self.cut = False
         kept = self._in_line(mattering, fetches) if branches else selecting.without_branches(mattering)
@@ -130,7 +128,7 @@ class Analysis:
         made = [*lines.of(steps.of(ops) if arrays else loops.of(steps.of(ops)))]
         made = lines.begun(made)
         read = {*fetches}.union(*(op.reads() for op in made))
-        made = [op for op in made if op.definition is not GET or op.outputs["Out"][0] in read]
+        made = [op for op in made if op.definition not in (GET, FOUND) or op.outputs["Out"][0] in read]
         self.unset, self._unrolled = lines.unset, steps.any or loops.any
         return live(made, sparse.wholes(fetches)) if loops.any else made
 
@@ -173,7 +171,7 @@ class Analysis:
                 if len(self.meta.finding) > found and any(each.definition is marks.BEGIN for each in around):
                     raise CannotPlan(f"operator {op.type} finds sizes in a branch")
             except (CannotPlan, EnforceNotMet) as refusal:
-                if known and self._like is None and not isinstance(refusal, marks.Empty):
+                if known and not isinstance(refusal, marks.Empty):
                     self.cut = True
                     return steps[:known]
                 if not around:

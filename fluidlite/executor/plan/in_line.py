@@ -85,10 +85,9 @@ class InLine:
 
     def begun(self, ops: Sequence[Operator]) -> list[Operator]:
         """The operators, which have been made, behind the beginning of all elements."""
-        if not self.kept:
+        if not self.kept or self._like is not None:
             return [*ops]
-        kind = CLEAR if self._like is None else TURN
-        return [in_place_of(ops[0], kind, {}, {}, {"arrays": self.kept}), *ops]
+        return [in_place_of(ops[0], CLEAR, {}, {}, {"arrays": self.kept}), *ops]
 
     def _plain(self, op: Operator) -> Operator:
         for name in op.reads() if op.definition not in MARKS else ():
@@ -129,8 +128,7 @@ class InLine:
         """An array, by the name that it came by."""
         found = names.get(name, name)
         found = self._same.get(found, found)
-        own = self._like is not None and name in op.block.vars
-        if own or VERSION + "B" in found or op.block._is_persistable(name):
+        if VERSION + "B" in found or op.block._is_persistable(name):
             raise CannotPlan("an array is another one in each turn, or is persistable", op)
         if found not in self.kept:
             self.kept.append(found)
@@ -163,6 +161,8 @@ class InLine:
         if ran:
             yield self._number(op, ran, 0)
         body = self._body(block, own, within)
+        if self._like is not None and not names:
+            body.insert(0, in_place_of(op, TURN, {}, {}, {"arrays": self.kept}))
         if kept is not None:
             body.append(_counted(op, ran, 1))
             for name in kept[1]:

@@ -356,8 +356,9 @@ class ExactMeta:
                 f"variable {name!r} gets another shape or type on the way: {dtype} {shape} after "
                 f"{self.dtypes[name]} {self.shapes[name]}"
             )
-        # What the program declares is not asked: kernels write what is inferred, and that is what gets memory.
-        self.shapes[name] = shape
+        # What the program declares is not asked: kernels write what is inferred, and that is what gets memory. An equal
+        # shape may be said by sizes that are found later.
+        self.shapes.setdefault(name, shape)
         self._type(name, dtype)
 
     def value(self, name: str) -> np.ndarray | None:

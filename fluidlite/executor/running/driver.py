@@ -19,19 +19,16 @@ from ...base.errors import EnforceNotMet
 from ...base.reports import profiling
 from ...framework import Block, Operator
 from ...framework.gradients.blocks import kept_names
-from ...framework.gradients.versions import changes_nothing
-from ...ops.registry import EMPTY
 from ...ops.tensor.selected_rows import parts
-from ..blocks.array_elements import like
 from ..blocks.environment import Environment
-from ..blocks.looping import LoopPiece, LoopPlan
+from ..blocks.looping import LoopPiece, LoopPlan, like
 from ..blocks.pieces import PIECES_KEPT, Blocks, Piece, Pieces, feed_of, inputs_of
 from ..control import control_function
 from ..host.plan import Plan
 from ..plan.branching import in_line, keeps_turns
 from ..plan.branching import results as written
 from ..plan.found import Missed, sizes_of
-from ..plan.shapes import CannotPlan, is_no_tensor, works_alone
+from ..plan.shapes import CannotPlan, is_no_tensor
 from ..tensors.scope import Scope
 from .feeding import Feed
 from .interpret import Interpreter
@@ -149,37 +146,28 @@ class Driver(Interpreter):
         sizes: Mapping[str, int],
     ) -> LoopPiece:
         """The turns of a loop, fit for what the environment holds now, and for sizes as they have been found."""
-        block = pieces.block
-        ops = [each for each in pieces.ops if not changes_nothing(each)]
         if kept_names(op) is not None:
             raise CannotPlan("its gradient stands in another piece")
-        alone = [each for each in ops if works_alone(each)]
-        if not ops or not all(in_line(each, True) and not keeps_turns(each) for each in alone):
+        if not in_line(op, True) or any(map(keeps_turns, pieces.ops)):
             raise CannotPlan("it runs blocks, or works on what is no tensor")
-        names = dict.fromkeys(name for each in ops for name in written(each) if name != EMPTY)
-        results = [name for name in names if not (name in block.vars or is_no_tensor(ops[0], name))]
-        results = [name for name in results if not block._is_persistable(name)]
-        if undeclared := [name for name in results if block._find_var_recursive(name) is None]:
+        results = [name for name in written(op) if not is_no_tensor(op, name)]
+        if undeclared := [name for name in results if op.block._find_var_recursive(name) is None]:
             raise CannotPlan(f"nobody declares {undeclared}")
-        inputs = inputs_of(ops, environment)
-        if any(levels is None for _, levels in inputs):
-            raise CannotPlan("it reads SelectedRows")
+        inputs = inputs_of([op], environment)
+
+        def alike(array: str, index: str) -> Any:
+            return like(environment.find(array), environment.find(index))
+
         feed = feed_of(inputs, environment)
-        what = self.program, self.scope, feed, results, op.inputs["Condition"][0], ops, block
-        finds: dict[str, Any] = {}
-        if pieces.has_arrays:
-            finds = {
-                "finds": sizes,
-                "like": lambda array, index: like(*map(environment.find, (array, index))),
-            }
+        what = self.program, self.scope, feed, results, op, sizes, alike
         try:
-            plan = LoopPlan(*what, **finds)
+            plan = LoopPlan(*what)
         except (CannotPlan, EnforceNotMet):
             counts = [name for name, array in feed.items() if name not in results and _counts(array)]
             if not counts:
                 raise
-            plan = LoopPlan(*what, values=counts, **finds)
-        return LoopPiece(len(ops), plan, inputs)
+            plan = LoopPlan(*what, values=counts)
+        return LoopPiece(1, plan, inputs, results)
 
     def run_alone(self, piece: Piece, environment: Environment) -> None:
         """Run a piece that is one operator."""
