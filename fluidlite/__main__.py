@@ -8,7 +8,6 @@ import pkgutil
 import sys
 from collections.abc import Callable
 from functools import partial
-from importlib.machinery import PathFinder
 
 from . import __version__, old_scripts
 from .base import flags
@@ -127,10 +126,8 @@ def _command_line(args: list[str]) -> Callable[[], script.Program] | None:
     if not args:
         raise UsageError("no script was given")
     path = args.pop(0)
-    if not os.path.exists(path):
-        raise UsageError(f"there is no script {path}")
-    if os.path.isdir(path) and PathFinder.find_spec("__main__", [path]) is None:
-        raise UsageError(f"the folder {path} has no __main__.py to run")
+    if problem := script.problem(path):
+        raise UsageError(problem)
     return partial(script.from_file, path, args)
 
 

@@ -32,6 +32,12 @@ def main(arguments: list[str]) -> int:
             made = export(program, feeds, fetches, given.path)
     except (NotSupportedError, OSError, ValueError) as error:
         print(f"fluidlite export: {error}", file=sys.stderr)
+        if isinstance(error, FileNotFoundError) and str(error.filename).startswith(given.folder):
+            print(
+                "MODEL_DIR is a folder that save_inference_model wrote; --model names the file of the program if that "
+                "is not __model__, --params that of the parameters if they are in one",
+                file=sys.stderr,
+            )
         return 1
     ends = [", ".join(info.name for info in infos) for infos in (made.graph.input, made.graph.output)]
     print(f"{given.path}: opset {made.opset_import[0].version}, from {ends[0]} to {ends[1]}")

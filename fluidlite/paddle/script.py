@@ -24,6 +24,15 @@ INTERRUPTED = 130
 """Exit status after Ctrl-C: 128 and the number of SIGINT, as shells count."""
 
 
+def problem(path: str) -> str:
+    """Why there is no script at a path that could be run, in words; nothing if there is one."""
+    if not os.path.exists(path):
+        return f"there is no script {path}"
+    if os.path.isdir(path) and PathFinder.find_spec("__main__", [path]) is None:
+        return f"the folder {path} has no __main__.py to run"
+    return ""
+
+
 def from_file(path: str, args: list[str]) -> Program:
     """The script `path`, or the `__main__.py` in a directory or zip file of that name."""
     sys.argv = [path, *args]

@@ -21,7 +21,7 @@ def plot(args: list[str]) -> int:
     parser = argparse.ArgumentParser(
         "fluidlite plot", description="Draw the curves that LogWriter wrote, as one HTML page."
     )
-    parser.add_argument("logdir", help="the folder of a run, or of several")
+    parser.add_argument("logdir", metavar="LOGDIR", help="the folder of a run, or of several")
     parser.add_argument("-o", "--output", metavar="FILE", help="the page; by default LOGDIR/curves.html")
     given = parser.parse_args(args)
     output = Path(given.output or Path(given.logdir, "curves.html"))

@@ -11,6 +11,7 @@ from typing import Any
 from ..executor import Executor
 from ..framework import Program, default_main_program, default_startup_program
 from ..framework.drawing import page
+from ..framework.serialization.proto import parse_program
 from ..paddle import hook, script
 
 
@@ -27,7 +28,8 @@ def draw(args: list[str]) -> int:
     parser.add_argument(
         "source", metavar="MODEL_OR_SCRIPT", help="a folder or file of a saved model, or a script"
     )
-    parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="of the script")
+    rest = parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="of the script")
+    rest.required = False
     given = parser.parse_args(args)
     source = Path(given.source)
     output = Path(given.output or f"{source.resolve().stem}.html")
@@ -37,7 +39,8 @@ def draw(args: list[str]) -> int:
         elif given.args:
             raise ValueError(f"a model takes no arguments, got {given.args}; options stand before {source}")
         else:
-            program = Program.parse_from_string(_model_file(source).read_bytes())
+            file = _model_file(source)
+            program = parse_program(file.read_bytes(), str(file))
         output.write_text(
             page(program, "/".join(source.parts[-2:]) if source.is_dir() else source.name), encoding="utf-8"
         )
@@ -72,8 +75,8 @@ def _first_of_script(path: str, args: list[str]) -> Program:
 
     Raises ValueError for a script that builds no program, as those of dygraph mode, and FileNotFoundError.
     """
-    if not Path(path).exists():
-        raise FileNotFoundError(f"there is no script {path}")
+    if problem := script.problem(path):
+        raise FileNotFoundError(problem)
     run = Executor.run
 
     def watched(executor: Executor, program: Any = None, *rest: Any, **options: Any) -> Any:

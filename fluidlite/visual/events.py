@@ -21,6 +21,8 @@ def runs(folder: str | Path) -> dict[str, dict[str, Curve]]:
     """
     top = Path(folder)
     files = sorted(top.rglob("*tfevents*")) if top.is_dir() else []
+    if not top.exists():
+        raise FileNotFoundError(f"there is no folder {folder}")
     if not files:
         raise FileNotFoundError(
             f"{folder}: no event file (*tfevents*) in it; LogWriter({str(folder)!r}) writes some"

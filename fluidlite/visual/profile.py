@@ -59,12 +59,16 @@ def profile(args: list[str]) -> int:
         "-o", "--output", metavar="FILE", help="the page; by default SCRIPT.profile.html in this folder"
     )
     parser.add_argument("script", metavar="SCRIPT")
-    parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="of the script")
+    rest = parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="of the script")
+    rest.required = False
     given = parser.parse_args(args)
-    if not Path(given.script).exists():
-        print(f"fluidlite profile: there is no script {given.script}", file=sys.stderr)
-        return 2
     output = Path(given.output or f"{Path(given.script).resolve().stem}.profile.html").resolve()
+    wrong = script.problem(given.script)
+    if not wrong and not output.parent.is_dir():
+        wrong = f"there is no folder {output.parent} for the page"  # said before a long run, not behind it
+    if wrong:
+        print(f"fluidlite profile: {wrong}", file=sys.stderr)
+        return 2
     status, end = 1, ""
     run = Run()
     hook.install()

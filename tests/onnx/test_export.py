@@ -153,3 +153,6 @@ def test_the_command_writes_a_saved_model(tmp_path):
     command[-2] = tmp_path / "nothing"
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1 and "There is no directory" in done.stderr
+    command[-2] = tmp_path
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1 and "MODEL_DIR is a folder that save_inference_model wrote" in done.stderr

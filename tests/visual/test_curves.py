@@ -83,6 +83,8 @@ def test_bad_values_are_refused_by_name(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match="no event file"):
         events.runs(tmp_path / "empty")
+    with pytest.raises(FileNotFoundError, match="no folder .*none"):
+        events.runs(tmp_path / "none")
 
 
 @pytest.mark.parametrize("place", [12 + 3, 2])

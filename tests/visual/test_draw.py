@@ -116,7 +116,11 @@ def test_what_cannot_be_drawn_is_said(tmp_path, monkeypatch, capsys):
     (tmp_path / "bad").write_bytes(b"\xff" * 40)
     assert main(["draw", "empty", "more"]) == 2
     assert "takes no arguments" in capsys.readouterr().err
-    for name, said in ("none.py", "no script none.py"), ("empty", "neither"), ("bad", "fluidlite draw: "):
+    for name, said in (
+        ("none.py", "no script none.py"),
+        ("empty", "neither"),
+        ("bad", "bad is not a ProgramDesc"),
+    ):
         assert main(["draw", name]) == 2
         assert said in capsys.readouterr().err
     assert not list(tmp_path.glob("*.html"))

@@ -11,7 +11,7 @@ import pytest
 import fluidlite as fluid
 from fluidlite.base.reports import profiling
 from fluidlite.base.reports.profiling import Kind, ProfilerState, Recorder, Span
-from fluidlite.visual import profile
+from fluidlite.visual import draw, profile
 
 from .browser import drawn, needs_browser
 
@@ -140,6 +140,21 @@ def test_nothing_is_counted_of_loaders_unless_somebody_asks():
 def test_a_script_that_is_not_there(tmp_path, capsys):
     assert profile.profile([str(tmp_path / "none.py")]) == 2
     assert "there is no script" in capsys.readouterr().err and profiling.active is None
+    assert profile.profile([str(tmp_path)]) == 2
+    assert "has no __main__.py to run" in capsys.readouterr().err
+
+
+def test_a_page_that_cannot_be_written_is_told_before_the_script_runs(tmp_path, capsys):
+    (tmp_path / "train.py").write_text("open('ran', 'w')")
+    assert profile.profile(["-o", str(tmp_path / "none" / "page.html"), str(tmp_path / "train.py")]) == 2
+    assert "there is no folder" in capsys.readouterr().err and not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(("command", "named"), [(profile.profile, "SCRIPT"), (draw.draw, "MODEL_OR_SCRIPT")])
+def test_a_command_alone_asks_for_its_script(command, named, capsys):
+    with pytest.raises(SystemExit):
+        command([])
+    assert capsys.readouterr().err.endswith(f"required: {named}\n")
 
 
 FROM_FILES = """
