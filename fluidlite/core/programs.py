@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ..base.errors import EnforceNotMet
-from ..framework.program import Program, is_training
+from ..framework.program import Program, without_training
 from ..framework.serialization.descs import ProgramDesc
 from ..framework.serialization.messages import messages
 from ..framework.serialization.op_protos import get_all_op_protos as _protos
@@ -80,10 +80,10 @@ def prune(
 
 
 def prune_backward(program: ProgramDesc) -> tuple[ProgramDesc, dict[int, int]]:
-    """A copy without the operators of gradients and updates, and which block has become which."""
+    """A copy without what trains (`without_training`), and which block has become which."""
     copy = program._shown.clone()
-    for block in copy.blocks:
-        block.ops = [op for op in block.ops if not is_training(op)]
+    for block, kept in zip(copy.blocks, without_training(copy.blocks), strict=True):
+        block.ops = kept
     return _cut(copy, set())
 
 

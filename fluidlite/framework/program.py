@@ -137,20 +137,17 @@ class Program:
         return [var for var in self.list_vars() if isinstance(var, Parameter)]
 
     def clone(self, for_test: bool = False) -> Program:
-        """A copy; with `for_test` without backward and optimizer operators and with `is_test` set on the others.
+        """A copy; with `for_test` without what trains (`without_training`), and with `is_test` set on what has it.
 
         Loaders are not copied: give the clone feeds or a loader of its own.
         """
         copy = Program()
         copy._seed = self._seed
         copy.blocks = [Block(copy, block.idx, block.parent_idx) for block in self.blocks]
-        for mine, theirs in zip(self.blocks, copy.blocks, strict=True):
+        kept = without_training(self.blocks) if for_test else [block.ops for block in self.blocks]
+        for mine, theirs, ops in zip(self.blocks, copy.blocks, kept, strict=True):
             theirs.forward_block_idx = mine.forward_block_idx
-            ops = mine.ops
-            unused: set[str] = set()
-            if for_test:
-                ops = [op for op in ops if not is_training(op)]
-                unused = _touched(op for op in mine.ops if is_training(op)) - _touched(ops)
+            unused = _touched(mine.ops) - _touched(ops) if len(ops) < len(mine.ops) else set[str]()
             for name, var in mine.vars.items():
                 if name not in unused:
                     theirs.vars[name] = var._copied_to(theirs)
@@ -395,13 +392,17 @@ def _touched(ops: Iterable[Operator]) -> set[str]:
     return {name for op in ops for name in (*op.reads(), *op.writes())}
 
 
-def is_training(op: Operator) -> bool:
-    role = op.attrs.get("op_role", 0)
-    return (
-        bool(role & (OpRole.Backward | OpRole.Optimize))
-        and not role & OpRole.Loss
-        or role == OpRole.Loss | OpRole.Backward
-    )
+_TRAINING = OpRole.Backward | OpRole.Optimize | OpRole.LRSched
+
+
+def without_training(blocks: Sequence[Block]) -> list[list[Operator]]:
+    """The operators of each block without gradients, updates and learning rates, if a loss is trained, by `minimize` or
+    `append_backward`. Otherwise all of them: gradients, and averages, that nobody updates anything with are results.
+    """
+    start = OpRole.Backward | OpRole.Loss
+    if not any(op.attrs.get("op_role", 0) == start for block in blocks for op in block.ops):
+        return [block.ops for block in blocks]
+    return [[op for op in block.ops if not op.attrs.get("op_role", 0) & _TRAINING] for block in blocks]
 
 
 def _own_blocks(value: Any, program: Program) -> Any:

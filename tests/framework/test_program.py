@@ -2,6 +2,7 @@
 
 import threading
 
+import numpy as np
 import pytest
 
 import fluidlite as fluid
@@ -90,6 +91,70 @@ def test_a_parameter_name_used_twice_is_shared_only_with_its_shape(programs):
     assert [p.name for p in main.all_parameters()] == ["shared"]
     with pytest.raises(ValueError, match=r"'shared'.*\[4, 3\].*\[4, 5\]"):
         fluid.layers.fc(x, 5, param_attr="shared", bias_attr=False)
+
+
+def _op_types(program):
+    return [op.type for op in program.global_block().ops]
+
+
+@pytest.mark.parametrize("schedule", ["exponential_decay", "piecewise_decay", "noam_decay"])
+def test_running_a_test_program_does_not_move_the_learning_rate(programs, schedule):
+    main, startup = programs
+    x = fluid.data("x", [None, 3], "float32")
+    loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+    arguments = {
+        "exponential_decay": (0.1, 2, 0.5),
+        "piecewise_decay": ([2], [0.1, 0.2]),
+        "noam_decay": (16, 3),
+    }
+    rate = getattr(fluid.layers, schedule)(*arguments[schedule])
+    before = main.clone(for_test=True)
+    fluid.optimizer.SGD(rate).minimize(loss)
+    after = main.clone(for_test=True)
+    assert _op_types(after) == ["mul", "elementwise_add", "mean"]
+    assert after.num_blocks == 1
+    assert "@LR_DECAY_COUNTER@" not in after.global_block().vars
+    assert _op_types(before)[0] == "increment", "nothing is trained yet, so that all of it stays"
+    exe = fluid.Executor()
+    exe.run(startup)
+    feed = {"x": np.ones((1, 3), "float32")}
+    rates = []
+    for _ in range(3):
+        exe.run(after, feed=feed, fetch_list=[loss])
+        rates.append(exe.run(main, feed=feed, fetch_list=[rate])[0].item())
+    expected = {
+        "exponential_decay": [0.1 * 0.5 ** (step / 2) for step in range(3)],
+        "piecewise_decay": [0.1, 0.1, 0.2],
+        "noam_decay": [16**-0.5 * min(step**-0.5, step * 3**-1.5) for step in (1, 2, 3)],
+    }
+    np.testing.assert_allclose(rates, expected[schedule], rtol=1e-6)
+
+
+def test_gradients_that_nothing_is_updated_with_stay_in_test_programs(programs):
+    main, startup = programs
+    x = fluid.data("x", [None, 3], "float32")
+    x.stop_gradient = False
+    slope = fluid.gradients(fluid.layers.reduce_sum(fluid.layers.square(x)), [x])[0]
+    penalty = fluid.layers.reduce_sum(slope)
+    test = main.clone(for_test=True)
+    exe = fluid.Executor()
+    exe.run(startup)
+    feed = {"x": np.float32([[1, 2, 3]])}
+    np.testing.assert_allclose(exe.run(test, feed=feed, fetch_list=[penalty])[0], [12.0])
+    fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(fluid.layers.fc(x, 1)))
+    assert not {"square_grad", "sgd"} & set(_op_types(main.clone(for_test=True))), (
+        "training takes all of them out"
+    )
+
+
+def test_averages_without_training_stay_in_test_programs(programs):
+    main, _ = programs
+    x = fluid.data("x", [None, 3], "float32")
+    loss = fluid.layers.mean(fluid.layers.fc(x, 1))
+    fluid.optimizer.ExponentialMovingAverage(0.9).update()
+    assert _op_types(main.clone(for_test=True)) == _op_types(main)
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    assert _op_types(main.clone(for_test=True)) == ["increment", "mul", "elementwise_add", "mean"]
 
 
 def test_clone_is_independent_and_for_test_drops_training(programs):

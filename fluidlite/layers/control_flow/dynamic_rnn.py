@@ -54,7 +54,7 @@ class DynamicRNN:
         self.outputs: list[Variable] = []
         self.input_array: list[Variable] = []
         self.cond = self.helper.create_variable_for_type_inference(dtype="bool")
-        self.cond.stop_gradient = False
+        self.cond.stop_gradient = True
         self.while_op = While(self.cond)
 
     @contextmanager

@@ -130,6 +130,8 @@ def _gru_unit_infer(op: OpView) -> None:
     if len(given) != 2 or len(prev) != 2:
         raise op.fail(f"Input and HiddenPrev must have 2 dimensions, got {list(given)} and {list(prev)}")
     size = prev[1]
+    if given[0] != prev[0] and min(given[0], prev[0]) >= 0:
+        raise op.fail(f"Input and HiddenPrev must have as many rows, got {given[0]} and {prev[0]}")
     if given[1] != 3 * size and min(given[1], size) >= 0:
         raise op.fail(f"Input must be 3 * {size} wide, three times HiddenPrev, got {given[1]}")
     if weight != (size, 3 * size) and size >= 0:
@@ -140,8 +142,8 @@ def _gru_unit_infer(op: OpView) -> None:
         raise op.fail(f"activation and gate_activation must be in [0, {len(ACTIVATIONS)})")
     dtype = require_same_dtype(op, "Input", "HiddenPrev", "Weight", "Bias")
     op.set("Gate", given, dtype)
-    op.set("ResetHiddenPrev", prev, dtype)
-    op.set("Hidden", prev, dtype)
+    op.set("ResetHiddenPrev", (given[0], size), dtype)
+    op.set("Hidden", (given[0], size), dtype)
 
 
 _NATIVE = {"identity": 0, "sigmoid": 4, "tanh": 3, "relu": 1}

@@ -27,6 +27,12 @@ def numbers(*shape, seed=0):
     return np.random.default_rng(seed).uniform(-1, 1, shape)
 
 
+def test_whether_there_is_another_step_has_no_gradient(programs):
+    simple(fed("x", 3, lod_level=1))
+    condition = programs[0].global_block().var("dynamic_rnn_0.tmp_0")
+    assert condition.stop_gradient
+
+
 def pieces(x, lengths):
     return np.split(x, np.cumsum(lengths)[:-1])
 

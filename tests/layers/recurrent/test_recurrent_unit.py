@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fluidlite import layers
+from fluidlite.base.errors import EnforceNotMet
 from fluidlite.base.place import CPUPlace
 from fluidlite.data import data
 from fluidlite.executor import Executor, Scope, scope_guard
@@ -26,6 +27,18 @@ def test_gru_unit(programs):
     assert (updated.shape, reset.shape, gate.shape) == ((2, 2), (2, 2), (2, 6))
     assert (op.attr("activation"), op.attr("gate_activation"), op.attr("origin_mode")) == (2, 1, True)
     assert parameters(programs) == {"gru_unit_0.w_0": (2, 6), "gru_unit_0.b_0": (1, 6)}
+
+
+def test_the_rows_of_a_gru_unit_are_those_of_its_input(programs):
+    hidden = data("h", [None, 2], "float32")
+    updated, reset, gate = layers.gru_unit(data("x", [3, 6], "float32"), hidden, 6)
+    assert (updated.shape, reset.shape, gate.shape) == ((3, 2), (3, 2), (3, 6))
+    exe = Executor(CPUPlace())
+    with scope_guard(Scope()):
+        exe.run(programs[1])
+        fed = {"x": np.ones((3, 6), "float32"), "h": np.ones((2, 2), "float32")}
+        with pytest.raises(EnforceNotMet, match="gru_unit"):
+            exe.run(programs[0], feed=fed, fetch_list=[updated])
 
 
 def test_gru_unit_activations(programs):
