@@ -86,13 +86,18 @@ class Block:
         return found
 
     def create_var(self, *args: Any, **kwargs: Any) -> Variable:
-        """A new Variable of this block; see `Variable` for the arguments. One of that name already here is replaced.
+        """A new Variable of this block; see `Variable` for the arguments.
+
+        It takes the place of one of that name, and has from it what no argument says. Raises ValueError for a shape,
+        type, element type, `lod_level` or `persistable` that is not that one's.
 
         In dygraph mode it is an eager tensor without elements, which this block does not know, as in Fluid.
         """
         if (running := self._running()) is not None:
             return running.variable(**kwargs)  # type: ignore[no-any-return]
         var = Variable(self, *args, **kwargs)
+        if (known := self.vars.get(var.name)) is not None:
+            var._take_over(known, kwargs)
         self.vars[var.name] = var
         self.program._changed()
         return var

@@ -120,6 +120,22 @@ class Variable(VariableMath, metaclass=_VariableKind):
         copy.op = None
         return copy
 
+    def _take_over(self, known: Variable, given: dict[str, Any]) -> None:
+        """Have from `known`, which this variable replaces, what the arguments `given` to this one leave open."""
+        for name in ("shape", "type", "dtype", "lod_level", "persistable"):
+            mine, theirs = getattr(self, name), getattr(known, name)
+            if (
+                mine != theirs
+                and given.get(name) is not None
+                and (name != "dtype" or known._dtype is not None)
+            ):
+                raise ValueError(
+                    f"variable {self.name!r} exists with {name} {theirs}, and cannot have {mine}"
+                )
+        self._shape, self._shaped = known._shape, known._shaped or self._shaped
+        self._dtype = known._dtype if self._dtype is None else self._dtype
+        self.type, self.lod_level, self.persistable = known.type, known.lod_level, known.persistable
+
     def _set_error_clip(self, error_clip: Any) -> None:
         self.error_clip = error_clip
 

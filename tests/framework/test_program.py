@@ -93,6 +93,38 @@ def test_a_parameter_name_used_twice_is_shared_only_with_its_shape(programs):
         fluid.layers.fc(x, 5, param_attr="shared", bias_attr=False)
 
 
+def test_a_variable_created_again_is_what_it_was(programs):
+    block = programs[0].global_block()
+    first = block.create_var(name="v", shape=[2, 3], dtype="int32", lod_level=1, persistable=True)
+    again = block.create_var(name="v", stop_gradient=True)
+    assert block.var("v") is again is not first
+    assert (again.shape, again.dtype, again.lod_level, again.persistable) == ((2, 3), VarType.INT32, 1, True)
+    assert again.stop_gradient
+    same = block.create_var(name="v", shape=(2, 3), dtype="int32", lod_level=1, persistable=True)
+    assert same.shape == (2, 3)
+    rows = block.create_var(name="r", type=VarType.SELECTED_ROWS)
+    assert block.create_var(name="r").type == rows.type
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"shape": [9]},
+        {"shape": [-1, 3]},
+        {"dtype": "float32"},
+        {"lod_level": 1},
+        {"persistable": True},
+        {"type": VarType.SELECTED_ROWS},
+    ],
+)
+def test_a_variable_created_again_cannot_be_another(programs, other):
+    block = programs[0].global_block()
+    first = block.create_var(name="v", shape=[2, 3], dtype="int32")
+    with pytest.raises(ValueError, match=f"variable 'v' exists with {next(iter(other))}"):
+        block.create_var(name="v", **other)
+    assert block.var("v") is first
+
+
 def _op_types(program):
     return [op.type for op in program.global_block().ops]
 
