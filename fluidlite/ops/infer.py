@@ -38,9 +38,10 @@ def same_shapes(slot: str, *others: str) -> Callable[[OpView], None]:
 def grads_like(**stand_ins: str) -> Callable[[OpView], None]:
     """An infer rule for gradients: each output `X@GRAD` has the shape and dtype of the variable whose gradient it is.
 
-    Looks at input `X` where the operator has it, else at the variable the gradient's name is made from. In a run where
-    that has not been kept, because nobody reads it, `stand_ins` says which input looks like it: by default the gradient
-    that arrives first.
+    Looks at input `X` where the operator has it. Where it has not, or in a run where that has not been kept, because
+    nobody reads it, `stand_ins` says which input looks like it: by default the gradient that arrives first. A program
+    that is built declares what the variable has that the gradient's name is made from; a run does not go by names, for
+    a variable may have got values of several shapes.
     """
 
     def infer(op: OpView) -> None:
@@ -51,7 +52,7 @@ def grads_like(**stand_ins: str) -> Callable[[OpView], None]:
                     continue
                 given = op.inputs.get(source)
                 base = given[index] if given else name.replace("grad/", "").split(GRAD)[0]
-                if not op.knows(base):
+                if not op.knows(base) or (op.exact and not given):
                     arriving = next(other for other in op.inputs if other.endswith(GRAD))
                     base = op.name(stand_ins.get(source, arriving))
                 op.set(slot, op.meta.shape(base), op.meta.dtype(base), index)

@@ -105,6 +105,18 @@ def test_it_is_as_one_batch_of_all(network, engine, monkeypatch):
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=1e-6)
 
 
+def test_each_batch_may_have_another_size():
+    small = [batches(1, rows)[0] for rows in (2, 7, 3, 9, 1, 4)]
+    losses, merged = train(dense, small, lambda loss: compiled(loss, 3))
+    expected = []
+    for order in ([0, 1, 2, 3, 4, 5], [1, 2, 0, 5, 3, 4]):
+        expected.append(train(dense, [small[k] for k in order], lambda loss: compiled(loss, 3))[1])
+    assert len(losses) == 2
+    for ours, *others in zip(merged, *expected, strict=True):
+        for other in others:
+            np.testing.assert_allclose(ours, other, rtol=2e-5, atol=1e-6)
+
+
 def test_batches_that_are_too_few_at_the_end_make_no_step():
     few, _ = train(dense, batches(7), lambda loss: compiled(loss, 3))
     all_of_them, _ = train(dense, batches(7), lambda loss: compiled(loss, 1))

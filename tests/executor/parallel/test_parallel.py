@@ -70,6 +70,31 @@ def test_values_of_all_places_are_joined_or_kept_apart():
     assert exe.run(program, feed=batch(8)) == []
 
 
+@pytest.mark.parametrize("sizes", [(3, 5), (1, 9), (5, 3), (2, 4, 3)])
+@pytest.mark.parametrize("act", ["tanh", "relu", "softmax"])
+def test_each_place_may_get_another_size(sizes, act):
+    x, y = fluid.data("x", [None, 4], "float32"), fluid.data("y", [None, 1], "float32")
+    loss = L.reduce_mean(L.smooth_l1(L.fc(L.fc(x, 3, act=act), 1), y))
+    fluid.optimizer.SGD(0.5).minimize(loss)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    names = ("fc_0.w_0", "fc_0.b_0", "fc_1.w_0", "fc_1.b_0")
+    start = [parameter(name) for name in names]
+    feeds = [batch(size, seed=size) for size in sizes]
+    losses, alone = [], []
+    for feed in feeds:
+        for name, value in zip(names, start, strict=True):
+            fluid.global_scope().find_var(name).get_tensor().set(value, fluid.CPUPlace())
+        losses += exe.run(fluid.default_main_program(), feed=feed, fetch_list=[loss])
+        alone.append([parameter(name) for name in names])
+    for name, value in zip(names, start, strict=True):
+        fluid.global_scope().find_var(name).get_tensor().set(value, fluid.CPUPlace())
+    got = exe.run(compiled(loss, len(sizes)), feed=feeds, fetch_list=[loss])[0]
+    np.testing.assert_allclose(got, np.concatenate(losses), rtol=1e-5)
+    for name, *each in zip(names, *alone, strict=True):
+        np.testing.assert_allclose(parameter(name), np.mean(each, axis=0), rtol=1e-5, atol=1e-7)
+
+
 def test_gradients_may_be_summed_instead():
     strategy = fluid.BuildStrategy()
     strategy.gradient_scale_strategy = fluid.BuildStrategy.GradientScaleStrategy.One
