@@ -84,7 +84,10 @@ def test_forward_and_backward(n, kind, target):
 @each_real
 @pytest.mark.parametrize(
     "pre, n, post",
-    [(5, 7, 1), (1, 1, 3000), (300, 40, 1), (2, 3, 700), (3, 1500, 2), (1, 2000, 1), (4, 1, 600)],
+    [
+        *((5, 7, 1), (1, 1, 3000), (300, 40, 1), (2, 3, 700), (3, 1500, 2), (1, 2000, 1), (4, 1, 600)),
+        *((150, 2000, 1), (90, 96, 1), (7, 1024, 1), (3, 512, 2)),
+    ],
 )
 def test_operands_that_are_repeated(pre, n, post, kind, target):
     size = pre * n * post

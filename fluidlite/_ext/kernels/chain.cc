@@ -17,6 +17,7 @@ namespace {
 /* As `check` of the module verifies. Temporaries, those of operands that are repeated among them, fit into the second cache. */
 constexpr int most_operands = 24, most_temporaries = 16, most_steps = 64, most_step_operands = 10, most_step_ints = 4;
 constexpr int64_t block_bytes = 1 << 13;
+template <class T> constexpr int64_t block = block_bytes / sizeof(T);
 
 struct Step {
     fl_kernel run;
@@ -42,7 +43,6 @@ template <class T> void repeat(const T *x, int64_t n, int64_t stretch, int64_t b
 }
 
 template <int TARGET, class T> int chain(fl_call *call) {
-    constexpr int64_t block = block_bytes / sizeof(T);
     const int64_t *at = call->i, n = at[0];
     const int operands = static_cast<int>(at[1]), temporaries = static_cast<int>(at[2]), count = static_cast<int>(at[3]);
     const int64_t *layouts = at + 4;
@@ -62,20 +62,39 @@ template <int TARGET, class T> int chain(fl_call *call) {
         else ++whole;
     }
     std::atomic<int> failed{FL_OK};
-    in_ranges(n, whole * static_cast<int64_t>(sizeof(T)), [&](int64_t from, int64_t to) {
-        alignas(64) T memory[most_temporaries][block + 64 / sizeof(T)]; /* each begins in another set of the cache */
-        T *places[most_operands];
-        for (int k = 0; k < repeats; ++k) {
-            T *place = memory[temporaries + k];
-            places[repeated[k]] = place;
-            if (layouts[2 * repeated[k]] == 1) std::fill(place, place + block, *static_cast<T *>(call->p[repeated[k]]));
+    /* Blocks end where the longest operand that comes again begins anew, if they hold whole vectors then: so it stands as it is
+     * in each of them. */
+    int64_t longest = block<T>;
+    for (int k = 0, length = 0; k < repeats; ++k) {
+        const int64_t *layout = layouts + 2 * repeated[k], blocks = block<T> / layout[0] * layout[0];
+        if (layout[1] == 1 && layout[0] > length && blocks % 16 == 0 && blocks > 0) {
+            length = static_cast<int>(layout[0]);
+            longest = blocks;
         }
-        for (int64_t begin = from; begin < to; begin += block) {
-            const int64_t length = std::min(block, to - begin);
+    }
+    bool stands[most_operands] = {};
+    for (int k = 0; k < operands; ++k) {
+        const int64_t *layout = layouts + 2 * k;
+        stands[k] = layout[0] == 1 || (layout[1] == 1 && longest % layout[0] == 0);
+    }
+    in_ranges(n, whole * static_cast<int64_t>(sizeof(T)), [&](int64_t from, int64_t to) {
+        alignas(64) T memory[most_temporaries][block<T> + 64 / sizeof(T)]; /* each begins in another set of the cache */
+        T *starts[most_operands], *places[most_operands];
+        for (int k = 0; k < repeats; ++k) {
+            const int64_t *layout = layouts + 2 * repeated[k];
+            T *given = static_cast<T *>(call->p[repeated[k]]), *place = memory[temporaries + k];
+            const bool whole_block = stands[repeated[k]] && layout[0] == longest;
+            starts[repeated[k]] = whole_block ? given : place;
+            if (stands[repeated[k]] && !whole_block) repeat(given, layout[0], layout[1], 0, place, longest);
+        }
+        for (int64_t begin = from, length; begin < to; begin += length) {
+            const int64_t before = begin % longest;
+            length = std::min(longest - before, to - begin);
             for (int k = 0; k < operands; ++k) {
                 const int64_t *layout = layouts + 2 * k;
-                if (layout[0] == 0) places[k] = static_cast<T *>(call->p[k]) + begin;
-                else if (layout[0] != 1) repeat(static_cast<T *>(call->p[k]), layout[0], layout[1], begin, places[k], length);
+                T *given = static_cast<T *>(call->p[k]);
+                places[k] = layout[0] == 0 ? given + begin : stands[k] ? starts[k] + before : starts[k];
+                if (layout[0] != 0 && !stands[k]) repeat(given, layout[0], layout[1], begin, places[k], length);
             }
             for (int s = 0; s < count; ++s) {
                 const Step &step = steps[s];

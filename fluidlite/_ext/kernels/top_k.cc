@@ -32,6 +32,14 @@ template <class T> T largest(const T *x, int64_t n) {
     return most;
 }
 
+/* Whether one of them is above `least`, which is a number. */
+template <class T> bool any_above(const T *x, int64_t n, T least) {
+    int found = 0;
+#pragma omp simd reduction(| : found)
+    for (int64_t j = 0; j < n; ++j) found |= x[j] > least;
+    return found != 0;
+}
+
 /* The order of equal values is that of the standard library's partial sort, which Fluid uses too: this is how that finds
  * them, but it looks at blocks of elements, most of which have none that is above the least of the best so far. */
 template <class T> int top_k(fl_call *call) {
@@ -52,14 +60,14 @@ template <class T> int top_k(fl_call *call) {
     Ranked<T> *best = static_cast<Ranked<T> *>(scratch(call, bytes)); /* a heap, the least in front; and one place more */
     if (best == nullptr) return no_memory(call, bytes);
     const auto before = [](const Ranked<T> &a, const Ranked<T> &b) { return above(a.first, b.first); };
-    constexpr int64_t block = 128;
+    constexpr int64_t block = 64;
     for (int64_t r = 0; r < rows; ++r, x += n) {
         for (int64_t j = 0; j < k; ++j) best[j] = {x[j], j};
         std::make_heap(best, best + k, before);
         for (int64_t begin = k; k > 0 && begin < n; begin += block) {
             const int64_t end = n - begin < block ? n : begin + block;
             const T least = best[0].first;
-            if (least == least && !(largest(x + begin, end - begin) > least)) continue;
+            if (least == least && !any_above(x + begin, end - begin, least)) continue;
             for (int64_t j = begin; j < end; ++j) {
                 if (!above(x[j], best[0].first)) continue;
                 best[k] = {x[j], j};
