@@ -13,17 +13,19 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
+from .base.dtypes import to_numpy, to_vartype
+from .base.errors import ArgumentError
+from .eager import Tensor, as_numbers
 from .framework import Variable
 from .layer_helper import TENSOR_TYPES, LayerHelper, check_variable, run_op
-from .ops import registry
+from .ops import input_types, registry
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-Check = Callable[[Any, str, str], None]
 
 
 def public(
@@ -56,35 +58,54 @@ def run_layer(
 ) -> Any:
     """The results of `op_type` for the `arguments` of a layer that is this operator: its `locals()`.
 
-    Inputs and attributes are the arguments of their names, but for letters' case and underscores (`PriorBox` is
-    `prior_box`); `called` says which argument any other is: `X="input"`. Attributes that are None keep their defaults.
-    Where an argument is called both, a Variable is the input, and anything else the attribute.
-    `name` names the results in a program. `outputs` are by default all that the operator declares. `without` names the
-    arguments that the operator has no use for. The other arguments are those of `run_op`.
+    Inputs, attributes and outputs are the arguments of their names, but for letters' case and underscores (`PriorBox`
+    is `prior_box`, `Out` is `out`); `called` says which argument any other is: `X="input"`. Attributes that are None
+    keep their defaults; numbers become floats where the default is one, and element types numbers. Where an argument is
+    called both, a Variable is the input, and anything else the attribute; an output is a variable that takes it.
+    `name` names the results in a program, `act` is the activation of the first. `outputs` are by default all that the
+    operator declares. `without` names the arguments that the operator has no use for. The other arguments are those of
+    `run_op`.
 
-    Raises TypeError for inputs that are no tensors, LookupError for arguments that are neither of all these.
+    Raises TypeError for inputs that are no tensors or of element types that the operator does not take (`input_types`),
+    ValueError for lists without any, LookupError for arguments that are neither of all these.
     """
-    names = (op_type, without, *arguments, *called, *called.values())
-    if names not in _MATCHED:
-        _MATCHED[names] = _match(op_type, arguments, called, without)
-    slots, attributes, declared = _MATCHED[names]
+    names = (op_type, without, *arguments, *called.items())
+    matched = _MATCHED.get(names)
+    if matched is None:
+        matched = _MATCHED[names] = _Matched(op_type, arguments, called, without)
     inputs: dict[str, Any] = {}
     attrs: dict[str, Any] = {}
-    for slot, argument, optional in slots:
+    for slot, argument, optional, kinds, eager_kinds in matched.inputs:
         inputs[slot] = value = arguments[argument]
-        if type(value) not in TENSOR_TYPES and not isinstance(value, (list, tuple)):
-            if value is not None or not optional:
-                check_variable(value, argument, op_type)
-    for name, argument, slot in attributes:
+        if type(value) not in TENSOR_TYPES:
+            fits = value is None and optional
+        elif isinstance(value, Tensor):
+            fits = not eager_kinds or any_type or value.array.dtype.kind in eager_kinds
+        else:
+            fits = kinds is None or any_type or value.dtype in kinds
+        if not fits:
+            _check_input(op_type, slot, argument, value, helper, any_type)
+    for name, argument, slot, convert in matched.attributes:
         value = arguments[argument]
         if slot and type(value) not in _NUMBERS and isinstance(value, Variable):
             inputs[slot] = value
         elif value is not None:
-            attrs[name] = list(value) if isinstance(value, tuple) else value
-    return run_op(
+            if type(value) not in _PLAIN and (
+                type(value) is not list or not _PLAIN.issuperset(map(type, value))
+            ):
+                value = as_numbers(value)
+            attrs[name] = value if convert is None else convert(value)
+    for slot, argument in matched.outputs:
+        if arguments[argument] is not None:
+            check_variable(arguments[argument], argument, _layer(op_type, helper))
+            into = {**(into or {}), slot: arguments[argument]}
+    activated = matched.activated and arguments["act"] is not None
+    if activated:
+        helper = LayerHelper(op_type, name=arguments.get("name"), act=arguments["act"])
+    made = run_op(
         op_type,
         inputs,
-        outputs or declared,
+        outputs or matched.declared,
         attrs,
         arguments.get("name"),
         stop_gradient=stop_gradient,
@@ -92,39 +113,107 @@ def run_layer(
         helper=helper,
         any_type=any_type,
     )
+    return helper.append_activation(made) if activated and helper is not None else made
 
 
-_NUMBERS = frozenset((bool, int, float, list, tuple))
-
-_MATCHED: dict[tuple[Any, ...], tuple[Any, Any, Any]] = {}
-"""What `_match` has found, by the names that calls give."""
+_PLAIN = frozenset((bool, int, float, str))
+_NUMBERS = _PLAIN | {list, tuple}
 
 
-def _match(
-    op_type: str, arguments: Mapping[str, Any], called: Mapping[str, str], without: tuple[str, ...]
-) -> tuple[list[tuple[str, str, bool]], list[tuple[str, str, str]], tuple[str, ...]]:
-    """Which arguments the inputs are, and whether these may be left out; which the attributes are, and the inputs that
-    are the same arguments; the outputs."""
-    definition = registry.find(op_type)
-    by_letters = {one.replace("_", "").lower(): one for one in arguments if one not in without}
-    found = {
-        name: called.get(name) or by_letters.get(name.replace("_", "").lower(), "")
-        for name in (*definition.inputs_by_name, *definition.attrs)
-    }
-    used = {*found.values(), "name", *without}
-    unused = [argument for argument in arguments if argument not in used]
-    unknown = [name for name, argument in called.items() if name not in found or argument not in arguments]
-    if unused or unknown:
-        raise LookupError(
-            f"operator {op_type} has no use for the arguments {unused}, and none to be called {unknown}; it has the "
-            f"inputs {list(definition.inputs_by_name)} and the attributes {list(definition.attrs)}"
-        )
-    attrs = {name: found[name] for name in definition.attrs if found[name]}
-    both = {found[name]: name for name in definition.inputs_by_name if found[name] in attrs.values()}
-    slots = [slot for slot in definition.input_slots if found[slot.name] and slot.name not in both.values()]
-    inputs = [(slot.name, found[slot.name], slot.optional) for slot in slots]
-    attributes = [(name, argument, both.get(argument, "")) for name, argument in attrs.items()]
-    return inputs, attributes, tuple(definition.outputs_by_name)
+def _check_input(
+    op_type: str, slot: str, argument: str, value: Any, helper: LayerHelper | None, any_type: bool
+) -> None:
+    """Raise TypeError unless the `argument` of a layer that is an input of its operator is what that takes."""
+    layer = _layer(op_type, helper)
+    items = list(value) if isinstance(value, (list, tuple)) else [value]
+    if not items:
+        raise ArgumentError(f"'{argument}' of {layer} must hold at least one Variable")
+    for k, item in enumerate(items):
+        name = argument if item is value else f"{argument}[{k}]"
+        check_variable(item, name, layer)
+        kinds = input_types.taken(op_type, slot, isinstance(item, Tensor))
+        if kinds and not any_type:
+            input_types.check_kind(kinds, name, layer, item)
+
+
+def _layer(op_type: str, helper: LayerHelper | None) -> str:
+    """What messages call a layer that is an operator: as the public function that was called."""
+    if helper is not None:
+        return helper.layer_type
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals["__name__"].startswith((__name__, _LAYERS)):
+        name = frame.f_code.co_name
+        if name in frame.f_globals.get("__all__", ()):
+            return name
+        frame = frame.f_back
+    return op_type
+
+
+_LAYERS = f"{__package__}.layers."
+
+
+class _Matched:
+    """What the arguments of a layer are to its operator; the same for all calls with arguments of these names.
+
+    `inputs`: slot, argument, whether it may be left out, the element types that it may have (None: any), and the kinds
+    of NumPy's that eager tensors may have ('': any).
+    `attributes`: name, argument, the input that is the same argument ('' for none), what makes it the number it has to
+    be. `outputs`: slot, argument. `activated`: whether there is an activation.
+    """
+
+    def __init__(
+        self, op_type: str, arguments: Mapping[str, Any], called: Mapping[str, str], without: tuple[str, ...]
+    ) -> None:
+        definition = registry.find(op_type)
+        by_letters = {one.replace("_", "").lower(): one for one in arguments if one not in without}
+        taken = (*definition.inputs_by_name, *definition.attrs)
+        found = {
+            name: called.get(name) or by_letters.get(name.replace("_", "").lower(), "")
+            for name in (*taken, *definition.outputs_by_name)
+        }
+        used = {*(found[name] for name in taken), "", "name", *without}
+        results = {slot: found[slot] for slot in definition.outputs_by_name if found[slot] not in used}
+        self.activated = "act" in arguments and "act" not in used
+        used |= {*results.values(), "act"}
+        unused = [argument for argument in arguments if argument not in used]
+        unknown = [
+            name for name, argument in called.items() if name not in found or argument not in arguments
+        ]
+        if unused or unknown:
+            raise LookupError(
+                f"operator {op_type} has no use for the arguments {unused}, and none to be called {unknown}; it has "
+                f"the inputs {list(definition.inputs_by_name)} and the attributes {list(definition.attrs)}"
+            )
+        attrs = {name: found[name] for name in definition.attrs if found[name]}
+        both = {found[name]: name for name in definition.inputs_by_name if found[name] in attrs.values()}
+        slots = [
+            slot for slot in definition.input_slots if found[slot.name] and slot.name not in both.values()
+        ]
+        self.inputs = [
+            (slot.name, found[slot.name], slot.optional, *_kinds(op_type, slot.name)) for slot in slots
+        ]
+        self.attributes = [
+            (name, argument, both.get(argument, ""), _conversion(name, definition.attrs[name]))
+            for name, argument in attrs.items()
+        ]
+        self.outputs = list(results.items())
+        self.declared = tuple(definition.outputs_by_name)
+
+
+def _kinds(op_type: str, slot: str) -> tuple[input_types.Kinds | None, str]:
+    eager = input_types.taken(op_type, slot, eager=True) or ()
+    return input_types.taken(op_type, slot), "".join({to_numpy(kind).kind for kind in eager})
+
+
+def _conversion(name: str, default: Any) -> Callable[[Any], Any] | None:
+    """What makes a value the number that an attribute with this default holds; None: it is kept as it is."""
+    if name == "dtype":
+        return lambda value: int(to_vartype(value))
+    return float if isinstance(default, float) else None
+
+
+_MATCHED: dict[tuple[Any, ...], _Matched] = {}
+"""What arguments are, by the names that calls give."""
 
 
 def of_kind(
@@ -164,12 +253,11 @@ class Unary(Protocol):
     def __call__(self, x: Any, name: str | None = None) -> Any: ...
 
 
-def unary(op_type: str, name: str | None = None, check: Check = check_variable) -> Unary:
-    """The function of `fluid.layers` that applies `op_type`; `check(x, "x", op_type)` raises for other arguments."""
+def unary(op_type: str, name: str | None = None) -> Unary:
+    """The function of `fluid.layers` that applies `op_type`."""
 
     def function(x: Variable, name: str | None = None) -> Variable:
-        check(x, "x", op_type)
-        return run_op(op_type, {"X": x}, name=name)
+        return run_layer(op_type, {"x": x, "name": name})
 
     return public(function, op_type, name)
 

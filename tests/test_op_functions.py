@@ -3,10 +3,12 @@
 import inspect
 import pickle
 
+import numpy as np
 import pytest
 
 import fluidlite as fluid
 from fluidlite import layers
+from fluidlite.base.dtypes import VarType
 from fluidlite.op_functions import run_layer
 from fluidlite.paddle.nn import functional
 
@@ -95,3 +97,68 @@ def test_a_variable_is_the_input_and_a_number_the_attribute_of_an_argument_that_
         by_variable, by_number = fluid.default_main_program().global_block().ops
     assert by_variable.input("FactorTensor") == ["exponent"] and by_variable.attr("factor") == 1.0
     assert by_number.attr("factor") == 3.0 and not by_number.input("FactorTensor")
+
+
+def test_numbers_become_what_the_attribute_is_and_types_their_numbers():
+    def layer(x, offset=1, factor=2):
+        return run_layer("scale", {"x": x, "scale": factor, "bias": offset})
+
+    with fluid.program_guard(fluid.Program()):
+        x = fluid.data("x", [2], "float32")
+        layer(x, offset=np.int64(3))
+        run_layer("fill_any_like", {"x": x, "dtype": "int64", "value": np.array([2])})
+        scaled, filled = fluid.default_main_program().global_block().ops
+    assert (scaled.attr("scale"), scaled.attr("bias")) == (2.0, 3.0)
+    assert type(scaled.attr("scale")) is type(scaled.attr("bias")) is float
+    assert (filled.attr("dtype"), filled.attr("value")) == (int(VarType.INT64), 2.0)
+
+
+def test_an_argument_that_is_an_output_takes_it():
+    with fluid.program_guard(fluid.Program()):
+        x, out = fluid.data("x", [2], "float32"), fluid.layers.create_tensor("float32")
+        assert run_layer("log1p", {"x": x, "out": out}) is out
+        assert run_layer("log1p", {"x": x, "out": None}) is not out
+        with pytest.raises(TypeError, match="'target' in log1p must be a Variable"):
+            run_layer("log1p", {"x": x, "target": 3}, Out="target")
+    with fluid.dygraph.guard():
+        x, out = (fluid.dygraph.to_variable(np.ones(2, "float32")) for _ in range(2))
+        assert run_layer("scale", {"x": x, "scale": 3, "out": out}) is out
+        np.testing.assert_array_equal(out.numpy(), [3, 3])
+
+
+def test_an_activation_is_that_of_the_result():
+    with fluid.program_guard(fluid.Program()):
+        x = fluid.data("x", [2], "float32")
+        made = run_layer("elementwise_add", {"x": x, "y": x, "act": "relu", "name": "sum"})
+        types = [op.type for op in fluid.default_main_program().global_block().ops]
+    assert types == ["elementwise_add", "relu"] and made.name == "sum.tmp_1"
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_inputs_of_other_types_are_told_of_by_the_arguments_of_the_layer(eager):
+    with fluid.program_guard(fluid.Program()):
+        ids = fluid.data("ids", [2, 1], "int64")
+        if eager:
+            with fluid.dygraph.guard():
+                ids = fluid.dygraph.to_variable(np.ones([2, 1], "int64"))
+        floats = r"\['float16', 'float32', 'float64'\], but received int64"
+        with pytest.raises(TypeError, match=f"data type of 'input' in softmax must be {floats}"):
+            layers.softmax(ids)
+        with pytest.raises(TypeError, match=f"data type of 'input' in cross_entropy must be {floats}"):
+            layers.cross_entropy(ids, ids)
+        with pytest.raises(TypeError, match=r"'input\[1\]' in sums must be a Variable"):
+            layers.sums([ids, 3])
+        with pytest.raises(ValueError, match="'x' of sum must hold at least one Variable"):
+            layers.sum([])
+
+
+def test_eager_tensors_are_refused_for_another_sort_of_numbers_only():
+    """Fluid asks the kernels; a program refuses float64 here."""
+    half = np.full([2, 1], 0.5)
+    with fluid.dygraph.guard():
+        values = fluid.dygraph.to_variable(half)
+        assert layers.log_loss(values, values).dtype == VarType.FP64
+    with fluid.program_guard(fluid.Program()):
+        x = fluid.data("x", [2, 1], "float64")
+        with pytest.raises(TypeError, match="'input' in log_loss must be .*float32.*received float64"):
+            layers.log_loss(x, x)

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.dtypes import VarType, to_numpy
+from ..base.dtypes import FLOATS, INTEGERS, VarType, to_numpy
 
 _TAKEN = {
     "FP16 FP32 FP64": """
-        acos asin atan batch_norm bilinear_tensor_product bpr_loss brelu ceil clip conv2d:Input
-        conv2d_transpose:Input conv3d:Input conv3d_transpose:Input cos cross_entropy cross_entropy2 dropout
-        elu floor hard_shrink hard_sigmoid hard_swish leaky_relu logsigmoid matmul:X,Y mean mul:X,Y
-        reciprocal relu relu6 round rsqrt sigmoid sigmoid_cross_entropy_with_logits sign sin soft_relu
-        softmax softplus softshrink softsign sqrt stanh swish tanh tanh_shrink thresholded_relu
+        acos add_position_encoding allclose:Input,Other asin atan batch_norm bilinear_tensor_product
+        bpr_loss brelu ceil clip conv2d:Input conv2d_transpose:Input conv3d:Input conv3d_transpose:Input cos
+        cross_entropy cross_entropy2 dropout elu floor fsp:X,Y hard_shrink hard_sigmoid
+        hard_swish leaky_relu logsigmoid matmul:X,Y mean mul:X,Y norm reciprocal relu relu6 round rsqrt
+        sampling_id shuffle_channel sigmoid sigmoid_cross_entropy_with_logits sign similarity_focus sin
+        soft_relu softmax softmax_with_cross_entropy:Logits softplus softshrink softsign sqrt stanh swish
+        tanh tanh_shrink thresholded_relu
     """,
     "FP32 FP64": """
         addmm:X,Y affine_channel affine_grid:Theta auc:Predict dist:X,Y grid_sampler:Grid,X group_norm
@@ -44,11 +46,12 @@ _TAKEN = {
         logical_and:X,Y logical_not logical_or:X,Y logical_xor:X,Y reduce_all reduce_any
     """,
     "INT32 INT64": """
-        auc:Label index_sample:Index index_select:Index mean_iou:Labels,Predictions multiplex:Ids one_hot
+        auc:Label hash index_sample:Index index_select:Index mean_iou:Labels,Predictions multiplex:Ids
+        one_hot scatter:Ids scatter_nd_add:Index
     """,
     "INT64": """
-        hierarchical_sigmoid:Label lookup_table:Ids lookup_table_v2:Ids nce:Label shard_index
-        warpctc:LabelLength,LogitsLength
+        chunk_eval:Inference,Label hierarchical_sigmoid:Label lookup_table:Ids lookup_table_v2:Ids nce:Label
+        shard_index warpctc:LabelLength,LogitsLength
     """,
     "BOOL INT32 INT64 FP32 FP64": """
         expand expand_as:X,target_tensor fill_zeros_like ones_like print:In
@@ -84,10 +87,14 @@ _TAKEN = {
 """By type of operator (or of layer, where it takes less than its operator): those of `X`, or of the inputs named."""
 
 
-def _by_input() -> dict[tuple[str, str], frozenset[VarType]]:
-    found: dict[tuple[str, str], frozenset[VarType]] = {}
+Kinds = tuple[VarType, ...]
+"""Element types: few, so that looking through them is faster than a hash."""
+
+
+def _by_input() -> dict[tuple[str, str], Kinds]:
+    found: dict[tuple[str, str], Kinds] = {}
     for kinds, words in _TAKEN.items():
-        taken = frozenset(VarType[kind] for kind in kinds.split())
+        taken = tuple(sorted(VarType[kind] for kind in kinds.split()))
         for word in words.split():
             name, _, slots = word.partition(":")
             found.update(((name, slot), taken) for slot in (slots or "X").split(","))
@@ -97,17 +104,38 @@ def _by_input() -> dict[tuple[str, str], frozenset[VarType]]:
 _BY_INPUT = _by_input()
 
 
+_LIKE = {kind: tuple(sorted(kinds)) for kinds in (FLOATS, INTEGERS, {VarType.BOOL}) for kind in kinds}
+"""The types that are of one sort with a type: floats, integers, bools."""
+
+
+def taken(op_type: str, slot: str, eager: bool = False) -> Kinds | None:
+    """The element types that an input may have in a program; None: all.
+
+    Fluid leaves `eager` tensors to the kernels. Here those that are of another sort altogether than all that the input
+    may have, such as integers for floats, are refused as well.
+    """
+    kinds = _BY_INPUT.get((op_type, slot))
+    if kinds is None or not eager:
+        return kinds
+    sorts = {_LIKE[kind] for kind in kinds}
+    return sorts.pop() if len(sorts) == 1 else None
+
+
 def check(op_type: str, layer: str, inputs: dict[str, Any]) -> None:
     """Raise TypeError naming layer, input and what it takes if a Variable among `inputs` has another element type."""
     for slot, given in inputs.items():
-        taken = _BY_INPUT.get((layer, slot)) or _BY_INPUT.get((op_type, slot))
-        if taken is None:
-            continue
-        for var in given if isinstance(given, (list, tuple)) else (given,):
-            dtype = getattr(var, "dtype", None)
-            if isinstance(dtype, VarType) and dtype not in taken:
-                names = [str(to_numpy(kind)) for kind in sorted(taken)]
-                raise TypeError(
-                    f"The data type of '{slot.lower()}' in {layer} must be {names}, but received {to_numpy(dtype)} "
-                    f"({var.name!r}); fluid.layers.cast converts it"
-                )
+        kinds = _BY_INPUT.get((layer, slot)) or _BY_INPUT.get((op_type, slot))
+        if kinds is not None:
+            for var in given if isinstance(given, (list, tuple)) else (given,):
+                check_kind(kinds, slot.lower(), layer, var)
+
+
+def check_kind(kinds: Kinds, name: str, layer: str, var: Any) -> None:
+    """Raise TypeError unless `var`, the argument `name` of a layer, is of one of these element types."""
+    dtype = getattr(var, "dtype", None)
+    if isinstance(dtype, VarType) and dtype not in kinds:
+        names = [str(to_numpy(kind)) for kind in kinds]
+        raise TypeError(
+            f"The data type of '{name}' in {layer} must be {names}, but received {to_numpy(dtype)} "
+            f"({var.name!r}); fluid.layers.cast converts it"
+        )

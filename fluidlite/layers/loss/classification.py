@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...base import missing
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, check_variables, run_op
+from ...layer_helper import LayerHelper, check_variables
 from ...op_functions import run_layer
 from ..checks import check_choice, check_dtype, check_dtypes
 from ..ops import square
@@ -63,13 +61,8 @@ def cross_entropy(
         >>> fluid.Executor(fluid.CPUPlace()).run(feed=feed, fetch_list=[cost])
         [array([[0.6931472]], dtype=float32)]
     """
-    check_dtype(input, "input", "cross_entropy")
-    check_variable(label, "label", "cross_entropy")
-    attrs: dict[str, Any] = {"ignore_index": ignore_index}
-    inputs = {"X": input, "Label": label}
     if soft_label:
-        helper = LayerHelper("cross_entropy")
-        return helper.run("cross_entropy", inputs, ("Y",), attrs={**attrs, "soft_label": True})
+        return run_layer("cross_entropy", locals(), X="input")
     return cross_entropy2(input, label, ignore_index)
 
 
@@ -77,10 +70,7 @@ def cross_entropy2(input: Variable, label: Variable, ignore_index: int = kIgnore
     """The cross entropy of probabilities and class numbers, what `cross_entropy` calls for hard labels
     (`fluid.layers.loss.cross_entropy2`); arguments as there.
     """
-    helper = LayerHelper("cross_entropy2")
-    inputs, attrs = {"X": input, "Label": label}, {"ignore_index": ignore_index}
-    out, _, _ = helper.run("cross_entropy2", inputs, ("Y", "XShape", "MatchX"), attrs=attrs)
-    return out
+    return run_layer("cross_entropy2", locals(), X="input")[0]
 
 
 def softmax_with_cross_entropy(
@@ -105,17 +95,7 @@ def softmax_with_cross_entropy(
     Returns:
         The loss, with 1 along `axis`; or the pair (loss, softmax).
     """
-    check_dtype(logits, "logits", "softmax_with_cross_entropy")
-    check_variable(label, "label", "softmax_with_cross_entropy")
-    attrs = {
-        "soft_label": soft_label,
-        "ignore_index": ignore_index,
-        "numeric_stable_mode": numeric_stable_mode,
-        "axis": axis,
-    }
-    softmax, loss = run_op(
-        "softmax_with_cross_entropy", {"Logits": logits, "Label": label}, ("Softmax", "Loss"), attrs=attrs
-    )
+    softmax, loss = run_layer("softmax_with_cross_entropy", locals(), without=("return_softmax",))
     return (loss, softmax) if return_softmax else loss
 
 
@@ -142,13 +122,11 @@ def sigmoid_cross_entropy_with_logits(
     `x` and `label` are floats of one shape, which the result has too. Elements whose label is `ignore_index`
     cost nothing; `normalize` divides by how many do.
     """
-    check_dtype(x, "x", "sigmoid_cross_entropy_with_logits")
     return run_layer("sigmoid_cross_entropy_with_logits", locals())
 
 
 def huber_loss(input: Variable, label: Variable, delta: float) -> Variable:
     """Half the squared difference, linear where it is beyond `delta` (`fluid.layers.huber_loss`)."""
-    check_dtype(input, "input", "huber_loss")
     return run_layer("huber_loss", locals(), X="input", Y="label")[1]
 
 
@@ -158,7 +136,6 @@ def kldiv_loss(x: Variable, target: Variable, reduction: str = "mean", name: str
     `x` holds logarithms of probabilities. `reduction`: 'none' keeps the shape; 'mean', 'sum' and 'batchmean'
     (the sum divided by the number of samples) give [1].
     """
-    check_dtype(x, "x", "kldiv_loss")
     check_choice(reduction, "reduction", ("none", "batchmean", "mean", "sum"), "kldiv_loss")
     return run_layer("kldiv_loss", locals())
 
@@ -169,7 +146,6 @@ def bpr_loss(input: Variable, label: Variable, name: str | None = None) -> Varia
     The mean over all other classes of log(1 + exp(score - score of the label)): `input` [N, classes], `label`
     int64 [N, 1], result [N, 1].
     """
-    check_dtype(input, "input", "bpr_loss")
     return run_layer("bpr_loss", locals(), X="input")
 
 

@@ -9,7 +9,7 @@ from ...base.dtypes import VarType
 from ...framework import Variable
 from ...layer_helper import LayerHelper
 from ...op_functions import run_layer
-from ..checks import check_dtype, check_dtypes
+from ..checks import check_dtype
 
 __all__ = ["chunk_eval", "crf_decoding", "linear_chain_crf"]
 
@@ -109,6 +109,5 @@ def chunk_eval(
     Raises:
         TypeError: for tags that are not int64.
     """
-    check_dtypes("chunk_eval", VarType.INT64, input=input, label=label)
     excluded_chunk_types = list(excluded_chunk_types or [])
     return run_layer("chunk_eval", locals(), Inference="input")

@@ -9,7 +9,7 @@ from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...layer_helper import LayerHelper
 from ...op_functions import run_layer
-from ..checks import check_dtype, check_dtypes
+from ..checks import check_dtype
 from ..nn.probability import topk
 from ..tensor.shapes import squeeze
 
@@ -39,8 +39,6 @@ def warpctc(
     Raises:
         TypeError, ValueError: for arguments that do not fit.
     """
-    check_dtype(input, "input", "warpctc")
-    check_dtypes("warpctc", VarType.INT32, VarType.INT64, label=label)
     if (input_length is None) != (label_length is None):
         raise ArgumentError("'input_length' and 'label_length' of warpctc come together")
     outputs = ("Loss", "WarpCTCGrad")

@@ -6,10 +6,9 @@ from typing import Any
 
 from ...base.errors import ArgumentError
 from ...framework import Variable
-from ...layer_helper import check_variable
 from ...layer_helper_base import is_eager
 from ...op_functions import run_layer
-from ..checks import INTEGERS, check_dtype, check_dtypes
+from ..checks import INTEGERS, check_dtype
 from ..nn.probability import one_hot
 from ..tensor.reductions import reduce_mean, reduce_sum
 
@@ -21,7 +20,6 @@ def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: st
 
     `input` holds probabilities, `label` zeros and ones as floats, both [N, 1].
     """
-    check_dtypes("log_loss", input=input, label=label)
     return run_layer("log_loss", locals(), Predicted="input", Labels="label")
 
 
@@ -38,9 +36,6 @@ def smooth_l1(
     times outside_weight. All have one shape; both weights or none are given; `sigma` is 1 by default. The
     result is [N, 1].
     """
-    check_dtype(x, "X", "smooth_l1_loss")
-    check_variable(y, "Y", "smooth_l1_loss")
-    sigma = 1.0 if sigma is None else sigma
     return run_layer("smooth_l1_loss", locals())[1]
 
 
@@ -57,12 +52,10 @@ def label_smooth(
     `label` is a float variable [..., classes], whose `stop_gradient` this sets in a program as Fluid does. Raises
     ValueError unless `epsilon` is in [0, 1].
     """
-    check_variable(label, "label", "label_smooth")
     if not 0 <= epsilon <= 1:
         raise ArgumentError(f"The value of epsilon must be between 0 and 1, got {epsilon}")
     if not is_eager(label):
         label.stop_gradient = True
-    epsilon = float(epsilon)
     return run_layer("label_smooth", locals(), without=("dtype",), X="label")
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ...base.dtypes import FLOATS, VarType
-from ...eager import as_numbers
 from ...framework import Variable
 from ...initializer import Constant
-from ...layer_helper import LayerHelper, check_variable, run_op
-from ...op_functions import unary
+from ...layer_helper import LayerHelper
+from ...op_functions import run_layer, unary
 from ..checks import check_choice, check_dtype
 
 __all__ = [
@@ -34,29 +32,22 @@ __all__ = [
 ]
 
 
-def _applied(op_type: str, x: Variable, name: str | None, **attrs: float | None) -> Variable:
-    """`op_type` of the float Variable `x`; attributes that are None keep their defaults."""
-    check_dtype(x, "x", op_type)
-    given = {key: float(value) for key, value in attrs.items() if value is not None}
-    return run_op(op_type, {"X": x}, attrs=given, name=name)
-
-
-relu = unary("relu", check=check_dtype)
+relu = unary("relu")
 
 
 def relu6(x: Variable, threshold: float = 6.0, name: str | None = None) -> Variable:
     """min(max(x, 0), threshold) (`fluid.layers.relu6`)."""
-    return _applied("relu6", x, name, threshold=threshold)
+    return run_layer("relu6", locals())
 
 
 def leaky_relu(x: Variable, alpha: float = 0.02, name: str | None = None) -> Variable:
     """x where it is positive, alpha * x elsewhere (`fluid.layers.leaky_relu`)."""
-    return _applied("leaky_relu", x, name, alpha=alpha)
+    return run_layer("leaky_relu", locals())
 
 
 def elu(x: Variable, alpha: float = 1.0, name: str | None = None) -> Variable:
     """x where it is positive, alpha * (exp(x) - 1) elsewhere (`fluid.layers.elu`)."""
-    return _applied("elu", x, name, alpha=alpha)
+    return run_layer("elu", locals())
 
 
 def selu(
@@ -66,34 +57,34 @@ def selu(
 
     The defaults, 1.0507 and 1.6733, keep mean 0 and variance 1 (Klambauer et al. 2017).
     """
-    return _applied("selu", x, name, scale=scale, alpha=alpha)
+    return run_layer("selu", locals())
 
 
 def brelu(x: Variable, t_min: float = 0.0, t_max: float = 24.0, name: str | None = None) -> Variable:
     """x cut to the range from t_min to t_max (`fluid.layers.brelu`)."""
-    return _applied("brelu", x, name, t_min=t_min, t_max=t_max)
+    return run_layer("brelu", locals())
 
 
 def soft_relu(x: Variable, threshold: float = 40.0, name: str | None = None) -> Variable:
     """log(1 + exp(x)) of x cut to the range from -threshold to threshold (`fluid.layers.soft_relu`)."""
-    return _applied("soft_relu", x, name, threshold=threshold)
+    return run_layer("soft_relu", locals())
 
 
 def stanh(x: Variable, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None) -> Variable:
     """scale_b * tanh(scale_a * x) (`fluid.layers.stanh`)."""
-    return _applied("stanh", x, name, scale_a=scale_a, scale_b=scale_b)
+    return run_layer("stanh", locals())
 
 
 def hard_sigmoid(x: Variable, slope: float = 0.2, offset: float = 0.5, name: str | None = None) -> Variable:
     """slope * x + offset, cut to the range from 0 to 1 (`fluid.layers.hard_sigmoid`)."""
-    return _applied("hard_sigmoid", x, name, slope=slope, offset=offset)
+    return run_layer("hard_sigmoid", locals())
 
 
 def hard_swish(
     x: Variable, threshold: float = 6.0, scale: float = 6.0, offset: float = 3.0, name: str | None = None
 ) -> Variable:
     """x * min(max(x + offset, 0), threshold) / scale (`fluid.layers.hard_swish`)."""
-    return _applied("hard_swish", x, name, threshold=threshold, scale=scale, offset=offset)
+    return run_layer("hard_swish", locals())
 
 
 def swish(x: Variable, beta: float = 1.0, name: str | None = None) -> Variable:
@@ -105,40 +96,27 @@ def swish(x: Variable, beta: float = 1.0, name: str | None = None) -> Variable:
         warnings.warn(
             f"swish computes with beta 1 as Fluid 1.8 does, not with {beta}", UserWarning, stacklevel=2
         )
-    return _applied("swish", x, name)
+    return run_layer("swish", locals(), without=("beta",))
 
 
 def mish(x: Variable, threshold: float = 20.0, name: str | None = None) -> Variable:
     """x * tanh(softplus(x)) (`fluid.layers.mish`); `threshold` has no effect on the value."""
-    return _applied("mish", x, name, threshold=threshold)
+    return run_layer("mish", locals())
 
 
-log = unary("log", check=check_dtype)
+log = unary("log")
 
 
 def log1p(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
     """The natural logarithm of 1 + x, exact for small x, into `out` if given (`fluid.layers.log1p`)."""
-    if out is None:
-        return _applied("log1p", x, name)
-    check_dtype(x, "x", "log1p")
-    LayerHelper("log1p", name=name).append_op(type="log1p", inputs={"X": [x]}, outputs={"Out": [out]})
-    return out
-
-
-_POWERS = (*sorted(FLOATS), VarType.INT32, VarType.INT64)
+    return run_layer("log1p", locals())
 
 
 def pow(x: Variable, factor: float | Variable = 1.0, name: str | None = None) -> Variable:
     """x to the power of `factor`, a number or a Variable of one element (`fluid.layers.pow`)."""
-    check_dtype(x, "x", "pow", _POWERS)
-    inputs: dict[str, Any] = {"X": x}
-    attrs = {}
     if isinstance(factor, Variable):
         factor.stop_gradient = True
-        inputs["FactorTensor"] = factor
-    else:
-        attrs["factor"] = float(as_numbers(factor))
-    return run_op("pow", inputs, attrs=attrs, name=name)
+    return run_layer("pow", locals(), FactorTensor="factor")
 
 
 def prelu(x: Variable, mode: str, param_attr: Any = None, name: str | None = None) -> Variable:
@@ -179,7 +157,6 @@ def maxout(x: Variable, groups: int, name: str | None = None, axis: int = 1) -> 
     Raises:
         ValueError: `axis` is another.
     """
-    check_variable(x, "x", "maxout")
     check_choice(axis, "axis", (1, -1, 3), "maxout")
-    attrs = {"groups": groups, "axis": 3 if axis == -1 else axis}
-    return run_op("maxout", {"X": x}, attrs=attrs, name=name)
+    axis = 3 if axis == -1 else axis
+    return run_layer("maxout", locals())

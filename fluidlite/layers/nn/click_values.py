@@ -9,7 +9,7 @@ from ...layer_helper import LayerHelper
 from ...layer_helper_base import is_eager
 from ...op_functions import run_layer
 from ...param_attr import ParamAttr
-from ..checks import FORMATS, INTEGERS, check_choice, check_dtype
+from ..checks import FORMATS, check_choice, check_dtype
 
 __all__ = ["continuous_value_model", "data_norm", "filter_by_instag", "hash"]
 
@@ -54,11 +54,7 @@ def hash(input: Variable, hash_size: int, num_hash: int = 1, name: str | None = 
     Raises:
         TypeError: `input` is something else.
     """
-    check_dtype(input, "input", "hash", INTEGERS)
-    helper = LayerHelper("hash", name=name)
-    out = helper.run(
-        "hash", {"X": input}, attrs={"num_hash": num_hash, "mod_by": hash_size}, stop_gradient=True
-    )
+    out: Variable = run_layer("hash", locals(), stop_gradient=True, X="input", mod_by="hash_size")
     if not is_eager(out):
         out.lod_level = input.lod_level
     return out

@@ -8,7 +8,8 @@ import numpy as np
 
 from ...eager import as_numbers
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, run_op
+from ...layer_helper import LayerHelper, check_variable
+from ...op_functions import run_layer
 from ..tensor.variables import assign
 
 __all__ = ["clip", "clip_by_norm", "sign"]
@@ -41,5 +42,4 @@ def sign(x: Variable | np.ndarray) -> Variable:
     """-1, 0 or 1, as the element of `x` is negative, zero or positive (`fluid.layers.sign`)."""
     if isinstance(x, np.ndarray):
         x = assign(x)
-    check_variable(x, "x", "sign")
-    return run_op("sign", {"X": x})
+    return run_layer("sign", locals())

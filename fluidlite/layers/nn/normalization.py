@@ -10,6 +10,7 @@ from ...base.errors import ArgumentAssertion, ArgumentError
 from ...framework import Variable
 from ...initializer import ConstantInitializer, NormalInitializer
 from ...layer_helper import LayerHelper
+from ...op_functions import run_layer
 from ..checks import check_choice, check_dtype
 
 __all__ = [
@@ -179,10 +180,9 @@ def l2_normalize(x: Variable, axis: int | None, epsilon: float = 1e-12, name: st
     `axis` None means 1; for vectors it is always 0.
     """
     check_dtype(x, "x", "l2_normalize")
+    axis = 0 if len(x.shape) == 1 else 1 if axis is None else axis
     helper = LayerHelper("l2_normalize", name=name)
-    along = 0 if len(x.shape) == 1 else 1 if axis is None else axis
-    out, _ = helper.run("norm", {"X": x}, ("Out", "Norm"), attrs={"axis": along, "epsilon": epsilon})
-    return out
+    return run_layer("norm", locals(), ("Out", "Norm"), without=("helper",), helper=helper)[0]
 
 
 def spectral_norm(

@@ -6,20 +6,18 @@ from typing import Any
 
 from ...base.dtypes import VarType, to_vartype
 from ...base.errors import ArgumentError
-from ...eager import Tensor, as_numbers
+from ...eager import Tensor
 from ...framework import Variable, mode, tracing
-from ...layer_helper import LayerHelper, check_variable, run_op
+from ...layer_helper import LayerHelper
 from ...op_functions import run_layer
-from ..checks import INTEGERS, alone, check_choice, check_dtype, check_dtypes
+from ..checks import alone, check_choice, check_dtype
 
 __all__ = ["dropout", "log_softmax", "mean_iou", "one_hot", "softmax", "topk"]
 
 
 def softmax(input: Variable, use_cudnn: bool = False, name: str | None = None, axis: int = -1) -> Variable:
     """Exponentials divided by their sum along `axis` (`fluid.layers.softmax`); `use_cudnn` has no effect."""
-    check_dtype(input, "input", "softmax")
-    attrs = {"axis": axis, "use_cudnn": use_cudnn}
-    return run_op("softmax", {"X": input}, attrs=attrs, name=name)
+    return run_layer("softmax", locals(), X="input")
 
 
 def log_softmax(
@@ -113,7 +111,6 @@ def one_hot(input: Variable, depth: int | Variable, allow_out_of_range: bool = F
         [[0. 1. 0.]
          [1. 0. 0.]]
     """
-    check_dtype(input, "input", "one_hot", INTEGERS)
     out = encoded("one_hot", input, depth, allow_out_of_range)
     out.stop_gradient = True
     return out
@@ -121,15 +118,8 @@ def one_hot(input: Variable, depth: int | Variable, allow_out_of_range: bool = F
 
 def encoded(op_type: str, input: Variable, depth: int | Variable, allow_out_of_range: bool) -> Variable:
     """What both forms of `one_hot` do."""
-    input = alone(input)
-    check_variable(input, "input", "one_hot")
-    inputs: dict[str, Any] = {"X": input}
-    attrs: dict[str, Any] = {"allow_out_of_range": allow_out_of_range}
-    if isinstance(depth, Variable):
-        inputs["depth_tensor"] = depth
-    else:
-        attrs["depth"] = int(as_numbers(depth))
-    return run_op(op_type, inputs, attrs=attrs)
+    given = {"input": alone(input), "depth": depth, "allow_out_of_range": allow_out_of_range}
+    return run_layer(op_type, given, X="input", depth_tensor="depth")
 
 
 def topk(input: Variable, k: int | Variable, name: str | None = None) -> tuple[Variable, Variable]:
@@ -138,16 +128,8 @@ def topk(input: Variable, k: int | Variable, name: str | None = None) -> tuple[V
     `k` is an integer or an int32 variable of one element. Of equal elements the first wins. Neither result
     (the second is int64) has a gradient.
     """
-    check_variable(input, "input", "topk")
-    given = isinstance(k, Variable)
-    return run_op(
-        "top_k",
-        {"X": input, "K": k if given else None},
-        ("Out", "Indices"),
-        attrs=None if given else {"k": as_numbers(k)},
-        stop_gradient=not isinstance(input, Tensor),  # in Fluid's programs no gradient goes through it
-        name=name,
-    )
+    # In Fluid's programs no gradient goes through it.
+    return run_layer("top_k", locals(), stop_gradient=not isinstance(input, Tensor), X="input")
 
 
 def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variable, Variable, Variable]:
@@ -156,5 +138,4 @@ def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variab
     `input` and `label` hold class numbers of one shape. Returns the mean (float32 [1]) and, for each class,
     the numbers of wrong and of correct elements (int32 [num_classes]).
     """
-    check_dtypes("mean_iou", *INTEGERS, Predictions=input, Labels=label)
     return run_layer("mean_iou", locals(), Predictions="input", Labels="label")

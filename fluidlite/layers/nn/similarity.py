@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...op_functions import run_layer
-from ..checks import check_dtype
 
 __all__ = ["similarity_focus"]
 
@@ -28,7 +27,6 @@ def similarity_focus(input: Variable, axis: int, indexes: Sequence[int], name: s
     Raises:
         TypeError, ValueError: for arguments that do not fit.
     """
-    check_dtype(input, "input", "similarity_focus")
     if not isinstance(axis, int):
         raise TypeError("axis must be int type.")
     if not isinstance(indexes, list):

@@ -7,9 +7,9 @@ from typing import Any
 
 from ...base.errors import ArgumentError
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variables, run_op
+from ...layer_helper import run_op
 from ...op_functions import run_layer
-from ..checks import check_choice, check_dtype, check_dtypes, numbers
+from ..checks import check_choice, check_dtype, numbers
 
 __all__ = [
     "im2sequence",
@@ -25,11 +25,6 @@ __all__ = [
 ]
 
 
-def _applied(op_type: str, arguments: dict[str, Any], without: tuple[str, ...] = ()) -> Variable:
-    check_dtype(arguments["x"], "x", op_type)
-    return run_layer(op_type, arguments, without=without)
-
-
 def _check_integer(value: Any, name: str, layer: str) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"'{name}' of {layer} must be an integer, got {value!r}")
@@ -41,20 +36,20 @@ def pixel_shuffle(x: Variable, upscale_factor: int) -> Variable:
     Follows Shi et al. (2016).
     """
     _check_integer(upscale_factor, "upscale_factor", "pixel_shuffle")
-    return _applied("pixel_shuffle", locals())
+    return run_layer("pixel_shuffle", locals())
 
 
 def space_to_depth(x: Variable, blocksize: int, name: str | None = None) -> Variable:
     """Images [N, C, H, W] as [N, C b², H / b, W / b] for b = `blocksize` (`fluid.layers.space_to_depth`)."""
     if not isinstance(blocksize, int):
         raise ArgumentError(f"'blocksize' of space_to_depth must be an integer, got {blocksize!r}")
-    return _applied("space_to_depth", locals())
+    return run_layer("space_to_depth", locals())
 
 
 def shuffle_channel(x: Variable, group: int, name: str | None = None) -> Variable:
     """The channels of `x` [N, C, H, W], taken from each of `group` groups in turn (`fluid.layers.shuffle_channel`)."""
     _check_integer(group, "group", "shuffle_channel")
-    return _applied("shuffle_channel", locals())
+    return run_layer("shuffle_channel", locals())
 
 
 def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: str | None = None) -> Variable:
@@ -66,8 +61,7 @@ def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: s
         shift_ratio: the part of the channels that comes from the frame before, and as large a part from the one after.
     """
     _check_integer(seg_num, "seg_num", "temporal_shift")
-    shift_ratio = float(shift_ratio)
-    return _applied("temporal_shift", locals())
+    return run_layer("temporal_shift", locals())
 
 
 def im2sequence(
@@ -125,7 +119,7 @@ def unfold(
     kernel_sizes = numbers(kernel_sizes, 2, "kernel_sizes", "unfold")
     strides = numbers(strides, 2, "strides", "unfold")
     dilations = numbers(dilations, 2, "dilations", "unfold")
-    return _applied("unfold", locals(), ("sides",))
+    return run_layer("unfold", locals(), without=("sides",))
 
 
 def affine_channel(
@@ -137,13 +131,8 @@ def affine_channel(
     act: str | None = None,
 ) -> Variable:
     """Each channel of `x` times its `scale` plus its `bias`, both of shape [C] (`fluid.layers.affine_channel`)."""
-    check_dtype(x, "x", "affine_channel")
-    check_variables("affine_channel", scale=scale, bias=bias)
     check_choice(data_layout, "data_layout", ("NCHW", "NHWC"), "affine_channel")
-    helper = LayerHelper("affine_channel", name=name, act=act)
-    inputs = {"X": x, "Scale": scale, "Bias": bias}
-    out = helper.run("affine_channel", inputs, attrs={"data_layout": data_layout})
-    return helper.append_activation(out)
+    return run_layer("affine_channel", locals())
 
 
 def affine_grid(theta: Variable, out_shape: Variable | Sequence[int], name: str | None = None) -> Variable:
@@ -156,16 +145,10 @@ def affine_grid(theta: Variable, out_shape: Variable | Sequence[int], name: str 
     Returns:
         [N, H, W, 2]: x and y of each pixel; the image reaches from -1 to 1.
     """
-    check_dtype(theta, "theta", "affine_grid")
-    inputs: dict[str, Any] = {"Theta": theta}
-    attrs: dict[str, Any] = {"use_cudnn": True, "output_shape": []}
-    if isinstance(out_shape, Variable):
-        inputs["OutputShape"] = out_shape
-    elif isinstance(out_shape, (list, tuple)):
-        attrs["output_shape"] = [int(n) for n in out_shape]
-    else:
+    if not isinstance(out_shape, (list, tuple, Variable)):
         raise ArgumentError("The 'out_shape' of affine_grid should be a list, a tuple or a Variable")
-    return run_op("affine_grid", inputs, ("Output",), attrs=attrs, name=name)
+    given = {**locals(), "use_cudnn": True}
+    return run_layer("affine_grid", given, OutputShape="out_shape", output_shape="out_shape")
 
 
 def grid_sampler(x: Variable, grid: Variable, name: str | None = None) -> Variable:
@@ -179,7 +162,6 @@ def grid_sampler(x: Variable, grid: Variable, name: str | None = None) -> Variab
     Returns:
         [N, C, height, width].
     """
-    check_dtypes("grid_sampler", x=x, grid=grid)
     return run_layer("grid_sampler", {**locals(), "use_cudnn": True})
 
 
@@ -196,7 +178,5 @@ def lrn(
 
     `input` is [N, C, H, W] ([N, H, W, C] with `data_format='NHWC'`), `n` odd.
     """
-    check_dtype(input, "input", "lrn")
     check_choice(data_format, "data_format", ("NCHW", "NHWC"), "lrn")
-    k, alpha, beta = float(k), float(alpha), float(beta)
     return run_layer("lrn", locals(), ("MidOut", "Out"), stop_gradient=("MidOut",), X="input")[1]

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from ...base.errors import ArgumentError
-from ...eager import Tensor, as_numbers
+from ...eager import Tensor
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, run_op
-from ...op_functions import public
+from ...op_functions import public, run_layer
 
 __all__ = [
     "elementwise_add",
@@ -48,10 +46,7 @@ def _binary(op_type: str) -> Binary:
     def function(
         x: Variable, y: Variable, axis: int = -1, act: Any = None, name: str | None = None
     ) -> Variable:
-        check_variable(x, "x", op_type)
-        check_variable(y, "y", op_type)
-        helper = LayerHelper(op_type, name=name, act=act)
-        return helper.append_activation(helper.run(op_type, {"X": x, "Y": y}, attrs={"axis": axis}))
+        return run_layer(op_type, {"x": x, "y": y, "axis": axis, "act": act, "name": name})
 
     return public(function, op_type, note=_ALIGNED)
 
@@ -67,27 +62,14 @@ elementwise_mod = _binary("elementwise_mod")
 elementwise_floordiv = _binary("elementwise_floordiv")
 
 
-def _summands(value: Any, name: str, layer: str) -> list[Variable]:
-    items = list(value) if isinstance(value, (list, tuple)) else [value]
-    for index, item in enumerate(items):
-        check_variable(item, name if item is value else f"{name}[{index}]", layer)
-    if not items:
-        raise ArgumentError(f"'{name}' of {layer} must hold at least one Variable")
-    return items
-
-
 def sums(input: Variable | Sequence[Variable], out: Variable | None = None) -> Variable:
     """The sum of Variables of one shape and type, into `out` if given (`fluid.layers.sums`)."""
-    items = _summands(input, "input", "sums")
-    if out is not None:
-        check_variable(out, "out", "sums")
-    return run_op("sum", {"X": items}, into={"Out": out})
+    return run_layer("sum", locals(), X="input")
 
 
 def sum(x: Variable | Sequence[Variable]) -> Variable:
     """The sum of Variables of one shape and type (`fluid.layers.sum`)."""
-    items = _summands(x, "x", "sum")
-    return run_op("sum", {"X": items})
+    return run_layer("sum", locals())
 
 
 def scale(
@@ -108,12 +90,5 @@ def scale(
         act: the name of an activation of the result, in programs. Eager tensors get none, as in Fluid.
         name: what the result is called.
     """
-    check_variable(x, "x", "scale")
-    helper = LayerHelper("scale", name=name, act=None if isinstance(x, Tensor) else act)
-    inputs: dict[str, Any] = {"X": x}
-    attrs: dict[str, Any] = {"bias": float(as_numbers(bias)), "bias_after_scale": bias_after_scale}
-    if isinstance(scale, Variable):
-        inputs["ScaleTensor"] = scale
-    else:
-        attrs["scale"] = float(as_numbers(scale))
-    return helper.append_activation(helper.run("scale", inputs, attrs=attrs))
+    act = None if isinstance(x, Tensor) else act
+    return run_layer("scale", locals(), ScaleTensor="scale")

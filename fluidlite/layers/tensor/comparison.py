@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, run_op
-from ...op_functions import public
-from ..checks import check_dtype
+from ...layer_helper import LayerHelper
+from ...op_functions import public, run_layer
 
 __all__ = [
     "elementwise_equal",
@@ -34,12 +32,8 @@ def _compared(
     op_type: str, x: Variable, y: Variable, cond: Variable | None, force_cpu: bool | None = None
 ) -> Variable:
     """A bool Variable that says how `x` compares with `y`, element by element; `cond` if given."""
-    check_variable(x, "x", op_type)
-    check_variable(y, "y", op_type)
-    if cond is not None:
-        check_variable(cond, "cond", op_type)
-    attrs = {} if force_cpu is None else {"force_cpu": force_cpu}
-    return run_op(op_type, {"X": x, "Y": y}, attrs=attrs, stop_gradient=cond is None, into={"Out": cond})
+    given = {"x": x, "y": y, "cond": cond, "force_cpu": force_cpu}
+    return run_layer(op_type, given, stop_gradient=cond is None, Out="cond")
 
 
 def less_than(
@@ -81,10 +75,8 @@ not_equal = _comparison("not_equal")
 
 def elementwise_equal(x: Variable, y: Variable, name: str | None = None) -> Variable:
     """Whether x == y, where y may be broadcast (`fluid.layers.elementwise_equal`)."""
-    check_variable(x, "x", "elementwise_equal")
-    check_variable(y, "y", "elementwise_equal")
     helper = LayerHelper("elementwise_equal", name=name)
-    return helper.run("equal", {"X": x, "Y": y}, attrs={"axis": -1}, stop_gradient=True)
+    return run_layer("equal", {"x": x, "y": y, "axis": -1}, stop_gradient=True, helper=helper)
 
 
 class Connective(Protocol):
@@ -95,17 +87,9 @@ class Connective(Protocol):
     ) -> Variable: ...
 
 
-def _logic(op_type: str, operands: dict[str, Variable], out: Variable | None, name: str | None) -> Variable:
-    for slot, operand in operands.items():
-        check_dtype(operand, slot.lower(), op_type, [VarType.BOOL])
-    if out is not None:
-        check_variable(out, "out", op_type)
-    return run_op(op_type, operands, name=name, into={"Out": out})
-
-
 def _connective(op_type: str) -> Connective:
     def function(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
-        return _logic(op_type, {"X": x, "Y": y}, out, name)
+        return run_layer(op_type, {"x": x, "y": y, "out": out, "name": name})
 
     note = "Bools of one shape (else TypeError, OperatorError); the result goes into `out` if given."
     return public(function, op_type, note=note)
@@ -118,38 +102,29 @@ logical_xor = _connective("logical_xor")
 
 def logical_not(x: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
     """Whether x is false; as `logical_and` (`fluid.layers.logical_not`)."""
-    return _logic("logical_not", {"X": x}, out, name)
+    return run_layer("logical_not", locals())
 
 
 def where(condition: Variable) -> Variable:
     """The indices of the true elements of the bool `condition`, int64 [n, rank] (`fluid.layers.where`)."""
-    check_variable(condition, "condition", "where")
-    return run_op("where_index", {"Condition": condition})
-
-
-def _asked(op_type: str, layer: str, x: Variable) -> Variable:
-    check_variable(x, "x", layer)
-    return run_op(op_type, {"X": x})
+    return run_layer("where_index", locals())
 
 
 def isfinite(x: Variable) -> Variable:
     """Whether all elements of `x` are finite, bool [1] (`fluid.layers.isfinite`)."""
-    return _asked("isfinite", "isfinite", x)
+    return run_layer("isfinite", locals())
 
 
 def has_inf(x: Variable) -> Variable:
     """Whether any element of `x` is infinite, bool [1] (`fluid.layers.has_inf`)."""
-    return _asked("isinf", "has_inf", x)
+    return run_layer("isinf", locals())
 
 
 def has_nan(x: Variable) -> Variable:
     """Whether any element of `x` is not a number, bool [1] (`fluid.layers.has_nan`)."""
-    return _asked("isnan", "has_nan", x)
+    return run_layer("isnan", locals())
 
 
 def is_empty(x: Variable, cond: Variable | None = None) -> Variable:
     """Whether `x` has no elements, bool [1], into `cond` if given (`fluid.layers.is_empty`)."""
-    check_variable(x, "x", "is_empty")
-    if cond is not None:
-        check_variable(cond, "cond", "is_empty")
-    return run_op("is_empty", {"X": x}, stop_gradient=True, into={"Out": cond})
+    return run_layer("is_empty", locals(), stop_gradient=True, Out="cond")

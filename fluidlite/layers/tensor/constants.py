@@ -12,6 +12,7 @@ from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...eager import Tensor, as_number_list, as_numbers
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
+from ...op_functions import run_layer
 from .variables import assign, cast, known_shape
 
 __all__ = [
@@ -176,17 +177,9 @@ def fill_constant_batch_size_like(
 
     Follows `fluid.layers.fill_constant_batch_size_like`.
     """
-    check_variable(input, "input", "fill_constant_batch_size_like")
-    kind = to_vartype(dtype)
-    attrs = {
-        "shape": known_shape(shape, "fill_constant_batch_size_like"),
-        "dtype": int(kind),
-        "input_dim_idx": input_dim_idx,
-        "output_dim_idx": output_dim_idx,
-        "force_cpu": force_cpu,
-        **_value_attrs(as_numbers(value), kind),
-    }
-    return _without_gradient("fill_constant_batch_size_like", {"Input": input}, kind, attrs)
+    shape, kind = known_shape(shape, "fill_constant_batch_size_like"), to_vartype(dtype)
+    given = {**locals(), **_value_attrs(as_numbers(value), kind)}
+    return run_layer("fill_constant_batch_size_like", given, without=("kind",), stop_gradient=True)
 
 
 def _without_gradient(op_type: str, inputs: dict[str, Any], dtype: Any, attrs: dict[str, Any]) -> Variable:
@@ -196,16 +189,12 @@ def _without_gradient(op_type: str, inputs: dict[str, Any], dtype: Any, attrs: d
 
 def zeros_like(x: Variable, out: Variable | None = None) -> Variable:
     """Zeros in the shape and type of `x` (`fluid.layers.zeros_like`)."""
-    check_variable(x, "x", "zeros_like")
-    helper = LayerHelper("zeros_like")
-    return helper.run("fill_zeros_like", {"X": x}, stop_gradient=True, into={"Out": out})
+    return run_layer("fill_zeros_like", locals(), stop_gradient=True, helper=LayerHelper("zeros_like"))
 
 
 def ones_like(x: Variable, out: Variable | None = None) -> Variable:
     """Ones in the shape and type of `x` (`fluid.layers.ones_like`)."""
-    check_variable(x, "x", "ones_like")
-    helper = LayerHelper("ones_like")
-    return helper.run("fill_any_like", {"X": x}, attrs={"value": 1.0}, into={"Out": out})
+    return run_layer("fill_any_like", {**locals(), "value": 1.0}, helper=LayerHelper("ones_like"))
 
 
 def full_like(
@@ -219,10 +208,8 @@ def full_like(
 ) -> Variable:
     """`fill_value` in the shape of `input` and its type or `dtype` (`fluid.layers.full_like`)."""
     check_variable(input, "input", "full_like")
-    kind = input.dtype if dtype is None else to_vartype(dtype)
-    helper = LayerHelper("full_like", name=name)
-    attrs = {"value": float(fill_value), "dtype": int(kind)}
-    made = helper.run("fill_any_like", {"X": input}, attrs=attrs, into={"Out": out})
+    given = {"x": input, "value": fill_value, "dtype": input.dtype if dtype is None else dtype, "out": out}
+    made = run_layer("fill_any_like", given, helper=LayerHelper("full_like", name=name))
     made.stop_gradient = stop_gradient
     return made
 
@@ -295,5 +282,4 @@ def diag(diagonal: Variable | np.ndarray) -> Variable:
     """A square matrix with the given diagonal, a vector (`fluid.layers.diag`)."""
     if isinstance(diagonal, np.ndarray):
         diagonal = assign(diagonal)
-    check_variable(diagonal, "diagonal", "diag")
-    return _without_gradient("diag", {"Diagonal": diagonal}, diagonal.dtype, {})
+    return run_layer("diag", locals(), stop_gradient=True)

@@ -13,7 +13,7 @@ from ...eager import Tensor
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
 from ...op_functions import run_layer
-from ..checks import alone, check_dtype
+from ..checks import alone
 from .shapes import reshape
 from .variables import assign
 
@@ -39,13 +39,11 @@ _WHOLE = (VarType.INT32, VarType.INT64)
 
 def index_select(input: Variable, index: Variable, dim: int = 0) -> Variable:
     """The entries of `input` along `dim` that the integers in `index` name (`fluid.layers.index_select`)."""
-    check_dtype(index, "index", "index_select", _WHOLE)
     return run_layer("index_select", locals(), X="input")
 
 
 def index_sample(x: Variable, index: Variable) -> Variable:
     """Of each row of `x` [N, m] the elements that that row of `index` [N, k] names (`fluid.layers.index_sample`)."""
-    check_dtype(index, "index", "index_sample", _WHOLE)
     return run_layer("index_sample", locals())
 
 
@@ -143,18 +141,14 @@ def unique(x: Variable, dtype: Any = "int32") -> tuple[Variable, Variable]:
 
     They come in the order in which they first appear; `dtype` is that of the second result.
     """
-    check_variable(x, "x", "unique")
-    kind = to_vartype(dtype)
-    return run_op("unique", {"X": x}, ("Out", "Index"), attrs={"dtype": int(kind)})
+    return run_layer("unique", locals())
 
 
 def unique_with_counts(x: Variable, dtype: Any = "int32") -> tuple[Variable, Variable, Variable]:
     """As `unique`, and how often each different element is there (`fluid.layers.unique_with_counts`)."""
-    check_variable(x, "x", "unique_with_counts")
-    kind = to_vartype(dtype)
-    if kind not in _WHOLE:
+    if to_vartype(dtype) not in _WHOLE:
         raise TypeError(f"'dtype' of unique_with_counts must be int32 or int64, got {dtype}")
-    return run_op("unique_with_counts", {"X": x}, ("Out", "Index", "Count"), attrs={"dtype": int(kind)})
+    return run_layer("unique_with_counts", locals())
 
 
 def shard_index(
@@ -165,7 +159,6 @@ def shard_index(
     `index_num` indices are cut into `nshards` equal shards; those in `input` (int64 [..., 1]) that are not of shard
     `shard_id` become `ignore_value`.
     """
-    check_dtype(input, "input", "shard_index", _WHOLE)
     if not 0 <= shard_id < nshards:
         raise ArgumentError(f"'shard_id' of shard_index must be in [0, {nshards}), got {shard_id}")
     return run_layer("shard_index", locals(), X="input")
@@ -185,8 +178,7 @@ def randperm(
     """
     if n < 1:
         raise ArgumentError(f"'n' of randperm must be positive, got {n}")
-    kind = to_vartype(dtype)
-    out = run_op("randperm", {}, attrs={"n": n, "dtype": int(kind), "seed": seed}, into={"Out": out})
+    out = run_layer("randperm", locals(), without=("device", "stop_gradient"))
     out.stop_gradient = stop_gradient
     return out
 
@@ -199,6 +191,4 @@ def sampling_id(
     What is drawn lies between `min` and `max`; `seed` not 0: the same each time; `dtype`: accepted and without effect.
     """
     x = alone(x)
-    check_dtype(x, "x", "sampling_id")
-    attrs = {"min": float(min), "max": float(max), "seed": seed}
-    return run_op("sampling_id", {"X": x}, attrs=attrs, stop_gradient=True)
+    return run_layer("sampling_id", locals(), without=("dtype",), stop_gradient=True)

@@ -7,8 +7,9 @@ from typing import Any
 
 from ...eager import Tensor
 from ...framework import Variable
-from ...layer_helper import LayerHelper, run_op
-from ..checks import check_dtype, check_dtypes
+from ...layer_helper import LayerHelper
+from ...op_functions import run_layer
+from ..checks import check_dtypes
 
 __all__ = ["bilinear_tensor_product", "fsp_matrix", "matmul", "mul"]
 
@@ -39,10 +40,7 @@ def matmul(
         TypeError: `x` or `y` is not a float Variable.
         OperatorError: the shapes do not fit.
     """
-    check_dtype(x, "x", "matmul")
-    check_dtype(y, "y", "matmul")
-    attrs = {"transpose_X": transpose_x, "transpose_Y": transpose_y, "alpha": float(alpha)}
-    out: Variable = run_op("matmul", {"X": x, "Y": y}, attrs=attrs, name=name)
+    out: Variable = run_layer("matmul", locals())
     if isinstance(out, Tensor):
         out.be_generated()
     return out
@@ -68,10 +66,7 @@ def mul(
         TypeError: `x` or `y` is not a float Variable.
         OperatorError: the matrices do not fit.
     """
-    check_dtype(x, "x", "mul")
-    check_dtype(y, "y", "mul")
-    attrs = {"x_num_col_dims": x_num_col_dims, "y_num_col_dims": y_num_col_dims}
-    return run_op("mul", {"X": x, "Y": y}, attrs=attrs, name=name)
+    return run_layer("mul", locals())
 
 
 def bilinear_tensor_product(
@@ -131,6 +126,4 @@ def fsp_matrix(x: Variable, y: Variable) -> Variable:
     Raises:
         TypeError, ValueError: for arguments that do not fit.
     """
-    check_dtypes("fsp_matrix", x=x, y=y)
-    helper = LayerHelper("fsp_matrix")
-    return helper.run("fsp", {"X": x, "Y": y})
+    return run_layer("fsp", locals(), helper=LayerHelper("fsp_matrix"))

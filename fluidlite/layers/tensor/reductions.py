@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
-from ...base.dtypes import VarType
 from ...eager import as_numbers
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, run_op
-from ...op_functions import Check, public
+from ...layer_helper import LayerHelper
+from ...op_functions import public, run_layer
 from ..checks import check_dtype
 from ..nn.activations import log
 from ..ops import exp
@@ -32,8 +30,7 @@ Dim = int | Sequence[int] | None
 
 def mean(x: Variable, name: str | None = None) -> Variable:
     """The mean of all elements of the float `x`, of shape [1] (`fluid.layers.mean`)."""
-    check_dtype(x, "x", "mean")
-    return run_op("mean", {"X": x}, name=name)
+    return run_layer("mean", locals())
 
 
 class Reduction(Protocol):
@@ -53,32 +50,35 @@ _DIMENSIONS = """`dim` is a dimension or a list of them, negative ones counted f
     """
 
 
-def _reduction(op_type: str, check: Check = check_variable) -> Reduction:
+def _reduction(op_type: str) -> Reduction:
     def function(
         input: Variable, dim: Dim = None, keep_dim: bool = False, name: str | None = None
     ) -> Variable:
-        check(input, "input", op_type)
         dim = as_numbers(dim)
         if dim is not None and not isinstance(dim, (int, list, tuple)):
             raise TypeError(
                 f"The type of 'dim' in {op_type} must be an integer, a list or None, but received {dim!r}"
             )
         dims = [dim] if isinstance(dim, int) else list(dim or ())
-        attrs: dict[str, Any] = {"dim": dims or [0], "keep_dim": keep_dim, "reduce_all": not dims}
-        return run_op(op_type, {"X": input}, attrs=attrs, name=name)
+        given = {
+            "input": input,
+            "dim": dims or [0],
+            "keep_dim": keep_dim,
+            "reduce_all": not dims,
+            "name": name,
+        }
+        return run_layer(op_type, given, X="input")
 
     return public(function, op_type, note=_DIMENSIONS)
 
-
-_bools = functools.partial(check_dtype, allowed=[VarType.BOOL])
 
 reduce_sum: Reduction = _reduction("reduce_sum")
 reduce_mean: Reduction = _reduction("reduce_mean")
 reduce_max: Reduction = _reduction("reduce_max")
 reduce_min: Reduction = _reduction("reduce_min")
 reduce_prod: Reduction = _reduction("reduce_prod")
-reduce_all: Reduction = _reduction("reduce_all", _bools)
-reduce_any: Reduction = _reduction("reduce_any", _bools)
+reduce_all: Reduction = _reduction("reduce_all")
+reduce_any: Reduction = _reduction("reduce_any")
 
 
 def logsumexp(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ...eager import Tensor
 from ...framework import Variable
-from ...layer_helper import check_variable, run_op
 from ...op_functions import run_layer
 
 __all__ = ["argmax", "argmin", "argsort"]
@@ -12,14 +11,12 @@ __all__ = ["argmax", "argmin", "argsort"]
 
 def argmax(x: Variable, axis: int = 0) -> Variable:
     """Where along `axis` the largest element stands, int64 (`fluid.layers.argmax`)."""
-    check_variable(x, "x", "argmax")
-    return run_op("arg_max", {"X": x}, attrs={"axis": axis}, stop_gradient=True)
+    return run_layer("arg_max", locals(), stop_gradient=True)
 
 
 def argmin(x: Variable, axis: int = 0) -> Variable:
     """Where along `axis` the smallest element stands, int64 (`fluid.layers.argmin`)."""
-    check_variable(x, "x", "argmin")
-    return run_op("arg_min", {"X": x}, attrs={"axis": axis}, stop_gradient=True)
+    return run_layer("arg_min", locals(), stop_gradient=True)
 
 
 def argsort(

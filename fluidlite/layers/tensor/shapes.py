@@ -11,7 +11,8 @@ import numpy as np
 from ...base.errors import ArgumentAssertion, ArgumentError
 from ...eager import Tensor, as_number_list
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, run_op
+from ...layer_helper import LayerHelper, check_variable
+from ...op_functions import run_layer
 from ..checks import alone
 from .shape_arguments import check_list, has_variables, known, one_by_one
 from .variables import assign
@@ -115,9 +116,7 @@ def squeeze(input: Variable, axes: Sequence[int], name: str | None = None) -> Va
         raise TypeError(
             f"The type of 'axes' in squeeze must be a list or tuple, but received {type(axes).__name__}"
         )
-    helper = LayerHelper("squeeze", name=name)
-    out, _ = helper.run("squeeze2", {"X": input}, ("Out", "XShape"), {"axes": list(axes)})
-    return out
+    return run_layer("squeeze2", locals(), helper=LayerHelper("squeeze", name=name), X="input")[0]
 
 
 def unsqueeze(
@@ -154,8 +153,7 @@ def flatten(x: Variable, axis: int = 1, name: str | None = None) -> Variable:
     check_variable(x, "x", "flatten")
     if not isinstance(axis, int) or not 0 <= axis <= len(x.shape):
         raise ArgumentError(f"'axis' of flatten must be an integer from 0 to {len(x.shape)}, got {axis!r}")
-    out, _ = LayerHelper("flatten", name=name).run("flatten2", {"X": x}, ("Out", "XShape"), {"axis": axis})
-    return out
+    return run_layer("flatten2", locals(), helper=LayerHelper("flatten", name=name))[0]
 
 
 def transpose(x: Variable, perm: Sequence[int], name: str | None = None) -> Variable:
@@ -173,16 +171,12 @@ def transpose(x: Variable, perm: Sequence[int], name: str | None = None) -> Vari
             f"'perm' of transpose must name each of the {len(x.shape)} dimensions of x {list(x.shape)} once, "
             f"got {list(perm)}"
         )
-    out, _ = LayerHelper("transpose", name=name).run(
-        "transpose2", {"X": x}, ("Out", "XShape"), {"axis": list(perm)}
-    )
-    return out
+    return run_layer("transpose2", locals(), helper=LayerHelper("transpose", name=name), axis="perm")[0]
 
 
 def shape(input: Variable) -> Variable:
     """The shape of `input` when the program runs, int32 [rank] (`fluid.layers.shape`)."""
-    check_variable(input, "input", "shape")
-    return run_op("shape", {"Input": input})
+    return run_layer("shape", locals())
 
 
 def rank(input: Variable) -> Variable:
@@ -194,5 +188,4 @@ def rank(input: Variable) -> Variable:
 def size(input: Variable) -> Variable:
     """The number of elements of `input` when the program runs, int64 [1] (`fluid.layers.size`)."""
     input = alone(input)
-    check_variable(input, "input", "size")
-    return run_op("size", {"Input": input})
+    return run_layer("size", locals())

@@ -8,9 +8,9 @@ from typing import Any
 from ...base.errors import ArgumentError
 from ...eager import as_number_list
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, check_variables, run_op
+from ...layer_helper import LayerHelper, check_variable, check_variables
 from ...op_functions import run_layer
-from ..checks import INTEGERS, alone, check_dtype
+from ..checks import alone
 from .constants import fill_constant
 from .shape_arguments import check_list, has_variables, known, one_by_one
 
@@ -173,9 +173,7 @@ def gather(input: Variable, index: Variable, overwrite: bool = True) -> Variable
         [n, ...].
     """
     input, index = alone(input), alone(index)
-    check_variable(input, "input", "gather")
-    check_variable(index, "index", "gather")
-    return run_op("gather", {"X": input, "Index": index}, attrs={"overwrite": overwrite})
+    return run_layer("gather", locals(), X="input")
 
 
 def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Variable:
@@ -185,9 +183,7 @@ def gather_nd(input: Variable, index: Variable, name: str | None = None) -> Vari
     *input.shape[depth:]]. A list of one Variable is that Variable.
     """
     input, index = alone(input), alone(index)
-    check_variable(input, "input", "gather_nd")
-    check_variable(index, "index", "gather_nd")
-    return run_op("gather_nd", {"X": input, "Index": index}, name=name)
+    return run_layer("gather_nd", locals(), X="input")
 
 
 def scatter(
@@ -205,10 +201,7 @@ def scatter(
     A list of one Variable is that Variable.
     """
     input, index, updates = alone(input), alone(index), alone(updates)
-    check_variables("scatter", input=input, updates=updates)
-    check_dtype(index, "index", "scatter", INTEGERS)
-    inputs = {"X": input, "Ids": index, "Updates": updates}
-    return run_op("scatter", inputs, attrs={"overwrite": overwrite}, name=name)
+    return run_layer("scatter", locals(), X="input", Ids="index")
 
 
 def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str | None = None) -> Variable:
@@ -225,7 +218,6 @@ def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str 
     """
     index = alone(index)
     check_variables("scatter_nd_add", ref=ref, updates=updates)
-    check_dtype(index, "index", "scatter_nd_add", INTEGERS)
     if ref.dtype != updates.dtype:
         raise ArgumentError(
             f"ref and updates of scatter_nd_add must have one data type, got {ref.dtype} and {updates.dtype}"

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...base.errors import ArgumentAssertion
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variables, run_op
 from ...op_functions import run_layer
-from ..checks import check_dtype, check_dtypes
 
 __all__ = [
     "addcmul",
@@ -37,7 +34,7 @@ def dot(x: Variable, y: Variable, name: str | None = None) -> Variable:
 
 def kron(x: Variable, y: Variable, out: Variable | None = None, name: str | None = None) -> Variable:
     """The Kronecker product of `x` and `y`, written to `out` if given (`fluid.layers.kron`)."""
-    return run_layer("kron", locals(), without=("out",), into={"Out": out})
+    return run_layer("kron", locals())
 
 
 def cross(input: Variable, other: Variable, dim: int | None = None) -> Variable:
@@ -47,8 +44,6 @@ def cross(input: Variable, other: Variable, dim: int | None = None) -> Variable:
 
 def dist(x: Variable, y: Variable, p: float = 2) -> Variable:
     """The `p`-norm of `x` - `y`, which broadcast, of shape [1] (`fluid.layers.dist`)."""
-    check_dtypes("dist", x=x, y=y)
-    p = float(p)
     return run_layer("dist", locals())
 
 
@@ -68,7 +63,6 @@ def addmm(
     name: str | None = None,
 ) -> Variable:
     """`beta` * `input` + `alpha` * `x` @ `y` for matrices (`fluid.layers.addmm`)."""
-    alpha, beta = float(alpha), float(beta)
     return run_layer("addmm", locals())
 
 
@@ -98,17 +92,11 @@ def clamp(
 
     Written to `output` if given. Raises ValueError if both limits are None.
     """
-    check_dtype(input, "input", "clamp")
     if min is None and max is None:
         raise ArgumentAssertion("either 'min' or 'max' of clamp must be given")
-    inputs: dict[str, Any] = {"X": input}
-    attrs: dict[str, float] = {"min": -3.4028234663852886e38, "max": 3.4028234663852886e38}
-    for slot, key, limit in (("Min", "min", min), ("Max", "max", max)):
-        if isinstance(limit, Variable):
-            inputs[slot] = limit
-        elif limit is not None:
-            attrs[key] = float(limit)
-    return LayerHelper("clamp", name=name).run("clip", inputs, attrs=attrs, into={"Out": output})
+    min = -3.4028234663852886e38 if min is None else min
+    max = 3.4028234663852886e38 if max is None else max
+    return run_layer("clip", locals(), helper=LayerHelper("clamp", name=name), X="input", Out="output")
 
 
 def allclose(
@@ -123,8 +111,6 @@ def allclose(
 
     That is |input - other| <= atol + rtol * |other|; `equal_nan`: NaN equals NaN.
     """
-    check_dtypes("allclose", input=input, other=other)
-    rtol, atol = float(rtol), float(atol)
     return run_layer("allclose", locals())
 
 
@@ -140,4 +126,4 @@ def trace(
 
     `offset`: how far above the main diagonal. Written to `out` if given.
     """
-    return run_layer("trace", locals(), without=("out",), into={"Out": out})
+    return run_layer("trace", locals())
