@@ -127,7 +127,7 @@ def _check_input(
     layer = _layer(op_type, helper)
     items = list(value) if isinstance(value, (list, tuple)) else [value]
     if not items:
-        raise ArgumentError(f"'{argument}' of {layer} must hold at least one Variable")
+        raise ArgumentError(f"'{argument}' of {layer} must not be empty: it takes at least one Variable")
     for k, item in enumerate(items):
         name = argument if item is value else f"{argument}[{k}]"
         check_variable(item, name, layer)

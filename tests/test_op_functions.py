@@ -148,7 +148,7 @@ def test_inputs_of_other_types_are_told_of_by_the_arguments_of_the_layer(eager):
             layers.cross_entropy(ids, ids)
         with pytest.raises(TypeError, match=r"'input\[1\]' in sums must be a Variable"):
             layers.sums([ids, 3])
-        with pytest.raises(ValueError, match="'x' of sum must hold at least one Variable"):
+        with pytest.raises(ValueError, match="'x' of sum must not be empty"):
             layers.sum([])
 
 

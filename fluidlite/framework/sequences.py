@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.lod import Lod, joined
-from ..ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
+from ..ops.registry import EMPTY, GRAD, VERSION, Levels, OpView, Shape
 
 if TYPE_CHECKING:
     from .block import Block
@@ -91,14 +91,24 @@ def declared(op: Operator) -> list[Kept]:
 
 
 def carry_over(op: Operator) -> None:
-    """Give the outputs the lod_level of what they have the sequences of.
-
-    Operators that work on sequences (`OpDef.lod`) are left to their layers.
-    """
+    """Give the outputs the lod_level of what they have the sequences of, or that their declaration says (`Levels`)."""
     block = op.block
+    if op.definition.levels is not None:
+        _declare(op, op.definition.levels)
     for one in kept(op.view()):
         source, out = block._find_var_recursive(one.source), block._find_var_recursive(one.out)
         if source is None or out is None or not source.lod_level or out.lod_level:
             continue
         if same_rows(block, one):
             out.lod_level = source.lod_level
+
+
+def _declare(op: Operator, rule: Levels) -> None:
+    """Give those outputs that have no lod_level yet the one that `rule` says."""
+    given = op.input(rule.slot) if rule.slot else []
+    source = op.block._find_var_recursive(given[0]) if given else None
+    level = max(rule.least, source.lod_level + rule.more if source is not None else 0)
+    for name in [name for slot in rule.outs or op.outputs for name in op.output(slot)]:
+        out = op.block._find_var_recursive(name)
+        if out is not None and level and not out.lod_level:
+            out.lod_level = level

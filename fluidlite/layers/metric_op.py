@@ -34,17 +34,8 @@ def accuracy(
     check_variable(label, "label", "accuracy")
     helper = LayerHelper("accuracy")
     values, places = topk(input, k=k)
-    share = helper.create_variable_for_type_inference(VarType.FP32, like=input)
-    if correct is None:
-        correct = helper.create_variable_for_type_inference(VarType.INT32, like=input)
-    if total is None:
-        total = helper.create_variable_for_type_inference(VarType.INT32, like=input)
-    helper.append_op(
-        type="accuracy",
-        inputs={"Out": [values], "Indices": [places], "Label": [label]},
-        outputs={"Accuracy": [share], "Correct": [correct], "Total": [total]},
-    )
-    return share
+    inputs, into = {"Out": values, "Indices": places, "Label": label}, {"Correct": correct, "Total": total}
+    return helper.run("accuracy", inputs, ("Accuracy", *into), into=into)[0]
 
 
 def auc(

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base import missing
-from ..base.dtypes import FLOATS, VarType, to_vartype
+from ..base.dtypes import VarType, to_vartype
 from ..base.errors import ArgumentError
 from ..framework import Variable
-from ..layer_helper import LayerHelper, check_variable, run_op
+from ..layer_helper import LayerHelper
 from ..op_functions import run_layer
 from .checks import INTEGERS, check_choice, check_dtype, check_dtypes
 
@@ -59,18 +59,12 @@ def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_va
         [array([[3.],
                [3.]], dtype=float32)]
     """
-    check_dtype(input, "input", "sequence_pool")
     kinds = ("average", "sum", "sqrt", "max", "last", "first")
     check_choice(pool_type.lower(), "pool_type", kinds, "sequence_pool")
-    out, index = run_op(
-        "sequence_pool",
-        {"X": input},
-        ("Out", "MaxIndex"),
-        attrs={"pooltype": pool_type.upper(), "is_test": is_test, "pad_value": pad_value},
-    )
-    if pool_type.lower() == "max":
+    pool_type = pool_type.upper()
+    out, index = run_layer("sequence_pool", locals(), without=("kinds",), X="input", pooltype="pool_type")
+    if pool_type == "MAX":
         index.stop_gradient = True
-    out.lod_level = max(input.lod_level - 1, 0)
     return out
 
 
@@ -84,22 +78,14 @@ def sequence_last_step(input: Variable) -> Variable:
     return sequence_pool(input, "last")
 
 
-def _applied(op_type: str, like: Variable, arguments: dict[str, Any], **called: Any) -> Variable:
-    """The result of an operator for the `arguments` of its layer, with the levels of sequences of `like`, or one."""
-    made: Variable = run_layer(op_type, arguments, **called)
-    made.lod_level = max(like.lod_level, 1)
-    return made
-
-
 def sequence_softmax(input: Variable, use_cudnn: bool = False, name: str | None = None) -> Variable:
     """Softmax within each sequence of scores [rows, 1] or [rows] (`fluid.layers.sequence_softmax`)."""
-    check_dtype(input, "input", "sequence_softmax")
-    return _applied("sequence_softmax", input, locals(), X="input")
+    return run_layer("sequence_softmax", locals(), X="input")
 
 
 def sequence_reverse(x: Variable, name: str | None = None) -> Variable:
     """The rows of each sequence in reverse order (`fluid.layers.sequence_reverse`)."""
-    return _applied("sequence_reverse", x, locals())
+    return run_layer("sequence_reverse", locals())
 
 
 def sequence_expand(x: Variable, y: Variable, ref_level: int = -1, name: str | None = None) -> Variable:
@@ -107,21 +93,15 @@ def sequence_expand(x: Variable, y: Variable, ref_level: int = -1, name: str | N
 
     `ref_level` is the level of `y` that is looked at, -1 for the last.
     """
-    out = _applied("sequence_expand", x, locals())
-    out.lod_level = x.lod_level
-    return out
+    return run_layer("sequence_expand", locals())
 
 
 def sequence_concat(input: Sequence[Variable], name: str | None = None) -> Variable:
     """The first sequences of all inputs joined, then the second ones, and so on
     (`fluid.layers.sequence_concat`).
     """
-    items = list(input)
-    for item in items:
-        check_variable(item, "input", "sequence_concat")
-    if not items:
-        raise ArgumentError("'input' of sequence_concat must not be empty")
-    return _applied("sequence_concat", items[0], {"x": items, "name": name})
+    input = list(input)
+    return run_layer("sequence_concat", locals(), X="input")
 
 
 def sequence_conv(
@@ -163,10 +143,7 @@ def sequence_conv(
         "contextLength": filter_size,
     }
     out = helper.run("sequence_conv", {"X": input, "Filter": weights}, attrs=attrs)
-    out.lod_level = max(input.lod_level, 1)
-    result = helper.append_activation(helper.append_bias_op(out))
-    result.lod_level = out.lod_level
-    return result
+    return helper.append_activation(helper.append_bias_op(out))
 
 
 __getattr__ = missing.reporter(__name__)
@@ -204,10 +181,9 @@ def sequence_unpad(x: Variable, length: Variable, name: str | None = None) -> Va
     Returns:
         Rows [rows, ...] with one level of sequences; [rows, 1] for a batch of two dimensions.
     """
-    check_variable(x, "x", "sequence_unpad")
     check_dtype(length, "length", "sequence_unpad", (VarType.INT64,))
     length.stop_gradient = True
-    return _applied("sequence_unpad", x, locals())
+    return run_layer("sequence_unpad", locals())
 
 
 def sequence_mask(
@@ -235,7 +211,7 @@ def sequence_expand_as(x: Variable, y: Variable, name: str | None = None) -> Var
 
     `y` has one level of sequences, which are also those of the result.
     """
-    return _applied("sequence_expand_as", x, locals())
+    return run_layer("sequence_expand_as", locals())
 
 
 def sequence_slice(input: Variable, offset: Variable, length: Variable, name: str | None = None) -> Variable:
@@ -243,17 +219,14 @@ def sequence_slice(input: Variable, offset: Variable, length: Variable, name: st
 
     `offset` and `length` are integers [sequences, 1]: where in its sequence a piece begins and how many rows it has.
     """
-    check_variable(input, "input", "sequence_slice")
     check_dtypes("sequence_slice", *INTEGERS, offset=offset, length=length)
     offset.stop_gradient = length.stop_gradient = True
-    out = _applied("sequence_slice", input, locals(), X="input")
-    out.lod_level = 0
-    return out
+    return run_layer("sequence_slice", locals(), X="input")
 
 
 def sequence_reshape(input: Variable, new_dim: int) -> Variable:
     """The elements of each sequence of `input` in rows of `new_dim` (`fluid.layers.sequence_reshape`)."""
-    return _applied("sequence_reshape", input, locals(), X="input")
+    return run_layer("sequence_reshape", locals(), X="input")
 
 
 def sequence_scatter(
@@ -264,11 +237,7 @@ def sequence_scatter(
     The sequence of `index` in place of a row holds columns of that row; ids that repeat add up. `updates` has one
     element for each id.
     """
-    check_dtype(input, "input", "sequence_scatter", (*FLOATS, *INTEGERS))
-    check_dtype(index, "index", "sequence_scatter", INTEGERS)
-    out = _applied("sequence_scatter", input, locals(), X="input", Ids="index")
-    out.lod_level = input.lod_level
-    return out
+    return run_layer("sequence_scatter", locals(), X="input", Ids="index")
 
 
 def sequence_enumerate(
@@ -279,7 +248,4 @@ def sequence_enumerate(
 
     `input`: integers [rows, 1] with sequences. Returns [rows, win_size].
     """
-    check_dtype(input, "input", "sequence_enumerate", INTEGERS)
-    out = _applied("sequence_enumerate", input, locals(), X="input")
-    out.stop_gradient = True
-    return out
+    return run_layer("sequence_enumerate", locals(), stop_gradient=True, X="input")

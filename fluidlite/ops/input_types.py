@@ -12,25 +12,31 @@ from ..base.dtypes import FLOATS, INTEGERS, VarType, to_numpy
 _TAKEN = {
     "FP16 FP32 FP64": """
         acos add_position_encoding allclose:Input,Other asin atan batch_norm bilinear_tensor_product
-        bpr_loss brelu ceil clip conv2d:Input conv2d_transpose:Input conv3d:Input conv3d_transpose:Input cos
-        cross_entropy cross_entropy2 dropout elu floor fsp:X,Y hard_shrink hard_sigmoid
-        hard_swish leaky_relu logsigmoid matmul:X,Y mean mul:X,Y norm reciprocal relu relu6 round rsqrt
-        sampling_id shuffle_channel sigmoid sigmoid_cross_entropy_with_logits sign similarity_focus sin
-        soft_relu softmax softmax_with_cross_entropy:Logits softplus softshrink softsign sqrt stanh swish
-        tanh tanh_shrink thresholded_relu
+        bipartite_match:DistMat box_clip:Input,ImInfo box_coder:PriorBox,TargetBox
+        box_decoder_and_assign:PriorBox,PriorBoxVar,TargetBox,BoxScore bpr_loss brelu ceil clip conv2d:Input
+        conv2d_transpose:Input conv3d:Input conv3d_transpose:Input cos cross_entropy cross_entropy2
+        cudnn_lstm:Input,InitH,InitC distribute_fpn_proposals:FpnRois dropout elu floor fsp:X,Y
+        generate_proposal_labels:RpnRois generate_proposals:Scores,BboxDeltas,ImInfo,Anchors hard_shrink
+        hard_sigmoid hard_swish iou_similarity:X,Y leaky_relu locality_aware_nms:BBoxes,Scores logsigmoid
+        matmul:X,Y matrix_nms:BBoxes,Scores mean mul:X,Y multiclass_nms2:BBoxes,Scores
+        multiclass_nms:BBoxes,Scores norm polygon_box_transform:Input reciprocal relu relu6 round rsqrt
+        sampling_id shuffle_channel sigmoid sigmoid_cross_entropy_with_logits sigmoid_focal_loss sign
+        similarity_focus sin soft_relu softmax softmax_with_cross_entropy:Logits softplus softshrink
+        softsign sqrt stanh swish tanh tanh_shrink thresholded_relu yolo_box yolov3_loss:X,GTBox,GTScore
     """,
     "FP32 FP64": """
-        addmm:X,Y affine_channel affine_grid:Theta auc:Predict dist:X,Y grid_sampler:Grid,X group_norm
-        gru_unit:HiddenPrev,Input hierarchical_sigmoid huber_loss:X,Y instance_norm kldiv_loss:Target,X
-        label_smooth layer_norm linspace:Start,Stop log log1p maxout mish nce:Input pixel_shuffle prelu selu
-        sequence_conv sequence_softmax smooth_l1_loss:X,Y spectral_norm:Weight square_error_cost:X,Y
-        teacher_student_sigmoid_loss:Label,X temporal_shift unfold
+        addmm:X,Y affine_channel affine_grid:Theta anchor_generator:Input auc:Predict
+        density_prior_box:Input dist:X,Y grid_sampler:Grid,X group_norm gru_unit:HiddenPrev,Input
+        hierarchical_sigmoid huber_loss:X,Y instance_norm kldiv_loss:Target,X label_smooth layer_norm
+        linspace:Start,Stop log log1p maxout mish nce:Input pixel_shuffle prelu prroi_pool:X,ROIs
+        roi_align:X,ROIs selu sequence_conv sequence_softmax smooth_l1_loss:X,Y spectral_norm:Weight
+        square_error_cost:X,Y teacher_student_sigmoid_loss:Label,X temporal_shift unfold
     """,
     "INT32 INT64 FP16 FP32 FP64": """
         abs concat diag_embed:Input elementwise_add:X,Y elementwise_div:X,Y elementwise_floordiv:X,Y
         elementwise_max:X,Y elementwise_min:X,Y elementwise_mod:X,Y elementwise_mul:X,Y elementwise_pow:X,Y
-        elementwise_sub:X,Y exp kron:X,Y meshgrid pad pad2d reshape2 roll space_to_depth square trace:Input
-        transpose2
+        elementwise_sub:X,Y exp kron:X,Y meshgrid pad pad2d reshape2 roll sequence_scatter space_to_depth
+        square trace:Input transpose2
     """,
     "INT32 INT64 FP32 FP64": """
         crop_tensor diag:Diagonal dot:X,Y equal:X,Y greater_equal:X,Y greater_than:X,Y increment
@@ -40,18 +46,19 @@ _TAKEN = {
     """,
     "FP32": """
         clip_by_norm cos_sim:X,Y crop log_loss:Labels,Predicted lrn margin_rank_loss:Label pow:FactorTensor
-        rank_loss:Label,Left,Right row_conv sequence_pool warpctc:Logits
+        rank_loss:Label,Left,Right roi_perspective_transform:X,ROIs row_conv sequence_pool warpctc:Logits
     """,
     "BOOL": """
         logical_and:X,Y logical_not logical_or:X,Y logical_xor:X,Y reduce_all reduce_any
     """,
     "INT32 INT64": """
-        auc:Label hash index_sample:Index index_select:Index mean_iou:Labels,Predictions multiplex:Ids
-        one_hot scatter:Ids scatter_nd_add:Index
+        auc:Label gather_tree:Ids,Parents hash index_sample:Index index_select:Index
+        mean_iou:Labels,Predictions multiplex:Ids one_hot scatter:Ids scatter_nd_add:Index
+        sequence_enumerate sequence_scatter:Ids yolo_box:ImgSize
     """,
     "INT64": """
-        chunk_eval:Inference,Label hierarchical_sigmoid:Label lookup_table:Ids lookup_table_v2:Ids nce:Label
-        shard_index warpctc:LabelLength,LogitsLength
+        beam_search:pre_ids,ids chunk_eval:Inference,Label hierarchical_sigmoid:Label lookup_table:Ids
+        lookup_table_v2:Ids nce:Label shard_index warpctc:LabelLength,LogitsLength
     """,
     "BOOL INT32 INT64 FP32 FP64": """
         expand expand_as:X,target_tensor fill_zeros_like ones_like print:In
@@ -69,7 +76,8 @@ _TAKEN = {
         flatten2 sequence_reverse
     """,
     "INT32": """
-        linspace:Num warpctc:Label
+        generate_proposal_labels:GtClasses,IsCrowd linspace:Num sigmoid_focal_loss:Label,FgNum warpctc:Label
+        yolov3_loss:GTLabel
     """,
     "UINT8 INT32 INT64 FP32 FP64": """
         reverse
@@ -82,6 +90,9 @@ _TAKEN = {
     """,
     "INT8 INT32 INT64 FP16 FP32 FP64": """
         squeeze2
+    """,
+    "UINT8 INT8 FP32 FP64": """
+        prior_box:Input
     """,
 }
 """By type of operator (or of layer, where it takes less than its operator): those of `X`, or of the inputs named."""

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -93,34 +93,47 @@ class RowRule:
         op.meta.set_rows(op.name(self.out), total)  # type: ignore[attr-defined]
 
 
+class Levels(NamedTuple):
+    """How many levels of sequences outputs of an operator that works on sequences are declared with.
+
+    `more` than the first variable of the input `slot` has (with "" none), but at least `least`. `outs`: the slots of
+    these outputs; (): all.
+    """
+
+    slot: str = ""
+    more: int = 0
+    least: int = 0
+    outs: tuple[str, ...] = ()
+
+
 @dataclass(eq=False, repr=False)
 class OpDef:
     """The one declaration of an operator type; see docs/add_an_operator.md.
 
     `inputs`, `outputs`: slots (see `Slot`). `attrs`: names and defaults. `infer`, `kernel`, `grad`, `native`: see
-    docs/architecture.md. `direct`: of an operator whose results have sizes that only the data know, so that no plan
-    can have it, what is called instead of `kernel` with arrays of NumPy, to be faster. `inplace`: pairs (output,
-    input) that may share memory. `view`: (output, input) where the output is the input's memory with another shape.
-    `lod`: the kernel takes `lod=`. `carried`: its `infer` says whose sequences each output has (`OpView.carry`), so
-    that plans call the kernel where there is no native one. `lod_from`: of operators that do not, whose sequences the
-    outputs have; see `lod_sources`. `random`: each run draws new numbers. `stop_gradient`: outputs without
-    gradient. `gradable`: inputs that may have one (by default all of them). `integers`: inputs that are integers have
-    one as well, where they are not declared without. `host`: needs the interpreter (prints,
-    reads files, ...); never dropped as unused. `control`: runs the blocks that its attributes name, by a function of
-    `executor/control`; it has no kernel. `updates`: outputs that the kernel changes instead of making them; what they
-    hold, or None, arrives under their keyword. `rows`: what it does with SelectedRows. `cuda`: what to call on a GPU
-    instead of `kernel`, named as `launchers.launcher` of `backend/cupy_` has it; see `call`. `sizes`: of an operator
-    whose only result is integers that follow from sizes of its inputs, these integers. `epilogue`: the number under
-    which kernels of products know an activation that they can end with; 0 for everything else. `wire`: the type
-    (`LONG`, `LONGS`, ...) that an attribute has in saved programs, where its default does not show it. `by_row`:
-    whether the operator may work on the rows of many turns of a loop at once (`ops/by_row.py`); None: never.
-    `copies`: the output slot that has just the values of an input slot, and that; None where that is not so. `role`:
-    what the operator is to those who look for several that belong together; see `ROLES`. `zero_rows`: what it does
-    with rows of zeros, of which a plan has more than Fluid, as it does not know how many rows of SelectedRows are
-    different: "left" over in its result, "kept" as rows of zeros, "summed" if `reduce_all`; "" shows how many there
-    are. `takes_out`: an input slot with which the operator changes what it reads. `may_skip`: may not run its blocks,
-    and then leaves alone what these write. `counted`: whether eager results take part in the count that Fluid names
-    tensors by. `passes_errors`: what the kernel raises is the user's own, and is raised as it is.
+    docs/architecture.md. `direct`: of an operator whose results have sizes that only the data know, so that no plan can
+    have it, what is called instead of `kernel` with arrays of NumPy, to be faster. `inplace`: pairs (output, input)
+    that may share memory. `view`: (output, input) where the output is the input's memory with another shape. `lod`: the
+    kernel takes `lod=`. `levels`: the lod_level that its outputs are declared with; see `Levels`. `carried`: its
+    `infer` says whose sequences each output has (`OpView.carry`), so that plans call the kernel where there is no
+    native one. `lod_from`: of operators that do not, whose sequences the outputs have; see `lod_sources`. `random`:
+    each run draws new numbers. `stop_gradient`: outputs without gradient. `gradable`: inputs that may have one (by
+    default all of them). `integers`: inputs that are integers have one as well, where they are not declared without.
+    `host`: needs the interpreter (prints, reads files, ...); never dropped as unused. `control`: runs the blocks that
+    its attributes name, by a function of `executor/control`; it has no kernel. `updates`: outputs that the kernel
+    changes instead of making them; what they hold, or None, arrives under their keyword. `rows`: what it does with
+    SelectedRows. `cuda`: what to call on a GPU instead of `kernel`, named as `launchers.launcher` of `backend/cupy_`
+    has it; see `call`. `sizes`: of an operator whose only result is integers that follow from sizes of its inputs,
+    these integers. `epilogue`: the number under which kernels of products know an activation that they can end with; 0
+    for everything else. `wire`: the type (`LONG`, `LONGS`, ...) that an attribute has in saved programs, where its
+    default does not show it. `by_row`: whether the operator may work on the rows of many turns of a loop at once
+    (`ops/by_row.py`); None: never. `copies`: the output slot that has just the values of an input slot, and that; None
+    where that is not so. `role`: what the operator is to those who look for several that belong together; see `ROLES`.
+    `zero_rows`: what it does with rows of zeros, of which a plan has more than Fluid, as it does not know how many rows
+    of SelectedRows are different: "left" over in its result, "kept" as rows of zeros, "summed" if `reduce_all`; ""
+    shows how many there are. `takes_out`: an input slot with which the operator changes what it reads. `may_skip`: may
+    not run its blocks, and then leaves alone what these write. `counted`: whether eager results take part in the count
+    that Fluid names tensors by. `passes_errors`: what the kernel raises is the user's own, and is raised as it is.
     `unset`: input slots whose variables may not have a value yet; the kernel then gets None. `passes_on`: (output,
     input) where the output is the input as it is, so that there is nothing to do where both are one variable. It
     follows from the kernel that an operator is `hosted`: works on the host, wherever its arrays are.
@@ -138,6 +151,7 @@ class OpDef:
     inplace: tuple[tuple[str, str], ...] = ()
     view: tuple[str, str] | None = None
     lod: bool = False
+    levels: Levels | None = None
     carried: bool = False
     lod_from: LodFrom | Callable[[OpView], LodFrom] = FIRST
     random: bool = False

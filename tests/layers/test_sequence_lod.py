@@ -133,3 +133,41 @@ def test_lod_reset_needs_to_know(programs, rows):
         layers.lod_reset(rows)
     with pytest.raises(ValueError, match="'level' of lod_append must be a list"):
         layers.lod_append(rows, 3)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "slots", "out", "attrs", "level"),
+    [
+        ("sequence_pool", {"X": "rows"}, "Out", {"pooltype": "SUM"}, 0),
+        ("sequence_pool", {"X": "deep"}, "Out", {"pooltype": "SUM"}, 1),
+        ("sequence_pool", {"X": "deep"}, "MaxIndex", {"pooltype": "SUM"}, 0),
+        ("sequence_reverse", {"X": "rows"}, "Y", {}, 1),
+        ("sequence_expand", {"X": "plain", "Y": "rows"}, "Out", {}, 0),
+        ("sequence_expand_as", {"X": "plain", "Y": "rows"}, "Out", {}, 1),
+        ("sequence_concat", {"X": "rows"}, "Out", {}, 1),
+        ("sequence_reshape", {"X": "rows"}, "Out", {"new_dim": 1}, 1),
+        ("sequence_enumerate", {"X": "ids"}, "Out", {"win_size": 2}, 1),
+        ("sequence_erase", {"X": "ids"}, "Out", {"tokens": [1]}, 1),
+        ("hash", {"X": "ids"}, "Out", {"mod_by": 10}, 1),
+        ("im2sequence", {"X": "images"}, "Out", {"kernels": [2, 2]}, 1),
+        ("box_clip", {"Input": "boxes", "ImInfo": "info"}, "Output", {}, 1),
+        ("add_position_encoding", {"X": "rows"}, "Out", {}, 1),
+    ],
+)
+def test_what_operators_appended_by_hand_declare(programs, rows, op_type, slots, out, attrs, level):
+    """The numbers are those of Paddle 1.8.5."""
+    data("deep", [None, 2], "float32", lod_level=2)
+    data("plain", [None, 2], "float32")
+    data("ids", [None, 1], "int64", lod_level=1)
+    data("images", [None, 1, 4, 4], "float32")
+    data("boxes", [None, 4], "float32", lod_level=1)
+    data("info", [None, 3], "float32")
+    block = programs[0].current_block()
+    results = {slot: block.create_var(name=slot) for slot in {out, *(["Out"] if out == "MaxIndex" else [])}}
+    block.append_op(
+        op_type,
+        {slot: [block.var(name)] for slot, name in slots.items()},
+        {slot: [var] for slot, var in results.items()},
+        attrs,
+    )
+    assert results[out].lod_level == level

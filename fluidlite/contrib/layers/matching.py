@@ -7,7 +7,6 @@ from typing import Any
 
 from ...framework import Variable
 from ...layer_helper import LayerHelper
-from ...layer_helper_base import is_eager
 from ...layers.checks import check_dtype, check_dtypes, numbers
 
 __all__ = ["match_matrix_tensor", "sequence_topk_avg_pooling", "var_conv_2d"]
@@ -47,8 +46,6 @@ def match_matrix_tensor(
     inputs = {"X": x, "Y": y, "W": weight}
     attrs = {"dim_t": channel_num}
     out, through = helper.run("match_matrix_tensor", inputs, ("Out", "Tmp"), attrs, stop_gradient=("Tmp",))
-    if not is_eager(out):
-        out.lod_level = x.lod_level
     return helper.append_activation(out), through
 
 
@@ -124,6 +121,4 @@ def var_conv_2d(
     }
     inputs = {"X": input, "ROW": row, "COLUMN": col, "W": weight}
     out: Variable = helper.run("var_conv_2d", inputs, ("Out", "Col"), attrs, stop_gradient=("Col",))[0]
-    if not is_eager(out):
-        out.lod_level = input.lod_level
     return helper.append_activation(out)

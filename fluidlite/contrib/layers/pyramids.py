@@ -103,7 +103,4 @@ def search_pyramid_hash(
         "lr": lr,
         "distribute_update_vars": ",".join(updated),
     }
-    out, _, _ = helper.run("pyramid_hash", inputs, ["Out", "DropPos", "X_Temp_Out"], attrs)
-    if isinstance(out, Variable):
-        out.lod_level = input.lod_level
-    return out
+    return helper.run("pyramid_hash", inputs, ["Out", "DropPos", "X_Temp_Out"], attrs)[0]

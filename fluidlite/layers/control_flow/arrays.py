@@ -10,6 +10,7 @@ from ...base.dtypes import VarType
 from ...base.errors import ArgumentAssertion, TypeAssertion
 from ...framework import Variable, mode
 from ...layer_helper import LayerHelper, check_variable
+from ...op_functions import run_layer
 from ..checks import check_dtype
 from ..tensor.joining import concat, stack
 from ..tensor.variables import assign
@@ -62,7 +63,6 @@ def array_write(x: Variable, i: Variable, array: Any = None) -> Any:
         )
     _check_array(array, "array_write")
     helper.append_op(type="write_to_array", inputs={"X": [x], "I": [i]}, outputs={"Out": [array]})
-    array.lod_level = x.lod_level
     return array
 
 
@@ -80,11 +80,7 @@ def array_read(array: Any, i: Variable) -> Any:
         return given[index]
     _check_array(array, "array_read")
     check_dtype(i, "i", "array_read", [VarType.INT64])
-    helper = LayerHelper("array_read")
-    out = helper.create_variable_for_type_inference(array.dtype)
-    out.lod_level = array.lod_level
-    helper.append_op(type="read_from_array", inputs={"X": [array], "I": [i]}, outputs={"Out": [out]})
-    return out
+    return run_layer("read_from_array", locals(), X="array", helper=LayerHelper("array_read"))
 
 
 def array_length(array: Any) -> Any:
@@ -95,9 +91,7 @@ def array_length(array: Any) -> Any:
     if mode.in_dygraph_mode():
         return len(_list(array, "array_length"))
     _check_array(array, "array_length")
-    helper = LayerHelper("array_length")
-    out = helper.run("lod_array_length", {"X": array}, stop_gradient=True)
-    return out
+    return LayerHelper("array_length").run("lod_array_length", {"X": array}, stop_gradient=True)
 
 
 def tensor_array_to_tensor(
@@ -124,17 +118,7 @@ def tensor_array_to_tensor(
         sizes = [element.shape[axis] for element in elements]
         return joined, assign(np.array(sizes, "int64"))
     _check_array(input, "tensor_array_to_tensor")
-    helper = LayerHelper("tensor_array_to_tensor", name=name)
-    out, sizes_out = (
-        helper.create_variable_for_type_inference(kind) for kind in (input.dtype, VarType.INT32)
-    )
-    helper.append_op(
-        type="tensor_array_to_tensor",
-        inputs={"X": [input]},
-        outputs={"Out": [out], "OutIndex": [sizes_out]},
-        attrs={"axis": axis, "use_stack": use_stack},
-    )
-    return out, sizes_out
+    return run_layer("tensor_array_to_tensor", locals(), X="input")
 
 
 def _check_array(array: Any, layer: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...base.dtypes import VarType
 from ...framework import Variable
 from ...initializer import Constant
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper
+from ...op_functions import run_layer
 
 __all__ = ["autoincreased_step_counter", "increment"]
 
@@ -15,13 +16,8 @@ def increment(x: Variable, value: float = 1.0, in_place: bool = True) -> Variabl
 
     Follows `fluid.layers.increment`.
     """
-    check_variable(x, "x", "increment")
-    helper = LayerHelper("increment")
-    out = x if in_place else helper.create_variable_for_type_inference(x.dtype, like=x)
-    helper.append_op(
-        type="increment", inputs={"X": [x]}, outputs={"Out": [out]}, attrs={"step": float(value)}
-    )
-    return out
+    out = x if in_place else None
+    return run_layer("increment", locals(), without=("in_place",), step="value")
 
 
 def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, step: int = 1) -> Variable:

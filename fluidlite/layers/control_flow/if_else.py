@@ -8,7 +8,8 @@ from contextlib import AbstractContextManager, contextmanager
 from ...base import unique_name
 from ...base.errors import ArgumentError, ArgumentTypeError
 from ...framework import Block, Variable
-from ...layer_helper import LayerHelper, check_variable, run_op
+from ...layer_helper import LayerHelper, check_variable
+from ...op_functions import run_layer
 from ..tensor.variables import assign
 from .blocks import GuardOf
 from .conditional_block import ConditionalBlock
@@ -27,17 +28,7 @@ def split_lod_tensor(input: Variable, mask: Variable, level: int = 0) -> tuple[V
     Returns:
         Two Variables. Follows `fluid.layers.control_flow.split_lod_tensor`.
     """
-    for name, var in (("input", input), ("mask", mask)):
-        check_variable(var, name, "fluid.layers.split_lod_tensor")
-    helper = LayerHelper("split_lod_tensor")
-    yes, no = (helper.create_variable_for_type_inference(input.dtype, like=input) for _ in range(2))
-    helper.append_op(
-        type="split_lod_tensor",
-        inputs={"X": input, "Mask": mask},
-        outputs={"OutTrue": yes, "OutFalse": no},
-        attrs={"level": level},
-    )
-    return yes, no
+    return run_layer("split_lod_tensor", locals(), X="input")
 
 
 def merge_lod_tensor(
@@ -54,14 +45,7 @@ def merge_lod_tensor(
     Returns:
         A Variable. Follows `fluid.layers.control_flow.merge_lod_tensor`.
     """
-    for name, var in (("in_true", in_true), ("in_false", in_false), ("x", x), ("mask", mask)):
-        check_variable(var, name, "fluid.layers.merge_lod_tensor")
-    out = run_op(
-        "merge_lod_tensor",
-        {"X": x, "Mask": mask, "InTrue": in_true, "InFalse": in_false},
-        attrs={"level": level},
-    )
-    return out
+    return run_layer("merge_lod_tensor", locals())
 
 
 class IfElse:

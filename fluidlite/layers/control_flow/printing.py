@@ -44,6 +44,4 @@ def Print(
     check_choice(print_phase.upper(), "print_phase", ("FORWARD", "BACKWARD", "BOTH"), "Print")
     print_phase, message, tensor_name = print_phase.upper(), message or "", input.name
     serial, helper = next(_serial), LayerHelper(f"print_{input.name}")
-    out: Variable = run_layer("print", locals(), without=("helper",), helper=helper, In="input")
-    out.lod_level = input.lod_level
-    return out
+    return run_layer("print", locals(), without=("helper",), helper=helper, In="input")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...base import unique_name
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable, check_variables, run_op
+from ...layer_helper import LayerHelper, check_variable
+from ...op_functions import run_layer
 
 __all__ = ["reorder_lod_tensor_by_rank"]
 
@@ -69,11 +70,8 @@ def reorder_lod_tensor_by_rank(x: Variable, rank_table: Variable) -> Variable:
         TypeError: an argument is no Variable, or holds no rank table.
         EnforceNotMet: when it runs, for another number of rows or sequences.
     """
-    check_variable(x, "x", "reorder_lod_tensor_by_rank")
     check_table(rank_table, "reorder_lod_tensor_by_rank")
-    out: Variable = run_op("reorder_lod_tensor_by_rank", {"X": x, "RankTable": rank_table})
-    out.lod_level = x.lod_level
-    return out
+    return run_layer("reorder_lod_tensor_by_rank", locals())
 
 
 def lod_tensor_to_array(x: Variable, table: Variable) -> Variable:
@@ -100,7 +98,6 @@ def append_split(block: object, x: Variable, table: Variable, array: Variable) -
     """Append to `block` what puts the steps of `x` into `array`."""
     inputs = {"X": x, "RankTable": table}
     block.append_op(type="lod_tensor_to_array", inputs=inputs, outputs={"Out": array})  # type: ignore[attr-defined]
-    array.lod_level = max(x.lod_level - 1, 0)
 
 
 def array_to_lod_tensor(x: Variable, table: Variable) -> Variable:
@@ -113,11 +110,8 @@ def array_to_lod_tensor(x: Variable, table: Variable) -> Variable:
     Returns:
         The rows in the order in which the sequences were before they were ranked, with these sequences.
     """
-    check_variable(x, "x", "array_to_lod_tensor")
     check_table(table, "array_to_lod_tensor")
-    out: Variable = run_op("array_to_lod_tensor", {"X": x, "RankTable": table})
-    out.lod_level = x.lod_level + 1
-    return out
+    return run_layer("array_to_lod_tensor", locals(), RankTable="table")
 
 
 def shrink_memory(x: Variable, i: Variable, table: Variable) -> Variable:
@@ -130,9 +124,6 @@ def shrink_memory(x: Variable, i: Variable, table: Variable) -> Variable:
 
     Follows `fluid.layers.control_flow.shrink_memory`.
     """
-    check_variables("shrink_memory", x=x, i=i)
     check_table(table, "shrink_memory")
     helper = LayerHelper("shrink_memory")
-    out: Variable = helper.run("shrink_rnn_memory", {"X": x, "I": i, "RankTable": table})
-    out.lod_level = x.lod_level
-    return out
+    return run_layer("shrink_rnn_memory", locals(), without=("helper",), helper=helper, RankTable="table")

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.dtypes import VarType
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...op_functions import run_layer
-from ..checks import check_dtype, check_lists
+from ..checks import check_lists
 
 __all__ = ["anchor_generator", "density_prior_box", "prior_box"]
-
-_TAKEN = (VarType.UINT8, VarType.INT8, VarType.FP32, VarType.FP64)
-_REAL = (VarType.FP32, VarType.FP64)
 
 Numbers = float | Sequence[float] | None
 
@@ -68,7 +64,6 @@ def prior_box(
     Raises:
         TypeError, ValueError, OperatorError: for arguments that do not fit.
     """
-    check_dtype(input, "input", "prior_box", _TAKEN)
     step_w, step_h = _pair(steps, "steps", "prior_box")
     min_sizes, max_sizes, variance = _floats(min_sizes), _floats(max_sizes), _floats(variance)
     aspect_ratios = _floats(aspect_ratios)
@@ -105,7 +100,6 @@ def density_prior_box(
     Raises:
         TypeError, ValueError, OperatorError: for arguments that do not fit.
     """
-    check_dtype(input, "input", "density_prior_box", _REAL)
     check_lists("density_prior_box", densities=densities, fixed_sizes=fixed_sizes, fixed_ratios=fixed_ratios)
     step_w, step_h = _pair(steps, "steps", "density_prior_box")
     densities = [int(n) for n in densities or ()]
@@ -141,7 +135,6 @@ def anchor_generator(
     Raises:
         TypeError, ValueError, OperatorError: for arguments that do not fit.
     """
-    check_dtype(input, "input", "anchor_generator", _REAL)
     anchor_sizes, aspect_ratios = _floats(anchor_sizes), _floats(aspect_ratios)
     variance, stride = _floats(variance), _pair(stride, "stride", "anchor_generator")
     return run_layer("anchor_generator", locals(), stop_gradient=True, variances="variance")

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ...framework import Variable
-from ...layer_helper import run_op
 from ...op_functions import run_layer
-from ..checks import check_dtypes
 
 __all__ = [
     "box_clip",
@@ -27,7 +24,6 @@ def iou_similarity(
     Of pixels, with `box_normalized=False`, the last one belongs to the box. The result has the sequences of `x`.
     Follows `fluid.layers.iou_similarity`.
     """
-    check_dtypes("iou_similarity", x=x, y=y)
     return run_layer("iou_similarity", locals())
 
 
@@ -61,16 +57,9 @@ def box_coder(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_dtypes("box_coder", prior_box=prior_box, target_box=target_box)
-    inputs = {"PriorBox": prior_box, "TargetBox": target_box}
-    attrs: dict[str, Any] = {"code_type": code_type, "box_normalized": box_normalized, "axis": axis}
-    if isinstance(prior_box_var, Variable):
-        inputs["PriorBoxVar"] = prior_box_var
-    elif isinstance(prior_box_var, list):
-        attrs["variance"] = [float(v) for v in prior_box_var]
-    else:
+    if not isinstance(prior_box_var, (Variable, list)):
         raise TypeError(f"'prior_box_var' of box_coder must be a Variable or a list, got {prior_box_var!r}")
-    return run_op("box_coder", inputs, ("OutputBox",), attrs=attrs, name=name)
+    return run_layer("box_coder", locals(), variance="prior_box_var")
 
 
 def box_decoder_and_assign(
@@ -97,7 +86,6 @@ def box_decoder_and_assign(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_dtypes("box_decoder_and_assign", prior_box=prior_box, target_box=target_box, box_score=box_score)
     return run_layer("box_decoder_and_assign", locals())
 
 
@@ -107,10 +95,7 @@ def box_clip(input: Variable, im_info: Variable, name: str | None = None) -> Var
     `input`: floats [N, ..., 4] with sequences, one for each image. `im_info` [images, 3]: height, width and scale
     of each image; boxes are of the image before it was scaled.
     """
-    check_dtypes("box_clip", input=input, im_info=im_info)
-    made: Variable = run_layer("box_clip", locals())
-    made.lod_level = input.lod_level
-    return made
+    return run_layer("box_clip", locals())
 
 
 def polygon_box_transform(input: Variable, name: str | None = None) -> Variable:
@@ -118,5 +103,4 @@ def polygon_box_transform(input: Variable, name: str | None = None) -> Variable:
 
     `input`: floats [N, 2 K, H, W]; even channels are distances of x, odd ones of y. The result is of the same shape.
     """
-    check_dtypes("polygon_box_transform", input=input)
     return run_layer("polygon_box_transform", locals())

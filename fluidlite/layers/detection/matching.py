@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ...framework import Variable
 from ...op_functions import run_layer
-from ..checks import check_dtype
 
 __all__ = ["bipartite_match", "target_assign"]
 
@@ -32,7 +31,6 @@ def bipartite_match(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_dtype(dist_matrix, "dist_matrix", "bipartite_match")
     return run_layer("bipartite_match", locals(), DistMat="dist_matrix")
 
 

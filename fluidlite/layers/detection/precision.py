@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...base.dtypes import VarType
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variables
 
@@ -47,33 +46,15 @@ def detection_map(
         TypeError, OperatorError: for arguments that do not fit.
     """
     check_variables("detection_map", detect_res=detect_res, label=label)
-    helper = LayerHelper("detection_map")
-    mean = helper.create_variable_for_type_inference("float32")
-    if out_states is None:
-        kinds = (VarType.INT32, VarType.FP32, VarType.FP32)
-        out_states = [helper.create_variable_for_type_inference(kind) for kind in kinds]
-    inputs = {"DetectRes": [detect_res], "Label": [label]}
-    if has_state is not None:
-        inputs["HasState"] = [has_state]
-    if input_states is not None:
-        inputs.update(
-            {s: [v] for s, v in zip(("PosCount", "TruePos", "FalsePos"), input_states, strict=True)}
-        )
-    helper.append_op(
-        type="detection_map",
-        inputs=inputs,
-        outputs={
-            "MAP": [mean],
-            **{
-                s: [v]
-                for s, v in zip(("AccumPosCount", "AccumTruePos", "AccumFalsePos"), out_states, strict=True)
-            },
-        },
-        attrs={
-            "overlap_threshold": overlap_threshold,
-            "evaluate_difficult": evaluate_difficult,
-            "ap_type": ap_version,
-            "class_num": class_num,
-        },
-    )
-    return mean
+    counts = (("PosCount", "AccumPosCount"), ("TruePos", "AccumTruePos"), ("FalsePos", "AccumFalsePos"))
+    inputs = {"DetectRes": detect_res, "Label": label, "HasState": has_state}
+    inputs.update(zip([slot for slot, _ in counts], input_states or [], strict=False))
+    attrs = {
+        "overlap_threshold": overlap_threshold,
+        "evaluate_difficult": evaluate_difficult,
+        "ap_type": ap_version,
+        "class_num": class_num,
+    }
+    outputs = [slot for _, slot in counts]
+    into = dict(zip(outputs, out_states or [], strict=False))
+    return LayerHelper("detection_map").run("detection_map", inputs, ("MAP", *outputs), attrs, into=into)[0]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.dtypes import VarType
 from ...framework import Variable
 from ...layer_helper import check_variables, run_op
 from ...op_functions import run_layer
-from ..checks import check_dtype, check_dtypes, check_lists
+from ..checks import check_lists
 from ..tensor.shapes import reshape
 from ..tensor.slicing import gather
 
@@ -59,9 +58,6 @@ def generate_proposals(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_dtypes(
-        "generate_proposals", scores=scores, bbox_deltas=bbox_deltas, im_info=im_info, anchors=anchors
-    )
     made: tuple[Variable, ...] = run_layer(
         "generate_proposals", locals(), without=("return_rois_num",), stop_gradient=True
     )
@@ -166,8 +162,6 @@ def generate_proposal_labels(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_dtypes("generate_proposal_labels", rpn_rois=rpn_rois)
-    check_dtypes("generate_proposal_labels", VarType.INT32, gt_classes=gt_classes, is_crowd=is_crowd)
     if not isinstance(class_nums, int):
         raise TypeError(f"'class_nums' of generate_proposal_labels must be an integer, got {class_nums!r}")
     bbox_reg_weights = [float(w) for w in bbox_reg_weights]
@@ -198,11 +192,8 @@ def distribute_fpn_proposals(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_dtype(fpn_rois, "fpn_rois", "distribute_fpn_proposals")
     outputs = (("MultiFpnRois", max_level - min_level + 1), "RestoreIndex")
     *made, restore = run_layer("distribute_fpn_proposals", locals(), outputs, without=("outputs",))
-    for one in made:
-        one.lod_level = fpn_rois.lod_level
     return made, restore
 
 
@@ -231,7 +222,7 @@ def collect_fpn_proposals(
     """
     check_lists("collect_fpn_proposals", "Variables", multi_rois=multi_rois, multi_scores=multi_scores)
     count = max_level - min_level + 1
-    made: Variable = run_op(
+    return run_op(
         "collect_fpn_proposals",
         {"MultiLevelRois": list(multi_rois[:count]), "MultiLevelScores": list(multi_scores[:count])},
         ("FpnRois",),
@@ -239,5 +230,3 @@ def collect_fpn_proposals(
         stop_gradient=True,
         name=name,
     )
-    made.lod_level = multi_rois[0].lod_level
-    return made

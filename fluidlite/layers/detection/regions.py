@@ -9,7 +9,7 @@ from ...base.dtypes import VarType
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...initializer import NormalInitializer
-from ...layer_helper import LayerHelper, check_variable, check_variables
+from ...layer_helper import LayerHelper, check_variable
 from ...op_functions import run_layer
 from ..checks import check_dtypes, numbers
 
@@ -30,7 +30,6 @@ _SIZES = ("pooled_height", "pooled_width", "transformed_height", "transformed_wi
 
 
 def _pooled(op_type: str, arguments: dict[str, Any]) -> Any:
-    check_variables(op_type, input=arguments["input"], rois=arguments["rois"])
     for what in _SIZES:
         if not isinstance(arguments.get(what, 1), int):
             raise TypeError(f"'{what}' of {op_type} must be an integer, got {arguments[what]!r}")
@@ -72,7 +71,6 @@ def roi_align(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_dtypes("roi_align", *_REAL, input=input, rois=rois)
     return _pooled("roi_align", locals())
 
 
@@ -122,7 +120,6 @@ def prroi_pool(
     The arguments are those of `roi_align`; `batch_roi_nums`, int64 [N], says how many regions each image has, for
     `rois` without sequences. Regions have gradients, too. Follows Jiang et al. (2018).
     """
-    check_dtypes("prroi_pool", *_REAL, input=input, rois=rois)
     return _pooled("prroi_pool", locals())
 
 
@@ -152,9 +149,7 @@ def roi_perspective_transform(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_dtypes("roi_perspective_transform", VarType.FP32, input=input, rois=rois)
     out, mask, matrix, _, _ = _pooled("roi_perspective_transform", locals())
-    out.lod_level = rois.lod_level
     return out, mask, matrix
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...base.dtypes import VarType
 from ...framework import Variable
 from ...op_functions import run_layer
-from ..checks import check_dtypes, check_lists
+from ..checks import check_lists
 from .proposals import TARGETS, targets
 
 __all__ = ["retinanet_detection_output", "retinanet_target_assign", "sigmoid_focal_loss"]
@@ -31,8 +30,6 @@ def sigmoid_focal_loss(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_dtypes("sigmoid_focal_loss", x=x)
-    check_dtypes("sigmoid_focal_loss", VarType.INT32, label=label, fg_num=fg_num)
     return run_layer("sigmoid_focal_loss", locals())
 
 

@@ -8,7 +8,6 @@ from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...layer_helper import LayerHelper
 from ...op_functions import run_layer
-from ..checks import check_dtypes
 
 __all__ = ["locality_aware_nms", "matrix_nms", "multiclass_nms"]
 
@@ -18,15 +17,12 @@ def detected(op_type: str, arguments: dict[str, Any], layer: str | None = None) 
 
     No gradient goes through either. `layer`: what the results are named after, unless it is the operator.
     """
-    check_dtypes(op_type, bboxes=arguments["bboxes"], scores=arguments["scores"])
     for number in ("score_threshold", "nms_threshold", "nms_eta"):
         if not isinstance(arguments.get(number, 0.0), (int, float)):
             raise TypeError(f"'{number}' of {op_type} must be a number, got {arguments[number]!r}")
     helper = LayerHelper(layer or op_type, name=arguments.get("name"))
     made = run_layer(op_type, arguments, without=("return_index",), stop_gradient=True, helper=helper)
     results = made if isinstance(made, tuple) else (made,)
-    for one in results if op_type != "locality_aware_nms" else ():
-        one.lod_level = 1
     return results if arguments.get("return_index") else results[0]
 
 

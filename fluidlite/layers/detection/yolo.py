@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.dtypes import VarType
 from ...framework import Variable
 from ...op_functions import run_layer
-from ..checks import check_dtypes
 
 __all__ = ["yolo_box", "yolov3_loss"]
 
@@ -57,14 +55,10 @@ def yolov3_loss(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_dtypes("yolov3_loss", x=x, gt_box=gt_box)
-    check_dtypes("yolov3_loss", VarType.INT32, gt_label=gt_label)
     _check("yolov3_loss", (list, tuple), "a list", anchors=anchors, anchor_mask=anchor_mask)
     _check("yolov3_loss", int, "an integer", class_num=class_num)
     _check("yolov3_loss", float, "a float", ignore_thresh=ignore_thresh)
     _check("yolov3_loss", bool, "True or False", use_label_smooth=use_label_smooth)
-    if gt_score is not None:
-        check_dtypes("yolov3_loss", gt_score=gt_score)
     return run_layer("yolov3_loss", locals())[0]
 
 
@@ -98,8 +92,6 @@ def yolo_box(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_dtypes("yolo_box", x=x)
-    check_dtypes("yolo_box", VarType.INT32, VarType.INT64, img_size=img_size)
     _check("yolo_box", (list, tuple), "a list", anchors=anchors)
     _check("yolo_box", int, "an integer", class_num=class_num)
     _check("yolo_box", float, "a float", conf_thresh=conf_thresh)

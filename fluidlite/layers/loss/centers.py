@@ -53,11 +53,7 @@ def center_loss(
         # At the beginning of the block, as Fluid: of several layers the first decides.
         block = helper.main_program.current_block()
         block._prepend_op(type="fill_constant", outputs={"Out": [rate]}, attrs=attrs)
-    apart, loss = (helper.create_variable_for_type_inference(input.dtype) for _ in range(2))
-    helper.append_op(
-        type="center_loss",
-        inputs={"X": [input], "Label": [label], "Centers": [centers], "CenterUpdateRate": [rate]},
-        outputs={"SampleCenterDiff": [apart], "Loss": [loss], "CentersOut": [centers]},
-        attrs={"cluster_num": num_classes, "need_update": update_center},
-    )
-    return loss
+    inputs = {"X": input, "Label": label, "Centers": centers, "CenterUpdateRate": rate}
+    outputs, attrs = ("SampleCenterDiff", "Loss", "CentersOut"), {"cluster_num": num_classes}
+    attrs["need_update"] = update_center
+    return helper.run("center_loss", inputs, outputs, attrs, into={"CentersOut": centers})[1]

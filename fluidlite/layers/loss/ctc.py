@@ -109,13 +109,8 @@ def edit_distance(
     check_dtype(label, "label", "edit_distance", (VarType.INT64,))
     helper = LayerHelper("edit_distance")
     if ignored_tokens:
-        input, label = (_without(var, ignored_tokens, helper) for var in (input, label))
+        attrs = {"tokens": list(ignored_tokens)}
+        input, label = (helper.run("sequence_erase", {"X": var}, attrs=attrs) for var in (input, label))
     inputs = {"Hyps": input, "Refs": label, "HypsLength": input_length, "RefsLength": label_length}
     out, count = helper.run("edit_distance", inputs, ("Out", "SequenceNum"), attrs={"normalized": normalized})
     return out, count
-
-
-def _without(var: Variable, tokens: Sequence[int], helper: LayerHelper) -> Variable:
-    rest: Variable = helper.run("sequence_erase", {"X": var}, attrs={"tokens": list(tokens)})
-    rest.lod_level = var.lod_level
-    return rest

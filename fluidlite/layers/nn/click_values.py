@@ -6,7 +6,6 @@ from __future__ import annotations
 from ...framework import Variable
 from ...initializer import ConstantInitializer
 from ...layer_helper import LayerHelper
-from ...layer_helper_base import is_eager
 from ...op_functions import run_layer
 from ...param_attr import ParamAttr
 from ..checks import FORMATS, check_choice, check_dtype
@@ -31,12 +30,9 @@ def continuous_value_model(input: Variable, cvm: Variable, use_cvm: bool = True)
         TypeError: for arguments of another type.
     """
     check_dtype(input, "input", "cvm")
-    helper = LayerHelper("cvm")
-    made = None if is_eager(input) else helper.create_variable(dtype=input.dtype)
-    out = helper.run("cvm", {"X": input, "CVM": cvm}, ("Y",), {"use_cvm": use_cvm}, into={"Y": made})
-    if not is_eager(input):
-        out.lod_level = input.lod_level
-    return out
+    # Fluid gives this result a name that does not mention the layer.
+    made = LayerHelper("cvm").create_variable(dtype=input.dtype, like=input)
+    return run_layer("cvm", locals(), X="input", Y="made")
 
 
 def hash(input: Variable, hash_size: int, num_hash: int = 1, name: str | None = None) -> Variable:
@@ -54,10 +50,7 @@ def hash(input: Variable, hash_size: int, num_hash: int = 1, name: str | None = 
     Raises:
         TypeError: `input` is something else.
     """
-    out: Variable = run_layer("hash", locals(), stop_gradient=True, X="input", mod_by="hash_size")
-    if not is_eager(out):
-        out.lod_level = input.lod_level
-    return out
+    return run_layer("hash", locals(), stop_gradient=True, X="input", mod_by="hash_size")
 
 
 def filter_by_instag(

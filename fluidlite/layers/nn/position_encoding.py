@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from ...framework import Variable
-from ...layer_helper_base import is_eager
 from ...op_functions import run_layer
-from ..checks import check_dtype
 
 __all__ = ["add_position_encoding"]
 
@@ -22,8 +20,4 @@ def add_position_encoding(input: Variable, alpha: float, beta: float, name: str 
     Raises:
         TypeError, ValueError: for arguments that do not fit.
     """
-    check_dtype(input, "input", "add_position_encoding")
-    out: Variable = run_layer("add_position_encoding", locals(), X="input")
-    if not is_eager(input):
-        out.lod_level = input.lod_level
-    return out
+    return run_layer("add_position_encoding", locals(), X="input")

@@ -94,9 +94,7 @@ def im2sequence(
     if input_image_size is not None:
         attrs["out_stride"] = numbers(out_stride, 2, "out_stride", "im2sequence")
     inputs = {"X": input, "Y": input_image_size}
-    out: Variable = run_op("im2sequence", inputs, attrs=attrs, name=name)
-    out.lod_level = 1
-    return out
+    return run_op("im2sequence", inputs, attrs=attrs, name=name)
 
 
 def unfold(

@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...base.dtypes import VarType
 from ...framework import Variable
-from ...layer_helper import run_op
 from ...op_functions import run_layer
-from ..checks import check_dtypes
 from ..nn.activations import log
 from ..nn.probability import softmax, topk
 from ..tensor.arithmetic import elementwise_add, elementwise_floordiv, elementwise_mod, elementwise_mul
@@ -171,8 +168,7 @@ def gather_tree(ids: Variable, parents: Variable) -> Variable:
     Returns:
         [time, batch, beam_size]: element [t, b, k] is token t of the hypothesis that is k-th in the last step.
     """
-    check_dtypes("gather_tree", VarType.INT32, VarType.INT64, ids=ids, parents=parents)
-    return run_op("gather_tree", {"Ids": ids, "Parents": parents})
+    return run_layer("gather_tree", locals())
 
 
 def beam_search(
@@ -210,9 +206,6 @@ def beam_search(
     Raises:
         TypeError: for arguments of other types.
     """
-    check_dtypes("beam_search", VarType.INT64, pre_ids=pre_ids)
-    if ids is not None:
-        check_dtypes("beam_search", VarType.INT64, ids=ids)
     best, found, parents = run_layer(
         "beam_search",
         locals(),

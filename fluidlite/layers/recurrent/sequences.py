@@ -10,7 +10,7 @@ from ...base.errors import ArgumentAssertion, StaticModeError
 from ...framework import Variable, default_main_program, mode
 from ...layer_helper import LayerHelper
 from ...op_functions import run_layer
-from ..checks import check_dtype, check_dtypes
+from ..checks import check_dtype
 
 __all__ = ["dynamic_gru", "dynamic_lstm", "dynamic_lstmp", "lstm"]
 
@@ -77,7 +77,6 @@ def dynamic_lstm(
     _check_states(input, width, h_0=h_0, c_0=c_0)
     outs = ("Hidden", "Cell", "BatchGate", "BatchCellPreAct")
     hidden, cell, *_ = run_layer("lstm", locals(), outs, without=_PARAMETERS, helper=helper)
-    hidden.lod_level = cell.lod_level = input.lod_level
     return hidden, cell
 
 
@@ -127,38 +126,22 @@ def dynamic_lstmp(
     width = size // 4
     weight = helper.create_parameter(attr=helper.param_attr, shape=[proj_size, 4 * width], dtype=dtype)
     projection = helper.create_parameter(attr=helper.param_attr, shape=[width, proj_size], dtype=dtype)
-    inputs = {
-        "Input": input,
-        "Weight": weight,
-        "ProjWeight": projection,
-        "Bias": _bias(helper, width, use_peepholes, dtype),
-        "H0": h_0,
-        "C0": c_0,
-    }
+    bias = _bias(helper, width, use_peepholes, dtype)
     for bound, what in ((cell_clip, "cell_clip"), (proj_clip, "proj_clip")):
         if bound is not None and bound < 0:
             raise ArgumentAssertion(f"'{what}' of dynamic_lstmp must not be negative, got {bound}")
-    attrs = {
-        "use_peepholes": use_peepholes,
-        "is_reverse": is_reverse,
-        "gate_activation": gate_activation,
-        "cell_activation": cell_activation,
-        "candidate_activation": candidate_activation,
-        "proj_activation": proj_activation,
-        "cell_clip": cell_clip or 0.0,
-        "proj_clip": proj_clip or 0.0,
-    }
     outs = ("Projection", "Cell", "unused", "BatchHidden", "BatchGate", "BatchCellPreAct")
     made = {slot: helper.create_variable_for_type_inference(dtype) for slot in outs}
     del made["unused"]  # a variable that no operator makes, but that Fluid numbers
-    helper.append_op(
-        type="lstmp",
-        inputs={slot: var for slot, var in inputs.items() if var is not None},
-        outputs={slot: [var] for slot, var in made.items()},
-        attrs=attrs,
+    state, cell, *_ = run_layer(
+        "lstmp",
+        locals(),
+        tuple(made),
+        without=(*_PARAMETERS, "proj_size", "bound", "what", "made"),
+        helper=helper,
+        into=made,
+        ProjWeight="projection",
     )
-    state, cell = made["Projection"], made["Cell"]
-    state.lod_level = cell.lod_level = input.lod_level
     return state, cell
 
 
@@ -214,7 +197,6 @@ def dynamic_gru(
     hidden: Variable = run_layer(
         "gru", locals(), outs, without=_PARAMETERS, helper=helper, activation="candidate_activation"
     )[0]
-    hidden.lod_level = input.lod_level
     return hidden
 
 
@@ -256,7 +238,7 @@ def lstm(
     Raises:
         TypeError, EnforceNotMet: for arguments that do not fit.
     """
-    check_dtypes("lstm", input=input, init_h=init_h, init_c=init_c)
+    check_dtype(input, "input", "lstm")
     helper = LayerHelper("cudnn_lstm", name=name)
     input_size, ways = input.shape[-1], 2 if is_bidirec else 1
     widths = [input_size] * ways + [hidden_size * ways] * (ways * (num_layers - 1))

@@ -147,6 +147,4 @@ def row_conv(
     shape = [future_context_size + 1, input.shape[-1]]
     weights = helper.create_parameter(attr=helper.param_attr, shape=shape, dtype=input.dtype)
     out = helper.run("row_conv", {"X": input, "Filter": weights})
-    if isinstance(input, Variable):
-        out.lod_level = input.lod_level
     return helper.append_activation(out)

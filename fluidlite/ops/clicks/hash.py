@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
-from ..registry import LodArray, OpDef, OpView, register
+from ..registry import Levels, LodArray, OpDef, OpView, register
 from ..sequence import Lods, input_lod
 
 _PRIMES = tuple(
@@ -93,6 +93,7 @@ register(
         lod=True,
         carried=True,
         wire={"mod_by": "LONG"},
+        levels=Levels("X"),
         doc="`num_hash` numbers below mod_by for each row of integers: XXH64 of its bytes, from seeds 0, 1, ...",
     )
 )

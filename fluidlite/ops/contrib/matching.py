@@ -9,7 +9,7 @@ import numpy as np
 from ...base.dtypes import VarType
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
-from ..registry import LodArray, OperatorError, OpView, grad_name
+from ..registry import Levels, LodArray, OperatorError, OpView, grad_name
 from ..sequence import Lods, input_lod
 
 Spans = list[tuple[int, int]]
@@ -85,6 +85,7 @@ register_pair(
     attrs={"dim_t": 1},
     keep_out=("Tmp",),
     stop_gradient=("Tmp",),
+    levels=Levels("X", outs=("Out",)),
     lod=True,
     infer_back=_infer_match_grad,
 )

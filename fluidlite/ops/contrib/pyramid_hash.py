@@ -13,7 +13,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
-from ..registry import LodArray, OpDef, OperatorError, OpSpec, OpView, grad_name, register
+from ..registry import Levels, LodArray, OpDef, OperatorError, OpSpec, OpView, grad_name, register
 from ..sequence import Lods, input_lod
 from .byte_hashes import in_bloom_filter, xxh32
 
@@ -219,6 +219,7 @@ register(
         integers=True,
         stop_gradient=("DropPos", "X_Temp_Out"),
         lod=True,
+        levels=Levels("X", outs=("Out",)),
         doc="A row for each run of two to pyramid_layer ids: pieces of W, of rand_len numbers, at the run's hashes.",
     )
 )

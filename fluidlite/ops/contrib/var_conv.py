@@ -9,7 +9,7 @@ import numpy as np
 
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
-from ..registry import LodArray, OpView, grad_name
+from ..registry import Levels, LodArray, OpView, grad_name
 from ..sequence import Lods, input_lod
 from .matching import pictures
 
@@ -143,6 +143,7 @@ register_pair(
     keep_out=("Out#", "Col#"),
     gradable=("X", "W"),
     stop_gradient=("Col",),
+    levels=Levels("X", outs=("Out",)),
     lod=True,
     infer_back=_infer_grad,
 )

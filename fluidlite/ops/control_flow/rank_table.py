@@ -10,7 +10,7 @@ from ...base.dtypes import VarType
 from ...base.lod import Lod
 from ...base.rank_table import RankTable
 from ..infer import same_as
-from ..registry import LodArray, OpDef, OperatorError, OpSpec, OpView, grad_name, register
+from ..registry import Levels, LodArray, OpDef, OperatorError, OpSpec, OpView, grad_name, register
 from ..sequence import Lods, input_lod, offsets_of, ranges
 
 
@@ -104,6 +104,7 @@ register(
         grad=_reorder_rule,
         gradable=("X",),
         lod=True,
+        levels=Levels("X"),
         doc="Rows, or the sequences of X, in the order of a rank table.",
     )
 )

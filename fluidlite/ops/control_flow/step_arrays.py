@@ -13,6 +13,7 @@ from ..infer import same_as
 from ..native import bytes_of_row
 from ..registry import (
     Call,
+    Levels,
     LodArray,
     OpDef,
     OperatorError,
@@ -102,6 +103,7 @@ register(
         gradable=("X",),
         lod=True,
         updates=("Out",),
+        levels=Levels("X", more=-1),
         doc="The first step of all ranked sequences, longest first, the second one of those that have two, and so on. "
         "With `accumulate`, as gradients are written, added to what there is.",
     )
@@ -177,6 +179,7 @@ register(
         grad=_join_rule,
         gradable=("X",),
         lod=True,
+        levels=Levels("X", more=1),
         doc="The sequences whose steps an array has, in the order that was ranked. With X_W, as gradients are read, as "
         "many rows as there, zero where the array has nothing.",
     )
@@ -224,6 +227,7 @@ register(
         gradable=("X",),
         lod=True,
         role="shorten",
+        levels=Levels("X"),
         doc="The first rows (or sequences) of X: those of the sequences that have a step number I.",
     )
 )

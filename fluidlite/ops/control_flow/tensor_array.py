@@ -7,7 +7,7 @@ from typing import Any
 from ...backend import to_host
 from ...base.dtypes import VarType
 from ...base.tensor_array import TensorArray
-from ..registry import LodArray, OpDef, OpSpec, OpView, grad_name, register
+from ..registry import Levels, LodArray, OpDef, OpSpec, OpView, grad_name, register
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 
@@ -96,6 +96,7 @@ register(
         updates=("Out",),
         unset=("X",),
         role="write",
+        levels=Levels("X"),
         doc="Puts X at index I of the tensor array Out, which grows if need be. With `accumulate`, as gradients are "
         "written, it is added to what is there.",
     )
@@ -111,6 +112,7 @@ register(
         lod=True,
         takes_out="X_W",
         role="read",
+        levels=Levels("X"),
         doc="The element of the tensor array X at index I, nothing beyond the end. With X_W, as gradients are read, "
         "it is taken out of the array; zeros in the shape of X_W if there is none.",
     )

@@ -14,7 +14,7 @@ import numpy as np
 from ...backend.constants import constant
 from ...base.errors import OperatorError
 from ..host_fallback import hosted
-from ..registry import LodArray, OpDef, OpView, register
+from ..registry import Levels, LodArray, OpDef, OpView, register
 from ..sequence import Lods, Segments, deep, levels, set_rows
 
 
@@ -251,6 +251,7 @@ register(
         stop_gradient=("Output",),
         lod=True,
         carried=True,
+        levels=Levels("Input"),
         doc="The boxes of each sequence within the image of the same number, at its size before scaling.",
     )
 )

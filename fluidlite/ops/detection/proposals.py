@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
-from ..registry import LodArray, OpDef, OpView, register
+from ..registry import Levels, LodArray, OpDef, OpView, register
 from ..sequence import Lods, levels, offsets_of
 from .boxes import areas, middles, within
 from .suppression import suppressed
@@ -142,6 +142,7 @@ register(
         kernel=_distribute,
         stop_gradient=("MultiFpnRois", "RestoreIndex"),
         lod=True,
+        levels=Levels("FpnRois", outs=("MultiFpnRois",)),
         doc="The regions for each of several feature maps, by their size, and where each region has gone.",
     )
 )
@@ -185,6 +186,7 @@ register(
         kernel=_collect,
         stop_gradient=("FpnRois",),
         lod=True,
+        levels=Levels("MultiLevelRois"),
         doc="The regions of several feature maps that score best, image by image.",
     )
 )

@@ -9,7 +9,7 @@ import numpy as np
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
 from ..infer import grads_like
-from ..registry import LodArray, OpDef, OpView, grad_name, register, standard_grad
+from ..registry import Levels, LodArray, OpDef, OpView, grad_name, register, standard_grad
 from ..sequence import Lods, input_lod
 from .roi import Array, check_regions, images_of, pooled_size
 
@@ -155,6 +155,7 @@ register(
         stop_gradient=_OUTPUTS,
         lod=True,
         carried=True,
+        levels=Levels("ROIs", outs=("Out",)),
         doc="Quadrilaterals of features as rectangles, which places of these lie in them, and how they are mapped.",
     )
 )

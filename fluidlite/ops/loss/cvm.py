@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..grad_pairs import register_pair
-from ..registry import LodArray, OperatorError, OpView
+from ..registry import Levels, LodArray, OperatorError, OpView
 from ..sequence import Lods, grads_keep_sequences, input_lod
 
 
@@ -53,6 +53,7 @@ register_pair(
     outputs=("Y",),
     attrs={"use_cvm": True},
     gradable=("X",),
+    levels=Levels("X"),
     lod=True,
     carried=True,
     infer_back=grads_keep_sequences,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..infer import same_as
-from ..registry import LodArray, OpDef, OpSpec, OpView, grad_name, register
+from ..registry import Levels, LodArray, OpDef, OpSpec, OpView, grad_name, register
 from ..sequence import Lods
 
 _shown: Counter[tuple[int, bool]] = Counter()
@@ -83,6 +83,7 @@ register(
         grad=_rule,
         lod=True,
         host=True,
+        levels=Levels("In"),
         doc="Prints a tensor, its gradient or both, and passes it on; first_n limits how often.",
     )
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..infer import grads_like_inputs, require_same_dtype
 from ..native import typed
-from ..registry import Call, LodArray, OpDef, OpView, grad_name, register, standard_grad
+from ..registry import Call, Levels, LodArray, OpDef, OpView, grad_name, register, standard_grad
 from ..sequence import Lods, one_level, segments_of, set_rows, single
 from .steps import NATIVE, Steps, activate, check_activations, check_initial, check_width
 from .unit import gru_step, gru_step_grad
@@ -147,6 +147,7 @@ register(
         ),
         lod=True,
         stop_gradient=("BatchGate", "BatchResetHiddenPrev", "BatchHidden"),
+        levels=Levels("Input", outs=("Hidden",)),
         doc="A gated recurrent unit over each sequence; Batch...: rows in the order of steps, longest sequence first.",
     )
 )

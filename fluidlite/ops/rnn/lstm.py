@@ -7,7 +7,7 @@ from typing import Any
 from ...backend.products import matmul
 from ..infer import require_same_dtype
 from ..native import typed
-from ..registry import GRAD, Call, LodArray, OpDef, OpView, grad_name, register, standard_grad
+from ..registry import GRAD, Call, Levels, LodArray, OpDef, OpView, grad_name, register, standard_grad
 from ..sequence import Lods, one_level, segments_of, set_rows, single
 from .steps import NATIVE, Steps, activate, check_activations, check_initial, check_width
 from .unit import activation_slope
@@ -282,6 +282,7 @@ def _register(op_type: str, out: str, kernel: Any, back: Any, attrs: dict[str, A
             native=_native,
             grad=standard_grad(inputs=names[projected:], outputs=(out, *made)),
             lod=True,
+            levels=Levels("Input", outs=(out, "Cell")),
             stop_gradient=made,
             doc=doc,
         )

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...backend.products import matmul
 from ..native import typed
-from ..registry import Call, LodArray, OpDef, OpView, grad_name, register, standard_grad
+from ..registry import Call, Levels, LodArray, OpDef, OpView, grad_name, register, standard_grad
 from ..sequence import Lods, Segments, grads_keep_sequences, one_level, segments_of, set_rows, single
 
 DX, DOUT, DPADDING, DFILTER = (grad_name(slot) for slot in ("X", "Out", "PaddingData", "Filter"))
@@ -135,6 +135,7 @@ register(
         grad=standard_grad(inputs=("X", "PaddingData", "Filter")),
         lod=True,
         gradable=("X", "PaddingData", "Filter"),
+        levels=Levels("X", least=1),
         doc="Each row with its neighbours of the same sequence (beyond its ends zeros or PaddingData), times a filter.",
     )
 )

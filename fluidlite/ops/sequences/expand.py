@@ -9,7 +9,17 @@ import numpy as np
 from ..grad_pairs import register_pair
 from ..infer import product
 from ..native import bytes_of_row, typed
-from ..registry import Call, LodArray, OpDef, OperatorError, OpView, grad_name, register, standard_grad
+from ..registry import (
+    Call,
+    Levels,
+    LodArray,
+    OpDef,
+    OperatorError,
+    OpView,
+    grad_name,
+    register,
+    standard_grad,
+)
 from ..sequence import (
     Lods,
     deep,
@@ -127,6 +137,7 @@ register(
         grad=standard_grad(inputs=("X", "Y")),
         lod=True,
         gradable=("X",),
+        levels=Levels("X"),
         doc="Repeats each row (or sequence) of X as often as the sequence of Y in its place has parts.",
     )
 )
@@ -201,6 +212,7 @@ register_pair(
     "Repeats each row of X as often as the sequence of Y in its place has rows.",
     keep=("X#", "Y#"),
     gradable=("X",),
+    levels=Levels("X", least=1),
     lod=True,
     infer_back=grads_keep_sequences,
     native=(_expand_as_native, _expand_as_grad_native),

@@ -10,6 +10,7 @@ from ..infer import product
 from ..native import itemsize
 from ..registry import (
     Call,
+    Levels,
     LodArray,
     OpDef,
     OperatorError,
@@ -122,6 +123,7 @@ register(
         native=_concat_native,
         grad=standard_grad(inputs=("X",)),
         lod=True,
+        levels=Levels("X", least=1),
         doc="Joins the first sequences of all inputs, then the second ones, and so on.",
     )
 )
@@ -172,6 +174,7 @@ register(
         native=_reverse_native,
         grad=_reverse_rule,
         lod=True,
+        levels=Levels("X", least=1),
         doc="The rows of each sequence in reverse order; its gradient is itself.",
     )
 )

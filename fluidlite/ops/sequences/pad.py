@@ -13,7 +13,7 @@ from ...base.sizes import whole
 from ..grad_pairs import register_pair
 from ..infer import grads_like_inputs, product
 from ..native import NUMERIC, bytes_of_row, itemsize, typed
-from ..registry import Call, LodArray, OpDef, OperatorError, OpView, grad_name, register
+from ..registry import Call, Levels, LodArray, OpDef, OperatorError, OpView, grad_name, register
 from ..sequence import Lods, Segments, grads_keep_sequences, offsets_of, one_level, segments_of, single
 
 DX, DOUT = grad_name("X"), grad_name("Out")
@@ -180,6 +180,7 @@ register_pair(
     "The sequences in a padded batch, given their lengths.",
     keep=("X#", "Length?"),
     gradable=("X",),
+    levels=Levels("X", least=1),
     lod=True,
     infer_back=_unpad_grad_infer,
     native=(None, _unpad_grad_native),

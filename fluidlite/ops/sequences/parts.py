@@ -11,7 +11,7 @@ from ...base.dtypes import VarType
 from ..grad_pairs import register_pair
 from ..infer import product
 from ..native import NUMERIC, bytes_of_row, copy, itemsize, typed
-from ..registry import Call, LodArray, OpDef, OperatorError, OpView, grad_name, register
+from ..registry import Call, Levels, LodArray, OpDef, OperatorError, OpView, grad_name, register
 from ..sequence import (
     Lods,
     Segments,
@@ -148,6 +148,7 @@ register_pair(
     "The elements of each sequence in rows of new_dim.",
     attrs={"new_dim": 1},
     keep=("X#",),
+    levels=Levels("X", least=1),
     lod=True,
     infer_back=grads_keep_sequences,
     native=(_reshape_native, copy(DOUT, DX)),
@@ -242,6 +243,7 @@ register_pair(
     "X with updates added: each sequence of ids names numbers of the row in its place, counted through its axes.",
     keep=("Ids", "Updates#"),
     gradable=("X", "Updates"),
+    levels=Levels("X"),
     lod=True,
     infer_back=_scatter_grad_infer,
     native=(_scatter_native, _scatter_grad_native),
@@ -284,6 +286,7 @@ register(
         native=_enumerate_native,
         stop_gradient=("Out",),
         lod=True,
+        levels=Levels("X", least=1),
         doc="For each id the window of win_size ids that begins there, pad_value beyond the end of the sequence.",
     )
 )
@@ -313,6 +316,7 @@ register(
         kernel=_erase,
         stop_gradient=("Out",),
         lod=True,
+        levels=Levels("X"),
         doc="The ids of each sequence without those that are among tokens.",
     )
 )

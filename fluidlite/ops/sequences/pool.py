@@ -9,7 +9,7 @@ import numpy as np
 from ...base.dtypes import VarType
 from ..infer import product
 from ..native import typed
-from ..registry import Call, LodArray, OpDef, OpView, grad_name, register, standard_grad
+from ..registry import Call, Levels, LodArray, OpDef, OpView, grad_name, register, standard_grad
 from ..sequence import Lods, Segments, deep, grads_keep_sequences, levels, segments_of, set_rows
 
 DX, DOUT = grad_name("X"), grad_name("Out")
@@ -134,6 +134,7 @@ register(
         grad=_pool_rule,
         lod=True,
         stop_gradient=("MaxIndex",),
+        levels=Levels("X", more=-1, outs=("Out",)),
         doc="One row for each sequence: its sum, mean, sum / sqrt(length), maximum, first or last row.",
     )
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..native import typed
-from ..registry import Call, LodArray, OpDef, OpView, grad_name, register, standard_grad
+from ..registry import Call, Levels, LodArray, OpDef, OpView, grad_name, register, standard_grad
 from ..sequence import Lods, Segments, deep, grads_keep_sequences, levels, segments_of, set_rows
 
 DX, DOUT = grad_name("X"), grad_name("Out")
@@ -70,6 +70,7 @@ register(
         native=_native,
         inplace=(("Out", "X"),),
         lod=True,
+        levels=Levels("X", least=1),
         doc="Softmax within each sequence of scores.",
     )
 )
