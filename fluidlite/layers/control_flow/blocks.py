@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from types import TracebackType
 
-from ...framework import Program
+from ...framework import Block, Program
 
 __all__ = ["BlockGuard"]
 
@@ -45,3 +45,8 @@ class GuardOf(BlockGuard):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         return self._context.__exit__(kind, error, trace)
+
+
+def block_around(program: Program) -> Block:
+    """The block around the one that layers append to."""
+    return program.block(program.current_block().parent_idx)

@@ -14,6 +14,7 @@ from ...layer_helper import LayerHelper
 from ..tensor.comparison import less_than
 from ..tensor.constants import fill_constant
 from .arrays import array_read, array_write
+from .blocks import block_around
 from .counter import increment
 from .loops import While
 from .rank_table import append_split, array_to_lod_tensor, shrink_memory
@@ -91,7 +92,7 @@ class DynamicRNN:
         self._inside("step_input")
         if not isinstance(x, Variable):
             raise TypeError("step_input() can only take a Variable as its input.")
-        outside = self._outside()
+        outside = block_around(self.helper.main_program)
         if self.lod_rank_table is None:
             self._count_steps(outside, x, level)
         array = self._array(outside, "dynamic_rnn_input_array", x)
@@ -160,7 +161,7 @@ class DynamicRNN:
         if self.lod_rank_table is None:
             what = ", need_reorder=True" if need_reorder else ""
             raise ArgumentTypeError(f"make sure step_input be invoked before memory(init=init{what})")
-        outside = self._outside()
+        outside = block_around(self.helper.main_program)
         zero = self._zero(outside)
         start = self._ordered("dynamic_rnn_mem_init_reordered", init) if need_reorder else init
         array = self._array(outside, "dynamic_rnn_mem_array", init)
@@ -175,7 +176,7 @@ class DynamicRNN:
             raise ArgumentError("step_input should be invoked before memory(shape=..., value=...)")
         if shape is None:
             raise TypeError("memory() needs init or shape")
-        outside = self._outside()
+        outside = block_around(self.helper.main_program)
         first = outside.create_var(name=unique_name.generate("in0"), dtype=self.input_array[0].dtype)
         outside.append_op(
             type="read_from_array",
@@ -210,7 +211,7 @@ class DynamicRNN:
     def output(self, *outputs: Variable) -> None:
         """Let the steps of `outputs`, put back into sequences, be results."""
         self._inside("output")
-        outside = self._outside()
+        outside = block_around(self.helper.main_program)
         for each in outputs:
             if not isinstance(each, Variable):
                 raise TypeError(f"output() can only take Variables, got {type(each).__name__}")
@@ -229,7 +230,7 @@ class DynamicRNN:
 
     def _ordered(self, name: str, x: Variable) -> Variable:
         """The rows, or sequences, of `x` in the order of the table."""
-        outside = self._outside()
+        outside = block_around(self.helper.main_program)
         made = outside.create_var(
             name=unique_name.generate(name), lod_level=x.lod_level, dtype=x.dtype, shape=x.shape
         )
@@ -263,10 +264,6 @@ class DynamicRNN:
     def _index(self) -> Variable:
         assert self.step_idx is not None
         return self.step_idx
-
-    def _outside(self) -> Block:
-        program = self.helper.main_program
-        return program.blocks[program.current_block().parent_idx]
 
     def _inside(self, method: str) -> None:
         if self.status != DynamicRNN.IN_RNN:

@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager, contextmanager
 
 from ...base import unique_name
 from ...base.errors import ArgumentError, ArgumentTypeError
-from ...framework import Block, Variable
+from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable
 from ...op_functions import run_layer
 from ..tensor.variables import assign
-from .blocks import GuardOf
+from .blocks import GuardOf, block_around
 from .conditional_block import ConditionalBlock
 
 __all__ = ["IfElse"]
@@ -92,7 +92,7 @@ class IfElse:
             raise ArgumentError("input must in true/false blocks")
         check_variable(x, "x", "fluid.layers.IfElse.input")
         if x.name not in self.input_table:
-            parent = self._parent_block()
+            parent = block_around(self.helper.main_program)
             yes, no = (
                 parent.create_var(name=unique_name.generate("ifelse_input" + self.helper.name), dtype=x.dtype)
                 for _ in range(2)
@@ -136,7 +136,7 @@ class IfElse:
         """
         if self.status == IfElse.OUT_IF_ELSE_BLOCKS:
             raise ArgumentError("output can only be invoked in the sub-block")
-        parent = self._parent_block()
+        parent = block_around(self.helper.main_program)
         for out in outs:
             if not isinstance(out, Variable):
                 raise ArgumentTypeError(
@@ -169,10 +169,6 @@ class IfElse:
             merge_lod_tensor(in_true, in_false, x=self.cond, mask=self.cond)
             for in_true, in_false in zip(yes, no, strict=True)
         ]
-
-    def _parent_block(self) -> Block:
-        program = self.helper.main_program
-        return program.block(program.current_block().parent_idx)
 
 
 class IfElseBlockGuard(GuardOf):

@@ -12,7 +12,7 @@ from ...base.errors import ArgumentAssertion, ArgumentError
 from ...framework import Block, Variable
 from ...framework.gradients.blocks import names_from_outside
 from ...layer_helper import LayerHelper, check_variable, check_variables
-from .blocks import GuardOf
+from .blocks import GuardOf, block_around
 
 __all__ = ["StaticRNN"]
 
@@ -146,7 +146,7 @@ class StaticRNN:
     def _boot(
         self, shape: Sequence[int], batch_ref: Variable, value: float, out_axis: int, ref_axis: int
     ) -> Variable:
-        outside = self._outside()
+        outside = block_around(self.helper.main_program)
         if outside._find_var_recursive(batch_ref.name) is None:
             raise ArgumentError(
                 f"batch_ref of memory must be a step input or a variable from outside of the block, and "
@@ -191,7 +191,7 @@ class StaticRNN:
         copied = self._copied(o)
         self._made.append(copied)
         self.outputs.append(
-            self._outside().create_var(
+            block_around(self.helper.main_program).create_var(
                 name=copied.name,
                 shape=[-1 if self.seq_len is None else self.seq_len, *copied.shape],
                 dtype=copied.dtype,
@@ -249,10 +249,6 @@ class StaticRNN:
                 "sub_block": block,
             },
         )
-
-    def _outside(self) -> Block:
-        program = self.helper.main_program
-        return program.blocks[program.current_block().parent_idx]
 
     def _inside(self, method: str) -> None:
         if self.status != StaticRNN.IN_RNN_BLOCK:

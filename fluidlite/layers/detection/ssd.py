@@ -55,23 +55,14 @@ def detection_output(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    boxes = box_coder(prior_box, prior_box_var, loc, code_type="decode_center_size")
-    chances = transpose(softmax(scores), perm=[0, 2, 1])
-    chances.stop_gradient = True
-    arguments = {
-        "bboxes": boxes,
-        "scores": chances,
-        "background_label": background_label,
-        "nms_threshold": nms_threshold,
-        "nms_top_k": nms_top_k,
-        "keep_top_k": keep_top_k,
-        "score_threshold": score_threshold,
-        "nms_eta": nms_eta,
-        "return_index": return_index,
-    }
-    return detected(
-        "multiclass_nms2" if return_index else "multiclass_nms", arguments, layer="detection_output"
+    bboxes = box_coder(prior_box, prior_box_var, loc, code_type="decode_center_size")
+    scores = transpose(softmax(scores), perm=[0, 2, 1])
+    scores.stop_gradient = True
+    op_type, others = (
+        "multiclass_nms2" if return_index else "multiclass_nms",
+        ("prior_box", "prior_box_var", "loc"),
     )
+    return detected(op_type, locals(), "detection_output", ("op_type", "others", *others))
 
 
 def ssd_loss(

@@ -12,16 +12,21 @@ from ...op_functions import run_layer
 __all__ = ["locality_aware_nms", "matrix_nms", "multiclass_nms"]
 
 
-def detected(op_type: str, arguments: dict[str, Any], layer: str | None = None) -> Any:
+def detected(
+    op_type: str, arguments: dict[str, Any], layer: str | None = None, without: tuple[str, ...] = ()
+) -> Any:
     """The boxes that `op_type` chooses for the `arguments` of a layer; with `return_index` also which these are.
 
     No gradient goes through either. `layer`: what the results are named after, unless it is the operator.
+    `without`: as of `run_layer`.
     """
     for number in ("score_threshold", "nms_threshold", "nms_eta"):
         if not isinstance(arguments.get(number, 0.0), (int, float)):
             raise TypeError(f"'{number}' of {op_type} must be a number, got {arguments[number]!r}")
     helper = LayerHelper(layer or op_type, name=arguments.get("name"))
-    made = run_layer(op_type, arguments, without=("return_index",), stop_gradient=True, helper=helper)
+    made = run_layer(
+        op_type, arguments, without=("return_index", *without), stop_gradient=True, helper=helper
+    )
     results = made if isinstance(made, tuple) else (made,)
     return results if arguments.get("return_index") else results[0]
 

@@ -11,6 +11,7 @@ from ...base.dtypes import VarType
 from ...framework import Variable
 from ...layer_helper import LayerHelper
 from ..control_flow.arrays import array_read, array_write, tensor_array_to_tensor
+from ..control_flow.blocks import block_around
 from ..control_flow.counter import increment
 from ..control_flow.loops import While
 from ..tensor.arithmetic import elementwise_add
@@ -209,5 +210,5 @@ def _unless_finished(old: Any, new: Any, finished: Any) -> Any:
 def _array_outside(value: Variable) -> Any:
     """A tensor array for values like `value`, which outlives the block of the loop."""
     helper = LayerHelper("array")
-    around = helper.main_program.block(helper.main_program.current_block().parent_idx)
+    around = block_around(helper.main_program)
     return around.create_var(name=f"{helper.name}.out", type=VarType.LOD_TENSOR_ARRAY, dtype=value.dtype)

@@ -12,7 +12,8 @@ from ...eager import as_numbers
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
 from ...layer_helper_base import is_eager
-from ..checks import check_dtype
+from ...op_functions import run_layer
+from ..checks import alone
 from .shape_arguments import has_variables, known, one_by_one
 
 __all__ = ["concat", "multiplex", "split", "stack", "unstack"]
@@ -26,7 +27,7 @@ def _listed(value: Any, name: str, layer: str) -> list[Variable]:
     for index, item in enumerate(value):
         check_variable(item, f"{name}[{index}]", layer)
     if not value:
-        raise ArgumentError(f"'{name}' of {layer} must hold at least one Variable")
+        raise ArgumentError(f"'{name}' of {layer} must not be empty: it takes at least one Variable")
     return list(value)
 
 
@@ -51,40 +52,26 @@ def concat(input: Sequence[Variable], axis: int | Variable = 0, name: str | None
         ...     print(fluid.layers.concat([x, x], axis=1).numpy())
         [[1 2 1 2]]
     """
-    array = _array(input)
-    if array is not None:
-        return _join_array("concat", array, axis, False)
+    if _is_array(input):
+        return _join_array("concat", input, axis, False)
     if isinstance(input, Variable):
         warnings.warn("concat was given a single Variable; pass a list of them", UserWarning, stacklevel=2)
         input = [input]
-    items = _listed(input, "input", "concat")
-    inputs: dict[str, Any] = {"X": items}
-    attrs = {}
+    input = _listed(input, "input", "concat")
     if isinstance(axis, Variable):
         axis.stop_gradient = True
-        inputs["AxisTensor"] = axis
-    else:
-        attrs["axis"] = as_numbers(axis)
-    return run_op("concat", inputs, attrs=attrs, name=name)
+    return run_layer("concat", locals(), X="input", AxisTensor="axis")
 
 
-def _array(given: Any) -> Variable | None:
-    """The tensor array that is given, alone or in a list; None for anything else."""
-    items = given if isinstance(given, (list, tuple)) else [given]
-    array = items[0] if len(items) == 1 else None
-    is_array = isinstance(array, Variable) and array.type == VarType.LOD_TENSOR_ARRAY
-    return array if is_array else None
+def _is_array(given: Any) -> bool:
+    """Whether a tensor array is given, alone or in a list."""
+    array = alone(given)
+    return isinstance(array, Variable) and array.type == VarType.LOD_TENSOR_ARRAY
 
 
-def _join_array(layer: str, array: Variable, axis: Any, as_stack: bool) -> Variable:
-    helper = LayerHelper(layer)
-    out, sizes = helper.run(
-        "tensor_array_to_tensor",
-        {"X": array},
-        ("Out", "OutIndex"),
-        attrs={"axis": as_numbers(axis), "use_stack": as_stack},
-    )
-    return out
+def _join_array(layer: str, array: Any, axis: Any, as_stack: bool) -> Variable:
+    given = {"x": alone(array), "axis": axis, "use_stack": as_stack}
+    return run_layer("tensor_array_to_tensor", given, helper=LayerHelper(layer))[0]
 
 
 def split(
@@ -150,11 +137,10 @@ def stack(x: Variable | Sequence[Variable], axis: int = 0) -> Variable:
 
     Raises TypeError for anything but Variables, OperatorError for shapes that differ.
     """
-    array = _array(x)
-    if array is not None:
-        return _join_array("stack", array, axis, True)
-    items = [x] if isinstance(x, Variable) else _listed(x, "x", "stack")
-    return run_op("stack", {"X": items}, ("Y",), {"axis": as_numbers(axis)})
+    if _is_array(x):
+        return _join_array("stack", x, axis, True)
+    x = [x] if isinstance(x, Variable) else _listed(x, "x", "stack")
+    return run_layer("stack", locals())
 
 
 def unstack(x: Variable, axis: int = 0, num: int | None = None) -> list[Variable]:
@@ -190,5 +176,4 @@ def multiplex(inputs: Sequence[Variable], index: Variable) -> Variable:
     items = _listed(inputs, "inputs", "multiplex")
     if len(items) < 2:
         raise ArgumentError(f"multiplex needs at least 2 inputs, got {len(items)}")
-    check_dtype(index, "index", "multiplex", [VarType.INT32, VarType.INT64])
-    return run_op("multiplex", {"Ids": index, "X": items})
+    return run_layer("multiplex", {"x": items, "index": index}, Ids="index")

@@ -11,7 +11,7 @@ from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, run_op
 from ...op_functions import run_layer
 from ..checks import check_choice
-from .shape_arguments import check_list, has_variables, known, one_by_one
+from .shape_arguments import check_list, known, number_inputs
 
 __all__ = ["expand", "expand_as", "flip", "pad", "pad2d", "pad_constant_like", "reverse"]
 
@@ -34,21 +34,13 @@ def expand(
     expand_times = as_number_list(expand_times)
     check_list(expand_times, "expand_times", "expand")
     helper = LayerHelper("expand", name=name)
-    inputs: dict[str, Any] = {"X": x}
-    attrs: dict[str, Any] = {}
-    if isinstance(expand_times, Variable):
-        expand_times.stop_gradient = True
-        inputs["ExpandTimes"] = expand_times
-    else:
-        for times in expand_times:
-            if not isinstance(times, Variable) and times <= 0:
-                raise ArgumentAssertion(
-                    f"'expand_times' of expand must hold positive numbers, got {list(expand_times)}"
-                )
-        attrs["expand_times"] = known(expand_times)
-        if has_variables(expand_times):
-            inputs["expand_times_tensor"] = one_by_one(helper, expand_times)
-    return helper.run("expand", inputs, attrs=attrs)
+    if not isinstance(expand_times, Variable) and min(known(expand_times, 1), default=1) <= 0:
+        raise ArgumentAssertion(
+            f"'expand_times' of expand must hold positive numbers, got {list(expand_times)}"
+        )
+    slots = ("ExpandTimes", "expand_times_tensor")
+    inputs, attrs = number_inputs(helper, "expand_times", expand_times, *slots)
+    return helper.run("expand", {"X": x, **inputs}, attrs=attrs)
 
 
 def expand_as(x: Variable, target_tensor: Variable, name: str | None = None) -> Variable:

@@ -11,8 +11,9 @@ from ...base import unique_name
 from ...base.dtypes import FLOATS, VarType, to_vartype
 from ...base.errors import ArgumentError
 from ...framework import Variable, device_guard
-from ...layer_helper import LayerHelper, check_variable, run_op
+from ...layer_helper import LayerHelper, check_variable
 from ...layer_helper_base import is_eager
+from ...op_functions import run_layer
 from .constants import shape_inputs
 from .variables import known_shape
 
@@ -44,16 +45,14 @@ def uniform_random(
     Raises:
         TypeError: `shape` or `dtype` is of another type.
     """
-    attrs = {"min": float(min), "max": float(max), "seed": seed}
-    return _shaped("uniform_random", shape, _float(dtype, "uniform_random"), attrs)
+    return _shaped("uniform_random", locals(), _float(dtype, "uniform_random"))
 
 
 def gaussian_random(
     shape: Shape, mean: float = 0.0, std: float = 1.0, seed: int = 0, dtype: Any = "float32"
 ) -> Variable:
     """Normal numbers with the given mean and deviation (`fluid.layers.gaussian_random`)."""
-    attrs = {"mean": float(mean), "std": float(std), "seed": seed}
-    return _shaped("gaussian_random", shape, _float(dtype, "gaussian_random"), attrs)
+    return _shaped("gaussian_random", locals(), _float(dtype, "gaussian_random"))
 
 
 def randint(
@@ -91,9 +90,8 @@ def randint(
         low, high = 0, low
     if low >= high:
         raise ArgumentError(f"randint's low must less then high, but received low = {low}, high = {high}")
-    made = _shaped(
-        "randint", [1] if shape is None else shape, kind, {"low": low, "high": high, "seed": seed}, name, out
-    )
+    given = {"shape": [1] if shape is None else shape, "low": low, "high": high, "seed": seed}
+    made = _shaped("randint", {**given, "name": name, "out": out}, kind)
     made.stop_gradient = stop_gradient
     return made
 
@@ -152,8 +150,7 @@ def uniform_random_batch_size_like(
 
     Follows `fluid.layers.uniform_random_batch_size_like`.
     """
-    attrs = {"min": float(min), "max": float(max), "seed": seed}
-    return _like("uniform_random_batch_size_like", input, shape, dtype, input_dim_idx, output_dim_idx, attrs)
+    return _like("uniform_random_batch_size_like", locals())
 
 
 def gaussian_random_batch_size_like(
@@ -170,8 +167,7 @@ def gaussian_random_batch_size_like(
 
     Follows `fluid.layers.gaussian_random_batch_size_like`.
     """
-    attrs = {"mean": float(mean), "std": float(std), "seed": seed}
-    return _like("gaussian_random_batch_size_like", input, shape, dtype, input_dim_idx, output_dim_idx, attrs)
+    return _like("gaussian_random_batch_size_like", locals())
 
 
 def _float(dtype: Any, layer: str) -> VarType:
@@ -183,34 +179,15 @@ def _float(dtype: Any, layer: str) -> VarType:
     return kind
 
 
-def _shaped(
-    op_type: str,
-    shape: Shape,
-    kind: VarType,
-    attrs: dict[str, Any],
-    name: str | None = None,
-    out: Variable | None = None,
-) -> Variable:
-    sizes, inputs = shape_inputs(
-        shape, op_type, cast=op_type == "gaussian_random"
-    )  # only that one does in Fluid
-    attrs = {"shape": sizes, "dtype": int(kind), **attrs}
-    return run_op(op_type, inputs, attrs=attrs, into={"Out": out}, name=name)
+def _shaped(op_type: str, arguments: dict[str, Any], kind: VarType) -> Variable:
+    as_int32 = op_type == "gaussian_random"  # only that one converts shapes in Fluid
+    sizes, inputs = shape_inputs(arguments["shape"], op_type, cast=as_int32)
+    return run_layer(op_type, {**arguments, **inputs, "shape": sizes, "dtype": kind})
 
 
-def _like(
-    op_type: str, input: Variable, shape: Any, dtype: Any, source: int, into: int, attrs: dict[str, Any]
-) -> Variable:
-    check_variable(input, "input", op_type)
-    kind = _float(dtype, op_type)
-    attrs = {
-        "shape": known_shape(shape, op_type),
-        "input_dim_idx": source,
-        "output_dim_idx": into,
-        "dtype": int(kind),
-        **attrs,
-    }
-    return run_op(op_type, {"Input": input}, attrs=attrs)
+def _like(op_type: str, arguments: dict[str, Any]) -> Variable:
+    shape, kind = known_shape(arguments["shape"], op_type), _float(arguments["dtype"], op_type)
+    return run_layer(op_type, {**arguments, "shape": shape, "dtype": kind})
 
 
 def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None = None) -> Variable:

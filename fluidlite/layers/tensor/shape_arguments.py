@@ -34,6 +34,21 @@ def known(values: Sequence[Any], unknown: int = -1) -> list[int]:
     return [unknown if isinstance(value, Variable) else int(value) for value in values]
 
 
+def number_inputs(
+    helper: LayerHelper, name: str, values: Any, slot: str, list_slot: str, unknown: int = -1
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Inputs and attributes for the numbers `values`, of which the operator has an attribute `name`.
+
+    A Variable that holds them all is the input `slot`. Where Variables stand among them, the input `list_slot` holds
+    all, and the attribute has `unknown` in their place.
+    """
+    if isinstance(values, Variable):
+        values.stop_gradient = True
+        return {slot: values}, {}
+    inputs = {list_slot: one_by_one(helper, values)} if has_variables(values) else {}
+    return inputs, {name: known(values, unknown)}
+
+
 def check_list(value: Any, name: str, layer: str) -> None:
     """Raise TypeError unless `value` is a list, a tuple or a Variable."""
     if not isinstance(value, (list, tuple, Variable)):

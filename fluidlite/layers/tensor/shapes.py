@@ -14,7 +14,7 @@ from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable
 from ...op_functions import run_layer
 from ..checks import alone
-from .shape_arguments import check_list, has_variables, known, one_by_one
+from .shape_arguments import check_list, number_inputs
 from .variables import assign
 
 __all__ = ["flatten", "rank", "reshape", "shape", "size", "squeeze", "transpose", "unsqueeze"]
@@ -87,21 +87,14 @@ def reshape(
     elif actual_shape is not None:
         check_variable(actual_shape, "actual_shape", "reshape")
     helper = LayerHelper("reshape2", name=name, act=act)
-    inputs: dict[str, Any] = {"X": [x]}
-    attrs: dict[str, Any] = {}
-    if isinstance(shape, Variable):
-        shape.stop_gradient = True
-        inputs["Shape"] = [shape]
-    else:
+    if not isinstance(shape, Variable):
         _check_target(x, shape)
-        attrs["shape"] = known(shape)
-        if has_variables(shape):
-            inputs["ShapeTensor"] = one_by_one(helper, shape)
-        elif actual_shape is not None:
-            actual_shape.stop_gradient = True
-            inputs["Shape"] = [actual_shape]
+    inputs, attrs = number_inputs(helper, "shape", shape, "Shape", "ShapeTensor")
+    if not inputs and actual_shape is not None:
+        actual_shape.stop_gradient = True
+        inputs["Shape"] = actual_shape
     into = {"Out": x} if inplace else None
-    out, _ = helper.run("reshape2", inputs, ("Out", "XShape"), attrs, into=into)
+    out, _ = helper.run("reshape2", {"X": x, **inputs}, ("Out", "XShape"), attrs, into=into)
     return helper.append_activation(out)
 
 
@@ -131,17 +124,9 @@ def unsqueeze(
     places: Any = as_number_list([axes] if isinstance(axes, int) else axes)
     check_list(places, "axes", "unsqueeze")
     helper = LayerHelper("unsqueeze2", name=name)
-    inputs: dict[str, Any] = {"X": input}
-    attrs: dict[str, Any] = {}
-    if isinstance(places, Variable):
-        places.stop_gradient = True
-        inputs["AxesTensor"] = places
-    elif has_variables(places):
-        inputs["AxesTensorList"] = one_by_one(helper, places)
-    else:
-        attrs["axes"] = known(places)
-    out, _ = helper.run("unsqueeze2", inputs, ("Out", "XShape"), attrs)
-    return out
+    inputs, attrs = number_inputs(helper, "axes", places, "AxesTensor", "AxesTensorList")
+    attrs = {} if inputs else attrs
+    return helper.run("unsqueeze2", {"X": input, **inputs}, ("Out", "XShape"), attrs)[0]
 
 
 def flatten(x: Variable, axis: int = 1, name: str | None = None) -> Variable:

@@ -12,7 +12,7 @@ from ...layer_helper import LayerHelper, check_variable, check_variables
 from ...op_functions import run_layer
 from ..checks import alone
 from .constants import fill_constant
-from .shape_arguments import check_list, has_variables, known, one_by_one
+from .shape_arguments import check_list, number_inputs
 
 __all__ = [
     "crop",
@@ -37,23 +37,16 @@ def _bounds(
     attrs: dict[str, Any] = {}
     flags = [1] * count
     for name, values in bounds.items():
-        slot = name.capitalize()
-        if isinstance(values, Variable):
-            values.stop_gradient = True
-            inputs[f"{slot}Tensor"] = values
-            attrs[name] = []
-            flags = [-1] * count
-            continue
-        if len(values) != count:
+        if not isinstance(values, Variable) and len(values) != count:
             raise ArgumentError(
                 f"'{name}' of {helper.layer_type} must have a number for each of {count} axes, got {values!r}"
             )
-        attrs[name] = known(values)
-        if has_variables(values):
-            inputs[f"{slot}TensorList"] = one_by_one(helper, values)
-            flags = [
-                -1 if isinstance(value, Variable) else flag for value, flag in zip(values, flags, strict=True)
-            ]
+        slot = f"{name.capitalize()}Tensor"
+        found, numbers = number_inputs(helper, name, values, slot, f"{slot}List")
+        inputs.update(found)
+        attrs.update(numbers or {name: []})
+        given = [values] * count if isinstance(values, Variable) else values
+        flags = [-1 if isinstance(one, Variable) else flag for one, flag in zip(given, flags, strict=True)]
     attrs["infer_flags"] = flags
     return inputs, attrs
 
@@ -149,15 +142,9 @@ def crop_tensor(
     attrs: dict[str, Any] = {}
     for key, value, unknown in (("offsets", offsets, -1), ("shape", shape, 0)):
         slot = key.capitalize()
-        if isinstance(value, Variable):
-            value.stop_gradient = True
-            inputs[slot] = [value]
-            attrs[key] = [-1] * len(x.shape) if key == "offsets" else []
-        else:
-            assert value is not None
-            attrs[key] = known(value, unknown)
-            if has_variables(value):
-                inputs[f"{slot}Tensor"] = one_by_one(helper, value)
+        found, sizes = number_inputs(helper, key, value, slot, f"{slot}Tensor", unknown)
+        inputs.update(found)
+        attrs.update(sizes or {key: [-1] * len(x.shape) if key == "offsets" else []})
     return helper.run("crop_tensor", inputs, attrs=attrs, into={"Out": out})
 
 
