@@ -16,35 +16,29 @@ class _Convolution(Layer):
 
     _kind: str
 
-    def _prepare(
-        self,
-        num_channels: int,
-        num_filters: int,
-        filter_size: Any,
-        windows: tuple[Any, Any, Any, int | None],
-        param_attr: Any,
-        bias_attr: Any,
-        use_cudnn: bool,
-        act: str | None,
-        output_size: Any = None,
-    ) -> None:
-        """`windows`: stride, padding, dilation and groups; the padding is a number for each axis, as in Fluid."""
+    def _prepare(self, given: dict[str, Any]) -> None:
+        """`given`: the arguments of the constructor; the padding is a number for each axis, as in Fluid."""
+        super().__init__(dtype=given["dtype"])
         who, kind, dtype = type(self).__name__, self._kind, self._dtype
-        stride, padding, dilation, groups = windows
-        padding = numbers(padding, int(kind[4]), "padding", who)
-        conv = Convolution(kind, stride, padding, dilation, groups, None, use_cudnn, output_size, who)
-        if param_attr is False:
-            raise AssertionError(f"param_attr should not be False in {who}: a convolution needs its filters")
-        conv.check_groups({"num_channels": num_channels, "num_filters": num_filters})
-        self._num_channels, self._num_filters, self._groups = num_channels, num_filters, groups
-        self._filter_size, self._use_cudnn, self._act = filter_size, use_cudnn, act
-        self._stride, self._padding, self._dilation = conv.stride, conv.padding, conv.dilation
-        self._attrs, self._l_type = conv.attrs, conv.operator(num_channels, num_filters)
-        kernel = conv.numbers(filter_size, "filter_size")
-        self.weight = conv.create_filters(
-            self.create_parameter, num_channels, num_filters, kernel, param_attr, dtype
+        channels, filters = given["num_channels"], given["num_filters"]
+        windows = (
+            given["stride"],
+            numbers(given["padding"], int(kind[4]), "padding", who),
+            given["dilation"],
         )
-        self.bias = self.create_parameter([num_filters], bias_attr, dtype, is_bias=True)
+        switches = (given["groups"], None, given["use_cudnn"], given.get("output_size"))
+        conv = Convolution(kind, *windows, *switches, layer=who)
+        if given["param_attr"] is False:
+            raise AssertionError(f"param_attr should not be False in {who}: a convolution needs its filters")
+        conv.check_groups({"num_channels": channels, "num_filters": filters})
+        for name in ("num_channels", "num_filters", "groups", "filter_size", "use_cudnn", "act"):
+            setattr(self, f"_{name}", given[name])
+        self._stride, self._padding, self._dilation = conv.stride, conv.padding, conv.dilation
+        self._attrs, self._l_type = conv.attrs, conv.operator(channels, filters)
+        kernel = conv.numbers(given["filter_size"], "filter_size")
+        create = self.create_parameter
+        self.weight = conv.create_filters(create, channels, filters, kernel, given["param_attr"], dtype)
+        self.bias = create([filters], given["bias_attr"], dtype, is_bias=True)
 
     def forward(self, input: Any) -> Any:
         """`input` is [N, num_channels, ...] with two or three spatial axes, the result [N, num_filters, ...]."""
@@ -77,10 +71,7 @@ class _Gathering(_Convolution):
         act: str | None = None,
         dtype: Any = "float32",
     ) -> None:
-        super().__init__(dtype=dtype)
-        windows = (stride, padding, dilation, groups)
-        sizes = (num_channels, num_filters, filter_size)
-        self._prepare(*sizes, windows, param_attr, bias_attr, use_cudnn, act)
+        self._prepare(locals())
 
 
 class Conv2D(_Gathering):
@@ -138,12 +129,9 @@ class Conv2DTranspose(_Convolution):
         act: str | None = None,
         dtype: Any = "float32",
     ) -> None:
-        super().__init__(dtype=dtype)
         if output_size is not None and not isinstance(output_size, (int, list, tuple)):
             raise ValueError(f"output_size of Conv2DTranspose should be list or int, got {output_size!r}")
-        windows = (stride, padding, dilation, groups)
-        sizes = (num_channels, num_filters, filter_size)
-        self._prepare(*sizes, windows, param_attr, bias_attr, use_cudnn, act, output_size)
+        self._prepare(locals())
 
 
 class Conv3DTranspose(_Convolution):
@@ -166,7 +154,4 @@ class Conv3DTranspose(_Convolution):
         act: str | None = None,
         dtype: Any = "float32",
     ) -> None:
-        super().__init__(dtype=dtype)
-        windows = (stride, padding, dilation, groups)
-        sizes = (num_channels, num_filters, filter_size)
-        self._prepare(*sizes, windows, param_attr, bias_attr, use_cudnn, act)
+        self._prepare(locals())

@@ -9,7 +9,6 @@ from ....dygraph.layers import Layer
 from ....eager import placing
 from ....initializer import NormalInitializer
 from ....layers.checks import padding_row
-from ....layers.tensor.matrix import create_bilinear
 from ...dtypes import get_default_dtype
 from ...tensor.manipulation import flatten
 from .. import functional as F
@@ -61,7 +60,7 @@ class Linear(nn.Linear):
         super().__init__(in_features, out_features, weight_attr, bias_attr, dtype=get_default_dtype())
 
 
-class Bilinear(Layer):
+class Bilinear(nn.BilinearTensorProduct):
     """x1 W_k x2 + bias_k by rows (`paddle.nn.Bilinear`).
 
     Args:
@@ -80,15 +79,12 @@ class Bilinear(Layer):
         bias_attr: Any = None,
         name: str | None = None,
     ) -> None:
-        super().__init__()
-        sizes = (out_features, in1_features, in2_features)
-        self.weight, self.bias = create_bilinear(
-            self.create_parameter, sizes, weight_attr, bias_attr, get_default_dtype()
-        )
+        attrs, sizes = (weight_attr, bias_attr), (in1_features, in2_features, out_features)
+        super().__init__(*sizes, None, None, *attrs, get_default_dtype())
 
     def forward(self, x1: Any, x2: Any) -> Any:
         """`x1` is [N, in1_features], `x2` [N, in2_features], the result [N, out_features]."""
-        return F.bilinear(x1, x2, self.weight, self.bias)
+        return super().forward(x1, x2)
 
 
 class Embedding(Layer):

@@ -36,29 +36,22 @@ class _Filters(Layer):
     _kind: ClassVar[str]
     """The function of `paddle.nn.functional` that computes it."""
 
-    def _prepare(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Any,
-        weight_attr: Any,
-        bias_attr: Any,
-        *,
-        groups: int,
-        data_format: str | None,
-        **windows: Any,
-    ) -> None:
-        dims, who = int(self._kind[4]), type(self).__name__
+    def _prepare(self, given: dict[str, Any]) -> None:
+        """`given`: the arguments of the constructor."""
         super().__init__()
-        data_format = FORMATS[dims][0] if data_format is None else data_format
+        dims, who = int(self._kind[4]), type(self).__name__
+        channels, filters, groups = given["in_channels"], given["out_channels"], given["groups"]
+        data_format = given["data_format"] or FORMATS[dims][0]
         conv = Convolution(self._kind, 1, 0, 1, groups, data_format, layer=who)
-        conv.check_groups({"in_channels": in_channels, "out_channels": out_channels})
-        size = conv.numbers(kernel_size, "kernel_size")
-        self._in_channels, self._out_channels, self._kernel_size = in_channels, out_channels, size
-        self._windows = {"groups": groups, "data_format": data_format, **windows}
+        conv.check_groups({"in_channels": channels, "out_channels": filters})
+        size = conv.numbers(given["kernel_size"], "kernel_size")
+        self._in_channels, self._out_channels, self._kernel_size = channels, filters, size
+        windows = ("stride", "padding", "output_padding", "dilation", "groups")
+        self._windows = {name: given[name] for name in windows if name in given}
+        self._windows["data_format"] = data_format
         dtype, create = get_default_dtype(), self.create_parameter
-        self.weight = conv.create_filters(create, in_channels, out_channels, size, weight_attr, dtype)
-        self.bias = self.create_parameter([out_channels], bias_attr, dtype, is_bias=True)
+        self.weight = conv.create_filters(create, channels, filters, size, given["weight_attr"], dtype)
+        self.bias = create([filters], given["bias_attr"], dtype, is_bias=True)
 
     def _convolved(self, x: Any, **more: Any) -> Any:
         return getattr(F, self._kind)(x, self.weight, self.bias, **self._windows, **more)
@@ -85,9 +78,7 @@ class _Convolution(_Filters):
         bias_attr: Any = None,
         data_format: str | None = None,
     ) -> None:
-        sizes, attrs = (in_channels, out_channels, kernel_size), (weight_attr, bias_attr)
-        windows = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-        self._prepare(*sizes, *attrs, data_format=data_format, **windows)
+        self._prepare(locals())
         check_choice(padding_mode, "padding_mode", _PADDING_MODES, type(self).__name__)
         self._padding_mode, self._around = padding_mode, []
         if padding_mode != "zeros":
@@ -132,9 +123,7 @@ class _Transpose(_Filters):
         bias_attr: Any = None,
         data_format: str | None = None,
     ) -> None:
-        sizes, attrs = (in_channels, out_channels, kernel_size), (weight_attr, bias_attr)
-        windows = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-        self._prepare(*sizes, *attrs, data_format=data_format, output_padding=output_padding, **windows)
+        self._prepare(locals())
 
     def forward(self, x: Any, output_size: Any = None) -> Any:
         """`x` is [N, in_channels, ...] (or channels last), the result [N, out_channels, ...], of `output_size` if
@@ -161,9 +150,7 @@ class Conv1DTranspose(_Transpose):
         bias_attr: Any = None,
         data_format: str = "NCL",
     ) -> None:
-        windows = (stride, padding, output_padding, dilation, groups)
-        attrs = (weight_attr, bias_attr, data_format)
-        super().__init__(in_channels, out_channels, kernel_size, *windows, *attrs)
+        self._prepare(locals())
 
 
 class Conv2DTranspose(_Transpose):

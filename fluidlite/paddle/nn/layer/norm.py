@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ....dygraph import nn
@@ -132,7 +131,7 @@ class SyncBatchNorm(_BatchNorm):
         return layer
 
 
-class LayerNorm(Layer):
+class LayerNorm(nn.LayerNorm):
     """Normalises each sample over its last axes (`paddle.nn.LayerNorm`).
 
     Args:
@@ -150,19 +149,8 @@ class LayerNorm(Layer):
         bias_attr: Any = None,
         name: str | None = None,
     ) -> None:
-        super().__init__()
-        sizes = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
-        self._normalized_shape, self._epsilon = sizes, epsilon
-        self.weight, self.bias = create_scale_and_bias(
-            self.create_parameter, math.prod(sizes), weight_attr, bias_attr, get_default_dtype()
-        )
-
-    def forward(self, input: Any) -> Any:
-        """`input` is [..., *normalized_shape]; the result has its shape."""
-        return F.layer_norm(input, self._normalized_shape, self.weight, self.bias, self._epsilon)
-
-    def extra_repr(self) -> str:
-        return f"normalized_shape={self._normalized_shape}, epsilon={self._epsilon}"
+        attrs = (weight_attr, bias_attr)
+        super().__init__(normalized_shape, True, True, epsilon, *attrs, dtype=get_default_dtype())
 
 
 class GroupNorm(Layer):
