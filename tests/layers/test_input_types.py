@@ -7,6 +7,7 @@ from fluidlite.base.dtypes import VarType
 from fluidlite.ops import input_types
 from fluidlite.ops.registry import find, known_types
 
+pytestmark = pytest.mark.usefixtures("alone")
 layers = fluid.layers
 ALL = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
 
