@@ -65,8 +65,9 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         void stay(size_t slot, size_t operand) except +
         void root(int64_t reg, size_t which, int64_t value) except +
         void span(int64_t reg, size_t operand, int64_t value) except +
-        size_t failed_body()
-        size_t failed_at()
+        size_t stopped_body()
+        size_t stopped_at()
+        void go_on() noexcept
     cdef cppclass Step:
         fl_call call
         int64_t begin
@@ -96,7 +97,7 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         void add_loop(Loop *loop, const vector[int64_t] &slots, vector[int64_t] ints) except +
         cbool loops_fit() except +
         void forget_loops() noexcept
-        const Loop *loop(size_t k)
+        Loop *loop(size_t k)
         void clear_times()
         void set_time(size_t k, int64_t begin, int64_t ns)
         void add(fl_kernel run, const vector[int64_t] &slots, vector[int64_t] ints, vector[double] floats) except +
@@ -126,15 +127,13 @@ cdef class Engine(Bindings):
         failed: position of the instruction that failed in the last `run`, or -1.
     """
 
-    cdef list callables
-    cdef list bodies  # engines of the turns of loops
+    cdef list callables  # by instruction: what it calls, or the engines of the turns of a loop; None
     cdef bint timed
     cdef public bint release_gil
     cdef readonly Py_ssize_t failed
 
     def __cinit__(self, Py_ssize_t n_slots, Sizes sizes=None):
         self.callables = []
-        self.bodies = []
         self.release_gil = True
         self.failed = -1
 
@@ -254,8 +253,8 @@ cdef class Engine(Bindings):
                     raise IndexError(f"operand {operand} or integer {size} of a loop is none")
                 loop.clear(operand, size)
             for body, follows, stays, roots, spans in bodies:
-                if body is self or not all([each is None for each in body.callables]):
-                    raise ValueError("all instructions of a loop are native")
+                if body is self or any([isinstance(each, list) for each in body.callables]):
+                    raise ValueError("there is no such loop in a turn of another")
                 body.release()
                 loop.add_body(&body.plan)
                 for slot, number in follows:
@@ -283,8 +282,7 @@ cdef class Engine(Bindings):
             del loop
             raise
         self.plan.add_loop(loop, slots, ints)
-        self.callables.append(None)
-        self.bodies.append([each[0] for each in bodies])
+        self.callables.append([each[0] for each in bodies])
         return self.plan.size() - 1
 
     cdef int release(self) except -1:
@@ -297,10 +295,10 @@ cdef class Engine(Bindings):
         self.check_idle()
         return self.plan.loops_fit()
 
-    cdef object failed_turn(self, size_t at):
-        """Which body failed, if an instruction is a loop, and at which of its instructions."""
-        cdef const Loop *loop = self.plan.loop(at)
-        return None if loop == NULL else (loop.failed_body(), loop.failed_at())
+    cdef object stopped_turn(self, size_t at):
+        """Which body stopped, if an instruction is a loop, and at which of its instructions."""
+        cdef Loop *loop = self.plan.loop(at)
+        return None if loop == NULL else (loop.stopped_body(), loop.stopped_at())
 
     def set_target(self, Py_ssize_t at, Py_ssize_t target) -> None:
         """Say where the jump at position `at` goes on: at the instruction `target`."""
@@ -380,7 +378,13 @@ cdef class Engine(Bindings):
                 self.failed = at
                 if code != FL_PYTHON:
                     raise KernelFailure(at, code, tuple([self.plan.step(at).call.err[k] for k in range(4)]),
-                                        self.failed_turn(at))
+                                        self.stopped_turn(at))
+                if self.plan.loop(at) != NULL:
+                    body, position = self.stopped_turn(at)
+                    (<Engine> self.callables[at][body]).callables[position]()
+                    self.plan.loop(at).go_on()
+                    self.failed = -1
+                    continue
                 since = time.perf_counter_ns() if timed else 0
                 self.callables[at]()
                 if timed:

@@ -48,11 +48,13 @@ class Loop {
     /* The same with the number of rows that an operand says where they begin of. */
     void span(int64_t reg, size_t operand, int64_t value) { bodies_.back().spans.push_back({reg, operand, value}); }
 
-    /* Which body failed, and at which of its instructions. */
-    size_t failed_body() const { return body_; }
-    size_t failed_at() const { return at_; }
+    /* Which body stopped, and at which of its instructions. */
+    size_t stopped_body() const { return body_; }
+    size_t stopped_at() const { return at_; }
+    /* The instruction at which it stopped has been carried out. */
+    void go_on() noexcept { ++at_; }
 
-    /* Forgets a run that has been left at a pause. */
+    /* Forgets a run that has been left at a pause, or at an instruction that has failed. */
     void forget() noexcept { under_way_ = false; }
     void spare() noexcept {
         for (Body &body : bodies_) body.plan->spare_all();
@@ -89,8 +91,8 @@ class Loop {
             }
             Plan &plan = *bodies_[body_].plan;
             const int code = plan.run(at_, plan.size(), false);
-            within_ = code == FL_PAUSE;
-            if (within_) return FL_PAUSE;
+            within_ = code == FL_PAUSE || code == FL_PYTHON;
+            if (within_) return code;
             if (code != FL_OK) {
                 std::memcpy(step.call.err, plan.step(at_).call.err, sizeof step.call.err);
                 return fail(code);

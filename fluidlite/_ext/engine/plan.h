@@ -316,7 +316,7 @@ class Plan {
     void forget_loops() noexcept {
         for (const size_t k : loops_) forget_loop(*steps_[k]->loop);
     }
-    const Loop *loop(size_t k) const { return steps_[k]->loop.get(); }
+    Loop *loop(size_t k) { return steps_[k]->loop.get(); }
 
     /* Whether signals have to be looked for at this jump back: that is every 50 ms, and because the clock takes as long as
      * a small turn it is not asked at each of them. */

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from ...base.dtypes import VarType, to_numpy
 from ...base.sizes import Size, always_equal, current
 from ...framework import Operator, Program
@@ -43,8 +45,10 @@ class LoopBody(Plan):
         wanted = [*self._wanted, *self._added]
         super().__init__(program, scope, feeds.arrays, wanted, form.ops, form.block, named=feeds.named)
         for op, native in zip(self.ops, self.is_native, strict=True):
-            if not native:
-                raise CannotPlan(f"operator {op.type} of it has no native kernel")
+            if not native and (op.definition.host or op.definition.random):
+                raise CannotPlan(
+                    f"operator {op.type} of it has no native kernel, and does more than to compute"
+                )
         if self.meta.sparse:
             raise CannotPlan("it makes SelectedRows")
         if self.meta.persistable:
@@ -118,6 +122,10 @@ class LoopBody(Plan):
     def describe(self) -> str:
         first, *lines = super().describe().splitlines()
         return "\n".join([f"turns of {first}", *lines])
+
+    def _array(self, name: str) -> np.ndarray:
+        self._views.clear()  # it may stand somewhere else in each turn
+        return super()._array(name)
 
     def _sign(self, followed: int = 0) -> None:
         """Whoever takes the turns points at what is fed."""

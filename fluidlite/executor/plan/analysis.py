@@ -16,7 +16,7 @@ from ...framework import Block, Operator
 from ...ops.registry import VERSION, OpView
 from .. import failures
 from ..tensors.scope import Scope
-from . import branching, float16, marks, selecting, sparse, turning, unrolling
+from . import branching, float16, marks, selecting, sparse, stepping, turning
 from .elements import FOUND, GET
 from .in_line import InLine
 from .shapes import (
@@ -91,10 +91,10 @@ class Analysis:
         if not any(op.definition in marks.BEGINS for op in mattering):  # these have been found to matter
             mattering = live(mattering, sparse.wholes(fetches))
         self.unset: dict[str, Operator] = {}  # what holds nothing where a branch is not taken
-        self._unrolled = self.cut = False
+        self._in_turns = self.cut = False
         kept = self._in_line(mattering, fetches) if branches else selecting.without_branches(mattering)
         renamed = [versions.renamed(op) for op in kept if not takes_no_part(op)]
-        self.steps = self._unrolled_steps(renamed) if self._unrolled else self._analyse(renamed)
+        self.steps = self._analyse(renamed)
         fetches = () if self.cut else fetches
         for name in fetches:
             if name in self.unset:
@@ -123,24 +123,14 @@ class Analysis:
     def _lines(self, ops: Sequence[Operator], fetches: Sequence[str], arrays: bool) -> list[Operator]:
         perhaps = {name for op in ops for name in branching.read_before(op) if self.meta.has(name)}
         lines = InLine({*self.meta.shapes, *perhaps}, self._empty, arrays, self._like)
-        steps = unrolling.Unrolling(self.meta.has)
+        steps = stepping.Stepping(self.meta.has)
         loops = turning.Turning(ops)
         made = [*lines.of(steps.of(ops) if arrays else loops.of(steps.of(ops)))]
         made = lines.begun(made)
         read = {*fetches}.union(*(op.reads() for op in made))
         made = [op for op in made if op.definition not in (GET, FOUND) or op.outputs["Out"][0] in read]
-        self.unset, self._unrolled = lines.unset, steps.any or loops.any
+        self.unset, self._in_turns = lines.unset, steps.any or loops.any
         return live(made, sparse.wholes(fetches)) if loops.any else made
-
-    def _unrolled_steps(self, ops: list[Operator]) -> list[Step]:
-        """`_analyse` where steps stand in line: what is wrong in one is told when it is run."""
-        try:
-            steps = self._analyse(ops)
-        except EnforceNotMet as refusal:
-            raise CannotPlan(str(refusal)) from None
-        if any(levels and unrolling.UNROLLED in name for name, levels in self.meta.lods.items()):
-            raise CannotPlan("steps of a recurrent operator have sequences")
-        return steps
 
     def _check_fed(self, ops: Sequence[Operator]) -> None:
         """Raise NotFed if an operator, needed or not, reads what is to be fed and was not, nor written before."""
@@ -174,6 +164,10 @@ class Analysis:
                 if known and not isinstance(refusal, marks.Empty):
                     self.cut = True
                     return steps[:known]
+                if not around and self._in_turns and isinstance(refusal, EnforceNotMet):
+                    raise CannotPlan(
+                        str(refusal)
+                    ) from None  # what is wrong in a turn is told when it is taken
                 if not around:
                     raise
                 # What is wrong in a branch is told when it is taken.

@@ -1,12 +1,11 @@
-"""Steps whose number the program says stand in line in plans: numbers and gradients as operator by operator."""
+"""Steps whose number the program says are turns in plans: numbers and gradients as operator by operator."""
 
 import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.executor.plan import unrolling
 
-from .test_turns import STATIC, WIDTH, a_loop_inside, branches, check, data, fc, numbers, one_memory
+from .test_turns import STATIC, WIDTH, check, data, fc, numbers, one_memory
 
 layers = fluid.layers
 STEPS = 4
@@ -29,8 +28,7 @@ def sources(steps=STEPS):
 def test_networks_of_steps(build):
     text = check(build, sources(), fed([2, 3, 1, 5, 2]))
     assert "run in pieces" not in text
-    assert ("turns of" in text) == (build in (branches, a_loop_inside))
-    assert ("@VU" in text) == (build not in (branches, a_loop_inside))
+    assert "turns of" in text
 
 
 def all_states_are_wanted(x, start, still):
@@ -72,10 +70,5 @@ def overwritten(x, start, still):
 )
 def test_around_the_steps(build):
     text = check(build, sources(), fed([2, 1, 3]))
-    assert "run in pieces" not in text and "@VU" in text
-
-
-def test_too_many_steps_are_turns(monkeypatch):
-    monkeypatch.setattr(unrolling, "MOST_STEPS", 3)
-    text = check(one_memory, sources(), fed([2, 3]))
-    assert "turns of" in text and "@VU" not in text
+    assert "run in pieces" not in text
+    assert "turns of" in text
