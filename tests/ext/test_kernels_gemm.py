@@ -31,6 +31,7 @@ LARGE = [
     (784, 12, 512),
     (520, 500, 520),
     (3000, 3, 70),
+    (101, 1203, 900),
 ]
 """What is left to BLAS, products that are cut in blocks of rows and columns, and such of few rows."""
 TRANSPOSES = [(0, 0), (1, 0), (0, 1), (1, 1)]

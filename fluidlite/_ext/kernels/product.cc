@@ -300,8 +300,18 @@ template <class T> bool fits(const Product<T> &g, int64_t rows, int64_t bytes) {
     return rows <= bytes && g.n <= bytes / static_cast<int64_t>(sizeof(T)) / rows;
 }
 
+/* Gradients of weights with so many inputs and outputs, in float, are multiplied at 1.0 to 1.3 times the rate of a BLAS, unless rows of A
+ * lie so far from each other that all of them want the same place in the first cache. */
+constexpr int64_t least_inputs = 96, most_inputs = 256, least_outputs = 512, cache_way = 4096;
+
+template <class T> bool is_gradient_of_weight(const Product<T> &g) {
+    return sizeof(T) == 4 && vector_bytes > 16 && g.trans_a && !g.trans_b && g.m >= least_inputs && g.m <= most_inputs &&
+           g.n >= least_outputs && g.k >= depth && g.lda * static_cast<int64_t>(sizeof(T)) % cache_way != 0;
+}
+
 template <class T> bool is_for_tiles(const Product<T> &g) {
     if (g.m < (g.trans_b ? 8 : 2) || g.n < 4 || g.k == 0) return false;
+    if (is_gradient_of_weight(g)) return true;
     int64_t most = most_work;
     if (g.m <= few_rows && fits(g, g.k, most_bytes_of_few)) most = most_work_of_few;
     if (fits(g, std::min(g.k, depth), most_bytes_of_medium)) most = std::max(most, most_work_of_medium);
