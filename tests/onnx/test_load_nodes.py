@@ -863,11 +863,20 @@ def test_random_numbers_are_distributed_as_they_should(made, mean, deviation, tm
         (node("MaxPool", "x", "y k", kernel_shape=[64, 64]), {}, "at most 1024 places"),
         (node("MaxPool", "x", kernel_shape=[2, 2], dilations=[2, 2], auto_pad="SAME_UPPER"), {}, "auto_pad and"),
         (node("RandomNormalLike", "x", dtype=TensorProto.FLOAT16), {}, "FP16"),
+        (node("Cast", "x", to=TensorProto.UINT32), {}, "elements of type uint32, which Fluid has not"),
     ],
 )  # fmt: skip
 def test_what_has_no_counterpart_is_named(nodes, constants, named, tmp_path):
     path = written(tmp_path / "model.onnx", [nodes], constants, 17, {"x": PICTURE})
     with pytest.raises(NotSupportedError, match=named):
+        load(path)
+
+
+def test_elements_of_feeds_that_fluid_has_not_are_named(tmp_path):
+    path = written(
+        tmp_path / "model.onnx", [node("Identity", "x")], {}, 17, {"x": ([2, 3], TensorProto.UINT64)}
+    )
+    with pytest.raises(NotSupportedError, match="input 'x' has elements of type uint64"):
         load(path)
 
 
