@@ -253,6 +253,14 @@ case("Gather the last but one", node("Gather", "x k", axis=1), {"k": np.int64(-2
 case("GatherND", node("GatherND", "x k"), {"k": np.array([[0, -1], [-1, 2]])}, x=[2, 6, 3])
 case("GatherND of each", node("GatherND", "x k", batch_dims=1), x=[2, 6, 3], k=([2, 2, 1], INT64))
 case("TopK of the smallest", node("TopK", "x k", "y z", largest=0, axis=-2), {"k": whole(2)}, x=[2, 6, 3])
+for largest in (0, 1):
+    case(
+        f"TopK of equal ones {largest}",
+        node("TopK", "x k", "y z", largest=largest),
+        {"k": whole(7)},
+        x=([2, 40], INT64),
+        given=lambda shape: RANDOM.integers(0, 3, shape),
+    )
 case("TopK of integers", node("TopK", "x k", "y z"), {"k": whole(3)}, x=INTS)
 case("TopK of all", [node("Shape", "x", "s", end=1), node("TopK", "x s", "y z", axis=0)], x=[2, 3])
 case(
