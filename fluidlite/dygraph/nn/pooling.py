@@ -38,10 +38,11 @@ class Pool2D(Layer):
         ceil_mode: bool = False,
         exclusive: bool = True,
     ) -> None:
-        padding = numbers(pool_padding, 2, "pool_padding", "Pool2D")
-        window = (pool_size, pool_type, pool_stride, padding)
-        switches = (bool(global_pooling), use_cudnn, ceil_mode, exclusive)
-        attrs = pooling_attrs("Pool2D", 2, *window, *switches, "NCHW")
+        pool_padding, global_pooling = (
+            numbers(pool_padding, 2, "pool_padding", "Pool2D"),
+            bool(global_pooling),
+        )
+        attrs = pooling_attrs("Pool2D", 2, locals())
         super().__init__()
         self._attrs = attrs
 

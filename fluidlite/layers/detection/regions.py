@@ -6,12 +6,11 @@ import math
 from typing import Any
 
 from ...base.dtypes import VarType
-from ...base.errors import ArgumentError
 from ...framework import Variable
-from ...initializer import NormalInitializer
 from ...layer_helper import LayerHelper, check_variable
 from ...op_functions import run_layer
 from ..checks import check_dtypes, numbers
+from ..nn.convolution import Convolution
 
 __all__ = [
     "deformable_conv",
@@ -196,19 +195,12 @@ def deformable_conv(
     if mask is not None:
         check_dtypes(layer, *_REAL, mask=mask)
     helper = LayerHelper(layer, name=name, param_attr=param_attr, bias_attr=bias_attr)
-    channels = input.shape[1]
-    parts = 1 if groups is None else groups
-    if channels % parts:
-        raise ArgumentError(f"'groups' of deformable_conv must divide the {channels} channels, got {parts}")
-    size = numbers(filter_size, 2, "filter_size", layer)
-    spread = math.sqrt(2.0 / (size[0] * size[1] * channels))
-    filter_ = helper.create_parameter(
-        attr=helper.param_attr,
-        shape=[num_filters, channels // parts, *size],
-        dtype=input.dtype,
-        default_initializer=NormalInitializer(0.0, spread, 0),
-    )
-    inputs = {"Input": input, "Filter": filter_, "Offset": offset}
+    channels, pads = input.shape[1], numbers(padding, 2, "padding", layer)
+    conv = Convolution("conv2d", stride, pads, dilation, groups, layer=layer)
+    conv.check_groups({"the channels of 'input'": channels})
+    size, attr = conv.numbers(filter_size, "filter_size"), helper.param_attr
+    filters = conv.create_filters(helper.create_parameter, channels, num_filters, size, attr, input.dtype)
+    inputs = {"Input": input, "Filter": filters, "Offset": offset}
     if modulated:
         check_variable(mask, "mask", layer)
         inputs["Mask"] = mask
@@ -217,10 +209,10 @@ def deformable_conv(
         inputs,
         ("Output",),
         attrs={
-            "strides": numbers(stride, 2, "stride", layer),
-            "paddings": numbers(padding, 2, "padding", layer),
-            "dilations": numbers(dilation, 2, "dilation", layer),
-            "groups": parts,
+            "strides": conv.stride,
+            "paddings": conv.padding,
+            "dilations": conv.dilation,
+            "groups": conv.groups,
             "deformable_groups": 1 if deformable_groups is None else deformable_groups,
             "im2col_step": 64 if im2col_step is None else im2col_step,
         },

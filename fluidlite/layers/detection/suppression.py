@@ -7,7 +7,7 @@ from typing import Any
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...layer_helper import LayerHelper
-from ...op_functions import run_layer
+from ...op_functions import of_kind, run_layer
 
 __all__ = ["locality_aware_nms", "matrix_nms", "multiclass_nms"]
 
@@ -31,7 +31,8 @@ def detected(
     return results if arguments.get("return_index") else results[0]
 
 
-def multiclass_nms(
+def _suppressed(
+    kind: str,
     bboxes: Variable,
     scores: Variable,
     score_threshold: float,
@@ -43,6 +44,14 @@ def multiclass_nms(
     background_label: int = 0,
     name: str | None = None,
 ) -> Variable:
+    if kind == "locality_aware_nms" and (len(scores.shape) != 3 or scores.shape[1] != 1):
+        raise ArgumentError(f"'scores' of locality_aware_nms must be [N, 1, M], got {list(scores.shape)}")
+    return detected(kind, locals(), without=("kind",))
+
+
+multiclass_nms = of_kind(
+    _suppressed,
+    "multiclass_nms",
     """Of the boxes of each class those that no better one overlaps (`fluid.layers.multiclass_nms`).
 
     Args:
@@ -64,8 +73,18 @@ def multiclass_nms(
 
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
-    """
-    return detected("multiclass_nms", locals())
+    """,
+)
+locality_aware_nms = of_kind(
+    _suppressed,
+    "locality_aware_nms",
+    """Neighbouring boxes that overlap put together, then as `multiclass_nms` (`fluid.layers.locality_aware_nms`).
+
+    `bboxes` is [1, M, 4], or [1, M, 8] and so on for convex polygons, `scores` [1, 1, M]; the other arguments and the
+    result are those of `multiclass_nms`. Follows Zhou et al. (2017).
+    """,
+    background_label=-1,
+)
 
 
 def multiclass_nms2(
@@ -121,25 +140,3 @@ def matrix_nms(
         TypeError, OperatorError: for arguments that do not fit.
     """
     return detected("matrix_nms", locals())
-
-
-def locality_aware_nms(
-    bboxes: Variable,
-    scores: Variable,
-    score_threshold: float,
-    nms_top_k: int,
-    keep_top_k: int,
-    nms_threshold: float = 0.3,
-    normalized: bool = True,
-    nms_eta: float = 1.0,
-    background_label: int = -1,
-    name: str | None = None,
-) -> Variable:
-    """Neighbouring boxes that overlap put together, then as `multiclass_nms` (`fluid.layers.locality_aware_nms`).
-
-    `bboxes` is [1, M, 4], or [1, M, 8] and so on for convex polygons, `scores` [1, 1, M]; the other arguments and the
-    result are those of `multiclass_nms`. Follows Zhou et al. (2017).
-    """
-    if len(scores.shape) != 3 or scores.shape[1] != 1:
-        raise ArgumentError(f"'scores' of locality_aware_nms must be [N, 1, M], got {list(scores.shape)}")
-    return detected("locality_aware_nms", locals())

@@ -141,11 +141,7 @@ def _convolution(
     name: str | None = None,
     data_format: str = "NCHW",
 ) -> Variable:
-    check_dtype(input, "input", kind)
-    conv = Convolution(kind, stride, padding, dilation, groups, data_format, use_cudnn)
-    return _convolved(
-        conv, input, num_filters, filter_size, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name
-    )
+    return _convolved(locals())
 
 
 conv2d = of_kind(
@@ -196,11 +192,7 @@ def _transpose(
     name: str | None = None,
     data_format: str = "NCHW",
 ) -> Variable:
-    check_dtype(input, "input", kind)
-    conv = Convolution(kind, stride, padding, dilation, groups, data_format, use_cudnn, output_size)
-    return _convolved(
-        conv, input, num_filters, filter_size, param_attr=param_attr, bias_attr=bias_attr, act=act, name=name
-    )
+    return _convolved(locals())
 
 
 conv2d_transpose = of_kind(
@@ -226,11 +218,15 @@ conv3d_transpose = of_kind(
 )
 
 
-def _convolved(
-    conv: Convolution, input: Variable, num_filters: int, filter_size: Any, **described: Any
-) -> Variable:
-    """`input` convolved with new filters; `described`: attributes of parameters, activation, name."""
-    layer, shape = conv.layer, input.shape
+def _convolved(given: dict[str, Any]) -> Variable:
+    """The input of a layer convolved with new filters; `given`: its arguments."""
+    input, num_filters, filter_size, layer = (
+        given[name] for name in ("input", "num_filters", "filter_size", "kind")
+    )
+    check_dtype(input, "input", layer)
+    windows = ("stride", "padding", "dilation", "groups", "data_format", "use_cudnn", "output_size")
+    conv = Convolution(layer, **{name: given[name] for name in windows if name in given})
+    shape = input.shape
     if len(shape) != conv.dims + 2:
         raise ArgumentError(
             f"'input' of {layer} must have {conv.dims + 2} dimensions, got shape {list(shape)}"
@@ -240,7 +236,7 @@ def _convolved(
         raise ArgumentError(f"{layer} needs to know the channels of {input.name!r}, got shape {list(shape)}")
     if not conv.transposed:
         conv.check_groups({"the channels of 'input'": channels, "'num_filters'": num_filters})
-    if described["param_attr"] is False:
+    if given["param_attr"] is False:
         error = ArgumentError if conv.transposed else ArgumentAssertion
         raise error(f"'param_attr' of {layer} must not be False: a convolution needs its filters")
     if filter_size is not None or not conv.transposed:
@@ -255,7 +251,7 @@ def _convolved(
             )
         kernel = conv.fitting_kernel(sizes)
     op_type = conv.operator(channels, num_filters)
-    helper = LayerHelper(op_type, use_cudnn=conv.use_cudnn, **described)
+    helper = LayerHelper(op_type, **given)
     filters = conv.create_filters(
         helper.create_parameter, channels, num_filters, kernel, helper.param_attr, input.dtype
     )

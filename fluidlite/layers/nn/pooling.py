@@ -27,11 +27,10 @@ def _pool(
     exclusive: bool = True,
     data_format: str = "NCHW",
 ) -> Variable:
-    input = alone(input)
-    check_dtype(input, "input", kind)
-    window = (pool_size, pool_type, pool_stride, pool_padding, global_pooling)
-    attrs = pooling_attrs(kind, int(kind[4]), *window, use_cudnn, ceil_mode, exclusive, data_format)
-    return run_op(kind, {"X": input}, attrs=attrs, name=name)
+    given = {**locals(), "input": alone(input)}
+    check_dtype(given["input"], "input", kind)
+    attrs = pooling_attrs(kind, int(kind[4]), given)
+    return run_op(kind, {"X": given["input"]}, attrs=attrs, name=name)
 
 
 pool2d = of_kind(
@@ -65,37 +64,23 @@ pool3d = of_kind(
 )
 
 
-def pooling_attrs(
-    layer: str,
-    dims: int,
-    pool_size: Any,
-    pool_type: str,
-    pool_stride: Any,
-    pool_padding: Any,
-    global_pooling: bool,
-    use_cudnn: bool,
-    ceil_mode: bool,
-    exclusive: bool,
-    data_format: str,
-) -> dict[str, Any]:
+def pooling_attrs(layer: str, dims: int, given: dict[str, Any]) -> dict[str, Any]:
     """The attributes of `pool2d` or `pool3d` for the arguments of `layer`. Raises ValueError for what does not fit."""
-    check_choice(pool_type, "pool_type", ("max", "avg"), layer)
-    check_switch(global_pooling, "global_pooling", layer)
-    check_switch(use_cudnn, "use_cudnn", layer)
+    data_format, size = given.get("data_format", FORMATS[dims][0]), given["pool_size"]
+    check_choice(given["pool_type"], "pool_type", ("max", "avg"), layer)
+    for switch in ("global_pooling", "use_cudnn"):
+        check_switch(given[switch], switch, layer)
     check_choice(data_format, "data_format", FORMATS[dims], layer)
-    if pool_size == -1 and not global_pooling:
-        raise ArgumentError(f"{layer} needs 'pool_size' unless 'global_pooling' is True, got {pool_size}")
-    pads, algorithm = paddings(pool_padding, dims, data_format == FORMATS[dims][1], layer)
+    if size == -1 and not given["global_pooling"]:
+        raise ArgumentError(f"{layer} needs 'pool_size' unless 'global_pooling' is True, got {size}")
+    pads, algorithm = paddings(given["pool_padding"], dims, data_format == FORMATS[dims][1], layer)
     return {
-        "pooling_type": pool_type,
-        "ksize": numbers(pool_size, dims, "pool_size", layer),
-        "global_pooling": global_pooling,
-        "strides": numbers(pool_stride, dims, "pool_stride", layer),
+        "pooling_type": given["pool_type"],
+        "ksize": numbers(size, dims, "pool_size", layer),
+        "strides": numbers(given["pool_stride"], dims, "pool_stride", layer),
         "paddings": pads,
         "padding_algorithm": algorithm,
-        "use_cudnn": use_cudnn,
-        "ceil_mode": ceil_mode,
-        "exclusive": exclusive,
+        **{name: given[name] for name in ("global_pooling", "use_cudnn", "ceil_mode", "exclusive")},
         "data_format": data_format,
     }
 

@@ -115,9 +115,7 @@ def t(input: Variable, name: str | None = None) -> Variable:
         raise ArgumentError(f"'input' of t must have at most 2 dimensions, got shape {list(input.shape)}")
     if len(input.shape) < 2:
         return input
-    return run_op(
-        "transpose2", {"X": input}, ("Out", "XShape"), {"axis": [1, 0]}, helper=LayerHelper("t", name=name)
-    )[0]
+    return run_layer("transpose2", {"x": input, "axis": [1, 0]}, helper=LayerHelper("t", name=name))[0]
 
 
 def nonzero(input: Variable, as_tuple: bool = False) -> Any:
