@@ -8,7 +8,7 @@ from typing import Any
 from ..base import missing, unique_name
 from ..base.dtypes import VarType
 from ..framework import Operator, OpRole, Parameter, Program, default_main_program, default_startup_program
-from ..framework.gradient_exchange import reduce_gradients, scale_loss_gradients, wait_for_all
+from ..framework.gradients.exchange import reduce_gradients, scale_loss_gradients, wait_for_all
 
 __all__ = ["GradAllReduce", "LocalSGD"]
 

@@ -152,12 +152,12 @@ def buckets():
     """Gradients that travel in several messages while others are made; forward passes that are made twice."""
     from fluidlite.executor.parallel import trainers
     from fluidlite.executor.running import steps
-    from fluidlite.framework import gradient_exchange
+    from fluidlite.framework.gradients import exchange
     from fluidlite.incubate.fleet.collective import DistributedStrategy
     from fluidlite.incubate.fleet.collective import fleet as workers
 
     for size in (1, 300):
-        trainers.exchange_gradients = partial(gradient_exchange.exchange_gradients, bucket=size)
+        trainers.exchange_gradients = partial(exchange.exchange_gradients, bucket=size)
         for name in networks.BUILT:
 
             def recomputing(made):
@@ -178,8 +178,8 @@ def buckets():
                     name, lambda *_: workers.main_program, (run.rank, run.size), optimizer=optimizer
                 )
                 together(f"fleet {size}-byte buckets {way} {name}", losses)
-    trainers.exchange_gradients = gradient_exchange.exchange_gradients
-    steps.in_messages = partial(gradient_exchange.in_messages, bucket=300)
+    trainers.exchange_gradients = exchange.exchange_gradients
+    steps.in_messages = partial(exchange.in_messages, bucket=300)
     ends = environment.trainer().endpoints
     for way, name in (("GradAllReduce", "lenet"), ("GradAllReduce", "ctr"), ("LocalSGD", "ctr")):
 
@@ -187,7 +187,7 @@ def buckets():
             getattr(collective, way)().transpile(startup, main, run.rank, ends, ends[run.rank], False)
 
         together(f"{way} 300-byte {name}", networks.train(name, transpile, part=(run.rank, run.size)))
-    steps.in_messages = gradient_exchange.in_messages
+    steps.in_messages = exchange.in_messages
 
     def parallel(main, startup):
         """As models of 2019 do."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.framework.gradient_exchange import in_messages
+from fluidlite.framework.gradients.exchange import in_messages
 from fluidlite.transpiler import collective
 
 CONNECTED = """\

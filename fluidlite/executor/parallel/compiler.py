@@ -14,7 +14,7 @@ from ...base.place import CPUPlace, Place, cpu_places, cuda_places, resolve
 from ...base.reports import profiling
 from ...framework import OpRole, Program, default_main_program
 from ...framework.batch_merging import merge_batches
-from ...framework.gradient_exchange import take_loss_gradients
+from ...framework.gradients.exchange import take_loss_gradients
 from ...framework.serialization.ir_graph import Graph
 from ...framework.serialization.passes import PassBuilder
 from ..tensors.scope import Scope, global_scope

@@ -10,7 +10,7 @@ import numpy as np
 from ...base.errors import NotSupportedError
 from ...distributed import DistributedError, world
 from ...framework import Program
-from ...framework.gradient_exchange import exchange_gradients, scale_loss_gradients
+from ...framework.gradients.exchange import exchange_gradients, scale_loss_gradients
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
 

@@ -19,7 +19,7 @@ from ...base.reports import profiling
 from ...base.selected_rows import SelectedRows
 from ...distributed import begin_step, is_parallel
 from ...framework import Program
-from ...framework.gradient_exchange import in_messages
+from ...framework.gradients.exchange import in_messages
 from ...ops.registry import GRAD
 from .. import failures
 from ..blocks.pieces import Blocks

@@ -1,1 +1,2 @@
-"""Gradients of programs: which operators compute them, in blocks too, and what is computed again for them."""
+"""Gradients of programs: which operators compute them, in blocks too, what is computed again for them, and how
+trainers exchange them."""

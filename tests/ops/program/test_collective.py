@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.framework.gradient_exchange import exchange_gradients
+from fluidlite.framework.gradients.exchange import exchange_gradients
 from fluidlite.layers import collective
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..base.dtypes import VarType, to_numpy
-from .block import Block
-from .operator import OpRole
-from .program import Program
+from ...base.dtypes import VarType, to_numpy
+from ..block import Block
+from ..operator import OpRole
+from ..program import Program
 
 BUCKET = 4 << 20
 """How many bytes of gradients travel in one message at least, but for the last one."""
