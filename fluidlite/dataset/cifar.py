@@ -11,8 +11,9 @@ import numpy as np
 
 from ..base import missing
 from ..io.pickles import parse_pickle
-from . import common, files
-from .samples import samples
+from . import common
+from .reading import files
+from .reading.samples import samples
 
 __all__ = ["fetch", "reader_creator", "test10", "test100", "train10", "train100"]
 

@@ -10,10 +10,10 @@ from typing import Any, BinaryIO
 
 from ..base import missing
 from ..io.pickles import parse_pickle
-from . import files
-from .download import DownloadError
-from .download import download as _download
-from .download import md5 as md5file
+from .reading import files
+from .reading.download import DownloadError
+from .reading.download import download as _download
+from .reading.download import md5 as md5file
 
 __all__ = ["DATA_HOME", "cluster_files_reader", "download", "fetch_all", "md5file", "must_mkdirs", "split"]
 

@@ -8,8 +8,9 @@ from functools import partial
 from typing import Any
 
 from ..base import missing
-from . import common, files
-from .archives import tar_member
+from . import common
+from .reading import files
+from .reading.archives import tar_member
 
 __all__ = [
     "corpus_reader",

@@ -12,9 +12,10 @@ import numpy as np
 from ..base import missing
 from ..reader.decorators import map_readers
 from ..reader.threaded import xmap_readers
-from . import common, files
-from .archives import tar_members
+from . import common
 from .image import load_image_bytes, simple_transform
+from .reading import files
+from .reading.archives import tar_members
 
 __all__ = [
     "default_mapper",

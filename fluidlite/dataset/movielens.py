@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..base import missing
-from . import common, files
-from .archives import zip_member
+from . import common
+from .reading import files
+from .reading.archives import zip_member
 
 __all__ = [
     "MovieInfo",

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..base import missing
-from . import common, files
+from . import common
+from .reading import files
 
 __all__ = [
     "Query",

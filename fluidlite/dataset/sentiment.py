@@ -11,8 +11,9 @@ from functools import lru_cache
 from typing import Any
 
 from ..base import missing
-from . import common, files
-from .archives import zip_members
+from . import common
+from .reading import files
+from .reading.archives import zip_members
 
 __all__ = [
     "download_data_if_not_yet",

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..base import missing
-from . import common, files
+from . import common
+from .reading import files
 
 __all__ = [
     "FLUID_MD5_MODEL",

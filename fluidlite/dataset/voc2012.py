@@ -9,8 +9,9 @@ from functools import partial
 import numpy as np
 
 from ..base import missing
-from . import common, files
-from .archives import tar_member, tar_members
+from . import common
+from .reading import files
+from .reading.archives import tar_member, tar_members
 
 __all__ = ["reader_creator", "test", "train", "val"]
 

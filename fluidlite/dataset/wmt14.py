@@ -7,8 +7,8 @@ from functools import partial
 
 from ..base import missing
 from . import common
-from .archives import tar_member
-from .pairs import Pair, marked, two_columns
+from .reading.archives import tar_member
+from .reading.pairs import Pair, marked, two_columns
 
 __all__ = ["fetch", "gen", "get_dict", "reader_creator", "test", "train"]
 

@@ -8,8 +8,8 @@ from functools import lru_cache, partial
 
 from ..base import missing
 from . import common
-from .archives import tar_member
-from .pairs import Pair, marked, two_columns
+from .reading.archives import tar_member
+from .reading.pairs import Pair, marked, two_columns
 
 __all__ = ["fetch", "get_dict", "reader_creator", "test", "train", "validation"]
 

@@ -13,7 +13,7 @@ import pytest
 
 from fluidlite.base.errors import FormatError
 from fluidlite.dataset import common
-from fluidlite.dataset.download import DownloadError
+from fluidlite.dataset.reading.download import DownloadError
 
 from . import archives, book
 

@@ -12,7 +12,7 @@ import pytest
 
 from fluidlite.base.errors import FormatError
 from fluidlite.dataset import cifar, common
-from fluidlite.dataset.download import DownloadError
+from fluidlite.dataset.reading.download import DownloadError
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from fluidlite.base.errors import FormatError
-from fluidlite.dataset import common, download
-from fluidlite.dataset.download import DownloadError
+from fluidlite.dataset import common
+from fluidlite.dataset.reading import download
+from fluidlite.dataset.reading.download import DownloadError
 
 CONTENTS = bytes(range(256)) * 1000
 MD5 = hashlib.md5(CONTENTS).hexdigest()

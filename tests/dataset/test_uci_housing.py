@@ -9,7 +9,7 @@ import pytest
 
 from fluidlite.base.errors import FormatError
 from fluidlite.dataset import common, uci_housing
-from fluidlite.dataset.download import DownloadError
+from fluidlite.dataset.reading.download import DownloadError
 
 
 @pytest.fixture(autouse=True)

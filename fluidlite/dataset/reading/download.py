@@ -7,8 +7,8 @@ import queue
 import threading
 from typing import Any
 
-from ..base.reports import progress
-from ..base.storage.files import atomic_writer
+from ...base.reports import progress
+from ...base.storage.files import atomic_writer
 
 CONNECT_SECONDS = 5
 """How long to wait for a server to begin its answer; name resolution included."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ..base.errors import FormatError
+from ...base.errors import FormatError
 
 DATA_VARIABLE = "FLUIDLITE_DATA"
 """The environment variable that names the user's directory of data sets."""
