@@ -102,8 +102,7 @@ def paddings(padding: Any, dims: int, channels_last: bool, layer: str) -> tuple[
             or any(len(pair) != 2 for pair in inner)
         ):
             raise ArgumentError(
-                f"'padding' of {layer} must have a pair for each of {dims + 2} dimensions, with [0, 0] "
-                "for batch and "
+                f"'padding' of {layer} must have a pair for each of {dims + 2} dimensions, with [0, 0] for batch and "
                 f"channels, got {padding}"
             )
         padding = [side for pair in inner for side in pair]

@@ -63,13 +63,11 @@ def fc(
         if not 1 <= lead < len(var.shape):
             raise ArgumentError(
                 f"'num_flatten_dims' of fc must be in [1, {len(var.shape)}) for {var.name!r} of shape "
-                f"{list(var.shape)}, "
-                f"got {num_flatten_dims}"
+                f"{list(var.shape)}, got {num_flatten_dims}"
             )
         if any(n < 0 for n in var.shape[lead:]):
             raise ArgumentError(
-                f"fc needs to know the dimensions {lead} and up of {var.name!r} to size its weight, got "
-                "shape "
+                f"fc needs to know the dimensions {lead} and up of {var.name!r} to size its weight, got shape "
                 f"{list(var.shape)}"
             )
         weight = helper.create_parameter(attr=attr, shape=[math.prod(var.shape[lead:]), size], dtype=dtype)

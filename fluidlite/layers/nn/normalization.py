@@ -107,8 +107,7 @@ def layer_norm(
     check_dtype(input, "input", "layer_norm")
     if not 1 <= begin_norm_axis < len(input.shape):
         raise ArgumentError(
-            f"'begin_norm_axis' of layer_norm must be in [1, {len(input.shape)}) for shape "
-            f"{list(input.shape)}, got "
+            f"'begin_norm_axis' of layer_norm must be in [1, {len(input.shape)}) for shape {list(input.shape)}, got "
             f"{begin_norm_axis}"
         )
     helper = LayerHelper("layer_norm", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)

@@ -7,7 +7,8 @@ from typing import Any
 
 from ...base.errors import ArgumentError
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variable
+from ...layer_helper import LayerHelper
+from ...op_functions import run_layer
 
 __all__ = ["lod_append", "lod_reset"]
 
@@ -24,13 +25,10 @@ def lod_reset(x: Variable, y: Variable | None = None, target_lod: Sequence[int] 
         ValueError: neither is given.
         EnforceNotMet: when it runs, offsets that do not fit the rows.
     """
-    check_variable(x, "x", "lod_reset")
-    if y is not None:
-        check_variable(y, "y", "lod_reset")
-    elif target_lod is None:
+    if y is None and target_lod is None:
         raise ArgumentError("lod_reset needs y or target_lod")
     out = _reset("lod_reset", x, y, target_lod or [], False)
-    out.lod_level = max(y.lod_level, 1) if y is not None else 1
+    out.lod_level = 1 if y is None else max(y.lod_level, 1)
     return out
 
 
@@ -39,17 +37,14 @@ def lod_append(x: Variable, level: Sequence[int] | Variable) -> Variable:
 
     `level`: offsets, from 0 to the number of rows; or a Variable, whose sequences then replace those of `x`.
     """
-    check_variable(x, "x", "lod_append")
-    if isinstance(level, Variable):
-        out = _reset("lod_append", x, level, [], True)
-    elif isinstance(level, (list, tuple)):
-        out = _reset("lod_append", x, None, level, True)
-    else:
+    if not isinstance(level, (list, tuple, Variable)):
         raise ArgumentError(f"'level' of lod_append must be a list, tuple or Variable, got {level!r}")
+    y, offsets = (level, []) if isinstance(level, Variable) else (None, list(level))
+    out = _reset("lod_append", x, y, offsets, True)
     out.lod_level = x.lod_level + 1
     return out
 
 
 def _reset(layer: str, x: Variable, y: Variable | None, target_lod: Sequence[int], append: bool) -> Any:
-    attrs = {"target_lod": [int(offset) for offset in target_lod], "append": append}
-    return LayerHelper(layer).run("lod_reset", {"X": x, "Y": y}, attrs=attrs)
+    given = {"x": x, "y": y, "target_lod": [int(offset) for offset in target_lod], "append": append}
+    return run_layer("lod_reset", given, helper=LayerHelper(layer))
