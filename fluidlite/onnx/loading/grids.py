@@ -35,7 +35,10 @@ def _grid_sample(n: Node) -> None:
         at = n.op("squeeze2", {"X": at}, more=["XShape"], axes=[n.rank(1) - 1])
         at = n.scaled(at, (size - corners) / 2, (size - 1) / 2)
         places.append(half_to_even(n, at) if mode == "nearest" else at)
-    places = _brought_in(n, places, sizes, outside, corners)
+    if (
+        mode != "cubic" or outside != "border"
+    ):  # there the elements are brought in, not the place between them
+        places = _brought_in(n, places, sizes, outside, corners)
     shares = [_shares(n, at, mode) for at in places]
     x = n.turned(n.var(), [0, *range(2, n.rank()), 1])
     parts = []
