@@ -167,7 +167,7 @@ class LoopBody(Plan):
         plain = self.fetched[[*self._wanted, *self._added].index(name)]
         return self._rows(sizes[0]), tuple(shape), self.meta.dtypes[inner], self.meta.lod(plain)
 
-    def check_carried(self, name: str, after: str, leaves: str, shape: Shape, dtype: VarType) -> None:
+    def check_carried(self, name: str, after: str, leaves: str, dtype: VarType) -> None:
         """Raise CannotPlan unless a turn leaves what the next one wants to find."""
         inner = self._outside.get(after, after)
         left, found = self.meta.shapes[inner], self.meta.shapes[name]

@@ -206,7 +206,7 @@ class Analysis:
         sparse.check([op for op, _ in self.steps], fetches)
         for name in fetches:
             if name in self.meta.sparse and not self.meta.has(sparse.dense_name(name)):
-                self.steps += self._step(sparse.dense(self.steps[-1][0], name, self.meta), set(), Counter())
+                self.steps += self._step(sparse.dense(self.steps[-1][0], name), set(), Counter())
         return [sparse.dense_name(name) if name in self.meta.sparse else name for name in fetches]
 
 

@@ -37,7 +37,6 @@ class Access(NamedTuple):
     counter: str
     offset: int
     like: str = ""
-    added: bool = False
 
 
 class Shortened(NamedTuple):
@@ -82,9 +81,7 @@ class Counted:
                 like = (op.inputs.get(op.definition.takes_out) or [""])[0]
                 self.reads.append(Access(op.outputs["Out"][0], op.inputs["X"][0], *self._at(op), like))
             elif role == "write":
-                self.writes.append(
-                    Access(op.inputs["X"][0], op.outputs["Out"][0], *self._at(op), "", op.attr("accumulate"))
-                )
+                self.writes.append(Access(op.inputs["X"][0], op.outputs["Out"][0], *self._at(op)))
             elif role == "shorten":
                 (table,) = op.inputs["RankTable"]
                 self.shortened.append(

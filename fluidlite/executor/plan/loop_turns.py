@@ -125,10 +125,8 @@ class LoopTurns:
         self._turns(found, {found.name(name) for name in wanted})
         for op in found.after:
             self._once(op)
-        for name in found.late:
-            if name in found.totals:
-                value = self.values.pop(name)
-                self.totals[name] = value.whole
+        for name in found.totals:
+            self.totals[name] = self.values.pop(name).whole
 
     def _with_sequences(self) -> set[str]:
         """What has sequences in a turn that no turn has made, as far as the program says so, and in forward turns what

@@ -52,7 +52,7 @@ def densified(op: Operator, meta: ExactMeta) -> list[Operator]:
         if set(sparse).intersection(op.output_arg_names):
             raise CannotPlan(f"operator {op.type} overwrites the SelectedRows that it reads")
         return [op]
-    before = [dense(op, name, meta) for name in dict.fromkeys(sparse) if not meta.has(dense_name(name))]
+    before = [dense(op, name) for name in dict.fromkeys(sparse) if not meta.has(dense_name(name))]
     reader = copy.copy(op)
     reader.inputs = {
         slot: [dense_name(name) if name in meta.sparse else name for name in names]
@@ -61,7 +61,7 @@ def densified(op: Operator, meta: ExactMeta) -> list[Operator]:
     return [*before, reader]
 
 
-def dense(op: Operator, name: str, meta: ExactMeta) -> Operator:
+def dense(op: Operator, name: str) -> Operator:
     """An operator that makes the SelectedRows `name` dense, in the place of `op`."""
     return in_place_of(op, "dense_from_selected_rows", {"X": [name]}, {"Out": [dense_name(name)]}, {})
 

@@ -26,19 +26,16 @@ class Stages(NamedTuple):
     """Operators whose variables have one value each.
 
     `renamed`: what variables are called here that have another name in the program; `made`: what a turn makes and is
-    wanted of all turns; `sums`: what is added up over the turns; `early`, `late`: what comes of the operators before
-    and after the turns; `totals`: which of the latter are sums over all turns.
+    wanted of all turns; `sums`: what is added up over the turns; `totals`: which sums operators after the turns make.
     """
 
     before: list[Operator]
     turn: list[Operator]
     after: list[Operator]
     renamed: dict[str, str]
-    early: list[str]
     made: list[str]
     sums: list[str]
-    late: list[str]
-    totals: set[str]
+    totals: list[str]
 
     def name(self, variable: str) -> str:
         return self.renamed.get(variable, variable)
@@ -51,8 +48,8 @@ def stages(
     carried: Mapping[str, str],
     wanted: Collection[str],
     sums: Collection[str],
-    apart: bool = True,
-    ragged: Collection[str] = (),
+    apart: bool,
+    ragged: Collection[str],
 ) -> Stages:
     """Sort the operators of a block.
 
@@ -222,19 +219,15 @@ class _Sorting:
             return self.sort(
                 last, wanted, sums, renamed, False
             )  # what is no sum over the turns would be taken for one
-        early = {name for op in before for name in op.writes()}
         late = {name for op in after for name in op.writes()}
-        read = {name for op in turn for name in op.reads()}
         return Stages(
             before,
             turn,
             after,
             renamed,
-            sorted(early & (read | read_after | wanted | last)),
             sorted(made_in_turn & (last | wanted | read_after)),
             sorted(made_in_turn & sums),
-            sorted(late & (wanted | sums)),
-            late & self.totals,
+            sorted(late & (wanted | sums) & self.totals),
         )
 
 

@@ -14,7 +14,7 @@ from ...framework import Block, Operator
 from ...ops.math.gemm import Matrix, packing
 from ...ops.native import REAL, bytes_of_row, element, itemsize, numel
 from ...ops.registry import Call, OpDef, OpView
-from .shapes import CannotPlan, InTurns, Named, ranked
+from .shapes import CannotPlan, InTurns, Named, Unfound, ranked
 
 TURNS = "turns"
 """Stands for a kernel: takes all turns of a loop."""
@@ -286,12 +286,12 @@ def _infer_loop(op: OpView) -> None:
         form.bodies.append(body)
         form.outer.update(outer)
         _note_results(op, form, body, carried_rows)
-    for k, ((shape, dtype, _), each) in enumerate(zip(slots["First"], form.carried, strict=True)):
+    for k, ((_, dtype, _), each) in enumerate(zip(slots["First"], form.carried, strict=True)):
         if op.has("Steps") and op.shape("First", k)[0] != first:
             raise CannotPlan(f"variable {each.name!r} begins with other rows than a step has")
         for body in form.bodies:
             leaves = each.rows if op.has("Steps") else {"m": "n", "n": "m", "": ""}[each.rows]
-            body.check_carried(each.name, each.after, leaves, (op.shape("First", k)[0], *shape[1:]), dtype)
+            body.check_carried(each.name, each.after, leaves, dtype)
 
 
 def _is_one_of(size: int, wanted: Sequence[int]) -> bool:
@@ -380,8 +380,10 @@ def _body(
         feeds.add(level, meta.shapes[level], VarType.INT64)
     for level in form.others:
         feeds.add(level + FIRST, ("n+1",), VarType.INT64)
-    made = meta.make_body(form, feeds)
-    return made, feeds.outer
+    try:
+        return meta.make_body(form, feeds), feeds.outer
+    except Unfound as refusal:
+        raise CannotPlan(f"its turns find sizes: {refusal}") from None
 
 
 def _counts(op: OpView) -> tuple[int, int, int, int]:

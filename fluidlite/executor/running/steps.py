@@ -244,7 +244,7 @@ def _plan(
         cache.add(planned(cache.program, scope, arrays, names, device, sizes=cache.sizes))
         return cache.plans[0]
     except CannotPlan as reason:
-        if isinstance(reason, Unfound) and device is None:
+        if isinstance(reason, Unfound) and device is None and cache.sizes is None:
             cache.sizes = {}
             return _plan(cache, scope, arrays, names, device, guessed)
         # A first run may initialise what a second one can be planned with; profiles want no loops in plans.

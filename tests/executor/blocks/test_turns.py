@@ -700,3 +700,20 @@ def test_states_that_nobody_keeps_take_no_memory():
         tracemalloc.stop()
     np.testing.assert_allclose(found, 2.0, rtol=1e-6)
     assert " loop(" in exe.describe(main)
+
+
+def test_turns_that_print_are_taken_one_by_one(capfd):
+    @dynamic
+    def printing(rnn, words, still, also):
+        word, state = rnn.step_input(words), rnn.memory(shape=[4], value=0.0)
+        new = layers.Print(fc([word, state], 4, "prints"))
+        rnn.update_memory(state, new)
+        rnn.output(new)
+
+    random = np.random.default_rng(0)
+    words = fluid.create_lod_tensor(numbers(random, 6, WIDTH), [[2, 3, 1]], fluid.CPUPlace())
+    feeds = [{"words": words, "still": numbers(random, 3, 4)}] * 4
+    text = check(printing, [data("words", [None, WIDTH], lod_level=1), data("still", [None, 4])], feeds)
+    assert "its turns find sizes" in text
+    assert "turn by turn" in text
+    capfd.readouterr()
