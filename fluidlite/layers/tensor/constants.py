@@ -111,13 +111,15 @@ def _value_attrs(value: float, kind: VarType) -> dict[str, Any]:
 def shape_inputs(shape: Any, layer: str, cast: bool = True) -> tuple[list[int], dict[str, Any]]:
     """A shape as attribute `shape` (-1 where a Variable tells) and inputs `ShapeTensor`, `ShapeTensorList`.
 
-    Eager tensors are numbers, unless a program is traced; fractions are cut off, as in Fluid. Variables become int32
-    unless `cast` is False. Raises TypeError for anything but a Variable or a list of numbers and Variables.
+    Eager tensors are numbers, unless a program is traced; fractions are cut off, as in Fluid. Variables have no
+    gradient from here on, and become int32 unless `cast` is False. Raises TypeError for anything but a Variable or a
+    list of numbers and Variables.
     """
     shape = as_number_list(shape)
     if isinstance(shape, list):
         shape = [int(n) if isinstance(n, float) else n for n in shape]
     if isinstance(shape, Variable):
+        shape.stop_gradient = True
         return [], {"ShapeTensor": _as_int32(shape) if cast else shape}
     if not isinstance(shape, (list, tuple)):
         raise TypeError(
@@ -128,6 +130,7 @@ def shape_inputs(shape: Any, layer: str, cast: bool = True) -> tuple[list[int], 
     sizes, tensors = [], []
     for n in shape:
         if isinstance(n, Variable):
+            n.stop_gradient = True
             sizes.append(-1)
             tensors.append(_as_int32(n) if cast else n)
         else:

@@ -21,6 +21,19 @@ def _value(programs, var, feed=None):
     return run.fetch(var.name).array
 
 
+@pytest.mark.parametrize(
+    "layer", [layers.uniform_random, layers.gaussian_random, lambda s: layers.ones(s, "float32")]
+)
+def test_sizes_of_a_shape_have_no_gradient(programs, layer):
+    sizes = layers.shape(data("x", [None, 4], "float32"))
+    rows = layers.slice(sizes, [0], [0], [1])
+    assert not rows.stop_gradient
+    layer([rows, 2])
+    assert rows.stop_gradient
+    layer(sizes)
+    assert sizes.stop_gradient
+
+
 CONSTANTS = {
     "fill_constant": (lambda: layers.fill_constant([2, 3], "float32", 0.1), np.full((2, 3), 0.1, "float32")),
     "large": (lambda: layers.fill_constant([1], "int64", 2**53 + 1), np.array([2**53 + 1])),
