@@ -125,7 +125,9 @@ def _check_input(
 ) -> None:
     """Raise TypeError unless the `argument` of a layer that is an input of its operator is what that takes."""
     layer = _layer(op_type, helper)
-    items = list(value) if isinstance(value, (list, tuple)) else [value]
+    many = registry.find(op_type).inputs_by_name[slot].many
+    listed = isinstance(value, (list, tuple)) and (many or len(value) == 1)
+    items = list(value) if listed else [value]
     if not items:
         raise ArgumentError(f"'{argument}' of {layer} must not be empty: it takes at least one Variable")
     for k, item in enumerate(items):

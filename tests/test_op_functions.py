@@ -162,3 +162,19 @@ def test_eager_tensors_are_refused_for_another_sort_of_numbers_only():
         x = fluid.data("x", [2, 1], "float64")
         with pytest.raises(TypeError, match="'input' in log_loss must be .*float32.*received float64"):
             layers.log_loss(x, x)
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_several_tensors_are_no_tensor(eager):
+    with fluid.program_guard(fluid.Program()):
+        x = fluid.data("x", [2, 2], "float32")
+        if eager:
+            with fluid.dygraph.guard():
+                x = fluid.dygraph.to_variable(np.ones([2, 2], "float32"))
+        for given in ([x, x], (x, x, x), []):
+            for layer, name in ((layers.relu, "x"), (layers.reduce_sum, "input"), (layers.softmax, "input")):
+                with pytest.raises(
+                    TypeError, match=f"The type of '{name}' in {layer.__name__} must be a Variable"
+                ):
+                    layer(given)
+        np.testing.assert_array_equal(layers.sums([x, x]).shape, [2, 2])
