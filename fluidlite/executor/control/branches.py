@@ -12,6 +12,7 @@ from ...framework.gradients.blocks import kept_names
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
 from ..blocks.environment import Environment, Run
+from ..plan.branching import arriving, gradients
 from .loops import truth
 
 
@@ -58,17 +59,10 @@ def run_conditional_block_grad(run: Run, op: Operator, environment: Environment)
     replaces them; those of what it only reads are zero if it has not run.
     """
     block = op.attrs["sub_block"]
-    outs = op.inputs.get("Out", ())
-    arriving = dict(zip(outs, op.inputs.get("Out@GRAD", (EMPTY,) * len(outs)), strict=True))
-    names = [
-        (name, out)
-        for name, out in zip(op.inputs.get("Input", ()), op.outputs.get("Input@GRAD", ()), strict=True)
-        # Gradients that minimize has computed inside of a branch stay there.
-        if out != EMPTY and op.block._find_var_recursive(out) is not None
-    ]
+    names, sources = gradients(op), arriving(op)
     state = Environment(None, environment)
     for name, _ in names:
-        outside = arriving.get(name, EMPTY)
+        outside = sources.get(name, EMPTY)
         value = environment.find(outside) if outside != EMPTY else None
         if value is not None and not isinstance(value, TensorArray):
             state.keep(grad_name(name), value, environment.lod_of(outside))

@@ -202,12 +202,14 @@ def reads(op: Operator) -> list[str]:
 
 
 def arriving(op: Operator) -> dict[str, str]:
+    """The variables that a branch writes, each with the gradient that comes to it."""
     outs = op.inputs.get("Out", ())
     return dict(zip(outs, op.inputs.get("Out@GRAD", (EMPTY,) * len(outs)), strict=True))
 
 
 def gradients(op: Operator) -> list[tuple[str, str]]:
-    """Each variable that a block reads with its gradient, as far as there is one."""
+    """Each variable that a block reads with its gradient, as far as there is one outside: those that `minimize` has
+    computed inside of a branch stay there."""
     slot = "X" if op.type == "while_grad" else "Input"
     pairs = zip(op.inputs.get(slot, ()), op.outputs.get(slot + "@GRAD", ()), strict=True)
     return [(n, out) for n, out in pairs if out != EMPTY and op.block._find_var_recursive(out) is not None]
