@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...base.errors import ArgumentAssertion
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variables, run_op
 from ...op_functions import run_layer
+from ..checks import check_dtype
 
 __all__ = [
     "addcmul",
@@ -92,11 +95,17 @@ def clamp(
 
     Written to `output` if given. Raises ValueError if both limits are None.
     """
+    check_dtype(input, "input", "clamp")
     if min is None and max is None:
         raise ArgumentAssertion("either 'min' or 'max' of clamp must be given")
-    min = -3.4028234663852886e38 if min is None else min
-    max = 3.4028234663852886e38 if max is None else max
-    return run_layer("clip", locals(), helper=LayerHelper("clamp", name=name), X="input", Out="output")
+    inputs: dict[str, Any] = {"X": input}
+    attrs: dict[str, float] = {"min": -3.4028234663852886e38, "max": 3.4028234663852886e38}
+    for slot, key, limit in (("Min", "min", min), ("Max", "max", max)):
+        if isinstance(limit, Variable):
+            inputs[slot] = limit
+        elif limit is not None:
+            attrs[key] = float(limit)
+    return LayerHelper("clamp", name=name).run("clip", inputs, attrs=attrs, into={"Out": output})
 
 
 def allclose(

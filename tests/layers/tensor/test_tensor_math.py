@@ -127,6 +127,9 @@ def test_given_outputs(programs):
     assert layers.kron(x, y, out=out) is out and out.op.type == "kron"
     assert layers.trace(x, out=out) is out and out.op.type == "trace"
     assert layers.clamp(x, 0.0, output=out) is out and out.op.type == "clip"
+    limited = layers.clamp(x, min=out, max=2).op
+    assert limited.input("Min") == [out.name] and limited.attr("min") == -3.4028234663852886e38
+    assert limited.attr("max") == 2.0
     assert layers.addcmul(x, x, y, out=out) is out and out.op.type == "assign"
 
 
