@@ -19,15 +19,17 @@ REASONS = ("works on what is no tensor", "whose shape depends on data")
 """Why an operator may be run on its own."""
 
 TURN = "turn by turn"
-TURN_BY_TURN = {"run_while", "_turn_by_turn", "_step_by_step", "_step_by_step_back"}
-"""The functions of control flow that run a block once for each turn, where the engine does not take all of them."""
 
 
 def start() -> None:
     """Watch the interpreter; call it before the first case."""
+    from fluidlite.executor.control import loops, recurrent
     from fluidlite.executor.running.driver import Driver
     from fluidlite.executor.running.interpret import Interpreter
 
+    # What runs a block once for each turn, where the engine does not take all of them.
+    by_turns = loops.run_while, loops._turn_by_turn, recurrent.run_recurrent, recurrent.run_recurrent_grad
+    codes = {function.__code__ for function in by_turns}
     report = Path(os.environ["INTERPRETED_REPORT"])
     report.touch()
     make, once = Interpreter.__init__, WeakSet[Any]()
@@ -50,7 +52,7 @@ def start() -> None:
         return piece
 
     def block(self: Driver, *others: Any) -> None:
-        if sys._getframe(1).f_code.co_name in TURN_BY_TURN:
+        if sys._getframe(1).f_code in codes:
             note(f"{TURN}: block {others[0].idx}")
         run_block(self, *others)
 
