@@ -108,19 +108,22 @@ def _value_attrs(value: float, kind: VarType) -> dict[str, Any]:
     return {"value": float(value), "str_value": str(int(value) if whole else float(value))}
 
 
-def shape_inputs(shape: Any, layer: str, cast: bool = True) -> tuple[list[int], dict[str, Any]]:
+def shape_inputs(
+    shape: Any, layer: str, helper: LayerHelper | None = None
+) -> tuple[list[int], dict[str, Any]]:
     """A shape as attribute `shape` (-1 where a Variable tells) and inputs `ShapeTensor`, `ShapeTensorList`.
 
     Eager tensors are numbers, unless a program is traced; fractions are cut off, as in Fluid. Variables have no
-    gradient from here on, and become int32 unless `cast` is False. Raises TypeError for anything but a Variable or a
-    list of numbers and Variables.
+    gradient from here on, and become int32. With `helper` they stay what they are, and numbers are int64 and named by
+    it, as of `uniform_random` and `randint`. Raises TypeError for anything but a Variable or a list of numbers and
+    Variables.
     """
     shape = as_number_list(shape)
     if isinstance(shape, list):
         shape = [int(n) if isinstance(n, float) else n for n in shape]
     if isinstance(shape, Variable):
         shape.stop_gradient = True
-        return [], {"ShapeTensor": _as_int32(shape) if cast else shape}
+        return [], {"ShapeTensor": shape if helper else _as_int32(shape)}
     if not isinstance(shape, (list, tuple)):
         raise TypeError(
             f"The type of 'shape' in {layer} must be a list, tuple or Variable, but received {shape!r}"
@@ -132,10 +135,13 @@ def shape_inputs(shape: Any, layer: str, cast: bool = True) -> tuple[list[int], 
         if isinstance(n, Variable):
             n.stop_gradient = True
             sizes.append(-1)
-            tensors.append(_as_int32(n) if cast else n)
+            tensors.append(n if helper else _as_int32(n))
         else:
             sizes.append(int(n))
-            tensors.append(fill_constant([1], "int32", int(n), force_cpu=True))
+            made = helper.create_variable_for_type_inference("int64") if helper else None
+            tensors.append(
+                fill_constant([1], "int64" if helper else "int32", int(n), force_cpu=True, out=made)
+            )
     return sizes, {"ShapeTensorList": tensors}
 
 

@@ -180,9 +180,11 @@ def _float(dtype: Any, layer: str) -> VarType:
 
 
 def _shaped(op_type: str, arguments: dict[str, Any], kind: VarType) -> Variable:
-    as_int32 = op_type == "gaussian_random"  # only that one converts shapes in Fluid
-    sizes, inputs = shape_inputs(arguments["shape"], op_type, cast=as_int32)
-    return run_layer(op_type, {**arguments, **inputs, "shape": sizes, "dtype": kind})
+    helper = LayerHelper(op_type, name=arguments.get("name"))
+    sizes, inputs = shape_inputs(
+        arguments["shape"], op_type, None if op_type == "gaussian_random" else helper
+    )
+    return run_layer(op_type, {**arguments, **inputs, "shape": sizes, "dtype": kind}, helper=helper)
 
 
 def _like(op_type: str, arguments: dict[str, Any]) -> Variable:

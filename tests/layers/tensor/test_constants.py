@@ -34,6 +34,16 @@ def test_sizes_of_a_shape_have_no_gradient(programs, layer):
     assert sizes.stop_gradient
 
 
+def test_numbers_beside_sizes_of_uniform_random_are_int64_under_its_name(programs):
+    rows = layers.slice(layers.shape(data("x", [None, 4], "float32")), [0], [0], [1])
+    made = layers.uniform_random([rows, 2])
+    (drawn,) = [op for op in programs[0].global_block().ops if op.type == "uniform_random"]
+    assert drawn.input("ShapeTensorList") == [rows.name, "uniform_random_0.tmp_0"]
+    assert programs[0].global_block().var("uniform_random_0.tmp_0").dtype == VarType.INT64
+    assert made.name == "uniform_random_0.tmp_1"
+    assert _value(programs, made, {"x": np.ones((3, 4), "float32")}).shape == (3, 2)
+
+
 CONSTANTS = {
     "fill_constant": (lambda: layers.fill_constant([2, 3], "float32", 0.1), np.full((2, 3), 0.1, "float32")),
     "large": (lambda: layers.fill_constant([1], "int64", 2**53 + 1), np.array([2**53 + 1])),
