@@ -17,6 +17,7 @@ TINY = {
     "from_files": ["--lines", "200"],
     "dataset_loader": ["--batches", "3", "--epochs", "1", "--only", "samples"],
     "workers": ["--batches", "3", "--epochs", "1", "--only", "samples"],
+    "pictures": ["--pictures", "32"],
     "soak": ["--batches", "30"],
     "import_time": [],
     "memory": ["--only", "resnet-20"],
@@ -50,6 +51,7 @@ ROWS = {
     "memory": [f"resnet-20{part}" for part in (", parameters", ", alive", ", arena", "")],
     "tutorial": ["iterable: wall, s", "iterable: peak, MB"],
     "overhead": ["step", "engine alone"],
+    "pictures": ["loop", "1 threads", "2 threads", "2 x 2 threads / 1 thread"],
     "eager": [
         f"{network}{api}" for api in ("", " (2.0)") for network in ("five 8x8, batch 4", "784-10, batch 512")
     ],
@@ -150,6 +152,8 @@ def test_all_benchmarks_are_run():
 
 @pytest.mark.parametrize("name", TINY)
 def test_prints_its_table(python, tmp_path, name):
+    if name == "pictures":
+        pytest.importorskip("cv2", reason="pictures are decoded by OpenCV")
     file = tmp_path / "values.json"
     options = ["--no-peers", "--rounds", "1", "--json", file, *TINY[name]]
     done = python(BENCHMARKS / f"{name}.py", *options)

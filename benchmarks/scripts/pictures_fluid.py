@@ -1,6 +1,5 @@
 """Pictures by threads in front of a loader. usage: pictures_fluid.py PICTURES COUNT..."""
 
-import multiprocessing
 import sys
 import time
 
@@ -50,17 +49,6 @@ def by_threads(threads, count):
     assert sum(1 for _ in loader()) == -(-count // BATCH)
 
 
-def by_processes(processes, count):
-    """A loader with one thread in several processes, each with its share of the pictures."""
-    context = multiprocessing.get_context("fork")
-    started = [context.Process(target=by_threads, args=(1, count // processes)) for _ in range(processes)]
-    for process in started:
-        process.start()
-    for process in started:
-        process.join()
-        assert process.exitcode == 0
-
-
 def microseconds(work, *arguments):
     begin = time.perf_counter()
     work(*arguments)
@@ -74,8 +62,6 @@ loop(FILES)
 metrics = {}
 for _ in range(TURNS):
     metrics.setdefault("loop", []).append(microseconds(loop, pictures))
-    metrics.setdefault("1 thread", []).append(microseconds(by_threads, 1, pictures))
     for count in counts:
         metrics.setdefault("%d threads" % count, []).append(microseconds(by_threads, count, pictures))
-        metrics.setdefault("%d processes" % count, []).append(microseconds(by_processes, count, pictures))
 result(metrics)
