@@ -126,7 +126,9 @@ def _check_input(
     """Raise TypeError unless the `argument` of a layer that is an input of its operator is what that takes."""
     layer = _layer(op_type, helper)
     many = registry.find(op_type).inputs_by_name[slot].many
-    listed = isinstance(value, (list, tuple)) and (many or len(value) == 1)
+    # Where Fluid does not ask for types it takes a list of one.
+    asked = input_types.taken(op_type, slot) is not None
+    listed = isinstance(value, (list, tuple)) and (many or (not asked and len(value) == 1))
     items = list(value) if listed else [value]
     if not items:
         raise ArgumentError(f"'{argument}' of {layer} must not be empty: it takes at least one Variable")

@@ -178,3 +178,22 @@ def test_several_tensors_are_no_tensor(eager):
                 ):
                     layer(given)
         np.testing.assert_array_equal(layers.sums([x, x]).shape, [2, 2])
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_list_of_one_is_taken_where_fluid_does_not_ask_for_types():
+    x = fluid.data("x", [None, 4])
+    assert tuple(fluid.layers.reduce_max([x]).shape) == tuple(fluid.layers.reduce_max(x).shape)
+    for layer in (fluid.layers.relu, fluid.layers.reduce_sum, fluid.layers.label_smooth):
+        with pytest.raises(TypeError, match="must be a Variable|must be Variable|'(x|input|label)'"):
+            layer([x])
+
+
+@pytest.mark.usefixtures("alone")
+def test_states_of_detection_map_are_three():
+    found, label = (fluid.data(name, [None, 6], lod_level=1) for name in ("found", "label"))
+    count, part = fluid.data("count", [None, 1], "int32"), fluid.data("part", [None, 2], lod_level=1)
+    for states in ([], [count, part], [count, part, part, part]):
+        for given in ({"input_states": states}, {"out_states": states}):
+            with pytest.raises(ValueError, match="zip"):
+                fluid.layers.detection.detection_map(found, label, 2, **given)

@@ -48,7 +48,8 @@ def detection_map(
     check_variables("detection_map", detect_res=detect_res, label=label)
     counts = (("PosCount", "AccumPosCount"), ("TruePos", "AccumTruePos"), ("FalsePos", "AccumFalsePos"))
     inputs = {"DetectRes": detect_res, "Label": label, "HasState": has_state}
-    inputs.update(zip([slot for slot, _ in counts], input_states or [], strict=False))
+    if input_states is not None:
+        inputs.update(zip([slot for slot, _ in counts], input_states, strict=True))
     attrs = {
         "overlap_threshold": overlap_threshold,
         "evaluate_difficult": evaluate_difficult,
@@ -56,5 +57,5 @@ def detection_map(
         "class_num": class_num,
     }
     outputs = [slot for _, slot in counts]
-    into = dict(zip(outputs, out_states or [], strict=False))
+    into = {} if out_states is None else dict(zip(outputs, out_states, strict=True))
     return LayerHelper("detection_map").run("detection_map", inputs, ("MAP", *outputs), attrs, into=into)[0]

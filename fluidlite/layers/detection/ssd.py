@@ -58,11 +58,8 @@ def detection_output(
     bboxes = box_coder(prior_box, prior_box_var, loc, code_type="decode_center_size")
     scores = transpose(softmax(scores), perm=[0, 2, 1])
     scores.stop_gradient = True
-    op_type, others = (
-        "multiclass_nms2" if return_index else "multiclass_nms",
-        ("prior_box", "prior_box_var", "loc"),
-    )
-    return detected(op_type, locals(), "detection_output", ("op_type", "others", *others))
+    op_type = "multiclass_nms2" if return_index else "multiclass_nms"
+    return detected(op_type, locals(), "detection_output", ("op_type", "prior_box", "prior_box_var", "loc"))
 
 
 def ssd_loss(

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...base.errors import ArgumentError
 from ...framework import Variable
+from ...layer_helper import check_variable
 from ...layer_helper_base import is_eager
 from ...op_functions import run_layer
 from ..checks import INTEGERS, check_dtype
@@ -54,6 +55,7 @@ def label_smooth(
     """
     if not 0 <= epsilon <= 1:
         raise ArgumentError(f"The value of epsilon must be between 0 and 1, got {epsilon}")
+    check_variable(label, "label", "label_smooth")
     if not is_eager(label):
         label.stop_gradient = True
     return run_layer("label_smooth", locals(), without=("dtype",), X="label")
