@@ -13,7 +13,7 @@ from ..base.reports import profiling
 from ..base.selected_rows import SelectedRows
 from ..eager import Parameter, Tensor, placing
 from ..executor import LoDTensor, Scope
-from ..executor.plan.shapes import CannotPlan
+from ..executor.plan.refusals import CannotPlan
 from ..executor.plan.step_plan import StepPlan
 from ..executor.running.steps import planned, run_program
 from ..framework import Program

@@ -10,7 +10,7 @@ from typing import Any
 
 def start() -> None:
     """Have no program run as one plan, and no piece hold more than one operator; call it before the first case."""
-    from fluidlite.executor.plan.shapes import CannotPlan
+    from fluidlite.executor.plan.refusals import CannotPlan
     from fluidlite.executor.running import steps
     from fluidlite.executor.running.driver import Pieces
 

@@ -15,7 +15,7 @@ import numpy as np
 import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.base import flags
-from fluidlite.executor.plan.shapes import CannotPlan
+from fluidlite.executor.plan.refusals import CannotPlan
 from fluidlite.executor.running import driver, steps
 from fluidlite.framework import Program, Variable, program_guard
 

@@ -14,7 +14,7 @@ from ...base.errors import EnforceNotMet
 from ...base.selected_rows import SelectedRows
 from ...eager import placing
 from ...executor.blocks.pieces import Blocks
-from ...executor.plan.shapes import CannotPlan
+from ...executor.plan.refusals import CannotPlan
 from ...executor.plan.step_plan import TwoPhases
 from ...executor.running.driver import Driver
 from ...executor.running.feeding import Feed

@@ -18,9 +18,8 @@ from ...framework import Operator, Program
 from ...ops.registry import OpView, Shape
 from ..host.plan import HARMLESS, Plan
 from ..plan.elements import ELEMENTS, FOUND, TURN, WRITE
-from ..plan.found import Missed
 from ..plan.instructions import Instruction
-from ..plan.shapes import CannotPlan
+from ..plan.refusals import CannotPlan, Missed
 from ..tensors.scope import Scope
 from .environment import Environment
 from .pieces import Piece

@@ -16,7 +16,8 @@ from ...ops.registry import EMPTY, LEVEL, grad_name
 from ...ops.tensor.selected_rows import parts
 from ..host.plan import Plan
 from ..plan.branching import ON_ARRAYS, everywhere, in_line, read_before, reads, results
-from ..plan.shapes import CannotPlan, is_no_tensor, live, takes_no_part, works_alone
+from ..plan.refusals import CannotPlan
+from ..plan.shapes import is_no_tensor, live, takes_no_part, works_alone
 from ..plan.turning import TAKEN
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope

@@ -17,7 +17,7 @@ from ...base.reports import profiling
 from ...framework import Operator, Program
 from ...ops.registry import LEVEL
 from ..plan.analysis import Analysis
-from ..plan.shapes import CannotPlan
+from ..plan.refusals import CannotPlan
 from ..plan.step_plan import StepPlan
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope

@@ -19,7 +19,7 @@ from ...base.selected_rows import SelectedRows
 from ...ops.tensor.selected_rows import parts
 from .. import failures
 from ..plan.instructions import Instruction, lifetimes
-from ..plan.shapes import ExactMeta
+from ..plan.meta import ExactMeta
 from .launch import Get
 
 if TYPE_CHECKING:

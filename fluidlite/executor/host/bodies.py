@@ -13,7 +13,7 @@ from ...framework import Operator, Program
 from ...ops.math.gemm import Matrix
 from ...ops.registry import Call, OpView, Shape
 from ..plan.instructions import Instruction
-from ..plan.shapes import CannotPlan
+from ..plan.refusals import CannotPlan
 from ..plan.turn_ops import FIRST, Feeds, Layout, LoopForm
 from ..tensors.scope import Scope
 from .packing import Packing

@@ -14,7 +14,8 @@ from .. import failures
 from ..plan import marks, sparse
 from ..plan.found import Sought
 from ..plan.instructions import Instruction
-from ..plan.shapes import CannotPlan, ExactMeta
+from ..plan.meta import ExactMeta
+from ..plan.refusals import CannotPlan
 from ..plan.turn_ops import TURNS
 
 Reference = Callable[[Operator, Sought | None], Sequence[Callable[[], None]]]

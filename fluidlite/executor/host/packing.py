@@ -20,7 +20,7 @@ from ...ops.math.gemm import Matrix, by_packed, packing, shared_matrix
 from ...ops.registry import Call
 from ..plan import marks
 from ..plan.instructions import Instruction
-from ..plan.shapes import ExactMeta
+from ..plan.meta import ExactMeta
 
 PACKED = "@PACKED"
 PASS = "packing"

@@ -17,15 +17,16 @@ from ...base.reports import profiling, progress
 from ...base.sizes import Real, Size, current, current_shape
 from ...framework import Block, Operator, Program
 from ...ops.op_view import FIND
-from ...ops.registry import LEVEL, Call, LodArray, OpDef, OperatorError, OpView, check_result
+from ...ops.registry import Call, OpDef, OpView
 from .. import failures
 from ..plan import marks
 from ..plan.analysis import Analysis, analysed
 from ..plan.elements import CLEAR, ELEMENTS, MAY_MISS, ON_ELEMENTS, TURN
-from ..plan.found import Missed, Sought
+from ..plan.found import Sought
 from ..plan.fusion import fuse
 from ..plan.instructions import Instruction, lifetimes
-from ..plan.shapes import ORDERED, RANKED, CannotPlan, ranked
+from ..plan.ranks import RankedFeeds
+from ..plan.refusals import CannotPlan, Missed
 from ..plan.step_plan import StepPlan
 from ..plan.turn_ops import RANK, TURNS, Layout, LoopForm
 from ..tensors.lod_tensor import LoDTensor
@@ -34,6 +35,7 @@ from . import fusion as native_fusion
 from . import memory
 from .lowering import Lowering
 from .packing import packed_in_line
+from .reference import Reference
 from .registers import Registers
 
 HARMLESS = (*marks.MARKS, marks.FULL, RANK, *ON_ELEMENTS)
@@ -98,23 +100,8 @@ class Plan(StepPlan):
         self._failure = engine.KernelFailure
         self._ends_early = analysis.cut
         self._later = list(how.get("later") or ())
-        self._ranked = {
-            table: (self.feed_names.index(level), [ranked(table, what) for what in RANKED])
-            for table, level in self.meta.ranks.items()
-        }
-        index = self.feed_names.index
-        self._matched = [(index(one), index(other)) for one, other in self.meta.matched]
-        self._others = [
-            (
-                self.feed_names.index(other.level),
-                other,
-                [f"{name.removesuffix(ORDERED[0])}{n}" for n in ORDERED],
-            )
-            for name, other in self.meta.in_order.items()
-        ]
-        self._of_ranks = [name for _, names in self._ranked.values() for name in names]
-        self._of_ranks += [name for _, _, names in self._others for name in names]
-        self._fed = frozenset([*self.feed_names, *self._later, *self._of_ranks])
+        self._ranked = RankedFeeds(self.meta.ranking, self.feed_names, self.meta)
+        self._fed = frozenset([*self.feed_names, *self._later, *self._ranked.names])
         self._elements = {
             name + ELEMENTS: engine.Elements()
             for op, _ in analysis.steps
@@ -144,14 +131,10 @@ class Plan(StepPlan):
             for name, numbers in self.meta.valued.items()
             for k, n in enumerate(numbers.flat)
         ]
-        self._rank_sizes = {
-            table: [self._size(self.meta.shapes[ranked(table, what)][0]) for what in ("bounds", "first")]
-            for table in self._ranked
-        }
-        self._totals = [self._size(other.total) for _, other, _ in self._others]
+        self._rank_sizes = [self._size(size) for size in self._ranked.sizes]
         self._registers.add_guards()
         self._settle()
-        if (self._loops or self._ranked) and not self.accepts(list(feed.values())):
+        if (self._loops or self._ranked.names) and not self.accepts(list(feed.values())):
             raise CannotPlan("turns of a loop have sizes that no plan for them is made for")
 
     def _size(self, size: Any) -> tuple[int, int]:
@@ -201,7 +184,7 @@ class Plan(StepPlan):
         apart = fetches if self.results_apart else ()
         self._lowering = lowering = Lowering(self.meta, apart)
         self._roots = lowering.aliases
-        made = lowering.instructions(steps, self._python)
+        made = lowering.instructions(steps, self._referred)
         self._saved: Counter[str] = Counter()
         made = self._packed(self._fused(made, {*fetches, *self._persistables(made)}))
         if self.can_undo_turns:
@@ -209,6 +192,9 @@ class Plan(StepPlan):
         return memory.made_in_place(
             made, self._roots, lambda name: name not in apart and self._temporary(name)
         )
+
+    def _referred(self, op: Operator, sought: Sought | None) -> Sequence[Callable[[], None]]:
+        return Reference(op, self._array, self._lowering.levels).steps(sought)
 
     def _fused(self, instructions: list[Instruction], needed: Iterable[str]) -> list[Instruction]:
         needed = list(needed)
@@ -280,7 +266,7 @@ class Plan(StepPlan):
         for name in (
             *self.feed_names,
             *self._later,
-            *self._of_ranks,
+            *self._ranked.names,
             *self.meta.persistable,
             *self.meta.known,
             *self._storages,
@@ -373,39 +359,21 @@ class Plan(StepPlan):
 
     def accepts(self, arrays: list[np.ndarray]) -> bool:
         """Bind the arrays of the feeds; what is only read and shares memory with what the plan writes is copied."""
-        if self._loops or self._ranked:
+        if self._loops or self._ranked.names:
             return self._accepts_ranked(arrays)
         return self._accepts(arrays)
 
     def _accepts_ranked(self, arrays: list[np.ndarray]) -> bool:
         """`accepts` where sequences are ranked, and turns of loops have sizes of their own."""
-        if (
-            len(arrays) != len(self.feed_names) or profiling.active is not None
-        ):  # which wants the time of each operator
+        # The profiler wants the time of each operator.
+        if len(arrays) != len(self.feed_names) or profiling.active is not None:
             return self.engine.bind_arrays(())
-        if not all(np.array_equal(arrays[one], arrays[other]) for one, other in self._matched):
+        measured = self._ranked.measured(arrays)
+        if measured is None or not all(map(self._is_size, self._rank_sizes, measured[0])):
             return self.engine.bind_arrays(())
-        levels = [at for at, _ in self._ranked.values()] + [at for at, _, _ in self._others]
-        if not all(_are_offsets(arrays[at]) for at in levels):
-            return self.engine.bind_arrays(())
-        found: dict[str, engine.Ranks] = {}
-        known: list[np.ndarray] = []
-        for table, (at, _) in self._ranked.items():
-            ranks = found[table] = engine.Ranks(arrays[at])
-            known += [getattr(ranks, what) for what in RANKED]
-            sizes = len(ranks.bounds), len(ranks.first)
-            if not all(map(self._is_size, self._rank_sizes[table], sizes)):
-                return self.engine.bind_arrays(())
-        for (at, other, _), total in zip(self._others, self._totals, strict=True):
-            if len(arrays[at]) != len(found[other.table].order) + 1:
-                return self.engine.bind_arrays(())
-            ordered = engine.InOrder(arrays[at], found[other.table])
-            known += [getattr(ordered, what) for what in ORDERED]
-            if not self._is_size(total, int(ordered.bounds[-1])):
-                return self.engine.bind_arrays(())
         if not self._accepts(arrays):
             return False
-        for name, array in zip(self._of_ranks, known, strict=True):
+        for name, array in zip(self._ranked.names, measured[1], strict=True):
             self.engine.bind(self._slot(name), array)
         return self.engine.loops_fit() or self.engine.bind_arrays(())
 
@@ -557,57 +525,3 @@ class Plan(StepPlan):
             if self._root(name) not in self._fed and not self.meta.finding:
                 self._views[name] = found
         return found
-
-    def _python(self, op: Operator, sought: Sought | None) -> Sequence[Callable[[], None]]:
-        """Instructions that call the reference kernel and store its results; if sizes are sought, these in between."""
-        held: list[tuple[str, Any]] = []
-
-        def seek() -> None:
-            assert sought is not None
-            held[:] = self._called(op)
-            self._array(sought.scratch)[:] = sought.measured(held)
-
-        def keep() -> None:
-            for name, value in held:
-                self._store(op, name, value)
-            held.clear()
-
-        def step() -> None:
-            for name, value in self._called(op):
-                self._store(op, name, value)
-
-        return [step] if sought is None else [seek, keep]
-
-    def _called(self, op: Operator) -> Iterable[tuple[str, Any]]:
-        """What the reference kernel makes, by the names of the variables."""
-        inputs = {slot: [self._array(name) for name in names] for slot, names in op.inputs.items() if names}
-        lods = None
-        if op.definition.lod:
-            lods = {
-                slot: [tuple(map(self._array, self._lowering.levels(name))) for name in names]
-                for slot, names in op.inputs.items()
-            }
-        try:
-            results = op.definition.call(np, inputs, op.attrs, lods, direct=True)
-        except Exception as error:
-            failures.raise_in_operator(op, error)
-        return op._named(results)
-
-    def _store(self, op: Operator, name: str, value: Any) -> None:
-        """Copy what a reference kernel made to where a variable is; it must be of that variable's shape and type."""
-        if isinstance(value, LodArray):
-            for level, offsets in zip(self._lowering.levels(name), value.lod, strict=False):
-                if level.startswith(name + LEVEL):  # its own, not an input's
-                    self._store(op, level, offsets)
-            value = value.array
-        array = self._array(name)
-        try:
-            check_result(op.type, value, array.shape, array.dtype)
-        except OperatorError as error:
-            raise failures.in_operator(op, error) from None
-        np.copyto(array, value, casting="same_kind")
-
-
-def _are_offsets(array: Any) -> bool:
-    """Whether a feed is what sequences can be ranked by."""
-    return isinstance(array, np.ndarray) and array.dtype == np.int64 and array.flags.c_contiguous

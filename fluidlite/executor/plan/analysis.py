@@ -19,17 +19,9 @@ from ..tensors.scope import Scope
 from . import branching, float16, marks, selecting, sparse, stepping, turning
 from .elements import FOUND, GET
 from .in_line import InLine
-from .shapes import (
-    NO_TENSORS,
-    CannotPlan,
-    ExactMeta,
-    Named,
-    Unfound,
-    fold,
-    infer,
-    live,
-    takes_no_part,
-)
+from .meta import ExactMeta, Named
+from .refusals import CannotPlan, Unfound
+from .shapes import NO_TENSORS, fold, infer, live, takes_no_part
 
 Step = tuple[Operator, OpView]
 Arrays = dict[str, np.ndarray]

@@ -16,7 +16,7 @@ from ...base.sizes import INFINITE, is_fixed
 from ...ops.native import REAL, bytes_of_row, element, itemsize, numel
 from ...ops.op_view import FIND
 from ...ops.registry import VERSION, Call, OpDef, OpView
-from .shapes import CannotPlan, Unfound
+from .refusals import CannotPlan, Unfound
 
 ELEMENTS = "@ELEMENTS"
 """Stands behind the name of an array: its elements, as kernels have them."""

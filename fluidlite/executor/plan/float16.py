@@ -9,7 +9,8 @@ from ..._ext import kernels
 from ...base.dtypes import VarType
 from ...framework import Operator
 from ...ops.registry import GRAD, Call, OpView
-from .shapes import ExactMeta, in_place_of, infer, works_alone
+from .meta import ExactMeta
+from .shapes import in_place_of, infer, works_alone
 
 
 def widened(op: Operator, meta: ExactMeta, fed: Sequence[str]) -> Iterator[Operator]:

@@ -7,7 +7,7 @@ where_index(x) -> y [-1, 2]     seek     the reference kernel, and how large its
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,19 +18,6 @@ from ...ops.registry import EMPTY, LEVEL, LodArray, OpView
 
 LEVELS = "@LEVELS"
 """Stands behind the name of a variable: how many levels of sequences it has, if only the data know."""
-
-
-class Missed(Exception):
-    """A plan is not for the sizes that it finds, or a turn reads or writes an element of an array that the engine does
-    not have room for.
-
-    `turns`: how many turns have been taken, and count; `sizes`: by name what has been found, if that is why.
-    """
-
-    def __init__(self, reason: str, turns: int = 0, sizes: Mapping[str, int] | None = None) -> None:
-        super().__init__(reason)
-        self.turns = turns
-        self.sizes = sizes
 
 
 class Sought(NamedTuple):
@@ -98,6 +85,3 @@ def seek(view: OpView, meta: Any) -> Sought | None:
     meta.set(scratch, (len(labels),), VarType.INT64)
     kinds = {name: (len(meta.shapes[name]), to_numpy(meta.dtypes[name])) for name in names}
     return Sought(scratch, labels, wanted, kinds)
-
-
-__all__ = ["LEVELS", "Missed", "Sought", "seek", "sizes_of"]

@@ -25,7 +25,8 @@ from .branching import (
 from .elements import ADD, CLEAR, FOUND, GET, JOIN, KEEP, LENGTH, PART, POP, PUT, TAKE, TURN, WRITE
 from .kept_branches import kept_inside, kept_within
 from .marks import AGAIN, BEGIN, CHOOSE, END, FULL, HOLD, LOOP, MARKS, MERGE
-from .shapes import CannotPlan, in_place_of, is_no_tensor, renamed, takes_no_part, works_alone
+from .refusals import CannotPlan
+from .shapes import in_place_of, is_no_tensor, renamed, takes_no_part, works_alone
 
 
 class InLine:

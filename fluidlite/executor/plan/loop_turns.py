@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 from ...framework import Block, Operator
 from ...ops.registry import EMPTY, VERSION, OpDef
 from .branching import RAN
-from .shapes import CannotPlan, in_place_of, ranked, renamed
+from .ranks import ranked
+from .refusals import CannotPlan
+from .shapes import in_place_of, renamed
 from .stages import Stages, stages
 from .turn_ops import LOOP, ROWS, Carry, LoopForm
 

@@ -9,7 +9,7 @@ from ...base.dtypes import VarType
 from ...base.sizes import is_fixed
 from ...ops.native import itemsize, numel
 from ...ops.registry import Call, OpDef, OpView
-from .shapes import CannotPlan
+from .refusals import CannotPlan
 
 
 def _infer(op: OpView) -> None:

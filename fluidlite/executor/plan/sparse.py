@@ -9,7 +9,9 @@ from collections.abc import Iterable, Sequence
 from ...framework import Operator
 from ...ops.registry import OpView, RowRule
 from ...ops.tensor.selected_rows import ROWS, VALUES
-from .shapes import CannotPlan, ExactMeta, in_place_of
+from .meta import ExactMeta
+from .refusals import CannotPlan
+from .shapes import in_place_of
 
 
 def wholes(names: Iterable[str]) -> list[str]:

@@ -19,7 +19,8 @@ from ...ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
 from .branching import in_line, keeps_turns
 from .in_line import InLine
 from .marks import MERGE
-from .shapes import CannotPlan, live, works_alone
+from .refusals import CannotPlan
+from .shapes import live, works_alone
 
 
 class Stages(NamedTuple):

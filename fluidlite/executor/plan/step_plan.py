@@ -20,7 +20,8 @@ from . import fusion
 from .analysis import Analysis
 from .forking import watch
 from .instructions import Instruction
-from .shapes import CannotPlan, ExactMeta
+from .meta import ExactMeta
+from .refusals import CannotPlan
 
 
 class StepPlan(ABC):

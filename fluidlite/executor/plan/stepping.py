@@ -21,7 +21,8 @@ from ...ops.registry import EMPTY, OpDef, OpView, grad_name
 from .branching import in_line
 from .kept_branches import kept_inside, kept_within
 from .loop_turns import ALIAS, LoopTurns, Packed, Value
-from .shapes import CannotPlan, takes_no_part, works_alone
+from .refusals import CannotPlan
+from .shapes import takes_no_part, works_alone
 from .turn_ops import ZEROS
 
 

@@ -14,7 +14,9 @@ from ...framework import Block, Operator
 from ...ops.math.gemm import Matrix, packing
 from ...ops.native import REAL, bytes_of_row, element, itemsize, numel
 from ...ops.registry import Call, OpDef, OpView
-from .shapes import CannotPlan, InTurns, Named, Unfound, ranked
+from .meta import InTurns, Named
+from .ranks import ranked
+from .refusals import CannotPlan, Unfound
 
 TURNS = "turns"
 """Stands for a kernel: takes all turns of a loop."""
@@ -24,13 +26,13 @@ def _infer_rank(op: OpView) -> None:
     levels, meta = op.lod("X"), _meta(op)
     if len(levels) != 1 or op.attr("level") != 0:
         raise CannotPlan("a rank table is of sequences of several levels, or of none")
-    meta.rank(levels[0], op.attr("table"), op.shape("X")[0])
+    meta.ranking.rank(meta, levels[0], op.attr("table"), op.shape("X")[0])
 
 
 def _infer_in_steps(op: OpView) -> None:
     levels, rows = op.lod("X"), op.shape("Index")[0]
     if len(levels) == 1:
-        _meta(op).match(levels[0], _meta(op).ranks[op.attr("table")])
+        _meta(op).ranking.match(levels[0], _meta(op).ranking.tables[op.attr("table")])
     elif levels or not op.attr("gradient"):  # those of gradients are those of their variables
         raise CannotPlan(f"variable {op.name('X')!r} has other sequences than the rank table")
     if op.shape("X")[0] != rows:
@@ -49,9 +51,9 @@ def _infer_in_order(op: OpView) -> None:
     if len(levels) == 1:
         level = levels[0]
         if not op.attr("gradient"):
-            op.carry("Out", (meta.order(level, op.attr("table"), rows),))
-        elif level in meta.in_order and meta.in_order[level].table == op.attr("table"):
-            op.carry("Out", (meta.in_order[level].level,))
+            op.carry("Out", (meta.ranking.order(meta, level, op.attr("table"), rows),))
+        elif level in meta.ranking.in_order and meta.ranking.in_order[level].table == op.attr("table"):
+            op.carry("Out", (meta.ranking.in_order[level].level,))
         else:
             raise CannotPlan(f"variable {op.name('X')!r} has sequences in another order")
         op.set("Out", op.shape("X"), op.dtype("X"))
@@ -63,7 +65,7 @@ def _infer_in_order(op: OpView) -> None:
 
 def _infer_sequences(op: OpView) -> None:
     _infer_rows(op)
-    op.carry("Out", op.lod("Like") or (_meta(op).ranks[op.attr("table")],))
+    op.carry("Out", op.lod("Like") or (_meta(op).ranking.tables[op.attr("table")],))
 
 
 def _taken(op: OpView) -> Call:
@@ -275,7 +277,7 @@ def _infer_loop(op: OpView) -> None:
     form.levels = [level for level in levels if not level.endswith(FIRST)]
     labels = {each.removesuffix(FIRST) for each in levels if each.endswith(FIRST)}
     labels |= {n for found in slots.values() for shape, *_ in found for n in shape if isinstance(n, str)}
-    form.others = sorted(labels & meta.in_order.keys())
+    form.others = sorted(labels & meta.ranking.in_order.keys())
     form.rows = {name: each[0][0] for name, each in zip(form.given, slots["Given"], strict=True)}
     form.bodies = []
     carried_rows = _carried_rows(op, form)
@@ -312,8 +314,8 @@ def _in_a_turn(
     if slot == "Parts":
         return shape[1:], dtype, ()
     _, first, every, rows = _counts(op)
-    if slot == "Same" and len(levels) == 1 and levels[0] in meta.in_order:
-        if ranked(meta.in_order[levels[0]].table, "bounds") == op.name("Bounds"):
+    if slot == "Same" and len(levels) == 1 and levels[0] in meta.ranking.in_order:
+        if ranked(meta.ranking.in_order[levels[0]].table, "bounds") == op.name("Bounds"):
             return (levels[0], *shape[1:]), dtype, (levels[0] + FIRST,)
     if levels:
         raise CannotPlan("a turn works on sequences")
@@ -336,7 +338,7 @@ def _turns_to_expect(op: OpView, form: LoopForm, carried_rows: int) -> Iterable[
     counts = [(n, m), (n, n), (1, m), (1, 1)] if moves else [(n, n), (1, 1)]
     if not isinstance(first, Size):  # one, or what the program says
         counts = [pair for pair in counts if pair[0] == 1]
-    ordered = {each: np.diff(meta.ordered(each).bounds).tolist() for each in form.others}
+    ordered = {each: np.diff(meta.ranking.ordered_now(each).bounds).tolist() for each in form.others}
     every = {each: meta.shapes[each.removesuffix("offsets") + "rows"][0] for each in form.others}
     others = {
         each: max(2, rows[0]) if isinstance(every[each], Size) else rows[0] for each, rows in ordered.items()
@@ -344,7 +346,7 @@ def _turns_to_expect(op: OpView, form: LoopForm, carried_rows: int) -> Iterable[
     for n, m in counts:
         yield {"n": n, "m": m, **others}
     if form.others:
-        places = np.diff(meta.ranked_now(meta.in_order[form.others[0]].table).bounds).tolist()
+        places = np.diff(meta.ranking.now(meta.ranking.in_order[form.others[0]].table).bounds).tolist()
         before = [current(carried_rows), *places]
         for place, n in enumerate(places):
             yield {"n": n, "m": before[place], **{each: rows[place] for each, rows in ordered.items()}}
@@ -433,7 +435,7 @@ def _note_results(op: OpView, form: LoopForm, body: Any, carried_rows: int) -> N
                 raise CannotPlan(f"variable {name!r} has sequences")
             outer = [form.outer[n] if isinstance(n, str) else n for n in shape]
             if kind:
-                whole = meta.in_order[kind].total if kind in form.others else rows
+                whole = meta.ranking.in_order[kind].total if kind in form.others else rows
                 outer[0] = whole if slot == "Made" else carried_rows if slot == "Last" else first
             if slot == "Each":
                 outer.insert(0, steps)

@@ -27,7 +27,9 @@ from .branching import by_size, in_line
 from .counted import Access, Counted, Odd
 from .kept_branches import kept_within
 from .loop_turns import ALIAS, TURNING, Like, LoopTurns, Packed, Same, Value
-from .shapes import CannotPlan, in_place_of, ranked, takes_no_part, works_alone
+from .ranks import ranked
+from .refusals import CannotPlan
+from .shapes import in_place_of, takes_no_part, works_alone
 from .turn_ops import IN_ORDER, IN_STEPS, RANK, ROWS, SEQUENCES, ZEROS
 
 

@@ -27,8 +27,9 @@ from ..control import control_function
 from ..host.plan import Plan
 from ..plan.branching import in_line, keeps_turns
 from ..plan.branching import results as written
-from ..plan.found import Missed, sizes_of
-from ..plan.shapes import CannotPlan, is_no_tensor
+from ..plan.found import sizes_of
+from ..plan.refusals import CannotPlan, Missed
+from ..plan.shapes import is_no_tensor
 from ..tensors.scope import Scope
 from .feeding import Feed
 from .interpret import Interpreter

@@ -25,8 +25,8 @@ from .. import failures
 from ..blocks.pieces import Blocks
 from ..host.plan import Plan
 from ..host.two_phase import TwoPhasePlan
-from ..plan.found import Missed
-from ..plan.shapes import CannotPlan, Unfound, takes_no_part
+from ..plan.refusals import CannotPlan, Missed, Unfound
+from ..plan.shapes import takes_no_part
 from ..plan.step_plan import StepPlan, TwoPhases
 from ..reading import readers
 from ..tensors.lod_tensor import LoDTensorArray

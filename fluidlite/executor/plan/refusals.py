@@ -1,0 +1,36 @@
+"""What is raised when a plan cannot be made, or does not hold for what a step finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...framework import Operator
+
+
+class CannotPlan(Exception):
+    """An operator, or this way to run it, cannot be part of a plan; the message says why.
+
+    `op`: the operator, where it is one that makes the difference; `passing`: whether a second run may do better.
+    """
+
+    def __init__(self, reason: str, op: Operator | None = None, passing: bool = False) -> None:
+        super().__init__(reason)
+        self.op = op
+        self.passing = passing
+
+
+class Unfound(CannotPlan):
+    """Sizes that only the data know, in a plan that does not find any."""
+
+
+class Missed(Exception):
+    """A plan is not for the sizes that it finds, or a turn reads or writes an element of an array that the engine does
+    not have room for.
+
+    `turns`: how many turns have been taken, and count; `sizes`: by name what has been found, if that is why.
+    """
+
+    def __init__(self, reason: str, turns: int = 0, sizes: Mapping[str, int] | None = None) -> None:
+        super().__init__(reason)
+        self.turns = turns
+        self.sizes = sizes
