@@ -17,7 +17,7 @@ GOALS = {
     "beam search": sides.Goal(times=3, peer=sides.TORCH),
     "beam search, arrays": sides.Goal(times=3),
     "attention": sides.Goal(times=3, peer=sides.TORCH),
-    "language model": None,
+    "language model": sides.Goal(times=3, peer=sides.TORCH),
 }
 
 READY = "language model, torch.nn.LSTM"
@@ -33,16 +33,24 @@ def main() -> int:
 
     def measure(side: sides.Side) -> sides.Values:
         works = options.only or list(GOALS)
-        if side.name != sides.TORCH:
+        if not side.torch:
             return side.values("decoding_fluid.py", str(options.steps), *works)
         works = [work for work in works if work != "beam search, arrays"]
         if "language model" in works:
             works.append(READY)
         return side.values("decoding_torch.py", str(options.steps), *works)
 
-    results, failed = sides.alternate(sides.find(options), options.rounds, measure)
-    goals = {name: goal for name, goal in GOALS.items() if goal}
-    return sides.report(options, "decoding, and training for it", "milliseconds", results, failed, goals)
+    found = sides.find(options)
+    results, failed = sides.alternate(found, options.rounds, measure)
+    return sides.report(
+        options,
+        "decoding, and training for it",
+        "milliseconds",
+        results,
+        failed,
+        GOALS,
+        floors=found[0].floors,
+    )
 
 
 if __name__ == "__main__":

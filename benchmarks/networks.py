@@ -12,29 +12,26 @@ from __future__ import annotations
 
 import sides
 
-NETWORKS = ("softmax regression", "mlp", "lenet")
+GOALS = {
+    "softmax regression": sides.Goal(times=3, peer=sides.BEST),
+    "mlp": sides.Goal(times=3, peer=sides.BEST),
+    "lenet": sides.Goal(times=2, peer=sides.BEST),
+}
 
 
 def main() -> int:
-    parser = sides.steps_parser(__doc__)
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=2.0,
-        help="time of measuring per network and turn (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--only", choices=NETWORKS, action="append", help="measure this network (can be repeated)"
-    )
-    options = parser.parse_args()
-    chosen = options.only or list(NETWORKS)
+    options = sides.networks_parser(__doc__, tuple(GOALS), 2.0).parse_args()
+    chosen = options.only or list(GOALS)
 
     def measure(side: sides.Side) -> sides.Values:
-        script = "networks_torch.py" if side.name == sides.TORCH else "networks_fluid.py"
+        script = "networks_torch.py" if side.torch else "networks_fluid.py"
         return side.values(script, str(options.seconds), *chosen)
 
-    results, failed = sides.alternate(sides.find(options), options.rounds, measure)
-    return sides.report(options, "a training step", "microseconds", results, failed)
+    found = sides.find(options)
+    results, failed = sides.alternate(found, options.rounds, measure)
+    return sides.report(
+        options, "a training step", "microseconds", results, failed, GOALS, floors=found[0].floors
+    )
 
 
 if __name__ == "__main__":

@@ -38,14 +38,23 @@ def main() -> int:
 
     def measure(side: sides.Side) -> sides.Values:
         works = options.only or list(GOALS)
-        if side.name != sides.TORCH:
+        if not side.torch:
             return side.values("sequences_fluid.py", str(options.steps), *works)
         if "DynamicRNN" in works:
             works = [*works, *PACKED]
         return side.values("sequences_torch.py", str(options.steps), *works)
 
-    results, failed = sides.alternate(sides.find(options), options.rounds, measure)
-    return sides.report(options, "a step with sequences or loops", "milliseconds", results, failed, GOALS)
+    found = sides.find(options)
+    results, failed = sides.alternate(found, options.rounds, measure)
+    return sides.report(
+        options,
+        "a step with sequences or loops",
+        "milliseconds",
+        results,
+        failed,
+        GOALS,
+        floors=found[0].floors,
+    )
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from floors import Floors
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 SCRIPTS = HERE / "scripts"
@@ -27,7 +29,11 @@ OURS = "fluidlite"
 PADDLE = "Paddle 1.8.5"
 PADDLE3 = "Paddle 3"
 TORCH = "PyTorch"
+COMPILED = "torch.compile"
+BEST = "the best peer"
 MARK = "RESULT "
+WORK = "WORK "
+UNITS = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6}
 INSTRUCTION_SETS = {
     "avx512": {},
     "avx2": {
@@ -61,6 +67,12 @@ class Side:
     name: str
     command: list[str]
     env: dict[str, str] = field(default_factory=dict)
+    floors: Floors = field(default_factory=Floors)
+
+    @property
+    def torch(self) -> bool:
+        """Whether it is PyTorch, eager or compiled."""
+        return self.name in (TORCH, COMPILED)
 
     def environment(self) -> dict[str, str]:
         """The environment variables its processes get."""
@@ -77,12 +89,15 @@ class Side:
         )
 
     def values(self, script: str, *args: str) -> Values:
-        """Run a measured script to its end and return the metrics it printed.
+        """Run a measured script to its end and return the metrics it printed; what it says of floors is kept.
 
         Raises SideFailed with the last lines of its output if it fails or prints no result.
         """
         process = self.start(script, *args)
         output, _ = process.communicate()
+        for line in output.splitlines():
+            if line.startswith(WORK):
+                self.floors.add(json.loads(line[len(WORK) :]))
         lines = [line for line in output.splitlines() if line.startswith(MARK)]
         if process.returncode or not lines:
             raise SideFailed(f"{self.name}: {script} ended with status {process.returncode}\n{tail(output)}")
@@ -142,6 +157,30 @@ def steps_parser(description: str | None) -> argparse.ArgumentParser:
     return made
 
 
+def timed_parser(description: str | None, names: Sequence[str], seconds: float) -> argparse.ArgumentParser:
+    """The arguments of benchmarks that measure some of `names` for some seconds each."""
+    made = steps_parser(description)
+    made.add_argument(
+        "--seconds",
+        type=float,
+        default=seconds,
+        help="time of measuring per network and turn (default: %(default)s)",
+    )
+    made.add_argument("--only", choices=names, action="append", help="measure this network (can be repeated)")
+    return made
+
+
+def networks_parser(description: str | None, names: Sequence[str], seconds: float) -> argparse.ArgumentParser:
+    """`timed_parser` of benchmarks that PyTorch can run compiled too."""
+    made = timed_parser(description, names, seconds)
+    made.add_argument(
+        "--compile",
+        action="store_true",
+        help="one more side: what torch.compile makes, which takes minutes once",
+    )
+    return made
+
+
 def add_clock(parser: argparse.ArgumentParser) -> None:
     """The argument of benchmarks whose scripts look at `timing.clock`."""
     parser.add_argument(
@@ -187,7 +226,7 @@ def find(
     quiet["BENCHMARK_CLOCK"] = getattr(options, "clock", "wall")
     if "FLUIDLITE_DATA" in os.environ:
         quiet["FLUIDLITE_DATA"] = os.path.abspath(os.environ["FLUIDLITE_DATA"])
-    ours = dict(quiet)
+    ours = {**quiet, "BENCHMARK_FLOOR": "1"}
     if not _importable("fluidlite"):
         ours["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     sides = [Side(OURS, [sys.executable, "-m", "fluidlite"], ours)]
@@ -201,6 +240,8 @@ def find(
         python = options.torch or (sys.executable if _importable("torch") else None)
         if python:
             sides.append(Side(TORCH, [python], dict(quiet)))
+            if getattr(options, "compile", False):
+                sides.append(Side(COMPILED, [python], {**quiet, "BENCHMARK_COMPILE": "1"}))
         else:
             print(
                 "note: PyTorch is skipped; install torch or name an interpreter with --torch or FLUIDLITE_TORCH"
@@ -250,16 +291,24 @@ class Goal:
     times: float | None = None
     peer: str = PADDLE
 
-    def verdict(self, medians: Mapping[str, float]) -> str:
-        """The goal in words with how it came out; `medians` are those of one metric by side."""
+    def verdict(self, medians: Mapping[str, float], floor: float | None = None) -> str:
+        """The goal in words with how it came out; `medians` by side, and `floor`, are those of one metric.
+
+        A missed goal below the floor is one that nobody can meet here.
+        """
         if self.limit is not None:
-            text, met = f"<= {self.limit:g}", medians[OURS] <= self.limit
-        elif self.peer not in medians:
-            return f">= {self.times:g}x {self.peer} (not measured)"
+            text, needed = f"<= {self.limit:g}", self.limit
         else:
             assert self.times is not None
-            text, met = f">= {self.times:g}x {self.peer}", medians[self.peer] >= self.times * medians[OURS]
-        return f"{text}: {'met' if met else 'MISSED'}"
+            text = f">= {self.times:g}x {self.peer}"
+            peers = dict(medians) if self.peer == BEST else {self.peer: medians.get(self.peer)}
+            found = [value for name, value in peers.items() if name != OURS and value is not None]
+            if not found:
+                return f"{text} (not measured)"
+            needed = min(found) / self.times
+        if medians[OURS] <= needed:
+            return f"{text}: met"
+        return f"{text}: {'BELOW THE FLOOR' if floor is not None and floor > needed else 'MISSED'}"
 
 
 def report(
@@ -270,10 +319,11 @@ def report(
     failed: Sequence[str] = (),
     goals: Mapping[str, Goal] | None = None,
     extra: Mapping[str, object] | None = None,
+    floors: Floors | None = None,
 ) -> int:
-    """Print the table of medians and ratios, write the JSON file if asked; returns the exit status.
+    """Print the table of medians and ratios, with floors where they are known; write the JSON file if asked.
 
-    The status is 1 when our own side failed, 0 otherwise: a missed goal is a figure, not a failure.
+    Returns the exit status: 1 when our own side failed, 0 otherwise: a missed goal is a figure, not a failure.
     """
     goals = goals or {}
     names = list(results)
@@ -285,15 +335,27 @@ def report(
         }
         for metric in metrics
     }
-    head = ["", *names, *(f"{peer} / ours" for peer in peers), "goal"]
+    low = {}
+    for metric in metrics if floors is not None else ():
+        seconds = floors.seconds(metric)
+        if seconds is not None:
+            low[metric] = seconds * UNITS[unit]
+    head = ["", *names, *(f"{peer} / ours" for peer in peers)]
+    head += ["floor", "ours / floor", *(["best peer / floor"] if peers else [])] if low else []
     rows = []
     for metric in metrics:
-        row = medians[metric]
+        row, floor = medians[metric], low.get(metric)
         cells = [metric, *(figure(row.get(name)) for name in names)]
         cells += [ratio(row.get(peer), row.get(OURS)) for peer in peers]
-        rows.append([*cells, goals[metric].verdict(row) if metric in goals and OURS in row else ""])
-    print(f"\n{title}: medians in {unit}\n{machine(options)}\n")
-    for line in table(head, rows):
+        if low:
+            cells += [figure(floor), ratio(row.get(OURS), floor)]
+            best = min((row[peer] for peer in peers if peer in row), default=None)
+            cells += [ratio(best, floor)] if peers else []
+        rows.append([*cells, goals[metric].verdict(row, floor) if metric in goals and OURS in row else ""])
+    print(
+        f"\n{title}: medians in {unit}\n{machine(options)}\n{floors.rates() if low else ''}\n".rstrip(), "\n"
+    )
+    for line in table([*head, "goal"], rows):
         print(line)
     if options.json:
         content = {
@@ -301,6 +363,7 @@ def report(
             "unit": unit,
             "machine": machine(options),
             "medians": medians,
+            "floors": low,
             "values": results,
             **(extra or {}),
         }

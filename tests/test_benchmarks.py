@@ -1,17 +1,19 @@
 """Every benchmark starts with a tiny setting and prints its table without peers."""
 
+import importlib
 import importlib.util
 import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 TINY = {
     "tutorial": ["--epochs", "1", "--mode", "iterable"],
     "overhead": ["--seconds", "0.02"],
-    "eager": ["--seconds", "0.02"],
+    "eager": ["--seconds", "0.02", "--only", "five 8x8, batch 4", "--only", "lenet"],
     "guide2": ["--images", "128", "--epochs", "1", "--only", "PTB", "--only", "as much Python"],
     "loader": ["--batches", "2", "--epochs", "1", "--only", "samples", "--only", "1.6 MB batches"],
     "from_files": ["--lines", "200"],
@@ -52,9 +54,7 @@ ROWS = {
     "tutorial": ["iterable: wall, s", "iterable: peak, MB"],
     "overhead": ["step", "engine alone"],
     "pictures": ["loop", "1 threads", "2 threads", "2 x 2 threads / 1 thread"],
-    "eager": [
-        f"{network}{api}" for api in ("", " (2.0)") for network in ("five 8x8, batch 4", "784-10, batch 512")
-    ],
+    "eager": ["five 8x8, batch 4", "lenet", "five 8x8, batch 4 (2.0)"],
     "guide2": [
         *(f"PTB (20), {where}" for where in ("thread", "process", "process kept")),
         *(
@@ -164,6 +164,60 @@ def test_prints_its_table(python, tmp_path, name):
     written = json.loads(file.read_text())
     for row in ROWS[name]:
         assert written["medians"][row]["fluidlite"] > 0 or name == "import_time" or DIFFERENCE.search(row)
+
+
+def work_of(python, monkeypatch, script, *args):
+    """What the measured script says its steps multiply and move."""
+    monkeypatch.setenv("BENCHMARK_FLOOR", "1")
+    done = python("-m", "fluidlite", BENCHMARKS / "scripts" / script, *args)
+    assert done.returncode == 0, done.stdout + done.stderr
+    line = next(line for line in done.stdout.splitlines() if line.startswith("WORK "))
+    return json.loads(line[len("WORK ") :])
+
+
+def test_floors_count_products_convolutions_and_bytes(python, monkeypatch):
+    work = work_of(python, monkeypatch, "networks_fluid.py", "0.01", "softmax regression", "lenet")
+    product, fed = 2 * 512 * 784 * 10, 512 * (784 * 4 + 8)
+    trained = 2 * 3 * (784 * 10 + 10) * 4  # read and written: parameters and both moments of Adam
+    flops, moved = work["steps"]["softmax regression"]
+    assert flops == 2 * product
+    assert moved == fed + trained + 2 * (2 + 2) * 4 + 4  # and its powers of beta, and the rate
+    convolutions = 2 * 64 * (2 * 24 * 24 * 20 * 25 + 3 * 8 * 8 * 50 * 20 * 25)
+    assert work["steps"]["lenet"][0] == convolutions + 3 * 2 * 64 * 800 * 10
+    assert 1e9 < work["products"] < 1e13 and all(1e7 < rate < 1e13 for _, rate in work["copies"])
+
+
+def test_floors_leave_out_what_meets_zeros_and_rows_that_are_not_read(python, monkeypatch):
+    works = "dynamic_lstm", "sequence_conv_pool", "StaticRNN"
+    steps = work_of(python, monkeypatch, "sequences_fluid.py", "1", *works)["steps"]
+    monkeypatch.syspath_prepend(BENCHMARKS / "scripts")
+    data = importlib.import_module("sequences_data")
+    fed = data.batches(np.random.RandomState(0), 2)
+    rows = np.mean([lengths.sum() for lengths, _, _ in fed])
+    head = 3 * 2 * 32 * 128 * 2
+    first, state = 3 * 2 * rows * 64 * 512, 3 * 2 * (rows - 32) * 128 * 512
+    assert steps["dynamic_lstm"][0] == first + state + head
+    # A window of three rows misses two at the ends of a sequence, one of four misses one before and two behind.
+    taps = (3 * rows - 2 * 32) + (4 * rows - (1 + 1 + 2) * 32)
+    assert steps["sequence_conv_pool"][0] == 3 * 2 * taps * 64 * 128 + 2 * head
+    turns = 20 * 32 * (64 + 128) * 128
+    assert steps["StaticRNN"][0] == 3 * 2 * turns + head
+    sparse, width = (
+        work_of(python, monkeypatch, "models_fluid.py", "0.01", "word2vec")["steps"]["word2vec"],
+        64 * 4,
+    )
+    assert sparse[0] == 0 and sparse[1] < 2 * 512 * 6 * width + 2 * 512 * width + 2 * 512 * 7 * 8
+
+
+@pytest.mark.parametrize(("floor", "verdict"), [(None, "MISSED"), (1.9, "MISSED"), (2.1, "BELOW THE FLOOR")])
+def test_goals_below_the_floor_are_told_apart(monkeypatch, floor, verdict):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    sides = importlib.import_module("sides")
+    goal = sides.Goal(times=3, peer=sides.BEST)
+    medians = {sides.OURS: 3.0, sides.PADDLE: 60.0, sides.TORCH: 6.0}
+    assert goal.verdict(medians, floor) == f">= 3x the best peer: {verdict}"
+    assert goal.verdict({**medians, sides.OURS: 2.0}, floor).endswith(": met")
+    assert goal.verdict({sides.OURS: 3.0}, floor).endswith("(not measured)")
 
 
 def test_epochs_are_drawn(python, tmp_path):

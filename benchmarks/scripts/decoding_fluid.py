@@ -21,7 +21,8 @@ from decoding_data import (
     starts,
     texts,
 )
-from timing import each, result
+from timing import each
+from work import Work
 
 layers = fluid.layers
 place = fluid.CPUPlace()
@@ -142,7 +143,7 @@ WORKS = {
 }
 count = int(sys.argv[1])
 warm = min(3, count)
-metrics = {}
+metrics, work = {}, Work()
 for name in sys.argv[2:]:
     build, feeds = WORKS[name]
     main, startup = fluid.Program(), fluid.Program()
@@ -155,4 +156,5 @@ for name in sys.argv[2:]:
         metrics[name] = each(
             lambda feed: exe.run(main, feed=feed, fetch_list=[fetched], return_numpy=False), fed, warm
         )
-result(metrics)
+        work.count(name, main, fed[-3:])
+work.result(metrics)

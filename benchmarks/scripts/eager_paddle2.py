@@ -1,4 +1,4 @@
-"""The steps of eager_fluid.py in the 2.0 API, for fluidlite and Paddle 3. usage: eager_paddle2.py SECONDS"""
+"""Steps of eager_fluid.py in the 2.0 API, for fluidlite and Paddle 3. usage: eager_paddle2.py SECONDS NETWORK..."""
 
 import sys
 
@@ -28,10 +28,9 @@ layers = []
 for layer in range(5):
     layers += [paddle.nn.Linear(8, 8), *([paddle.nn.ReLU()] if layer < 4 else [])]
 inputs = random.rand(4, 8).astype("float32"), random.rand(4, 8).astype("float32")
-metrics = {
-    "five 8x8, batch 4 (2.0)": blocks(stepper(paddle.nn.Sequential(*layers), F.mse_loss, *inputs), seconds)
-}
 images, labels = random.rand(512, 784).astype("float32"), random.randint(0, 10, (512, 1)).astype("int64")
-softmax = stepper(paddle.nn.Linear(784, 10), F.cross_entropy, images, labels)
-metrics["784-10, batch 512 (2.0)"] = blocks(softmax, seconds)
-result(metrics)
+steps = {
+    "five 8x8, batch 4": lambda: stepper(paddle.nn.Sequential(*layers), F.mse_loss, *inputs),
+    "softmax regression": lambda: stepper(paddle.nn.Linear(784, 10), F.cross_entropy, images, labels),
+}
+result({name + " (2.0)": blocks(steps[name](), seconds) for name in sys.argv[2:] if name in steps})

@@ -5,7 +5,8 @@ import sys
 import numpy as np
 import paddle.fluid as fluid
 from models_data import FACTORS, FIELDS, HEADS, LAYERS, ROWS, STATES, VECTOR, WIDTH, WORDS, batch_of
-from timing import blocks, result
+from timing import blocks
+from work import Work
 
 layers = fluid.layers
 
@@ -144,7 +145,7 @@ OPTIMIZERS = {
     "encoder, inference": None,
     "ptb lstm": lambda: fluid.optimizer.SGD(0.1),
 }
-metrics = {}
+metrics, work = {}, Work()
 for name in sys.argv[2:]:
     feed = batch_of(name)
     main, startup = fluid.Program(), fluid.Program()
@@ -160,4 +161,5 @@ for name in sys.argv[2:]:
         used = feed if optimizer else {"x": feed["x"]}
         metrics[name] = blocks(lambda: exe.run(main, feed=used, fetch_list=[made]), float(sys.argv[1]))
         assert np.isfinite(exe.run(main, feed=used, fetch_list=[made])[0]).all()
-result(metrics)
+        work.count(name, main, [used])
+work.result(metrics)

@@ -1,13 +1,13 @@
-"""Steps of larger models, eager. usage: models_torch.py SECONDS MODEL..."""
+"""Steps of larger models, eager or compiled. usage: models_torch.py SECONDS MODEL..."""
 
 import contextlib
 import sys
 
-import numpy as np
 import torch
 from models_data import FACTORS, FIELDS, HEADS, IMAGES, LAYERS, ROWS, STATES, VECTOR, WIDTH, WORDS, batch_of
-from timing import blocks, result
+from timing import result
 from torch import nn
+from torch_mode import Mode
 
 
 def convolved(channels, filters, size, stride=1, act=True, groups=1):
@@ -179,24 +179,24 @@ MODELS = {
     "deepfm": DeepFM,
     "ptb lstm": Language,
 }
-metrics = {}
+mode = Mode()
 for name in sys.argv[2:]:
     net, batch = MODELS[name](), batch_of(name)
     inference = name.endswith("inference")
     optimizer = None if inference else optimizer_of(name, net)
+    own_loss = isinstance(net, (Word2Vec, DeepFM, Language))
+    net = mode.made(net)
 
-    def step(net=net, optimizer=optimizer, batch=batch):
+    def step(net=net, optimizer=optimizer, batch=batch, own_loss=own_loss):
         x, y = (torch.from_numpy(batch[key]) for key in "xy")
         if optimizer is None:
             return net(x).numpy()
         optimizer.zero_grad()
-        own_loss = isinstance(net, (Word2Vec, DeepFM, Language))
         loss = net(x, y) if own_loss else nn.functional.cross_entropy(net(x), y[:, 0])
         loss.backward()
         optimizer.step()
         return loss.detach().numpy()
 
     with torch.no_grad() if inference else contextlib.nullcontext():
-        metrics[name] = blocks(step, float(sys.argv[1]))
-        assert np.isfinite(step()).all()
-result(metrics)
+        mode.measure(name, step, float(sys.argv[1]))
+result(mode.metrics)

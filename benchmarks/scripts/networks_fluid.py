@@ -4,7 +4,8 @@ import sys
 
 import numpy as np
 import paddle.fluid as fluid
-from timing import blocks, result
+from timing import blocks
+from work import Work
 
 layers = fluid.layers
 
@@ -27,7 +28,7 @@ def lenet(image):
 
 
 NETWORKS = {"softmax regression": softmax_regression, "mlp": mlp, "lenet": lenet}
-metrics = {}
+metrics, work = {}, Work()
 for name in sys.argv[2:]:
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
@@ -45,4 +46,5 @@ for name in sys.argv[2:]:
             "label": random.randint(0, 10, (batch, 1)).astype("int64"),
         }
         metrics[name] = blocks(lambda: exe.run(main, feed=feed, fetch_list=[loss]), float(sys.argv[1]))
-result(metrics)
+        work.count(name, main, [feed])
+work.result(metrics)

@@ -1,11 +1,12 @@
-"""Training steps of three networks, eager. usage: networks_torch.py SECONDS NETWORK..."""
+"""Training steps of three networks, eager or compiled. usage: networks_torch.py SECONDS NETWORK..."""
 
 import sys
 
 import numpy as np
 import torch
-from timing import blocks, result
+from timing import result
 from torch import nn
+from torch_mode import Mode
 
 
 def softmax_regression():
@@ -28,12 +29,14 @@ def lenet():
 
 
 NETWORKS = {"softmax regression": softmax_regression, "mlp": mlp, "lenet": lenet}
-metrics = {}
+mode = Mode()
 for name in sys.argv[2:]:
     net, optimizer, batch = NETWORKS[name]()
     random = np.random.RandomState(0)
     image = random.rand(batch, 784).astype("float32")
     label = random.randint(0, 10, (batch, 1)).astype("int64")
+
+    net = mode.made(net)
 
     def step(net=net, optimizer=optimizer, image=image, label=label):
         optimizer.zero_grad()
@@ -42,5 +45,5 @@ for name in sys.argv[2:]:
         optimizer.step()
         return loss.detach().numpy()
 
-    metrics[name] = blocks(step, float(sys.argv[1]))
-result(metrics)
+    mode.measure(name, step, float(sys.argv[1]))
+result(mode.metrics)

@@ -5,7 +5,8 @@ import sys
 import numpy as np
 import paddle.fluid as fluid
 from sequences_data import BATCH, EMBEDDING, FIXED, HIDDEN, MOST_WARM, TURNS, VOCABULARY, batches
-from timing import each, result
+from timing import each
+from work import Work
 
 layers = fluid.layers
 place = fluid.CPUPlace()
@@ -126,7 +127,7 @@ WORKS = {
 }
 count = int(sys.argv[1])
 warm = min(MOST_WARM, count)
-metrics = {}
+metrics, work = {}, Work()
 for name in sys.argv[2:]:
     build, feeds = WORKS[name]
     main, startup = fluid.Program(), fluid.Program()
@@ -137,4 +138,5 @@ for name in sys.argv[2:]:
         exe.run(startup)
         fed = feeds(np.random.RandomState(0), warm + count)
         metrics[name] = each(lambda feed: exe.run(main, feed=feed, fetch_list=[fetched]), fed, warm)
-result(metrics)
+        work.count(name, main, fed[-3:])
+work.result(metrics)
