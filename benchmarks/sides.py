@@ -133,6 +133,7 @@ def parser(description: str | None, rounds: int) -> argparse.ArgumentParser:
         default=os.environ.get("FLUIDLITE_PADDLE3"),
         help="interpreter with Paddle 3, for benchmarks of the 2.0 API (default: $FLUIDLITE_PADDLE3; else skipped)",
     )
+    add("--without-paddle", action="store_true", help="leave Paddle 1.8.5 out")
     add("--no-peers", action="store_true", help="measure fluidlite alone")
     add("--rounds", type=int, default=rounds, help="turns each side gets (default: %(default)s)")
     add(
@@ -226,12 +227,17 @@ def find(
     quiet["BENCHMARK_CLOCK"] = getattr(options, "clock", "wall")
     if "FLUIDLITE_DATA" in os.environ:
         quiet["FLUIDLITE_DATA"] = os.path.abspath(os.environ["FLUIDLITE_DATA"])
-    ours = {**quiet, "BENCHMARK_FLOOR": "1"}
+    ours = dict(quiet)
+    if (
+        options.threads == 1 or quiet["BENCHMARK_CLOCK"] == "wall"
+    ):  # a processor's time has no rates of several threads
+        ours["BENCHMARK_FLOOR"] = "1"
     if not _importable("fluidlite"):
         ours["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     sides = [Side(OURS, [sys.executable, "-m", "fluidlite"], ours)]
     if options.no_peers:
         return sides
+    paddle = paddle and not options.without_paddle
     if paddle and options.paddle:
         sides.append(Side(PADDLE, [options.paddle], {**quiet, "GLOG_minloglevel": "2"}))
     elif paddle:
@@ -291,16 +297,20 @@ class Goal:
     times: float | None = None
     peer: str = PADDLE
 
+    def text(self) -> str:
+        """The goal in words."""
+        return f"<= {self.limit:g}" if self.limit is not None else f">= {self.times:g}x {self.peer}"
+
     def verdict(self, medians: Mapping[str, float], floor: float | None = None) -> str:
         """The goal in words with how it came out; `medians` by side, and `floor`, are those of one metric.
 
         A missed goal below the floor is one that nobody can meet here.
         """
+        text = self.text()
         if self.limit is not None:
-            text, needed = f"<= {self.limit:g}", self.limit
+            needed = self.limit
         else:
             assert self.times is not None
-            text = f">= {self.times:g}x {self.peer}"
             peers = dict(medians) if self.peer == BEST else {self.peer: medians.get(self.peer)}
             found = [value for name, value in peers.items() if name != OURS and value is not None]
             if not found:

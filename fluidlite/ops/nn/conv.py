@@ -185,9 +185,11 @@ def _call(part: str, operands: Sequence[str | None], sizes: list[int]) -> Call:
     if part == "":
         plain = height == width == 1 or filters % _BLOCK != 0
     elif part == "_grad_input":
-        plain = channels % _BLOCK != 0 and filters % _BLOCK != 0 and not any(sizes[9:13])
+        few = channels < 2 * _BLOCK
+        plain = channels % _BLOCK != 0 and (few or (filters % _BLOCK != 0 and not any(sizes[9:13])))
     else:
-        plain = height * width > 1 and channels > _BLOCK // 2 and channels % _BLOCK != 0
+        few = channels < 3 and kernels.used() != "avx512"
+        plain = height * width > 1 and channels % _BLOCK != 0 and (channels > 3 or few)
     if groups == 1 and (plain or not kernels.available(f"conv2d{part}.f32")):
         return Call(f"conv2d_plain{part}.f32", operands, sizes[:-1])
     return Call(f"conv2d{part}.f32", operands, sizes)
