@@ -217,6 +217,13 @@ template <class T> void all_rows(int64_t m, const Operands<T> &o) {
 
 namespace {
 
+/* Rows of the first tile of a strip with m rows, and whether it may copy the strip while it multiplies. */
+inline int64_t first_height(int64_t m) {
+    const int64_t tiles = (m + tile_rows - 1) / tile_rows;
+    return (m + tiles - 1) / tiles;
+}
+inline bool may_copy(int64_t m) { return 3 * first_height(m) > 2 * tile_rows; }
+
 /* Four rows of four elements as four columns. */
 template <class T> FL_INLINE void transpose_square(const T *from, int64_t across, T *to, int64_t pitch) {
     typedef T Lanes __attribute__((vector_size(4 * sizeof(T))));
@@ -259,7 +266,8 @@ struct Part {
     int64_t top, bottom, left, right;
 };
 
-template <class T> void by_tiles(const Product<T> &g, const Part &part) {
+/* `far`: rows of B are so far from each other that they are asked for ahead also where few rows of A are multiplied by them. */
+template <class T> void by_tiles(const Product<T> &g, const Part &part, bool far = false) {
     alignas(64) T packed[depth * strip_width<T>];
     const int64_t across = g.trans_b ? g.ldb : 1, down = g.trans_b ? 1 : g.ldb, rows = part.bottom - part.top;
     const int64_t row = g.trans_a ? 1 : g.lda, step = g.trans_a ? g.lda : 1;
@@ -272,7 +280,7 @@ template <class T> void by_tiles(const Product<T> &g, const Part &part) {
             const T *b = g.b + first * across + begin * down;
             Operands<T> o = {k, a + begin * step, row, step, b, down, g.alpha, begin == 0 ? g.beta : T(1), c + first, g.ldc, width};
             /* Few rows are not worth a copy of what can be read as it is. */
-            const bool readable = !g.trans_b && width == padded<T>(width), few = rows <= 2 * tile_rows;
+            const bool readable = !g.trans_b && width == padded<T>(width), few = rows <= 2 * tile_rows && !(far && may_copy(rows));
             if (readable && !few && width == strip_width<T>) {
                 column_of_tiles<2>(rows, o, packed);
                 continue;
@@ -330,23 +338,131 @@ template <class F> void in_blocks(int64_t m, int64_t n, int64_t k, const F &f) {
 
 /* Whether the columns of C fill vectors in part only, while the other way round its rows, as A has them, would fill whole
  * ones: C' = B' A, where B is read an element at a time. So it is with the gradient of a weight of few outputs. A depth that
- * pays for turning C is wanted; and AVX2, whose strips are narrower, is slower at rows of A that lie far from each other. */
+ * pays for turning C is wanted; and for AVX2, whose strips are narrower, rows of A that do not all want the same place in the first
+ * cache. */
 constexpr int64_t most_turned = 1 << 14;
 
+template <class T> bool fills_in_part(int64_t columns) { return 4 * columns <= 3 * padded<T>(columns); }
+
 template <class T> bool is_for_turned(const Product<T> &g) {
-    return vector_bytes == 64 && g.trans_a && !g.trans_b && g.n >= 4 && g.n < lanes<T> && g.n <= tile_rows &&
-           g.m >= 4 * strip_width<T> && g.k >= 128 && g.m <= most_turned && g.m * g.n <= most_turned;
+    return vector_bytes > 16 && g.trans_a && !g.trans_b && g.n >= 4 && g.n <= 12 && fills_in_part<T>(g.n) && g.m >= 4 * strip_width<T> &&
+           g.k >= 128 && g.m <= most_turned && g.m * g.n <= most_turned &&
+           (vector_bytes == 64 || g.lda * static_cast<int64_t>(sizeof(T)) % cache_way != 0);
 }
 
 template <class T> void turned(const Product<T> &g) {
     alignas(64) T out[most_turned];
     in_blocks(g.n, g.m, g.k, [&g, &out](const Part &part) {
-        by_tiles(Product<T>{g.n, g.m, g.k, true, false, T(1), T(0), g.b, g.a, out, g.ldb, g.lda}, part);
+        by_tiles(Product<T>{g.n, g.m, g.k, true, false, T(1), T(0), g.b, g.a, out, g.ldb, g.lda}, part, vector_bytes < 64);
     });
     for (int64_t i = 0; i < g.m; ++i) {
         T *row = g.c + i * g.ldc;
         for (int64_t j = 0; j < g.n; ++j) row[j] = g.alpha * out[j * g.m + i] + (g.beta != T(0) ? g.beta * row[j] : T(0));
     }
+}
+
+/* Products whose rows of C would leave a good part of their vectors empty, as those of a layer of few outputs: vectors go along the
+ * depth there, A's rows as they are and B's columns one behind the other, and their elements are added up in the end. */
+constexpr int64_t least_columns = 4, most_columns = 12, least_depth = 128, least_rows = 32, most_bytes_of_columns = 1 << 17;
+constexpr int columns_together = vector_bytes == 64 ? 5 : 4, rows_along = vector_bytes == 64 ? 4 : 3;
+
+template <class T> bool is_along_depth(const Product<T> &g) {
+    return !g.trans_a && g.n >= least_columns && g.n <= most_columns && fills_in_part<T>(g.n) && g.m >= least_rows &&
+           g.k >= least_depth && fits(g, g.k, most_bytes_of_columns);
+}
+
+/* A vector as four sums of its elements. */
+template <class T, int LANES> FL_INLINE typename Vector<T, 4>::Lanes quarter(const typename Vector<T, LANES>::Lanes &vector) {
+    if constexpr (LANES == 4) {
+        return vector;
+    } else {
+        typename Vector<T, LANES / 2>::Lanes half[2];
+        std::memcpy(half, &vector, sizeof half);
+        return quarter<T, LANES / 2>(half[0] + half[1]);
+    }
+}
+
+/* The sums of the elements of four vectors. */
+template <class T> FL_INLINE typename Vector<T, 4>::Lanes sums_of(const typename Vector<T, lanes<T>>::Lanes *vectors) {
+    typename Vector<T, 4>::Lanes q[4];
+#pragma GCC unroll 4
+    for (int t = 0; t < 4; ++t) q[t] = quarter<T, lanes<T>>(vectors[t]);
+    const auto pairs = [](const auto &x, const auto &y) { return FL_SHUFFLE(x, y, 0, 4, 1, 5) + FL_SHUFFLE(x, y, 2, 6, 3, 7); };
+    const typename Vector<T, 4>::Lanes a = pairs(q[0], q[1]), b = pairs(q[2], q[3]);
+    return FL_SHUFFLE(a, b, 0, 1, 4, 5) + FL_SHUFFLE(a, b, 2, 3, 6, 7);
+}
+
+/* `last`: what is left of the rows of A behind their whole vectors, with zeros behind it. */
+template <int ROWS, int COLS, class T>
+void rows_of_sums(const Product<T> &g, const T *a, const T *last, const T *columns, int64_t pitch, T *c) {
+    using V = Vector<T, lanes<T>>;
+    typename V::Lanes sum[ROWS][COLS] = {};
+    const int64_t whole = g.k - g.k % lanes<T>;
+    const auto add = [&sum, columns, pitch](const T *from, int64_t across, int64_t p) {
+        typename V::Lanes row[ROWS];
+#pragma GCC unroll 4
+        for (int i = 0; i < ROWS; ++i) row[i] = V::load(from + i * across);
+#pragma GCC unroll 8
+        for (int j = 0; j < COLS; ++j) {
+            const typename V::Lanes column = V::load(columns + j * pitch + p);
+#pragma GCC unroll 4
+            for (int i = 0; i < ROWS; ++i) sum[i][j] += row[i] * column;
+        }
+    };
+    for (int64_t p = 0; p < whole; p += lanes<T>) add(a + p, g.lda, p);
+    if (whole < g.k) add(last, lanes<T>, whole);
+    constexpr int sums = ROWS * COLS, room = (sums + 3) / 4 * 4;
+    typename V::Lanes four[room] = {};
+    T made[room];
+#pragma GCC unroll 32
+    for (int t = 0; t < sums; ++t) four[t] = sum[t / COLS][t % COLS];
+#pragma GCC unroll 8
+    for (int t = 0; t < room; t += 4) Vector<T, 4>::store(made + t, sums_of<T>(four + t));
+    for (int i = 0; i < ROWS; ++i) {
+        for (int j = 0; j < COLS; ++j) {
+            T &out = c[i * g.ldc + j];
+            out = g.alpha * made[i * COLS + j] + (g.beta != T(0) ? g.beta * out : T(0));
+        }
+    }
+}
+
+template <int ROWS, int COLS, class T>
+FL_INLINE void columns_of_sums(int64_t count, const Product<T> &g, const T *a, const T *last, const T *columns, int64_t pitch, T *c) {
+    if constexpr (COLS > 0) {
+        if (count == COLS) return rows_of_sums<ROWS, COLS>(g, a, last, columns, pitch, c);
+        columns_of_sums<ROWS, COLS - 1>(count, g, a, last, columns, pitch, c);
+    }
+}
+
+template <int ROWS, class T>
+void along_depth(const Product<T> &g, int64_t top, int64_t bottom, const T *columns, int64_t pitch) {
+    T last[ROWS * lanes<T>] = {};
+    const int64_t rest = g.k % lanes<T>, groups = (g.n + columns_together - 1) / columns_together;
+    for (int64_t i = top; i + ROWS <= bottom; i += ROWS) {
+        const T *const a = g.a + i * g.lda;
+        for (int64_t r = 0; r < ROWS && rest > 0; ++r) std::memcpy(last + r * lanes<T>, a + r * g.lda + g.k - rest, static_cast<size_t>(rest) * sizeof(T));
+        for (int64_t which = 0, first = 0; which < groups; ++which) {
+            const int64_t end = (which + 1) * g.n / groups;
+            columns_of_sums<ROWS, columns_together>(end - first, g, a, last, columns + first * pitch, pitch, g.c + i * g.ldc + first);
+            first = end;
+        }
+    }
+}
+
+template <class T> void along_depth(const Product<T> &g) {
+    constexpr int64_t most = most_bytes_of_columns / static_cast<int64_t>(sizeof(T)) + most_columns * lanes<T>;
+    alignas(64) T columns[most];
+    const int64_t pitch = (g.k + lanes<T> - 1) / lanes<T> * lanes<T>, across = g.trans_b ? g.ldb : 1, down = g.trans_b ? 1 : g.ldb;
+    for (int64_t j = 0; j < g.n; ++j) {
+        T *const to = columns + j * pitch;
+        for (int64_t p = 0; p < g.k; ++p) to[p] = g.b[j * across + p * down];
+        for (int64_t p = g.k; p < pitch; ++p) to[p] = 0;
+    }
+    in_blocks(g.m, g.n, g.k, [&g, &columns, pitch](const Part &part) {
+        const int64_t whole = part.top + (part.bottom - part.top) / rows_along * rows_along;
+        along_depth<rows_along>(g, part.top, whole, columns, pitch);
+        along_depth<1>(g, whole, part.bottom, columns, pitch);
+    });
 }
 
 /* A part of a product with a matrix that is packed: behind each other the strips of its first rows, of the next ones, ... */
@@ -366,6 +482,13 @@ template <class T> void of_packed(const Packed<T> &b, const T *a, int64_t lda, T
 }  // namespace
 
 template <class T> int multiply(fl_call *call, const Product<T> &g) {
+    constexpr bool wide = sizeof(T) == 4 && vector_bytes > 16;
+    if constexpr (wide) {
+        if (is_along_depth(g)) {
+            along_depth(g);
+            return FL_OK;
+        }
+    }
     if (g.k <= tiny_depth && g.m <= tiny_work && g.n <= tiny_work && g.m * g.n * g.k <= tiny_work) {
         tiny(g);
     } else if (is_for_turned(g)) {
