@@ -98,12 +98,11 @@ template <class T> int softmax_with_cross_entropy(fl_call *call) {
     const int64_t rows = call->i[0], n = call->i[1], ignored = call->i[2];
     if (const int code = check_labels(call, label, rows, n, ignored)) return code;
     in_ranges(rows, 2 * n * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
-        for (int64_t r = begin; r < end; ++r) {
-            const bool skip = label[r] == ignored;
-            const T chosen = skip ? T(0) : x[r * n + label[r]]; /* read first: Softmax may be Logits */
-            const RowScale<T> scale = softmax_row(x + r * n, softmax + r * n, n);
-            loss[r] = skip ? T(0) : scale.log_sum - shifted(chosen, scale.largest);
-        }
+        for (int64_t r = begin; r < end; ++r) loss[r] = label[r] == ignored ? T(0) : x[r * n + label[r]]; /* first: Softmax may be Logits */
+        softmax_rows(x + begin * n, softmax + begin * n, end - begin, n, [=](int64_t k, const RowScale<T> &scale) {
+            T &chosen = loss[begin + k];
+            chosen = label[begin + k] == ignored ? T(0) : scale.log_sum - shifted(chosen, scale.largest);
+        });
     });
     return FL_OK;
 }

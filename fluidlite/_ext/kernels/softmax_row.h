@@ -46,6 +46,40 @@ template <bool FLOORED = true, class T> FL_INLINE RowScale<T> softmax_row(const 
     return {most, vm::log(sum)};
 }
 
+/* `softmax_row` of all rows, and f(row, what it returns) for each. Short rows go through exp and log together. */
+constexpr int64_t narrow = 32, narrow_block = 32;
+
+template <class T, class F> FL_INLINE void softmax_rows(const T *x, T *out, int64_t rows, int64_t n, const F &f) {
+    if (n >= narrow) {
+        for (int64_t r = 0; r < rows; ++r) f(r, softmax_row(x + r * n, out + r * n, n));
+        return;
+    }
+    for (int64_t first = 0; first < rows; first += narrow_block) {
+        const int64_t count = rows - first < narrow_block ? rows - first : narrow_block;
+        const T *const from = x + first * n;
+        T *const to = out + first * n;
+        T most[narrow_block], sums[narrow_block];
+        for (int64_t r = 0; r < count; ++r) {
+            T found = -std::numeric_limits<T>::infinity();
+            for (int64_t j = r * n; j < (r + 1) * n; ++j) found = from[j] > found ? from[j] : found;
+            most[r] = found;
+            for (int64_t j = r * n; j < (r + 1) * n; ++j) to[j] = shifted(from[j], found);
+        }
+        FL_LOOP
+        for (int64_t k = 0; k < count * n; ++k) to[k] = vm::exp_inside(to[k]);
+        for (int64_t r = 0; r < count; ++r) {
+            T sum = 0;
+            for (int64_t j = r * n; j < (r + 1) * n; ++j) sum += to[j];
+            sums[r] = sum;
+            const T scale = T(1) / sum;
+            for (int64_t j = r * n; j < (r + 1) * n; ++j) to[j] *= scale;
+        }
+        FL_LOOP
+        for (int64_t r = 0; r < count; ++r) sums[r] = vm::log(sums[r]);
+        for (int64_t r = 0; r < count; ++r) f(first + r, RowScale<T>{most[r], sums[r]});
+    }
+}
+
 }  // namespace
 }  // namespace FL_NS
 }  // namespace fl
