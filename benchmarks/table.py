@@ -1,10 +1,11 @@
 """How fast are the tutorial, networks and larger models, with which instruction set and how many threads?
 
 One table of networks.py, models.py, eager.py (rows "eager") and tutorial.py, each run with the best instruction set of
-the machine and with AVX2, on one thread and on several. A cell has our time in milliseconds, how often that is the floor
-(what a step takes at least, see floors.py), and how many times that the best peer takes, and which; and how the goal comes
-out where it is not met. The last column is how much faster more threads are, with either instruction set. torch.compile
-takes part on one thread, Paddle 1.8.5 there with the best instructions.
+the machine and with AVX2, on one thread and on several. A cell has our time in milliseconds, how often that is the
+floor (what a step takes at least, see floors.py), how many times that the best peer takes, and which that is; and how
+the goal comes out where it is not met. The last column is how much faster more threads are, with either instruction
+set. torch.compile takes part on one thread, and has to compile all networks in the first run. Paddle 1.8.5, whose
+steps of larger models take twice to four times as long as PyTorch's, takes part in the tutorial and in networks.py.
 
     FLUIDLITE_DATA=DIR python benchmarks/table.py --paddle PYTHON_OF_PADDLE_1.8.5
 """
@@ -98,11 +99,11 @@ def measured(options: argparse.Namespace, isa: str, threads: int) -> dict[str, C
     if options.tutorial and threads == 1:
         found = run("tutorial.py", *common, "--mode", "iterable")
         cells["tutorial, whole process"] = found["iterable: wall, s"]
-    alone = [] if threads == 1 and isa == "best" else ["--without-paddle"]
+    small = [] if threads == 1 else ["--without-paddle"]
     compiled = ["--compile"] if options.compile and threads == 1 else []
     for script, goals, more in (
-        ("networks.py", networks.GOALS, [*alone, *compiled]),
-        ("models.py", models.GOALS, [*alone, *compiled]),
+        ("networks.py", networks.GOALS, [*small, *compiled]),
+        ("models.py", models.GOALS, ["--without-paddle", *compiled]),
     ):
         names = [row for row in chosen if row in goals]
         if names:
@@ -129,7 +130,7 @@ def main() -> int:
     parser.add_argument(
         "--seconds",
         type=float,
-        default=0.3,
+        default=0.2,
         help="time of measuring per network and turn (default: %(default)s)",
     )
     parser.add_argument("--only", choices=[*ROWS], action="append", help="this row (can be repeated)")
@@ -154,7 +155,12 @@ def main() -> int:
         if row in THREADED and gains:
             gains.append(f"goal {FASTER}x")
         rows.append([*line, ", ".join(gains)])
-    head = ["", "goal", *(f"{isa}, {threads} thread(s)" for isa, threads in columns), "more threads"]
+    head = [
+        "fluidlite, ms",
+        "goal",
+        *(f"{isa}, {threads} thread(s)" for isa, threads in columns),
+        "more threads",
+    ]
     print(f"\nmilliseconds of a step; {sides.machine(options)}; in {time.perf_counter() - begin:.0f} s\n")
     for text in sides.table(head, rows):
         print(text)

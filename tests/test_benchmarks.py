@@ -25,6 +25,7 @@ TINY = {
     "memory": ["--only", "resnet-20"],
     "networks": ["--seconds", "0.02", "--only", "softmax regression"],
     "models": ["--seconds", "0.02", "--only", "word2vec"],
+    "table": ["--seconds", "0.02", "--threads", "1", "--only", "mlp", "--only", "eager: mlp"],
     "growth": [
         "--scale",
         "0.002",
@@ -96,6 +97,7 @@ ROWS = {
     "import_time": ["import numpy", "import the package", "above numpy"],
     "networks": ["softmax regression"],
     "models": ["word2vec"],
+    "table": ["mlp", "eager: mlp"],
     "growth": [
         *(f"uses: {stage}{kind}" for stage in STAGES for kind in ("", ", growth")),
         *(f"encoder: {stage}, s" for stage in STAGES),
