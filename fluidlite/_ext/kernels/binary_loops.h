@@ -53,25 +53,41 @@ template <int ACT, class T> FL_NOINLINE void activate_row(T *out, int64_t n) {
     for (int64_t k = 0; k < n; ++k) out[k] = vm::activate<ACT>(out[k]);
 }
 
-/* Additions of real numbers, as in biases, take an activation. */
-template <class Op, class T, class R = T> int mid(fl_call *call) {
+/* The loops of an operator, which all that walks over its rows shares. */
+template <class T, class R> struct Forward {
+    void (*of_all)(const T *, const T *, R *, int64_t, int64_t), (*of_one)(const T *, const T *, R *, int64_t, int64_t);
+    bool divides;    /* refuses 0 as its second operand */
+    bool activates;  /* additions of real numbers, as in biases, take an activation */
+};
+
+template <class Op, class T, class R>
+constexpr Forward<T, R> forward = {rows_of_all<Op, T, R>, rows_of_one<Op, T, R>, divides<Op, T>,
+                                   std::is_same<Op, Add>::value && std::is_floating_point<T>::value};
+
+/* The position of a zero among the n elements of Y if there is one that the operator refuses, else n. */
+template <class T, class R> int64_t refused(const Forward<T, R> &op, const T *y, int64_t n) {
+    if constexpr (std::is_integral<T>::value) {
+        if (op.divides) return first_zero(y, n);
+    }
+    return n;
+}
+
+template <class T, class R> FL_NOINLINE int mid_of(fl_call *call, const Forward<T, R> &op) {
     const T *x = at<T>(call, 0), *y = at<T>(call, 1);
     R *out = at<R>(call, 2);
     int64_t pre = call->i[0], n = call->i[1], post = call->i[2];
-    if constexpr (divides<Op, T>) {
-        const int64_t zero = first_zero(y, n);
-        if (zero < n) return zero_divisor(call, zero);
-    }
+    const int64_t zero = refused(op, y, n);
+    if (zero < n) return zero_divisor(call, zero);
     if (n == 1) {
         post *= pre;
         pre = 1;
     }
-    void (*activation_of)(T *, int64_t) = nullptr;
-    if constexpr (std::is_same<Op, Add>::value && std::is_floating_point<T>::value) {
-        switch (activation(call, 3)) {
-            case act_relu: activation_of = activate_row<act_relu, T>; break;
-            case act_sigmoid: activation_of = activate_row<act_sigmoid, T>; break;
-            case act_tanh: activation_of = activate_row<act_tanh, T>; break;
+    void (*activation_of)(R *, int64_t) = nullptr;
+    if constexpr (std::is_floating_point<R>::value) {
+        switch (op.activates ? activation(call, 3) : static_cast<int64_t>(act_none)) {
+            case act_relu: activation_of = activate_row<act_relu, R>; break;
+            case act_sigmoid: activation_of = activate_row<act_sigmoid, R>; break;
+            case act_tanh: activation_of = activate_row<act_tanh, R>; break;
         }
     }
     const bool of_all = post == 1 && n > 1;
@@ -83,18 +99,18 @@ template <class Op, class T, class R = T> int mid(fl_call *call) {
         for (int64_t r = 0; r < rows; r += most) {
             const int64_t count = rows - r < most ? rows - r : most;
             if (of_all) {
-                rows_of_all<Op>(x, y, out, count, length);
+                op.of_all(x, y, out, count, length);
             } else {
-                rows_of_one<Op>(x, y + r, out, count, length);
+                op.of_one(x, y + r, out, count, length);
             }
-            if constexpr (std::is_same<T, R>::value) {
-                if (activation_of != nullptr) activation_of(out, count * length);
-            }
+            if (activation_of != nullptr) activation_of(out, count * length);
             x += count * length, out += count * length;
         }
     }
     return FL_OK;
 }
+
+template <class Op, class T, class R = T> int mid(fl_call *call) { return mid_of(call, forward<Op, T, R>); }
 
 /* The operands of a gradient; what the rule does not read is never touched, so it may be NULL. */
 template <class T> struct Operands {
@@ -107,52 +123,73 @@ template <class T> struct Operands {
 };
 
 /* DX (or DY, before it is summed) of a row; with ONE the whole row has the same element of Y. */
-template <class Op, bool OF_X, bool ONE, class T> FL_NOINLINE void row_grad(const Operands<T> o, T *to, int64_t n) {
+template <class Op, bool OF_X, bool ONE, class T>
+FL_NOINLINE void row_grad(const T *of_x, const T *of_y, const T *of_out, const T *g, T *to, int64_t n) {
     constexpr int reads = OF_X ? Op::dx_reads : Op::dy_reads;
     T y = 0;
-    if constexpr (ONE) y = o.y[0];
+    if constexpr (ONE) y = of_y[0];
     FL_LOOP
     for (int64_t k = 0; k < n; ++k) {
         T x = 0, out = 0;
-        if constexpr ((reads & reads_x) != 0) x = o.x[k];
-        if constexpr ((reads & reads_y) != 0 && !ONE) y = o.y[k];
-        if constexpr ((reads & reads_out) != 0) out = o.out[k];
-        to[k] = OF_X ? Op::dx(x, y, out, o.g[k]) : Op::dy(x, y, out, o.g[k]);
+        if constexpr ((reads & reads_x) != 0) x = of_x[k];
+        if constexpr ((reads & reads_y) != 0 && !ONE) y = of_y[k];
+        if constexpr ((reads & reads_out) != 0) out = of_out[k];
+        to[k] = OF_X ? Op::dx(x, y, out, g[k]) : Op::dy(x, y, out, g[k]);
     }
 }
 
-template <class Op, bool OF_X, bool ONE, class T> void gradient(const Operands<T> &o, T *to, int64_t n) {
-    row_grad<Op, OF_X, ONE && ((OF_X ? Op::dx_reads : Op::dy_reads) & reads_y) != 0>(o, to, n);
+/* What all that walks over the rows of a gradient needs of an operator. */
+template <class T> struct Backward {
+    using Loop = void (*)(const T *, const T *, const T *, const T *, T *, int64_t);
+    int dx_reads, dy_reads;
+    double factor; /* DY before it is summed is so many times DOut; 0: it is made for a part of a row at a time */
+    Loop dx_of_all, dx_of_one, dy_of_all, dy_of_one;
+};
+
+/* `loop` over n elements of the operands from element k on, of Y from element ky on. */
+template <class T> FL_INLINE void run_from(typename Backward<T>::Loop loop, const Operands<T> &o, int64_t k, int64_t ky, T *to, int64_t n) {
+    loop(o.x == nullptr ? o.x : o.x + k, o.y == nullptr ? o.y : o.y + ky, o.out == nullptr ? o.out : o.out + k, o.g + k, to, n);
 }
+
+template <class Op, bool OF_X, class T>
+constexpr auto of_one = row_grad<Op, OF_X, ((OF_X ? Op::dx_reads : Op::dy_reads) & reads_y) != 0, T>;
+
+template <class Op, class T>
+constexpr Backward<T> backward = {Op::dx_reads,
+                                  Op::dy_reads,
+                                  std::is_same<Op, Add>::value ? 1. : std::is_same<Op, Sub>::value ? -1. : 0.,
+                                  row_grad<Op, true, false, T>,
+                                  of_one<Op, true, T>,
+                                  row_grad<Op, false, false, T>,
+                                  of_one<Op, false, T>};
 
 template <class T> Operands<T> operands(const fl_call *call) {
     return {at<T>(call, 0), at<T>(call, 1), at<T>(call, 2), at<T>(call, 3)};
 }
 
 /* Whether all is there that the wanted gradients read; which operands those are depends on the operator. */
-template <class Op> int check_operands(fl_call *call) {
-    const int reads = (call->p[4] != nullptr ? Op::dx_reads : 0) | (call->p[5] != nullptr ? Op::dy_reads : 0);
+inline int check_operands(fl_call *call, int dx_reads, int dy_reads) {
+    const int reads = (call->p[4] != nullptr ? dx_reads : 0) | (call->p[5] != nullptr ? dy_reads : 0);
     if ((reads & reads_x) != 0 && call->p[0] == nullptr) return missing(call, 0);
     if ((reads & reads_y) != 0 && call->p[1] == nullptr) return missing(call, 1);
     if ((reads & reads_out) != 0 && call->p[2] == nullptr) return missing(call, 2);
     return FL_OK;
 }
 
-template <class Op, class T> int same_grad(fl_call *call) {
-    if (const int code = check_operands<Op>(call)) return code;
+template <class T> FL_NOINLINE int same_grad_of(fl_call *call, const Backward<T> &op) {
+    if (const int code = check_operands(call, op.dx_reads, op.dy_reads)) return code;
     const Operands<T> o = operands<T>(call);
     T *dx = at<T>(call, 4), *dy = at<T>(call, 5);
     const int64_t n = call->i[0];
     /* The gradient that overwrites DOut comes last. */
     const bool y_last = dy == o.g;
-    if (dy != nullptr && !y_last) gradient<Op, false, false>(o, dy, n);
-    if (dx != nullptr) gradient<Op, true, false>(o, dx, n);
-    if (dy != nullptr && y_last) gradient<Op, false, false>(o, dy, n);
+    if (dy != nullptr && !y_last) run_from(op.dy_of_all, o, 0, 0, dy, n);
+    if (dx != nullptr) run_from(op.dx_of_all, o, 0, 0, dx, n);
+    if (dy != nullptr && y_last) run_from(op.dy_of_all, o, 0, 0, dy, n);
     return FL_OK;
 }
 
-/* What is to be summed is `factor` times DOut (1, -1), or made for a part of a row at a time. */
-template <class Op> constexpr double factor_of_grad = std::is_same<Op, Add>::value ? 1 : std::is_same<Op, Sub>::value ? -1 : 0;
+template <class Op, class T> int same_grad(fl_call *call) { return same_grad_of(call, backward<Op, T>); }
 
 /* `factor` times the sums of `count` columns of a matrix with rows of n: up to `strip` columns have theirs in registers, of more
  * there are `wide` at most, and four rows are read at a time. */
@@ -192,18 +229,17 @@ template <class T> FL_NOINLINE double row_sum(const T *row, int64_t n) {
 }
 
 /* DY summed over rows, some columns at a time. */
-template <class Op, class T> void column_sums(const Operands<T> &o, T *dy, int64_t pre, int64_t n) {
-    constexpr double factor = factor_of_grad<Op>;
+template <class T> void column_sums(const Backward<T> &op, const Operands<T> &o, T *dy, int64_t pre, int64_t n) {
     in_ranges((n + wide - 1) / wide, pre * wide * static_cast<int64_t>(sizeof(T)), [=](int64_t first, int64_t last) {
         for (int64_t begin = first * wide; begin < n && begin < last * wide; begin += wide) {
             const int64_t count = n - begin < wide ? n - begin : wide;
-            if constexpr (factor != 0) {
-                (count > strip ? wide_sums<T> : strip_sums<T>)(o.g + begin, dy + begin, pre, n, count, factor);
+            if (op.factor != 0) {
+                (count > strip ? wide_sums<T> : strip_sums<T>)(o.g + begin, dy + begin, pre, n, count, op.factor);
             } else {
                 double sum[wide] = {};
                 T terms[wide];
                 for (int64_t p = 0; p < pre; ++p) {
-                    gradient<Op, false, false>(o.from(p * n + begin, begin), terms, count);
+                    run_from(op.dy_of_all, o, p * n + begin, begin, terms, count);
                     add_row(terms, sum, count);
                 }
                 for (int64_t t = 0; t < count; ++t) dy[begin + t] = static_cast<T>(sum[t]);
@@ -213,55 +249,56 @@ template <class Op, class T> void column_sums(const Operands<T> &o, T *dy, int64
 }
 
 /* DY where every element of Y stands for rows of `post`. */
-template <class Op, class T> void row_sums(const Operands<T> &o, T *dy, int64_t pre, int64_t n, int64_t post) {
-    constexpr double factor = factor_of_grad<Op>;
+template <class T> void row_sums(const Backward<T> &op, const Operands<T> &o, T *dy, int64_t pre, int64_t n, int64_t post) {
     constexpr int64_t width = 256;
     in_ranges(n, pre * post * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
         for (int64_t j = begin; j < end; ++j) {
             double sum = 0;
             for (int64_t p = 0; p < pre; ++p) {
                 const int64_t first = (p * n + j) * post;
-                if constexpr (factor != 0) {
+                if (op.factor != 0) {
                     sum += row_sum(o.g + first, post);
                 } else {
                     T terms[width];
                     for (int64_t q = 0; q < post; q += width) {
                         const int64_t count = post - q < width ? post - q : width;
-                        gradient<Op, false, true>(o.from(first + q, j), terms, count);
+                        run_from(op.dy_of_one, o, first + q, j, terms, count);
                         sum += row_sum(terms, count);
                     }
                 }
             }
-            dy[j] = static_cast<T>(factor != 0 ? factor * sum : sum);
+            dy[j] = static_cast<T>(op.factor != 0 ? op.factor * sum : sum);
         }
     });
 }
 
-template <class Op, class T> int mid_grad(fl_call *call) {
-    if (const int code = check_operands<Op>(call)) return code;
+template <class T> FL_NOINLINE int mid_grad_of(fl_call *call, const Backward<T> &op) {
+    if (const int code = check_operands(call, op.dx_reads, op.dy_reads)) return code;
     const Operands<T> o = operands<T>(call);
     T *dx = at<T>(call, 4), *dy = at<T>(call, 5);
     const int64_t pre = call->i[0], n = call->i[1], post = call->i[2];
     if (dy != nullptr && post == 1) {
-        column_sums<Op>(o, dy, pre, n);
+        column_sums(op, o, dy, pre, n);
     } else if (dy != nullptr) {
-        row_sums<Op>(o, dy, pre, n, post);
+        row_sums(op, o, dy, pre, n, post);
     }
     if (dx == nullptr) return FL_OK;
     in_ranges(pre, 2 * n * post * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
         for (int64_t p = begin; p < end; ++p) {
             if (post == 1) {
-                gradient<Op, true, false>(o.from(p * n, 0), dx + p * n, n);
+                run_from(op.dx_of_all, o, p * n, 0, dx + p * n, n);
                 continue;
             }
             for (int64_t j = 0; j < n; ++j) {
                 const int64_t first = (p * n + j) * post;
-                gradient<Op, true, true>(o.from(first, j), dx + first, post);
+                run_from(op.dx_of_one, o, first, j, dx + first, post);
             }
         }
     });
     return FL_OK;
 }
+
+template <class Op, class T> int mid_grad(fl_call *call) { return mid_grad_of(call, backward<Op, T>); }
 
 /* X seen as three dimensions or more of which every other one is missing in Y. The last two are rows that all have the same
  * part of Y (`of_all`), or each an element of it; those before count such rows. */
@@ -289,41 +326,41 @@ struct Dims {
     }
 };
 
-template <class Op, class T, class R = T> int dims(fl_call *call) {
+template <class T, class R> FL_NOINLINE int dims_of(fl_call *call, const Forward<T, R> &op) {
     const T *x = at<T>(call, 0), *y = at<T>(call, 1);
     R *out = at<R>(call, 2);
     const Dims d(call);
-    if constexpr (divides<Op, T>) {
-        const int64_t zero = first_zero(y, d.in_y);
-        if (zero < d.in_y) return zero_divisor(call, zero);
-    }
+    const int64_t zero = refused(op, y, d.in_y);
+    if (zero < d.in_y) return zero_divisor(call, zero);
     const int64_t each = d.rows * d.n;
     in_ranges(d.outer, each * static_cast<int64_t>(2 * sizeof(T)), [&](int64_t begin, int64_t end) {
         for (int64_t k = begin; k < end; ++k) {
-            (d.of_all ? rows_of_all<Op, T, R> : rows_of_one<Op, T, R>)(x + k * each, y + d.y_of(k), out + k * each, d.rows, d.n);
+            (d.of_all ? op.of_all : op.of_one)(x + k * each, y + d.y_of(k), out + k * each, d.rows, d.n);
         }
     });
     return FL_OK;
 }
 
+template <class Op, class T> int dims(fl_call *call) { return dims_of(call, forward<Op, T, T>); }
+
 /* Adds what a row of DOut says of Y to sums: of each of its elements, or of the one that all of the row has. */
-template <class Op, class T> void add_terms(const Operands<T> &o, double *sum, int64_t n, bool of_all) {
+template <class T> void add_terms(const Backward<T> &op, const Operands<T> &o, double *sum, int64_t n, bool of_all) {
     constexpr int64_t width = 256;
     T terms[width];
     for (int64_t q = 0; q < n; q += width) {
         const int64_t count = n - q < width ? n - q : width;
         if (of_all) {
-            gradient<Op, false, false>(o.from(q, q), terms, count);
+            run_from(op.dy_of_all, o, q, q, terms, count);
             add_row(terms, sum + q, count);
         } else {
-            gradient<Op, false, true>(o.from(q, 0), terms, count);
+            run_from(op.dy_of_one, o, q, 0, terms, count);
             *sum += row_sum(terms, count);
         }
     }
 }
 
-template <class Op, class T> int dims_grad(fl_call *call) {
-    if (const int code = check_operands<Op>(call)) return code;
+template <class T> FL_NOINLINE int dims_grad_of(fl_call *call, const Backward<T> &op) {
+    if (const int code = check_operands(call, op.dx_reads, op.dy_reads)) return code;
     const Operands<T> o = operands<T>(call);
     T *dx = at<T>(call, 4), *dy = at<T>(call, 5);
     const Dims d(call);
@@ -338,7 +375,7 @@ template <class Op, class T> int dims_grad(fl_call *call) {
             for (int64_t k = begin * counts; k < end * counts; ++k) {
                 int64_t y = d.y_of(k);
                 for (int64_t r = 0; r < d.rows; ++r, y += step) {
-                    add_terms<Op>(o.from(k * each + r * d.n, y), sums + y, d.n, d.of_all);
+                    add_terms(op, o.from(k * each + r * d.n, y), sums + y, d.n, d.of_all);
                 }
             }
             for (int64_t k = begin * own; k < end * own; ++k) dy[k] = static_cast<T>(sums[k]);
@@ -350,12 +387,14 @@ template <class Op, class T> int dims_grad(fl_call *call) {
             int64_t y = d.y_of(k);
             for (int64_t r = 0; r < d.rows; ++r, y += step) {
                 const int64_t first = k * each + r * d.n;
-                (d.of_all ? gradient<Op, true, false, T> : gradient<Op, true, true, T>)(o.from(first, y), dx + first, d.n);
+                run_from(d.of_all ? op.dx_of_all : op.dx_of_one, o, first, y, dx + first, d.n);
             }
         }
     });
     return FL_OK;
 }
+
+template <class Op, class T> int dims_grad(fl_call *call) { return dims_grad_of(call, backward<Op, T>); }
 
 }  // namespace
 }  // namespace FL_NS
