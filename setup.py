@@ -7,8 +7,7 @@ environment:
   FLUIDLITE_DEBUG=1   bounds checks in Cython code, debug symbols, little optimisation
   FLUIDLITE_SANITIZE=address,undefined  these sanitizers of the compiler (see scripts/sanitize.sh)
   FLUIDLITE_WERROR=1  compiler warnings are errors
-  FLUIDLITE_NATIVE=1  kernels for this machine's instruction set and for the compiler's default, not for all: for a
-                      build that nobody takes elsewhere
+  FLUIDLITE_NATIVE=1  kernels for this machine's instruction set alone: for a build that nobody takes elsewhere
 """
 
 import os
@@ -58,8 +57,15 @@ def sets_left_out() -> list[tuple[str, str]]:
     except (OSError, subprocess.CalledProcessError):
         return []
     known = set(asked.stdout.split())
-    wide = all(f"__AVX512{part}__" in known for part in ("F", "VL", "BW", "DQ"))
-    return [("FL_AVX2" if wide else "FL_AVX512", "0")]
+
+    def has(*parts: str) -> bool:
+        return all(f"__{part}__" in known for part in parts)
+
+    avx2 = has("AVX2", "FMA", "BMI", "BMI2")
+    avx512 = avx2 and has("AVX512F", "AVX512VL", "AVX512BW", "AVX512DQ")
+    sets = {"FL_AVX512": avx512, "FL_AVX2": avx2, "FL_BASELINE": True}  # best first
+    used = next(name for name in sets if sets[name])
+    return [(name, "0") for name in sets if name != used]
 
 
 EXT = Path("fluidlite/_ext")
@@ -73,6 +79,10 @@ DIRECTIVES = {
     "wraparound": DEBUG,
     "initializedcheck": DEBUG,
     "cdivision": not DEBUG,
+    # Nobody asks functions for their signatures or code, and few classes are pickled: those say so themselves.
+    "binding": False,
+    "auto_pickle": False,
+    "emit_code_comments": DEBUG,
 }
 
 FLAGS = [

@@ -91,6 +91,8 @@ _find_blas()
 
 _TARGET_NAMES = {2: "avx512", 1: "avx2", 0: "baseline"}
 _targets = {_TARGET_NAMES[target]: target for target in list_targets()}
+if not _targets:
+    raise ImportError("fluidlite was built for the processor of another machine alone (FLUIDLITE_NATIVE=1), which has instructions that this one lacks: build it here, or without FLUIDLITE_NATIVE")
 _tables = {}
 _takes = {}  # name -> what a call must have, as `abi.h` says, and what was made of it when it was asked for first
 _names = []  # of the kernels, in the order that all instruction sets have

@@ -54,6 +54,10 @@ cdef class Spec:
                         "int64": Element.kInt64}.get(self.dtype.name, Element.kOther)
         self.open = not self.shape or min(self.shape[1:], default=0) < 0
 
+    def __reduce__(self):
+        """Readers go to worker processes, and know what variables take."""
+        return type(self), (self.name, self.dtype, self.shape, self.lod_level, self.checked)
+
     def takes(self, cnp.ndarray array not None):
         """Whether a batch is just as the variable wants it: its type, in native byte order, and its shape."""
         cdef int i, rank = cnp.PyArray_NDIM(array)

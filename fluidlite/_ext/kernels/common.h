@@ -37,12 +37,16 @@
 #define FL_MULTITARGET 0
 #endif
 
-/* A build for one machine leaves out what that does not use (setup.py). */
+/* A build for one machine leaves out what that does not use (setup.py); something is always left. */
 #ifndef FL_AVX512
 #define FL_AVX512 FL_MULTITARGET
 #endif
 #ifndef FL_AVX2
 #define FL_AVX2 FL_MULTITARGET
+#endif
+#if !defined(FL_BASELINE) || !(FL_AVX512 || FL_AVX2)
+#undef FL_BASELINE
+#define FL_BASELINE 1
 #endif
 
 namespace fl {

@@ -14,7 +14,7 @@ std::vector<int> targets() {
     if (FL_AVX512 && avx512) found.push_back(2);
     if (FL_AVX2 && avx2) found.push_back(1);
 #endif
-    found.push_back(0);
+    if (FL_BASELINE) found.push_back(0);
     return found;
 }
 

@@ -26,9 +26,14 @@
 #pragma GCC pop_options
 #define FL_ON_AVX2(name) avx2::name
 #else
-#define FL_ON_AVX2(name) baseline::name
+#define FL_ON_AVX2(name) nullptr
 #endif
-#define FL_TOPIC(name) {baseline::name, FL_ON_AVX2(name), FL_ON_AVX512(name)}
+#if FL_BASELINE
 #define FL_NS baseline
 #include FL_SELF
 #undef FL_NS
+#define FL_ON_BASELINE(name) baseline::name
+#else
+#define FL_ON_BASELINE(name) nullptr
+#endif
+#define FL_TOPIC(name) {FL_ON_BASELINE(name), FL_ON_AVX2(name), FL_ON_AVX512(name)}

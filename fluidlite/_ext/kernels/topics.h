@@ -14,7 +14,8 @@ extern const Topic topic_binary, topic_binary_other, topic_unary, topic_unary_sp
     topic_sequence_places, topic_choose, topic_lstm, topic_cudnn_lstm,
     topic_gru, topic_crf, topic_ctc, topic_alignment, topic_chain;
 
-/* Instruction sets that this machine can run and this build has, best first: 2 AVX-512, 1 AVX2, 0 the compiler's default. */
+/* Instruction sets that this machine can run and this build has, best first: 2 AVX-512, 1 AVX2, 0 the compiler's default;
+ * none if it was built for another machine alone. */
 std::vector<int> targets();
 
 /* Every kernel, compiled for one of `targets()`, in the same order for each; made at the first call for a target, under the GIL. */
