@@ -63,6 +63,27 @@ def test_ctrl_c_while_waiting(wait: str) -> None:
     assert errors.rstrip().endswith("KeyboardInterrupt"), errors
 
 
+@pytest.mark.parametrize("use_pipe", [True, False])
+def test_ctrl_c_that_does_not_end_the_wait_is_seen_soon(use_pipe: bool) -> None:
+    """A signal that comes just before the system call does not end it, and no more does one that another thread gets."""
+    process = start(
+        f"""
+import signal
+other_thread = threading.Thread(target=time.sleep, args=(100,), daemon=True)
+other_thread.start()
+samples = multiprocess_reader([stuck], {use_pipe})()
+next(samples)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+print('ready', flush=True)
+next(samples)"""
+    )
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    time.sleep(0.2)  # it waits now
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert errors.rstrip().endswith("KeyboardInterrupt"), errors
+
+
 @pytest.mark.parametrize("loader", ["loader", "other"])
 def test_ctrl_c_while_an_epoch_is_let_go(loader: str) -> None:
     process = start(

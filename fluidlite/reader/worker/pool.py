@@ -23,6 +23,10 @@ from .errors import PoolClosed, WorkerDied, WorkerDone, WorkerTimeout, rebuilt
 from .handle import Worker
 from .process import BATCH, DONE, FINISH, Run, Setup
 
+# How many seconds to sleep at most before signals are looked for: one that comes just before a system call, or to another
+# thread, does not end it.
+_SIGNALS = 0.5
+
 # Processes are started one after the other: a child that inherited the descriptors made for another would keep the
 # connection of that one open.
 _starting = threading.Lock()
@@ -189,7 +193,8 @@ class WorkerPool:
                 if found is not None:
                     return found
                 continue
-            events = self._poller(numbers).poll(None if left is None else left * 1000)
+            pause = _SIGNALS if left is None else min(left, _SIGNALS)
+            events = self._poller(numbers).poll(pause * 1000)
             for worker in self._workers:
                 if worker.channel is not None and worker.channel.pending:
                     worker.channel.flush()
@@ -197,7 +202,7 @@ class WorkerPool:
             if found is not None:
                 return found
             self._look_after({descriptor for descriptor, _ in events})
-            if not events and left is not None:
+            if not events and left == pause:
                 names = ", ".join(self._workers[number].label for number in numbers)
                 raise WorkerTimeout(
                     f"{names} gave nothing for {self.timeout:g} s (timeout={self.timeout:g}): it hangs, or needs "
