@@ -253,6 +253,14 @@ case("Gather the last but one", node("Gather", "x k", axis=1), {"k": np.int64(-2
 case("GatherND", node("GatherND", "x k"), {"k": np.array([[0, -1], [-1, 2]])}, x=[2, 6, 3])
 case("GatherND of each", node("GatherND", "x k", batch_dims=1), x=[2, 6, 3], k=([2, 2, 1], INT64))
 case("TopK of the smallest", node("TopK", "x k", "y z", largest=0, axis=-2), {"k": whole(2)}, x=[2, 6, 3])
+for largest in (0, 1):
+    case(
+        f"TopK of equal ones {largest}",
+        node("TopK", "x k", "y z", largest=largest),
+        {"k": whole(7)},
+        x=([2, 40], INT64),
+        given=lambda shape: RANDOM.integers(0, 3, shape),
+    )
 case("TopK of integers", node("TopK", "x k", "y z"), {"k": whole(3)}, x=INTS)
 case("TopK of all", [node("Shape", "x", "s", end=1), node("TopK", "x s", "y z", axis=0)], x=[2, 3])
 case(
@@ -862,11 +870,20 @@ def test_random_numbers_are_distributed_as_they_should(made, mean, deviation, tm
         (node("MaxPool", "x", "y k", kernel_shape=[64, 64]), {}, "at most 1024 places"),
         (node("MaxPool", "x", kernel_shape=[2, 2], dilations=[2, 2], auto_pad="SAME_UPPER"), {}, "auto_pad and"),
         (node("RandomNormalLike", "x", dtype=TensorProto.FLOAT16), {}, "FP16"),
+        (node("Cast", "x", to=TensorProto.UINT32), {}, "elements of type uint32, which Fluid has not"),
     ],
 )  # fmt: skip
 def test_what_has_no_counterpart_is_named(nodes, constants, named, tmp_path):
     path = written(tmp_path / "model.onnx", [nodes], constants, 17, {"x": PICTURE})
     with pytest.raises(NotSupportedError, match=named):
+        load(path)
+
+
+def test_elements_of_feeds_that_fluid_has_not_are_named(tmp_path):
+    path = written(
+        tmp_path / "model.onnx", [node("Identity", "x")], {}, 17, {"x": ([2, 3], TensorProto.UINT64)}
+    )
+    with pytest.raises(NotSupportedError, match="input 'x' has elements of type uint64"):
         load(path)
 
 

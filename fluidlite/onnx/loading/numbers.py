@@ -186,8 +186,11 @@ def _clip(n: Node) -> None:
 
 @imports("Cast", "CastLike")
 def _cast(n: Node) -> None:
-    like = n.kind == "CastLike"
-    kind = to_vartype(n.dtype(1) if like else helper.tensor_dtype_to_np_dtype(n.attr("to")))
+    wanted = n.dtype(1) if n.kind == "CastLike" else helper.tensor_dtype_to_np_dtype(n.attr("to"))
+    try:
+        kind = to_vartype(wanted)
+    except ValueError:
+        raise n.fail(f"makes elements of type {wanted}, which Fluid has not") from None
     if n.value().sizes is not None and kind == VarType.INT64:
         return _identity(n)
     n.out(n.op("cast", {"X": n.var()}, in_dtype=n.var().dtype, out_dtype=kind), scalar=n.value().scalar)

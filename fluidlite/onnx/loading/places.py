@@ -266,21 +266,22 @@ def _reverse_sequence(n: Node) -> None:
 
 @imports("TopK")
 def _top_k(n: Node) -> None:
-    """The smallest are the largest of what is below zero. Before opset 10 how many is an attribute."""
-    axis, rank, largest = n.attr("axis", -1) % n.rank(), n.rank(), n.attr("largest", 1)
-    order = [*(k for k in range(rank) if k != axis), axis]
-    x = n.turned(n.var() if largest else n.scaled(n.var(), -1.0), order)
+    """Of equal ones the first, as Fluid's `top_k` has it not: the beginning of all in order.
+
+    Before opset 10 how many is an attribute.
+    """
+    axis = n.attr("axis", -1) % n.rank()
+    found, places = n.ordered(n.var(), axis, bool(n.attr("largest", 1)))
     count = n.value(1) if n.has(1) else Value(sizes=[n.attr("k")])
+    inputs: dict[str, Variable] = {}
+    attrs: dict[str, Any] = {"axes": [axis], "starts": [0], "ends": [-1], "infer_flags": [-1]}
     if count.array is None and (count.sizes is None or not isinstance(count.sizes[0], int)):
-        computed = n.cast(n.var(1), VarType.INT32)
-        out = n.op("top_k", {"X": x, "K": computed}, more=["Indices"], k=-1)
+        ends = n.cast(n.var(1), VarType.INT32)
+        inputs = {"StartsTensor": n.number(0, VarType.INT32), "EndsTensor": ends}
     else:
-        k = n.ints(1)[0] if n.has(1) else n.attr("k")
-        out = n.op("top_k", {"X": x}, more=["Indices"], k=k)
-    places = n.maker.block.var(n.maker.block.ops[-1].output("Indices")[0])
-    back = np.argsort(order).tolist()
-    n.out(n.turned(out if largest else n.scaled(out, -1.0), back))
-    n.out(n.turned(places, back), 1)
+        attrs |= {"ends": [n.ints(1)[0] if n.has(1) else n.attr("k")], "infer_flags": [1]}
+    for index, var in enumerate((found, places)):
+        n.out(n.op("slice", {"Input": var, **inputs}, **attrs), index)
 
 
 @imports("ArgMax", "ArgMin")

@@ -142,7 +142,13 @@ def _feed(maker: Maker, info: onnx.ValueInfoProto) -> str:
     if not info.type.HasField("tensor_type") or not kind.HasField("shape"):
         raise NotSupportedError(f"input {info.name!r} is no tensor of a known number of dimensions")
     shape = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in kind.shape.dim]
-    dtype = to_vartype(helper.tensor_dtype_to_np_dtype(kind.elem_type))
+    elements = helper.tensor_dtype_to_np_dtype(kind.elem_type)
+    try:
+        dtype = to_vartype(elements)
+    except ValueError:
+        raise NotSupportedError(
+            f"input {info.name!r} has elements of type {elements}, which Fluid has not"
+        ) from None
     var = maker.block.create_var(
         name=info.name, shape=shape or [1], dtype=dtype, is_data=True, need_check_feed=True
     )

@@ -286,9 +286,9 @@ class Node:
         """All elements in one row."""
         return self.op("reshape2", {"X": x}, more=["XShape"], shape=[-1])
 
-    def ordered(self, x: Variable) -> tuple[Variable, Variable]:
-        """A row in the order of its numbers, and where each of them was."""
-        out = self.op("argsort", {"X": x}, more=["Indices"], axis=0)
+    def ordered(self, x: Variable, axis: int = 0, descending: bool = False) -> tuple[Variable, Variable]:
+        """Along an axis in the order of the numbers, and where each of them was; equal ones stay as they stood."""
+        out = self.op("argsort", {"X": x}, more=["Indices"], axis=axis, descending=descending)
         return out, self.maker.block.var(self.maker.block.ops[-1].output("Indices")[0])
 
     def out(self, var: Variable, index: int = 0, scalar: bool = False, own: bool = False) -> None:
