@@ -65,7 +65,7 @@ def test_ctrl_c_while_waiting(wait: str) -> None:
 
 @pytest.mark.parametrize("use_pipe", [True, False])
 def test_ctrl_c_that_does_not_end_the_wait_is_seen_soon(use_pipe: bool) -> None:
-    """A signal that comes just before the system call does not end it, and no more does one that another thread gets."""
+    """One that comes just before the system call does not end it, and no more does one that another thread gets."""
     process = start(
         f"""
 import signal

@@ -23,8 +23,8 @@ from .errors import PoolClosed, WorkerDied, WorkerDone, WorkerTimeout, rebuilt
 from .handle import Worker
 from .process import BATCH, DONE, FINISH, Run, Setup
 
-# How many seconds to sleep at most before signals are looked for: one that comes just before a system call, or to another
-# thread, does not end it.
+# How many seconds to sleep at most before signals are looked for: one that comes just before a system call, or to
+# another thread, does not end it.
 _SIGNALS = 0.5
 
 # Processes are started one after the other: a child that inherited the descriptors made for another would keep the
