@@ -54,16 +54,22 @@ def _batched(ints: Ints, size: int) -> list[int]:
 
 
 def _images(ints: Ints) -> dict[str, int]:
-    n, c, h, w, oc, kh, kw, stride_h, stride_w, top, bottom, left, right, dilation_h, dilation_w, groups = (
-        ints[:16]
-    )
-    oh = (h + top + bottom - (kh - 1) * dilation_h - 1) // stride_h + 1
-    ow = (w + left + right - (kw - 1) * dilation_w - 1) // stride_w + 1
+    """Bytes of what takes part in a convolution over (len(ints) - 4) / 6 dimensions."""
+    dims = (len(ints) - 4) // 6
+    n, c, *sizes = ints[: 2 + dims]
+    filters, *kernel = ints[2 + dims : 3 + 2 * dims]
+    strides, pads, dilations = ints[3 + 2 * dims :][:dims], ints[3 + 3 * dims :], ints[-1 - dims : -1]
+    out = [
+        max((size + before + behind - (k - 1) * dilation - 1) // stride + 1, 0)
+        for size, k, stride, dilation, before, behind in zip(
+            sizes, kernel, strides, dilations, pads[: 2 * dims : 2], pads[1 : 2 * dims : 2], strict=True
+        )
+    ]
     return {
-        "input": 4 * n * c * h * w,
-        "filter": 4 * oc * (c // groups) * kh * kw,
-        "bias": 4 * oc,
-        "output": 4 * n * oc * max(oh, 0) * max(ow, 0),
+        "input": 4 * n * c * prod(sizes),
+        "filter": 4 * filters * (c // ints[-1]) * prod(kernel),
+        "bias": 4 * filters,
+        "output": 4 * n * filters * prod(out),
     }
 
 
@@ -142,10 +148,16 @@ _ODD_SIZES: dict[str, Sizes] = {
     "gemm_packed": lambda i, size: [size * n for n in (i[0] * i[2], i[2] * (i[1] + 32), i[0] * i[1], i[1])],
     "sequence_concat": lambda i, _: [*chain(*_joined(i)), i[1] * sum(i[2:]), 8 * (i[0] + 1)],
     "sequence_concat_grad": lambda i, _: [i[1] * sum(i[2:]), *chain(*(pair[::-1] for pair in _joined(i)))],
-    "conv2d": _convolved("input filter bias output"),
+    **{
+        f"{kind}{part}": _convolved(operands)
+        for kind in ("conv2d", "conv2d_last", "conv3d", "conv3d_last")
+        for part, operands in (
+            ("", "input filter bias output"),
+            ("_grad_input", "filter output input"),
+            ("_grad_filter", "input output filter"),
+        )
+    },
     "conv2d_norm": _convolved("input filter bias output bias bias bias bias"),
-    "conv2d_grad_input": _convolved("filter output input"),
-    "conv2d_grad_filter": _convolved("input output filter"),
     "conv2d_plain": _convolved("input filter bias output", grouped=False),
     "conv2d_plain_norm": _convolved("input filter bias output bias bias bias bias", grouped=False),
     "conv2d_plain_grad_input": _convolved("filter output input", grouped=False),

@@ -193,7 +193,7 @@ def _convolutions():
 
 def available(str name) -> bool:
     """Whether there is a kernel of this name; for convolutions that needs the oneDNN library."""
-    return name in _own_table(_used) or (name.startswith("conv2d") and name in _convolutions())
+    return name in _own_table(_used) or (name.startswith("conv") and name in _convolutions())
 
 
 def address(str name) -> int:
@@ -203,7 +203,7 @@ def address(str name) -> int:
         KeyError: there is none of that name, or oneDNN, which it needs, is missing.
     """
     found = _own_table(_used).get(name)
-    if found is None and name.startswith("conv2d"):
+    if found is None and name.startswith("conv"):
         found = _convolutions().get(name)
     if found is None:
         raise KeyError(f"there is no kernel {name!r} in this build")

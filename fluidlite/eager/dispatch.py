@@ -248,6 +248,8 @@ def _native(view: OpView, form: core.Form) -> list[tuple[int, list[int], list[in
     if listed is None or not all(kernels.available(call.kernel) for call in listed):
         return None
     place = {name: k for k, name in enumerate((*form.names_in, *form.names_out))}
+    if any(name is not None and name not in place for call in listed for name in call.operands):
+        return None  # arrays between the calls are a plan's
     shapes, dtypes = view.meta.shapes, view.meta.dtypes  # type: ignore[attr-defined]
     sizes = {
         name: math.prod(shapes[name]) * to_numpy(dtypes[name]).itemsize for name in place if name in shapes

@@ -1,5 +1,6 @@
 """Convolution, pooling and batch normalisation."""
 
+import itertools
 import subprocess
 import sys
 
@@ -177,6 +178,67 @@ def test_average_pooling(case, exclusive, kind, target):
     near(out, want, kind, 2)
     kernels.call(f"pool2d_avg_grad.{kind}", [g, dx], pool_ints(case, exclusive), target=target)
     near(dx, gradient, kind, 2)
+
+
+def spans(n, size, stride, pad, out, bins):
+    """(begin, end) inside of the image for each window along a dimension."""
+    for k in range(out):
+        begin, end = (
+            (k * n // out, -(-(k + 1) * n // out)) if bins else (k * stride - pad, k * stride - pad + size)
+        )
+        yield max(begin, 0), min(end, n)
+
+
+# images, (depth, height, width), channels, kernel, strides, pads before, output
+VOLUMES = [
+    (2, (4, 5, 6), 1, (2, 2, 2), (2, 2, 2), (0, 0, 0), (2, 2, 3)),
+    (1, (3, 7, 5), 70, (3, 2, 3), (1, 2, 2), (1, 0, 1), (3, 3, 3)),
+    (3, (1, 6, 5), 5, (1, 3, 3), (1, 1, 2), (0, 1, 1), (1, 6, 3)),
+    (2, (1, 9, 7), 130, (1, 1, 1), (1, 1, 1), (0, 0, 0), (1, 4, 3)),
+    (0, (2, 4, 4), 3, (2, 2, 2), (2, 2, 2), (0, 0, 0), (1, 2, 2)),
+]
+
+
+@each_target
+@each_real
+@pytest.mark.parametrize("share", ["whole window", "inside", "bins"])
+@pytest.mark.parametrize("case", VOLUMES)
+def test_pooling_of_volumes_and_of_channels_that_are_last(case, share, kind, target):
+    n, sizes, c, kernel, strides, pads, out_sizes = case
+    ints = [
+        n,
+        *sizes,
+        c,
+        *kernel,
+        *strides,
+        *pads,
+        *out_sizes,
+        ("whole window", "inside", "bins").index(share),
+    ]
+    x, g = draw(n, *sizes, c, kind=kind).round(1), draw(n, *out_sizes, c, kind=kind, seed=1)
+    axes = [
+        list(spans(*axis, share == "bins"))
+        for axis in zip(sizes, kernel, strides, pads, out_sizes, strict=True)
+    ]
+    high, mean = np.zeros(g.shape), np.zeros(g.shape)
+    d_high, d_mean = np.zeros(x.shape), np.zeros(x.shape)
+    for place in itertools.product(range(n), *map(range, out_sizes), range(c)):
+        where = (place[0], *(slice(*axis[k]) for axis, k in zip(axes, place[1:], strict=False)), place[-1])
+        window = x[where]
+        size = np.prod(kernel) if share == "whole window" else window.size
+        high[place], mean[place] = window.max(), window.sum() / size
+        first = np.unravel_index(np.argmax(window), window.shape)
+        d_high[where][first] += g[place]
+        d_mean[where] += g[place] / size
+    out, dx = blank(*g.shape, kind=kind), blank(*x.shape, kind=kind)
+    kernels.call(f"pool3d_max.{kind}", [x, out], ints, target=target)
+    np.testing.assert_array_equal(out, high.astype(out.dtype))
+    kernels.call(f"pool3d_max_grad.{kind}", [x, out, g, dx], ints, target=target)
+    near(dx, d_high, kind)
+    kernels.call(f"pool3d_avg.{kind}", [x, out], ints, target=target)
+    near(out, mean, kind, 2)
+    kernels.call(f"pool3d_avg_grad.{kind}", [g, dx], ints, target=target)
+    near(dx, d_mean, kind, 2)
 
 
 NORMALISED = [(3, 2, 4), (8, 5, 1), (2, 3, 35), (17, 40, 1)]

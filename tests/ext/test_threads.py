@@ -22,7 +22,9 @@ def any_count():
 
 
 CONV = [12, 6, 40, 40, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1]
+CONV3D = [12, 6, 2, 40, 40, 8, 1, 3, 3, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]
 POOL = [64, 3, 40, 40, 2, 2, 2, 2, 0, 0, 20, 20, 1]
+VOLUME = [10, 10, 36, 1, 3, 3, 1, 2, 1, 0, 1, 1, 1, 5, 10, 1]
 FEATURES, IMAGES = (1400, 300), (64, 6, 40, 40)
 
 
@@ -68,6 +70,8 @@ def calls():
         ),
         "pool2d_max": ([images, draw(64, 6, 20, 20)], [1], [64, 6, *POOL[2:]], []),
         "pool2d_avg_grad": ([draw(64, 6, 20, 20), 0 * images], [1], [64, 6, *POOL[2:]], []),
+        "pool3d_max": ([draw(24, 10, 10, 36), draw(24, 5, 10, 36)], [1], [24, 1, *VOLUME], []),
+        "pool3d_avg_grad": ([draw(24, 5, 10, 36), draw(24, 10, 10, 36)], [1], [24, 1, *VOLUME], []),
         "dropout_grad": ([x, (x > 0).view("u1"), 0 * x], [2], [x.size, 1], [0.5]),
         "gemm": ([a, b, draw(1024, 600), row.repeat(2)], [2], [1024, 600, 90, 0, 0, 1], [1.0, 0.5]),
         "gemm_batched": (
@@ -79,6 +83,10 @@ def calls():
         "momentum": ([column[:1], x, g, 0 * x], [1, 3], [1, x.size], [0.9]),
         "conv2d": ([draw(12, 6, 40, 40), draw(8, 6, 3, 3), None, draw(12, 8, 40, 40)], [3], CONV, []),
         "conv2d_grad_input": ([draw(8, 6, 3, 3), draw(12, 8, 40, 40), draw(12, 6, 40, 40)], [2], CONV, []),
+        "conv2d_last": ([draw(12, 40, 40, 6), draw(8, 6, 3, 3), None, draw(12, 40, 40, 8)], [3], CONV, []),
+        "conv3d_grad_filter": (
+            [draw(12, 6, 2, 40, 40), draw(12, 8, 2, 40, 40), draw(8, 6, 1, 3, 3)], [2], CONV3D, [],
+        ),
         "conv2d_grad_filter": ([draw(12, 6, 40, 40), draw(12, 8, 40, 40), draw(8, 6, 3, 3)], [2], CONV, []),
     }  # fmt: skip
     return {name: rest for name, rest in table.items() if kernels.available(f"{name}.f32")}

@@ -1,6 +1,6 @@
-/* Convolution forward and backward. The primitives are made at the first run of a call and kept in its state; operands
- * stand in plain NCHW and OIHW order and are reordered where the primitive prefers a blocked layout, in memory that all share
- * which run on a thread. A batch is cut into pieces of images by its size; each has a primitive of its own, which works on one
+/* Convolution forward and backward over two or three dimensions. The primitives are made at the first run of a call and kept in
+ * its state; images stand in plain order with channels first or last, filters in plain OIHW order, and are reordered where the
+ * primitive prefers a blocked layout, in memory that all share which run on a thread. A batch is cut into pieces of images by its size; each has a primitive of its own, which works on one
  * thread. */
 #include "dnn/convolution.h"
 
@@ -146,28 +146,36 @@ struct Convolution {
     }
 };
 
+/* Over how many dimensions a convolution goes, and whether channels are the last dimension of images. */
+struct Family {
+    int dims;
+    bool last;
+};
+
 /* The integer arguments of a call, in oneDNN's terms. */
 struct Geometry {
+    Family family;
+    int rank, filter_rank;
     dnnl_dims_t input, filter, output, bias, strides, dilates, pad_before, pad_after;
-    int filter_rank;
 
-    explicit Geometry(const fl_call *call) {
-        const int64_t *i = call->i;
-        const int64_t n = i[0], c = i[1], h = i[2], w = i[3], oc = i[4], kh = i[5], kw = i[6], groups = i[15];
-        set(strides, {i[7], i[8]});
-        set(pad_before, {i[9], i[11]});
-        set(pad_after, {i[10], i[12]});
-        set(dilates, {i[13] - 1, i[14] - 1});
-        const int64_t oh = (h + i[9] + i[10] - ((kh - 1) * i[13] + 1)) / i[7] + 1;
-        const int64_t ow = (w + i[11] + i[12] - ((kw - 1) * i[14] + 1)) / i[8] + 1;
-        set(input, {n, c, h, w});
-        set(output, {n, oc, oh, ow});
-        set(bias, {oc});
-        filter_rank = groups == 1 ? 4 : 5;
-        if (groups == 1) {
-            set(filter, {oc, c, kh, kw});
-        } else {
-            set(filter, {groups, oc / groups, c / groups, kh, kw});
+    Geometry(const fl_call *call, Family kind) : family(kind), rank(kind.dims + 2) {
+        const int d = family.dims;
+        const int64_t *sizes = call->i + 2, *kernel = sizes + d + 1, *step = kernel + d, *pads = step + d, *reach = pads + 2 * d;
+        const int64_t filters = kernel[-1], groups = reach[d];
+        set(input, {call->i[0], call->i[1]});
+        set(output, {call->i[0], filters});
+        set(bias, {filters});
+        filter_rank = groups == 1 ? rank : rank + 1;
+        set(filter, {groups, filters / groups, call->i[1] / groups});
+        if (groups == 1) set(filter, {filters, call->i[1]});
+        for (int k = 0; k < d; ++k) {
+            input[2 + k] = sizes[k];
+            filter[filter_rank - d + k] = kernel[k];
+            strides[k] = step[k];
+            pad_before[k] = pads[2 * k];
+            pad_after[k] = pads[2 * k + 1];
+            dilates[k] = reach[k] - 1;
+            output[2 + k] = (sizes[k] + pad_before[k] + pad_after[k] - ((kernel[k] - 1) * reach[k] + 1)) / step[k] + 1;
         }
     }
 
@@ -180,23 +188,32 @@ struct Geometry {
         return make(lib.memory_desc_create_with_tag, rank, dims, dnnl_f32, tag);
     }
 
-    Layout input_layout(bool any) const { return layout(4, input, any ? dnnl_format_tag_any : dnnl_nchw); }
-    Layout output_layout(bool any) const { return layout(4, output, any ? dnnl_format_tag_any : dnnl_nchw); }
+    Layout image_layout(const dnnl_dims_t &dims, bool any) const {
+        const dnnl_format_tag_t first = family.dims == 2 ? dnnl_nchw : dnnl_ncdhw, last = family.dims == 2 ? dnnl_nhwc : dnnl_ndhwc;
+        return layout(rank, dims, any ? dnnl_format_tag_any : family.last ? last : first);
+    }
+    Layout input_layout(bool any) const { return image_layout(input, any); }
+    Layout output_layout(bool any) const { return image_layout(output, any); }
     Layout filter_layout(bool any) const {
-        return layout(filter_rank, filter, any ? dnnl_format_tag_any : (filter_rank == 4 ? dnnl_oihw : dnnl_goihw));
+        const dnnl_format_tag_t plain[] = {dnnl_oihw, dnnl_oidhw, dnnl_goidhw};
+        const dnnl_format_tag_t tag = family.dims == 2 && filter_rank > rank ? dnnl_goihw : plain[filter_rank - 4];
+        return layout(filter_rank, filter, any ? dnnl_format_tag_any : tag);
     }
 
-    size_t bytes(int rank, const dnnl_dims_t &dims) const {
+    static size_t bytes(int rank, const dnnl_dims_t &dims) {
         size_t size = sizeof(float);
         for (int k = 0; k < rank; ++k) size *= static_cast<size_t>(dims[k]);
         return size;
     }
+    size_t input_bytes() const { return bytes(rank, input); }
+    size_t output_bytes() const { return bytes(rank, output); }
+    size_t filter_bytes() const { return bytes(filter_rank, filter); }
 
     /* How many pieces a batch is cut into: none is small, and bringing the filter into the primitive's order for each piece
      * costs little. */
     int64_t pieces() const {
-        const int64_t positions = output[0] * output[2] * output[3];
-        const int64_t weights = static_cast<int64_t>(bytes(filter_rank, filter) / sizeof(float));
+        const int64_t positions = static_cast<int64_t>(output_bytes() / sizeof(float)) / output[1];
+        const int64_t weights = static_cast<int64_t>(filter_bytes() / sizeof(float));
         const int64_t by_filter = std::max<int64_t>((1 << 22) / weights, 2), by_work = positions * weights >> 22;
         return std::max<int64_t>(std::min({positions >> 11, by_work, by_filter, int64_t(16), int64_t(input[0])}), 1);
     }
@@ -210,7 +227,15 @@ struct Geometry {
 
     int64_t first_image(int64_t which, int64_t count) const { return which * input[0] / count; }
 
-    bool empty() const { return bytes(4, input) == 0 || bytes(4, output) == 0 || bytes(filter_rank, filter) == 0; }
+    bool empty() const { return input_bytes() == 0 || output_bytes() == 0 || filter_bytes() == 0; }
+
+    /* Whether no window fits into the images. */
+    bool impossible() const {
+        for (int k = 2; k < rank; ++k) {
+            if (output[k] < 0) return true;
+        }
+        return false;
+    }
 };
 
 using Descriptor = Handle<dnnl_primitive_desc_t>;
@@ -256,7 +281,7 @@ void connect_forward(Convolution &made, const Geometry &g, const_dnnl_primitive_
 struct Forward : Alone {
     static constexpr int input = 0, output = 3, images = 3;
 
-    static size_t output_bytes(const Geometry &g) { return g.bytes(4, g.output); }
+    static size_t result_bytes(const Geometry &g) { return g.output_bytes(); }
 
     static void build(Convolution &made, const Geometry &g, void **operands) {
         const Layout bias = Geometry::layout(1, g.bias, dnnl_a);
@@ -270,7 +295,7 @@ struct Forward : Alone {
 struct Normalised {
     static constexpr int input = 0, output = 3, images = 3;
 
-    static size_t output_bytes(const Geometry &g) { return g.bytes(4, g.output); }
+    static size_t result_bytes(const Geometry &g) { return g.output_bytes(); }
 
     static bool is_slow(const_dnnl_primitive_desc_t desc) {
         const char *name = nullptr;
@@ -322,7 +347,7 @@ struct Normalised {
 struct GradInput : Alone {
     static constexpr int input = 2, output = 2, images = 1;
 
-    static size_t output_bytes(const Geometry &g) { return g.bytes(4, g.input); }
+    static size_t result_bytes(const Geometry &g) { return g.input_bytes(); }
 
     static void build(Convolution &made, const Geometry &g, void **) {
         const Descriptor hint = forward_descriptor(g, nullptr, dnnl_forward_training);
@@ -343,7 +368,7 @@ struct GradInput : Alone {
 struct GradFilter : Alone {
     static constexpr int input = 0, output = 2, images = 1;
 
-    static size_t output_bytes(const Geometry &g) { return g.bytes(g.filter_rank, g.filter); }
+    static size_t result_bytes(const Geometry &g) { return g.filter_bytes(); }
 
     static void build(Convolution &made, const Geometry &g, void **) {
         const Descriptor hint = forward_descriptor(g, nullptr, dnnl_forward_training);
@@ -395,17 +420,17 @@ template <class Kind> void operands_of(Pieces &made, int64_t which, const fl_cal
     const Geometry &g = made.whole;
     const int64_t count = static_cast<int64_t>(made.parts.size()), first = g.first_image(which, count);
     for (int k = 0; k < call->n_p; ++k) operands[k] = call->p[k];
-    const int64_t in = static_cast<int64_t>(g.bytes(4, g.input)) / g.input[0], out = static_cast<int64_t>(g.bytes(4, g.output)) / g.input[0];
+    const int64_t in = static_cast<int64_t>(g.input_bytes()) / g.input[0], out = static_cast<int64_t>(g.output_bytes()) / g.input[0];
     operands[Kind::input] = static_cast<char *>(operands[Kind::input]) + first * in;
     operands[Kind::images] = static_cast<char *>(operands[Kind::images]) + first * out;
     if (adds_up<Kind> && which > 0) {
-        operands[Kind::output] = made.sums.data() + (which - 1) * static_cast<int64_t>(g.bytes(g.filter_rank, g.filter) / sizeof(float));
+        operands[Kind::output] = made.sums.data() + (which - 1) * static_cast<int64_t>(g.filter_bytes() / sizeof(float));
     }
 }
 
 /* Adds up the pieces' sums, in their order. */
 void add_up(const Pieces &made, float *total) {
-    const int64_t n = static_cast<int64_t>(made.whole.bytes(made.whole.filter_rank, made.whole.filter) / sizeof(float));
+    const int64_t n = static_cast<int64_t>(made.whole.filter_bytes() / sizeof(float));
     const int64_t count = static_cast<int64_t>(made.parts.size());
     const float *sums = made.sums.data();
     in_ranges(n, count * static_cast<int64_t>(sizeof(float)), [=](int64_t begin, int64_t end) {
@@ -416,21 +441,21 @@ void add_up(const Pieces &made, float *total) {
     });
 }
 
-template <class Kind> int convolve(fl_call *call) {
+template <class Kind> int convolve(fl_call *call, Family family) {
     try {
         const LibraryCall entered(threads.inside());
         if (call->state == nullptr) {
             const OneThread one;
-            const Geometry g(call);
-            if (g.output[2] < 0 || g.output[3] < 0) throw Failure{dnnl_invalid_arguments};
+            const Geometry g(call, family);
+            if (g.impossible()) throw Failure{dnnl_invalid_arguments};
             if (g.empty()) {
-                if (const size_t bytes = Kind::output_bytes(g)) std::memset(call->p[Kind::output], 0, bytes);
+                if (const size_t bytes = Kind::result_bytes(g)) std::memset(call->p[Kind::output], 0, bytes);
                 return FL_OK;
             }
             auto made = std::make_unique<Pieces>(g);
             made->parts.resize(static_cast<size_t>(g.pieces()));
             const int64_t count = static_cast<int64_t>(made->parts.size());
-            if (adds_up<Kind>) made->sums.resize(static_cast<size_t>(count - 1) * g.bytes(g.filter_rank, g.filter) / sizeof(float));
+            if (adds_up<Kind>) made->sums.resize(static_cast<size_t>(count - 1) * g.filter_bytes() / sizeof(float));
             for (int64_t k = 0; k < count; ++k) {
                 Convolution &part = made->parts[static_cast<size_t>(k)];
                 part.stream = make(lib.stream_create, lib.cpu, static_cast<unsigned>(dnnl_stream_default_flags));
@@ -469,13 +494,21 @@ template <class Kind> int convolve(fl_call *call) {
     return FL_OK;
 }
 
+template <class Kind, int DIMS, bool LAST> int convolution(fl_call *call) { return convolve<Kind>(call, {DIMS, LAST}); }
+
 }  // namespace
 
+#define FLAT "|mmmmmmmddiiiiddd|"
+#define DEEP "|mmmmmmmmmdddiiiiiidddd||?"
+#define FL_FAMILY(NAME, DIMS, LAST, SIZES)                                    \
+    {NAME ".f32", convolution<Forward, DIMS, LAST>, "xxnx" SIZES},            \
+    {NAME "_grad_input.f32", convolution<GradInput, DIMS, LAST>, "xxx" SIZES}, \
+    {NAME "_grad_filter.f32", convolution<GradFilter, DIMS, LAST>, "xxx" SIZES}
+
 std::vector<fl_entry> convolutions() {
-    return {{"conv2d.f32", convolve<Forward>, "xxnx|mmmmmmmddiiiiddd||?"},
-            {"conv2d_norm.f32", convolve<Normalised>, "xxnxxxxx|mmmmmmmddiiiiddd|f|?"},
-            {"conv2d_grad_input.f32", convolve<GradInput>, "xxx|mmmmmmmddiiiiddd||?"},
-            {"conv2d_grad_filter.f32", convolve<GradFilter>, "xxx|mmmmmmmddiiiiddd||?"}};
+    return {FL_FAMILY("conv2d", 2, false, FLAT "|?"), FL_FAMILY("conv2d_last", 2, true, FLAT "|?"),
+            FL_FAMILY("conv3d", 3, false, DEEP), FL_FAMILY("conv3d_last", 3, true, DEEP),
+            {"conv2d_norm.f32", convolution<Normalised, 2, false>, "xxnxxxxx" FLAT "f|?"}};
 }
 
 }  // namespace fl

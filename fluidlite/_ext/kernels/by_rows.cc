@@ -5,7 +5,7 @@
 namespace fl {
 
 int run_by_rows(fl_call *call, fl_kernel run, const Row *operands, int count) {
-    constexpr int most_ints = 16;
+    constexpr int most_ints = 18;
     const int64_t rows = call->i[0];
     int64_t each[most_row_operands];
     int64_t bytes = 0;

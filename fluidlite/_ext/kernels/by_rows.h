@@ -10,17 +10,17 @@ namespace fl {
 /* What a row of an operand is: bytes times the ints that `factors` names, of which -1 is none. */
 struct Row {
     int64_t bytes;
-    int factors[3];
+    int factors[4];
 };
 
-/* i[I] * i[J] * i[K] elements of T. */
-template <class T, int I = -1, int J = -1, int K = -1> struct Each {
-    static constexpr Row row = {sizeof(T), {I, J, K}};
+/* i[I] * i[J] * i[K] * i[L] elements of T. */
+template <class T, int I = -1, int J = -1, int K = -1, int L = -1> struct Each {
+    static constexpr Row row = {sizeof(T), {I, J, K, L}};
 };
 
 /* An operand that all rows share. */
 struct Whole {
-    static constexpr Row row = {0, {-1, -1, -1}};
+    static constexpr Row row = {0, {-1, -1, -1, -1}};
 };
 
 constexpr int most_row_operands = 8;

@@ -103,31 +103,65 @@ def _spread(Out_or_grad: Any, X: Any, dim: Any, reduce_all: bool) -> Any:
     return Out_or_grad.reshape(tuple(1 if axis in axes else n for axis, n in enumerate(X.shape)))
 
 
-def _layout(op: OpView) -> tuple[int, int, int] | None:
-    """X as (pre, reduced, post), or None if the reduced axes do not stand side by side."""
-    x = op.shape("X")
-    return around(x, axes_of(len(x), op.attr("dim"), op.attr("reduce_all")))
+def _stages(op: OpView) -> list[tuple[Shape, tuple[int, int, int]]] | None:
+    """How X is reduced, one run of neighbouring axes after the other, the last ones first: the shape before each and
+    how it is seen around the run, as (pre, reduced, post). None if nothing is to be reduced, or is there.
+    """
+    shape = op.shape("X")
+    axes = axes_of(len(shape), op.attr("dim"), op.attr("reduce_all"))
+    stages = []
+    while axes:
+        run = next(axes[k:] for k in range(len(axes)) if axes[-1] - axes[k] == len(axes) - k - 1)
+        seen = around(shape, run)
+        if seen is None or 0 in seen:
+            return None
+        stages.append((shape, seen))
+        shape = tuple(1 if axis in run else n for axis, n in enumerate(shape))
+        axes = axes[: -len(run)]
+    return stages or None
 
 
 def _native(kernel: str, types: Sequence[str], mean: bool) -> Selector:
-    def select(op: OpView) -> Call | None:
-        name, layout = typed(op, kernel, ("X",), types), _layout(op)
-        if name is None or layout is None or 0 in layout:
+    def select(op: OpView) -> list[Call] | None:
+        name, stages = typed(op, kernel, ("X",), types), _stages(op)
+        if name is None or stages is None:
             return None
-        floats = [1.0 / layout[1] if mean else 1.0] if kernel == "reduce_sum" else []
-        return Call(name, [op.name("X"), op.name("Out")], layout, floats)
+        between = [
+            op.scratch("Out", f"REDUCED{k}", shape, op.dtype("X")) for k, (shape, _) in enumerate(stages[1:])
+        ]
+        made = [op.name("X"), *between, op.name("Out")]
+        calls = []
+        for k, (_, seen) in enumerate(stages):
+            floats = [1.0 / seen[1] if mean else 1.0] if kernel == "reduce_sum" else []
+            calls.append(Call(name, made[k : k + 2], seen, floats))
+        return calls
 
     return select
 
 
 def _native_grad(kernel: str, mean: bool) -> Selector:
-    def select(op: OpView) -> Call | None:
-        name, layout = typed(op, kernel, ("X", DOUT)), _layout(op)
-        if name is None or layout is None or 0 in layout or not op.has(DX):
+    def select(op: OpView) -> list[Call] | None:
+        name, stages = typed(op, kernel, ("X", DOUT)), _stages(op)
+        fill = typed(op, "reduce_fill", (DOUT,))
+        if name is None or fill is None or stages is None or not op.has(DX):
             return None
+        calls: list[Call] = []
+
+        def spread(slot: str, scale: bool) -> str:
+            """`slot`, in the shape that the first stage makes."""
+            at = op.name(slot)
+            for k, (shape, seen) in reversed(list(enumerate(stages))[1:]):
+                larger = op.scratch(DX, f"{slot}{k}", shape, op.dtype(DOUT))
+                calls.append(Call(fill, [at, larger], seen, [1.0 / seen[1] if scale else 1.0]))
+                at = larger
+            return at
+
+        seen = stages[0][1]
         if kernel == "reduce_fill":
-            return Call(name, [op.name(DOUT), op.name(DX)], layout, [1.0 / layout[1] if mean else 1.0])
-        return Call(name, [op.name("X"), op.name("Out"), op.name(DOUT), op.name(DX)], layout)
+            dout = spread(DOUT, mean)
+            return [*calls, Call(name, [dout, op.name(DX)], seen, [1.0 / seen[1] if mean else 1.0])]
+        out, dout = spread("Out", False), spread(DOUT, False)
+        return [*calls, Call(name, [op.name("X"), out, dout, op.name(DX)], seen)]
 
     return select
 

@@ -162,23 +162,35 @@ def _sizes(op: OpView, transposed: bool) -> list[int] | None:
 
     A transposed convolution is the gradient of one whose images are its outputs.
     """
-    shape, weights, groups = op.shape("Input"), op.shape("Filter"), op.attr("groups")
-    plain = op.attr("data_format") not in ("NHWC", "NDHWC") and element(op, "Input", "Filter") == "f32"
-    if len(shape) != 4 or not plain or op.has("Bias") or weights[0] % groups:
+    weights, groups = op.shape("Filter"), op.attr("groups")
+    if element(op, "Input", "Filter") != "f32" or op.has("Bias") or weights[0] % groups:
         return None
-    g = _geometry(op, shape[2:], weights[2:])
+    channels, sizes = _spatial(op, op.shape("Input"))
+    g = _geometry(op, sizes, weights[2:])
     pads = [side for pair in g.pads for side in pair]
-    images = (shape[0], weights[1] * groups, *g.image) if transposed else shape
-    return [*images, weights[0], *g.kernel, *g.strides, *pads, *g.dilations, groups]
+    if transposed:
+        channels, sizes = weights[1] * groups, g.image
+    batch = op.shape("Input")[0]
+    return [batch, channels, *sizes, weights[0], *g.kernel, *g.strides, *pads, *g.dilations, groups]
 
 
-def _call(part: str, operands: Sequence[str | None], sizes: list[int]) -> Call:
-    """The call of `conv2d` or one of its gradients (`part`), by oneDNN or by loops of our own on images as they lie.
+def _call(op: OpView, part: str, operands: Sequence[str | None], sizes: list[int]) -> Call:
+    """The call of a convolution or one of its gradients (`part`), by oneDNN or, of two dimensions with channels first,
+    by loops of our own on images as they lie.
 
     oneDNN computes channels in blocks, for which images are put into another order and back. That takes longer where
     channels do not fill blocks, and for windows of one element. It depends on the filters alone what is taken, so that
     one plan serves all images.
     """
+    last = channels_last(op.attr("data_format"))
+    kind = f"conv{len(op.attr('strides'))}d{'_last' if last else ''}"
+    if kind == "conv2d" and _as_they_lie(part, sizes):
+        return Call(f"conv2d_plain{part}.f32", operands, sizes[:-1])
+    return Call(f"{kind}{part}.f32", operands, sizes)
+
+
+def _as_they_lie(part: str, sizes: list[int]) -> bool:
+    """Whether loops of our own compute this part of a conv2d."""
     from ..._ext import kernels  # brings SciPy, which importing the package alone should not
 
     channels, filters, height, width, groups = sizes[1], *sizes[4:7], sizes[-1]
@@ -190,9 +202,7 @@ def _call(part: str, operands: Sequence[str | None], sizes: list[int]) -> Call:
     else:
         few = channels < 3 and kernels.used() != "avx512"
         plain = height * width > 1 and channels % _BLOCK != 0 and (channels > 3 or few)
-    if groups == 1 and (plain or not kernels.available(f"conv2d{part}.f32")):
-        return Call(f"conv2d_plain{part}.f32", operands, sizes[:-1])
-    return Call(f"conv2d{part}.f32", operands, sizes)
+    return groups == 1 and (plain or not kernels.available(f"conv2d{part}.f32"))
 
 
 _BLOCK = 8
@@ -203,8 +213,8 @@ def _filtered(op: OpView, forward: bool, source: str, target: str, sizes: list[i
     """The call that takes images through the filters to outputs, or, if not `forward`, outputs back to images."""
     source, weights, target = op.name(source), op.name("Filter"), op.name(target)
     if forward:
-        return _call("", [source, weights, None, target], sizes)
-    return _call("_grad_input", [weights, source, target], sizes)
+        return _call(op, "", [source, weights, None, target], sizes)
+    return _call(op, "_grad_input", [weights, source, target], sizes)
 
 
 def _native(op: OpView, transposed: bool) -> Call | None:
@@ -222,7 +232,7 @@ def _native_grad(op: OpView, transposed: bool) -> list[Call] | None:
     if op.has(DFILTER):
         images, outputs = (DOUTPUT, "Input") if transposed else ("Input", DOUTPUT)
         operands = [op.name(images), op.name(outputs), op.name(DFILTER)]
-        calls.append(_call("_grad_filter", operands, sizes))
+        calls.append(_call(op, "_grad_filter", operands, sizes))
     return calls
 
 
@@ -251,7 +261,7 @@ def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> No
             infer=_infer_transposed if transposed else _infer,
             kernel=convolve_transposed if transposed else convolve,
             grad=standard_grad(inputs=("Input", "Filter", "Bias")),
-            native=partial(_native, transposed=transposed) if dims == 2 else None,
+            native=partial(_native, transposed=transposed),
             lod_from=None if transposed else FIRST,
             cuda="convolution.transposed" if transposed else "convolution.forward",
             doc=doc,
@@ -266,7 +276,7 @@ def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> No
             infer=grads_like_inputs,
             kernel=convolve_transposed_grad if transposed else convolve_grad,
             grad=double_grad("Output", ("Input", "Filter")),
-            native=partial(_native_grad, transposed=transposed) if dims == 2 else None,
+            native=partial(_native_grad, transposed=transposed),
             cuda="convolution.transposed_gradient" if transposed else "convolution.gradient",
             doc=f"The gradients of {op_type} for images, filters and bias.",
         )

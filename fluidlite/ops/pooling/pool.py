@@ -6,7 +6,7 @@ index into the flattened image and `valid[o, k]` tells whether it lies inside.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -189,31 +189,39 @@ def infer_pool(op: OpView) -> None:
         op.set("Mask", out, VarType.INT32)
 
 
-def _sizes(op: OpView) -> list[int] | None:
-    """The integers the pooling kernels take, or None for what they do not cover."""
-    shape = op.shape("X")
-    if channels_last(op.attr("data_format")) or op.attr("adaptive") or len(shape) != 4:
-        return None
-    if op.attr("global_pooling"):
-        return [*shape, *shape[2:], 1, 1, 0, 0, 1, 1, 1]
-    ksize, strides = op.attr("ksize"), op.attr("strides")
-    pads = resolve_pads(op.attr("padding_algorithm"), op.attr("paddings"), shape[2:], ksize, strides)
-    out = _out_sizes(op, shape[2:])
-    return [*shape, *ksize, *strides, pads[0][0], pads[1][0], *out, int(op.attr("exclusive"))]
+def _call(op: OpView, part: str, slots: Sequence[str]) -> Call | None:
+    """The call of pooling, or of its gradient, on the variables in `slots`; None if they are no floats or doubles."""
+    shape, dims, last = op.shape("X"), len(op.attr("strides")), channels_last(op.attr("data_format"))
+    sizes, bins = shape[1:-1] if last else shape[2:], op.attr("adaptive")
+    if bins or op.attr("global_pooling"):
+        ksize, strides, pads = (1,) * dims if bins else sizes, (1,) * dims, [(0, 0)] * dims
+    else:
+        ksize, strides = op.attr("ksize"), op.attr("strides")
+        pads = resolve_pads(op.attr("padding_algorithm"), op.attr("paddings"), sizes, ksize, strides)
+    out, share = _out_sizes(op, sizes), 2 if bins else int(op.attr("exclusive") or op.attr("global_pooling"))
+    before = [pad for pad, _ in pads]
+    if dims == 2 and not (last or bins):
+        kernel, ints = "pool2d", [*shape, *ksize, *strides, *before, *out, share]
+    else:
+        images = [shape[0], *sizes, shape[-1]] if last else [shape[0] * shape[1], *sizes, 1]
+        flat, one = [1] * (3 - dims), [0] * (3 - dims)
+        kernel, ints = (
+            "pool3d",
+            [images[0], *flat, *images[1:], *flat, *ksize, *flat, *strides, *one, *before],
+        )
+        ints += [*flat, *out, share]
+    name = typed(op, f"{kernel}_{op.attr('pooling_type')}{part}", slots)
+    return None if name is None else Call(name, [op.name(slot) for slot in slots], ints)
 
 
 def _native(op: OpView) -> Call | None:
-    name, sizes = typed(op, f"pool2d_{op.attr('pooling_type')}", ("X",)), _sizes(op)
-    return None if name is None or sizes is None else Call(name, [op.name("X"), op.name("Out")], sizes)
+    return _call(op, "", ("X", "Out"))
 
 
 def _native_grad(op: OpView) -> Call | None:
-    kind = op.attr("pooling_type")
-    name, sizes = typed(op, f"pool2d_{kind}_grad", ("X", DOUT)), _sizes(op)
-    if name is None or sizes is None or not op.has(DX):
+    if not op.has(DX):
         return None
-    kept = [op.name("X"), op.name("Out")] if kind == "max" else []
-    return Call(name, [*kept, op.name(DOUT), op.name(DX)], sizes)
+    return _call(op, "_grad", (*(("X", "Out") if op.attr("pooling_type") == "max" else ()), DOUT, DX))
 
 
 def _register_pool(op_type: str, dims: int) -> None:
@@ -239,7 +247,7 @@ def _register_pool(op_type: str, dims: int) -> None:
             infer=infer_pool,
             kernel=_pool,
             grad=standard_grad(inputs=("X",), outputs=("Out",)),
-            native=_native if dims == 2 else None,
+            native=_native,
             cuda="pooling.pool",
             doc=(
                 "The maximum or the mean of each window of an image; adaptive: of bins, as many as ksize "
@@ -256,7 +264,7 @@ def _register_pool(op_type: str, dims: int) -> None:
             infer=grads_like_inputs,
             kernel=_pool_grad,
             grad=double_grad("Out", ()),
-            native=_native_grad if dims == 2 else None,
+            native=_native_grad,
             cuda="pooling.pool_gradient",
             doc=f"The gradient of {op_type}: to the first maximum of each window, or in equal shares.",
         )

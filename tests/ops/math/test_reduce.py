@@ -33,6 +33,20 @@ def test_reduce(name, attrs, axes, keep_dim):
     check(f"reduce_{name}", {"X": X}, {**attrs, "keep_dim": keep_dim}, {"Out": expected}, grads=["X"])
 
 
+@pytest.mark.parametrize("dim", [[0, 2, 4], [0, 3], [1, 2, -1], [0, 1, 4]])
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_axes_that_stand_apart(name, dim):
+    x = (
+        np.random.default_rng(4)
+        .permutation(np.linspace(-1.2, 1.3, 180))
+        .reshape(3, 2, 5, 2, 3)
+        .astype("float32")
+    )
+    expected = FUNCTIONS[name](x, axis=tuple(dim))
+    tolerance = 1e-4 if name == "prod" else 1e-5
+    check(f"reduce_{name}", {"X": x}, {"dim": dim}, {"Out": expected}, grads=["X"], rtol=tolerance)
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 def test_reduce_integers(dtype):
     x = np.array([[-7, -6, 7], [6, 5, 3]], dtype)

@@ -77,6 +77,45 @@ def test_conv2d_of_no_images():
     assert out["Output"][0].shape == (0, 2, 3, 3)
 
 
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("op_type", ["conv2d", "depthwise_conv2d"])
+def test_conv2d_with_channels_last(op_type, case):
+    attrs, pads = CASES[case]
+    x, w = normal(2, 5, 4, 4), normal(4, 4 // attrs.get("groups", 1), 3, 2)
+    strides, dilations = attrs.get("strides", [1, 1]), attrs.get("dilations", [1, 1])
+    want = convolved(x.transpose(0, 3, 1, 2), w, strides, pads, dilations, attrs.get("groups", 1))
+    attrs = {**attrs, "data_format": "NHWC"}
+    want = want.transpose(0, 2, 3, 1)
+    inputs = {"Input": x, "Filter": w}
+    check(op_type, inputs, attrs, {"Output": want}, grads=("Input", "Filter"), atol=1e-5, grad_atol=1e-5)
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_conv3d_in_groups_with_every_attribute(last):
+    x, w = normal(2, 4, 5, 6, 4), normal(6, 2, 2, 3, 2)
+    pads = [(1, 0), (0, 2), (1, 1)]
+    want = convolved(x, w, [2, 1, 1], pads, [1, 2, 1], 2)
+    if last:
+        x, want = np.ascontiguousarray(np.moveaxis(x, 1, -1)), np.moveaxis(want, 1, -1)
+    attrs = {"strides": [2, 1, 1], "paddings": [1, 0, 0, 2, 1, 1], "dilations": [1, 2, 1], "groups": 2}
+    attrs["data_format"] = "NDHWC" if last else "NCDHW"
+    inputs = {"Input": x, "Filter": w}
+    check("conv3d", inputs, attrs, {"Output": want}, grads=("Input", "Filter"), atol=1e-5, grad_atol=1e-5)
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NCDHW", "NDHWC"])
+def test_empty_batches_of_other_layouts(layout):
+    channels, dims = (-1, len(layout) - 2) if layout[-1] == "C" else (1, len(layout) - 2)
+    shape = [0] + [5] * (dims + 1)
+    shape[channels] = 3
+    out = run_kernel(
+        f"conv{dims}d",
+        {"Input": np.zeros(shape, "float32"), "Filter": normal(2, 3, *[3] * dims)},
+        {"data_format": layout},
+    )["Output"][0]
+    assert out.shape == tuple(np.moveaxis(np.zeros((0, 2, *[3] * dims)), 1, channels).shape)
+
+
 def test_conv3d():
     x, w = normal(1, 2, 3, 4, 3), normal(2, 2, 2, 2, 1)
     attrs = {"strides": [1, 2, 1], "paddings": [1, 0, 0]}
@@ -119,6 +158,26 @@ def test_conv2d_transpose(op_type, attrs, size):
     want = spread(x, w, strides, pads, dilations, size, attrs.get("groups", 1))
     inputs = {"Input": x, "Filter": w}
     check(op_type, inputs, attrs, {"Output": want}, grads=("Input", "Filter"), atol=1e-5)
+
+
+@pytest.mark.parametrize("layout", ["NHWC", "NDHWC", "NCDHW"])
+def test_transposes_in_groups_of_other_layouts(layout):
+    dims = len(layout) - 2
+    x, w = normal(2, 4, *[3, 2, 4][:dims]), normal(4, 3, *[2, 3, 1][:dims])
+    size = [(n - 1) * 2 + k for n, k in zip(x.shape[2:], w.shape[2:], strict=True)]
+    want = spread(x, w, [2] * dims, [(0, 0)] * dims, [1] * dims, size, 2)
+    if layout[-1] == "C":
+        x, want = np.ascontiguousarray(np.moveaxis(x, 1, -1)), np.moveaxis(want, 1, -1)
+    attrs = {"strides": [2] * dims, "paddings": [0] * dims, "dilations": [1] * dims, "groups": 2}
+    inputs = {"Input": x, "Filter": w}
+    check(
+        f"conv{dims}d_transpose",
+        inputs,
+        {**attrs, "data_format": layout},
+        {"Output": want},
+        grads=("Input", "Filter"),
+        atol=1e-5,
+    )
 
 
 @pytest.mark.parametrize(("channels", "filters"), [(3, 1), (5, 2)])

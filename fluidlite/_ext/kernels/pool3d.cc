@@ -1,0 +1,199 @@
+/* Max and average pooling over three dimensions, of images with channels first or last, in windows or adaptive bins. What has
+ * two dimensions has a depth of 1. Places of an image are vectors: of the channels, or of one element where channels come first
+ * and each is an image. */
+#ifndef FL_NS
+
+#include "kernels/by_rows.h"
+#include "kernels/topics.h"
+
+#define FL_SELF "kernels/pool3d.cc"
+#include "kernels/targets.h"
+
+namespace fl {
+const Topic topic_pool3d = FL_TOPIC(pool3d_table);
+}
+
+#else
+
+namespace fl {
+namespace FL_NS {
+namespace {
+
+enum Share { whole_window, inside_only, bins };
+
+/* The windows along one dimension. */
+struct Axis {
+    int64_t n, size, stride, pad, out;
+    bool adaptive;
+
+    int64_t begin(int64_t k) const {
+        const int64_t at = adaptive ? k * n / out : k * stride - pad;
+        return at < 0 ? 0 : at;
+    }
+    int64_t end(int64_t k) const {
+        const int64_t at = adaptive ? ((k + 1) * n + out - 1) / out : k * stride - pad + size;
+        return at > n ? n : at;
+    }
+};
+
+struct Pool {
+    int64_t images, vector, window, places;
+    Axis axes[3];
+    bool inside;
+
+    explicit Pool(const fl_call *call) : images(call->i[0]), vector(call->i[4]), window(1), places(1), inside(call->i[17] != whole_window) {
+        for (int k = 0; k < 3; ++k) {
+            axes[k] = {call->i[1 + k], call->i[5 + k], call->i[8 + k], call->i[11 + k], call->i[14 + k], call->i[17] == bins};
+            window *= axes[k].size;
+            places *= axes[k].n;
+        }
+    }
+
+    /* Calls visit(begin, end) with the first and last places of each window of an image, in their order, dimension by dimension. */
+    template <class V> void each_window(V visit) const {
+        for (int64_t a = 0; a < axes[0].out; ++a) {
+            for (int64_t b = 0; b < axes[1].out; ++b) {
+                for (int64_t c = 0; c < axes[2].out; ++c) {
+                    const int64_t begin[] = {axes[0].begin(a), axes[1].begin(b), axes[2].begin(c)};
+                    const int64_t end[] = {axes[0].end(a), axes[1].end(b), axes[2].end(c)};
+                    visit(begin, end);
+                }
+            }
+        }
+    }
+
+    /* Calls visit(place) for each place in a window. */
+    template <class V> void each_place(const int64_t *begin, const int64_t *end, V visit) const {
+        for (int64_t z = begin[0]; z < end[0]; ++z) {
+            for (int64_t y = begin[1]; y < end[1]; ++y) {
+                const int64_t row = (z * axes[1].n + y) * axes[2].n;
+                for (int64_t x = row + begin[2]; x < row + end[2]; ++x) visit(x);
+            }
+        }
+    }
+
+    template <class T> T share(const int64_t *begin, const int64_t *end) const {
+        if (!inside) return T(1) / static_cast<T>(window);
+        int64_t count = 1;
+        for (int k = 0; k < 3; ++k) count *= end[k] > begin[k] ? end[k] - begin[k] : 0;
+        return count > 0 ? T(1) / static_cast<T>(count) : T(0);
+    }
+};
+
+template <class T> int pool3d_max(fl_call *call) {
+    const Pool p(call);
+    const T *x = at<T>(call, 0);
+    T *out = at<T>(call, 1);
+    const int64_t n = p.vector;
+    for (int64_t image = 0; image < p.images; ++image, x += p.places * n) {
+        p.each_window([&](const int64_t *begin, const int64_t *end) {
+            for (int64_t k = 0; k < n; ++k) out[k] = std::numeric_limits<T>::lowest();
+            p.each_place(begin, end, [&](int64_t place) {
+                const T *from = x + place * n;
+                /* What is not a number wins, so that it does not vanish. */
+                for (int64_t k = 0; k < n; ++k) {
+                    out[k] = static_cast<int>(from[k] > out[k]) | static_cast<int>(from[k] != from[k]) ? from[k] : out[k];
+                }
+            });
+            out += n;
+        });
+    }
+    return FL_OK;
+}
+
+/* The gradient goes to the first place of the window that equals the maximum. */
+template <class T> int pool3d_max_grad(fl_call *call) {
+    const Pool p(call);
+    const T *x = at<T>(call, 0), *out = at<T>(call, 1), *g = at<T>(call, 2);
+    T *dx = at<T>(call, 3);
+    constexpr int64_t strip = 64;
+    const int64_t n = p.vector;
+    for (int64_t k = 0; k < p.images * p.places * n; ++k) dx[k] = 0;
+    for (int64_t image = 0; image < p.images; ++image, x += p.places * n, dx += p.places * n) {
+        p.each_window([&](const int64_t *begin, const int64_t *end) {
+            for (int64_t first = 0; first < n; first += strip) {
+                const int64_t count = n - first < strip ? n - first : strip;
+                const T *best = out + first;
+                T left[strip];
+                for (int64_t k = 0; k < count; ++k) left[k] = g[first + k];
+                p.each_place(begin, end, [&](int64_t place) {
+                    const T *from = x + place * n + first;
+                    T *to = dx + place * n + first;
+                    for (int64_t k = 0; k < count; ++k) {
+                        const bool found = from[k] == best[k];
+                        to[k] += found ? left[k] : T(0);
+                        left[k] = found ? T(0) : left[k];
+                    }
+                });
+            }
+            out += n;
+            g += n;
+        });
+    }
+    return FL_OK;
+}
+
+template <class T> int pool3d_avg(fl_call *call) {
+    const Pool p(call);
+    const T *x = at<T>(call, 0);
+    T *out = at<T>(call, 1);
+    const int64_t n = p.vector;
+    for (int64_t image = 0; image < p.images; ++image, x += p.places * n) {
+        p.each_window([&](const int64_t *begin, const int64_t *end) {
+            for (int64_t k = 0; k < n; ++k) out[k] = 0;
+            p.each_place(begin, end, [&](int64_t place) {
+                const T *from = x + place * n;
+                FL_LOOP
+                for (int64_t k = 0; k < n; ++k) out[k] += from[k];
+            });
+            const T share = p.share<T>(begin, end);
+            for (int64_t k = 0; k < n; ++k) *out++ *= share;
+        });
+    }
+    return FL_OK;
+}
+
+template <class T> int pool3d_avg_grad(fl_call *call) {
+    const Pool p(call);
+    const T *g = at<T>(call, 0);
+    T *dx = at<T>(call, 1);
+    const int64_t n = p.vector;
+    for (int64_t k = 0; k < p.images * p.places * n; ++k) dx[k] = 0;
+    for (int64_t image = 0; image < p.images; ++image, dx += p.places * n) {
+        p.each_window([&](const int64_t *begin, const int64_t *end) {
+            const T share = p.share<T>(begin, end);
+            p.each_place(begin, end, [&](int64_t place) {
+                T *to = dx + place * n;
+                FL_LOOP
+                for (int64_t k = 0; k < n; ++k) to[k] += g[k] * share;
+            });
+            g += n;
+        });
+    }
+    return FL_OK;
+}
+
+}  // namespace
+
+template <class T> using Volume = Each<T, 1, 2, 3, 4>;
+template <class T> using Pooled3d = Each<T, 14, 15, 16, 4>;
+
+#define FL_TYPE(NAME, T, F, OPERANDS, SIZES, ...) {NAME, (by_rows<F<T>, __VA_ARGS__>), OPERANDS "|zzzzzddddddiiizzzz||" SIZES},
+
+extern const fl_entry pool3d_table[] = {
+    FL_TYPE("pool3d_max.f32", float, pool3d_max, "xx", "abcde,aopqe", Volume<float>, Pooled3d<float>)
+    FL_TYPE("pool3d_max.f64", double, pool3d_max, "xx", "abcde,aopqe", Volume<double>, Pooled3d<double>)
+    FL_TYPE("pool3d_max_grad.f32", float, pool3d_max_grad, "xxxx", "abcde,aopqe,aopqe,abcde", Volume<float>, Pooled3d<float>, Pooled3d<float>, Volume<float>)
+    FL_TYPE("pool3d_max_grad.f64", double, pool3d_max_grad, "xxxx", "abcde,aopqe,aopqe,abcde", Volume<double>, Pooled3d<double>, Pooled3d<double>, Volume<double>)
+    FL_TYPE("pool3d_avg.f32", float, pool3d_avg, "xx", "abcde,aopqe", Volume<float>, Pooled3d<float>)
+    FL_TYPE("pool3d_avg.f64", double, pool3d_avg, "xx", "abcde,aopqe", Volume<double>, Pooled3d<double>)
+    FL_TYPE("pool3d_avg_grad.f32", float, pool3d_avg_grad, "xx", "aopqe,abcde", Pooled3d<float>, Volume<float>)
+    FL_TYPE("pool3d_avg_grad.f64", double, pool3d_avg_grad, "xx", "aopqe,abcde", Pooled3d<double>, Volume<double>)
+    {nullptr, nullptr, nullptr}};
+
+#undef FL_TYPE
+
+}  // namespace FL_NS
+}  // namespace fl
+
+#endif
