@@ -23,6 +23,7 @@ TINY = {
     "soak": ["--batches", "30"],
     "import_time": [],
     "memory": ["--only", "resnet-20"],
+    "kernels": ["--seconds", "0.02", "--only", "top-k", "--only", "conv2d, channels last"],
     "networks": ["--seconds", "0.02", "--only", "softmax regression"],
     "models": ["--seconds", "0.02", "--only", "word2vec"],
     "table": ["--seconds", "0.02", "--threads", "1", "--only", "mlp", "--only", "eager: mlp"],

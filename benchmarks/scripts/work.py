@@ -25,12 +25,15 @@ def inside(size, window, stride, before, dilation, results):
 
 
 def convolution(op, shape, lod):
-    n, _, *sizes = shape("Input")
+    images, results = shape("Input"), shape("Output", "Output@GRAD")
+    if "transpose" in op.type:
+        images, results = results, images
+    where = slice(1, -1) if op.attr("data_format").endswith("C") else slice(2, None)
     channels, depth, *windows = shape("Filter")
-    pads, results = op.attr("paddings"), shape("Output", "Output@GRAD")[2:]
+    sizes, pads = images[where], op.attr("paddings")
     pads = pads if len(pads) == len(sizes) else pads[::2]
-    steps = zip(sizes, windows, op.attr("strides"), pads, op.attr("dilations"), results)
-    return n * channels * depth * np.prod([inside(*step) for step in steps], dtype=np.int64)
+    steps = zip(sizes, windows, op.attr("strides"), pads, op.attr("dilations"), results[where])
+    return images[0] * channels * depth * np.prod([inside(*step) for step in steps], dtype=np.int64)
 
 
 def windows(op, shape, lod):
@@ -58,6 +61,8 @@ PRODUCTS = {
     "mul": product,
     "matmul": batched,
     "conv2d": convolution,
+    "conv2d_transpose": convolution,
+    "conv3d": convolution,
     "depthwise_conv2d": convolution,
     "sequence_conv": windows,
     "lstm": recurrent,

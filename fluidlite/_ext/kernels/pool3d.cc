@@ -80,6 +80,9 @@ struct Pool {
     }
 };
 
+/* What is not a number wins, so that it does not vanish. */
+template <class T> FL_INLINE T larger(T a, T b) { return static_cast<int>(a > b) | static_cast<int>(a != a) ? a : b; }
+
 template <class T> int pool3d_max(fl_call *call) {
     const Pool p(call);
     const T *x = at<T>(call, 0);
@@ -87,13 +90,17 @@ template <class T> int pool3d_max(fl_call *call) {
     const int64_t n = p.vector;
     for (int64_t image = 0; image < p.images; ++image, x += p.places * n) {
         p.each_window([&](const int64_t *begin, const int64_t *end) {
+            if (n == 1) {
+                T best = std::numeric_limits<T>::lowest();
+                p.each_place(begin, end, [&](int64_t place) { best = larger(x[place], best); });
+                *out++ = best;
+                return;
+            }
             for (int64_t k = 0; k < n; ++k) out[k] = std::numeric_limits<T>::lowest();
             p.each_place(begin, end, [&](int64_t place) {
                 const T *from = x + place * n;
-                /* What is not a number wins, so that it does not vanish. */
-                for (int64_t k = 0; k < n; ++k) {
-                    out[k] = static_cast<int>(from[k] > out[k]) | static_cast<int>(from[k] != from[k]) ? from[k] : out[k];
-                }
+                FL_LOOP
+                for (int64_t k = 0; k < n; ++k) out[k] = larger(from[k], out[k]);
             });
             out += n;
         });
@@ -111,6 +118,16 @@ template <class T> int pool3d_max_grad(fl_call *call) {
     for (int64_t k = 0; k < p.images * p.places * n; ++k) dx[k] = 0;
     for (int64_t image = 0; image < p.images; ++image, x += p.places * n, dx += p.places * n) {
         p.each_window([&](const int64_t *begin, const int64_t *end) {
+            if (n == 1) {
+                const T best = *out++;
+                T left = *g++;
+                p.each_place(begin, end, [&](int64_t place) {
+                    const bool found = x[place] == best;
+                    dx[place] += found ? left : T(0);
+                    left = found ? T(0) : left;
+                });
+                return;
+            }
             for (int64_t first = 0; first < n; first += strip) {
                 const int64_t count = n - first < strip ? n - first : strip;
                 const T *best = out + first;
@@ -140,13 +157,19 @@ template <class T> int pool3d_avg(fl_call *call) {
     const int64_t n = p.vector;
     for (int64_t image = 0; image < p.images; ++image, x += p.places * n) {
         p.each_window([&](const int64_t *begin, const int64_t *end) {
+            const T share = p.share<T>(begin, end);
+            if (n == 1) {
+                T sum = 0;
+                p.each_place(begin, end, [&](int64_t place) { sum += x[place]; });
+                *out++ = sum * share;
+                return;
+            }
             for (int64_t k = 0; k < n; ++k) out[k] = 0;
             p.each_place(begin, end, [&](int64_t place) {
                 const T *from = x + place * n;
                 FL_LOOP
                 for (int64_t k = 0; k < n; ++k) out[k] += from[k];
             });
-            const T share = p.share<T>(begin, end);
             for (int64_t k = 0; k < n; ++k) *out++ *= share;
         });
     }
@@ -162,6 +185,11 @@ template <class T> int pool3d_avg_grad(fl_call *call) {
     for (int64_t image = 0; image < p.images; ++image, dx += p.places * n) {
         p.each_window([&](const int64_t *begin, const int64_t *end) {
             const T share = p.share<T>(begin, end);
+            if (n == 1) {
+                const T value = *g++ * share;
+                p.each_place(begin, end, [&](int64_t place) { dx[place] += value; });
+                return;
+            }
             p.each_place(begin, end, [&](int64_t place) {
                 T *to = dx + place * n;
                 FL_LOOP

@@ -77,6 +77,7 @@ template <class Op, class T> T join_row(const T *x, int64_t n) {
     if (n >= lanes) {
         for (int64_t t = 0; t < lanes; ++t) found[t] = x[t];
         for (j = lanes; j + lanes <= n; j += lanes) {
+#pragma omp simd
             for (int64_t t = 0; t < lanes; ++t) found[t] = Op::join(x[j + t], found[t]);
         }
         for (int64_t t = 1; t < lanes; ++t) found[0] = Op::join(found[t], found[0]);
@@ -102,6 +103,7 @@ template <class Op, class T> int reduce_join(fl_call *call) {
         for (int64_t q = 0; q < post; ++q) out[q] = n == 0 ? T(0) : x[q];
         for (int64_t j = 1; j < n; ++j) {
             const T *row = x + j * post;
+            FL_LOOP
             for (int64_t q = 0; q < post; ++q) out[q] = Op::join(row[q], out[q]);
         }
     }
@@ -149,6 +151,14 @@ template <class T> int reduce_extremum_grad(fl_call *call) {
     T *dx = at<T>(call, 3);
     const int64_t pre = call->i[0], n = call->i[1], post = call->i[2];
     for (int64_t p = 0; p < pre; ++p, out += post, g += post) {
+        if (post == 1) {
+            const T best = out[0], value = g[0];
+            FL_LOOP
+            for (int64_t j = 0; j < n; ++j) dx[j] = x[j] == best ? value : T(0);
+            x += n;
+            dx += n;
+            continue;
+        }
         for (int64_t j = 0; j < n; ++j, x += post, dx += post) {
             FL_LOOP
             for (int64_t q = 0; q < post; ++q) dx[q] = x[q] == out[q] ? g[q] : T(0);
