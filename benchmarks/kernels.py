@@ -1,8 +1,8 @@
 """How long do single layers take, forward and backward, beside what they have to move or multiply?
 
 Microseconds of a program (in PyTorch: of a function) that is fed an array and the gradient of the result, and computes
-the result and the gradients of the array and of parameters. The floor of a row is what a copy of as many bytes takes, each array read or
-written once, or the products at the machine's best rate.
+the result and the gradients of the array and of parameters. The floor of a row is what a copy of as many bytes takes,
+each array read or written once, or the products at the machine's best rate.
 
     python benchmarks/kernels.py --torch PYTHON_WITH_TORCH --paddle PYTHON_OF_PADDLE_1.8.5
 """

@@ -96,6 +96,7 @@ ROWS = {
     ],
     "soak": ["batches", "epochs", "an epoch, median, ms", "an epoch, longest, ms"],
     "import_time": ["import numpy", "import the package", "above numpy"],
+    "kernels": ["top-k", "conv2d, channels last"],
     "networks": ["softmax regression"],
     "models": ["word2vec"],
     "table": ["mlp", "eager: mlp"],
