@@ -83,6 +83,12 @@ def _convolved(names: str, grouped: bool = True) -> Sizes:
     return sizes
 
 
+def _resized(ints: Ints, size: int) -> list[int]:
+    """Bytes of images before and after."""
+    images, inner, axes = ints[3:6]
+    return [size * images * inner * prod(ints[6 + k * axes : 6 + (k + 1) * axes]) for k in range(2)]
+
+
 def _field(names: str) -> Sizes:
     """The sizes of the operands of kernels of conditional random fields."""
 
@@ -143,6 +149,8 @@ _ODD_SIZES: dict[str, Sizes] = {
     "slice_at_grad": lambda i, _: [_shape_bytes(i, lambda _, rest: rest), 16 * i[1], _shape_bytes(i, None)],
     "expand": lambda i, _: [_shape_bytes(i, None), _shape_bytes(i, _times)],
     "expand_grad": lambda i, size: [_shape_bytes([size, *i], _times), _shape_bytes([size, *i], None)],
+    "resize": _resized,
+    "resize_grad": lambda i, size: _resized(i, size)[::-1],
     "gemm_batched": _batched,
     "gemm_pack": lambda i, size: [size * i[0] * i[1], size * i[0] * (i[1] + 32)],
     "gemm_packed": lambda i, size: [size * n for n in (i[0] * i[2], i[2] * (i[1] + 32), i[0] * i[1], i[1])],

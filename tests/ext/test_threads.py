@@ -72,6 +72,7 @@ def calls():
         "pool2d_avg_grad": ([draw(64, 6, 20, 20), 0 * images], [1], [64, 6, *POOL[2:]], []),
         "pool3d_max": ([draw(24, 10, 10, 36), draw(24, 5, 10, 36)], [1], [24, 1, *VOLUME], []),
         "pool3d_avg_grad": ([draw(24, 5, 10, 36), draw(24, 10, 10, 36)], [1], [24, 1, *VOLUME], []),
+        "resize": ([draw(24, 6, 20, 20), draw(24, 6, 31, 50)], [1], [1, 1, 1, 144, 1, 2, 20, 20, 31, 50], []),
         "dropout_grad": ([x, (x > 0).view("u1"), 0 * x], [2], [x.size, 1], [0.5]),
         "gemm": ([a, b, draw(1024, 600), row.repeat(2)], [2], [1024, 600, 90, 0, 0, 1], [1.0, 0.5]),
         "gemm_batched": (

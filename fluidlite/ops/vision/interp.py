@@ -17,10 +17,13 @@ from ...backend.products import matmul
 from ...base.dtypes import VarType
 from ...base.sizes.windows import channels_last
 from ..grad_pairs import linear_double_grad, register_pair
-from ..registry import OpSpec, OpView, grad_name
+from ..infer import product
+from ..native import typed
+from ..registry import Call, OpSpec, OpView, grad_name
 from ..tensor.views import known_numbers, numbers
 
-DOUT = grad_name("Out")
+DOUT, DX = grad_name("Out"), grad_name("X")
+_METHODS = ("nearest", "linear", "bicubic")
 
 CUBIC = -0.75
 """The slope of the cubic's outer parts (Keys 1981)."""
@@ -155,14 +158,14 @@ def _out_sizes(
 
 
 def _register(op_type: str, dims: int, doc: str) -> None:
-    method = op_type.removesuffix("_interp")
+    method = op_type.removesuffix("_interp").replace("bilinear", "linear").replace("trilinear", "linear")
     attrs = {
         "data_layout": "NCHW",
         "out_d": -1,
         "out_h": -1,
         "out_w": -1,
         "scale": 0.0,
-        "interp_method": method,
+        "interp_method": op_type.removesuffix("_interp"),
         "align_corners": True,
         "align_mode": 1,
     }
@@ -212,6 +215,20 @@ def _register(op_type: str, dims: int, doc: str) -> None:
             raise op.fail(f"there must be {dims} new sizes, all positive, got {outs}")
         op.set("Out", (*shape[:first], *outs, *shape[first + dims :]), op.dtype("X"))
 
+    def native(op: OpView, large: str, source: str, target: str, kernel: str) -> Call | None:
+        name, shape = typed(op, kernel, (source,)), op.shape("X")
+        if name is None or not op.has(target):
+            return None
+        first = _first_axis(op.attr("data_layout"))
+        outs = op.shape(large)[first : first + dims]
+        how = [_METHODS.index(method), int(op.attr("align_corners")), int(op.attr("align_mode") == 0)]
+        images, inner = product(shape[:first]), product(shape[first + dims :])
+        return Call(
+            name,
+            [op.name(source), op.name(target)],
+            [*how, images, inner, dims, *shape[first : first + dims], *outs],
+        )
+
     linear = linear_double_grad(op_type)
 
     def again(op: OpView) -> list[OpSpec]:
@@ -233,6 +250,10 @@ def _register(op_type: str, dims: int, doc: str) -> None:
         gradable=("X",),
         again=again,
         lod_from=None,
+        native=(
+            lambda op: native(op, "Out", "X", "Out", "resize"),
+            lambda op: native(op, DOUT, DOUT, DX, "resize_grad"),
+        ),
     )
 
 
