@@ -119,7 +119,7 @@ class OpDef:
     native one. `lod_from`: of operators that do not, whose sequences the outputs have; see `lod_sources`. `random`:
     each run draws new numbers. `stop_gradient`: outputs without gradient. `gradable`: inputs that may have one (by
     default all of them). `integers`: inputs that are integers have one as well, where they are not declared without.
-    `host`: needs the interpreter (prints, reads files, ...); never dropped as unused. `control`: runs the blocks that
+    `host`: does more than compute (prints, reads files, ...); never dropped as unused. `control`: runs the blocks that
     its attributes name, by a function of `executor/control`; it has no kernel. `updates`: outputs that the kernel
     changes instead of making them; what they hold, or None, arrives under their keyword. `rows`: what it does with
     SelectedRows. `cuda`: what to call on a GPU instead of `kernel`, named as `launchers.launcher` of `backend/cupy_`

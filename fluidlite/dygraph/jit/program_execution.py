@@ -18,8 +18,8 @@ from ...executor.plan.refusals import CannotPlan
 from ...executor.plan.step_plan import TwoPhases
 from ...executor.running.driver import Driver
 from ...executor.running.feeding import Feed
-from ...executor.running.finite import FiniteOnly
 from ...executor.running.interpret import Interpreter
+from ...executor.running.program_run import ProgramRun
 from ...executor.running.steps import two_phase_plan
 from ...framework import OpRole, Program, Variable
 from ...framework.gradients.backward import gradients
@@ -73,6 +73,7 @@ class Runner:
         self._at = {name: k for k, name in enumerate(self.names)}
         self._planned = flags.engine() == "plan"
         self._pieces: tuple[Blocks, Blocks] | None = None
+        self._watched = False  # whether the plans and pieces refuse results with NaN or infinities
 
     def _differentiate(self, wanted: tuple[bool, ...]) -> None:
         """Append the backward operators to a copy of the program."""
@@ -124,9 +125,12 @@ class Runner:
 
     def run(self, arrays: Arrays) -> tuple[Arrays, Callable[..., Any] | None]:
         """The outputs for arrays of the inputs and captured tensors, and what computes gradients afterwards."""
-        plan = self._plan(arrays) if self._planned and not flags.checks_finite() else None
+        if self._watched != flags.checks_finite():
+            self._watched, self._spare, self._pieces = not self._watched, [], None
+        by_plan = self._planned and not (self._watched and self.device is not None)
+        plan = self._plan(arrays) if by_plan else None
         if plan is None:
-            return self._interpret(arrays)
+            return self._run_without_plan(arrays)
         try:
             outputs = plan.run_first()
         except BaseException:
@@ -150,7 +154,7 @@ class Runner:
         return refuse
 
     def _plan(self, arrays: Arrays) -> TwoPhases | None:
-        """A plan that nobody uses, bound to the arrays; None if the program needs the interpreter."""
+        """A plan that nobody uses, bound to the arrays; None if the program is no single plan."""
         refused = []
         try:
             while self._spare:
@@ -171,7 +175,7 @@ class Runner:
             if gradient is not None:
                 late_fetches += parts(gradient) if gradient in self._sparse else [gradient]
         try:
-            plan = two_phase_plan(self.device)(
+            plan = two_phase_plan(self.device, self._watched)(
                 self.program,
                 self._traced.scope,
                 feed,
@@ -191,25 +195,24 @@ class Runner:
         at = self._at
         return [arrays[at[name]] for name in plan.feed_names]
 
-    def _interpret(self, arrays: Arrays) -> tuple[Arrays, Callable[..., Any] | None]:
+    def _run_without_plan(self, arrays: Arrays) -> tuple[Arrays, Callable[..., Any] | None]:
         self._traced.refresh()
         feed: Feed = {name: (array, ()) for name, array in zip(self._fed, arrays, strict=False)}
         scope = self._traced.scope
-        in_pieces = self.device is None and flags.engine() == "plan" and not flags.checks_finite()
+        in_pieces = self.device is None and flags.engine() == "plan"
         forward, _ = self.halves(in_pieces)
-        run: Interpreter
         if in_pieces:
             self._traced.own()
             self._traced.refresh()
-            run = Driver(forward, scope, feed)
-            run.run()
-        else:
-            kind = FiniteOnly if flags.checks_finite() else Interpreter
-            run = kind(self.program, scope, feed, self.device)
-            run.run(forward)
+        run = (
+            Driver(forward, scope, feed)
+            if in_pieces
+            else Interpreter(self.program, scope, feed, self.device, self._watched)
+        )
+        run.run(forward)
         self._traced.bring_back([scope.var(name).get_tensor().array for name in self._held])
         outputs = [placing.moved(run.tensor(name).array, self.device) for name in self.outputs]
-        return outputs, Interpreted(self, run, outputs) if self.late else self._refuse()
+        return outputs, Unplanned(self, run, outputs) if self.late else self._refuse()
 
     def halves(self, in_pieces: bool) -> tuple[Any, Any]:
         """The forward and the backward operators; or cut into pieces, most of which are plans."""
@@ -222,8 +225,8 @@ class Runner:
             read = dict.fromkeys(name for op in late for name in op.reads())
             wanted = [name for name in self.gradients if name is not None]
             self._pieces = (
-                Blocks(self.program, [*self.outputs, *read], early),
-                Blocks(self.program, wanted, late),
+                Blocks(self.program, [*self.outputs, *read], early, self._watched),
+                Blocks(self.program, wanted, late, self._watched),
             )
         return self._pieces
 
@@ -278,10 +281,10 @@ class Planned(Pending):
         self.runner.give_back(self._plan)
 
 
-class Interpreted(Pending):
+class Unplanned(Pending):
     """A call of a program that cannot be planned: the values of all its variables are kept."""
 
-    def __init__(self, runner: Runner, run: Interpreter, outputs: Arrays) -> None:
+    def __init__(self, runner: Runner, run: ProgramRun, outputs: Arrays) -> None:
         super().__init__(runner, outputs)
         self._run = run
         self._before = run.environment.only(run.values)
@@ -291,10 +294,7 @@ class Interpreted(Pending):
         run.environment = self._before.only(self._before.values)
         run.values.update(zip(runner.late, self.arriving(given), strict=True))
         _, backward = runner.halves(isinstance(run, Driver))
-        if isinstance(run, Driver):
-            run.continue_with(backward)
-        else:
-            run.run(backward)
+        run.run(backward)
         return [None if name is None else run.values[name] for name in runner.gradients]
 
 

@@ -33,6 +33,7 @@ class LoopPlan(Plan):
     Args:
         finds: what sizes have been found to be.
         like: what says of an array and an index what the element there is like.
+        watched: whether results with NaN or infinities are refused.
         values: feeds of a few integers that sizes are made of.
     """
 
@@ -47,10 +48,12 @@ class LoopPlan(Plan):
         op: Operator,
         finds: Mapping[str, int],
         like: Callable[[str, str], Any],
+        watched: bool = False,
         values: Iterable[str] = (),
     ) -> None:
         self._reads: set[str] = set()  # the arrays that turns read
-        super().__init__(program, scope, feed, fetches, [op], op.block, finds=finds, like=like, values=values)
+        how = {"finds": finds, "like": like, "watched": watched, "values": values}
+        super().__init__(program, scope, feed, fetches, [op], op.block, **how)
 
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
         kinds: dict[str, tuple[Shape, VarType]] = {}  # shape and type of the rows of an array's elements

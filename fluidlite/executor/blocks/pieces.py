@@ -128,7 +128,7 @@ class Pieces:
     ) -> None:
         self.block = block
         self._fetches = frozenset(fetches)
-        self.ops = ops = _together(ops)
+        self.ops = ops
         self.made: dict[int, list[Piece]] = {}
         self.loops: list[Piece] = []  # the whole block, with as many turns as there are
         self.no_loop = ""  # why the block's turns are taken one by one
@@ -237,14 +237,29 @@ def _bounds(array: np.ndarray) -> tuple[int, int]:
     return low, high + array.itemsize
 
 
+def written_memory(program: Program, scope: Scope) -> Ranges:
+    """The memory of the variables of the scope that operators of a program write to."""
+    names = {name for block in program.blocks for op in block.ops for name in op.writes()}
+    held = [var.get() for var in map(scope.find_var, names) if var is not None]
+    return Ranges([tensor.array for tensor in held if isinstance(tensor, LoDTensor)])
+
+
 class Blocks:
     """The pieces of all blocks of a program, for one scope and one set of fetches.
 
-    `ops`: the operators of the global block to run, all by default.
+    `ops`: the operators of the global block to run, all by default. `watched`: whether all of them run in their order,
+    and results with NaN or infinities are refused.
     """
 
-    def __init__(self, program: Program, fetches: Sequence[str], ops: list[Operator] | None = None) -> None:
+    def __init__(
+        self,
+        program: Program,
+        fetches: Sequence[str],
+        ops: list[Operator] | None = None,
+        watched: bool = False,
+    ) -> None:
         self.program = program
+        self.watched = watched
         self.fetches = fetches
         self._ops = ops
         self._pieces: dict[int, Pieces] = {}
@@ -272,18 +287,17 @@ class Blocks:
             wanted.update(fetches)
             wanted.update(name for op in block.ops for name in op.output_arg_names if name not in block.vars)
             ops = block.ops if self._ops is None or block.idx else self._ops
-            ops = live(ops, wanted) if block.idx == 0 else ops
+            ops = live(ops, wanted) if block.idx == 0 and not self.watched else ops
             ops = [op for op in ops if not takes_no_part(op)]
+            ops = ops if self.watched else _together(ops)
             found = self._pieces[block.idx] = Pieces(block, ops, wanted, fetches)
         return found
 
     def written(self, scope: Scope) -> Ranges:
-        """The memory of the variables of the scope that operators write to."""
+        """`written_memory`, as it is now."""
         version, found = self._written
         if version != scope._cell.version:
-            names = {name for block in self.program.blocks for op in block.ops for name in op.writes()}
-            held = [var.get() for var in map(scope.find_var, names) if var is not None]
-            found = Ranges([tensor.array for tensor in held if isinstance(tensor, LoDTensor)])
+            found = written_memory(self.program, scope)
             self._written = scope._cell.version, found
         return found
 

@@ -19,7 +19,7 @@ _NO_ARRAYS = frozenset({TensorArray, RankTable})
 
 
 class Alone:
-    """What `Interpreter.run_op` finds out about an operator each time, found out once, for the usual case.
+    """What `ProgramRun.run_op` finds out about an operator each time, found out once, for the usual case.
 
     That is: all inputs are values of the environment, of the types that the program declares, none of them
     SelectedRows, and only operators made for sequences get some.

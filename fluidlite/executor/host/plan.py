@@ -22,6 +22,7 @@ from .. import failures
 from ..plan import marks
 from ..plan.analysis import Analysis, analysed
 from ..plan.elements import CLEAR, ELEMENTS, MAY_MISS, ON_ELEMENTS, TURN
+from ..plan.finite import LOOK
 from ..plan.found import Sought
 from ..plan.fusion import fuse
 from ..plan.instructions import Instruction, lifetimes
@@ -38,7 +39,7 @@ from .packing import packed_in_line
 from .reference import Reference
 from .registers import Registers
 
-HARMLESS = (*marks.MARKS, marks.FULL, RANK, *ON_ELEMENTS)
+HARMLESS = (*marks.MARKS, marks.FULL, RANK, LOOK, *ON_ELEMENTS)
 """Operators that may be run again, though they do something besides computing."""
 
 MOST_UNDONE = 1 << 20

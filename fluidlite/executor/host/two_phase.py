@@ -26,8 +26,9 @@ class TwoPhasePlan(TwoPhases, Plan):
         late_fetches: what the second phase makes.
         late: the feeds that come with the second phase; of each the variable that it has shape and type of.
         held: persistable variables whose memory belongs to somebody else; `accepts` takes them after the early feeds.
+        watched: whether results with NaN or infinities are refused.
 
-    Raises CannotPlan when the program needs the interpreter.
+    Raises CannotPlan when the program is no single plan.
     """
 
     branches = False  # one might be cut in two
@@ -41,8 +42,9 @@ class TwoPhasePlan(TwoPhases, Plan):
         late_fetches: Sequence[str],
         late: Mapping[str, str],
         held: Sequence[str],
+        watched: bool = False,
     ) -> None:
-        super().__init__(program, scope, feed, [*fetches, *late_fetches], later=late)
+        super().__init__(program, scope, feed, [*fetches, *late_fetches], later=late, watched=watched)
         self._first = [self._entry(name) for name in self.fetched[: len(fetches)]]
         self.engine.set_fetches([self._entry(name) for name in self.fetched[len(fetches) :]])
         self._late = [(name, *self._entry(name)) for name, like in late.items() if self.meta.has(like)]

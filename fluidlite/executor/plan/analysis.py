@@ -16,7 +16,7 @@ from ...framework import Block, Operator
 from ...ops.registry import VERSION, OpView
 from .. import failures
 from ..tensors.scope import Scope
-from . import branching, float16, marks, selecting, sparse, stepping, turning
+from . import branching, finite, float16, marks, selecting, sparse, stepping, turning
 from .elements import FOUND, GET
 from .in_line import InLine
 from .meta import ExactMeta, Named
@@ -46,6 +46,7 @@ class Analysis:
         finds: whether sizes may be found on the way, and what some of them have been found to be; None if not.
         named: what is said of feeds; by default those sizes vary that the block leaves open.
         make_body: what makes plans for the turns of loops.
+        watched: whether the results of all operators are looked at, in their order (`finite.py`).
         like, empty: see `in_line.InLine`.
 
     Raises CannotPlan when an operator needs to be run on its own, EnforceNotMet when something it reads is neither fed,
@@ -66,11 +67,13 @@ class Analysis:
         finds: Mapping[str, int] | None = None,
         named: Named | None = None,
         make_body: Any = None,
+        watched: bool = False,
         like: Callable[[str, str], Any] | None = None,
         empty: Collection[int] = (),
     ) -> None:
         self.feed_names = list(feed)
         self._native = branches
+        self._watch = finite.Watch(block) if watched else None
         self._empty = empty
         self._like = like
         self.meta = ExactMeta(block, scope, feed, varying, later, values, finds, named, make_body)
@@ -80,11 +83,16 @@ class Analysis:
         if any(var.persistable and var.type in NO_TENSORS for var in block.program.list_vars()):
             raise CannotPlan("the scope keeps arrays or rank tables")
         mattering = list(everything)
-        if not any(op.definition in marks.BEGINS for op in mattering):  # these have been found to matter
+        # Those with jumps have been found to matter.
+        if not watched and not any(op.definition in marks.BEGINS for op in mattering):
             mattering = live(mattering, sparse.wholes(fetches))
         self.unset: dict[str, Operator] = {}  # what holds nothing where a branch is not taken
         self._in_turns = self.cut = False
-        kept = self._in_line(mattering, fetches) if branches else selecting.without_branches(mattering)
+        kept: Iterable[Operator] = mattering
+        if branches:
+            kept = self._in_line(mattering, fetches)
+        elif not watched:
+            kept = selecting.without_branches(mattering)
         renamed = [versions.renamed(op) for op in kept if not takes_no_part(op)]
         self.steps = self._analyse(renamed)
         fetches = () if self.cut else fetches
@@ -101,7 +109,7 @@ class Analysis:
         An array is a name for its elements, or else memory of the engine's.
         """
         try:
-            return self._lines(ops, fetches, self._like is not None)
+            return self._lines(ops, fetches, self._like is not None or self._watch is not None)
         except CannotPlan as refusal:
             if self._like is not None or not any(
                 op.type in branching.ON_ARRAYS for op in branching.everywhere(ops)
@@ -117,7 +125,9 @@ class Analysis:
         lines = InLine({*self.meta.shapes, *perhaps}, self._empty, arrays, self._like)
         steps = stepping.Stepping(self.meta.has)
         loops = turning.Turning(ops)
-        made = [*lines.of(steps.of(ops) if arrays else loops.of(steps.of(ops)))]
+        if self._watch is None:  # otherwise turns are taken one by one, as they come
+            ops = [*(steps.of(ops) if arrays else loops.of(steps.of(ops)))]
+        made = [*lines.of(ops)]
         made = lines.begun(made)
         read = {*fetches}.union(*(op.reads() for op in made))
         made = [op for op in made if op.definition not in (GET, FOUND) or op.outputs["Out"][0] in read]
@@ -150,6 +160,8 @@ class Analysis:
                 found = len(self.meta.finding)
                 for ready in self._ready(op, bool(around)):
                     steps += self._step(ready, once, writes)
+                if self._watch is not None:
+                    steps += self._watch.behind(op, self.meta)
                 if len(self.meta.finding) > found and any(each.definition is marks.BEGIN for each in around):
                     raise CannotPlan(f"operator {op.type} finds sizes in a branch")
             except (CannotPlan, EnforceNotMet) as refusal:

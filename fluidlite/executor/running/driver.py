@@ -10,7 +10,7 @@ known; it is kept, together with others for the same place, for all steps that i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,8 +22,7 @@ from ...framework.gradients.blocks import kept_names
 from ...ops.tensor.selected_rows import parts
 from ..blocks.environment import Environment
 from ..blocks.looping import LoopPiece, LoopPlan, like
-from ..blocks.pieces import PIECES_KEPT, Blocks, Piece, Pieces, feed_of, inputs_of
-from ..control import control_function
+from ..blocks.pieces import PIECES_KEPT, Blocks, Piece, Pieces, Ranges, feed_of, inputs_of
 from ..host.plan import Plan
 from ..plan.branching import in_line, keeps_turns
 from ..plan.branching import results as written
@@ -32,7 +31,7 @@ from ..plan.refusals import CannotPlan, Missed
 from ..plan.shapes import is_no_tensor
 from ..tensors.scope import Scope
 from .feeding import Feed
-from .interpret import Interpreter
+from .program_run import ProgramRun
 
 FEW = 8
 """What has more elements is not looked at for sizes."""
@@ -41,28 +40,26 @@ PLANS_A_TURN = 8
 """How many plans are made until one fits the sizes that a turn finds."""
 
 
-class Driver(Interpreter):
+class Driver(ProgramRun):
     """One run of a program in pieces; see the module's text."""
 
     def __init__(self, blocks: Blocks, scope: Scope, feed: Feed) -> None:
         self._blocks = blocks
-        super().__init__(blocks.program, scope, feed)
+        super().__init__(blocks.program, scope, feed, watched=blocks.watched)
 
-    def _part_from_scope(self) -> None:
-        written = self._blocks.written(self.scope)
-        for name, array in self.values.items():
-            if isinstance(array, np.ndarray) and written.shares(array):
-                self.values[name] = array.copy()
+    def _written(self) -> Ranges:
+        return self._blocks.written(self.scope)
 
-    def run(self, ops: list[Operator] | None = None) -> None:
-        assert ops is None
+    def run(self, part: Blocks | None = None) -> None:
+        self._blocks = part or self._blocks
         with np.errstate(all="ignore"):  # infinities and NaNs are results like any other
             self.run_block(self.program.global_block(), self.environment)
 
-    def continue_with(self, blocks: Blocks) -> None:
-        """Run other operators of the global block, on what has been computed so far."""
-        self._blocks = blocks
-        self.run()
+    def run_each(self, ops: Iterable[Operator]) -> None:
+        """Run operators of the global block on their own, where that is once."""
+        with np.errstate(all="ignore"):
+            for op in ops:
+                self.run_alone(op, self.environment, Piece(0, op=op).alone)
 
     def sizes_found(self) -> dict[str, int]:
         """The sizes of what operators have made that are run on their own, by what plans call them."""
@@ -87,14 +84,14 @@ class Driver(Interpreter):
         except Missed as missed:
             piece = Piece(at + 1, op=pieces.ops[at], reason=str(missed))
             pieces.made[at] = [piece]
-            self.run_alone(piece, environment)
+            self.run_alone(pieces.ops[at], environment, piece.alone)
             return piece.end
 
     def _run_planned(self, pieces: Pieces, at: int, environment: Environment) -> int:
         made = pieces.made.get(at, ())
         for number, piece in enumerate(made):
             if piece.op is not None:
-                self.run_alone(piece, environment)
+                self.run_alone(piece.op, environment, piece.alone)
                 return piece.end
             if piece.run(self.program, environment):
                 if number:
@@ -104,7 +101,7 @@ class Driver(Interpreter):
         if piece.op is None or piece.reason:
             pieces.keep(at, piece)
         if piece.op is not None:
-            self.run_alone(piece, environment)
+            self.run_alone(piece.op, environment, piece.alone)
         elif not piece.run(self.program, environment):
             raise AssertionError("a plan takes the arrays that it was made for")
         return piece.end
@@ -160,7 +157,7 @@ class Driver(Interpreter):
             return like(environment.find(array), environment.find(index))
 
         feed = feed_of(inputs, environment)
-        what = self.program, self.scope, feed, results, op, sizes, alike
+        what = self.program, self.scope, feed, results, op, sizes, alike, self.watched
         try:
             plan = LoopPlan(*what)
         except (CannotPlan, EnforceNotMet):
@@ -169,17 +166,6 @@ class Driver(Interpreter):
                 raise
             plan = LoopPlan(*what, values=counts)
         return LoopPiece(1, plan, inputs, results)
-
-    def run_alone(self, piece: Piece, environment: Environment) -> None:
-        """Run a piece that is one operator."""
-        op = piece.op
-        assert op is not None
-        if op.definition.control:
-            control_function(op.type)(self, op, environment)
-        elif profiling.active is not None:
-            self._run_recorded(op, environment)
-        elif piece.alone is None or not piece.alone.run(environment):
-            self.run_op(op, environment)
 
     def _make(self, pieces: Pieces, at: int, environment: Environment) -> Piece:
         """A piece for what stands at a position, fit for what the environment holds now."""
@@ -207,11 +193,11 @@ class Driver(Interpreter):
             for name in pieces.needed(begin, end)
             if not pieces.block._is_persistable(name) and not is_no_tensor(ops[0], name)
         ]
-        plan = Plan(self.program, self.scope, feed, outputs, ops, pieces.block)
+        plan = Plan(self.program, self.scope, feed, outputs, ops, pieces.block, watched=self.watched)
         sparse = [name for name in outputs if name in plan.meta.sparse]
         if sparse:
             wanted = [part for name in outputs for part in (parts(name) if name in sparse else (name,))]
-            plan = Plan(self.program, self.scope, feed, wanted, ops, pieces.block)
+            plan = Plan(self.program, self.scope, feed, wanted, ops, pieces.block, watched=self.watched)
             outputs = wanted
         declared = pieces.block.vars
         here = {name for name in outputs if name in declared and not declared[name].persistable}

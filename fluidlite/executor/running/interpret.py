@@ -1,266 +1,30 @@
 """Runs a program operator by operator with the reference kernels.
 
-What plans are tested against, and what runs programs on a GPU that cannot be planned there. Runs in pieces
-(`driver.py`) have their operators on their own from here. Values are kept in an `Environment` for each run of a block.
+What plans are tested against (`FLUIDLITE_ENGINE=interpret`); programs that cannot be planned run so too, on a GPU only.
 """
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ...backend.cupy_ import library
-from ...backend.timing import record
-from ...base.dtypes import VarType, to_numpy, to_vartype
-from ...base.lod import Lod
-from ...base.reports import profiling
-from ...base.selected_rows import SelectedRows, as_dense
-from ...base.tensor_array import TensorArray
-from ...framework import Block, Operator, Program, sequences
-from ...framework.operator import BlockMeta
-from ...ops import kernel_types
-from ...ops.registry import LodArray, OpView, Shape
-from ...ops.tensor.selected_rows import ROWS, VALUES
-from .. import failures
-from ..blocks.environment import Environment, World
-from ..blocks.results import declared_type, fitted, kept_as
-from ..control import control_function
-from ..device import calls as device_calls
-from ..tensors.lod_tensor import LoDTensor, LoDTensorArray
-from ..tensors.scope import Scope
-from .feeding import Feed, placed
-
-if TYPE_CHECKING:
-    from ...backend.cupy_.device import CudaDevice
+from ...framework import Block, Operator
+from ..blocks.environment import Environment
+from .program_run import ProgramRun
 
 
-class RetypedMeta(BlockMeta):
-    """What operators are told when variables have other types of elements than the block says: `odd`, by name.
+class Interpreter(ProgramRun):
+    """One run of a program whose operators come one after the other, in all blocks."""
 
-    `made`: the types of what they make.
-    """
-
-    __slots__ = ("made", "odd")
-
-    def __init__(self, block: Block, odd: dict[str, VarType]) -> None:
-        super().__init__(block)
-        self.odd = odd
-        self.made: dict[str, VarType] = {}
-
-    def declared(self, name: str) -> VarType:
-        return super().dtype(name)
-
-    def dtype(self, name: str) -> VarType:
-        return self.odd[name] if name in self.odd else super().dtype(name)
-
-    def set(self, name: str, shape: Shape, dtype: VarType) -> None:
-        self.made[name] = dtype
-
-
-def _is_part(value: Any, inputs: dict[str, list[Any]]) -> bool:
-    """Whether a result may be (part of) the memory of an operand."""
-    if getattr(value, "base", None) is not None:
-        return True
-    return any(value is array for arrays in inputs.values() for array in arrays)
-
-
-class Interpreter:
-    """One run of a program; `environment` holds what is not persistable in the global block.
-
-    Everything is computed on `device` (None: the host); what is fed and what the scope holds is taken there. Control
-    functions call `run_block` (see `environment.Run`).
-    """
-
-    def __init__(self, program: Program, scope: Scope, feed: Feed, device: CudaDevice | None = None) -> None:
-        self.program = program
-        self.scope = scope
-        self.device = device
-        world = World(scope, device, feed)
-        self.xp: Any = world.xp
-        self.environment = Environment(program.global_block(), world=world)
-        self.values.update({name: array for name, (array, _) in placed(feed, device).items()})
-        self._part_from_scope()
-        self.lods.update({name: lod for name, (_, lod) in feed.items() if lod})
-
-    @property
-    def values(self) -> dict[str, Any]:
-        """What the variables of the global block hold, by name."""
-        return self.environment.values
-
-    @property
-    def lods(self) -> dict[str, Lod]:
-        """The levels of detail of those variables of the global block that have any."""
-        return self.environment.lods
-
-    def _part_from_scope(self) -> None:
-        """Copy what is fed and shares memory with variables that the program writes: it must not change meanwhile."""
-        shared = [name for name, array in self.values.items() if isinstance(array, np.ndarray)]
-        written = {name for block in self.program.blocks for op in block.ops for name in op.output_arg_names}
-        for name in written if shared else ():
-            found = self.scope.find_var(name)
-            array = found.get().array if found is not None and isinstance(found.get(), LoDTensor) else None
-            for fed in shared:
-                if isinstance(array, np.ndarray) and np.may_share_memory(self.values[fed], array):
-                    self.values[fed] = self.values[fed].copy()
-
-    def run(self, ops: list[Operator] | None = None) -> None:
-        """Run all operators of the global block, or just `ops`."""
+    def run(self, part: Iterable[Operator] | None = None) -> None:
         with nullcontext() if self.device is None else self.device.active():
-            self._run(self.program.global_block().ops if ops is None else ops, self.environment)
+            for op in self.program.global_block().ops if part is None else part:
+                self.run_alone(op, self.environment)
 
     def run_block(self, block: Block, environment: Environment) -> None:
-        """Run the operators of `block`, for which `environment` was made."""
-        self._run(block.ops, environment)
+        for op in block.ops:
+            self.run_alone(op, environment)
 
     def loop(self, op: Operator, environment: Environment) -> bool | None:
-        """Run all turns of a `while` at once, which is not done here: False."""
+        """Not done here."""
         return False
-
-    def serve(self, op: Operator) -> None:
-        """Be the parameter server that `op` describes until all trainers are done."""
-        from .served import serve  # which runs its blocks in pieces, wherever the operator itself runs
-
-        serve(op, self.scope)
-
-    def _run(self, ops: list[Operator], environment: Environment) -> None:
-        run_op = self.run_op if profiling.active is None else self._run_recorded
-        for op in ops:
-            run_op(op, environment)
-
-    def _run_recorded(self, op: Operator, environment: Environment) -> None:
-        """`run_op` with its time recorded."""
-        recorder, begin = profiling.active, time.perf_counter_ns()
-        self.run_op(op, environment)
-        if recorder is not None:
-            record(recorder, op.type, begin, time.perf_counter_ns(), self.device)
-
-    def run_op(self, op: Operator, environment: Environment) -> None:
-        definition = op.definition
-        if definition.control:
-            control_function(op.type)(self, op, environment)
-            return
-        if definition.kernel is None:
-            if definition.host:
-                return  # reader operators: the executor has already taken their batch
-            raise failures.in_operator(op, NotImplementedError(f"operator {op.type} cannot be run"))
-        inputs = {
-            slot: [environment.get(name, op) for name in names]
-            for slot, names in op.inputs.items()
-            if names and not (slot in definition.unset and environment.find(names[0]) is None)
-        }
-        lods = None
-        if definition.lod:
-            lods = {slot: [environment.lod_of(name) for name in names] for slot, names in op.inputs.items()}
-        given = inputs
-        if definition.updates:
-            present = {slot: op.outputs.get(slot, []) for slot in definition.updates}
-            given = {
-                **inputs,
-                **{s: [environment.find(name) for name in names] for s, names in present.items()},
-            }
-        try:
-            types = self._retyped(op, inputs)
-            if self.device is None:
-                results = definition.call(np, given, op.attrs, lods)
-            else:
-                with library.errors(f"operator {op.type}"):
-                    results = device_calls.call(op, given, self.device, lods)
-        except Exception as error:
-            if self.device is not None and isinstance(error, MemoryError):
-                raise
-            failures.raise_in_operator(op, error)
-        kept = {}
-        for one in sequences.declared(op):
-            levels = [environment.lod_of(name) for name in (one.source, *one.others)]
-            if levels[0]:
-                kept[one.out] = one, levels
-        persistable = any(environment.holder(name) is None for names in op.inputs.values() for name in names)
-        for name, value in op._named(results):
-            if persistable and not isinstance(value, TensorArray) and _is_part(value, inputs):
-                value = self.xp.array(value)  # a later operator may overwrite the variable of the scope
-            lod: Lod = ()
-            if name in kept:
-                one, levels = kept[name]
-                lod = one.lod(levels, getattr(value, "shape", ()))
-            self._store(name, value, lod, op, environment, types.get(name))
-
-    def _retyped(self, op: Operator, inputs: dict[str, list[Any]]) -> dict[str, VarType]:
-        """The types of the outputs of `op` if an input has another type of elements than the program says."""
-        odd = {}
-        for slot, arrays in inputs.items():
-            for name, array in zip(op.inputs[slot], arrays, strict=True):
-                kind, declared = getattr(array, "dtype", None), declared_type(op, name)
-                if kind is not None and declared is not None and declared != kind:
-                    odd[name] = to_vartype(kind)
-        if not odd:
-            return odd
-        meta = RetypedMeta(op.block, odd)
-        view = OpView(op.definition, op.inputs, op.outputs, op.attrs, meta)
-        kind, _ = kernel_types.check(view, meta.declared)
-        if op.type.endswith("_grad") and kind is not None:
-            return dict.fromkeys(op.output_arg_names, kind)
-        if op.definition.infer is not None:
-            op.definition.infer(view)
-        return meta.made
-
-    def _store(
-        self,
-        name: str,
-        value: Any,
-        lod: Lod,
-        op: Operator,
-        environment: Environment,
-        dtype: VarType | None = None,
-    ) -> None:
-        """Store a result. Its type of elements is `dtype`, or else what the kernel has made; see `fitted`."""
-        if isinstance(value, LodArray):
-            value, lod = value.array, value.lod
-        exact = None if dtype is None else to_numpy(dtype)
-        environment.put(name, fitted(value, *kept_as(op, name), self.xp, exact), lod)
-        self._look_at(op, name, value)
-
-    def _look_at(self, op: Operator, name: str, value: Any) -> None:
-        """Comes after each result has been stored."""
-
-    def fetch(self, name: str) -> LoDTensor | LoDTensorArray:
-        """A copy of the value of a variable, made dense; EnforceNotMet if the program has not computed it."""
-        value = self.environment.find(name)
-        if isinstance(value, TensorArray):
-            with nullcontext() if self.device is None else self.device.active():
-                return LoDTensorArray(self._fetched(*element) for element in value)
-        return self.tensor(name)
-
-    def tensor(self, name: str) -> LoDTensor:
-        """`fetch` of what is no tensor array."""
-        value = self.values.get(name)
-        if value is None and name in self.values:
-            return LoDTensor()  # it was read beyond the end of an array
-        if value is None:
-            value = self._part(name)
-        if value is None:
-            found = self.scope.find_var(name)
-            if found is None or not found.is_set():
-                raise failures.unknown_fetch(name, self.known_names())
-            value = found.get_tensor().on(self.device)
-        with nullcontext() if self.device is None else self.device.active():
-            return self._fetched(value, self.environment.lod_of(name))
-
-    def _fetched(self, value: Any, lod: Lod) -> LoDTensor:
-        if value is None:
-            return LoDTensor()  # an element that was never written
-        return LoDTensor.wrap(self.xp.array(as_dense(value, self.xp)), lod)
-
-    def _part(self, name: str) -> Any:
-        """One of the two arrays that SelectedRows consist of, under the name it has in plans."""
-        for suffix, part in ((ROWS, "rows"), (VALUES, "values")):
-            value = self.values.get(name.removesuffix(suffix))
-            if name.endswith(suffix) and isinstance(value, SelectedRows):
-                return getattr(value, part)
-        return None
-
-    def known_names(self) -> list[str]:
-        blocks: list[Block] = self.program.blocks
-        return [name for block in blocks for name in block.vars]

@@ -18,7 +18,7 @@ from ...ops.registry import OpDef, find
 from ..tensors.lod_tensor import LoDTensorArray
 from ..tensors.rows_in_scope import RowsInScope
 from ..tensors.scope import Scope
-from .interpret import Interpreter
+from .steps import run_each
 
 Slots = dict[str, list[str]]
 
@@ -68,10 +68,8 @@ class BoundOperator:
             block.create_var(name=name, **_described(scope, name))
         op = block.append_op(self.type(), self._inputs, self._outputs, self._attrs)
         feed = {name: _value(scope, name) for name in dict.fromkeys(self.input_vars())}
-        run = Interpreter(
-            program, scope, {name: value for name, value in feed.items() if value}, device_at(resolve(place))
-        )
-        run.run([op])
+        given = {name: value for name, value in feed.items() if value}
+        run = run_each(program, scope, given, [op], device_at(resolve(place)))
         for name in dict.fromkeys(self.output_vars()):
             if name in run.values:
                 _store(scope, name, run.values[name], run.lods.get(name, ()))

@@ -16,7 +16,7 @@ from ...base.reports import profiling
 from ...framework import Operator, Program
 from .. import failures
 from ..blocks.environment import Environment, World
-from ..blocks.pieces import Blocks, Piece
+from ..blocks.pieces import Blocks
 from ..blocks.results import kept_as
 from ..blocks.single_op import store
 from ..tensors.scope import Scope
@@ -34,12 +34,17 @@ def gives_first_values(program: Program, scope: Scope) -> bool:
     return False
 
 
-def run_once(program: Program, scope: Scope, fetches: Sequence[str] = ()) -> tuple[Driver | None, str]:
+def run_once(
+    program: Program, scope: Scope, fetches: Sequence[str] = (), watched: bool = False
+) -> tuple[Driver | None, str]:
     """Run a program that is fed nothing: operators without inputs as they come, then what remains.
+
+    `watched`: whether results with NaN or infinities are refused; then all operators come in their order.
 
     Returns the run that knows the fetches, None if there are none, and what has run, for descriptions.
     """
-    first, rest = _split(program.global_block().ops)
+    ops = program.global_block().ops
+    first, rest = ([], ops) if watched else _split(ops)
     environment = Environment(program.global_block(), world=World(scope))
     for op in first:
         begin = time.perf_counter_ns()
@@ -50,11 +55,10 @@ def run_once(program: Program, scope: Scope, fetches: Sequence[str] = ()) -> tup
     lines = [f"without a plan: {', '.join(f'{count} {kind}' for kind, count in counts.items())}"]
     if not rest and not fetches:
         return None, lines[0]
-    blocks = Blocks(program, fetches)
+    blocks = Blocks(program, fetches, watched=watched)
     run = Driver(blocks, scope, {})
     run.environment = environment
-    for op in rest:
-        run.run_alone(Piece(0, op=op), environment)
+    run.run_each(rest)
     if any(op.sub_blocks() for op in rest):
         lines.append(blocks.describe())
     return run, "\n".join(lines)

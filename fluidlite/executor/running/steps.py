@@ -18,7 +18,7 @@ from ...base.one_element import convertible
 from ...base.reports import profiling
 from ...base.selected_rows import SelectedRows
 from ...distributed import begin_step, is_parallel
-from ...framework import Program
+from ...framework import Operator, Program
 from ...framework.gradients.exchange import in_messages
 from ...ops.registry import GRAD
 from .. import failures
@@ -33,8 +33,8 @@ from ..tensors.lod_tensor import LoDTensorArray
 from ..tensors.scope import Scope
 from .driver import Driver
 from .feeding import Feed, as_feed, expanded, placed
-from .finite import FiniteOnly
 from .interpret import Interpreter
+from .program_run import ProgramRun
 from .startup import gives_first_values, run_once
 
 if TYPE_CHECKING:
@@ -55,11 +55,23 @@ LUCK = 8
 class PlanCache:
     """The plans of one program, set of feeds and set of fetches, the one used last in front."""
 
-    __slots__ = ("blocks", "fed", "luck", "plans", "program", "refused", "runs", "sizes", "started")
+    __slots__ = (
+        "blocks",
+        "fed",
+        "luck",
+        "plans",
+        "program",
+        "refused",
+        "runs",
+        "sizes",
+        "started",
+        "watched",
+    )
 
-    def __init__(self, program: Program, fed: Mapping[str, bool]) -> None:
+    def __init__(self, program: Program, fed: Mapping[str, bool], watched: bool = False) -> None:
         self.program = program  # what is run in the place of the program
         self.fed = fed  # feeds that are persistable, and whether the program changes them
+        self.watched = watched  # whether results with NaN or infinities are refused
         self.plans: list[StepPlan] = []
         self.blocks: Blocks | None = None  # where the program is run in pieces
         self.refused: str | None = None
@@ -93,24 +105,26 @@ def planned(
     device: CudaDevice | None,
     fixed: bool = False,
     sizes: Mapping[str, int] | None = None,
+    watched: bool = False,
 ) -> StepPlan:
     """A plan of the whole program for feeds like `feed`; `device`: the GPU, None for the host.
 
     `fixed`: whether feeds are of just these shapes, and are used where they are, so that no CUDA graph can be made.
-    `sizes`: what sizes have been found to be that steps find; None if they should not.
+    `sizes`: what sizes have been found to be that steps find; None if they should not. `watched`: whether results with
+    NaN or infinities are refused, on the host.
     Raises CannotPlan when the program cannot be one plan, EnforceNotMet when something it reads has no value.
     """
     if device is None:
-        return Plan(program, scope, feed, fetches, varying=not fixed, finds=sizes)
+        return Plan(program, scope, feed, fetches, varying=not fixed, finds=sizes, watched=watched)
     from ..device.plan import DevicePlan
 
     return DevicePlan(program, scope, feed, fetches, device, capture=not fixed)
 
 
-def two_phase_plan(device: CudaDevice | None) -> Callable[..., TwoPhases]:
-    """What makes plans whose backward operators run later; it takes the arguments of `TwoPhasePlan`."""
+def two_phase_plan(device: CudaDevice | None, watched: bool) -> Callable[..., TwoPhases]:
+    """What makes plans whose backward operators run later; it takes the other arguments of `TwoPhasePlan`."""
     if device is None:
-        return TwoPhasePlan
+        return partial(TwoPhasePlan, watched=watched)
     from ..device.two_phase import DeviceTwoPhasePlan
 
     return partial(DeviceTwoPhasePlan, device=device)
@@ -129,13 +143,12 @@ def run_program(
     begin_step()
     if program._has_readers():
         feed = readers.add_to(feed, program, device)
-    cache = _cache(program, scope, (tuple(feed), names), device)
+    watched = watched and flags.checks_finite()
+    cache = _cache(program, scope, (tuple(feed), names), device, watched)
     cache.runs += 1
     program = cache.program
     if cache.fed:
         feed = _kept(program, feed, cache.fed, scope)
-    if watched and flags.checks_finite():
-        return _finished(FiniteOnly(program, scope, as_feed(program, feed), device), names, return_numpy)
     plan = cache.plans[0] if cache.plans else None
     if plan is not None and plan.lock.acquire(blocking=False):
         try:
@@ -162,7 +175,21 @@ def run_before_reading(
     first = next(k for k, op in enumerate(ops) if op.type == "read")
     before = [op for op in ops[:first] if not takes_no_part(op)]
     if before:
-        Interpreter(program, scope, as_feed(program, feed), device).run(before)
+        run_each(program, scope, as_feed(program, feed), before, device)
+
+
+def run_each(
+    program: Program, scope: Scope, feed: Feed, ops: Sequence[Operator], device: CudaDevice | None
+) -> ProgramRun:
+    """Run operators of the global block on their own, once; plans would take longer to make."""
+    watched = flags.checks_finite()
+    if device is not None or flags.engine() != "plan":
+        run = Interpreter(program, scope, feed, device, watched)
+        run.run(ops)
+        return run
+    pieces = Driver(Blocks(program, (), watched=watched), scope, feed)
+    pieces.run_each(ops)
+    return pieces
 
 
 def _run_checked(
@@ -175,10 +202,11 @@ def _run_checked(
     device: CudaDevice | None,
 ) -> list[Any]:
     first = not checked and cache.runs == 1
-    if flags.engine() != "plan" or (first and device is not None):
-        return _finished(Interpreter(program, scope, checked, device), names, return_numpy)
+    watched = cache.watched
+    if flags.engine() != "plan" or (device is not None and (first or watched)):
+        return _finished(Interpreter(program, scope, checked, device, watched), names, return_numpy)
     if first and gives_first_values(program, scope):
-        run, cache.started = run_once(program, scope, names)
+        run, cache.started = run_once(program, scope, names, watched)
         return [] if run is None else _fetched(run, names, return_numpy)
     if cache.refused is None or cache.plans:
         arrays = expanded(checked if device is not None else placed(checked, None))
@@ -193,7 +221,7 @@ def _run_checked(
     if device is not None:
         return _finished(Interpreter(program, scope, checked, device), names, return_numpy)
     if cache.blocks is None:
-        cache.blocks = Blocks(program, names)
+        cache.blocks = Blocks(program, names, watched=watched)
     run = Driver(cache.blocks, scope, checked)
     found = _finished(run, names, return_numpy)
     if cache.sizes is not None and cache.refused is None and cache.luck:
@@ -241,7 +269,7 @@ def _plan(
 ) -> StepPlan | None:
     """A plan of the whole program for feeds like `arrays`, None if there is none; `guessed`: sizes may be others."""
     try:
-        cache.add(planned(cache.program, scope, arrays, names, device, sizes=cache.sizes))
+        cache.add(planned(cache.program, scope, arrays, names, device, False, cache.sizes, cache.watched))
         return cache.plans[0]
     except CannotPlan as reason:
         if isinstance(reason, Unfound) and device is None and cache.sizes is None:
@@ -280,13 +308,15 @@ def _run_planned(
     return None
 
 
-def _cache(program: Program, scope: Scope, key: Any, device: CudaDevice | None = None) -> PlanCache:
+def _cache(
+    program: Program, scope: Scope, key: Any, device: CudaDevice | None = None, watched: bool = False
+) -> PlanCache:
     by_scope: WeakKeyDictionary[Scope, dict[Any, PlanCache]] = program._plans
     caches = by_scope.get(scope)
     if caches is None:
         caches = by_scope[scope] = {}
     feeds, _ = key
-    key = (program._version, key, device)
+    key = (program._version, key, device, watched)
     cache = caches.get(key)
     if cache is None:
         for stale in [k for k in caches if k[0] != program._version]:
@@ -295,6 +325,7 @@ def _cache(program: Program, scope: Scope, key: Any, device: CudaDevice | None =
         cache = caches[key] = PlanCache(
             _in_messages(program, caches) if is_parallel() else program,
             {name: _changes(program, name) for name in feeds if name in kept},
+            watched,
         )
         # In Fluid a run makes them all, also those that no operator writes: scripts set these by hand.
         for name in kept:
@@ -336,13 +367,13 @@ def _finish(plan: StepPlan, return_numpy: bool) -> list[Any]:
     return as_results(tensors, plan.fetched, return_numpy)
 
 
-def _finished(run: Interpreter, names: tuple[str, ...], return_numpy: bool) -> list[Any]:
+def _finished(run: ProgramRun, names: tuple[str, ...], return_numpy: bool) -> list[Any]:
     """Carry out a run that is no single plan, and fetch."""
     run.run()
     return _fetched(run, names, return_numpy)
 
 
-def _fetched(run: Interpreter, names: tuple[str, ...], return_numpy: bool) -> list[Any]:
+def _fetched(run: ProgramRun, names: tuple[str, ...], return_numpy: bool) -> list[Any]:
     """Fetch from a run that is no single plan."""
     recorder = profiling.active
     values = [
@@ -359,7 +390,7 @@ def describe(program: Program, scope: Scope) -> str:
     if not isinstance(program, Program):
         raise TypeError(f"describe takes a Program, got {type(program).__name__}")
     parts = []
-    for (version, (feeds, fetches), _), cache in (program._plans.get(scope) or {}).items():
+    for (version, (feeds, fetches), *_), cache in (program._plans.get(scope) or {}).items():
         if version != program._version:
             continue
         parts.append(f"fed {list(feeds)}, fetched {list(fetches)}: {cache.runs} steps")
