@@ -15,7 +15,8 @@ from ..eager import Parameter, Tensor, placing
 from ..executor import LoDTensor, Scope
 from ..executor.plan.refusals import CannotPlan
 from ..executor.plan.step_plan import StepPlan
-from ..executor.running.steps import planned, run_program
+from ..executor.running.plan_cache import planned
+from ..executor.running.steps import run_program
 from ..framework import Program
 from ..ops.registry import grad_name
 

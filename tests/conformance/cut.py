@@ -11,7 +11,7 @@ from typing import Any
 def start() -> None:
     """Have no program run as one plan, and no piece hold more than one operator; call it before the first case."""
     from fluidlite.executor.plan.refusals import CannotPlan
-    from fluidlite.executor.running import steps
+    from fluidlite.executor.running import plan_cache
     from fluidlite.executor.running.driver import Pieces
 
     def refused(*others: Any, **options: Any) -> Any:
@@ -20,5 +20,5 @@ def start() -> None:
     def one(self: Pieces, begin: int) -> int:
         return begin + (not self.alone[begin])
 
-    steps.planned = refused
+    plan_cache.planned = refused
     Pieces.stretch = one  # type: ignore[method-assign]

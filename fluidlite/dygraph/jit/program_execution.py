@@ -19,8 +19,8 @@ from ...executor.plan.step_plan import TwoPhases
 from ...executor.running.driver import Driver
 from ...executor.running.feeding import Feed
 from ...executor.running.interpret import Interpreter
+from ...executor.running.plan_cache import two_phase_plan
 from ...executor.running.program_run import ProgramRun
-from ...executor.running.steps import two_phase_plan
 from ...framework import OpRole, Program, Variable
 from ...framework.gradients.backward import gradients
 from ...ops.registry import grad_name

@@ -21,7 +21,8 @@ from .. import failures
 from ..reading import readers
 from ..running.executor import fetch_names
 from ..running.feeding import Feed, as_feed, check, split, unshared
-from ..running.steps import as_results, run_program
+from ..running.results import as_results
+from ..running.steps import run_program
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
 

@@ -1,0 +1,220 @@
+"""`PlanCache`: how a program runs with one set of feeds and fetches, and what was made for it before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...base import flags
+from ...base.errors import EnforceNotMet
+from ...base.reports import profiling
+from ...framework import Program
+from ..blocks.pieces import Blocks
+from ..host.plan import Plan
+from ..host.two_phase import TwoPhasePlan
+from ..plan.refusals import CannotPlan, Missed, Unfound
+from ..plan.step_plan import StepPlan, TwoPhases
+from ..tensors.scope import Scope
+from .driver import Driver
+from .feeding import Feed, as_feed, expanded, placed
+from .interpret import Interpreter
+from .results import of_plan, of_run
+from .startup import gives_first_values, run_once
+
+if TYPE_CHECKING:
+    from ...backend.cupy_.device import CudaDevice
+
+PLANS_KEPT = 32
+"""How many plans one program keeps for one set of feeds and fetches."""
+
+TRIES = 4
+"""How many plans are made in a step, until one is for the sizes that the step finds."""
+
+LUCK = 8
+"""In how many steps plans are made for sizes that these find, besides one for each step that another plan was for."""
+
+
+def planned(
+    program: Program,
+    scope: Scope,
+    feed: Mapping[str, Any],
+    fetches: Sequence[str],
+    device: CudaDevice | None,
+    fixed: bool = False,
+    **how: Any,
+) -> StepPlan:
+    """A plan of the whole program for feeds like `feed`; `device`: the GPU, None for the host.
+
+    `fixed`: whether feeds are of just these shapes, and are used where they are, so that no CUDA graph can be made.
+    `how`: what else plans of the host take: sizes that steps have found, whether results are looked at.
+    Raises CannotPlan when the program cannot be one plan, EnforceNotMet when something it reads has no value.
+    """
+    if device is None:
+        return Plan(program, scope, feed, fetches, varying=not fixed, **how)
+    from ..device.plan import DevicePlan
+
+    return DevicePlan(program, scope, feed, fetches, device, capture=not fixed)
+
+
+def two_phase_plan(device: CudaDevice | None, watched: bool) -> Callable[..., TwoPhases]:
+    """What makes plans whose backward operators run later; it takes the other arguments of `TwoPhasePlan`."""
+    if device is None:
+        return partial(TwoPhasePlan, watched=watched)
+    from ..device.two_phase import DeviceTwoPhasePlan
+
+    return partial(DeviceTwoPhasePlan, device=device)
+
+
+class PlanCache:
+    """The plans of one program, set of feeds and set of fetches, the one used last in front.
+
+    `program`: what is run in the place of the program; `device`: the GPU, None for the host; `watched`: whether results
+    with NaN or infinities are refused; `fed`: feeds that are persistable, and whether the program changes them.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        names: tuple[str, ...],
+        device: CudaDevice | None,
+        watched: bool,
+        fed: Mapping[str, bool],
+    ) -> None:
+        self.program, self.fed = program, fed
+        self._names, self._device, self._watched = names, device, watched
+        self.plans: list[StepPlan] = []
+        self.runs = 0
+        self.sizes: dict[str, int] | None = None  # what was found last, where steps find sizes
+        self._blocks: Blocks | None = None  # where the program is run in pieces
+        self._refused: str | None = None
+        self._started = ""  # how the first values of variables were given
+        self._luck = LUCK
+
+    def run(self, feed: Mapping[str, Any], scope: Scope, return_numpy: bool) -> list[Any]:
+        """One step on what the user feeds; returns what is fetched."""
+        self.runs += 1
+        plan = self.plans[0] if self.plans else None
+        if plan is not None and plan.lock.acquire(blocking=False):
+            try:
+                found = self._by_plan(plan, plan.accepts_raw, feed, return_numpy)
+            finally:
+                plan.lock.release()
+            if found is not None:
+                return found
+        return self._run_checked(as_feed(self.program, feed), scope, return_numpy)
+
+    def _run_checked(self, feed: Feed, scope: Scope, return_numpy: bool) -> list[Any]:
+        on_host, first = self._device is None, not feed and self.runs == 1
+        if flags.engine() != "plan" or (not on_host and (first or self._watched)):
+            return self._interpreted(feed, scope, return_numpy)
+        if first and gives_first_values(self.program, scope):
+            started, self._started = run_once(self.program, scope, self._names, self._watched)
+            return [] if started is None else of_run(started, self._names, return_numpy)
+        if self._refused is None or self.plans:
+            arrays = expanded(placed(feed, None) if on_host else feed)
+            found = self._planned(arrays, return_numpy)
+            if found is not None:
+                self._luck = min(self._luck + 1, LUCK)
+                return found
+            if self._refused is None and self._luck:
+                found = self._newly_planned(arrays, scope, return_numpy)
+            if found is not None:
+                return found
+        if not on_host:
+            return self._interpreted(feed, scope, return_numpy)
+        if self._blocks is None:
+            self._blocks = Blocks(self.program, self._names, watched=self._watched)
+        run = Driver(self._blocks, scope, feed)
+        run.run()
+        found = of_run(run, self._names, return_numpy)
+        if self.sizes is not None and self._refused is None and self._luck:
+            self.sizes.update(run.sizes_found())
+            self._plan(arrays, scope)
+        return found
+
+    def _interpreted(self, feed: Feed, scope: Scope, return_numpy: bool) -> list[Any]:
+        run = Interpreter(self.program, scope, feed, self._device, self._watched)
+        run.run()
+        return of_run(run, self._names, return_numpy)
+
+    def _by_plan(
+        self, plan: StepPlan, accepts: Callable[[Any], bool], feed: Any, return_numpy: bool
+    ) -> list[Any] | None:
+        """One step by a plan whose lock is held; None if it is not for this feed, or not for what it finds."""
+        try:
+            if plan.ready(self.program) and accepts(feed):
+                return of_plan(plan, return_numpy)
+        except Missed as missed:
+            self.sizes = {**(self.sizes or {}), **(missed.sizes or {})}
+        except MemoryError:
+            self._drop(plan)  # and with it the memory that it has got
+            raise
+        return None
+
+    def _planned(self, arrays: Mapping[str, Any], return_numpy: bool) -> list[Any] | None:
+        """One step by the first plan that takes these arrays; None if there is none."""
+        for plan in self.plans:
+            if plan.feed_names != list(arrays):
+                continue
+            with plan.lock:
+                found = self._by_plan(plan, plan.accepts, list(arrays.values()), return_numpy)
+            if found is not None:
+                if self.plans[0] is not plan:
+                    self.plans = [plan, *(kept for kept in self.plans if kept is not plan)]
+                return found
+        return None
+
+    def _newly_planned(self, arrays: Mapping[str, Any], scope: Scope, return_numpy: bool) -> list[Any] | None:
+        """One step by a plan that is made for it; None if there is none. Where a plan finds other sizes than it is for,
+        or ends there, another is made with these.
+        """
+        for turn in range(TRIES):
+            sizes = None if self.sizes is None else dict(self.sizes)
+            plan = self._plan(arrays, scope, guessed=True)
+            if (self.sizes is not None or plan is None) and not turn and profiling.active is None:
+                self._luck -= 1
+            if plan is None:
+                return None
+            found = self._planned(arrays, return_numpy)
+            if found is not None:
+                return found
+            if self.sizes is not None:
+                self._drop(plan)
+            if self.sizes == sizes:
+                return None
+        return None
+
+    def _plan(self, arrays: Mapping[str, Any], scope: Scope, guessed: bool = False) -> StepPlan | None:
+        """A plan of the whole program for feeds like `arrays`, None if there is none; `guessed`: sizes may differ."""
+        how: dict[str, Any] = {"finds": self.sizes, "watched": self._watched} if self._device is None else {}
+        try:
+            plan = planned(self.program, scope, arrays, self._names, self._device, **how)
+            self.plans = [plan, *self.plans[: PLANS_KEPT - 1]]
+            return plan
+        except CannotPlan as reason:
+            if isinstance(reason, Unfound) and self._device is None and self.sizes is None:
+                self.sizes = {}
+                return self._plan(arrays, scope, guessed)
+            # A first run may initialise what a second one can be planned with; profiles want no loops in plans.
+            if not reason.passing and (self.sizes is None or not guessed):
+                self._refused = str(reason) if self.runs > 2 and profiling.active is None else None
+        except EnforceNotMet:
+            if self.sizes is None:
+                raise
+            # Of sizes that were guessed: what is wrong with those of a step, its operators have told.
+        return None
+
+    def _drop(self, plan: StepPlan) -> None:
+        self.plans = [kept for kept in self.plans if kept is not plan]
+
+    def describe(self) -> list[str]:
+        """How the program has been run, for descriptions."""
+        lines = [self._started] if self._started else []
+        lines += [plan.describe() for plan in self.plans]
+        if self._blocks is not None:
+            reason = "steps that none of these plans is for" if self.plans else "it may become one plan"
+            lines += [f"run in pieces: {self._refused or reason}", self._blocks.describe()]
+        elif not lines:
+            lines.append(f"run by the interpreter: {self._refused or 'it has run once'}")
+        return lines

@@ -1,0 +1,62 @@
+"""What a step gives back: arrays or tensors of what is fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...backend import to_host
+from ...backend.cupy_ import faults
+from ...base.one_element import convertible
+from ...base.reports import profiling
+from ...ops.registry import GRAD
+from ..plan.step_plan import StepPlan
+from ..tensors.lod_tensor import LoDTensorArray
+from .program_run import ProgramRun
+
+
+def of_plan(plan: StepPlan, return_numpy: bool) -> list[Any]:
+    """Run a plan that has taken its feeds, and fetch."""
+    plan.run()
+    recorder = profiling.active
+    if return_numpy and not plan.has_levels:
+        arrays = plan.fetch() if recorder is None else recorder.timed("fetch", plan.fetch)
+        return [convertible(array) for array in arrays]
+    tensors = plan.fetch_tensors() if recorder is None else recorder.timed("fetch", plan.fetch_tensors)
+    return as_results(tensors, plan.fetched, return_numpy)
+
+
+def of_run(run: ProgramRun, names: tuple[str, ...], return_numpy: bool) -> list[Any]:
+    """Fetch from a run that is no single plan and is over."""
+    recorder = profiling.active
+    values = [
+        run.fetch(n) if recorder is None else recorder.timed("fetch", partial(run.fetch, n)) for n in names
+    ]
+    results = as_results(values, names, return_numpy)
+    if run.device is not None and results and return_numpy:
+        faults.raise_pending(run.device)
+    return results
+
+
+def as_results(values: list[Any], names: Sequence[str], return_numpy: bool) -> list[Any]:
+    """What `run` returns: arrays, or tensors; lists of them for tensor arrays. RuntimeError for sequences as arrays.
+
+    Not for those of gradients: in Fluid many have none.
+    """
+    if not return_numpy:
+        return values
+    return [_as_result(value, GRAD in name) for value, name in zip(values, names, strict=False)]
+
+
+def _as_result(value: Any, plain: bool) -> Any:
+    if isinstance(value, LoDTensorArray):
+        return [None if tensor.array is None else _as_result(tensor, plain) for tensor in value]
+    if value.offsets and not plain:
+        raise RuntimeError(
+            "Some of your fetched tensors hold LoD information. They can not be completely cast to Python ndarray. "
+            "Please set the parameter 'return_numpy' as 'False' to return LoDTensor itself directly."
+        )
+    return convertible(np.asarray(to_host(value.array)))
