@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.lod import Lod
 from ...base.rank_table import RankTable
 from ...base.selected_rows import SelectedRows
 from ...base.tensor_array import TensorArray
@@ -117,13 +118,20 @@ class Alone:
 
 
 def store(
-    environment: Environment, name: str, own: bool, tensor: bool, precision: np.dtype | None, value: Any
+    environment: Environment,
+    name: str,
+    own: bool,
+    tensor: bool,
+    precision: np.dtype | None,
+    value: Any,
+    lod: Lod = (),
+    xp: Any = np,
+    exact: np.dtype | None = None,
 ) -> None:
     """Put a result where it belongs; `own`: the environment itself keeps it. For the rest see `fitted`."""
-    lod: Any = ()
     if type(value) is LodArray:
         value, lod = value.array, value.lod
-    value = fitted(value, tensor, precision)
+    value = fitted(value, tensor, precision, xp, exact)
     if own:
         environment.keep(name, value, lod)
     else:

@@ -59,7 +59,7 @@ class Driver(ProgramRun):
         """Run operators of the global block on their own, where that is once."""
         with np.errstate(all="ignore"):
             for op in ops:
-                self.run_alone(op, self.environment, Piece(0, op=op).alone)
+                self.run_alone(op, self.environment)
 
     def sizes_found(self) -> dict[str, int]:
         """The sizes of what operators have made that are run on their own, by what plans call them."""

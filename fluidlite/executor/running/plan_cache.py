@@ -110,7 +110,7 @@ class PlanCache:
             return self._interpreted(feed, scope, return_numpy)
         if first and gives_first_values(self.program, scope):
             started, self._started = run_once(self.program, scope, self._names, self._watched)
-            return [] if started is None else of_run(started, self._names, return_numpy)
+            return of_run(started, self._names, return_numpy)
         if self._refused is None or self.plans:
             arrays = expanded(placed(feed, None) if on_host else feed)
             found = self._planned(arrays, return_numpy)

@@ -22,13 +22,13 @@ from ...base.tensor_array import TensorArray
 from ...framework import Block, Operator, Program, sequences
 from ...framework.operator import BlockMeta
 from ...ops import kernel_types
-from ...ops.registry import LodArray, OpView, Shape
+from ...ops.registry import OpView, Shape
 from ...ops.tensor.selected_rows import ROWS, VALUES
 from .. import failures
 from ..blocks.environment import Environment, World
 from ..blocks.pieces import Ranges, written_memory
-from ..blocks.results import declared_type, fitted, kept_as
-from ..blocks.single_op import Alone
+from ..blocks.results import declared_type, kept_as
+from ..blocks.single_op import Alone, store
 from ..control import control_function
 from ..device import calls as device_calls
 from ..plan import finite
@@ -178,7 +178,7 @@ class ProgramRun(ABC):
                 raise
             failures.raise_in_operator(op, error)
         kept = {}
-        for one in sequences.declared(op):
+        for one in sequences.declared(op) if inputs else ():
             levels = [environment.lod_of(name) for name in (one.source, *one.others)]
             if levels[0]:
                 kept[one.out] = one, levels
@@ -190,7 +190,8 @@ class ProgramRun(ABC):
             if name in kept:
                 one, levels = kept[name]
                 lod = one.lod(levels, getattr(value, "shape", ()))
-            self._store(name, value, lod, op, environment, types.get(name))
+            exact = to_numpy(types[name]) if name in types else None
+            store(environment, name, False, *kept_as(op, name), value, lod, self.xp, exact)
 
     def _retyped(self, op: Operator, inputs: dict[str, list[Any]]) -> dict[str, VarType]:
         """The types of the outputs of `op` if an input has another type of elements than the program says."""
@@ -210,21 +211,6 @@ class ProgramRun(ABC):
         if op.definition.infer is not None:
             op.definition.infer(view)
         return meta.made
-
-    def _store(
-        self,
-        name: str,
-        value: Any,
-        lod: Lod,
-        op: Operator,
-        environment: Environment,
-        dtype: VarType | None = None,
-    ) -> None:
-        """Store a result. Its type of elements is `dtype`, or else what the kernel has made; see `fitted`."""
-        if isinstance(value, LodArray):
-            value, lod = value.array, value.lod
-        exact = None if dtype is None else to_numpy(dtype)
-        environment.put(name, fitted(value, *kept_as(op, name), self.xp, exact), lod)
 
     def fetch(self, name: str) -> LoDTensor | LoDTensorArray:
         """A copy of the value of a variable, made dense; EnforceNotMet if the program has not computed it."""
