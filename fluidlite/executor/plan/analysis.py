@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -19,9 +18,9 @@ from ..tensors.scope import Scope
 from . import branching, finite, float16, marks, selecting, sparse, stepping, turning
 from .elements import FOUND, GET
 from .in_line import InLine
-from .meta import ExactMeta, Named
+from .meta import ExactMeta
 from .refusals import CannotPlan, Unfound
-from .shapes import NO_TENSORS, fold, infer, live, takes_no_part
+from .shapes import NO_TENSORS, fold, infer, live, renamed, takes_no_part
 
 Step = tuple[Operator, OpView]
 Arrays = dict[str, np.ndarray]
@@ -39,15 +38,11 @@ class Analysis:
     Args:
         feed: what is fed, as `feeding.expanded` gives it.
         ops: the operators, by default those of the global block.
-        varying: whether dimensions that the block leaves open may change from step to step.
         later: what is fed when part of the operators has run; of each the variable that it has shape and type of.
         branches: whether there may be jumps past the blocks of branches; only small ones are taken without.
-        values: feeds of a few integers that sizes are made of; nobody writes them.
-        finds: whether sizes may be found on the way, and what some of them have been found to be; None if not.
-        named: what is said of feeds; by default those sizes vary that the block leaves open.
-        make_body: what makes plans for the turns of loops.
         watched: whether the results of all operators are looked at, in their order (`finite.py`).
         like, empty: see `in_line.InLine`.
+        how: what else `ExactMeta` takes.
 
     Raises CannotPlan when an operator needs to be run on its own, EnforceNotMet when something it reads is neither fed,
     computed nor initialised.
@@ -60,23 +55,19 @@ class Analysis:
         feed: Arrays,
         fetches: Sequence[str],
         ops: Sequence[Operator] | None = None,
-        varying: bool = False,
         later: Mapping[str, str] | None = None,
         branches: bool = False,
-        values: Iterable[str] = (),
-        finds: Mapping[str, int] | None = None,
-        named: Named | None = None,
-        make_body: Any = None,
         watched: bool = False,
         like: Callable[[str, str], Any] | None = None,
         empty: Collection[int] = (),
+        **how: Any,
     ) -> None:
         self.feed_names = list(feed)
         self._native = branches
         self._watch = finite.Watch(block) if watched else None
         self._empty = empty
         self._like = like
-        self.meta = ExactMeta(block, scope, feed, varying, later, values, finds, named, make_body)
+        self.meta = ExactMeta(block, scope, feed, later, **how)
         everything = block.ops if ops is None else ops
         versions = Versions(self.meta, [*self.feed_names, *(later or ())])
         self._check_fed(everything)
@@ -93,8 +84,7 @@ class Analysis:
             kept = self._in_line(mattering, fetches)
         elif not watched:
             kept = selecting.without_branches(mattering)
-        renamed = [versions.renamed(op) for op in kept if not takes_no_part(op)]
-        self.steps = self._analyse(renamed)
+        self.steps = self._analyse([versions.renamed(op) for op in kept if not takes_no_part(op)])
         fetches = () if self.cut else fetches
         for name in fetches:
             if name in self.unset:
@@ -245,7 +235,6 @@ class Versions:
 
     def renamed(self, op: Operator) -> Operator:
         """The operator on the values that its variables have by now; comes after all before it."""
-        reads = self._latest
         again = [
             name
             for name in op.output_arg_names
@@ -254,12 +243,8 @@ class Versions:
             and op.definition is not marks.MERGE
         ]
         self._written.update(op.output_arg_names)
-        if not again and (not reads or reads.keys().isdisjoint((*op.input_arg_names, *op.output_arg_names))):
-            return op
-        made = copy.copy(op)
-        made.inputs = {slot: [reads.get(name, name) for name in names] for slot, names in op.inputs.items()}
+        made = renamed(op, self._latest, outputs=False)
         for name in again:
             self._counts[name] += 1
             self._latest[name] = f"{name}{VERSION}{self._counts[name]}"
-        made.outputs = {slot: [self.latest(name) for name in names] for slot, names in op.outputs.items()}
-        return made
+        return renamed(made, self._latest, inputs=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Sequence
 
 from ..._ext import kernels
@@ -10,7 +9,7 @@ from ...base.dtypes import VarType
 from ...framework import Operator
 from ...ops.registry import GRAD, Call, OpView
 from .meta import ExactMeta
-from .shapes import in_place_of, infer, works_alone
+from .shapes import in_place_of, infer, renamed, works_alone
 
 
 def widened(op: Operator, meta: ExactMeta, fed: Sequence[str]) -> Iterator[Operator]:
@@ -31,13 +30,11 @@ def widened(op: Operator, meta: ExactMeta, fed: Sequence[str]) -> Iterator[Opera
         if not meta.has(_wide(name)):
             yield _cast(op, name, _wide(name), VarType.FP16, VarType.FP32)
             _same_sequences(meta, name, _wide(name))
-    wide = copy.copy(op)
-    wide.inputs = {slot: [_wide(n) if n in halves else n for n in names] for slot, names in op.inputs.items()}
     results = {name: _RESULT + name for name in made}
-    wide.outputs = {slot: [results.get(n, n) for n in names] for slot, names in op.outputs.items()}
     for name in made:
         _know_base(meta, name)
-    yield wide
+    wide = renamed(op, {name: _wide(name) for name in halves}, outputs=False)
+    yield renamed(wide, results, inputs=False)
     for name, result in results.items():
         yield _cast(op, result, name, meta.dtypes[result], VarType.FP16)
         _same_sequences(meta, result, name)

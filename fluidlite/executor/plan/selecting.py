@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator
 
 from ...base.dtypes import VarType
 from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
 from .branching import in_line, written_outside
-from .shapes import in_place_of
+from .shapes import in_place_of, renamed
 
 
 def _changes_persistable(op: Operator) -> bool:
@@ -51,11 +50,9 @@ def _selected(op: Operator, suffix: str) -> Iterator[Operator]:
     block = op.attrs["sub_block"]
     beside: dict[str, str] = {}
     for inner in block.ops:
-        made = copy.copy(inner)
-        made.inputs = {slot: [beside.get(n, n) for n in names] for slot, names in inner.inputs.items()}
+        made = renamed(inner, beside, outputs=False)
         beside.update((name, name + suffix) for name in inner.writes() if name not in block.vars)
-        made.outputs = {slot: [beside.get(n, n) for n in names] for slot, names in inner.outputs.items()}
-        yield made
+        yield renamed(made, beside, inputs=False)
     for name, new in beside.items():
         takes = {"Condition": list(op.inputs["Cond"]), "X": [new], "Y": [name]}
         picked = name + suffix + "@CHOSEN"

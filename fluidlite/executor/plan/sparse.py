@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
@@ -11,7 +10,7 @@ from ...ops.registry import OpView, RowRule
 from ...ops.tensor.selected_rows import ROWS, VALUES
 from .meta import ExactMeta
 from .refusals import CannotPlan
-from .shapes import in_place_of
+from .shapes import in_place_of, renamed
 
 
 def wholes(names: Iterable[str]) -> list[str]:
@@ -55,12 +54,7 @@ def densified(op: Operator, meta: ExactMeta) -> list[Operator]:
             raise CannotPlan(f"operator {op.type} overwrites the SelectedRows that it reads")
         return [op]
     before = [dense(op, name) for name in dict.fromkeys(sparse) if not meta.has(dense_name(name))]
-    reader = copy.copy(op)
-    reader.inputs = {
-        slot: [dense_name(name) if name in meta.sparse else name for name in names]
-        for slot, names in op.inputs.items()
-    }
-    return [*before, reader]
+    return [*before, renamed(op, {name: dense_name(name) for name in sparse}, outputs=False)]
 
 
 def dense(op: Operator, name: str) -> Operator:
