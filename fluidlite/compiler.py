@@ -1,7 +1,8 @@
 """`fluid.compiler`: the public names of `executor.compiler`."""
 
 from .base import missing
-from .executor.parallel.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
+from .executor.parallel.compiler import CompiledProgram
+from .executor.parallel.strategies import BuildStrategy, ExecutionStrategy
 
 __all__ = ["BuildStrategy", "CompiledProgram", "ExecutionStrategy"]
 

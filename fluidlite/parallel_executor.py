@@ -1,7 +1,8 @@
 """`fluid.parallel_executor`: the older way to run on several places."""
 
 from .base import missing
-from .executor.parallel.compiler import BuildStrategy, ExecutionStrategy, ParallelExecutor
+from .executor.parallel.compiler import ParallelExecutor
+from .executor.parallel.strategies import BuildStrategy, ExecutionStrategy
 
 __all__ = ["BuildStrategy", "ExecutionStrategy", "ParallelExecutor"]
 

@@ -5,7 +5,7 @@ While it turns, what is read and written is memory of the engine's; see `plan/el
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,11 +30,7 @@ _TOUCHING = (FOUND, WRITE)
 class LoopPlan(Plan):
     """One `while`, of which a turn can be taken again by another plan: it writes to arrays and to what is fetched only.
 
-    Args:
-        finds: what sizes have been found to be.
-        like: what says of an array and an index what the element there is like.
-        watched: whether results with NaN or infinities are refused.
-        values: feeds of a few integers that sizes are made of.
+    `how`: what else `Plan` takes; `like` and `finds` have to be there.
     """
 
     can_undo_turns = True
@@ -46,13 +42,9 @@ class LoopPlan(Plan):
         feed: Mapping[str, np.ndarray],
         fetches: Sequence[str],
         op: Operator,
-        finds: Mapping[str, int],
-        like: Callable[[str, str], Any],
-        watched: bool = False,
-        values: Iterable[str] = (),
+        **how: Any,
     ) -> None:
         self._reads: set[str] = set()  # the arrays that turns read
-        how = {"finds": finds, "like": like, "watched": watched, "values": values}
         super().__init__(program, scope, feed, fetches, [op], op.block, **how)
 
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:

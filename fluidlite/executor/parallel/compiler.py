@@ -1,13 +1,10 @@
-"""`CompiledProgram`, its strategies, and the older `ParallelExecutor` (`fluid.compiler`)."""
+"""`CompiledProgram`, and the older `ParallelExecutor` (`fluid.compiler`)."""
 
 from __future__ import annotations
 
-import copy
-import math
 from collections.abc import Sequence
-from enum import IntEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from ...base.errors import NotSupportedError
 from ...base.place import CPUPlace, Place, cpu_places, cuda_places, resolve
@@ -16,175 +13,14 @@ from ...framework import OpRole, Program, default_main_program
 from ...framework.batch_merging import merge_batches
 from ...framework.gradients.exchange import take_loss_gradients
 from ...framework.serialization.ir_graph import Graph
-from ...framework.serialization.passes import PassBuilder
 from ..tensors.scope import Scope, global_scope
 from . import trainers
+from .strategies import BuildStrategy, ExecutionStrategy, GradientScaleStrategy, ReduceStrategy
 
 if TYPE_CHECKING:
     from ...framework import Operator
     from ..running.executor import Executor
     from .data_parallel import DataParallel
-
-
-class ReduceStrategy(IntEnum):
-    """How gradients of several places are brought together: with the same numbers.
-
-    With `Reduce` places of the host share what the forward pass writes (moving averages, counts of metrics); with
-    `AllReduce` each has its own.
-    """
-
-    AllReduce = 0
-    Reduce = 1
-    _NoReduce = 2
-
-
-class GradientScaleStrategy(IntEnum):
-    """By what each place's gradients are multiplied before they are added: 1 / places, 1, or as `loss@GRAD` is fed."""
-
-    CoeffNumDevice = 0
-    One = 1
-    Customized = 2
-
-
-class _Options:
-    """An object whose attributes are its options; a misspelt one is refused."""
-
-    _defaults: ClassVar[dict[str, Any]] = {}
-
-    def __init__(self) -> None:
-        for name, value in self._defaults.items():
-            object.__setattr__(self, name, copy.copy(value))
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self._defaults:
-            known = ", ".join(self._defaults)
-            raise AttributeError(f"{type(self).__name__} has no option {name!r}; it has {known}")
-        object.__setattr__(self, name, value)
-
-
-class BuildStrategy(_Options):
-    """Options of building a parallel program (`fluid.BuildStrategy`).
-
-    `gradient_scale_strategy` and `reduce_strategy` are obeyed; the switches for graph passes are accepted and change no
-    results. Of the passes in `_finalize_strategy_and_create_passes()`, `multi_batch_merge_pass` is obeyed: with its
-    attribute `num_repeats` an update takes the mean gradients of so many batches.
-    """
-
-    gradient_scale_strategy: GradientScaleStrategy
-    reduce_strategy: ReduceStrategy
-    async_mode: bool
-    cache_runtime_context: bool
-    debug_graphviz_path: str
-    enable_sequential_execution: bool
-    fuse_all_optimizer_ops: bool
-    fuse_all_reduce_ops: bool
-    fuse_bn_act_ops: bool
-    fuse_elewise_add_act_ops: bool
-    fuse_relu_depthwise_conv: bool
-    is_distribution: bool
-    num_trainers: int
-    remove_unnecessary_lock: bool
-    sync_batch_norm: bool
-    trainer_id: int
-    _passes: PassBuilder | None
-    ReduceStrategy = ReduceStrategy
-    GradientScaleStrategy = GradientScaleStrategy
-    _defaults: ClassVar[dict[str, Any]] = {
-        "reduce_strategy": ReduceStrategy.AllReduce,
-        "gradient_scale_strategy": GradientScaleStrategy.CoeffNumDevice,
-        "debug_graphviz_path": "",
-        "enable_sequential_execution": False,
-        "fuse_elewise_add_act_ops": False,
-        "fuse_bn_act_ops": False,
-        "fuse_relu_depthwise_conv": False,
-        "fuse_broadcast_ops": None,
-        "fuse_all_optimizer_ops": False,
-        "fuse_all_reduce_ops": True,
-        "enable_auto_fusion": False,
-        "sync_batch_norm": False,
-        "memory_optimize": None,
-        "enable_inplace": True,
-        "enable_backward_optimizer_op_deps": True,
-        "remove_unnecessary_lock": True,
-        "cache_runtime_context": False,
-        "num_trainers": 1,
-        "trainer_id": 0,
-        "trainers_endpoints": [],
-        "is_distribution": False,
-        "async_mode": False,
-        "nccl_comm_num": 1,
-        "use_hierarchical_allreduce": False,
-        "hierarchical_allreduce_inter_nranks": 0,
-        "mkldnn_enabled_op_types": set(),
-        "_passes": None,
-    }
-
-    def _finalize_strategy_and_create_passes(self) -> PassBuilder:
-        """The passes that these options stand for, to be added to; the same ones in every call."""
-        if self._passes is None:
-            self._passes = PassBuilder()
-            for name in self._names_of_passes():
-                self._passes.append_pass(f"{name}_pass")
-        return self._passes
-
-    def _names_of_passes(self) -> list[str]:
-        """In Fluid's order, without `_pass`."""
-        alone = not (self.async_mode or self.is_distribution)
-        reduces = self.reduce_strategy == ReduceStrategy.Reduce
-        together = alone and not reduces
-        if alone:
-            devices = "reduce_mode_multi_devices" if reduces else "all_reduce_mode_multi_devices"
-        else:
-            devices = "async_multi_devices" if self.async_mode else "dist_multi_devices"
-        updates = together and self.fuse_all_optimizer_ops
-        gradients = together and self.fuse_all_reduce_ops
-        drawn, trained_together = bool(self.debug_graphviz_path), self.num_trainers > 1
-        listed = [
-            (drawn, "graph_viz"),
-            (self.enable_sequential_execution, "sequential_execution"),
-            (self.sync_batch_norm, "sync_batch_norm"),
-            (self.fuse_relu_depthwise_conv, "fuse_relu_depthwise_conv"),
-            (self.fuse_bn_act_ops, "fuse_bn_act"),
-            (self.fuse_elewise_add_act_ops, "fuse_elewise_add_act"),
-            (gradients, "coalesce_grad_tensor"),
-            (updates, "fuse_adam_op"),
-            (updates, "fuse_sgd_op"),
-            (updates, "fuse_momentum_op"),
-            (drawn, "graph_viz"),
-            (True, "add_reader_dependency"),
-            (True, devices),
-            (gradients, "fuse_all_reduce_op"),
-            (drawn, "multi_devices_print"),
-            (not reduces or (trained_together and not self.enable_sequential_execution), "all_reduce_deps"),
-            (alone and trained_together, "backward_optimizer_op_deps"),
-            (self.cache_runtime_context, "runtime_context_cache"),
-            (self.remove_unnecessary_lock, "modify_op_lock_and_record_event"),
-            (True, "multi_devices_check"),
-        ]
-        return [name for wanted, name in listed if wanted]
-
-    def _batches(self) -> int:
-        """How many batches an update takes. EnforceNotMet if a multi_batch_merge_pass does not say it."""
-        passes = self._passes.all_passes() if self._passes is not None else []
-        return math.prod(
-            each._needed("num_repeats") for each in passes if each.type() == "multi_batch_merge_pass"
-        )
-
-
-class ExecutionStrategy(_Options):
-    """Options of running a parallel program (`fluid.ExecutionStrategy`); accepted, and change no results."""
-
-    ExecutorType = IntEnum("ExecutorType", ["Default", "Experimental"], start=0)
-    _defaults: ClassVar[dict[str, Any]] = {
-        "num_threads": 0,
-        "use_cuda": False,
-        "allow_op_delay": False,
-        "num_iteration_per_drop_scope": 100,
-        "num_iteration_per_run": 1,
-        "use_thread_barrier": False,
-        "use_experimental_executor": False,
-        "_dry_run": False,
-    }
 
 
 class CompiledProgram:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from weakref import ref
 
 import numpy as np
@@ -13,9 +12,7 @@ from ...framework import Program
 from ...framework.gradients.exchange import exchange_gradients, scale_loss_gradients
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
-
-if TYPE_CHECKING:
-    from .compiler import BuildStrategy
+from .strategies import BuildStrategy, GradientScaleStrategy
 
 
 class Shared:
@@ -27,8 +24,6 @@ class Shared:
     """
 
     def __init__(self, program: Program, strategy: BuildStrategy, places: int, scope: Scope) -> None:
-        from .compiler import GradientScaleStrategy
-
         count: int = strategy.num_trainers
         if world().size != count:
             raise DistributedError(

@@ -157,14 +157,15 @@ class Driver(ProgramRun):
             return like(environment.find(array), environment.find(index))
 
         feed = feed_of(inputs, environment)
-        what = self.program, self.scope, feed, results, op, sizes, alike, self.watched
+        what = self.program, self.scope, feed, results, op
+        how: dict[str, Any] = {"finds": sizes, "like": alike, "watched": self.watched}
         try:
-            plan = LoopPlan(*what)
+            plan = LoopPlan(*what, **how)
         except (CannotPlan, EnforceNotMet):
             counts = [name for name, array in feed.items() if name not in results and _counts(array)]
             if not counts:
                 raise
-            plan = LoopPlan(*what, values=counts)
+            plan = LoopPlan(*what, **how, values=counts)
         return LoopPiece(1, plan, inputs, results)
 
     def _make(self, pieces: Pieces, at: int, environment: Environment) -> Piece:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from .... import io
 from ....base import missing
 from ....contrib.mixed_precision import decorate
 from ....executor import Executor
-from ....executor.parallel.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
+from ....executor.parallel.compiler import CompiledProgram
+from ....executor.parallel.strategies import BuildStrategy, ExecutionStrategy
 from ....framework import Program, default_startup_program, program_guard
 from ....optimizer import RecomputeOptimizer
 from ....transpiler import collective as transpiling
@@ -202,40 +203,19 @@ class DistributedStrategy(BuildStrategy):
     `recompute_checkpoints`: as `RecomputeOptimizer`. `use_amp`, `amp_loss_scaling`: as `mixed_precision.decorate`.
     """
 
-    _defaults: ClassVar[dict[str, Any]] = {
-        **BuildStrategy._defaults,
-        "fuse_broadcast_ops": True,
-        "use_local_sgd": False,
-        "use_dist_fc": False,
-        "dist_fc_config": None,
-        "mode": "nccl2",
-        "collective_mode": None,
-        "nccl_comm_num": 1,
-        "forward_recompute": False,
-        "recompute_checkpoints": [],
-        "use_amp": False,
-        "amp_loss_scaling": 2**15,
-        "exec_strategy": None,
-        "_ut4grad_allreduce": False,
-    }
-    use_local_sgd: bool
-    mode: str
-    collective_mode: str | None
-    nccl_comm_num: int
-    use_hierarchical_allreduce: bool
-    hierarchical_allreduce_inter_nranks: int
-    forward_recompute: bool
-    recompute_checkpoints: list[Any]
-    use_amp: bool
-    amp_loss_scaling: float
-    exec_strategy: ExecutionStrategy
-    num_trainers: int
-    trainer_id: int
-    trainers_endpoints: list[str]
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.exec_strategy = ExecutionStrategy()
+    fuse_broadcast_ops: bool | None = True
+    use_local_sgd: bool = False
+    use_dist_fc: bool = False
+    dist_fc_config: Any = None
+    mode: str = "nccl2"
+    collective_mode: str | None = None
+    nccl_comm_num: int = 1
+    forward_recompute: bool = False
+    recompute_checkpoints: list[Any] = []
+    use_amp: bool = False
+    amp_loss_scaling: float = 2**15
+    exec_strategy: ExecutionStrategy = ExecutionStrategy()
+    _ut4grad_allreduce: bool = False
 
 
 class CollectiveOpBasedOptimizer(DelegatingOptimizer):

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from .....base import missing
-from .....executor.parallel.compiler import BuildStrategy, ExecutionStrategy
+from .....executor.parallel.strategies import BuildStrategy, ExecutionStrategy
 from .....transpiler.distribute_transpiler import (
     DistributedMode,
     DistributeTranspilerConfig,
