@@ -188,7 +188,7 @@ def test_the_trace_is_json_for_chrome(trace):
 
 
 def test_threads_of_a_compiled_program_are_told_apart(trace, capsys, monkeypatch):
-    monkeypatch.setattr(InOneProgram, "fits", staticmethod(lambda runner: False))
+    monkeypatch.setattr(InOneProgram, "fits", lambda runner: False)
     loss = network()
     executor = fluid.Executor()
     executor.run(fluid.default_startup_program())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
@@ -22,7 +22,6 @@ from ..plan import marks
 from ..plan.analysis import Analysis, analysed
 from ..plan.elements import MAY_MISS, ON_ELEMENTS
 from ..plan.finite import LOOK
-from ..plan.found import Sought
 from ..plan.fusion import fuse
 from ..plan.instructions import Instruction, lifetimes
 from ..plan.refusals import CannotPlan, Missed
@@ -34,7 +33,6 @@ from . import memory
 from .engine_plan import EnginePlan, is_call
 from .lowering import Lowering
 from .packing import packed_in_line
-from .reference import Reference
 
 HARMLESS = (*marks.MARKS, marks.FULL, RANK, LOOK, *ON_ELEMENTS)
 """Operators that may be run again, though they do something besides computing."""
@@ -107,9 +105,9 @@ class Plan(EnginePlan):
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
         """The instructions, fused."""
         apart = fetches if self.results_apart else ()
-        self._lowering = lowering = Lowering(self.meta, apart)
+        self._lowering = lowering = Lowering(self.meta, self._array, apart)
         self._roots = lowering.aliases
-        made = lowering.instructions(steps, self._referred)
+        made = lowering.instructions(steps)
         self._saved: Counter[str] = Counter()
         made = self._packed(self._fused(made, {*fetches, *self._persistables(made)}))
         if self.can_undo_turns:
@@ -117,9 +115,6 @@ class Plan(EnginePlan):
         return memory.made_in_place(
             made, self._roots, lambda name: name not in apart and self._temporary(name)
         )
-
-    def _referred(self, op: Operator, sought: Sought | None) -> Sequence[Callable[[], None]]:
-        return Reference(op, self._array, self._lowering.levels).steps(sought)
 
     def _fused(self, instructions: list[Instruction], needed: Iterable[str]) -> list[Instruction]:
         needed = list(needed)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..._ext import threads
 from ...base.dtypes import FLOATS
+from ...base.place import Place
 from ...framework import OpRole, Program
 from ...ops.registry import EMPTY
 from ..running.steps import run_program
@@ -24,24 +25,30 @@ _TRIES = 5
 
 
 class InOneProgram(DataParallel):
-    """As `DataParallel`, for programs of one block with dense gradients: a short step is one step of one program.
+    """As `DataParallel`; of programs of one block with dense gradients a short step is one step of one program.
 
     It has the operators of each place one after the other, with variables of their own (`x@PLACE1`), then `sum` and
     `scale` of each gradient, then the update. Kernels share the threads that there are; the places do not. Where steps
     take long the places get threads after all. The numbers are the same either way.
     """
 
-    @staticmethod
-    def fits(runner: DataParallel) -> bool:
-        """Whether the program of `runner` can be run so."""
-        return len(runner.program.blocks) == 1 and not runner.sparse and not runner.in_turns
+    def __init__(
+        self, program: Program, places: Sequence[Place], scope: Scope, average: bool, shared: bool
+    ) -> None:
+        super().__init__(program, places, scope, average, shared)
+        self._joined: Program | None = None
+        if self.fits():
+            self._join()
 
-    def __init__(self, runner: DataParallel) -> None:
-        self.__dict__.update(runner.__dict__)
+    def fits(self) -> bool:
+        """Whether the program can be run so."""
+        return len(self.program.blocks) == 1 and not self.sparse and not self.in_turns
+
+    def _join(self) -> None:
         shared = {name for name in self.forward.global_block().vars if self._is_shared(name)}
         self._names = [self._names_of(place, shared) for place in range(len(self.places))]
         self._own = Scope(self.scope) if self.private else self.scope
-        self._joined: Program | None = self._make()
+        self._joined = self._make()
         self._steps, self._shortest = 0, math.inf
 
     def _is_shared(self, name: str) -> bool:

@@ -146,6 +146,5 @@ def parallel(
     devices = [device_at(place) for place in places]
     gpus = [device for device in devices if device is not None]
     if len(gpus) < len(devices):
-        runner = DataParallel(program, places, scope, average, shared)
-        return InOneProgram(runner) if InOneProgram.fits(runner) else runner
+        return InOneProgram(program, places, scope, average, shared)
     return Replicas(program, gpus, scope, average)

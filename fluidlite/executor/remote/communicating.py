@@ -23,6 +23,9 @@ from ..tensors.scope import Scope
 
 _running: Running | None = None
 
+_CHANGE = ".delta"
+"""Stands behind the name of a parameter: what has changed of it."""
+
 
 class Running:
     """A communicator that is running; there is one at most in a process."""
@@ -69,6 +72,14 @@ class Parts:
     names: list[str]
     sections: list[int]
 
+    def send(self, line: Client, value: Any, suffix: str = "") -> None:
+        """Send the parts of a value to their servers, or all of it to each."""
+        names, cut = self.names, cut_rows(value, self.sections)
+        if not self.sections:
+            names, cut = names * len(self.endpoints), cut * len(self.endpoints)
+        for endpoint, name, part in zip(self.endpoints, names, cut, strict=True):
+            line.send(endpoint, {name + suffix: part})
+
 
 @dataclass
 class _Waiting:
@@ -78,14 +89,6 @@ class _Waiting:
     parts: Parts
     adds: bool
     values: deque[Any]
-
-    def send(self, value: Any) -> None:
-        """Send the parts of a value to their servers, or all of it to each."""
-        names, cut = self.parts.names, cut_rows(value, self.parts.sections)
-        if not self.parts.sections:
-            names, cut = names * len(self.parts.endpoints), cut * len(self.parts.endpoints)
-        for endpoint, name, part in zip(self.parts.endpoints, names, cut, strict=True):
-            self.line.send(endpoint, {name: part})
 
 
 class InBackground(Running):
@@ -160,7 +163,7 @@ class InBackground(Running):
                     ]
                     self._state.notify_all()
                 for held, values in taken:
-                    held.send(merged(values, held.adds))
+                    held.parts.send(held.line, merged(values, held.adds))
                     sent += 1
                 line = taken[0][0].line
                 line.flush()
@@ -179,7 +182,7 @@ class InBackground(Running):
         for name, parts in self._received.items():
             mine, at = found[at : at + len(parts.names)], at + len(parts.names)
             with self._state:
-                self._newest[name] = mine[0] if len(mine) == 1 else np.concatenate(mine)
+                self._newest[name] = joined(mine)
 
 
 def merged(values: Sequence[Any], adds: bool) -> Any:
@@ -227,7 +230,7 @@ class ByChanges(Running):
 
         self._tensor = tensor
         for name, parts in self._variables.items():
-            value = _joined(line.get(parts.endpoints, parts.names))
+            value = joined(line.get(parts.endpoints, parts.names))
             tensor(name).set(value)
             self._known[name] = value.copy()
             if name in self._tables:
@@ -259,8 +262,8 @@ class ByChanges(Running):
                 continue
             change = (mine - known) / known.dtype.type(self._trainers)
             known += change
-            self._send(parts, change)
-            theirs = _joined(self._line.get(parts.endpoints, parts.names))
+            parts.send(self._line, change, _CHANGE)
+            theirs = joined(self._line.get(parts.endpoints, parts.names))
             here.set(mine + (theirs - known))
             self._known[name] = theirs
 
@@ -273,7 +276,7 @@ class ByChanges(Running):
         rows = rows[(rows >= 0) & (rows < len(known))].astype("int64")
         change = (mine[rows] - known[rows]) / known.dtype.type(self._trainers)
         known[rows] += change
-        self._send(parts, SelectedRows(rows, change, len(known)))
+        parts.send(self._line, SelectedRows(rows, change, len(known)), _CHANGE)
         first = 0
         for height, theirs in zip(
             parts.sections, self._line.changes(parts.endpoints, parts.names), strict=True
@@ -283,13 +286,7 @@ class ByChanges(Running):
             known[moved] = theirs.values
             first += height
 
-    def _send(self, parts: Parts, change: Any) -> None:
-        assert self._line is not None
-        for endpoint, name, part in zip(
-            parts.endpoints, parts.names, cut_rows(change, parts.sections), strict=True
-        ):
-            self._line.send(endpoint, {f"{name}.delta": part})
 
-
-def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+def joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """What has come in parts."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -14,7 +14,7 @@ from ...rpc.client import Client, client
 from .. import failures
 from ..blocks.environment import Environment, Run
 from ..tensors.lod_tensor import LoDTensor
-from .communicating import ByChanges, InBackground, Parts, cut_rows, running
+from .communicating import ByChanges, InBackground, Parts, joined, running
 
 _TOLD = ("send_barrier", "recv", "fetch_barrier", "distributed_lookup_table")
 """Operators that know the number of the trainer; `send` does not, in Fluid's programs."""
@@ -49,13 +49,9 @@ def run_send(run: Run, op: Operator, environment: Environment) -> None:
         whole = Parts(endpoints, op.attr("send_varnames"), sections)
         return communicator.send(line, whole, _value(names[0], op, environment), op.attr("merge_add"))
     if not op.attr("use_send_handler"):  # a count of steps, for every server
-        value = _value(names[0], op, environment)
-        for endpoint in endpoints:
-            line.send(endpoint, {names[0]: value})
+        Parts(endpoints, names[:1], []).send(line, _value(names[0], op, environment))
     elif sections:
-        parts = cut_rows(_value(names[0], op, environment), sections)
-        for endpoint, name, part in zip(endpoints, op.attr("send_varnames"), parts, strict=True):
-            line.send(endpoint, {name: part})
+        Parts(endpoints, op.attr("send_varnames"), sections).send(line, _value(names[0], op, environment))
     else:
         for endpoint, name in zip(endpoints, names, strict=True):
             line.send(endpoint, {name: _value(name, op, environment)})
@@ -94,7 +90,7 @@ def run_recv(run: Run, op: Operator, environment: Environment) -> None:
         return
     found = _client(op).get(op.attr("epmap"), parts or outs)
     if parts:
-        found = [found[0] if len(found) == 1 else np.concatenate(found)]
+        found = [joined(found)]
     for name, value in zip(outs, found, strict=True):
         _put(run, environment, name, value)
 

@@ -241,7 +241,7 @@ def test_places_have_the_same_numbers_in_one_program_and_in_threads(count, avera
     results = []
     before = threads.use(2)
     for fits, long in ((False, 0), (True, np.inf), (True, 0)):
-        monkeypatch.setattr(InOneProgram, "fits", staticmethod(lambda runner, fits=fits: fits))
+        monkeypatch.setattr(InOneProgram, "fits", lambda runner, fits=fits: fits)
         monkeypatch.setattr(in_one_program, "LONG", long)
         main, startup = fluid.Program(), fluid.Program()
         main.random_seed = startup.random_seed = 7
