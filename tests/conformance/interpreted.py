@@ -1,10 +1,9 @@
-"""Notes which cases are run by the interpreter: `check.py --preload interpreted:start`.
+"""Notes what of the cases no plan runs: `check.py --preload interpreted:start`.
 
-The file that INTERPRETED_REPORT names gets a line for each such run: the case, a tab, what was interpreted. A program's
-first run does not count if nothing is fed (startup programs, loading and saving): making a plan does not pay. Operators
-that run blocks, call the user's functions or whose results have sizes that only the data know are no part of plans;
-one that makes a persistable variable for the first time runs on its own that once, without a reason to stay so.
-What `fluid.op` runs belongs to no program.
+The file that INTERPRETED_REPORT names gets a line for each run by the interpreter, for each operator that runs on its
+own without a good reason, and for each block that is run turn by turn: the case, a tab, what it is. Operators that run
+blocks, call the user's functions or whose results have sizes that only the data know are no part of plans; one that makes
+a persistable variable for the first time runs on its own that once, without a reason to stay so.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import os
 import sys
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
 
 REASONS = ("works on what is no tensor", "whose shape depends on data")
 """Why an operator may be run on its own."""
@@ -22,7 +20,7 @@ TURN = "turn by turn"
 
 
 def start() -> None:
-    """Watch the interpreter; call it before the first case."""
+    """Watch what runs; call it before the first case."""
     from fluidlite.executor.control import loops, recurrent
     from fluidlite.executor.running.driver import Driver
     from fluidlite.executor.running.interpret import Interpreter
@@ -32,13 +30,10 @@ def start() -> None:
     codes = {function.__code__ for function in by_turns}
     report = Path(os.environ["INTERPRETED_REPORT"])
     report.touch()
-    make, once = Interpreter.__init__, WeakSet[Any]()
+    make = Interpreter.__init__
 
     def made(self: Interpreter, program: Any, scope: Any, feed: Any, *others: Any) -> None:
-        alone = sys._getframe(1).f_globals["__name__"] == "fluidlite.executor.running.op_on_scope"
-        if not isinstance(self, Driver) and not alone and (feed or program in once):
-            note(f"fed {sorted(feed)}: {' '.join(op.type for op in program.global_block().ops)}")
-        once.add(program)
+        note(f"fed {sorted(feed)}: {' '.join(op.type for op in program.global_block().ops)}")
         make(self, program, scope, feed, *others)
 
     def note(what: str) -> None:

@@ -18,8 +18,7 @@ from ...base.sizes import current
 from ...framework import OpRole
 from ...ops.math.gemm import Matrix, by_packed, packing, shared_matrix
 from ...ops.registry import Call
-from ..plan import marks
-from ..plan.instructions import Instruction
+from ..plan.instructions import Instruction, outermost_loops
 from ..plan.meta import ExactMeta
 
 PACKED = "@PACKED"
@@ -113,7 +112,7 @@ def _packed_before_loops(
 ) -> list[Instruction]:
     """The instructions, with weights packed in front of the outermost loop in which they are read and not changed."""
     out = [[each] for each in instructions]
-    for begin, end in _loops(instructions):
+    for begin, end in outermost_loops(instructions):
         found = Packing(meta, root, _not_written(instructions[begin : end + 1], root))
         for at in range(begin, end + 1):
             matrix = found.matrix(instructions[at])
@@ -126,20 +125,6 @@ def _packed_before_loops(
 def _not_written(instructions: list[Instruction], root: Callable[[str], str]) -> Callable[[str], bool]:
     changed = {root(name) for each in instructions for name in each.writes}
     return lambda name: name not in changed
-
-
-def _loops(instructions: list[Instruction]) -> list[tuple[int, int]]:
-    """Where loops begin and end that are in no other one."""
-    found: list[tuple[int, int]] = []
-    begun: list[int] = []
-    for at, each in enumerate(instructions):
-        if each.action in marks.BEGINS:
-            begun.append(at)
-        elif each.action in marks.ENDS:
-            begin = begun.pop()
-            if each.action is marks.AGAIN:
-                found = [(first, last) for first, last in found if first < begin] + [(begin, at)]
-    return found
 
 
 def _pays(instruction: Instruction, matrix: Matrix, elements: int = _LEAST_ELEMENTS) -> bool:

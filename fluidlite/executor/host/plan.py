@@ -23,7 +23,7 @@ from ..plan.analysis import Analysis, analysed
 from ..plan.elements import MAY_MISS, ON_ELEMENTS
 from ..plan.finite import LOOK
 from ..plan.fusion import fuse
-from ..plan.instructions import Instruction, lifetimes
+from ..plan.instructions import Instruction, lifetimes, outermost_loops
 from ..plan.refusals import CannotPlan, Missed
 from ..plan.turn_ops import RANK, TURNS
 from ..tensors.lod_tensor import LoDTensor
@@ -132,12 +132,9 @@ class Plan(EnginePlan):
         # Whether such a loop has a body for each turn is known when it is reached.
         asks += [at for at, each in enumerate(instructions) if ends and at > ends[0] and is_call(each, TURNS)]
         last = max([*ends[-1:], *asks], default=0)
-        begun: list[int] = []
-        for at, each in enumerate(instructions):  # what is in a loop comes before the next turn
-            if each.action in marks.BEGINS:
-                begun.append(at)
-            elif each.action in marks.ENDS and begun.pop() < last < at and each.action is marks.AGAIN:
-                last = at
+        for begin, end in outermost_loops(instructions):  # what is in a loop comes before the next turn
+            if begin < last < end:
+                last = end
         early = instructions[:last]
         for op in {id(op): op for each in early for op in each.ops}.values():
             definition = op.definition

@@ -95,6 +95,20 @@ def lifetimes(
     return found
 
 
+def outermost_loops(instructions: Iterable[Instruction]) -> list[tuple[int, int]]:
+    """Where loops begin and end that are in no other one."""
+    found: list[tuple[int, int]] = []
+    begun: list[int] = []
+    for at, each in enumerate(instructions):
+        if each.action in marks.BEGINS:
+            begun.append(at)
+        elif each.action in marks.ENDS:
+            begin = begun.pop()
+            if each.action is marks.AGAIN:
+                found = [(first, last) for first, last in found if first < begin] + [(begin, at)]
+    return found
+
+
 class Uses:
     """Who reads and writes the variables of a list of instructions.
 

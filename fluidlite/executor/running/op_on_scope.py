@@ -65,14 +65,9 @@ class BoundOperator:
         program = Program()
         block = program.global_block()
         for name in dict.fromkeys((*self.input_vars(), *self.output_vars())):
-            block.create_var(name=name, **_described(scope, name))
+            block.create_var(name=name, persistable=True, **_described(scope, name))
         op = block.append_op(self.type(), self._inputs, self._outputs, self._attrs)
-        feed = {name: _value(scope, name) for name in dict.fromkeys(self.input_vars())}
-        given = {name: value for name, value in feed.items() if value}
-        run = run_each(program, scope, given, [op], device_at(resolve(place)))
-        for name in dict.fromkeys(self.output_vars()):
-            if name in run.values:
-                _store(scope, name, run.values[name], run.lods.get(name, ()))
+        run_each(program, scope, {}, [op], device_at(resolve(place)))
 
     def __str__(self) -> str:
         inputs = ", ".join(f"{slot}[{', '.join(names)}]" for slot, names in self._inputs.items())
@@ -107,17 +102,3 @@ def _value(scope: Scope, name: str) -> tuple[Any, Lod] | None:
         return held.elements(), ()
     tensor = found.get_tensor()
     return tensor.array, tensor.offsets
-
-
-def _store(scope: Scope, name: str, value: Any, lod: Lod) -> None:
-    found = scope.find_var(name)
-    assert found is not None
-    if isinstance(value, SelectedRows):
-        found.get_selected_rows().take(value)
-        return
-    if isinstance(value, TensorArray):
-        found.get_lod_tensor_array().take(value)
-        return
-    tensor = found.get_tensor()
-    tensor.replace(value)
-    tensor._lod = lod
