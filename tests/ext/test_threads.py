@@ -26,6 +26,7 @@ CONV3D = [12, 6, 2, 40, 40, 8, 1, 3, 3, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]
 POOL = [64, 3, 40, 40, 2, 2, 2, 2, 0, 0, 20, 20, 1]
 VOLUME = [10, 10, 36, 1, 3, 3, 1, 2, 1, 0, 1, 1, 1, 5, 10, 1]
 FEATURES, IMAGES = (1400, 300), (64, 6, 40, 40)
+SEQUENCES = [4, *FEATURES, 40, -1, 3]
 
 
 def calls():
@@ -39,6 +40,7 @@ def calls():
     some = [draw(c, seed=k, low=0.5) for k in range(4)]
     a, b = draw(1024, 90), draw(90, 600, seed=1)
     square = draw(40, 64, 64)
+    offsets, taps = np.array([0, 5, 5, 900, rows]), draw(3 * width, 40)
     table = {
         "relu": ([x, 0 * x], [1], [x.size], []),
         "tanh": ([x, 0 * x], [1], [x.size], []),
@@ -78,6 +80,8 @@ def calls():
         "gemm_batched": (
             [square, square, 0 * square], [2], [64, 64, 64, 0, 1, 40, 4096, 4096, 4096], [1.0, 0.0],
         ),
+        "sequence_conv": ([x, offsets, taps, draw(rows, 40)], [3], SEQUENCES, []),
+        "sequence_conv_grad": ([x, offsets, taps, draw(rows, 40), 0 * x, 0 * taps], [4, 5], SEQUENCES, []),
         "adam": (
             [column[:1], x, g, abs(x), abs(g), column[1:2], column[2:3]], [1, 3, 4], [x.size], [0.9, 0.99, 1e-8],
         ),

@@ -1,7 +1,10 @@
 /* Convolutions over the rows of sequences, and their gradients. */
 #ifndef FL_NS
 
+#include <algorithm>
+
 #include "kernels/topics.h"
+#include "parallel.h"
 
 #define FL_WIDE
 #define FL_SELF "kernels/sequence_conv.cc"
@@ -13,7 +16,7 @@ const Topic topic_sequence_conv = FL_TOPIC(sequence_conv_table);
 
 #else
 
-#include "kernels/product.h"
+#include "kernels/short_windows.h"
 
 namespace fl {
 namespace FL_NS {
@@ -77,7 +80,33 @@ template <class T> struct Convolution {
     }
 };
 
+/* Calls f with the convolution of a call if its windows are for `ShortWindows`; whether they are. */
+template <class T, class F> bool in_short_windows([[maybe_unused]] fl_call *call, [[maybe_unused]] int &code, [[maybe_unused]] const F &f) {
+    if constexpr (std::is_same<T, float>::value && vector_bytes > 16) {
+        const int64_t *i = call->i;
+        if (!is_for_short_windows(i[1], i[2], i[3], i[5])) return false;
+        const auto run = [&](auto windows) {
+            if (!windows.begin(call)) {
+                code = no_memory(call, windows.bytes());
+            } else {
+                f(windows);
+            }
+        };
+        if (i[5] == 3) {
+            run(ShortWindows<Short<3>>(offsets_at(call, 1), i[0], i[2], i[3], i[4]));
+        } else {
+            run(ShortWindows<Short<4>>(offsets_at(call, 1), i[0], i[2], i[3], i[4]));
+        }
+        return true;
+    }
+    return false;
+}
+
 template <class T> int sequence_conv(fl_call *call) {
+    int code = FL_OK;
+    if (in_short_windows<T>(call, code, [call](auto &windows) { windows.forward(at<float>(call, 0), at<float>(call, 2), at<float>(call, 3)); })) {
+        return code;
+    }
     const Convolution<T> conv(call, offsets_at(call, 1));
     if (conv.windows == nullptr) return no_memory(call, conv.bytes());
     int64_t sequence = 0;
@@ -92,6 +121,11 @@ template <class T> int sequence_conv(fl_call *call) {
 }
 
 template <class T> int sequence_conv_grad(fl_call *call) {
+    int code = FL_OK;
+    const auto backward = [call](auto &windows) {
+        windows.backward(at<float>(call, 0), at<float>(call, 2), at<float>(call, 3), at<float>(call, 4), at<float>(call, 5), call->i[1]);
+    };
+    if (in_short_windows<T>(call, code, backward)) return code;
     const Convolution<T> conv(call, offsets_at(call, 1));
     if (conv.windows == nullptr) return no_memory(call, conv.bytes());
     T *dx = at<T>(call, 4), *dfilter = at<T>(call, 5);

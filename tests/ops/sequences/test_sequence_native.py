@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from fluidlite._ext import kernels
+from fluidlite.ops import registry
 from fluidlite.ops.registry import OperatorError
 
 from .. import in_native
@@ -97,6 +99,40 @@ def test_sequence_conv_of_many_rows():
     in_native.check("sequence_conv", inputs, attrs, {"X": [[offsets]]}, kinds=("float64",))
     inputs = {"X": rows(offsets, 400) / 4, "Filter": rows([1200], 3, seed=2)}
     in_native.check("sequence_conv", inputs, attrs, {"X": [[offsets]]}, kinds=("float64",))
+
+
+@pytest.mark.parametrize("length", (3, 4))
+@pytest.mark.parametrize("start", (-1, 0, 2, -2, -4, 50, -70))
+def test_sequence_conv_of_short_windows(start, length):
+    """Rows that are computed together: of sequences of any length, of few rows, of more than are mixed at a time."""
+    for lengths, width, columns in (
+        ([0, 5, 1, 2, 0, 3, 4, 60, 7, 49, 0], 32, 33),
+        ([1] * 130, 37, 32),
+        (np.random.default_rng(3).integers(0, 30, 60).tolist(), 65, 70),
+    ):
+        offsets = [0, *np.cumsum(lengths).tolist()]
+        inputs = {"X": rows(offsets, width) / 8, "Filter": rows([length * width], columns, seed=2) / 2}
+        attrs = {"contextStart": start, "contextLength": length}
+        in_native.check("sequence_conv", inputs, attrs, {"X": [[offsets]]}, kinds=("float32",))
+
+
+@pytest.mark.parametrize("length", (3, 4))
+def test_what_is_no_number_stays_in_the_windows_that_read_it(length):
+    offsets, at = [0, 70, 140, 150], 75
+    x = rows(offsets, 32).astype("float32")
+    x[at, 5] = np.inf
+    inputs = {"X": x, "Filter": rows([32 * length], 32, seed=2).astype("float32")}
+    view = in_native.view_of(
+        registry.find("sequence_conv"),
+        {"X": ["x"], "Filter": ["f"]},
+        {"Out": ["out"]},
+        {"contextStart": -1, "contextLength": length},
+        {"x": inputs["X"], "f": inputs["Filter"]},
+        {"x": [offsets]},
+    )
+    for target in kernels.targets():
+        finite = np.isfinite(in_native.run(view, target).arrays["out"]).all(axis=1)
+        assert np.flatnonzero(~finite).tolist() == list(range(at + 2 - length, at + 2)), target
 
 
 @each_lod
