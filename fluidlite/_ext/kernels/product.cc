@@ -57,7 +57,7 @@ template <class T> bool fits_blas(const Product<T> &g) {
 
 /* Rows or columns of C that are computed together: enough that packing the other operand anew for each block costs little
  * (fewer where there would be one block only), and, but for the last, a multiple of what any BLAS computes at a time. */
-constexpr int64_t block = 512, block_unit = 32;
+constexpr int64_t block = 512, block_unit = 64;
 
 inline int64_t blocks_of(int64_t length) { return length < block ? 1 : length < 2 * block ? 2 : length / block; }
 
@@ -174,7 +174,7 @@ template <class T> void tiny(const Product<T> &g) {
 
 template <int ROWS, int COLS, class T> void tile_of(const Operands<T> &o) { tile<ROWS, COLS, lanes<T>>(o); }
 
-template <int ROWS, class T> void tile_keeping(const Operands<T> &o, T *copy) { tile<ROWS, 2, lanes<T>, true>(o, copy); }
+template <int ROWS, class T> void tile_keeping(const Operands<T> &o, T *copy) { tile<ROWS, strip_vectors, lanes<T>, true>(o, copy); }
 
 template <int ROWS, int COLS, class T> FL_INLINE void tile_of_rows(int64_t rows, const Operands<T> &o) {
     if constexpr (ROWS > 0) {
@@ -183,7 +183,7 @@ template <int ROWS, int COLS, class T> FL_INLINE void tile_of_rows(int64_t rows,
     }
 }
 
-/* The first tile of three or more of a strip of two vectors, which copies the strip while it multiplies. */
+/* The first tile of three or more of a whole strip, which copies the strip while it multiplies. */
 template <int ROWS, class T> FL_INLINE void first_tile(int64_t rows, const Operands<T> &o, T *copy) {
     if constexpr (3 * ROWS > 2 * tile_rows) {
         if (rows == ROWS) return tile_keeping<ROWS>(o, copy);
@@ -210,10 +210,18 @@ template <int COLS, class T> FL_INLINE void column_of_tiles(int64_t m, Operands<
 
 }  // namespace
 
-template <class T> void all_rows(int64_t m, const Operands<T> &o) {
-    if (o.width > lanes<T>) return column_of_tiles<2>(m, o);
-    column_of_tiles<1>(m, o);
+namespace {
+
+template <int COLS, class T> FL_INLINE void all_rows_of(int64_t m, const Operands<T> &o) {
+    if constexpr (COLS > 1) {
+        if (o.width <= (COLS - 1) * lanes<T>) return all_rows_of<COLS - 1>(m, o);
+    }
+    column_of_tiles<COLS>(m, o);
 }
+
+}  // namespace
+
+template <class T> void all_rows(int64_t m, const Operands<T> &o) { all_rows_of<strip_vectors>(m, o); }
 
 namespace {
 
@@ -266,6 +274,9 @@ struct Part {
     int64_t top, bottom, left, right;
 };
 
+/* Up to so many rows are not worth a copy of what can be read as it is. */
+constexpr int64_t few_to_copy = vector_bytes == 64 ? 24 : 12;
+
 /* `far`: rows of B are so far from each other that they are asked for ahead also where few rows of A are multiplied by them. */
 template <class T> void by_tiles(const Product<T> &g, const Part &part, bool far = false) {
     alignas(64) T packed[depth * strip_width<T>];
@@ -279,10 +290,9 @@ template <class T> void by_tiles(const Product<T> &g, const Part &part, bool far
             const int64_t width = part.right - first < strip_width<T> ? part.right - first : strip_width<T>;
             const T *b = g.b + first * across + begin * down;
             Operands<T> o = {k, a + begin * step, row, step, b, down, g.alpha, begin == 0 ? g.beta : T(1), c + first, g.ldc, width};
-            /* Few rows are not worth a copy of what can be read as it is. */
-            const bool readable = !g.trans_b && width == padded<T>(width), few = rows <= 2 * tile_rows && !(far && may_copy(rows));
+            const bool readable = !g.trans_b && width == padded<T>(width), few = rows <= few_to_copy && !(far && may_copy(rows));
             if (readable && !few && width == strip_width<T>) {
-                column_of_tiles<2>(rows, o, packed);
+                column_of_tiles<strip_vectors>(rows, o, packed);
                 continue;
             }
             if (!readable || !few) {
@@ -345,7 +355,7 @@ constexpr int64_t most_turned = 1 << 14;
 template <class T> bool fills_in_part(int64_t columns) { return 4 * columns <= 3 * padded<T>(columns); }
 
 template <class T> bool is_for_turned(const Product<T> &g) {
-    return vector_bytes > 16 && g.trans_a && !g.trans_b && g.n >= 4 && g.n <= 12 && fills_in_part<T>(g.n) && g.m >= 4 * strip_width<T> &&
+    return vector_bytes > 16 && g.trans_a && !g.trans_b && g.n >= 4 && g.n <= 12 && fills_in_part<T>(g.n) && g.m >= 8 * lanes<T> &&
            g.k >= 128 && g.m <= most_turned && g.m * g.n <= most_turned &&
            (vector_bytes == 64 || g.lda * static_cast<int64_t>(sizeof(T)) % cache_way != 0);
 }

@@ -32,14 +32,15 @@ template <class T> struct Operands {
 
 template <class T> constexpr int64_t lanes = vector_bytes / sizeof(T);
 
-/* Tiles of the larger products: as many sums as there are registers for. */
-template <class T> constexpr int64_t strip_width = 2 * lanes<T>;
-constexpr int tile_rows = vector_bytes == 64 ? 12 : 6;
-constexpr int64_t depth = 256; /* of a strip that stays in the first cache */
+/* Tiles of the larger products: as many sums as there are registers for. Wide ones read fewer rows of A at a time, which may all want the
+ * same place in the first cache. */
+constexpr int strip_vectors = vector_bytes == 64 ? 4 : 2, tile_rows = 6;
+template <class T> constexpr int64_t strip_width = strip_vectors * lanes<T>;
+constexpr int64_t depth = 256; /* of a strip that stays in the first caches */
 
 /* Columns in the memory of a strip of which `width` are used. */
 template <class T> FL_INLINE int64_t padded(int64_t width) {
-    return width >= strip_width<T> ? strip_width<T> : width > lanes<T> ? strip_width<T> : lanes<T>;
+    return width >= strip_width<T> ? strip_width<T> : (width + lanes<T> - 1) / lanes<T> * lanes<T>;
 }
 
 /* All m rows of a strip, in tiles of about the same height. */
