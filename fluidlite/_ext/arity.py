@@ -53,6 +53,29 @@ def _batched(ints: Ints, size: int) -> list[int]:
     ]
 
 
+def _heads(operands: str) -> Sizes:
+    """Bytes of the operands of attention, whose heads lie by strides: `q` queries or their gradients, `k` keys,
+    `v` values, `o` results, `b` biases, `m` masks of a byte."""
+
+    def sizes(ints: Ints, size: int) -> list[int]:
+        outer, heads, m, n, k, d, transposed = ints[:7]
+        extents = {"q": (m, k), "k": (k, n) if transposed else (n, k), "v": (n, d), "o": (m, d), "b": (m, n)}
+        found, at = [], 7
+        for kind in operands:
+            if kind == "m":
+                found.append(outer * heads * m * n)
+                continue
+            place = at if kind != "b" else len(ints) - 4
+            strides = [*ints[place : place + (3 if kind != "b" else 4)], 1][:4]
+            at += 3 if kind != "b" else 0
+            lengths = (outer, heads, *extents[kind])
+            last = sum((length - 1) * stride for length, stride in zip(lengths, strides, strict=True))
+            found.append(size * (last + 1) if all(lengths) else 0)
+        return found
+
+    return sizes
+
+
 def _images(ints: Ints) -> dict[str, int]:
     """Bytes of what takes part in a convolution over (len(ints) - 4) / 6 dimensions."""
     dims = (len(ints) - 4) // 6
@@ -152,6 +175,8 @@ _ODD_SIZES: dict[str, Sizes] = {
     "resize": _resized,
     "resize_grad": lambda i, size: _resized(i, size)[::-1],
     "gemm_batched": _batched,
+    "attention": _heads("qkvbmo"),
+    "attention_grad": _heads("qkvbmoqkv"),
     "gemm_pack": lambda i, size: [size * i[0] * i[1], size * i[0] * (i[1] + 32)],
     "gemm_packed": lambda i, size: [size * n for n in (i[0] * i[2], i[2] * (i[1] + 32), i[0] * i[1], i[1])],
     "sequence_concat": lambda i, _: [*chain(*_joined(i)), i[1] * sum(i[2:]), 8 * (i[0] + 1)],

@@ -137,6 +137,7 @@ def test_passes_that_there_are_not(monkeypatch):
     monkeypatch.setenv("FLUIDLITE_WITHOUT_PASSES", "chains,nothing")
     x = fluid.data("x", [None, 4])
     with pytest.raises(
-        ValueError, match="may name unread, repeats, endings, chains, updates, packing, got nothing"
+        ValueError,
+        match="may name unread, repeats, attention, endings, chains, updates, packing, got nothing",
     ):
         fluid.Executor().run(feed={"x": np.ones((2, 4), "float32")}, fetch_list=[layers.relu(x)])

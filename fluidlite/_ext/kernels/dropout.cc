@@ -35,12 +35,12 @@ struct Unseeded {
 
 template <class State> void free_state(void *state) { delete static_cast<State *>(state); }
 
-int seeded_mask(fl_call *call, uint8_t *mask, int64_t n, float prob) {
+int seeded_mask(fl_call *call, uint8_t *mask, int64_t n, int64_t seed, float prob) {
     if (call->state == nullptr) {
         std::unique_ptr<Seeded> state(new (std::nothrow) Seeded);
         if (state) state->mask.reset(new (std::nothrow) uint8_t[static_cast<size_t>(n)]);
         if (!state || !state->mask) return no_memory(call, n);
-        Stream stream(static_cast<uint64_t>(call->i[2]));
+        Stream stream(static_cast<uint64_t>(seed));
         for (int64_t k = 0; k < n; ++k) state->mask[static_cast<size_t>(k)] = stream.unit() < prob ? 0 : 1;
         call->state = state.release();
         call->free_state = free_state<Seeded>;
@@ -68,6 +68,15 @@ int fresh_mask(fl_call *call, uint8_t *mask, int64_t n, float prob) {
     return FL_OK;
 }
 
+int draw(fl_call *call, uint8_t *mask, int64_t n, int64_t seed) {
+    const float prob = static_cast<float>(call->f[0]);
+    if (n == 0) return FL_OK;
+    return seed != 0 ? seeded_mask(call, mask, n, seed, prob) : fresh_mask(call, mask, n, prob);
+}
+
+/* The mask alone. */
+int dropout_mask(fl_call *call) { return draw(call, at<uint8_t>(call, 0), call->i[0], call->i[1]); }
+
 template <class T> FL_INLINE T kept_scale(const fl_call *call) {
     const T prob = static_cast<T>(call->f[0]);
     if (!call->i[1]) return T(1);
@@ -84,10 +93,7 @@ template <class T> int dropout(fl_call *call) {
     T *out = at<T>(call, 1);
     uint8_t *mask = at<uint8_t>(call, 2);
     const int64_t n = call->i[0];
-    if (n == 0) return FL_OK;
-    const float prob = static_cast<float>(call->f[0]);
-    const int code = call->i[2] != 0 ? seeded_mask(call, mask, n, prob) : fresh_mask(call, mask, n, prob);
-    if (code != FL_OK) return code;
+    if (const int code = draw(call, mask, n, call->i[2])) return code;
     const T scale = kept_scale<T>(call);
     in_ranges(n, 2 * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
         keep(x + begin, mask + begin, out + begin, end - begin, scale);
@@ -105,6 +111,7 @@ template <class T> int dropout_grad(fl_call *call) {
 extern const fl_entry dropout_table[] = {
     {"dropout.f32", dropout<float>, "xxx|zii|f|a,a,aB"},
     {"dropout.f64", dropout<double>, "xxx|zii|f|a,a,aB"},
+    {"dropout_mask", dropout_mask, "x|zi|f|aB"},
     {"dropout_grad.f32", (by_rows<dropout_grad<float>, Each<float>, Each<char>, Each<float>>), "xxx|zi|f|a,aB,a"},
     {"dropout_grad.f64", (by_rows<dropout_grad<double>, Each<double>, Each<char>, Each<double>>), "xxx|zi|f|a,aB,a"},
     {nullptr, nullptr, nullptr}};

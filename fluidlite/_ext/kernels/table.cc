@@ -27,7 +27,7 @@ const std::vector<fl_entry> &kernels_of(int target) {
           &topic_move, &topic_lookup, &topic_top_k, &topic_gemm, &topic_convolution, &topic_pool, &topic_pool3d, &topic_resize, &topic_batch_norm, &topic_norm,
           &topic_roi, &topic_dropout, &topic_optimizers, &topic_rows, &topic_sequence_pool, &topic_sequence_rows, &topic_sequence_conv, &topic_im2sequence, &topic_found,
           &topic_sequence_places, &topic_choose, &topic_lstm, &topic_cudnn_lstm, &topic_gru, &topic_crf,
-          &topic_ctc, &topic_alignment, &topic_drawing, &topic_class_scores, &topic_chain}) {
+          &topic_ctc, &topic_alignment, &topic_drawing, &topic_class_scores, &topic_attention, &topic_chain}) {
         const fl_entry *entry = target == 2 ? topic->avx512 : target == 1 ? topic->avx2 : topic->baseline;
         for (; entry->name != nullptr; ++entry) all.push_back(*entry);
     }

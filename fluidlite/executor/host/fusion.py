@@ -1,6 +1,6 @@
-"""What the fuser does for the host: products and convolutions with a bias, convolutions with normalisation by moving
-statistics, what can end with an activation, chains of elementwise calls, updates of one kind; and what it leaves out,
-because nobody reads it or it is there already.
+"""What the fuser does for the host: attention, products and convolutions with a bias, convolutions with normalisation
+by moving statistics, what can end with an activation, chains of elementwise calls, updates of one kind; and what it
+leaves out, because nobody reads it or it is there already.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from ...ops.registry import Call
 from ..plan.fusion import Gathering, Member, Pass, grown, joined
 from ..plan.instructions import Instruction, Uses
 from . import packing
+from .attention import join_attention
 from .chains import join_chains
 from .repeats import leave_out_repeats
 
@@ -79,6 +80,7 @@ def _read(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
 PASSES: dict[str, Pass] = {
     "unread": _read,
     "repeats": leave_out_repeats,
+    "attention": join_attention,
     "endings": grown(_ended),
     "chains": join_chains,
     "updates": _Updates.run,

@@ -143,6 +143,10 @@ class Uses:
         """What writes each variable last."""
         return {self.root(name): each for each in self._instructions for name in each.writes}
 
+    def readers(self, name: str) -> Sequence[Instruction]:
+        """What reads a variable, in order; twice if it names its memory twice."""
+        return self._readers.get(self.root(name), ())
+
     @cached_property
     def _readers(self) -> dict[str, list[Instruction]]:
         readers: dict[str, list[Instruction]] = defaultdict(list)
