@@ -444,8 +444,9 @@ int slot_put(fl_call *call) {
     try {
         char *to = at<Elements>(call, 0)->put(index, bytes);
         if (bytes > 0) std::memcpy(to, at<char>(call, 2), static_cast<size_t>(bytes));
-    } catch (const std::exception &) {
-        return no_memory(call, bytes);
+    } catch (const std::exception &) { /* the slots before it, most likely */
+        constexpr int64_t item = sizeof(Elements::Slot);
+        return no_memory(call, index > (INT64_MAX - bytes) / item ? INT64_MAX : index * item + bytes);
     }
     return FL_OK;
 }

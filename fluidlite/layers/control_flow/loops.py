@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from ... import eager
-from ...base.dtypes import VarType
+from ...base.dtypes import VarType, to_numpy
 from ...base.errors import OperatorError
 from ...framework import Block, Variable, callsite, mode
 from ...framework.gradients.blocks import names_from_outside
@@ -90,8 +90,9 @@ class WhileGuard(BlockGuard):
                 made, before = var.dtype, self._types.get(name, var.dtype)
                 if made != before and not {made, before} <= _PLACES:
                     raise OperatorError(
-                        f"operator {op.type}: variable {name!r} is of type {before} before the loop and of "
-                        f"type {made} after a turn{callsite.describe(op.line)}; convert it with fluid.layers.cast"
+                        f"operator {op.type}: variable {name!r} is of type {to_numpy(before)} before the loop and "
+                        f"of type {to_numpy(made)} after a turn{callsite.describe(op.line)}; convert it with "
+                        "fluid.layers.cast"
                     )
 
 

@@ -149,18 +149,25 @@ def _join_infer(op: OpView) -> None:
     op.set("OutIndex", (-1,) if op.exact else (), VarType.INT32)
 
 
-def _elements(X: Any) -> list[Any]:
-    array = _is_array(X)
-    missing = [index for index, value in enumerate(array.arrays) if value is None]
-    if missing or not len(array):
-        what = f"element {missing[0]} has not been written" if missing else "it has no elements"
+def _elements(X: Any, axis: int, use_stack: bool) -> list[Any]:
+    """The elements: of one type, and of one shape but along `axis`; stacked ones have one shape."""
+    values = _is_array(X).arrays
+    missing = [index for index, value in enumerate(values) if value is None]
+    what = f"element {missing[0]} has not been written" if missing else "" if values else "it has no elements"
+    if not what:
+        rests = [[n for at, n in enumerate(v.shape) if use_stack or at != axis % v.ndim] for v in values]
+        kinds = [(v.dtype, v.ndim, rest) for v, rest in zip(values, rests, strict=True)]
+        other = next((index for index, kind in enumerate(kinds) if kind != kinds[0]), None)
+        if other is not None:
+            told = [f"{value.dtype} of shape {list(value.shape)}" for value in (values[0], values[other])]
+            what = f"element 0 is {told[0]} and element {other} is {told[1]}"
+    if what:
         raise ValueError(f"the tensor array cannot become one tensor: {what}")
-    return array.arrays
+    return values
 
 
 def _join(xp: Any, X: Any, axis: int, use_stack: bool) -> tuple[Any, Any]:
-    values = _elements(X)
-
+    values = _elements(X, axis, use_stack)
     if use_stack and axis < 0:
         axis += values[0].ndim + 1
     # Of stacked elements too: the sizes that they have along that axis themselves. There is none behind the last one.

@@ -190,7 +190,10 @@ register_pair(
 def _limit(maxlen: int, lengths: Any, tensor: Any) -> int:
     """How wide a mask gets: the value of MaxLenTensor, else `maxlen`, else (-1) the largest length."""
     if tensor is not None:
-        return whole(np.asarray(to_host(tensor)).reshape(-1)[:1])[0]  # type: ignore[no-any-return]
+        width: int = whole(np.asarray(to_host(tensor)).reshape(-1)[:1])[0]
+        if width < 1:
+            raise OperatorError(f"operator sequence_mask: MaxLenTensor must be at least 1, got {width}")
+        return width
     return maxlen if maxlen >= 0 else int(np.max(to_host(lengths), initial=0))
 
 

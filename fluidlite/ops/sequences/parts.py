@@ -43,7 +43,9 @@ def _slice_rows(op_type: str, Offset: Any, Length: Any, lod: Lods) -> tuple[np.n
     text = _unmatched(len(segments), len(begin), len(count))
     if text is not None:
         raise OperatorError(f"operator {op_type}: {text}")
-    wrong = np.flatnonzero((begin < 0) | (count < 0) | (begin + count > segments.lengths))
+    wrong = np.flatnonzero(
+        (begin < 0) | (count < 0) | (begin > segments.lengths) | (count > segments.lengths - begin)
+    )
     if len(wrong):
         k = wrong[0]
         raise OperatorError(

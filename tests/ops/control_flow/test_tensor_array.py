@@ -1,5 +1,7 @@
 """Tensor arrays: write_to_array, read_from_array, lod_array_length, tensor_array_to_tensor and its gradient."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -131,6 +133,23 @@ def test_an_array_without_elements_or_with_a_hole_is_no_tensor():
     ):
         with pytest.raises(ValueError, match=f"cannot become one tensor: {what}"):
             call("tensor_array_to_tensor", {"X": array})
+
+
+@pytest.mark.parametrize(
+    ("other", "attrs"),
+    [
+        (A.astype("int64"), {}),
+        (np.concatenate([A, A], 1), {}),
+        (np.concatenate([A, A]), {"use_stack": True}),
+        (A.reshape(1, *A.shape), {}),
+        (A[0], {"axis": 1}),
+    ],
+)
+def test_elements_that_do_not_go_together(other, attrs):
+    array = write(write(None, 0, A), 1, other)
+    told = f"element 0 is float32 of shape [2, 3] and element 1 is {other.dtype} of shape {list(other.shape)}"
+    with pytest.raises(ValueError, match=re.escape(told)):
+        call("tensor_array_to_tensor", {"X": array}, {"axis": 0, "use_stack": False, **attrs})
 
 
 def test_fill_zeros_like_and_assign_of_an_array():

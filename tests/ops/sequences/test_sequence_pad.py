@@ -103,6 +103,13 @@ def test_the_mask_is_of_the_dtype_asked_for_and_as_wide_as_a_tensor_says():
         infer("sequence_mask", {"X": inputs["X"]}, {"maxlen": 0})
 
 
+@pytest.mark.parametrize("width", [0, -2])
+def test_a_tensor_that_says_no_width(width):
+    inputs = {"X": np.array([1, 0, 3], "int32"), "MaxLenTensor": np.array([width], "int32")}
+    with pytest.raises(OperatorError, match=f"sequence_mask: MaxLenTensor must be at least 1, got {width}"):
+        run_kernel("sequence_mask", inputs, {"maxlen": -1, "out_dtype": int(VarType.FP32)})
+
+
 def test_sequence_mask_of_eager_tensors():
     lengths = Tensor(np.array([1, 0, 2]))
     for _ in range(2):

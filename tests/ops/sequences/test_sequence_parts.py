@@ -28,6 +28,7 @@ def test_sequence_slice():
     [
         ((0, 0, 1), (3, 1, 2), "sequence 0 has 2 rows, but Offset is 0 and Length 3"),
         ((0, 0, -1), (1, 1, 1), "sequence 2 has 3 rows, but Offset is -1 and Length 1"),
+        ((0, 2**62, 0), (1, 2**62, 1), f"sequence 1 has 1 rows, but Offset is {2**62} and Length {2**62}"),
         ((0, 0), (1, 1), "X has 3 sequences, but Offset has 2 and Length 2 elements"),
     ],
 )
