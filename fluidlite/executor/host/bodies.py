@@ -45,10 +45,8 @@ class LoopBody(Plan):
         wanted = [*self._wanted, *self._added]
         super().__init__(program, scope, feeds.arrays, wanted, form.ops, form.block, named=feeds.named)
         for op, native in zip(self.ops, self.is_native, strict=True):
-            if not native and (op.definition.host or op.definition.random):
-                raise CannotPlan(
-                    f"operator {op.type} of it has no native kernel, and does more than to compute"
-                )
+            if not native and op.definition.host:
+                raise CannotPlan(f"operator {op.type} of it does more than to compute")
         if self.meta.sparse:
             raise CannotPlan("it makes SelectedRows")
         if self.meta.persistable:

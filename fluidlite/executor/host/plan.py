@@ -25,7 +25,7 @@ from ..plan.finite import LOOK
 from ..plan.fusion import fuse
 from ..plan.instructions import Instruction, lifetimes, outermost_loops
 from ..plan.refusals import CannotPlan, Missed
-from ..plan.turn_ops import RANK, TURNS
+from ..plan.turn_ops import LOOP, RANK, TURNS
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
 from . import fusion as native_fusion
@@ -136,7 +136,9 @@ class Plan(EnginePlan):
             if begin < last < end:
                 last = end
         early = instructions[:last]
-        for op in {id(op): op for each in early for op in each.ops}.values():
+        ops = [*{id(op): op for each in early for op in each.ops}.values()]
+        ops += [op for each in ops if each.definition is LOOP for op in each.attrs["form"].ops]
+        for op in ops:
             definition = op.definition
             if definition.random or (definition.host and definition not in HARMLESS):
                 if not ends:

@@ -1,0 +1,100 @@
+"""Random numbers that turns of a plan draw: those of the interpreter, in its order."""
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite.base.seeds import reseed
+
+from .test_turns import data, fc, numbers, trained
+from .test_turns import run as run_steps
+
+layers = fluid.layers
+
+
+def noisy(word, state):
+    """Numbers for each row, for each turn, and the same in all turns."""
+    shape = [-1, 4]
+    new = fc([word, state], 4, "noisy") + layers.gaussian_random_batch_size_like(state, shape, std=0.1)
+    new = new * layers.uniform_random_batch_size_like(new, shape, min=0.5, max=1.0)
+    new = layers.elementwise_mul(new, layers.uniform_random([1], min=0.5, max=1.5))
+    return layers.elementwise_add(new, layers.gaussian_random([4], seed=7))
+
+
+def steps(x, start):
+    rnn = layers.StaticRNN()
+    with rnn.step():
+        word, state = rnn.step_input(x), rnn.memory(init=start)
+        new = noisy(word, state)
+        rnn.update_memory(state, new)
+        rnn.step_output(new)
+    return [rnn()]
+
+
+def sequences(words):
+    rnn = layers.DynamicRNN()
+    with rnn.block():
+        word, state = rnn.step_input(words), rnn.memory(shape=[4], value=0.0)
+        new = noisy(word, state)
+        rnn.update_memory(state, new)
+        rnn.output(new)
+    return [rnn()]
+
+
+def both_ways(made, feeds):
+    main, startup, wanted = made
+    found = []
+    for engine in ("interpret", "plan"):
+        reseed(11)
+        try:
+            found.append(run_steps(main, startup, wanted, feeds, engine))
+        finally:
+            reseed(None)
+    (expected, _), (got, text) = found
+    for first, second in zip(expected, got, strict=True):
+        for what, one, other in zip(wanted, first, second, strict=True):
+            np.testing.assert_allclose(
+                np.array(other), np.array(one), rtol=2e-4, atol=2e-5, err_msg=str(what)
+            )
+    return text
+
+
+def batches(random, shapes):
+    for turns, rows in shapes:
+        yield {"x": numbers(random, turns, rows, 3), "start": numbers(random, rows, 4)}
+
+
+def ragged(random, batches):
+    for lengths in batches:
+        words = numbers(random, sum(lengths), 3)
+        yield {"words": fluid.create_lod_tensor(words, [lengths], fluid.CPUPlace())}
+
+
+STEPS = [data("x", [None, None, 3]), data("start", [None, 4])]
+WORDS = [data("words", [None, 3], lod_level=1)]
+
+
+@pytest.mark.parametrize("ranked", [False, True])
+def test_turns_draw_what_the_interpreter_draws(ranked):
+    random = np.random.default_rng(0)
+    if ranked:
+        fed = [*ragged(random, [[2, 4, 1], [3], [1, 1], [5, 5, 5], [2, 0, 3], [2, 4, 1]])]
+        text = both_ways(trained(sequences, WORDS), fed)
+    else:
+        fed = [*batches(random, [(4, 2), (1, 3), (3, 1), (1, 1), (4, 2), (2, 5)])]
+        text = both_ways(trained(steps, STEPS), fed)
+    assert "run in pieces" not in text and "turns of" in text
+    drawn = [line for line in text.splitlines() if "gaussian_random_batch_size_like(" in line]
+    assert drawn and all(line.endswith("; reference") for line in drawn)
+
+
+def test_a_step_that_may_have_to_run_again_draws_nothing_twice():
+    """Sizes that are found behind turns which draw: those of the last step are not those of this one."""
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup):
+        (out,) = steps(*[make() for make in STEPS])
+        rows = layers.reshape(out, [-1, 4])
+        chosen = layers.gather_nd(rows, layers.where(layers.reduce_sum(rows, dim=1) > 0.0))
+    fed = [*batches(np.random.default_rng(1), [(3, 4)] * 8)]
+    text = both_ways((main, startup, [chosen, out]), fed)
+    assert "cannot be undone" in text and "turns of" in text
