@@ -405,13 +405,8 @@ int write_element(fl_call *call, int64_t index, int at_operand) {
 
 int element_write(fl_call *call) { return write_element(call, *at<int64_t>(call, 1), 2); }
 
-/* The same behind all others, which are as large, without an index. */
-int element_keep(fl_call *call) {
-    const Elements *elements = at<Elements>(call, 0);
-    const int64_t count = elements->count();
-    if (count > 0 && elements->bytes_of(count - 1) != call->i[0]) return out_of_range(call, count, 0, count);
-    return write_element(call, count, 1);
-}
+/* The same behind all others, without an index. */
+int element_keep(fl_call *call) { return write_element(call, at<Elements>(call, 0)->count(), 1); }
 
 /* Takes away what stands behind all others, which has so many bytes and no levels. */
 int element_pop(fl_call *call) {

@@ -12,6 +12,7 @@ from ...base.sizes import Size, always_equal, current
 from ...framework import Operator, Program
 from ...ops.math.gemm import Matrix
 from ...ops.registry import Call, OpView, Shape
+from ..plan.elements import KEEP, POP
 from ..plan.instructions import Instruction
 from ..plan.refusals import CannotPlan
 from ..plan.turn_ops import FIRST, Feeds, Layout, LoopForm
@@ -47,6 +48,9 @@ class LoopBody(Plan):
         for op, native in zip(self.ops, self.is_native, strict=True):
             if not native and op.definition.host:
                 raise CannotPlan(f"operator {op.type} of it does more than to compute")
+        likes = {op.inputs["Like"][0] for op in form.ops if op.definition is POP}
+        if not likes.isdisjoint(self._root(name) for each in self.instructions for name in each.touches):
+            raise CannotPlan("its turns look at what a loop of another turn has kept")
         if self.meta.sparse:
             raise CannotPlan("it makes SelectedRows")
         if self.meta.persistable:
@@ -164,6 +168,24 @@ class LoopBody(Plan):
             shape.append(labels[0] if labels and isinstance(size, Size) else size)
         plain = self.fetched[[*self._wanted, *self._added].index(name)]
         return self._rows(sizes[0]), tuple(shape), self.meta.dtypes[inner], self.meta.lod(plain)
+
+    def keeps(self) -> dict[str, tuple[list[list[Any]], VarType]]:
+        """What loops in a turn keep for their gradients: of each array what an element has along each axis, as labels
+        and as a number, and its type."""
+        found: dict[str, tuple[list[list[Any]], VarType]] = {}
+        for op in self.ops:
+            if op.definition is KEEP:
+                (name,) = op.inputs["X"]
+                if self.meta.lod(name):
+                    raise CannotPlan("a loop in a turn keeps sequences")
+                shape = [self._called(size) for size in self.meta.shapes[name]]
+                found[op.attrs["array"]] = shape, self.meta.dtypes[name]
+        return found
+
+    def _called(self, size: int) -> list[Any]:
+        """The labels of the sizes that this is, and the number that it is if it stays."""
+        found: list[Any] = [k for k, root in self.meta.roots.items() if always_equal(root, size)]
+        return found if isinstance(size, Size) else [*found, size]
 
     def check_carried(self, name: str, after: str, leaves: str, dtype: VarType) -> None:
         """Raise CannotPlan unless a turn leaves what the next one wants to find."""

@@ -151,6 +151,8 @@ class EnginePlan(StepPlan):
         slots = [-1 if name is None else self._slot(name) for name in call.operands]
         ints = [current(n) for n in call.ints]
         self.engine.add_loop(slots, ints, form.back, moving, layout.sums, bodies)
+        for body in form.bodies:
+            body._again = self._again
         self._vary(at, call)
         self._loops[at] = form
 

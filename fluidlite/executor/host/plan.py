@@ -41,6 +41,12 @@ MOST_UNDONE = 1 << 20
 """Of persistable variables that change before all sizes are known at most so many bytes are copied in each step."""
 
 
+def _all_of(instruction: Instruction) -> Iterable[Operator]:
+    """The operators of an instruction, and those of turns that it takes."""
+    op = instruction.op
+    return (*instruction.ops, *op.attrs["form"].ops) if op.definition is LOOP else instruction.ops
+
+
 class Plan(EnginePlan):
     """Runs operators of one block on feeds of any sizes that fit; temporaries share one arena.
 
@@ -128,7 +134,7 @@ class Plan(EnginePlan):
         """The persistable variables changed before all sizes are known; CannotPlan if what happens cannot be undone."""
         ends = [at for at, each in enumerate(instructions) if is_call(each, FIND)]
         asking = MAY_MISS if ends else MAY_MISS[:2]
-        asks = [at for at, each in enumerate(instructions) if each.op.definition in asking]
+        asks = [at for at, each in enumerate(instructions) if any(op.definition in asking for op in _all_of(each))]
         # Whether such a loop has a body for each turn is known when it is reached.
         asks += [at for at, each in enumerate(instructions) if ends and at > ends[0] and is_call(each, TURNS)]
         last = max([*ends[-1:], *asks], default=0)
@@ -136,9 +142,7 @@ class Plan(EnginePlan):
             if begin < last < end:
                 last = end
         early = instructions[:last]
-        ops = [*{id(op): op for each in early for op in each.ops}.values()]
-        ops += [op for each in ops if each.definition is LOOP for op in each.attrs["form"].ops]
-        for op in ops:
+        for op in {id(op): op for each in early for op in _all_of(each)}.values():
             definition = op.definition
             if definition.random or (definition.host and definition not in HARMLESS):
                 if not ends:

@@ -19,7 +19,7 @@ from ...base.dtypes import VarType
 from ...framework import Block, Operator
 from ...framework.gradients.versions import changes_nothing, copied, counts
 from ...ops.registry import EMPTY
-from .branching import in_line, read_before, reads, results
+from .branching import ON_ARRAYS, in_line, read_before, reads, results
 from .kept_branches import kept_inside
 from .shapes import works_alone
 
@@ -58,23 +58,28 @@ class Counted:
 
     `counters`: how much each is more after a turn; `reads`, `writes`, `shortened`: what it does with arrays and rank
     tables; `ops`: what is left; `limit`: counter, offset and the variable that it is compared with, of the condition.
+    `forward`: the block of which this one is the gradient's; what it declares is each turn's own.
 
     Raises Odd if the block does anything else with arrays.
     """
 
-    def __init__(self, block: Block, condition: str | None) -> None:
+    def __init__(self, block: Block, condition: str | None, forward: Block | None = None) -> None:
         self.block = block
+        self._own = {*block.vars, *(forward.vars if forward is not None else ())}
         self.ops: list[Operator] = []
         self.reads: list[Access] = []
         self.writes: list[Access] = []
         self.shortened: list[Shortened] = []
         ops = [op for op in block.ops if not changes_nothing(op)]
         self._written = [name for op in ops for name in op.writes()]
-        self.counters = {name: 0 for name in _counters(block, ops)}
+        self.counters = {name: 0 for name in _counters(block, ops) if name not in self._own}
         self._comparisons: dict[str, tuple[str, int, str]] = {}
         self._changed: set[str] = set()  # what is written to an array and then replaced
         for op in ops:
             role, copy = op.definition.role, copied(op)
+            if op.type in ON_ARRAYS and self._is_own(op):
+                self.ops.append(op)
+                continue
             if counts(op) and op.inputs["X"][0] in self.counters:
                 self.counters[op.inputs["X"][0]] += int(op.attr("step"))
             elif role == "read":
@@ -94,7 +99,7 @@ class Counted:
                 self._comparisons.pop(condition, None)
                 if copy[0] in self._comparisons:
                     self._comparisons[condition] = self._comparisons[copy[0]]
-            elif works_alone(op) and not in_line(op):
+            elif works_alone(op) and not in_line(op, True):
                 raise Odd(f"operator {op.type} runs blocks, or works on what is no tensor")
             elif condition in [*op.writes()]:
                 raise Odd("its condition is no comparison with a counter")
@@ -103,6 +108,11 @@ class Counted:
                 self._changed.update({access.variable for access in self.writes}.intersection(op.writes()))
         self.limit = self._comparisons.get(condition or "")
         self._check(condition)
+
+    def _is_own(self, op: Operator) -> bool:
+        """Whether an operator works on an array that each turn makes for itself."""
+        (array,) = op.outputs["Out"] if op.type == "write_to_array" else op.inputs["X"]
+        return array in self._own and self.counters.keys().isdisjoint(op.inputs.get("I", ()))
 
     def _compares(self, op: Operator) -> bool:
         """Whether the operator compares a counter with what stays the same."""
@@ -151,12 +161,12 @@ class Counted:
     @cached_property
     def inside(self) -> list[str]:
         """What the gradients of its branches read of them."""
-        return kept_inside(self.ops)
+        return kept_inside(self.ops, arrays=True)
 
     @cached_property
     def outer(self) -> tuple[list[str], list[str]]:
         """Variables of blocks around that the operators replace: those that they read first, and the others."""
-        own, block = self.block.vars, self.block
+        own, block = self._own, self.block
         first: list[str] = []
         only: list[str] = []
         seen: set[str] = set()
@@ -174,7 +184,7 @@ class Counted:
 
 
 def _counters(block: Block, ops: Iterable[Operator]) -> list[str]:
-    """Integers of outside that the operators only count."""
+    """Integers that the operators only count."""
     found: dict[str, bool] = {}
     for op in ops:
         for name in op.writes():
@@ -182,7 +192,7 @@ def _counters(block: Block, ops: Iterable[Operator]) -> list[str]:
     made = []
     for name, only in found.items():
         var = block._find_var_recursive(name)
-        if only and var is not None and name not in block.vars and not var.persistable:
+        if only and var is not None and not var.persistable:
             if var._dtype in INTEGERS and var._shape == (1,):
                 made.append(name)
     return made

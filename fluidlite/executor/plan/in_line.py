@@ -22,7 +22,7 @@ from .branching import (
     names_within,
     own_names,
 )
-from .elements import ADD, CLEAR, FOUND, GET, JOIN, KEEP, LENGTH, PART, POP, PUT, TAKE, TURN, WRITE
+from .elements import ADD, CLEAR, ELEMENTS, FOUND, GET, JOIN, KEEP, LENGTH, PART, POP, PUT, TAKE, TURN, WRITE
 from .kept_branches import kept_inside, kept_within
 from .marks import AGAIN, BEGIN, CHOOSE, END, FULL, HOLD, LOOP, MARKS, MERGE
 from .refusals import CannotPlan
@@ -35,8 +35,8 @@ class InLine:
     `given`: the variables that have a value before; `empty`: the branches that nothing goes through, by the addresses
     of their attributes; `arrays`: whether arrays are memory of the engine's; `like`: of arrays that others know as
     well, what says of one and of an index what the element there is like. `unset`: what holds nothing as long as no
-    branch has run that makes it, and the operator that may; `kept`: by what name turns keep what their gradients look
-    at, and the arrays.
+    branch has run that makes it, and the operator that may; `arrays`: those; `tapes`: by what name turns keep what their
+    gradients look at.
     """
 
     def __init__(
@@ -47,7 +47,8 @@ class InLine:
         like: Callable[[str, str], Any] | None = None,
     ) -> None:
         self.unset: dict[str, Operator] = {}
-        self.kept: list[str] = []
+        self.arrays: list[str] = []
+        self.tapes: list[str] = []
         self._known = set(given)
         self._empty = empty
         self._arrays = arrays or like is not None
@@ -84,17 +85,18 @@ class InLine:
                 except CannotPlan as refusal:
                     raise CannotPlan(str(refusal), op) from None
 
-    def begun(self, ops: Sequence[Operator]) -> list[Operator]:
-        """The operators, which have been made, behind the beginning of all elements."""
-        if not self.kept or self._like is not None:
+    def begun(self, ops: Sequence[Operator], arrays: Sequence[str]) -> list[Operator]:
+        """The operators, which have been made, behind the beginning of all elements of arrays."""
+        if not arrays or self._like is not None:
             return [*ops]
-        return [in_place_of(ops[0], CLEAR, {}, {}, {"arrays": self.kept}), *ops]
+        return [in_place_of(ops[0], CLEAR, {}, {}, {"arrays": arrays}), *ops]
 
     def _plain(self, op: Operator) -> Operator:
         for name in op.reads() if op.definition not in MARKS else ():
             if name in self.unset:
                 reason = f"variable {name!r} has no value where a branch is not taken"
                 raise CannotPlan(reason, self.unset[name])
+        self.tapes += [n.removesuffix(ELEMENTS) for n in op.inputs.get("Const", ()) if n.endswith(ELEMENTS)]
         self._set(op.writes())
         return op
 
@@ -131,8 +133,8 @@ class InLine:
         found = self._same.get(found, found)
         if VERSION + "B" in found or op.block._is_persistable(name):
             raise CannotPlan("an array is another one in each turn, or is persistable", op)
-        if found not in self.kept:
-            self.kept.append(found)
+        if found not in self.arrays:
+            self.arrays.append(found)
         return found
 
     def _set(self, names: Iterable[str]) -> None:
@@ -163,7 +165,7 @@ class InLine:
             yield self._number(op, ran, 0)
         body = self._body(block, own, within)
         if self._like is not None and not names:
-            body.insert(0, in_place_of(op, TURN, {}, {}, {"arrays": self.kept}))
+            body.insert(0, in_place_of(op, TURN, {}, {}, {"arrays": self.arrays + self.tapes}))
         if kept is not None:
             body.append(_counted(op, ran, 1))
             for name in kept[1]:
@@ -173,8 +175,8 @@ class InLine:
     def _tape(self, name: str, block: Block) -> str:
         """By what name turns of a block keep a variable."""
         array = f"{name}@KEPT{block.idx}"
-        if array not in self.kept:
-            self.kept.append(array)
+        if array not in self.tapes:
+            self.tapes.append(array)
         return array
 
     def _number(self, op: Operator, name: str, value: int) -> Operator:
@@ -329,7 +331,8 @@ class InLine:
         by_size = not op.attr("is_scalar_condition")
         if not names and not by_size and scope + RAN not in self._known:
             raise CannotPlan("the branch has run elsewhere, and its gradient is here", op)
-        inner = {**names, **own_names(forward.attrs["sub_block"]), **own_names(block)}
+        taken = forward.attrs["sub_block"]
+        inner = {**names, **own_names(taken), **own_names(block)}
         sources, states = arriving(op), {}
         pairs = [(name, names.get(name, name), names.get(out, out)) for name, out in gradients(op)]
         for name, _, _ in pairs:
@@ -359,7 +362,7 @@ class InLine:
             if inner[inside] in made:
                 body.append(in_place_of(op, HOLD, {"X": [inner[inside]]}, {"Out": [out]}, {}))
         if not by_size:
-            yield from self._jump(op, scope + RAN, body, names_within(block))
+            yield from self._jump(op, scope + RAN, body, names_within(block, taken))
         elif id(forward.attrs) not in self._empty:
             yield from body
         for source, out in ends:

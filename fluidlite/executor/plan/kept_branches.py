@@ -8,6 +8,7 @@ from ...base.dtypes import VarType
 from ...framework import Block, Operator
 from ...framework.gradients.blocks import kept_names
 from .branching import RAN, SCOPES, in_line, own_names, results
+from .shapes import NO_TENSORS
 
 
 def kept_inside(
@@ -34,7 +35,9 @@ def kept_within(block: Block, ops: Iterable[Operator], kept: Collection[str] | N
     if not kept:
         return []
     made = {name for op in ops for name in results(op) if name in kept}
-    return sorted(n for n in made if n in block.vars or block._find_var_recursive(n) is None)
+    found = {name: block.vars.get(name) or block._find_var_recursive(name) for name in made}
+    own = (n for n, var in found.items() if var is None or n in block.vars and var.type not in NO_TENSORS)
+    return sorted(own)
 
 
 def _tensors_made(block: Block) -> list[str]:

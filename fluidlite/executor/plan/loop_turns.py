@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ...framework import Block, Operator
 from ...ops.registry import EMPTY, VERSION, OpDef
 from .branching import RAN
+from .elements import ELEMENTS, KEEP, POP
 from .ranks import ranked
 from .refusals import CannotPlan
 from .shapes import in_place_of, renamed
@@ -202,6 +203,7 @@ class LoopTurns:
                 consts.append(name)
         for slot, kind in zip(("Given", "Parts", "Like", "Same"), groups, strict=True):
             inputs[slot] = [self.values[name].whole for name in groups[kind]]
+        consts += dict.fromkeys(op.attrs["array"] + ELEMENTS for op in ops if op.definition in (KEEP, POP))
         order = sorted(carrying)
         inputs["First"] = [self.firsts[name] for name in order]
         inputs["Const"] = consts
@@ -235,4 +237,4 @@ class LoopTurns:
         shape = (var._shape if var is not None else None) or (-1,)
         steps = self.op.block._find_var_recursive(self.steps) if self.steps else None
         rows = steps._shape[1] if steps is not None and len(steps._shape or ()) > 1 else -1
-        return name.endswith(RAN) or (shape[0] >= 0 and shape[0] != rows)
+        return RAN in name or (shape[0] >= 0 and shape[0] != rows)

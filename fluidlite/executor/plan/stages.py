@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ...framework import Block, Operator
 from ...framework.operator import BlockMeta
 from ...ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
-from .branching import in_line, keeps_turns
+from .branching import in_line
 from .in_line import InLine
 from .marks import MERGE
 from .refusals import CannotPlan
@@ -62,15 +62,18 @@ def stages(
         apart: whether operators may run before and after the turns; not those that read something `ragged`, that has
             other rows than the turns.
 
-    Raises CannotPlan if one of them runs blocks that are no branches.
+    Raises CannotPlan if one of them runs blocks that are no branches or loops.
     """
     ends = [*carried.values(), *wanted, *sums]
-    if any(works_alone(op) and (not in_line(op) or keeps_turns(op)) for op in ops):
+    if any(works_alone(op) and not in_line(op, True) for op in ops):
         raise CannotPlan("it runs blocks")
     mattering = live(list(ops), ends)
-    if any(map(in_line, mattering)):
-        lines = InLine({*given, *carried})
+    if any(in_line(op, True) for op in mattering):
+        lines = InLine({*given, *carried}, arrays=True)
         mattering, apart = [*lines.of(mattering)], False
+        if not block.vars.keys() >= {*lines.arrays}:
+            raise CannotPlan("its turns look at an array from around them")
+        mattering = lines.begun(mattering, lines.arrays)
         if not lines.unset.keys().isdisjoint(ends):
             raise CannotPlan("what it makes has no value where a branch is not taken")
     single, renamed = _renamed(block, mattering, {*given, *carried})

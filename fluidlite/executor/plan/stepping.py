@@ -68,7 +68,8 @@ def _are_turns(op: Operator) -> bool:
     for inner in op.attrs["sub_block"].ops:
         if takes_no_part(inner):
             continue
-        if (works_alone(inner) and not in_line(inner)) or inner.definition.host or inner.definition.lod:
+        plain = not works_alone(inner) and not inner.definition.host and not inner.definition.lod
+        if not plain and not in_line(inner, True):
             return False
         if inner.attrs.get("is_sparse") or any(map(op.block._is_persistable, inner.writes())):
             return False
@@ -165,7 +166,7 @@ class Stepping:
         kept = kept_names(op) or frozenset()
         outputs = list(dict.fromkeys(op.outputs.get("outputs", ())))
         within = [*kept_within(loop.block, loop.block.ops, kept), *sorted(kept.intersection(carried))]
-        within += kept_inside(loop.block.ops) if kept else []
+        within += kept_inside(loop.block.ops, arrays=True) if kept else []
         given = [name for name in loop.values if name in kept]
         loop.run_steps(carried, firsts, dict.fromkeys([*outputs, *within]), ())
         for name in outputs:

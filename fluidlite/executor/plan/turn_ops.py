@@ -14,6 +14,7 @@ from ...framework import Block, Operator
 from ...ops.math.gemm import Matrix, packing
 from ...ops.native import REAL, bytes_of_row, element, itemsize, numel
 from ...ops.registry import Call, OpDef, OpView
+from .elements import POP
 from .meta import InTurns, Named
 from .ranks import ranked
 from .refusals import CannotPlan, Unfound
@@ -288,6 +289,14 @@ def _infer_loop(op: OpView) -> None:
         form.bodies.append(body)
         form.outer.update(outer)
         _note_results(op, form, body, carried_rows)
+        for array, (shape, dtype) in body.keeps().items():
+            known = meta.kinds.get(array)
+            shape = [[form.outer.get(n, n) for n in each] for each in shape]
+            if known is not None:
+                shape = [[n for n in a if n in b] for a, b in zip(known[0], shape, strict=True)]
+            if not all(shape):
+                raise CannotPlan("what a loop in a turn keeps has other sizes in each")
+            meta.kinds[array] = shape, dtype
     for k, ((_, dtype, _), each) in enumerate(zip(slots["First"], form.carried, strict=True)):
         if op.has("Steps") and op.shape("First", k)[0] != first:
             raise CannotPlan(f"variable {each.name!r} begins with other rows than a step has")
@@ -378,6 +387,10 @@ def _body(
             for short, source in form.shortened.items() if slot == "First" else ():
                 if source == name:
                     feeds.add(short, ("n", *shape[1:]), dtype)
+    for each in form.ops:
+        if each.definition is POP:
+            shape, dtype = meta.kinds[each.attrs["array"]]
+            feeds.add(each.inputs["Like"][0], [n[0] for n in shape], dtype)
     for level in form.levels:
         feeds.add(level, meta.shapes[level], VarType.INT64)
     for level in form.others:

@@ -187,9 +187,9 @@ class Turning:
 
     # Loops.
 
-    def _form(self, op: Operator, condition: str | None) -> Counted:
+    def _form(self, op: Operator, condition: str | None, forward: Block | None = None) -> Counted:
         try:
-            form = Counted(op.attrs["sub_block"], condition)
+            form = Counted(op.attrs["sub_block"], condition, forward)
         except Odd as reason:
             raise CannotPlan(str(reason), op) from None
         for each in form.ops:
@@ -316,7 +316,7 @@ class Turning:
         forward = self._loops.get(op.inputs["StepScopes"][0])
         if forward is None:
             raise CannotPlan("its turns have been taken elsewhere", op)
-        form, table = self._form(op, None), forward.table
+        form, table = self._form(op, None, forward.block), forward.table
         starts = {name: self._numbers[name] for name in form.counters if name in self._numbers}
         left = len(starts) == len(form.counters) and all(start.table == table for start in starts.values())
         if form.step != -1 or not left:

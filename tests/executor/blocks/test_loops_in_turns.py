@@ -1,0 +1,240 @@
+"""Loops, with gradients, in the steps of `StaticRNN` and `DynamicRNN`: turns of a plan in which loops turn."""
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+
+from .test_turns import check, data, fc, number, numbers, run, trained
+
+layers = fluid.layers
+
+
+def looped(last, start, turn):
+    """`turn(state)` as often as `last` says, from `start` on."""
+    return layers.while_loop(
+        lambda i, state: layers.less_than(i, last),
+        lambda i, state: [layers.increment(i), turn(state)],
+        [number(0), layers.scale(start, 1.0)],
+    )[1]
+
+
+def twice(word, state, still, last):
+    """A state that the loop replaces, a weight that it reads in each turn, and the word."""
+    return looped(number(2), state, lambda value: fc([word, value], 4, "twice"))
+
+
+def as_often_as_said(word, state, still, last):
+    return looped(last, fc([word, state], 4, "first"), lambda value: layers.sin(value) * still + state)
+
+
+def until_it_is_small(word, state, still, last):
+    """How often each loop turns follows from what it computes."""
+    start = fc([word, state], 4, "small", None)
+    value, most = layers.scale(start, 3.0), layers.fill_constant([1], "float32", 0.5)
+    going = layers.reduce_mean(layers.abs(value)) > most
+    with layers.While(going).block():
+        layers.assign(layers.tanh(value) * 0.6, value)
+        layers.assign(layers.reduce_mean(layers.abs(value)) > most, going)
+    return value
+
+
+def in_each_other(word, state, still, last):
+    def outer(value):
+        inner = looped(number(2), value, lambda each: layers.tanh(each * 0.9 + fc(word, 4, "word")))
+        return layers.elementwise_mul(inner, fc(inner, 4, "outer", "sigmoid"))
+
+    return looped(last, state, outer)
+
+
+def in_a_branch(word, state, still, last):
+    new = fc([word, state], 4, "branch")
+    more = layers.reduce_sum(new) > layers.fill_constant([1], "float32", 0.0)
+    return layers.cond(
+        more, lambda: looped(last, new, lambda value: layers.sin(value) + state), lambda: layers.tanh(state)
+    )
+
+
+def around_a_branch(word, state, still, last):
+    def turn(value):
+        more = layers.reduce_sum(value) > layers.fill_constant([1], "float32", 0.0)
+        return layers.cond(more, lambda: fc(value, 4, "yes"), lambda: layers.tanh(value - fc(word, 4, "no")))
+
+    return looped(number(3), state, turn)
+
+
+def two_of_them(word, state, still, last):
+    """One behind the other; gradients of one variable come from both."""
+    new = fc([word, state], 4, "two")
+    one = looped(number(2), new, lambda value: layers.tanh(value + new))
+    return looped(last, one, lambda value: layers.sin(value) * new)
+
+
+def through_an_array(word, state, still, last):
+    """As Fluid's own gradients want it: what a loop replaces stands in an array, which each step makes anew."""
+    i, turns = number(0), last + 1
+    array = layers.array_write(fc([word, state], 4, "array"), i)
+    going = layers.less_than(i, turns)
+    with layers.While(going).block():
+        value = layers.array_read(array, i)
+        layers.increment(i)
+        layers.array_write(layers.tanh(fc(value, 4, "turn", None) + still), i, array)
+        layers.less_than(i, turns, cond=going)
+    return layers.array_read(array, i) * layers.array_read(array, number(1))
+
+
+def an_array_alone(word, state, still, last):
+    array = layers.array_write(layers.tanh(state), number(0))
+    layers.array_write(fc([word, state], 4, "alone"), number(1), array)
+    return layers.array_read(array, number(1)) + layers.array_read(array, number(0)) * still
+
+
+STEPS = [
+    through_an_array, an_array_alone, twice, as_often_as_said, until_it_is_small, in_each_other, in_a_branch, around_a_branch, two_of_them
+]  # fmt: skip
+
+
+def static(step):
+    def build(x, start, still, last):
+        rnn = layers.StaticRNN()
+        with rnn.step():
+            word, state = rnn.step_input(x), rnn.memory(init=start)
+            new = step(word, state, still, last)
+            rnn.update_memory(state, new)
+            rnn.step_output(new)
+        return [rnn()]
+
+    return build
+
+
+def dynamic(step):
+    def build(words, start, still, last):
+        rnn = layers.DynamicRNN()
+        with rnn.block():
+            word, state = rnn.step_input(words), rnn.memory(init=start)
+            new = step(word, state, rnn.static_input(still), last)
+            rnn.update_memory(state, new)
+            rnn.output(new)
+        return [rnn()]
+
+    return build
+
+
+def last():
+    return fluid.data("last", [1], "int64")
+
+
+def plain_batches(random):
+    for steps, rows, turns in [(4, 2, 1), (1, 3, 2), (3, 1, 0), (1, 1, 1), (5, 4, 3), (4, 2, 0)]:
+        made = {"start": numbers(random, rows, 4), "still": numbers(random, rows, 4)}
+        yield made | {"x": numbers(random, steps, rows, 3), "last": np.array([turns])}
+
+
+def ragged_batches(random):
+    for lengths, turns in [([2, 4, 1], 2), ([3], 1), ([1, 1], 0), ([5, 5, 5], 3), ([1, 7, 2], 2), ([2, 4, 1], 1)]:
+        words = fluid.create_lod_tensor(numbers(random, sum(lengths), 3), [lengths], fluid.CPUPlace())
+        made = {name: numbers(random, len(lengths), 4) for name in ("start", "still")}
+        yield made | {"words": words, "last": np.array([turns])}
+
+
+STATIC = [data("x", [None, None, 3]), data("start", [None, 4]), data("still", [None, 4]), last]
+DYNAMIC = [data("words", [None, 3], lod_level=1), data("start", [None, 4]), data("still", [None, 4]), last]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+@pytest.mark.parametrize("ranked", [False, True], ids=["steps", "sequences"])
+def test_as_operator_by_operator(step, ranked):
+    random = np.random.default_rng(0)
+    if ranked:
+        text = check(dynamic(step), DYNAMIC, [*ragged_batches(random)])
+    else:
+        text = check(static(step), STATIC, [*plain_batches(random)])
+    assert "run in pieces" not in text and "turns of" in text
+    assert text.count(" loop(") >= 2 or step is an_array_alone
+
+
+def test_what_fails_in_a_loop_of_a_turn_is_told_with_its_operator():
+    ids, start = fluid.data("ids", [None, None, 1], "int64"), fluid.data("start", [None, 4])
+    rnn = layers.StaticRNN()
+    with rnn.step():
+        word, state = rnn.step_input(ids), rnn.memory(init=start)
+        new = looped(number(2), state, lambda value: value + layers.embedding(word, [5, 4], param_attr="table"))
+        rnn.update_memory(state, new)
+        rnn.step_output(new)
+    out = rnn()
+    fluid.backward.append_backward(layers.reduce_sum(out))
+    exe, main = fluid.Executor(), fluid.default_main_program()
+    exe.run(fluid.default_startup_program())
+    good, bad = np.array([[[1], [4]], [[0], [2]]]), np.array([[[1], [4]], [[0], [7]]])
+    for words in (good, good, bad, good):
+        feed = {"ids": words, "start": np.zeros((2, 4), "float32")}
+        if words is bad:
+            with pytest.raises(fluid.core.EnforceNotMet, match=r"lookup_table.* 7 [\s\S]*test_loops_in_turns.py"):
+                exe.run(main, feed, [out, "table@GRAD"])
+            continue
+        found, gradient = exe.run(main, feed, [out, "table@GRAD"])
+        table = np.array(fluid.global_scope().find_var("table").get_tensor())
+        np.testing.assert_allclose(found, 2 * np.cumsum(table[words[..., 0]], axis=0), rtol=1e-6)
+        np.testing.assert_array_equal(gradient, np.array([[2], [4], [2], [0], [4]]) * np.ones((5, 4)))
+    assert "run in pieces" not in exe.describe(main)
+
+
+def test_an_array_of_around_the_steps():
+    x, still, i = data("x", [None, None, 3])(), data("still", [None, 4])(), number(0)
+    array, rnn = layers.array_write(layers.scale(still, 0.5), i), layers.StaticRNN()
+    with rnn.step():
+        word, state = rnn.step_input(x), rnn.memory(init=still)
+        new = state + layers.array_read(array, i) * layers.reduce_mean(word)
+        rnn.update_memory(state, new)
+        rnn.step_output(new)
+    out, exe, random = rnn(), fluid.Executor(), np.random.default_rng(1)
+    for _ in range(4):
+        feed = {"x": numbers(random, 3, 2, 3), "still": numbers(random, 2, 4)}
+        (found,) = exe.run(feed=feed, fetch_list=[out])
+        shares = np.cumsum(feed["x"].mean(axis=(1, 2)))[:, None, None]
+        np.testing.assert_allclose(found, feed["still"] * (1 + 0.5 * shares), rtol=1e-4, atol=1e-5)
+    assert "its turns look at an array from around them" in exe.describe(fluid.default_main_program())
+
+
+def test_an_element_that_a_turn_does_not_have_is_told():
+    x, index = fluid.data("x", [None, None, 3]), fluid.data("index", [1], "int64")
+    rnn = layers.StaticRNN()
+    with rnn.step():
+        word = rnn.step_input(x)
+        state = rnn.memory(shape=[-1, 3], batch_ref=word)
+        array = layers.array_write(word + state, number(0))
+        layers.array_write(word * state, number(1), array)
+        new = layers.array_read(array, index)
+        rnn.update_memory(state, new)
+        rnn.step_output(new)
+    out, exe, main = rnn(), fluid.Executor(), fluid.default_main_program()
+    feed = {"x": np.ones((3, 2, 3), "float32")}
+    for at in (0, 0, 5, 0):
+        feed["index"] = np.array([at])
+        if at:
+            with pytest.raises(fluid.core.EnforceNotMet, match=r"beyond the end of array[\s\S]*test_loops_in_turns.py"):
+                exe.run(main, feed, [out])
+            continue
+        (found,) = exe.run(main, feed, [out])
+        np.testing.assert_array_equal(found[:, 0, 0], [1, 2, 3])
+    assert "turns of" in exe.describe(main)
+
+
+def test_gradients_are_those_of_finite_differences():
+    sources = [data("x", [3, 2, 3]), data("start", [2, 4]), data("still", [2, 4]), last]
+    main, startup, wanted = trained(static(in_each_other), sources)
+    names = [each if isinstance(each, str) else each.name for each in wanted]
+    random = np.random.default_rng(3)
+    feed = {"x": numbers(random, 3, 2, 3), "start": numbers(random, 2, 4), "still": numbers(random, 2, 4)}
+    feed["last"] = np.array([2])
+    way = numbers(random, 3, 2, 3)
+
+    def loss(step):
+        moved = {**feed, "x": feed["x"] + np.float32(step) * way}
+        (found,), _ = run(main, startup, [wanted[0]], [moved], "plan")
+        return float(np.array(found[0]).sum())
+
+    (found,), text = run(main, startup, wanted, [feed], "plan")
+    slope = float((np.array(found[names.index("x@GRAD")]) * way).sum())
+    assert abs(slope - (loss(1e-2) - loss(-1e-2)) / 2e-2) < 2e-2 * max(1.0, abs(slope))
+    assert " loop(" in text and "run in pieces" not in text
