@@ -32,7 +32,8 @@ FEEDS = (
 )
 
 STYLES = ("everything", "branches", "turns")
-"""What is built: all there is; branches in each other, one plan mostly; loops of branches, one plan for all turns."""
+"""What is built: all there is; branches in each other, one plan mostly; loops of branches and loops, one plan for all
+turns."""
 
 Values = list[Variable]
 
@@ -156,10 +157,14 @@ class Writer:
         branches = [self.cond, self.cond_without_results, self.switch, self.case, self.cond]
         if self.style == "everything":
             return [*loops, *branches, self.if_else, self.cond]
-        return [*loops, *loops, *branches[:4]] if self.style == "turns" and not self.depth else branches * 2
+        if self.style == "turns":
+            return (
+                [*loops, *loops, *branches[:4]] if not self.depth else [*loops[:2], *branches[:3], *branches]
+            )
+        return branches * 2
 
     def array(self, values: Values, arrays: list[tuple[Variable, Variable]], reads: bool) -> None:
-        if self.style != "everything":
+        if not arrays:
             return
         array, index = self.random.choice(arrays)
         if reads:
@@ -204,7 +209,7 @@ class Writer:
         with rnn.step():
             word, state = rnn.step_input(inputs), rnn.memory(init=start)
             self.fixed |= {word.name, state.name}
-            if self.style == "everything":
+            if self.style != "branches":
                 index = number(0)
                 arrays = [(layers.array_write(layers.scale(word, 0.7), index), index)]
             made = self.statements([*values, word, state, layers.scale(state, 0.9)], arrays, 4)

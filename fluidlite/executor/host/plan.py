@@ -134,7 +134,9 @@ class Plan(EnginePlan):
         """The persistable variables changed before all sizes are known; CannotPlan if what happens cannot be undone."""
         ends = [at for at, each in enumerate(instructions) if is_call(each, FIND)]
         asking = MAY_MISS if ends else MAY_MISS[:2]
-        asks = [at for at, each in enumerate(instructions) if any(op.definition in asking for op in _all_of(each))]
+        asks = [
+            at for at, each in enumerate(instructions) if any(op.definition in asking for op in _all_of(each))
+        ]
         # Whether such a loop has a body for each turn is known when it is reached.
         asks += [at for at, each in enumerate(instructions) if ends and at > ends[0] and is_call(each, TURNS)]
         last = max([*ends[-1:], *asks], default=0)

@@ -118,7 +118,7 @@ class Analysis:
         if self._watch is None:  # otherwise turns are taken one by one, as they come
             ops = [*(steps.of(ops) if arrays else loops.of(steps.of(ops)))]
         made = [*lines.of(ops)]
-        made = lines.begun(made, lines.arrays + lines.tapes)
+        made = lines.begun(made, lines.touched + lines.tapes)
         read = {*fetches}.union(*(op.reads() for op in made))
         made = [op for op in made if op.definition not in (GET, FOUND) or op.outputs["Out"][0] in read]
         self.unset, self._in_turns = lines.unset, steps.any or loops.any

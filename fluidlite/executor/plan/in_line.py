@@ -35,8 +35,8 @@ class InLine:
     `given`: the variables that have a value before; `empty`: the branches that nothing goes through, by the addresses
     of their attributes; `arrays`: whether arrays are memory of the engine's; `like`: of arrays that others know as
     well, what says of one and of an index what the element there is like. `unset`: what holds nothing as long as no
-    branch has run that makes it, and the operator that may; `arrays`: those; `tapes`: by what name turns keep what their
-    gradients look at.
+    branch has run that makes it, and the operator that may; `touched`: which arrays; `tapes`: by what names turns keep
+    what their gradients look at.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class InLine:
         like: Callable[[str, str], Any] | None = None,
     ) -> None:
         self.unset: dict[str, Operator] = {}
-        self.arrays: list[str] = []
+        self.touched: list[str] = []
         self.tapes: list[str] = []
         self._known = set(given)
         self._empty = empty
@@ -133,8 +133,8 @@ class InLine:
         found = self._same.get(found, found)
         if VERSION + "B" in found or op.block._is_persistable(name):
             raise CannotPlan("an array is another one in each turn, or is persistable", op)
-        if found not in self.arrays:
-            self.arrays.append(found)
+        if found not in self.touched:
+            self.touched.append(found)
         return found
 
     def _set(self, names: Iterable[str]) -> None:
@@ -165,7 +165,7 @@ class InLine:
             yield self._number(op, ran, 0)
         body = self._body(block, own, within)
         if self._like is not None and not names:
-            body.insert(0, in_place_of(op, TURN, {}, {}, {"arrays": self.arrays + self.tapes}))
+            body.insert(0, in_place_of(op, TURN, {}, {}, {"arrays": self.touched + self.tapes}))
         if kept is not None:
             body.append(_counted(op, ran, 1))
             for name in kept[1]:

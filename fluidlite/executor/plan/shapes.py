@@ -17,6 +17,7 @@ from ...ops import kernel_types
 from ...ops.program.feed_fetch import ENDS
 from ...ops.registry import OpDef, OperatorError, OpView, check_result, find
 from .. import failures
+from . import marks
 from .meta import ExactMeta
 from .refusals import CannotPlan
 
@@ -59,14 +60,26 @@ def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:
     """The operators that matter: for `targets`, for persistable variables, or for what they do besides computing."""
     needed = set(targets)
     kept = []
-    for op in reversed(ops):
+    for at, op in reversed([*enumerate(ops)]):
         if op.type in ENDS:
             continue  # feeds and fetches go by name
+        if op.definition is marks.AGAIN:  # a turn reads what the turn before has written
+            needed.update(name for each in _turn(ops, at) for name in each.reads())
         if _acts(op) or not needed.isdisjoint(op.writes()):
             kept.append(op)
             # Operators of gradients need not name all that their blocks read.
             needed.update(op.reads(), *map(names_read, op.sub_blocks()))
     return kept[::-1]
+
+
+def _turn(ops: list[Operator], end: int) -> Iterable[Operator]:
+    """The operators of a loop in line, of which the end is given, with its beginning."""
+    inside = 0
+    for op in ops[end::-1]:
+        yield op
+        inside += (op.definition is marks.AGAIN) - (op.definition is marks.LOOP)
+        if not inside:
+            return
 
 
 def _acts(op: Operator) -> bool:

@@ -71,9 +71,9 @@ def stages(
     if any(in_line(op, True) for op in mattering):
         lines = InLine({*given, *carried}, arrays=True)
         mattering, apart = [*lines.of(mattering)], False
-        if not block.vars.keys() >= {*lines.arrays}:
+        if not block.vars.keys() >= {*lines.touched}:
             raise CannotPlan("its turns look at an array from around them")
-        mattering = lines.begun(mattering, lines.arrays)
+        mattering = lines.begun(mattering, lines.touched)
         if not lines.unset.keys().isdisjoint(ends):
             raise CannotPlan("what it makes has no value where a branch is not taken")
     single, renamed = _renamed(block, mattering, {*given, *carried})

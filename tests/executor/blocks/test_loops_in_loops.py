@@ -223,3 +223,21 @@ def test_ctrl_c_in_a_loop_that_keeps_its_turns():
     with pytest.raises(KeyboardInterrupt):
         fluid.Executor(fluid.CPUPlace()).run(main, {"x": np.ones((2, 3), "float32")}, gradients)
     interrupt.join()
+
+
+def test_an_inner_loop_that_nobody_needs_ends():
+    """What it counts with is wanted by its own next turn alone."""
+    x, zero, two = fluid.data("x", [2]), *(layers.fill_constant([1], "int64", n) for n in (0, 2))
+    first = layers.array_read(layers.array_write(layers.scale(x, 1.0), zero), zero)
+
+    def body(i, value):
+        start = [layers.fill_constant([1], "int64", 0), layers.scale(value, 1.0)]
+        layers.while_loop(lambda j, _: layers.less_than(j, two), lambda j, each: [j + 1, each * 2.0], start)
+        return [i + 1, layers.scale(value, 3.0)]
+
+    start = layers.fill_constant([1], "int64", 0)
+    _, out = layers.while_loop(lambda i, _: layers.less_than(i, two), body, [start, layers.scale(first, 1.0)])
+    exe, feed = fluid.Executor(), {"x": np.ones(2, "float32")}
+    for _ in range(3):
+        np.testing.assert_array_equal(exe.run(feed=feed, fetch_list=[out])[0], [9.0, 9.0])
+    assert "run in pieces" not in exe.describe(fluid.default_main_program())

@@ -90,7 +90,8 @@ def an_array_alone(word, state, still, last):
 
 
 STEPS = [
-    through_an_array, an_array_alone, twice, as_often_as_said, until_it_is_small, in_each_other, in_a_branch, around_a_branch, two_of_them
+    through_an_array, an_array_alone, twice, as_often_as_said, until_it_is_small, in_each_other, in_a_branch,
+    around_a_branch, two_of_them,
 ]  # fmt: skip
 
 
@@ -131,7 +132,14 @@ def plain_batches(random):
 
 
 def ragged_batches(random):
-    for lengths, turns in [([2, 4, 1], 2), ([3], 1), ([1, 1], 0), ([5, 5, 5], 3), ([1, 7, 2], 2), ([2, 4, 1], 1)]:
+    for lengths, turns in [
+        ([2, 4, 1], 2),
+        ([3], 1),
+        ([1, 1], 0),
+        ([5, 5, 5], 3),
+        ([1, 7, 2], 2),
+        ([2, 4, 1], 1),
+    ]:
         words = fluid.create_lod_tensor(numbers(random, sum(lengths), 3), [lengths], fluid.CPUPlace())
         made = {name: numbers(random, len(lengths), 4) for name in ("start", "still")}
         yield made | {"words": words, "last": np.array([turns])}
@@ -158,7 +166,9 @@ def test_what_fails_in_a_loop_of_a_turn_is_told_with_its_operator():
     rnn = layers.StaticRNN()
     with rnn.step():
         word, state = rnn.step_input(ids), rnn.memory(init=start)
-        new = looped(number(2), state, lambda value: value + layers.embedding(word, [5, 4], param_attr="table"))
+        new = looped(
+            number(2), state, lambda value: value + layers.embedding(word, [5, 4], param_attr="table")
+        )
         rnn.update_memory(state, new)
         rnn.step_output(new)
     out = rnn()
@@ -169,7 +179,9 @@ def test_what_fails_in_a_loop_of_a_turn_is_told_with_its_operator():
     for words in (good, good, bad, good):
         feed = {"ids": words, "start": np.zeros((2, 4), "float32")}
         if words is bad:
-            with pytest.raises(fluid.core.EnforceNotMet, match=r"lookup_table.* 7 [\s\S]*test_loops_in_turns.py"):
+            with pytest.raises(
+                fluid.core.EnforceNotMet, match=r"lookup_table.* 7 [\s\S]*test_loops_in_turns.py"
+            ):
                 exe.run(main, feed, [out, "table@GRAD"])
             continue
         found, gradient = exe.run(main, feed, [out, "table@GRAD"])
@@ -212,7 +224,9 @@ def test_an_element_that_a_turn_does_not_have_is_told():
     for at in (0, 0, 5, 0):
         feed["index"] = np.array([at])
         if at:
-            with pytest.raises(fluid.core.EnforceNotMet, match=r"beyond the end of array[\s\S]*test_loops_in_turns.py"):
+            with pytest.raises(
+                fluid.core.EnforceNotMet, match=r"beyond the end of array[\s\S]*test_loops_in_turns.py"
+            ):
                 exe.run(main, feed, [out])
             continue
         (found,) = exe.run(main, feed, [out])
