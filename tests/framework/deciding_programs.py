@@ -157,11 +157,11 @@ class Writer:
         branches = [self.cond, self.cond_without_results, self.switch, self.case, self.cond]
         if self.style == "everything":
             return [*loops, *branches, self.if_else, self.cond]
+        if self.style == "turns" and not self.depth:
+            return [*loops, *loops, *branches[:3], self.if_else]
         if self.style == "turns":
-            return (
-                [*loops, *loops, *branches[:4]] if not self.depth else [*loops[:2], *branches[:3], *branches]
-            )
-        return branches * 2
+            return [*loops[:2], *branches[:2], self.if_else, *branches]
+        return [*branches, *branches[:4], self.if_else]
 
     def array(self, values: Values, arrays: list[tuple[Variable, Variable]], reads: bool) -> None:
         if not arrays:

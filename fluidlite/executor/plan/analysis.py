@@ -118,6 +118,8 @@ class Analysis:
         if self._watch is None:  # otherwise turns are taken one by one, as they come
             ops = [*(steps.of(ops) if arrays else loops.of(steps.of(ops)))]
         made = [*lines.of(ops)]
+        if not lines.apart.isdisjoint(fetches) or any(map(self.meta.has, lines.apart)):
+            raise CannotPlan("others look at the rows of one side of an IfElse")
         made = lines.begun(made, lines.touched + lines.tapes)
         read = {*fetches}.union(*(op.reads() for op in made))
         made = [op for op in made if op.definition not in (GET, FOUND) or op.outputs["Out"][0] in read]

@@ -23,6 +23,8 @@ from ...framework import Block, Operator, Program
 from ...framework.gradients.blocks import kept_names
 from ...framework.gradients.versions import changes_nothing
 from ...ops.registry import EMPTY, VERSION, grad_name
+from .forward import forward_of, gradients, of_program
+from .rows_apart import family_of
 from .shapes import is_no_tensor, takes_no_part, works_alone
 
 RAN = "@RAN"
@@ -36,9 +38,6 @@ CONDITIONS = {
     "while_grad": "StepScopes",
 }
 """The operators that run a block which may stand in line, and the slot of what says whether, or how often."""
-
-SCOPES = {"conditional_block": "Scope", "while": "StepScopes"}
-"""The slot of the environments that are kept of their blocks for a gradient."""
 
 ON_ARRAYS = frozenset(
     ["write_to_array", "read_from_array", "lod_array_length", "tensor_array_to_tensor"]
@@ -59,7 +58,7 @@ def in_line(op: Operator, arrays: bool = False) -> bool:
         return _for_branches_only(op)
     if op.type not in CONDITIONS or len(op.inputs.get(CONDITIONS[op.type], ())) != 1:
         return False
-    if not op.type.startswith("while") and not op.attr("is_scalar_condition"):
+    if not op.type.startswith("while") and not op.attr("is_scalar_condition") and family_of(op) is None:
         return False
     return _block_in_line(op, arrays)
 
@@ -75,7 +74,7 @@ def by_size(op: Operator) -> bool:
     in a plan: sizes decide while that is made.
     """
     branch = op.type in ("conditional_block", "conditional_block_grad")
-    return branch and not op.attr("is_scalar_condition") and _block_in_line(op)
+    return branch and not op.attr("is_scalar_condition") and family_of(op) is None and _block_in_line(op)
 
 
 def _block_in_line(op: Operator, arrays: bool = False) -> bool:
@@ -131,9 +130,7 @@ def _gradient_in_line(op: Operator, arrays: bool) -> bool:
         return False
     if op.type == "while_grad":  # what turns have kept is taken from where it is, once
         names = [*op.inputs.get("Out@GRAD", ()), *(name for pair in gradients(op) for name in pair)]
-        others = (
-            each for each in _of_program(op) if each.inputs.get("StepScopes") == op.inputs["StepScopes"]
-        )
+        others = (each for each in of_program(op) if each.inputs.get("StepScopes") == op.inputs["StepScopes"])
         return (
             len([*others]) == 1
             and all(map(op.block._find_var_recursive, names))
@@ -207,24 +204,6 @@ def arriving(op: Operator) -> dict[str, str]:
     return dict(zip(outs, op.inputs.get("Out@GRAD", (EMPTY,) * len(outs)), strict=True))
 
 
-def gradients(op: Operator) -> list[tuple[str, str]]:
-    """Each variable that a block reads with its gradient, as far as there is one outside: those that `minimize` has
-    computed inside of a branch stay there."""
-    slot = "X" if op.type == "while_grad" else "Input"
-    pairs = zip(op.inputs.get(slot, ()), op.outputs.get(slot + "@GRAD", ()), strict=True)
-    return [(n, out) for n, out in pairs if out != EMPTY and op.block._find_var_recursive(out) is not None]
-
-
-def forward_of(op: Operator) -> Operator | None:
-    """The branch or loop of which `op` is the gradient; None if there are several by that name."""
-    kind = op.type.removesuffix("_grad")
-    slot = SCOPES[kind]
-    found = [
-        each for each in _of_program(op) if each.type == kind and each.outputs.get(slot) == op.inputs[slot]
-    ]
-    return found[0] if len(found) == 1 else None
-
-
 def everywhere(ops: Iterable[Operator]) -> Iterator[Operator]:
     """Operators, and those of the blocks that they run."""
     waiting = [ops]
@@ -235,11 +214,6 @@ def everywhere(ops: Iterable[Operator]) -> Iterator[Operator]:
             blocks = [block for block in op.sub_blocks() if block.idx not in seen]
             seen.update(block.idx for block in blocks)
             waiting += [block.ops for block in blocks]
-
-
-def _of_program(op: Operator) -> Iterator[Operator]:
-    program: Program = op.block.program
-    return (each for block in program.blocks for each in block.ops)
 
 
 def own_names(block: Block) -> dict[str, str]:

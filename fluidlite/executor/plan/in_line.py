@@ -9,23 +9,22 @@ from ...base.dtypes import VarType
 from ...framework import Block, Operator
 from ...framework.gradients.blocks import kept_names
 from ...framework.gradients.versions import changes_nothing
-from ...ops.registry import EMPTY, VERSION, grad_name
+from ...ops.registry import EMPTY, GRAD, VERSION, grad_name
 from .branching import (
     ON_ARRAYS,
     RAN,
-    SCOPES,
     arriving,
     by_size,
-    forward_of,
-    gradients,
     in_line,
     names_within,
     own_names,
 )
 from .elements import ADD, CLEAR, ELEMENTS, FOUND, GET, JOIN, KEEP, LENGTH, PART, POP, PUT, TAKE, TURN, WRITE
+from .forward import SCOPES, forward_of, gradients
 from .kept_branches import kept_inside, kept_within
 from .marks import AGAIN, BEGIN, CHOOSE, END, FULL, HOLD, LOOP, MARKS, MERGE
 from .refusals import CannotPlan
+from .rows_apart import PICK, SOME, SPLIT, SPREAD, family_of
 from .shapes import in_place_of, is_no_tensor, renamed, takes_no_part, works_alone
 
 
@@ -36,7 +35,7 @@ class InLine:
     of their attributes; `arrays`: whether arrays are memory of the engine's; `like`: of arrays that others know as
     well, what says of one and of an index what the element there is like. `unset`: what holds nothing as long as no
     branch has run that makes it, and the operator that may; `touched`: which arrays; `tapes`: by what names turns keep
-    what their gradients look at.
+    what their gradients look at; `apart`: what has all rows, and those of one side of an `IfElse` are meant.
     """
 
     def __init__(
@@ -49,6 +48,7 @@ class InLine:
         self.unset: dict[str, Operator] = {}
         self.touched: list[str] = []
         self.tapes: list[str] = []
+        self.apart: set[str] = set()
         self._known = set(given)
         self._empty = empty
         self._arrays = arrays or like is not None
@@ -65,6 +65,8 @@ class InLine:
                 yield from [*self._by_size(op, names)]
             elif op.type in ON_ARRAYS and self._arrays:
                 yield self._plain(self._on_array(op, names))
+            elif family_of(op) is not None and not op.sub_blocks():
+                yield from self._apart(op, names)
             elif not in_line(op, self._arrays):
                 yield self._plain(renamed(op, names))
             elif op.type == "select_input":
@@ -99,6 +101,27 @@ class InLine:
         self.tapes += [n.removesuffix(ELEMENTS) for n in op.inputs.get("Const", ()) if n.endswith(ELEMENTS)]
         self._set(op.writes())
         return op
+
+    def _apart(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
+        """Rows that go two ways, or come together."""
+        made, family = renamed(op, names), family_of(op)
+        if not names and family is not None:
+            self.apart.update(family.sides)
+        mask = made.inputs["Mask"]
+        if op.type != SPLIT:
+            parts = {slot: made.inputs[slot] for slot in ("InTrue", "InFalse")}
+            for (name,) in parts.values():
+                if name not in self._known and name not in self.unset:
+                    raise CannotPlan(f"perhaps nothing computes {name!r}", op)
+            yield in_place_of(op, PICK, {"Mask": mask, **parts}, made.outputs, {})
+        else:
+            for slot, side in (("OutTrue", True), ("OutFalse", False)):
+                for out in made.outputs.get(slot, ()):
+                    attrs = {"side": side, "zeros": GRAD in out}
+                    yield in_place_of(
+                        op, SPREAD, {"X": made.inputs["X"], "Mask": mask}, {"Out": [out]}, attrs
+                    )
+        self._set(made.writes())
 
     def _on_array(self, op: Operator, names: Mapping[str, str]) -> Operator:
         made = renamed(op, names)
@@ -145,6 +168,12 @@ class InLine:
     def _branch(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
         block = op.attrs["sub_block"]
         (condition,) = (names.get(name, name) for name in op.inputs["Cond"])
+        family = family_of(op)
+        if family is not None:
+            mask, side = condition, family.side(op)
+            condition = f"{mask}@SOME{side}{VERSION}B{op.block.idx}"
+            yield in_place_of(op, SOME, {"Mask": [mask]}, {"Out": [condition]}, {"side": side})
+            self._set([condition])
         if kept_names(op) is not None:
             (scope,) = op.outputs["Scope"]
             ran = names.get(scope, scope) + RAN
@@ -328,7 +357,7 @@ class InLine:
         assert forward is not None
         (scope,) = op.inputs["Scope"]
         scope = names.get(scope, scope)
-        by_size = not op.attr("is_scalar_condition")
+        by_size = not op.attr("is_scalar_condition") and family_of(op) is None
         if not names and not by_size and scope + RAN not in self._known:
             raise CannotPlan("the branch has run elsewhere, and its gradient is here", op)
         taken = forward.attrs["sub_block"]

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Mapping
 from ...base.dtypes import VarType
 from ...framework import Block, Operator
 from ...framework.gradients.blocks import kept_names
-from .branching import RAN, SCOPES, in_line, own_names, results
+from .branching import RAN, in_line, own_names, results
+from .forward import SCOPES
 from .shapes import NO_TENSORS
 
 

@@ -14,12 +14,12 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from ...framework import Block, Operator
-from ...framework.operator import BlockMeta
-from ...ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
+from ...ops.registry import EMPTY, VERSION, OpView
 from .branching import in_line
 from .in_line import InLine
 from .marks import MERGE
 from .refusals import CannotPlan
+from .rows_apart import Declared, rows_made
 from .shapes import live, works_alone
 
 
@@ -142,7 +142,7 @@ def _without_copies(
 def _copies(block: Block, op: Operator) -> tuple[str, str] | None:
     """The output slot that has the values of another variable, and that variable."""
     rule = op.definition.copies
-    found = rule(OpView(op.definition, op.inputs, op.outputs, op.attrs, _Declared(block))) if rule else None
+    found = rule(OpView(op.definition, op.inputs, op.outputs, op.attrs, Declared(block))) if rule else None
     return None if found is None or op.outputs[found[0]] == [EMPTY] else (found[0], op.inputs[found[1]][0])
 
 
@@ -166,7 +166,6 @@ class _Sorting:
 
     def _fits(self, op: Operator) -> bool:
         """Whether an operator may work on the rows of all turns; notes which results are sums then."""
-        definition = op.definition
         if any(_is_persistable(self.block, name) for name in op.writes()):
             return False
         if any(name in self.names and _is_persistable(self.block, name) for name in op.reads()):
@@ -174,16 +173,11 @@ class _Sorting:
         if op.type == "sum" and all(name in self.totals for name in op.reads()):
             self.totals.update(op.writes())
             return True
-        if definition.by_row is None or not self.totals.isdisjoint(op.reads()):
+        if not self.totals.isdisjoint(op.reads()):
             return False
-        view = OpView(definition, op.inputs, op.outputs, op.attrs, _Declared(self.block))
-        if not definition.by_row(view, self.names.__contains__):
-            return False
-        for slot, names in op.outputs.items():
-            sources = op.inputs.get(slot.removesuffix(GRAD), ()) if slot.endswith(GRAD) else ()
-            if sources and sources[0] not in self.names:
-                self.totals.update(names)
-        return True
+        made = rows_made(self.block, op, self.names.__contains__)
+        self.totals.update(() if made is None else {*op.writes()} - made)
+        return made is not None
 
     def sort(
         self, last: set[str], wanted: set[str], sums: set[str], renamed: dict[str, str], apart: bool
@@ -233,14 +227,6 @@ class _Sorting:
             sorted(made_in_turn & sums),
             sorted(late & (wanted | sums) & self.totals),
         )
-
-
-class _Declared(BlockMeta):
-    """What the program says about variables, also under the names of their later values."""
-
-    def shape(self, name: str) -> Shape:
-        var = self.block._find_var_recursive(name.partition(VERSION)[0])
-        return var._shape if var is not None and var._shape is not None else ()
 
 
 def _is_persistable(block: Block, name: str) -> bool:

@@ -68,8 +68,7 @@ def _are_turns(op: Operator) -> bool:
     for inner in op.attrs["sub_block"].ops:
         if takes_no_part(inner):
             continue
-        plain = not works_alone(inner) and not inner.definition.host and not inner.definition.lod
-        if not plain and not in_line(inner, True):
+        if (works_alone(inner) and not in_line(inner, True)) or inner.definition.host:
             return False
         if inner.attrs.get("is_sparse") or any(map(op.block._is_persistable, inner.writes())):
             return False

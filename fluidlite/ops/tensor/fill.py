@@ -152,6 +152,7 @@ register(
         infer=same_as("X"),
         kernel=_zeros_like,
         native=lambda op: _fill_call(op, 0),
+        by_row=by_row.alone,
         counted=False,
         doc="Zeros with the shape and type of X; for a tensor array, an array of them.",
     )
