@@ -1,8 +1,8 @@
-"""`OpDef.by_row`: which operators may work on the rows of many turns of a loop at once.
+"""`OpDef.by_row`: which operators may work on the rows of many turns of a loop at once, or of both sides of an `IfElse`.
 
 Such an operator makes each row of its results from the same row of what it reads; gradients of what has no such rows,
 as of weights, are sums over them. A rule gets the operator and `moves(name)`: whether a variable has rows that are
-others in each turn.
+others in each turn, or on each side.
 """
 
 from __future__ import annotations

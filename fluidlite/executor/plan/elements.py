@@ -9,14 +9,17 @@ gradient (`KEEP`) is taken again in the opposite order (`POP`), so that loops in
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ...base.dtypes import VarType
 from ...base.sizes import INFINITE, is_fixed
+from ...framework import Operator
 from ...ops.native import REAL, bytes_of_row, element, itemsize, numel
 from ...ops.op_view import FIND
-from ...ops.registry import VERSION, Call, OpDef, OpView
+from ...ops.registry import VERSION, Call, OpDef, OpView, grad_name
 from .refusals import CannotPlan, Unfound
+from .shapes import in_place_of
 
 ELEMENTS = "@ELEMENTS"
 """Stands behind the name of an array: its elements, as kernels have them."""
@@ -260,7 +263,37 @@ found by turns."""
 
 ON_ELEMENTS = (*MAY_MISS, CLEAR, LENGTH)
 
+
+def of_the_engine(op: Operator, array: str, to: str = "") -> Operator:
+    """What stands for an operator on an array in memory of the engine's; `to`: the array of its gradients."""
+    attrs: dict[str, Any] = {"array": array}
+    if op.type == "write_to_array":
+        kind = ADD if op.attr("accumulate") else PUT
+        return in_place_of(op, kind, {"X": op.inputs["X"], "I": op.inputs["I"]}, {}, attrs)
+    if op.type == "read_from_array" and op.inputs.get("X_W"):
+        return in_place_of(op, TAKE, {"I": op.inputs["I"], "Like": op.inputs["X_W"]}, op.outputs, attrs)
+    if op.type == "read_from_array":
+        return in_place_of(op, GET, {"I": op.inputs["I"]}, op.outputs, attrs)
+    if op.type == "lod_array_length":
+        return in_place_of(op, LENGTH, {}, op.outputs, attrs)
+    attrs |= {"axis": op.attr("axis"), "use_stack": op.attr("use_stack")}
+    if op.type == "tensor_array_to_tensor":
+        return in_place_of(op, JOIN, {}, op.outputs, attrs)
+    return in_place_of(op, PART, {"X": op.inputs[grad_name("Out")]}, {}, {**attrs, "to": to})
+
+
+def found_by_turns(op: Operator, array: str, like: Callable[[], Any]) -> Operator:
+    """The same where Python knows the array as well; `like`: what the element is like."""
+    kinds = ("write_to_array", "read_from_array")
+    if op.type not in kinds or op.attr("accumulate") or op.inputs.get("X_W"):
+        raise CannotPlan(f"others know the array of operator {op.type} as well", op)
+    index = {"I": op.inputs["I"]}
+    if op.type == "write_to_array":
+        return in_place_of(op, WRITE, {"X": op.inputs["X"], **index}, {}, {"array": array})
+    return in_place_of(op, FOUND, index, op.outputs, {"array": array, "like": like()})
+
+
 __all__ = [
-    "ADD", "CLEAR", "ELEMENTS", "FOUND", "GET", "JOIN", "KEEP", "LENGTH", "MAY_MISS", "ON_ELEMENTS", "PART", "POP",
-    "PUT", "TAKE", "TURN", "WRITE",
+    "CLEAR", "ELEMENTS", "FOUND", "GET", "KEEP", "MAY_MISS", "ON_ELEMENTS", "POP", "TURN", "WRITE", "found_by_turns",
+    "of_the_engine",
 ]  # fmt: skip

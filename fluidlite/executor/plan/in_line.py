@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ...base.dtypes import VarType
 from ...framework import Block, Operator
 from ...framework.gradients.blocks import kept_names
 from ...framework.gradients.versions import changes_nothing
-from ...ops.registry import EMPTY, GRAD, VERSION, grad_name
+from ...ops.registry import EMPTY, VERSION, grad_name
 from .branching import (
     ON_ARRAYS,
     RAN,
@@ -19,12 +20,12 @@ from .branching import (
     names_within,
     own_names,
 )
-from .elements import ADD, CLEAR, ELEMENTS, FOUND, GET, JOIN, KEEP, LENGTH, PART, POP, PUT, TAKE, TURN, WRITE
+from .elements import CLEAR, ELEMENTS, KEEP, POP, TURN, found_by_turns, of_the_engine
 from .forward import SCOPES, forward_of, gradients
 from .kept_branches import kept_inside, kept_within
 from .marks import AGAIN, BEGIN, CHOOSE, END, FULL, HOLD, LOOP, MARKS, MERGE
 from .refusals import CannotPlan
-from .rows_apart import PICK, SOME, SPLIT, SPREAD, family_of
+from .rows_apart import SOME, family_of
 from .shapes import in_place_of, is_no_tensor, renamed, takes_no_part, works_alone
 
 
@@ -32,10 +33,11 @@ class InLine:
     """Operators with the blocks of branches in their places.
 
     `given`: the variables that have a value before; `empty`: the branches that nothing goes through, by the addresses
-    of their attributes; `arrays`: whether arrays are memory of the engine's; `like`: of arrays that others know as
-    well, what says of one and of an index what the element there is like. `unset`: what holds nothing as long as no
-    branch has run that makes it, and the operator that may; `touched`: which arrays; `tapes`: by what names turns keep
-    what their gradients look at; `apart`: what has all rows, and those of one side of an `IfElse` are meant.
+    of their attributes, and the families of `rows_apart` that are wide; `arrays`: whether arrays are memory of the
+    engine's; `like`: of arrays that others know as well, what says of one and of an index what the element there is
+    like. `unset`: what holds nothing as long as no branch has run that makes it, and the operator that may; `touched`:
+    which arrays; `tapes`: by what names turns keep what their gradients look at; `apart`: what has all rows, and those
+    of one side of an `IfElse` are meant.
     """
 
     def __init__(
@@ -61,8 +63,8 @@ class InLine:
         for op in ops:
             if takes_no_part(op) or (works_alone(op) and changes_nothing(op)):
                 continue
-            if by_size(op):
-                yield from [*self._by_size(op, names)]
+            if by_size(op) or self._wide(op, names):
+                yield from [*self._by_size(op, names)] if op.sub_blocks() else [self._plain(op)]
             elif op.type in ON_ARRAYS and self._arrays:
                 yield self._plain(self._on_array(op, names))
             elif family_of(op) is not None and not op.sub_blocks():
@@ -102,53 +104,30 @@ class InLine:
         self._set(op.writes())
         return op
 
+    def _wide(self, op: Operator, names: Mapping[str, str]) -> bool:
+        """Whether an operator is one of an `IfElse` whose rows are to be apart, though they need not be."""
+        return not names and id(family_of(op)) in self._empty
+
     def _apart(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
         """Rows that go two ways, or come together."""
         made, family = renamed(op, names), family_of(op)
-        if not names and family is not None:
+        assert family is not None
+        if not names:
             self.apart.update(family.sides)
-        mask = made.inputs["Mask"]
-        if op.type != SPLIT:
-            parts = {slot: made.inputs[slot] for slot in ("InTrue", "InFalse")}
-            for (name,) in parts.values():
-                if name not in self._known and name not in self.unset:
-                    raise CannotPlan(f"perhaps nothing computes {name!r}", op)
-            yield in_place_of(op, PICK, {"Mask": mask, **parts}, made.outputs, {})
-        else:
-            for slot, side in (("OutTrue", True), ("OutFalse", False)):
-                for out in made.outputs.get(slot, ()):
-                    attrs = {"side": side, "zeros": GRAD in out}
-                    yield in_place_of(
-                        op, SPREAD, {"X": made.inputs["X"], "Mask": mask}, {"Out": [out]}, attrs
-                    )
+        for name in (each for slot in ("InTrue", "InFalse") for each in made.inputs.get(slot, ())):
+            if name not in self._known and name not in self.unset:
+                raise CannotPlan(f"perhaps nothing computes {name!r}", op)
+        yield from family.together(made)
         self._set(made.writes())
 
     def _on_array(self, op: Operator, names: Mapping[str, str]) -> Operator:
         made = renamed(op, names)
-        inputs, outputs = made.inputs, made.outputs
-        if self._like is not None and (
-            op.type not in ("write_to_array", "read_from_array") or op.attr("accumulate") or inputs.get("X_W")
-        ):
-            raise CannotPlan(f"others know the array of operator {op.type} as well", op)
-        if op.type == "write_to_array":
-            kind = WRITE if self._like is not None else ADD if op.attr("accumulate") else PUT
-            attrs = {"array": self._array(op, op.outputs["Out"][0], names)}
-            return in_place_of(op, kind, {"X": inputs["X"], "I": inputs["I"]}, {}, attrs)
-        attrs = {"array": self._array(op, op.inputs["X"][0], names)}
+        name = (op.outputs["Out"] if op.type == "write_to_array" else op.inputs["X"])[0]
+        array = self._array(op, name, names)
         if self._like is not None:
-            attrs["like"] = self._like(attrs["array"], op.inputs["I"][0])
-            return in_place_of(op, FOUND, {"I": inputs["I"]}, outputs, attrs)
-        if op.type == "read_from_array" and inputs.get("X_W"):
-            return in_place_of(op, TAKE, {"I": inputs["I"], "Like": inputs["X_W"]}, outputs, attrs)
-        if op.type == "read_from_array":
-            return in_place_of(op, GET, {"I": inputs["I"]}, outputs, attrs)
-        if op.type == "lod_array_length":
-            return in_place_of(op, LENGTH, {}, outputs, attrs)
-        attrs |= {"axis": op.attr("axis"), "use_stack": op.attr("use_stack")}
-        if op.type == "tensor_array_to_tensor":
-            return in_place_of(op, JOIN, {}, outputs, attrs)
-        attrs["to"] = self._array(op, op.outputs[grad_name("X")][0], names)
-        return in_place_of(op, PART, {"X": inputs[grad_name("Out")]}, {}, attrs)
+            return found_by_turns(made, array, partial(self._like, array, *op.inputs.get("I", [""])))
+        gradient = op.outputs.get(grad_name("X"))
+        return of_the_engine(made, array, self._array(op, gradient[0], names) if gradient else "")
 
     def _array(self, op: Operator, name: str, names: Mapping[str, str]) -> str:
         """An array, by the name that it came by."""
@@ -357,7 +336,7 @@ class InLine:
         assert forward is not None
         (scope,) = op.inputs["Scope"]
         scope = names.get(scope, scope)
-        by_size = not op.attr("is_scalar_condition") and family_of(op) is None
+        by_size = not op.attr("is_scalar_condition") and (family_of(op) is None or self._wide(op, names))
         if not names and not by_size and scope + RAN not in self._known:
             raise CannotPlan("the branch has run elsewhere, and its gradient is here", op)
         taken = forward.attrs["sub_block"]

@@ -79,10 +79,12 @@ CHOOSE = OpDef(
 
 
 class Empty(CannotPlan):
-    """A branch that nothing goes through stands in line, or one that something does is left out: `branch`."""
+    """A branch that nothing goes through stands in line, or one that something does is left out: `branch`, by the
+    address of its attributes; or else rows that are to be apart are not, see `rows_apart`.
+    """
 
-    def __init__(self, branch: int) -> None:
-        super().__init__("another branch is taken where something is empty")
+    def __init__(self, branch: int, reason: str = "another branch is taken where something is empty") -> None:
+        super().__init__(reason)
         self.branch = branch
 
 

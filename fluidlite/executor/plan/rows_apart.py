@@ -11,6 +11,7 @@ That is so where the operators of its blocks make each row of their results from
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
@@ -22,12 +23,18 @@ from ...framework.operator import COPY, BlockMeta
 from ...ops.native import bytes_of_row, numel
 from ...ops.registry import EMPTY, GRAD, VERSION, Call, OpDef, OpView, Shape, grad_name
 from .forward import forward_of
+from .marks import Empty
 from .refusals import CannotPlan
+from .shapes import in_place_of
 
 _SCOPES = ("Scope", "StepScopes", "step_scopes")
 _BRANCHES = ("conditional_block", "conditional_block_grad")
 _MERGES = ("merge_lod_tensor", "merge_lod_tensor_infer")
 SPLIT = "split_lod_tensor"
+
+MOST = 1 << 23
+"""If each row meets more numbers on its way than this by the number of rows, the two sides have only their own rows, as
+what is computed for nothing takes longer than to find out how many there are."""
 
 
 class Declared(BlockMeta):
@@ -69,11 +76,12 @@ class Side(NamedTuple):
 class _Family:
     """The splits, merges and branches of a block, and of its gradient.
 
-    `sides`: what has the rows of one side, and which. Raises _Mixed.
+    `sides`: what has the rows of one side, and which; `cost`: how many numbers are read for a row. Raises _Mixed.
     """
 
     def __init__(self, blocks: Collection[Block]) -> None:
         self.sides: dict[str, Side] = {}
+        self.cost = 0
         self._masks: set[str] = set()
         self._plain: set[str] = set()
         self._seen: set[int] = set()
@@ -93,6 +101,22 @@ class _Family:
     def side(self, op: Operator) -> bool:
         """Of a branch: whether the rows where the mask is true go through it."""
         return self._within[id(op.attrs)].value
+
+    def together(self, op: Operator) -> list[Operator]:
+        """What stands for a split or a merge."""
+        mask = op.inputs["Mask"]
+        if op.type != SPLIT:
+            inputs = {slot: op.inputs[slot] for slot in ("Mask", "InTrue", "InFalse")}
+            return [in_place_of(op, PICK, inputs, op.outputs, {})]
+        attrs = {"cost": self.cost, "family": id(self)}
+        return [
+            in_place_of(
+                op, SPREAD, {"X": op.inputs["X"], "Mask": mask}, {"Out": [out]},
+                {**attrs, "side": slot == "OutTrue", "zeros": GRAD in out},
+            )
+            for slot in ("OutTrue", "OutFalse")
+            for out in op.outputs.get(slot, ())
+        ]  # fmt: skip
 
     def _take(self, op: Operator) -> None:
         self._seen.add(id(op))
@@ -143,6 +167,7 @@ class _Family:
                 raise _Mixed
             made = found - {EMPTY}
             self._mark(made, side)
+            self.cost += sum(math.prod(map(abs, Declared(block).shape(name))) for name in op.reads())
         self._plain.update(name for name in op.reads() if name not in self.sides)
         self._plain.update(writes - made)
 
@@ -152,13 +177,16 @@ class _Family:
             self._one(block, each)
         names = {name for each in block.ops for name in (*each.reads(), *each.writes())}
         side = self._side_of(names)
+        if op.type.endswith("_grad"):
+            forward = forward_of(op)
+            taken = self._within.get(id(forward.attrs)) if forward is not None else None
+            if side not in (None, taken):
+                raise _Mixed
+            side = taken
         if side is None or side.mask != self._mask(op):
             raise _Mixed
         self._within[id(op.attrs)] = side
         if op.type.endswith("_grad"):
-            forward = forward_of(op)
-            if forward is None or self._within.get(id(forward.attrs)) != side:
-                raise _Mixed
             self._give(op, {name for each in block.ops for name in each.writes()})
 
     def _give(self, op: Operator, made: set[str]) -> None:
@@ -225,6 +253,8 @@ def _check_mask(op: OpView, slot: str) -> None:
 
 def _infer_spread(op: OpView) -> None:
     _check_mask(op, "X")
+    if op.shape("X")[0] * op.attr("cost") > MOST:
+        raise Empty(op.attr("family"), "too many rows would go through blocks that they are not of")
     op.set("Out", op.shape("X"), op.dtype("X"))
 
 
@@ -239,7 +269,7 @@ def _infer_pick(op: OpView) -> None:
 SPREAD = OpDef(
     "spread_rows",
     inputs=("X", "Mask"),
-    attrs={"side": True, "zeros": False},
+    attrs={"side": True, "zeros": False, "cost": 0, "family": 0},
     infer=_infer_spread,
     native=lambda op: Call(
         "spread_rows",

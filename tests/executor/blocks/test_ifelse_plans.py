@@ -272,3 +272,27 @@ def test_steps_that_are_found(made):
     got, text = run([loss, "x@GRAD"], "plan", fed)
     same(got, run([loss, "x@GRAD"], "interpret", fed)[0])
     assert " turns(" in text.partition("run in pieces")[0]
+
+
+def test_many_rows_are_apart_where_that_costs_less():
+    """The same program for few rows and for many, in turns."""
+    x = fluid.data("x", [None, 64])
+    x.stop_gradient = False
+    mask = layers.reduce_sum(x, dim=1, keep_dim=True)
+    mask = mask > layers.fill_constant_batch_size_like(mask, [-1, 1], "float32", 0.0)
+    choice = layers.IfElse(mask)
+    with choice.true_block():
+        choice.output(layers.fc(choice.input(x), 64, act="tanh"))
+    with choice.false_block():
+        choice.output(layers.fc(choice.input(x), 64, act="sigmoid"))
+    (out,) = choice()
+    loss = layers.reduce_mean(layers.square(out))
+    fluid.optimizer.SGD(0.01).minimize(loss)
+    random = np.random.RandomState(3)
+    fed = [
+        {"x": random.uniform(-1, 1, (rows, 64)).astype("float32")} for rows in (8, 2000, 9, 2001, 1, 2000, 30)
+    ]
+    got, text = run([out, loss, "x@GRAD"], "plan", fed)
+    same(got, run([out, loss, "x@GRAD"], "interpret", fed)[0])
+    plans = text.partition("run in pieces")[0]
+    assert "split_lod_tensor(" in plans and "spread_rows(" in plans
