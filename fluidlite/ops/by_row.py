@@ -1,4 +1,4 @@
-"""`OpDef.by_row`: which operators may work on the rows of many turns of a loop at once, or of both sides of an `IfElse`.
+"""`OpDef.by_row`: which operators may work on the rows of many turns of a loop, or both sides of an `IfElse`, at once.
 
 Such an operator makes each row of its results from the same row of what it reads; gradients of what has no such rows,
 as of weights, are sums over them. A rule gets the operator and `moves(name)`: whether a variable has rows that are

@@ -2,8 +2,8 @@
 
 The file that INTERPRETED_REPORT names gets a line for each run by the interpreter, for each operator that runs on its
 own without a good reason, and for each block that is run turn by turn: the case, a tab, what it is. Operators that run
-blocks, call the user's functions or whose results have sizes that only the data know are no part of plans; one that makes
-a persistable variable for the first time runs on its own that once, without a reason to stay so.
+blocks, call the user's functions or whose results have sizes that only the data know are no part of plans; one that
+makes a persistable variable for the first time runs on its own that once, without a reason to stay so.
 """
 
 from __future__ import annotations

@@ -49,6 +49,7 @@ class EnginePlan(StepPlan):
             for name in op.attrs["arrays"]
         }
         self._registers = Registers(self.meta.sizes)
+        self._again = True  # whether a step that asks for what is not there can be run in another way
         self._storages: dict[str, memory.Storage] = {}
         self._slots: dict[str, int] = {}
         self._changed = {name for op, _ in analysis.steps for name in op.output_arg_names}

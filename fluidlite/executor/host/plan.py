@@ -101,7 +101,6 @@ class Plan(EnginePlan):
         self.has_levels = any(self.levels)
         fetches = [*fetches, *(name for levels in self.levels for name in levels)]
         self.instructions = instructions = self._lower(analysis.steps, fetches)
-        self._again = True  # whether a step that asks for what is not there can be run in another way
         self._changed_early = self._before_finding(instructions)
         self._allocate(instructions, fetches)
         self._set_up(instructions, fetches)
