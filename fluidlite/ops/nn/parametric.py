@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..grad_pairs import double_grad, or_zeros, register_double_grad
 from ..infer import grads_like_inputs, normalize_axis, same_as
-from ..native import numel, typed
+from ..native import numel, split_at, typed
 from ..registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
 
 DOUT, DX = grad_name("Out"), grad_name("X")
@@ -32,8 +33,11 @@ def _pow_call(op: OpView, kernel: str, slots: tuple[str, ...], operands: list[st
         if known is None:
             return None
         factor = float(known.reshape(-1)[0])
-    name = typed(op, kernel, slots)
-    return Call(name, operands, [numel(op, "X")], [factor]) if name else None
+    if factor == 2:
+        name, factors = typed(op, kernel.replace("pow", "square"), slots), []
+    else:
+        name, factors = typed(op, kernel, slots), [factor]
+    return Call(name, operands, [numel(op, "X")], factors) if name else None
 
 
 def _pow_native(op: OpView) -> Call | None:
@@ -174,7 +178,8 @@ def _infer_maxout(op: OpView) -> None:
 
 
 def _maxout(xp: Any, X: Any, groups: int, axis: int) -> Any:
-    return X.reshape(_groups(X.shape, groups, axis)).max(axis=axis % X.ndim + 1)
+    largest = X.reshape(_groups(X.shape, groups, axis)).max(axis=axis % X.ndim + 1)
+    return xp.maximum(largest, xp.finfo(X.dtype).min)  # as in Fluid at least the lowest finite number
 
 
 def _maxout_grad(xp: Any, X: Any, Out: Any, Out_grad: Any, groups: int, axis: int) -> Any:
@@ -185,6 +190,23 @@ def _maxout_grad(xp: Any, X: Any, Out: Any, Out_grad: Any, groups: int, axis: in
     return xp.where(first, xp.expand_dims(Out_grad, where), 0).reshape(X.shape)
 
 
+def _maxout_call(op: OpView, part: str, slots: Sequence[str]) -> Call | None:
+    """The call of pooling in windows of one group of channels, or of its gradient."""
+    x, groups = op.shape("X"), op.attr("groups")
+    pre, channels, post = split_at(x, op.attr("axis") % len(x))
+    name, window = typed(op, f"pool3d_max{part}", slots), [1, 1, groups]
+    ints = [pre * (channels // groups), *window, post, *window, *window, 0, 0, 0, 1, 1, 1, 1]
+    return Call(name, [op.name(slot) for slot in slots], ints) if name else None
+
+
+def _maxout_native(op: OpView) -> Call | None:
+    return _maxout_call(op, "", ("X", "Out"))
+
+
+def _maxout_grad_native(op: OpView) -> Call | None:
+    return _maxout_call(op, "_grad", ("X", "Out", DOUT, DX)) if op.has(DX) else None
+
+
 register(
     OpDef(
         "maxout",
@@ -193,6 +215,7 @@ register(
         infer=_infer_maxout,
         kernel=_maxout,
         grad=standard_grad(inputs=("X",), outputs=("Out",)),
+        native=_maxout_native,
         counted=False,
         doc="The largest of each `groups` neighbouring channels; the first such gets the gradient.",
         lod_from=None,
@@ -207,6 +230,7 @@ register(
         infer=grads_like_inputs,
         kernel=_maxout_grad,
         grad=double_grad("Out", ()),
+        native=_maxout_grad_native,
         doc="Gradient of maxout.",
     )
 )

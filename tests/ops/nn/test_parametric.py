@@ -62,6 +62,12 @@ def test_ties_of_maxout_give_the_first_the_gradient():
     np.testing.assert_array_equal(found["X@GRAD"][0].reshape(-1), [1, 0])
 
 
+def test_maxout_of_minus_infinity_is_the_lowest_number_as_in_fluid():
+    x = np.full((1, 2, 1, 1), -np.inf, "float32")
+    want = np.full((1, 1, 1, 1), np.finfo("float32").min)
+    check("maxout", {"X": x}, {"groups": 2, "axis": 1}, {"Out": want})
+
+
 def test_maxout_groups_must_divide_the_channels():
     with pytest.raises(OperatorError, match="divide the 4 channels, got 3"):
         infer("maxout", {"X": X}, {"groups": 3})
