@@ -21,6 +21,7 @@ TURN = "turn by turn"
 
 def start() -> None:
     """Watch what runs; call it before the first case."""
+    from fluidlite.executor.blocks.pieces import Single
     from fluidlite.executor.control import loops, recurrent
     from fluidlite.executor.running.driver import Driver
     from fluidlite.executor.running.interpret import Interpreter
@@ -42,7 +43,7 @@ def start() -> None:
 
     def cut(self: Driver, *others: Any) -> Any:
         piece = choose(self, *others)
-        if piece.op is not None and piece.reason and not piece.reason.endswith(REASONS):
+        if isinstance(piece, Single) and piece.reason and not piece.reason.endswith(REASONS):
             note(f"{piece.op.type} on its own: {piece.reason}")
         return piece
 

@@ -13,7 +13,7 @@ from ...base.lod import Lod
 from ...base.rank_table import RankTable
 from ...base.selected_rows import SelectedRows
 from ...base.tensor_array import TensorArray
-from ...framework import Block, Operator
+from ...framework import Block, Operator, Program
 from ...ops.registry import EMPTY
 from .. import failures
 from ..tensors.lod_tensor import LoDTensor, LoDTensorArray
@@ -27,10 +27,15 @@ if TYPE_CHECKING:
 class Run(Protocol):
     """What executes blocks, as functions of control flow see it.
 
-    `xp`: NumPy, or CuPy for a run on a GPU.
+    `program`: what is run; `xp`: NumPy, or CuPy for a run on a GPU.
     """
 
+    program: Program
     xp: Any
+
+    def run_alone(self, op: Operator, environment: Environment, alone: Any = None) -> None:
+        """Run an operator on its own; `alone`: what does that in the usual case."""
+        ...
 
     def run_block(self, block: Block, environment: Environment) -> None:
         """Run the operators of `block` in an environment that was made for it."""

@@ -21,7 +21,7 @@ from ..plan.shapes import is_no_tensor, live, takes_no_part, works_alone
 from ..plan.turning import TAKEN
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
-from .environment import Environment
+from .environment import Environment, Run
 from .single_op import Alone
 
 BY_TURNS = ("recurrent", "recurrent_grad", "while_grad")
@@ -31,48 +31,50 @@ PIECES_KEPT = 16
 """How many plans are kept for one place in a block."""
 
 
+class Single:
+    """The operator at one position of a block, on its own; `reason`: why, none if it may be in a plan the next time."""
+
+    def __init__(self, at: int, op: Operator, reason: str = "") -> None:
+        self.end, self.op, self.reason = at + 1, op, reason
+        self._alone = Alone(op) if op.definition.kernel is not None else None
+
+    def run(self, run: Run, environment: Environment) -> bool:
+        run.run_alone(self.op, environment, self._alone)
+        return True
+
+    def describe(self) -> list[str]:
+        way = "turn by turn" if self.op.type in BY_TURNS else "on its own"
+        return [f"  {self.op.type} {way}: {self.reason}"]
+
+
 class Piece:
-    """Operators of a block from one position up to `end`, as a plan; or one operator that runs on its own.
+    """Operators of a block up to the position `end`, as a plan.
 
     `inputs`: what the plan is fed from the environment, with the number of levels of detail, None for SelectedRows;
-    `outputs`: what is put there; `here`: what of it the environment itself keeps, whoever declares it; `reason`: why an
-    operator runs on its own, none if it may be in a plan the next time.
+    `outputs`: what is put there; `here`: what of it the environment itself keeps, whoever declares it.
     """
-
-    __slots__ = ("_targets", "alone", "end", "inputs", "op", "outputs", "plan", "reason")
 
     def __init__(
         self,
         end: int,
-        plan: Plan | None = None,
-        inputs: Sequence[tuple[str, int | None]] = (),
-        outputs: Sequence[str] = (),
+        plan: Plan,
+        inputs: Sequence[tuple[str, int | None]],
+        outputs: Sequence[str],
         here: Collection[str] = (),
-        op: Operator | None = None,
-        reason: str = "",
     ) -> None:
-        self.end = end
-        self.plan = plan
-        self.inputs = inputs
-        self.outputs = outputs
-        self.op = op
-        self.reason = reason
-        self.alone = Alone(op) if op is not None and op.definition.kernel is not None else None
+        self.end, self._plan, self._inputs, self._outputs = end, plan, inputs, outputs
         # What is put where: the name, whether the environment itself keeps it, how many levels of detail it has.
         self._targets = [
-            (name, name in here, len(levels))
-            for name, levels in zip(outputs, plan.levels if plan is not None else (), strict=False)
+            (name, name in here, len(levels)) for name, levels in zip(outputs, plan.levels, strict=False)
         ]
 
-    def run(self, program: Program, environment: Environment) -> bool:
-        """Run what is a plan; False if it does not fit what its inputs hold now."""
-        plan = self.plan
-        assert plan is not None
-        arrays = gathered(self.inputs, environment)
+    def run(self, run: Run, environment: Environment) -> bool:
+        """Run the plan; False if it does not fit what its inputs hold now."""
+        plan, arrays = self._plan, gathered(self._inputs, environment)
         if arrays is None:
             return False
         with plan.lock:
-            found = self._found(plan, arrays, environment) if plan.ready(program) else None
+            found = self._found(plan, arrays, environment) if plan.ready(run.program) else None
         if found is None:
             return False
         self._put(found, environment)
@@ -80,10 +82,9 @@ class Piece:
 
     def _put(self, found: list[Any], environment: Environment) -> None:
         """Store what the plan has made."""
-        assert self.plan is not None
-        if self.plan.meta.sparse:
+        if self._plan.meta.sparse:
             found = self._put_rows(found, environment)
-        at = len(self.outputs)
+        at = len(self._outputs)
         for (name, here, levels), array in zip(self._targets, found, strict=False):
             lod: Lod = ()
             if levels:
@@ -105,19 +106,16 @@ class Piece:
 
     def _put_rows(self, found: list[Any], environment: Environment) -> list[Any]:
         """Store the SelectedRows that a plan has made, and leave their arrays out of what it has made."""
-        plan, made = self.plan, dict(zip(self.outputs, found, strict=False))
-        assert plan is not None
+        plan, made = self._plan, dict(zip(self._outputs, found, strict=False))
         for name in plan.meta.sparse:
             rows, values = parts(name)
             if rows in made:
                 environment.put(name, SelectedRows(made[rows], made[values], plan.height(name)).held())
                 made[rows] = made[values] = None
-        return [*made.values(), *found[len(self.outputs) :]]
+        return [*made.values(), *found[len(self._outputs) :]]
 
     def describe(self) -> list[str]:
-        """Lines about a plan."""
-        assert self.plan is not None
-        return ["  " + line for line in self.plan.describe().splitlines()]
+        return ["  " + line for line in self._plan.describe().splitlines()]
 
 
 class Pieces:
@@ -129,7 +127,7 @@ class Pieces:
         self.block = block
         self._fetches = frozenset(fetches)
         self.ops = ops
-        self.made: dict[int, list[Piece]] = {}
+        self.made: dict[int, list[Piece | Single]] = {}
         self.loops: list[Piece] = []  # the whole block, with as many turns as there are
         self.no_loop = ""  # why the block's turns are taken one by one
         self.alone = [works_alone(op) and not in_line(op) and op.type not in TAKEN | ON_ARRAYS for op in ops]
@@ -173,7 +171,7 @@ class Pieces:
             for name in _unlike_tensors(op) & leaving:
                 raise CannotPlan(f"others know {name!r} as well", op)
 
-    def keep(self, begin: int, piece: Piece) -> None:
+    def keep(self, begin: int, piece: Piece | Single) -> None:
         self.made[begin] = [piece, *self.made.get(begin, [])[: PIECES_KEPT - 1]]
 
 
@@ -308,14 +306,9 @@ class Blocks:
             reason = "" if pieces.loops else pieces.no_loop
             lines.append(f"block {index}:" + (f" turn by turn: {reason}" if reason else ""))
             lines += [line for loop in pieces.loops for line in loop.describe()]
-            for begin, made in sorted(pieces.made.items()):
-                for piece in made:
-                    if piece.plan is not None:
-                        lines += piece.describe()
-                    else:
-                        kind = pieces.ops[begin].type
-                        way = "turn by turn" if kind in BY_TURNS else "on its own"
-                        lines.append(f"  {kind} {way}: {piece.reason}")
+            lines += [
+                line for _, made in sorted(pieces.made.items()) for piece in made for line in piece.describe()
+            ]
         return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ from ...backend.cupy_.recording import Recording
 from ...base import flags
 from ...base.dtypes import to_numpy
 from ...base.reports import profiling
-from ...framework import Operator, Program
+from ...framework import Program
 from ...ops.registry import LEVEL
 from ..plan.analysis import Analysis
 from ..plan.refusals import CannotPlan
@@ -40,7 +40,6 @@ class DevicePlan(StepPlan):
     cannot be captured always runs launch by launch; `uncaptured_reason` says why.
 
     Args:
-        ops: the operators to run instead of all of the program.
         capture: with False feeds are used where they are, and nothing is recorded.
         later: what is fed when part of the operators has run; of each the variable that it has shape and type of.
 
@@ -57,13 +56,12 @@ class DevicePlan(StepPlan):
         feed: Mapping[str, Any],
         fetches: Sequence[str],
         device: CudaDevice,
-        ops: list[Operator] | None = None,
         capture: bool = True,
         later: Mapping[str, str] | None = None,
     ) -> None:
         if any(LEVEL in name for name in feed):
             raise CannotPlan("sequences are fed")
-        analysis = Analysis(program.global_block(), scope, dict(feed), fetches, ops, later=later)
+        analysis = Analysis(program.global_block(), scope, dict(feed), fetches, later=later)
         super().__init__(program, scope, analysis)
         self.device = device
         if any(self.meta.lods.values()):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
-
-import numpy as np
+from collections.abc import Collection, Iterable, Sequence
 
 from ...base.sizes import always_equal
 from ...framework import Operator
@@ -18,24 +16,20 @@ from ..plan.instructions import Instruction
 from ..plan.meta import ExactMeta
 from ..plan.refusals import CannotPlan
 from ..plan.turn_ops import TURNS
-from .reference import reference
+from .reference import Array, reference
 
 
 class Lowering:
     """Chooses a native kernel or the reference kernel for each operator; finds results that are views.
 
-    `array`: the elements of a variable in a step; `apart`: what has memory of its own. `aliases`: variables that are
-    other names for the memory of others, and these.
+    `apart`: what has memory of its own. `aliases`: variables that are other names for the memory of others, and these.
     """
 
-    def __init__(
-        self, meta: ExactMeta, array: Callable[[str], np.ndarray], apart: Collection[str] = ()
-    ) -> None:
+    def __init__(self, meta: ExactMeta, apart: Collection[str] = ()) -> None:
         from ..._ext import kernels  # brings SciPy, which importing the package alone should not
 
         self._available = kernels.available
         self._meta = meta
-        self._array = array
         self._apart = apart
         self._written: Counter[str] = Counter()
         self.aliases: dict[str, str] = {}
@@ -48,20 +42,20 @@ class Lowering:
         """The arrays of offsets of a variable, outermost level first."""
         return self._meta.lods.get(name, ())
 
-    def instructions(self, steps: Iterable[tuple[Operator, OpView]]) -> list[Instruction]:
-        """The instructions for operators with exact shapes.
+    def instructions(self, steps: Iterable[tuple[Operator, OpView]], array: Array) -> list[Instruction]:
+        """The instructions for operators with exact shapes; `array`: the elements of a variable in a step.
 
         Raises CannotPlan for an operator on sequences or SelectedRows that has no kernel for these.
         """
         steps = list(steps)
         self._written = Counter(name for op, _ in steps for name in op.output_arg_names)
-        return [instruction for op, view in steps for instruction in self._of(op, view)]
+        return [instruction for op, view in steps for instruction in self._of(op, view, array)]
 
-    def _of(self, op: Operator, view: OpView) -> Iterable[Instruction]:
+    def _of(self, op: Operator, view: OpView, array: Array) -> Iterable[Instruction]:
         definition = op.definition
         sought = next((self._meta.sought[name] for name in op.writes() if name in self._meta.sought), None)
         if sought is not None:
-            yield from self._found(op, view, sought)
+            yield from self._found(op, view, sought, array)
             return
         if self._is_view(op):
             return
@@ -94,14 +88,14 @@ class Lowering:
             raise CannotPlan(f"operator {op.type} has no native kernel for these sequences", op)
         else:
             reads, writes = self._touched(op, op.input_arg_names), self._touched(op, op.output_arg_names)
-            (step,) = reference(op, self._array, self.levels, None)
+            (step,) = reference(op, array, self.levels, None)
             yield Instruction((op,), reads, writes, step, view)
 
-    def _found(self, op: Operator, view: OpView, sought: Sought) -> Iterable[Instruction]:
+    def _found(self, op: Operator, view: OpView, sought: Sought, array: Array) -> Iterable[Instruction]:
         """The instructions of an operator whose reference kernel finds sizes."""
         reads, writes = self._touched(op, op.input_arg_names), self._touched(op, op.output_arg_names)
         places = [n for pair in enumerate(sought.wanted) for n in pair]
-        seek, keep = reference(op, self._array, self.levels, sought)
+        seek, keep = reference(op, array, self.levels, sought)
         yield Instruction((op,), reads, (sought.scratch,), seek, view)
         yield Instruction((op,), (sought.scratch,), (), Call(FIND, [sought.scratch], places), view)
         yield Instruction((op,), (), writes, keep, view)

@@ -110,9 +110,9 @@ class Plan(EnginePlan):
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
         """The instructions, fused."""
         apart = fetches if self.results_apart else ()
-        self._lowering = lowering = Lowering(self.meta, self._array, apart)
+        self._lowering = lowering = Lowering(self.meta, apart)
         self._roots = lowering.aliases
-        made = lowering.instructions(steps)
+        made = lowering.instructions(steps, self._array)
         self._saved: Counter[str] = Counter()
         made = self._packed(self._fused(made, {*fetches, *self._persistables(made)}))
         if self.can_undo_turns:

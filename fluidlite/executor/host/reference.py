@@ -12,10 +12,12 @@ from ...ops.registry import LEVEL, LodArray, OperatorError, check_result
 from .. import failures
 from ..plan.found import Sought
 
+Array = Callable[[str], np.ndarray]
+
 
 def reference(
     op: Operator,
-    array: Callable[[str], np.ndarray],
+    array: Array,
     levels: Callable[[str], Iterable[str]],
     sought: Sought | None,
 ) -> Sequence[Callable[[], None]]:

@@ -10,7 +10,7 @@ known; it is kept, together with others for the same place, for all steps that i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from ...framework.gradients.blocks import kept_names
 from ...ops.tensor.selected_rows import parts
 from ..blocks.environment import Environment
 from ..blocks.looping import LoopPiece, LoopPlan, like
-from ..blocks.pieces import PIECES_KEPT, Blocks, Piece, Pieces, Ranges, feed_of, inputs_of
+from ..blocks.pieces import PIECES_KEPT, Blocks, Piece, Pieces, Ranges, Single, feed_of, inputs_of
 from ..host.plan import Plan
 from ..plan.branching import in_line, keeps_turns
 from ..plan.branching import results as written
@@ -65,7 +65,7 @@ class Driver(ProgramRun):
         """The sizes of what operators have made that are run on their own, by what plans call them."""
         found: dict[str, int] = {}
         for made in self._blocks.of(self.program.global_block()).made.values():
-            for name in (name for piece in made if piece.op is not None for name in piece.op.writes()):
+            for name in (n for piece in made if isinstance(piece, Single) for n in piece.op.writes()):
                 value = self.environment.find(name)
                 if isinstance(value, np.ndarray):
                     found.update(sizes_of(name, value, self.environment.lod_of(name)))
@@ -82,27 +82,22 @@ class Driver(ProgramRun):
         try:
             return self._run_planned(pieces, at, environment)
         except Missed as missed:
-            piece = Piece(at + 1, op=pieces.ops[at], reason=str(missed))
+            piece = Single(at, pieces.ops[at], str(missed))
             pieces.made[at] = [piece]
-            self.run_alone(pieces.ops[at], environment, piece.alone)
+            piece.run(self, environment)
             return piece.end
 
     def _run_planned(self, pieces: Pieces, at: int, environment: Environment) -> int:
         made = pieces.made.get(at, ())
         for number, piece in enumerate(made):
-            if piece.op is not None:
-                self.run_alone(piece.op, environment, piece.alone)
-                return piece.end
-            if piece.run(self.program, environment):
+            if piece.run(self, environment):
                 if number:
                     pieces.made[at] = [piece, *(other for other in made if other is not piece)]
                 return piece.end
         piece = self._make(pieces, at, environment)
-        if piece.op is None or piece.reason:
+        if isinstance(piece, Piece) or piece.reason:
             pieces.keep(at, piece)
-        if piece.op is not None:
-            self.run_alone(piece.op, environment, piece.alone)
-        elif not piece.run(self.program, environment):
+        if not piece.run(self, environment):
             raise AssertionError("a plan takes the arrays that it was made for")
         return piece.end
 
@@ -122,7 +117,7 @@ class Driver(ProgramRun):
                         raise CannotPlan("no plan fits the sizes that its turns find")
                     untried, made = [self._looping(pieces, op, environment, sizes)], made + 1
                     pieces.loops = [*untried, *pieces.loops[: PIECES_KEPT - 1]]
-                if untried.pop(0).run(self.program, environment):
+                if untried.pop(0).run(self, environment):
                     return True
             except Missed as missed:
                 if missed.turns:
@@ -168,7 +163,7 @@ class Driver(ProgramRun):
             plan = LoopPlan(*what, **how, values=counts)
         return LoopPiece(1, plan, inputs, results)
 
-    def _make(self, pieces: Pieces, at: int, environment: Environment) -> Piece:
+    def _make(self, pieces: Pieces, at: int, environment: Environment) -> Piece | Single:
         """A piece for what stands at a position, fit for what the environment holds now."""
         end = pieces.stretch(at)
         reason = "it runs blocks or works on what is no tensor"
@@ -179,10 +174,10 @@ class Driver(ProgramRun):
                 reason = str(refusal)
                 end = _position(pieces, refusal.op, at, end)
                 if end == at and refusal.passing:
-                    return Piece(at + 1, op=pieces.ops[at])
+                    return Single(at, pieces.ops[at])
         if pieces.alone_at(at):
             reason += "; it runs blocks or works on what is no tensor"
-        return Piece(at + 1, op=pieces.ops[at], reason=reason)
+        return Single(at, pieces.ops[at], reason)
 
     def _planned(self, pieces: Pieces, begin: int, end: int, environment: Environment) -> Piece:
         ops = pieces.ops[begin:end]
@@ -194,12 +189,14 @@ class Driver(ProgramRun):
             for name in pieces.needed(begin, end)
             if not pieces.block._is_persistable(name) and not is_no_tensor(ops[0], name)
         ]
-        plan = Plan(self.program, self.scope, feed, outputs, ops, pieces.block, watched=self.watched)
-        sparse = [name for name in outputs if name in plan.meta.sparse]
-        if sparse:
-            wanted = [part for name in outputs for part in (parts(name) if name in sparse else (name,))]
-            plan = Plan(self.program, self.scope, feed, wanted, ops, pieces.block, watched=self.watched)
-            outputs = wanted
+
+        def plan_of(outputs: Sequence[str]) -> Plan:
+            return Plan(self.program, self.scope, feed, outputs, ops, pieces.block, watched=self.watched)
+
+        plan = plan_of(outputs)
+        if sparse := plan.meta.sparse.keys() & outputs:
+            outputs = [part for name in outputs for part in (parts(name) if name in sparse else (name,))]
+            plan = plan_of(outputs)
         declared = pieces.block.vars
         here = {name for name in outputs if name in declared and not declared[name].persistable}
         return Piece(end, plan, inputs, outputs, here)
