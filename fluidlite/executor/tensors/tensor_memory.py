@@ -1,29 +1,164 @@
-"""What Fluid's native module offers for the memory of tensors: dimensions, allocation, single elements, slices."""
+"""`TensorMemory`: the elements of a tensor, where they are and who may write them; Fluid's functions for that."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...backend import to_host
-from ...base.dtypes import VarType, to_numpy
+from ...backend import device_at, device_of, dlpack, moved, on_device, to_host
+from ...backend.cupy_.pinned import is_pinned, pinned_array
+from ...base.arrays import owned, plain_copy
+from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.errors import EnforceNotMet
+from ...base.place import CPUPlace, CUDAPinnedPlace, Place, cuda_device_count
 
 if TYPE_CHECKING:
-    from ...base.lod import Lod
-    from ...base.place import Place
-    from .lod_tensor import LoDTensor
+    from ...backend.cupy_.device import CudaDevice
 
 
 class TensorMemory:
-    """The part of `LoDTensor` that programs use to fill tensors by hand. Dimensions may be set before the memory is."""
+    """The elements of a `LoDTensor`, on the host or on a GPU. Dimensions may be set before the memory is."""
 
-    __slots__ = ("_dims",)
+    __slots__ = ("__weakref__", "_dims", "_owner", "array")
 
     array: Any
     _dims: list[int]
+    _owner: Any
+    """A scope's version cell: told when the memory is replaced."""
+
+    def set(self, array: Any, place: Place | None = None) -> None:
+        """Copy an array into this tensor; the levels of detail are kept.
+
+        Args:
+            array: of any shape and type of numbers: whatever NumPy reads, or an array of a GPU.
+            place: where the elements are to be: a `CUDAPlace`, or `CUDAPinnedPlace` for page-locked memory. Where shape
+                and dtype stay, so does the memory, unless it is in another place than one of these. None and `CPUPlace`
+                leave memory of a GPU where it is; without a usable GPU every place means the CPU.
+
+        Raises:
+            TypeError: the array holds Python objects or strings.
+            ValueError: there are GPUs, but not that of `place`.
+
+        Follows `fluid.LoDTensor.set`.
+        """
+        source = array if on_device(array) else np.asarray(array)
+        if source.dtype == object or source.dtype.kind in "US":
+            raise TypeError(
+                f"a LoDTensor holds numbers, got an array of dtype {source.dtype}; ragged lists need create_lod_tensor"
+            )
+        if self._owner is not None:
+            self._owner.writes += 1
+        mine = self.array
+        fits = mine is not None and mine.shape == source.shape and mine.dtype == source.dtype
+        if type(place) is CPUPlace or place is None:
+            if fits:
+                overwrite(mine, source)
+            else:
+                self.replace(plain_copy(to_host(source)))
+        else:
+            self._set_at(place, source, fits)
+
+    def add_rows(self, rows: np.ndarray, values: np.ndarray) -> None:
+        """Add `values`, on the host, to these rows, of which none is there twice; the memory stays."""
+        device = device_of(self.array) if on_device(self.array) else None
+        mine = self.own() if device is None else self.array
+        mine[rows] += values if device is None else device.put(values)
+        if self._owner is not None:
+            self._owner.writes += 1
+
+    def _set_at(self, place: Place, source: Any, fits: bool) -> None:
+        device = device_at(place)
+        if isinstance(place, CUDAPinnedPlace) and cuda_device_count():
+            if not (fits and type(self.array) is np.ndarray and is_pinned(self.array)):
+                self.replace(pinned_array(source.shape, source.dtype))
+            overwrite(self.array, source)
+        elif fits and device_of(self.array) is device:
+            overwrite(self.array, source)
+        elif device is None:
+            self.replace(plain_copy(to_host(source)))
+        else:
+            self.replace(device.adopt(source) if on_device(source) else device.put(source))
+
+    def on(self, device: CudaDevice | None) -> Any:
+        """The elements as an array of `device` (None: the host); from now on they are there."""
+        here = moved(self.array, device)
+        if here is not self.array:
+            self.replace(here)
+        return here
+
+    def _place(self) -> Place:
+        """Where the elements are; the CPU for a tensor that has not been set."""
+        if self.array is None or type(self.array) is np.ndarray:
+            return _host_place(self.array)
+        device = device_of(self.array)
+        return CPUPlace() if device is None else device.place
+
+    def own(self) -> Any:
+        """The elements, which are on the host, where native code can read and write them."""
+        here = owned(self.array)
+        if here is not self.array:
+            self.replace(here)
+        return here
+
+    def replace(self, array: Any) -> None:
+        """Take `array` as the new memory of this tensor, without copying."""
+        self.array = array
+        if self._owner is not None:
+            self._owner.version += 1
+
+    def numpy(self) -> np.ndarray:
+        """A copy of the elements as an array of the host."""
+        return self.__array__()
+
+    def _elements(self) -> Any:
+        if self.array is None:
+            raise ValueError("this LoDTensor has not been set and holds no elements")
+        return self.array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if self.array is None:
+            warnings.warn(
+                "a LoDTensor that has not been set was read: it gives an empty array, as in Fluid. "
+                "If it should hold a parameter, run the startup program in this scope first.",
+                stacklevel=2,
+            )
+            return np.empty(0, "float64" if dtype is None else dtype)
+        elements = self.array
+        if on_device(elements):
+            if copy is False:
+                raise ValueError(
+                    f"a tensor on {self._place()!r} cannot be given as an array of the host without a copy"
+                )
+            elements = to_host(elements)
+            return elements if dtype is None else elements.astype(dtype, copy=False)
+        if dtype is not None and np.dtype(dtype) != elements.dtype:
+            if copy is False:
+                raise ValueError(f"cannot give a {elements.dtype} tensor as {np.dtype(dtype)} without a copy")
+            return elements.astype(dtype)
+        return elements if copy is False else elements.copy()
+
+    def _to_dlpack(self) -> Any:
+        """The memory of the elements as a DLPack capsule, which another library can take once."""
+        return dlpack.capsule(self._elements())
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """The memory of the elements for other libraries; see `backend.dlpack.capsule`."""
+        return dlpack.capsule(self._elements(), **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return dlpack.device_code(self._elements())
+
+    def __bool__(self) -> bool:
+        return True  # whatever it holds, and if it has not been set, as in Fluid
+
+    def __len__(self) -> int:
+        return len(self._elements())
+
+    def _dtype(self) -> Any:
+        return to_vartype(self._elements().dtype)
 
     def _get_dims(self) -> list[int]:
         """The dimensions: those of the memory, or those that were set for it; [0] if there are none."""
@@ -108,43 +243,20 @@ class TensorMemory:
         self._flat(offset, dtype)
         self.array.reshape(-1)[offset] = value
 
-    def _share_data_with(self, other: LoDTensor) -> LoDTensor:
-        """Have the memory of `other`; changes of the elements of one show in the other. Returns `other`."""
-        self.replace(other.array)
-        return other
-
-    def _copy(self, place: Place) -> LoDTensor:
-        """A copy at `place`, with the levels of detail."""
-        made = type(self)()
-        made.set(self._elements(), place)
-        made.set_lod(self.offsets)
-        return made  # type: ignore[return-value]
-
     def _set_layout(self, layout: str) -> None:
         """Nothing is changed: operators have attributes for the order of dimensions."""
 
-    def __getitem__(self, key: Any) -> LoDTensor:
-        """A copy of part of the elements; a dimension that is indexed by a number stays, with the size 1.
 
-        Raises IndexError for a number outside.
-        """
-        elements = self._elements()
-        keys = key if isinstance(key, tuple) else (key,)
-        for part, size in zip(keys, elements.shape, strict=False):
-            if not isinstance(part, slice) and not -size <= part < size:
-                raise IndexError(f"index {part} is out of range for a dimension of size {size}")
-        slices = tuple(part if isinstance(part, slice) else slice(part, part + 1 or None) for part in keys)
-        return type(self).wrap(elements[slices].copy())  # type: ignore[attr-defined, no-any-return]
+def overwrite(target: Any, source: Any) -> None:
+    """Copy the elements of `source` into those of `target`, of the same shape and dtype, wherever both are."""
+    device = device_of(target)
+    if device is None:
+        np.copyto(target, to_host(source))
+    elif on_device(source):
+        device.adopt(source, target)
+    else:
+        device.overwrite(target, source)
 
-    if TYPE_CHECKING:
 
-        def set(self, array: Any, place: Place | None = None) -> None: ...
-
-        def replace(self, array: Any) -> None: ...
-
-        def _elements(self) -> Any: ...
-
-        @property
-        def offsets(self) -> Lod: ...
-
-        def set_lod(self, lod: Sequence[Any]) -> None: ...
+def _host_place(array: Any) -> Place:
+    return CPUPlace() if array is None or not is_pinned(array) else CUDAPinnedPlace()
