@@ -113,7 +113,9 @@ def test_values_that_the_program_lists_are_constants_of_a_plan():
 
 
 def plans_of(*fetches, feeds=("x",)):
-    cache = _cache(fluid.default_main_program(), fluid.global_scope(), (feeds, fetch_names(list(fetches))))
+    cache = _cache(
+        fluid.default_main_program(), fluid.global_scope(), (feeds, fetch_names(list(fetches)), False)
+    )
     return cache.plans
 
 

@@ -181,8 +181,8 @@ class Plan(EnginePlan):
         user's line.
         """
         recorder = profiling.active
-        undone = [self._written[name] for name in self._changed_early] if self._changed_early else ()
-        before = [(array, array.copy()) for array in undone]
+        early = self._changed_early
+        before = [(array, array.copy()) for array in map(self._written.__getitem__, early)] if early else ()
         try:
             if recorder is None:
                 self.engine.run(begin, end)

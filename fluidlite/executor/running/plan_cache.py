@@ -97,11 +97,12 @@ class PlanCache:
         plan = self.plans[0] if self.plans else None
         if plan is not None and plan.lock.acquire(blocking=False):
             try:
-                found = self._by_plan(plan, plan.accepts_raw, feed, return_numpy)
+                if plan.ready(self.program) and plan.accepts_raw(feed):
+                    return of_plan(plan, return_numpy)
+            except (Missed, MemoryError) as problem:
+                self._note(plan, problem)
             finally:
                 plan.lock.release()
-            if found is not None:
-                return found
         return self._run_checked(as_feed(self.program, feed), scope, return_numpy)
 
     def _run_checked(self, feed: Feed, scope: Scope, return_numpy: bool) -> list[Any]:
@@ -138,19 +139,12 @@ class PlanCache:
         run.run()
         return of_run(run, self._names, return_numpy)
 
-    def _by_plan(
-        self, plan: StepPlan, accepts: Callable[[Any], bool], feed: Any, return_numpy: bool
-    ) -> list[Any] | None:
-        """One step by a plan whose lock is held; None if it is not for this feed, or not for what it finds."""
-        try:
-            if plan.ready(self.program) and accepts(feed):
-                return of_plan(plan, return_numpy)
-        except Missed as missed:
-            self.sizes = {**(self.sizes or {}), **(missed.sizes or {})}
-        except MemoryError:
+    def _note(self, plan: StepPlan, problem: Missed | MemoryError) -> None:
+        """Note what a plan is not for; raise what says that it found no memory."""
+        if isinstance(problem, MemoryError):
             self._drop(plan)  # and with it the memory that it has got
-            raise
-        return None
+            raise problem
+        self.sizes = {**(self.sizes or {}), **(problem.sizes or {})}
 
     def _planned(self, arrays: Mapping[str, Any], return_numpy: bool) -> list[Any] | None:
         """One step by the first plan that takes these arrays; None if there is none."""
@@ -158,11 +152,16 @@ class PlanCache:
             if plan.feed_names != list(arrays):
                 continue
             with plan.lock:
-                found = self._by_plan(plan, plan.accepts, list(arrays.values()), return_numpy)
-            if found is not None:
-                if self.plans[0] is not plan:
-                    self.plans = [plan, *(kept for kept in self.plans if kept is not plan)]
-                return found
+                try:
+                    if not plan.ready(self.program) or not plan.accepts(list(arrays.values())):
+                        continue
+                    found = of_plan(plan, return_numpy)
+                except (Missed, MemoryError) as problem:
+                    self._note(plan, problem)
+                    continue
+            if self.plans[0] is not plan:
+                self.plans = [plan, *(kept for kept in self.plans if kept is not plan)]
+            return found
         return None
 
     def _newly_planned(self, arrays: Mapping[str, Any], scope: Scope, return_numpy: bool) -> list[Any] | None:

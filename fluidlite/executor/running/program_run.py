@@ -136,13 +136,15 @@ class ProgramRun(ABC):
         if op.definition.control:
             control_function(op.type)(self, op, environment)
             return
-        recorder, begin = profiling.active, time.perf_counter_ns()
+        recorder = profiling.active
+        begin = 0 if recorder is None else time.perf_counter_ns()
         if alone is None or not alone.run(environment):
             self.run_op(op, environment)
         if recorder is not None:
             record(recorder, op.type, begin, time.perf_counter_ns(), self.device)
-        for name in finite.results(op) if self.watched else ():
-            finite.look_at(op, name, environment.find(name), self.xp)
+        if self.watched:
+            for name in finite.results(op):
+                finite.look_at(op, name, environment.find(name), self.xp)
 
     def run_op(self, op: Operator, environment: Environment) -> None:
         """Run an operator without blocks, whatever it gets."""

@@ -42,7 +42,7 @@ def run_program(
     begin_step()
     if program._has_readers():
         feed = readers.add_to(feed, program, device)
-    cache = _cache(program, scope, (tuple(feed), names), device, watched and flags.checks_finite())
+    cache = _cache(program, scope, (tuple(feed), names, watched and flags.checks_finite()), device)
     if cache.fed:
         feed = _kept(cache.program, feed, cache.fed, scope)
     try:
@@ -77,20 +77,21 @@ def run_each(
 
 
 def _cache(
-    program: Program, scope: Scope, key: Any, device: CudaDevice | None = None, watched: bool = False
+    program: Program, scope: Scope, key: tuple[Any, ...], device: CudaDevice | None = None
 ) -> PlanCache:
+    """The cache of a program in a scope for names of feeds, names of fetches, and whether results are looked at."""
     by_scope: WeakKeyDictionary[Scope, dict[Any, PlanCache]] = program._plans
     caches = by_scope.get(scope)
     if caches is None:
         caches = by_scope[scope] = {}
-    feeds, names = key
-    key = (program._version, key, device, watched)
-    cache = caches.get(key)
+    whole = (program._version, key, device)
+    cache = caches.get(whole)
     if cache is None:
+        feeds, names, watched = key
         for stale in [k for k in caches if k[0] != program._version]:
             del caches[stale]
         kept = [v.name for v in program.global_block().vars.values() if v.persistable and v.type in _VALUES]
-        cache = caches[key] = PlanCache(
+        cache = caches[whole] = PlanCache(
             _in_messages(program, caches) if is_parallel() else program,
             names,
             device,
@@ -132,7 +133,7 @@ def describe(program: Program, scope: Scope) -> str:
     if not isinstance(program, Program):
         raise TypeError(f"describe takes a Program, got {type(program).__name__}")
     parts = []
-    for (version, (feeds, fetches), *_), cache in (program._plans.get(scope) or {}).items():
+    for (version, (feeds, fetches, _), _), cache in (program._plans.get(scope) or {}).items():
         if version != program._version:
             continue
         parts.append(f"fed {list(feeds)}, fetched {list(fetches)}: {cache.runs} steps")
