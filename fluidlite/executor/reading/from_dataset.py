@@ -103,37 +103,29 @@ def run_over(
     watch = None if handler is None else _Watch(handler)
     stopped = threading.Event()
 
-    def first(batches: Iterable[dict[str, Any]]) -> None:
-        seen: list[Any] = [] if watch is None else watch.wanted
-        for number, feed in enumerate(_recorded(batches)):
-            shown = fetches if number % print_period == 0 else ()
-            values = steps[0](feed, [*(name for _, name in shown), *seen])
-            for (text, name), value in zip(shown, values, strict=False):
-                print(
-                    text, name, f"{value}\t" if isinstance(value, LoDTensor) else value, sep="\t", flush=True
-                )
-            if watch is not None:
-                found = (np.array(value) for value in values[len(shown) :])
-                watch.values = dict(zip(watch.names, found, strict=True))
-            if stopped.is_set():
-                return
+    def shown_step(number: int, feed: dict[str, Any]) -> None:
+        shown = fetches if number % print_period == 0 else ()
+        values = steps[0](feed, [*(name for _, name in shown), *([] if watch is None else watch.wanted)])
+        for (text, name), value in zip(shown, values, strict=False):
+            print(text, name, f"{value}\t" if isinstance(value, LoDTensor) else value, sep="\t", flush=True)
+        if watch is not None:
+            found = (np.array(value) for value in values[len(shown) :])
+            watch.values = dict(zip(watch.names, found, strict=True))
 
-    def other(step: Step, batches: Iterable[dict[str, Any]]) -> None:
-        for feed in _recorded(batches):
-            step(feed, ())
+    def over(place: int) -> None:
+        for number, feed in enumerate(_recorded(shares[place])):
+            if place:
+                steps[place](feed, ())
+            else:
+                shown_step(number, feed)
             if stopped.is_set():
                 return
 
     try:
         if len(shares) == 1:
-            first(shares[0])
+            over(0)
         else:
-            works = [lambda: first(shares[0])]
-            works += [
-                lambda step=step, share=share: other(step, share)  # type: ignore[misc]
-                for step, share in zip(steps[1:], shares[1:], strict=True)
-            ]
-            _together(works, shares, stopped)
+            _together([partial(over, place) for place in range(len(shares))], shares, stopped)
     except BaseException:
         if watch is not None:
             watch.give_up()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -13,7 +14,7 @@ from ...base.place import Place
 from ...base.reports import profiling
 from ...framework import Operator, Program, Variable, default_main_program, mode
 from .. import failures
-from ..reading.from_dataset import FetchHandler, Step, run_over
+from ..reading.from_dataset import FetchHandler, run_over
 from ..tensors.scope import Scope, global_scope
 from .feeding import unshared
 from .steps import describe, run_before_reading, run_program
@@ -204,16 +205,13 @@ class Executor:
             op.type == "send_barrier" for op in program.global_block().ops
         )
         shares = dataset._shares(int(thread), single=single)
-        steps = [self._step_of(each, scope) for each in [program, *self._copies_of(program, len(shares) - 1)]]
+        steps = [
+            partial(self.run, each, scope=scope, return_numpy=False)
+            for each in (program, *self._copies_of(program, len(shares) - 1))
+        ]
         run_over(
             shares, steps, list(zip(info, fetch_names(fetches), strict=True)), print_period, fetch_handler
         )
-
-    def _step_of(self, program: Any, scope: Scope) -> Step:
-        def step(feed: dict[str, Any], wanted: Sequence[Any]) -> list[Any]:
-            return self.run(program, feed=feed, fetch_list=wanted, scope=scope, return_numpy=False)
-
-        return step
 
     def _copies_of(self, program: Any, count: int) -> list[Program]:
         """So many copies of a program, kept as long as the program stays as it is."""

@@ -6,7 +6,6 @@ What plans are tested against (`FLUIDLITE_ENGINE=interpret`); programs that cann
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import nullcontext
 
 from ...framework import Block, Operator
 from ..blocks.environment import Environment
@@ -17,7 +16,7 @@ class Interpreter(ProgramRun):
     """One run of a program whose operators come one after the other, in all blocks."""
 
     def run(self, part: Iterable[Operator] | None = None) -> None:
-        with nullcontext() if self.device is None else self.device.active():
+        with self._active():
             for op in self.program.global_block().ops if part is None else part:
                 self.run_alone(op, self.environment)
 

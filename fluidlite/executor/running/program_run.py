@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,8 +27,7 @@ from ...ops.tensor.selected_rows import ROWS, VALUES
 from .. import failures
 from ..blocks.environment import Environment, World
 from ..blocks.pieces import Ranges, written_memory
-from ..blocks.results import declared_type, kept_as
-from ..blocks.single_op import Alone, store
+from ..blocks.single_op import Alone, declared_type, kept_as, store
 from ..control import control_function
 from ..device import calls as device_calls
 from ..plan import finite
@@ -110,6 +109,10 @@ class ProgramRun(ABC):
     def _written(self) -> Ranges:
         """The memory of the variables of the scope that the program writes to."""
         return written_memory(self.program, self.scope)
+
+    def _active(self) -> AbstractContextManager[Any]:
+        """Computes where the run does."""
+        return nullcontext() if self.device is None else self.device.active()
 
     @abstractmethod
     def run(self, part: Any = None) -> None:
@@ -218,7 +221,7 @@ class ProgramRun(ABC):
         """A copy of the value of a variable, made dense; EnforceNotMet if the program has not computed it."""
         value = self.environment.find(name)
         if isinstance(value, TensorArray):
-            with nullcontext() if self.device is None else self.device.active():
+            with self._active():
                 return LoDTensorArray(self._fetched(*element) for element in value)
         return self.tensor(name)
 
@@ -234,7 +237,7 @@ class ProgramRun(ABC):
             if found is None or not found.is_set():
                 raise failures.unknown_fetch(name, self.known_names())
             value = found.get_tensor().on(self.device)
-        with nullcontext() if self.device is None else self.device.active():
+        with self._active():
             return self._fetched(value, self.environment.lod_of(name))
 
     def _fetched(self, value: Any, lod: Lod) -> LoDTensor:
