@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -37,10 +38,12 @@ class Run(Protocol):
         """Run an operator on its own; `alone`: what does that in the usual case."""
         ...
 
+    @abstractmethod
     def run_block(self, block: Block, environment: Environment) -> None:
         """Run the operators of `block` in an environment that was made for it."""
         ...
 
+    @abstractmethod
     def loop(self, op: Operator, environment: Environment) -> bool | None:
         """Run the turns of the `while` operator `op`, one of which is due, if that can be done without this function's
         caller; False if it cannot, None if the turn that is due now cannot."""

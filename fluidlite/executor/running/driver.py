@@ -10,7 +10,7 @@ known; it is kept, together with others for the same place, for all steps that i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,12 +54,6 @@ class Driver(ProgramRun):
         self._blocks = part or self._blocks
         with np.errstate(all="ignore"):  # infinities and NaNs are results like any other
             self.run_block(self.program.global_block(), self.environment)
-
-    def run_each(self, ops: Iterable[Operator]) -> None:
-        """Run operators of the global block on their own, where that is once."""
-        with np.errstate(all="ignore"):
-            for op in ops:
-                self.run_alone(op, self.environment)
 
     def sizes_found(self) -> dict[str, int]:
         """The sizes of what operators have made that are run on their own, by what plans call them."""

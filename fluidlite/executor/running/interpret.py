@@ -16,9 +16,7 @@ class Interpreter(ProgramRun):
     """One run of a program whose operators come one after the other, in all blocks."""
 
     def run(self, part: Iterable[Operator] | None = None) -> None:
-        with self._active():
-            for op in self.program.global_block().ops if part is None else part:
-                self.run_alone(op, self.environment)
+        self.run_each(self.program.global_block().ops if part is None else part)
 
     def run_block(self, block: Block, environment: Environment) -> None:
         for op in block.ops:

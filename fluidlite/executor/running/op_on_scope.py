@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...backend import device_at
+from ...base import flags
 from ...base.dtypes import VarType, to_vartype
 from ...base.errors import EnforceNotMet
 from ...base.lod import Lod
@@ -18,7 +19,7 @@ from ...ops.registry import OpDef, find
 from ..tensors.lod_tensor import LoDTensorArray
 from ..tensors.rows_in_scope import RowsInScope
 from ..tensors.scope import Scope
-from .steps import run_each
+from .startup import run_once
 
 Slots = dict[str, list[str]]
 
@@ -67,7 +68,7 @@ class BoundOperator:
         for name in dict.fromkeys((*self.input_vars(), *self.output_vars())):
             block.create_var(name=name, persistable=True, **_described(scope, name))
         op = block.append_op(self.type(), self._inputs, self._outputs, self._attrs)
-        run_each(program, scope, {}, [op], device_at(resolve(place)))
+        run_once(program, scope, [op], device=device_at(resolve(place)), watched=flags.checks_finite())
 
     def __str__(self) -> str:
         inputs = ", ".join(f"{slot}[{', '.join(names)}]" for slot, names in self._inputs.items())

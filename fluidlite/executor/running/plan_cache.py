@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -110,8 +111,7 @@ class PlanCache:
         if flags.engine() != "plan" or (not on_host and (first or self._watched)):
             return self._interpreted(feed, scope, return_numpy)
         if first and gives_first_values(self.program, scope):
-            started, self._started = run_once(self.program, scope, self._names, self._watched)
-            return of_run(started, self._names, return_numpy)
+            return self._started_with(scope, return_numpy)
         if self._refused is None or self.plans:
             arrays = expanded(placed(feed, None) if on_host else feed)
             found = self._planned(arrays, return_numpy)
@@ -133,6 +133,13 @@ class PlanCache:
             self.sizes.update(run.sizes_found())
             self._plan(arrays, scope)
         return found
+
+    def _started_with(self, scope: Scope, return_numpy: bool) -> list[Any]:
+        """Give variables their first values."""
+        run = run_once(self.program, scope, fetches=self._names, watched=self._watched)
+        counts = Counter(op.type for op in self.program.global_block().ops)
+        self._started = f"without a plan: {', '.join(f'{count} {kind}' for kind, count in counts.items())}"
+        return of_run(run, self._names, return_numpy)
 
     def _interpreted(self, feed: Feed, scope: Scope, return_numpy: bool) -> list[Any]:
         run = Interpreter(self.program, scope, feed, self._device, self._watched)

@@ -6,7 +6,8 @@ Such operators have their reference kernels. Values are kept in an `Environment`
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from ...ops import kernel_types
 from ...ops.registry import OpView, Shape
 from ...ops.tensor.selected_rows import ROWS, VALUES
 from .. import failures
-from ..blocks.environment import Environment, World
+from ..blocks.environment import Environment, Run, World
 from ..blocks.pieces import Ranges, written_memory
 from ..blocks.single_op import Alone, declared_type, kept_as, store
 from ..control import control_function
@@ -69,7 +70,7 @@ def _is_part(value: Any, inputs: dict[str, list[Any]]) -> bool:
     return any(value is array for arrays in inputs.values() for array in arrays)
 
 
-class ProgramRun(ABC):
+class ProgramRun(Run):
     """One run of a program; `environment` holds what is not persistable in the global block.
 
     Everything is computed on `device` (None: the host); what is fed and what the scope holds is taken there. `watched`:
@@ -118,13 +119,11 @@ class ProgramRun(ABC):
     def run(self, part: Any = None) -> None:
         """Run the operators of the global block, or part of them, on what has been computed so far."""
 
-    @abstractmethod
-    def run_block(self, block: Block, environment: Environment) -> None:
-        """Run the operators of `block`, for which `environment` was made."""
-
-    @abstractmethod
-    def loop(self, op: Operator, environment: Environment) -> bool | None:
-        """See `environment.Run`."""
+    def run_each(self, ops: Iterable[Operator]) -> None:
+        """Run operators of the global block on their own."""
+        with self._active(), np.errstate(all="ignore"):  # infinities and NaNs are results like any other
+            for op in ops:
+                self.run_alone(op, self.environment)
 
     def serve(self, op: Operator) -> None:
         """Be the parameter server that `op` describes until all trainers are done."""
@@ -172,7 +171,7 @@ class ProgramRun(ABC):
                 **{s: [environment.find(name) for name in names] for s, names in present.items()},
             }
         try:
-            types = self._retyped(op, inputs)
+            types = self._retyped(op, inputs) if inputs else {}
             if self.device is None:
                 results = definition.call(np, given, op.attrs, lods)
             else:
@@ -182,8 +181,12 @@ class ProgramRun(ABC):
             if self.device is not None and isinstance(error, MemoryError):
                 raise
             failures.raise_in_operator(op, error)
+        if not inputs:
+            for name, value in op._named(results):
+                store(environment, name, False, *kept_as(op, name), value, xp=self.xp)
+            return
         kept = {}
-        for one in sequences.declared(op) if inputs else ():
+        for one in sequences.declared(op):
             levels = [environment.lod_of(name) for name in (one.source, *one.others)]
             if levels[0]:
                 kept[one.out] = one, levels

@@ -1,17 +1,24 @@
-"""First values of variables: programs of operators without inputs, which run once, most likely (startup programs).
+"""What runs once, most likely: programs that give variables their first values (startup programs), single operators.
 
-Nothing has to be found out about such an operator, and a plan for it would take longer to make than it takes to run.
+A plan would take longer to make than that takes to run.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
+from ...base import flags
 from ...framework import Operator, Program
 from ..blocks.pieces import Blocks
 from ..tensors.scope import Scope
 from .driver import Driver
+from .feeding import Feed
+from .interpret import Interpreter
+from .program_run import ProgramRun
+
+if TYPE_CHECKING:
+    from ...backend.cupy_.device import CudaDevice
 
 
 def gives_first_values(program: Program, scope: Scope) -> bool:
@@ -33,16 +40,19 @@ def _without_inputs(op: Operator) -> bool:
 
 
 def run_once(
-    program: Program, scope: Scope, fetches: Sequence[str] = (), watched: bool = False
-) -> tuple[Driver, str]:
-    """Run a program that is fed nothing, operators as they come; those that run blocks have these in pieces.
-
-    `watched`: whether results with NaN or infinities are refused. Returns the run, and what has run, for descriptions.
-    """
-    blocks, ops = Blocks(program, fetches, watched=watched), program.global_block().ops
-    run = Driver(blocks, scope, {})
-    run.run_each(ops)
-    counts = Counter(op.type for op in ops)
-    told = f"without a plan: {', '.join(f'{count} {kind}' for kind, count in counts.items())}"
-    inside = blocks.describe()
-    return run, f"{told}\n{inside}" if inside else told
+    program: Program,
+    scope: Scope,
+    ops: Iterable[Operator] | None = None,
+    feed: Feed | None = None,
+    fetches: Sequence[str] = (),
+    device: CudaDevice | None = None,
+    watched: bool = False,
+) -> ProgramRun:
+    """Run operators of the global block, by default all, as they come; those that run blocks have these in pieces."""
+    run: ProgramRun
+    if device is None and flags.engine() == "plan":
+        run = Driver(Blocks(program, fetches, watched=watched), scope, feed or {})
+    else:
+        run = Interpreter(program, scope, feed or {}, device, watched)
+    run.run_each(program.global_block().ops if ops is None else ops)
+    return run

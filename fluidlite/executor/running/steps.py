@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -10,18 +10,15 @@ from ...base import flags
 from ...base.dtypes import VarType
 from ...base.selected_rows import SelectedRows
 from ...distributed import begin_step, is_parallel
-from ...framework import Operator, Program
+from ...framework import Program
 from ...framework.gradients.exchange import in_messages
 from .. import failures
-from ..blocks.pieces import Blocks
 from ..plan.shapes import takes_no_part
 from ..reading import readers
 from ..tensors.scope import Scope
-from .driver import Driver
-from .feeding import Feed, as_feed
-from .interpret import Interpreter
+from .feeding import as_feed
 from .plan_cache import PlanCache
-from .program_run import ProgramRun
+from .startup import run_once
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
@@ -59,21 +56,8 @@ def run_before_reading(
     first = next(k for k, op in enumerate(ops) if op.type == "read")
     before = [op for op in ops[:first] if not takes_no_part(op)]
     if before:
-        run_each(program, scope, as_feed(program, feed), before, device)
-
-
-def run_each(
-    program: Program, scope: Scope, feed: Feed, ops: Sequence[Operator], device: CudaDevice | None
-) -> ProgramRun:
-    """Run operators of the global block on their own, once; plans would take longer to make."""
-    watched = flags.checks_finite()
-    if device is not None or flags.engine() != "plan":
-        run = Interpreter(program, scope, feed, device, watched)
-        run.run(ops)
-        return run
-    pieces = Driver(Blocks(program, (), watched=watched), scope, feed)
-    pieces.run_each(ops)
-    return pieces
+        watched = flags.checks_finite()
+        run_once(program, scope, before, as_feed(program, feed), device=device, watched=watched)
 
 
 def _cache(
