@@ -23,10 +23,10 @@ from .shapes import in_place_of, works_alone
 
 
 def results(op: Operator) -> list[str]:
-    """The results of an operator that are looked at, if they are floats."""
+    """The results of an operator that are looked at, if they are floats; `EMPTY` stands for one that is not made."""
     if op.definition.host or works_alone(op):
         return []
-    return [name for _, names in sorted(op.outputs.items()) for name in names if name != EMPTY]
+    return [name for _, names in sorted(op.outputs.items()) for name in names]
 
 
 def look_at(op: Operator, name: str, value: Any, xp: Any = np) -> None:
@@ -72,7 +72,7 @@ class Watch:
         theirs = self._theirs.get((id(op.attrs), op.type))
         made: dict[str, str] = {}  # array -> variable
         for name, variable in zip(results(op), results(theirs), strict=True) if theirs is not None else ():
-            if meta.dtypes.get(name) in FLOATS:
+            if variable != EMPTY and meta.dtypes.get(name) in FLOATS:
                 made[parts(name)[1] if name in meta.sparse else name] = variable
         made = {name: variable for name, variable in made.items() if not _is_sound(meta.known.get(name))}
         if not made:
