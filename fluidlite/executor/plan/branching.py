@@ -23,7 +23,7 @@ from ...framework import Block, Operator, Program
 from ...framework.gradients.blocks import kept_names
 from ...framework.gradients.versions import changes_nothing
 from ...ops.registry import EMPTY, VERSION, grad_name
-from .forward import forward_of, gradients, of_program
+from .forward import forward_of, gradients
 from .rows_apart import family_of
 from .shapes import is_no_tensor, takes_no_part, works_alone
 
@@ -89,9 +89,9 @@ def _block_in_line(op: Operator, arrays: bool = False) -> bool:
         return False
     if any(var.persistable for var in block.vars.values()):
         return False
-    # Gradients of loops count counters back that they do not name, and blocks do not name all arrays.
+    # Gradients count counters back that they do not name, and blocks do not name all arrays.
     outside = [name for name in written_outside(op) if not (arrays and is_no_tensor(op, name))]
-    return op.type == "while_grad" or {*op.writes()}.issuperset(outside)
+    return op.type.endswith("_grad") or {*op.writes()}.issuperset(outside)
 
 
 class _Known:
@@ -128,18 +128,14 @@ def _gradient_in_line(op: Operator, arrays: bool) -> bool:
     kinds = (VarType.LOD_TENSOR_ARRAY,) if arrays else ()
     if forward_of(op) is None:
         return False
-    if op.type == "while_grad":  # what turns have kept is taken from where it is, once
+    if op.type == "while_grad":
         names = [*op.inputs.get("Out@GRAD", ()), *(name for pair in gradients(op) for name in pair)]
-        others = (each for each in of_program(op) if each.inputs.get("StepScopes") == op.inputs["StepScopes"])
-        return (
-            len([*others]) == 1
-            and all(map(op.block._find_var_recursive, names))
-            and all(op.block._var_recursive(name).type in (VarType.LOD_TENSOR, *kinds) for name in names)
-        )
+        found = map(op.block._find_var_recursive, names)
+        return all(var is not None and var.type in (VarType.LOD_TENSOR, *kinds) for var in found)
     for name, out in gradients(op):
         var = op.block._find_var_recursive(name)
         if var is None or any(
-            each.type != VarType.LOD_TENSOR for each in (var, op.block._var_recursive(out))
+            each.type not in (VarType.LOD_TENSOR, *kinds) for each in (var, op.block._var_recursive(out))
         ):
             return False
         if (

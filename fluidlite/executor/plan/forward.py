@@ -16,9 +16,15 @@ def forward_of(op: Operator) -> Operator | None:
     kind = op.type.removesuffix("_grad")
     slot = SCOPES[kind]
     found = [
-        each for each in of_program(op) if each.type == kind and each.outputs.get(slot) == op.inputs[slot]
+        each for each in _of_program(op) if each.type == kind and each.outputs.get(slot) == op.inputs[slot]
     ]
     return found[0] if len(found) == 1 else None
+
+
+def backward_of(op: Operator) -> list[Operator]:
+    """The gradients of a branch or loop: one for each time that the program has been differentiated."""
+    slot = SCOPES[op.type]
+    return [each for each in _of_program(op) if each.inputs.get(slot) == op.outputs[slot]]
 
 
 def gradients(op: Operator) -> list[tuple[str, str]]:
@@ -29,6 +35,6 @@ def gradients(op: Operator) -> list[tuple[str, str]]:
     return [(n, out) for n, out in pairs if out != EMPTY and op.block._find_var_recursive(out) is not None]
 
 
-def of_program(op: Operator) -> Iterator[Operator]:
+def _of_program(op: Operator) -> Iterator[Operator]:
     program: Program = op.block.program
     return (each for block in program.blocks for each in block.ops)

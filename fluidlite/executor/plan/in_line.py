@@ -21,7 +21,7 @@ from .branching import (
     own_names,
 )
 from .elements import CLEAR, ELEMENTS, KEEP, POP, TURN, found_by_turns, of_the_engine
-from .forward import SCOPES, forward_of, gradients
+from .forward import SCOPES, backward_of, forward_of, gradients
 from .kept_branches import kept_inside, kept_within
 from .marks import AGAIN, BEGIN, CHOOSE, END, FULL, HOLD, LOOP, MARKS, MERGE
 from .refusals import CannotPlan
@@ -176,13 +176,15 @@ class InLine:
             body.insert(0, in_place_of(op, TURN, {}, {}, {"arrays": self.touched + self.tapes}))
         if kept is not None:
             body.append(_counted(op, ran, 1))
-            for name in kept[1]:
-                body.append(in_place_of(op, KEEP, {"X": [name]}, {}, {"array": self._tape(name, block)}))
+            for number in range(len(backward_of(op))):
+                for name in kept[1]:
+                    tape = self._tape(name, block, number)
+                    body.append(in_place_of(op, KEEP, {"X": [name]}, {}, {"array": tape}))
         yield from self._jump(op, condition, body, within, True)
 
-    def _tape(self, name: str, block: Block) -> str:
-        """By what name turns of a block keep a variable."""
-        array = f"{name}@KEPT{block.idx}"
+    def _tape(self, name: str, block: Block, number: int) -> str:
+        """By what name turns of a block keep a variable for the gradient of a number."""
+        array = f"{name}@KEPT{block.idx}.{number}"
         if array not in self.tapes:
             self.tapes.append(array)
         return array
@@ -241,8 +243,11 @@ class InLine:
         yield in_place_of(op, "greater_than", compared, {"Out": [more]}, {})
         self._set([left, more])
         within = names_within(block, source)
+        number = next(k for k, each in enumerate(backward_of(forward)) if each.attrs is op.attrs)
         first = [
-            in_place_of(op, POP, {"Like": [name]}, {"Out": [name]}, {"array": self._tape(name, source)})
+            in_place_of(
+                op, POP, {"Like": [name]}, {"Out": [name]}, {"array": self._tape(name, source, number)}
+            )
             for name in whole
         ]
         spared = {
@@ -342,7 +347,12 @@ class InLine:
         taken = forward.attrs["sub_block"]
         inner = {**names, **own_names(taken), **own_names(block)}
         sources, states = arriving(op), {}
-        pairs = [(name, names.get(name, name), names.get(out, out)) for name, out in gradients(op)]
+        pairs = []
+        for name, out in gradients(op):
+            if is_no_tensor(op, name):
+                inner[grad_name(name)] = self._array(op, out, names)
+            else:
+                pairs.append((name, names.get(name, name), names.get(out, out)))
         for name, _, _ in pairs:
             source, inside = sources.get(name, EMPTY), grad_name(name)
             inner[inside] = f"{inside}{VERSION}S{block.idx}"  # not what may be known by this name outside
