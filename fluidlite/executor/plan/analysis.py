@@ -20,7 +20,7 @@ from .elements import FOUND, GET
 from .in_line import InLine
 from .meta import ExactMeta
 from .refusals import CannotPlan, Unfound
-from .shapes import NO_TENSORS, fold, infer, live, renamed, takes_no_part
+from .shapes import NO_TENSORS, fold, in_place_of, infer, live, renamed, takes_no_part
 
 Step = tuple[Operator, OpView]
 Arrays = dict[str, np.ndarray]
@@ -142,10 +142,12 @@ class Analysis:
         once = {n for op in ops for n in op.writes() if writes[n] == 1 and not op.block._is_persistable(n)}
         steps: list[Step] = []
         around: list[Operator] = []  # the branches and loops that an operator is in
+        begun: list[int] = []  # and how many had found sizes when they began
         known = finding = 0  # how many steps there are up to the last that finds sizes, and how many do
         for op in progress.over(ops, "shapes of the program"):
             if op.definition in marks.BEGINS:
                 around.append(op)
+                begun.append(len(self.meta.finding))
             try:
                 if around and not self.meta.sparse.keys().isdisjoint(op.reads()):
                     raise CannotPlan("a branch looks at SelectedRows")
@@ -170,7 +172,10 @@ class Analysis:
                 kind = Unfound if isinstance(refusal, Unfound) else CannotPlan
                 raise kind(str(refusal), around[0], getattr(refusal, "passing", False)) from None
             if op.definition in marks.ENDS:
-                around.pop()
+                first = around.pop()
+                if len(self.meta.finding) > begun.pop():
+                    settle = in_place_of(first, marks.SETTLE, {"X": first.inputs["Cond"]}, {}, {})
+                    steps += self._step(settle, once, writes)
             if not around and len(self.meta.finding) > finding:
                 known, finding = len(steps), len(self.meta.finding)
         return steps

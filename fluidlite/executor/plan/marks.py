@@ -8,6 +8,7 @@ from typing import Any
 from ...base.dtypes import VarType
 from ...base.sizes import is_fixed
 from ...ops.native import itemsize, numel
+from ...ops.op_view import FIND
 from ...ops.registry import Call, OpDef, OpView
 from .refusals import CannotPlan
 
@@ -103,6 +104,22 @@ FULL = OpDef(
     native=lambda op: [],
     host=True,
     doc="Whether any of X is empty, which decides about a branch, is said when the plan is made.",
+)
+
+
+def _infer_settle(op: OpView) -> None:
+    meta: Any = op.meta
+    meta.find([], [], [])
+
+
+SETTLE = OpDef(
+    "settle",
+    inputs=("X",),
+    outputs=(),
+    infer=_infer_settle,
+    kernel=_by_hand,
+    native=lambda op: Call(FIND, [op.name("X")]),
+    doc="Stands behind a loop whose turns find sizes: a stage begins here, also where no turn has begun one.",
 )
 BEGINS, ENDS = (BEGIN, LOOP), (END, AGAIN)
 MARKS = (*BEGINS, *ENDS)

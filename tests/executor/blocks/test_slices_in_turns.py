@@ -124,3 +124,26 @@ def test_slices_elsewhere_touch_nothing(places):
     for name, operands in (("slice_at", [x, part]), ("slice_at_grad", [part, x])):
         with pytest.raises(KernelFailure):
             kernels.call(name, [operands[0], np.array(places, np.int64), operands[1]], [4, 2, 4, 5, 2, 3])
+
+
+def test_what_comes_behind_a_loop_without_turns_has_the_sizes_of_its_step():
+    """No turn has found a size: what comes later follows the sizes of feeds all the same."""
+    x, last, at = inputs()[0], fluid.data("last", [1], "int64"), fluid.data("at", [1], "int32")
+    flat, i = layers.reshape(layers.slice(x, [1], [0], [2]), [-1, 2 * WIDTH]), layers.zeros([1], "int64")
+    state = layers.scale(flat, 1.0)
+    going = layers.less_than(i, last)
+    with layers.While(going).block():
+        part = layers.reduce_sum(layers.slice(state, [1], [at], [at + 3]), dim=1, keep_dim=True)
+        layers.assign(layers.elementwise_add(state * 0.5, part), state)
+        layers.increment(i)
+        layers.less_than(i, last, cond=going)
+    out = layers.relu(layers.matmul(state, state, transpose_y=True, alpha=0.01) + 1.0)
+    loss = layers.reduce_mean(out)
+    fetched = [out, loss, *fluid.gradients([loss], [x])]
+    random, fed = np.random.RandomState(3), []
+    for rows, turns in [(4, 2), (4, 2), (7, 2), (9, 0), (3, 0), (60, 0), (5, 2), (2, 0), (300, 0), (6, 1)]:
+        x = random.uniform(-1, 1, (rows, 4, WIDTH)).astype("float32")
+        fed.append({"x": x, "last": np.array([turns]), "at": np.array([2], "int32")})
+    got, text = run(fetched, "plan", fed)
+    same(got, run(fetched, "interpret", fed)[0])
+    assert "run in pieces" not in text and text.count("instructions on the CPU for") == 1
