@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..base.sizes.shapes import same_shape
+from ..base.sizes.shapes import reduced_axes, same_shape
 from .registry import OpView, grad_name
 
 Moves = Callable[[str], bool]
@@ -30,13 +30,31 @@ def joined(op: OpView, moves: Moves) -> bool:
     return alone(op, moves) and 0 < op.attr("axis") < len(op.shape("X"))
 
 
+def along(op: OpView, moves: Moves) -> bool:
+    """Everything that is read has rows, and is looked at along another axis."""
+    rank = max(len(op.shape(slot)) for slot in op.inputs if op.has(slot))
+    return alone(op, moves) and rank > 1 and op.attr("axis") % rank != 0
+
+
+def reduced(op: OpView, moves: Moves) -> bool:
+    """X has rows, and other axes are reduced."""
+    rank = len(op.shape("X"))
+    return (
+        alone(op, moves) and rank > 1 and 0 not in reduced_axes(rank, op.attr("dim"), op.attr("reduce_all"))
+    )
+
+
 def with_operand(op: OpView, moves: Moves) -> bool:
-    """X has rows; Y has the same ones, or none, and is lined up with what is behind the first dimension of X."""
+    """X has rows; Y has the same ones, perhaps with one number for several of X along later axes, or none, and is lined up
+    with what is behind the first dimension of X.
+    """
     if not _beside(op, moves):
         return False
     x, y = op.shape("X"), op.shape("Y")
     if moves(op.name("Y")):
-        return same_shape(x, y)
+        later = zip(x[1:], y[1:], strict=False)
+        alike = len(x) == len(y) and x[:1] == y[:1] and all(m == 1 or m == n >= 0 for n, m in later)
+        return alike or same_shape(x, y)
     return len(y) < len(x) and op.attr("axis") != 0
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
+from .. import by_row
 from ..grad_pairs import double_grad, register_double_grad
 from ..infer import grads_like, grads_like_inputs, normalize_axis, product
 from ..native import element, typed
@@ -374,6 +375,7 @@ register(
         stop_gradient=("Softmax",),
         gradable=("Logits",),
         inplace=(("Softmax", "Logits"),),
+        by_row=by_row.along,
         cuda="softmax.cross_entropy",
         doc="Softmax along an axis, and its cross entropy with class numbers or soft labels.",
     )
@@ -390,6 +392,7 @@ register(
         gradable=("Softmax", DLOSS),
         native=_softmax_native_grad,
         inplace=((DLOGITS, "Softmax"),),
+        by_row=by_row.along,
         cuda="softmax.cross_entropy_grad",
         doc="The gradient of softmax_with_cross_entropy for the logits.",
     )

@@ -8,6 +8,7 @@ from typing import Any
 from ...base.dtypes import VarType
 from ...base.sizes.shapes import around
 from ...base.sizes.shapes import reduced_axes as axes_of
+from .. import by_row
 from ..grad_pairs import Rule, double_grad, linear_double_grad, or_zeros, register_double_grad
 from ..infer import grads_like_inputs, normalize_axis, same_as
 from ..native import BYTES, NUMERIC, REAL, Selector, numel, typed
@@ -191,6 +192,7 @@ def _register_reduction(
             grad=standard_grad(inputs=("X",), outputs=("Out",) if needs_out else ()) if grad else None,
             native=_native(native, types, mean) if native else None,
             stop_gradient=() if grad else ("Out",),
+            by_row=by_row.reduced,
             cuda=f"reductions.forward:{name}" if native and types is not BYTES else None,
             **others,
             doc=doc,
@@ -208,6 +210,7 @@ def _register_reduction(
             kernel=grad,
             grad=again,
             native=_native_grad(native_grad, mean) if native_grad else None,
+            by_row=by_row.reduced,
             cuda=f"reductions.grad:{name}" if native_grad else None,
             doc=f"Gradient of {op_type}.",
         )

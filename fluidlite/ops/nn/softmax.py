@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.sizes.shapes import rows_along
+from .. import by_row
 from ..grad_pairs import double_grad, register_double_grad
 from ..infer import grads_like_inputs, normalize_axis
 from ..native import typed
@@ -77,6 +78,7 @@ register(
         grad=standard_grad(outputs=("Out",)),
         native=_native,
         inplace=(("Out", "X"),),
+        by_row=by_row.along,
         cuda="softmax.softmax",
         doc="Exponentials divided by their sum along an axis.",
     )
@@ -92,6 +94,7 @@ register(
         grad=double_grad("Out", ("Out",)),
         native=_native_grad,
         inplace=((DX, DOUT),),
+        by_row=by_row.along,
         cuda="softmax.softmax_grad",
         doc="The gradient of softmax from its output.",
     )

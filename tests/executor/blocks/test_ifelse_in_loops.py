@@ -48,6 +48,31 @@ def logarithms(x):
     return layers.tanh(choice()[0]) * x
 
 
+def of_classes(x, others=None):
+    """Probabilities, what they say about labels, sums along a row."""
+    labels = layers.argmax(x, axis=1)
+    labels = layers.reshape(labels, [-1, 1])
+    choice = layers.IfElse(mask_of(x))
+    with choice.true_block():
+        rows = choice.input(x)
+        likely = fc(rows, "yes", "softmax")
+        choice.output(likely * rows, layers.reduce_max(rows, dim=1, keep_dim=True))
+    with choice.false_block():
+        rows, label = choice.input(x), choice.input(labels)
+        loss = layers.softmax_with_cross_entropy(fc(rows, "no"), label)
+        choice.output(rows - loss, layers.reduce_mean(layers.square(rows), dim=1, keep_dim=True))
+    one, other = choice()
+    return layers.elementwise_mul(layers.tanh(one), other)
+
+
+def with_classes(x, turns):
+    return layers.while_loop(
+        lambda i, value: layers.less_than(i, turns),
+        lambda i, value: [layers.increment(i), of_classes(value)],
+        [number(0), layers.scale(x, 1.0)],
+    )[1]
+
+
 def in_while_loop(x, turns):
     start = layers.scale(x, 1.0)
     return layers.while_loop(
@@ -133,7 +158,7 @@ def that_replace_others(x, turns):
 
 PROGRAMS = [
     in_while_loop, in_while, in_a_branch, in_steps, in_steps_and_loops, behind_each_other, of_roots,
-    that_replace_others,
+    that_replace_others, with_classes,
 ]  # fmt: skip
 
 

@@ -123,6 +123,20 @@ def halved(rnn, x, start, still, also):
 
 
 @static
+def sums_of_rows(rnn, x, start, still, also):
+    """One number for each row, with an axis and without, and shares of a row: before the turns, in them and after."""
+    word, state = rnn.step_input(x), rnn.memory(init=start)
+    size = layers.reduce_sum(layers.square(word), dim=1)
+    middle = layers.reduce_mean(word, dim=1, keep_dim=True)
+    new = layers.elementwise_mul(
+        layers.tanh(fc([word, state], 4, "sums") - middle), layers.tanh(size), axis=0
+    )
+    rnn.update_memory(state, layers.softmax(new) - layers.reduce_max(state, dim=1, keep_dim=True))
+    rnn.step_output(layers.softmax(new) * layers.reduce_sum(new, dim=-1, keep_dim=True))
+    rnn.step_output(layers.reduce_sum(new, dim=1))
+
+
+@static
 def no_memory(rnn, x, start, still, also):
     word = rnn.step_input(x)
     rnn.step_output(fc(word, 4, "alone"))
@@ -232,7 +246,7 @@ def two_layers(x, start, still):
 
 
 STATIC = [branches, a_loop_inside, one_memory, swapped_memories, gates, joined, halved, a_weight_double_grad,
-          still_inputs, no_memory, without_gradient, across_rows, deeper, units, backwards, by_python,
+          still_inputs, no_memory, sums_of_rows, without_gradient, across_rows, deeper, units, backwards, by_python,
           two_layers]  # fmt: skip
 
 
