@@ -1,5 +1,10 @@
 """Loops, with gradients, in the steps of `StaticRNN` and `DynamicRNN`: turns of a plan in which loops turn."""
 
+import os
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -252,3 +257,50 @@ def test_gradients_are_those_of_finite_differences():
     slope = float((np.array(found[names.index("x@GRAD")]) * way).sum())
     assert abs(slope - (loss(1e-2) - loss(-1e-2)) / 2e-2) < 2e-2 * max(1.0, abs(slope))
     assert " loop(" in text and "run in pieces" not in text
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_threads_and_forks():
+    """What loops in turns keep is of the plan that runs, and of the process."""
+    main, startup, wanted = trained(static(in_each_other), STATIC)
+    feeds = [*plain_batches(np.random.default_rng(2))]
+
+    def losses():
+        found, _ = run(main, startup, wanted[:1], feeds, "plan")
+        return [np.array(each[0]).tolist() for each in found]
+
+    expected = losses()
+    with ThreadPoolExecutor(4) as pool:
+        assert [each.result() for each in [pool.submit(losses) for _ in range(8)]] == [expected] * 8
+    child = os.fork()
+    if child == 0:
+        failed = True
+        try:
+            failed = losses() != expected
+        finally:
+            os._exit(failed)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_ctrl_c_ends_a_loop_in_a_turn():
+    """The next step finds nothing of what the one that was left has kept."""
+    main, startup, _ = trained(static(as_often_as_said), STATIC)
+    random, exe, scope = np.random.default_rng(2), fluid.Executor(), fluid.Scope()
+    exe.run(startup, scope=scope)
+    feed = next(iter(plain_batches(random)))
+
+    def step(turns):
+        return exe.run(main, {**feed, "last": np.array([turns])}, ["x@GRAD", "still@GRAD"], scope=scope)
+
+    kept = {p.name: np.array(scope.find_var(p.name).get_tensor()) for p in main.all_parameters()}
+    before = [np.array(value) for value in step(2)]
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        step(2**40)
+    timer.join()
+    for name, value in kept.items():
+        scope.find_var(name).get_tensor().set(value, fluid.CPUPlace())
+    for first, second in zip(before, step(2), strict=True):
+        np.testing.assert_array_equal(second, first)
+    assert "run in pieces" not in exe.describe(main, scope)
