@@ -45,7 +45,7 @@ def reduced(op: OpView, moves: Moves) -> bool:
 
 
 def with_operand(op: OpView, moves: Moves) -> bool:
-    """X has rows; Y has the same ones, perhaps with one number for several of X along later axes, or none, and is lined up
+    """X has rows; Y has the same ones, perhaps one number for several of X along later axes, or none, and is lined up
     with what is behind the first dimension of X.
     """
     if not _beside(op, moves):
