@@ -97,3 +97,69 @@ def test_the_switch(monkeypatch):
     exe = fluid.Executor()
     exe.run(feed={"x": DATA}, fetch_list=[layers.softmax(x) + layers.softmax(x)])
     assert instructions(exe).count("softmax") == 2
+
+
+def trained(make):
+    """A step's loss and gradients by a plan and by the interpreter, of a model with one input."""
+    x = fluid.data("x", [None, 6])
+    loss = layers.mean(layers.square(make(layers.fc(x, 6))))
+    gradients = [gradient.name for _, gradient in fluid.backward.append_backward(loss)]
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    for data in (DATA, DATA[:3]):
+        both(exe, {"x": data}, [loss, *gradients])
+    return exe
+
+
+@pytest.mark.parametrize("switch", ["", "copies"])
+def test_gradients_of_sums_are_those_of_what_was_added(switch, monkeypatch):
+    monkeypatch.setenv("FLUIDLITE_WITHOUT_PASSES", f"chains,{switch}".rstrip(","))
+
+    def summed(hidden):
+        return layers.softmax(layers.softmax(hidden) + layers.sigmoid(hidden) - layers.tanh(hidden))
+
+    exe = trained(summed)
+    plan = instructions(exe)
+    plans = exe.describe().count(" on the CPU for ")
+    assert plan.count("elementwise_add_grad") == plans * (1 + bool(switch))  # that of the bias stays
+    assert "elementwise_sub_grad" in plan  # which is the gradient of one of them still
+    assert ("copies 1" in exe.describe()) == (not switch)
+
+
+def test_gradients_of_a_bias_alone():
+    exe = trained(lambda hidden: layers.tanh(layers.fc(layers.softmax(hidden), 6, bias_attr=True)))
+    lines = [line for line in exe.describe().splitlines() if "elementwise_add_grad" in line]
+    assert lines and all(line.partition(" -> ")[2].count("@GRAD") == 1 for line in lines)
+
+
+def test_what_is_multiplied_by_one_is_a_name():
+    x = fluid.data("x", [None, 6])
+    out = layers.softmax(
+        layers.dropout(layers.tanh(x), 0.3, is_test=True, dropout_implementation="upscale_in_train")
+    )
+    given = layers.softmax(layers.scale(x, 1.0))
+    exe = fluid.Executor()
+    both(exe, {"x": DATA}, [out, given])
+    assert "copies 2" in exe.describe() and not {"dropout", "scale"} & set(instructions(exe))
+
+
+def test_copies_that_are_fetched_or_of_what_changes_stay():
+    x = layers.create_global_var([3], 2.0, "float32", persistable=True, name="state")
+    before = layers.scale(x, 1.0)
+    layers.assign(x * 3.0, x)
+    out = layers.scale(layers.softmax(before), 1.0)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    for _ in range(2):
+        got, seen = exe.run(fetch_list=[out, before])
+        np.testing.assert_allclose(got, np.full(3, 1 / 3), rtol=1e-6)
+    np.testing.assert_array_equal(seen, np.full(3, 6, "float32"))
+    assert instructions(exe).count("scale") == 3
+
+
+def test_a_sum_that_is_added_to_itself_and_used_in_place():
+    def doubled(hidden):
+        both_ways = layers.relu(hidden)
+        return layers.relu(both_ways + both_ways) + layers.relu(both_ways * 2.0)
+
+    trained(doubled)

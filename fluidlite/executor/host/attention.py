@@ -260,8 +260,9 @@ class _Attention:
         )
         self._back = self._heads(made.operands[0], m, d)
         self._find_gradient("v", self._weights, self._back.name, (n, d, m), (True, False), 1.0)
-        if self._bias is not None:
-            call = self._taken(self.backward, self._reader(scores, *(kind + "_grad" for kind in _ADDITIONS)))
+        added = self._reader(scores, *(kind + "_grad" for kind in _ADDITIONS))
+        if self._bias is not None and added is not None:  # or else that of the sum is that of the scores
+            call = self._taken(self.backward, added)
             _need(call.operands[5] is None)
             scores = call.operands[4]
         if self._scale is not None:

@@ -14,7 +14,7 @@ from ..plan.instructions import Instruction, Uses
 from . import packing
 from .attention import join_attention
 from .chains import join_chains
-from .repeats import leave_out_repeats
+from .repeats import leave_out_copies, leave_out_repeats
 
 
 def _ended(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
@@ -79,6 +79,7 @@ def _read(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
 
 PASSES: dict[str, Pass] = {
     "unread": _read,
+    "copies": leave_out_copies,
     "repeats": leave_out_repeats,
     "attention": join_attention,
     "endings": grown(_ended),

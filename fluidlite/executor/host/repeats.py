@@ -1,13 +1,50 @@
-"""Leaves out calls of the host that compute what is there already: their results are other names for its memory."""
+"""Leaves out calls of the host that make what is there already, by copying or computing it: their results are other
+names for its memory.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 from ...base.sizes import Real, Size, always_equal
 from ...framework import OpRole
+from ...ops import copies
 from ...ops.registry import Call
 from ..plan.instructions import Instruction, Uses
+
+
+def leave_out_copies(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+    """The instructions without results that are just what somebody else has made, such as the gradients of a sum.
+
+    Plans with branches or loops stay as they are.
+    """
+    if any(each.jumps for each in instructions):
+        return instructions
+    out: list[Instruction] = []
+    for each in instructions:
+        if each.view is None or not isinstance(each.action, Call) or each.op._is_optimize_op():
+            out.append(each)
+            continue
+        gone: dict[int, str] = {}
+        for at, source in copies.of_call(each.action):
+            name, its = each.action.operands[at] or "", each.action.operands[source] or ""
+            if _may_be_one(name, its, uses):
+                gone[at] = name
+                uses.merge(name, its)
+        left = copies.without(each.action, gone) if gone else each.action
+        if left is not None:
+            writes = tuple(name for name in each.writes if name not in gone.values())
+            out.append(replace(each, writes=writes, action=left))
+    return out
+
+
+def _may_be_one(name: str, source: str, uses: Uses) -> bool:
+    """Whether a copy may be a name for the memory of what it copies: both keep their value from when it is made."""
+    made, its = uses.root(name), uses.root(source)
+    if made == its or uses.written[made] != 1 or made in uses.needed:
+        return False
+    return uses.written[its] == 0 or (uses.written[its] == 1 and its not in uses.needed)
 
 
 def leave_out_repeats(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
