@@ -47,6 +47,11 @@ def passes_left_out() -> frozenset[str]:
     return frozenset(filter(None, os.environ.get("FLUIDLITE_WITHOUT_PASSES", "").split(",")))
 
 
+def measures_convolutions() -> bool:
+    """Whether the quicker way to compute a convolution on the host is found by trying (FLUIDLITE_MEASURE=1)."""
+    return os.environ.get("FLUIDLITE_MEASURE", "0") not in ("", "0")
+
+
 def allow_tf32() -> bool:
     """Whether products and convolutions on GPUs may round their factors to TF32 (FLUIDLITE_ALLOW_TF32=1)."""
     return os.environ.get("FLUIDLITE_ALLOW_TF32", "0") not in ("", "0")

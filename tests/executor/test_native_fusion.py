@@ -119,3 +119,15 @@ def test_the_logarithm_of_softmax_is_one_call():
     assert "softmax+log" in exe.describe()
     both(exe, {"x": data}, [out, probabilities])
     assert "softmax+log" not in exe.describe().rpartition("fetched")[2]
+
+
+@pytest.mark.parametrize("channels, stride", [(1024, 1), (1030, 2)])
+def test_gradients_of_filters_that_see_many_channels(channels, stride):
+    x = fluid.data("x", [None, channels, 3, 4])
+    out = layers.conv2d(x, 8, 1, stride, param_attr=numbers(-0.1, 0.1), bias_attr=False)
+    loss = layers.reduce_mean(layers.square(out))
+    gradients = [gradient.name for _, gradient in fluid.backward.append_backward(loss)]
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    for n in (1, 3):
+        both(exe, {"x": RANDOM.randn(n, channels, 3, 4).astype("float32")}, [loss, *gradients])

@@ -12,6 +12,8 @@ from functools import partial
 from typing import Any
 
 from ...backend.products import matmul
+from ...base import flags
+from ...base.sizes import current
 from ...base.sizes.windows import Geometry, channels_last, forward_geometry, transposed_geometry
 from ..grad_pairs import double_grad
 from ..infer import grads_like_inputs, product
@@ -180,7 +182,7 @@ def _call(op: OpView, part: str, operands: Sequence[str | None], sizes: list[int
 
     oneDNN computes channels in blocks, for which images are put into another order and back. That takes longer where
     channels do not fill blocks, and for windows of one element. It depends on the filters alone what is taken, so that
-    one plan serves all images.
+    one plan serves all images, unless FLUIDLITE_MEASURE has it tried.
     """
     last = channels_last(op.attr("data_format"))
     kind = f"conv{len(op.attr('strides'))}d{'_last' if last else ''}"
@@ -202,11 +204,19 @@ def _as_they_lie(part: str, sizes: list[int]) -> bool:
     else:
         few = channels < 3 and kernels.used() != "avx512"
         plain = height * width > 1 and channels % _BLOCK != 0 and (channels > 3 or few)
-    return groups == 1 and (plain or not kernels.available(f"conv2d{part}.f32"))
+        plain |= height == width == 1 and channels >= _MANY and kernels.used() != "baseline"
+    both = groups == 1 and kernels.available(f"conv2d{part}.f32")
+    if both and flags.measures_convolutions():
+        from . import measured  # rarely wanted, and needs modules that nothing else does
+
+        plain = measured.is_plain(part, [current(n) for n in sizes], plain)
+    return groups == 1 and (plain or not both)
 
 
-_BLOCK = 8
-"""Channels that blocks of any instruction set of oneDNN have at least."""
+_BLOCK, _MANY = 8, 1024
+"""Channels that blocks of any instruction set of oneDNN have at least, and from which on putting the gradients of small
+windows into another order takes long.
+"""
 
 
 def _filtered(op: OpView, forward: bool, source: str, target: str, sizes: list[int]) -> Call:
