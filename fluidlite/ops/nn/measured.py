@@ -14,6 +14,7 @@ import platform
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,7 @@ def _key(part: str, sizes: Sequence[int]) -> str:
     return f"{_processor()}; {kernels.used()}; {threads.count()} threads; conv2d{part} {shape}"
 
 
+@cache
 def _processor() -> str:
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
