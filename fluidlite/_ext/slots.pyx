@@ -33,7 +33,7 @@ cdef extern from "slots/records.h" namespace "fluidlite" nogil:
         void drop(size_t count, const vector[uint8_t]& real)
 
     cdef cppclass SlotParser:
-        SlotParser(vector[uint8_t] real, vector[int64_t] widths, size_t skip) except +
+        SlotParser(vector[uint8_t] real, vector[int64_t] widths, size_t skip, vector[uint8_t] sparse) except +
         void begin()
         cbool read(int file, size_t rows) except +
         vector[uint8_t] real
@@ -91,16 +91,18 @@ cdef class Parser:
     """Parses slot files one after the other and holds the records that have not been taken yet.
 
     `reals`: for each slot whether it holds float32 (else int64). `widths`: how many numbers it must have, -1 for any.
-    `skip`: how many slots of text stand before them.
+    `skip`: how many slots of text stand before them. `sparse`: for each slot whether its zeros are left out, of which one
+    stays where there is nothing else; None for no slot.
     """
     cdef SlotParser* parser
 
-    def __cinit__(self, reals, widths, size_t skip=0):
+    def __cinit__(self, reals, widths, size_t skip=0, sparse=None):
         cdef vector[uint8_t] real = [1 if each else 0 for each in reals]
         cdef vector[int64_t] width = widths
-        if real.size() != width.size():
-            raise ValueError(f"{real.size()} types of slots, {width.size()} widths")
-        self.parser = new SlotParser(real, width, skip)
+        cdef vector[uint8_t] without = [0] * len(widths) if sparse is None else [1 if each else 0 for each in sparse]
+        if real.size() != width.size() or real.size() != without.size():
+            raise ValueError(f"{real.size()} types of slots, {width.size()} widths, {without.size()} of whether zeros stay")
+        self.parser = new SlotParser(real, width, skip, without)
 
     def __dealloc__(self):
         del self.parser

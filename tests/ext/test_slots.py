@@ -9,10 +9,10 @@ import pytest
 from fluidlite._ext.slots import PROBLEMS, Engine, Parser, Records
 
 
-def parsed(tmp_path, text, reals, widths=None, records=1 << 40, skip=0):
+def parsed(tmp_path, text, reals, widths=None, records=1 << 40, skip=0, sparse=None):
     path = tmp_path / "part"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    parser = Parser(reals, widths or [-1] * len(reals), skip)
+    parser = Parser(reals, widths or [-1] * len(reals), skip, sparse)
     parser.begin()
     file = os.open(path, os.O_RDONLY)
     try:
@@ -20,6 +20,25 @@ def parsed(tmp_path, text, reals, widths=None, records=1 << 40, skip=0):
     finally:
         os.close(file)
     return parser, ended
+
+
+def test_zeros_of_sparse_slots_are_left_out_but_for_one(tmp_path):
+    text = (
+        "1 word 3 0 5 0 2 0 1.5 2 0 3\n"
+        "1 word 2 0 0 3 1e-7 -9e-7 -0.0 2 0 0\n"
+        "1 word 2 -7 0 4 1.1e-6 -1e-5 1e-6 nan 2 4 0\n"
+    )
+    parser, ended = parsed(
+        tmp_path, text, [False, True, False], [-1, -1, 2], skip=1, sparse=[True, True, False]
+    )
+    assert ended and len(parser) == 3
+    (ids, at), (reals, places), (dense, _) = parser.take(3)
+    assert ids.tolist() == [5, 0, -7] and at.tolist() == [0, 1, 2, 3]
+    np.testing.assert_array_equal(reals, np.array([1.5, 0, 1.1e-6, -1e-5, np.nan], "float32"))
+    assert not np.signbit(reals[1]) and places.tolist() == [0, 1, 2, 5]
+    assert dense.tolist() == [0, 3, 0, 0, 4, 0]
+    with pytest.raises(ValueError, match="2 types of slots, 2 widths, 1 of whether zeros stay"):
+        Parser([True, False], [1, 1], 0, [True])
 
 
 def test_reals_are_the_nearest_floats(tmp_path):

@@ -293,6 +293,19 @@ def test_samples_before_a_bad_line_are_there(variables, tmp_path):
     assert found == [2]
 
 
+@pytest.mark.parametrize(
+    ("kind", "lengths", "words"),
+    [("QueueDataset", [3, 2, 1], [0, 5, 0, 0, 0, 7]), ("InMemoryDataset", [1, 1, 1], [5, 0, 7])],
+)
+def test_zeros_of_sequences_stay_out_of_memory(variables, tmp_path, kind, lengths, words):
+    """As in Fluid 1.8.5, whose samples of nothing but zeros keep one."""
+    path = written(tmp_path, "3 0 5 0 3 0 1 0\n2 0 0 3 0 0 0\n1 7 3 1 0 0\n")
+    dataset = made(variables, path, kind=kind, batch_size=3)
+    if kind == "InMemoryDataset":
+        dataset.load_into_memory()
+    assert seen(dataset) == [(lengths, words, [[0, 1, 0], [0, 0, 0], [1, 0, 0]])]
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_files_are_in_memory_in_their_order(variables, tmp_path, threads):
     paths = [written(tmp_path, f"1 {k} 3 1 2 3\n" * 50, f"part-{k}") for k in range(6)]
@@ -322,7 +335,7 @@ def test_what_an_epoch_has_gone_through_keeps_its_order(variables, tmp_path):
 
 
 def test_slots_are_shuffled_among_samples(variables, tmp_path):
-    path = written(tmp_path, "".join(f"2 {k} {k} 3 {k} 2 3\n" for k in range(20)))
+    path = written(tmp_path, "".join(f"2 {k} {k} 3 {k} 2 3\n" for k in range(1, 21)))
     dataset = made(variables, path, kind="InMemoryDataset", batch_size=20)
     dataset.load_into_memory()
     with pytest.raises(ValueError, match="call set_fea_eval"):
@@ -332,8 +345,8 @@ def test_slots_are_shuffled_among_samples(variables, tmp_path):
         dataset.slots_shuffle(["other"])
     dataset.slots_shuffle(["ids"])
     ((lengths, ids, dense),) = seen(dataset)
-    assert lengths == [2] * 20 and ids[::2] == ids[1::2] != list(range(20))
-    assert [row[0] for row in dense] == list(range(20))
+    assert lengths == [2] * 20 and ids[::2] == ids[1::2] != list(range(1, 21))
+    assert [row[0] for row in dense] == list(range(1, 21))
     with pytest.raises(NotImplementedError, match="use InMemoryDataset"):
         made(variables).set_fea_eval(10)
 

@@ -196,7 +196,8 @@ bool SlotParser::line(const char* at, const char* end) {
         }
         int64_t width = text ? -1 : widths_[slot];
         if (width >= 0 && count != width) return wrong(Problem::kWidth, slot, counted, end, width, count);
-        bool reals = !text && real[slot];
+        bool reals = !text && real[slot], sparse = !text && sparse_[slot];
+        uint32_t held = 0;
         for (int64_t k = 0; k < count; ++k) {
             at = skip_space(at, end);
             if (at == end) return wrong(Problem::kShort, slot, counted, end, count, k);
@@ -204,19 +205,26 @@ bool SlotParser::line(const char* at, const char* end) {
             if (reals) {
                 float value;
                 if (!fluidlite::real(at, end, &value)) return wrong(Problem::kNumber, slot, word, end, 0, 0);
+                if (sparse && std::fabs(value) < 1e-6) continue;  // what Fluid takes for zero
                 std::memcpy(to, &value, sizeof value);
                 to += sizeof value;
             } else if (!text) {
                 int64_t value;
                 if (!whole(at, &value)) return wrong(Problem::kNumber, slot, word, end, 0, 0);
+                if (sparse && value == 0) continue;
                 std::memcpy(to, &value, sizeof value);
                 to += sizeof value;
             } else {
                 at = word_end(at, end);
             }
+            ++held;
         }
         if (!text) {
-            uint32_t held = static_cast<uint32_t>(count);
+            if (held == 0) {
+                std::memset(to, 0, width_of(reals));
+                to += width_of(reals);
+                held = 1;
+            }
             std::memcpy(record + slot * sizeof held, &held, sizeof held);
         }
     }

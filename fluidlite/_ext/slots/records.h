@@ -60,9 +60,10 @@ struct Fault {
 class SlotParser {
   public:
     // `real`: for each slot whether it holds reals. `widths`: how many numbers a slot must have; -1: any.
-    // `skip`: how many leading slots are text, which is left out.
-    SlotParser(std::vector<uint8_t> real, std::vector<int64_t> widths, size_t skip)
-        : real(std::move(real)), widths_(std::move(widths)), skip_(skip) {}
+    // `skip`: how many leading slots are text, which is left out. `sparse`: for each slot whether its zeros are left
+    // out, of which one stays where there is nothing else.
+    SlotParser(std::vector<uint8_t> real, std::vector<int64_t> widths, size_t skip, std::vector<uint8_t> sparse)
+        : real(std::move(real)), widths_(std::move(widths)), skip_(skip), sparse_(std::move(sparse)) {}
 
     // A new file begins.
     void begin();
@@ -82,6 +83,7 @@ class SlotParser {
 
     std::vector<int64_t> widths_;
     size_t skip_;
+    std::vector<uint8_t> sparse_;
     std::vector<char> text_;
     size_t first_ = 0, last_ = 0;
     int64_t number_ = 0;

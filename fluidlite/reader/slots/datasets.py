@@ -49,6 +49,7 @@ class DatasetBase:
     """
 
     _feed = ""
+    _sparse = False
 
     def __init__(self) -> None:
         self.proto_desc = FeedDescription(self._feed, pipe_command="cat")
@@ -152,7 +153,8 @@ class DatasetBase:
     def _reader(self) -> SlotReader:
         if not self._slots:
             raise ValueError("the data set has no variables to feed: call set_use_var first")
-        return SlotReader(self._slots, self.proto_desc.pipe_command or "", sum(self._text_slots.values()))
+        command, text_slots = self.proto_desc.pipe_command or "", sum(self._text_slots.values())
+        return SlotReader(self._slots, command, text_slots, sparse=self._sparse)
 
     def _shares(self, threads: int = 0, single: bool = False) -> list[Share]:
         """The batches of an epoch, for each of the threads that are to compute; for one if `single`.
@@ -198,11 +200,13 @@ class QueueDataset(DatasetBase):
 class InMemoryDataset(DatasetBase):
     """Keeps its samples in memory, where they can be shuffled (`fluid.dataset.InMemoryDataset`).
 
-    As in Fluid, samples that an epoch has gone through keep their order: until the next `load_into_memory` or
-    `slots_shuffle`, `local_shuffle` does nothing, `get_memory_data_size` is 0 and `get_shuffle_data_size` their number.
+    As in Fluid, sequences have no zeros, but for one in a sample that has nothing else. Samples that an epoch has
+    gone through keep their order: until the next `load_into_memory` or `slots_shuffle`, `local_shuffle` does nothing,
+    `get_memory_data_size` is 0 and `get_shuffle_data_size` their number.
     """
 
     _feed = "MultiSlotInMemoryDataFeed"
+    _sparse = True
 
     def __init__(self) -> None:
         super().__init__()

@@ -64,12 +64,20 @@ class Slot:
 class SlotReader:
     """Reads slot files one after the other.
 
-    `text_slots`: how many slots of text stand before the numbers on each line; they are left out.
+    `text_slots`: how many slots of text stand before the numbers on each line; they are left out. `sparse`: whether
+    sequences have no zeros, as in Fluid's memory (reals below 1e-6 are some), but one for a sample of nothing else.
     """
 
-    def __init__(self, slots: Sequence[Slot], command: str, text_slots: int = 0) -> None:
+    def __init__(
+        self, slots: Sequence[Slot], command: str, text_slots: int = 0, sparse: bool = False
+    ) -> None:
         self.slots, self._command = slots, command
-        self.parser = Parser([slot.real for slot in slots], [slot.width for slot in slots], text_slots)
+        self.parser = Parser(
+            [slot.real for slot in slots],
+            [slot.width for slot in slots],
+            text_slots,
+            [sparse and slot.shape is None for slot in slots],
+        )
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = False
 
