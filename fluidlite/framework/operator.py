@@ -149,11 +149,11 @@ class Operator:
 
     @property
     def input_names(self) -> list[str]:
-        return [slot.name for slot in self.definition.input_slots]
+        return sorted(slot.name for slot in self.definition.input_slots)
 
     @property
     def output_names(self) -> list[str]:
-        return [slot.name for slot in self.definition.output_slots]
+        return sorted(slot.name for slot in self.definition.output_slots)
 
     @property
     def input_arg_names(self) -> list[str]:

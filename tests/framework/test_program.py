@@ -277,11 +277,13 @@ def test_operators_read_back(programs):
     fluid.layers.fc(x, 3)
     op = main.global_block().ops[0]
     assert (op.type, op.input("X"), op.output("Out")) == ("mul", ["x"], ["fc_0.tmp_0"])
-    assert sorted(op.input_names) == ["X", "Y"]
+    assert op.input_names == ["X", "Y"]
     assert op.attr("x_num_col_dims") == 1 and op.has_attr("y_num_col_dims")
     assert op.idx == 0
     op._rename_input("x", "z")
     assert op.input("X") == ["z"]
+    other = fluid.layers.dropout(x, 0.5).op
+    assert (other.input_names, other.output_names) == (["Seed", "X"], ["Mask", "Out"])
 
 
 def test_static_variables_have_no_values(programs):

@@ -51,8 +51,8 @@ def variable_to_code(var: Variable) -> str:
 
 def op_to_code(op: Operator, skip_op_callstack: bool = True) -> str:
     """An operator on one line: `{outputs} = type(inputs={...}, attributes)`."""
-    outputs = ", ".join(f"{slot}={op.output(slot)}" for slot in sorted(op.output_names))
-    inputs = ", ".join(f"{slot}={op.input(slot)}" for slot in sorted(op.input_names))
+    outputs = ", ".join(f"{slot}={op.output(slot)}" for slot in op.output_names)
+    inputs = ", ".join(f"{slot}={op.input(slot)}" for slot in op.input_names)
     attrs = [_attr(op, name) for name in op.attr_names if not (skip_op_callstack and name == "op_callstack")]
     return f"{{{outputs}}} = {op.type}({', '.join([f'inputs={{{inputs}}}', *attrs])})"
 
