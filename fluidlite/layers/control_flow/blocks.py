@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from types import TracebackType
 
-from ...framework import Block, Program
+from ...base.errors import StaticModeError
+from ...framework import Block, Program, mode
 
 __all__ = ["BlockGuard"]
 
@@ -50,3 +51,12 @@ class GuardOf(BlockGuard):
 def block_around(program: Program) -> Block:
     """The block around the one that layers append to."""
     return program.block(program.current_block().parent_idx)
+
+
+def programs_only(layer: str) -> None:
+    """Raise StaticModeError in dygraph mode, where Python runs what stands in blocks."""
+    if mode.in_dygraph_mode():
+        raise StaticModeError(
+            f"{layer} is a layer of programs only; in dygraph mode use Python's if, for and while, or "
+            "fluid.layers.cond, case and while_loop"
+        )

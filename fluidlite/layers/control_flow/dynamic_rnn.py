@@ -14,7 +14,7 @@ from ...layer_helper import LayerHelper
 from ..tensor.comparison import less_than
 from ..tensor.constants import fill_constant
 from .arrays import array_read, array_write
-from .blocks import block_around
+from .blocks import block_around, programs_only
 from .counter import increment
 from .loops import While
 from .rank_table import append_split, array_to_lod_tensor, shrink_memory
@@ -43,6 +43,7 @@ class DynamicRNN:
     AFTER_RNN = 2
 
     def __init__(self, name: str | None = None) -> None:
+        programs_only("DynamicRNN")
         self.helper = LayerHelper("dynamic_rnn", name=name)
         self.status = DynamicRNN.BEFORE_RNN
         self.lod_rank_table: Variable | None = None

@@ -11,7 +11,7 @@ from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable
 from ...op_functions import run_layer
 from ..tensor.variables import assign
-from .blocks import GuardOf, block_around
+from .blocks import GuardOf, block_around, programs_only
 from .conditional_block import ConditionalBlock
 
 __all__ = ["IfElse"]
@@ -77,6 +77,7 @@ class IfElse:
             raise ArgumentTypeError(
                 f"The type of 'cond' in fluid.layers.IfElse must be Variable, but received {type(cond)}."
             )
+        programs_only("IfElse")
         self.helper = LayerHelper("ifelse", name=name)
         self.cond = cond
         self.input_table: dict[str, tuple[Variable, Variable]] = {}

@@ -15,7 +15,7 @@ from ...framework.gradients.blocks import names_from_outside
 from ...layer_helper import LayerHelper
 from ..tensor.variables import assign
 from ..utils import assert_same_structure, map_structure
-from .blocks import BlockGuard
+from .blocks import BlockGuard, programs_only
 
 __all__ = ["While", "while_loop"]
 
@@ -39,10 +39,11 @@ class While:
         name: what names are made from.
 
     Raises:
-        TypeError: `cond` is something else.
+        TypeError: `cond` is something else; StaticModeError in dygraph mode.
     """
 
     def __init__(self, cond: Variable, is_test: bool = False, name: str | None = None) -> None:
+        programs_only("While")
         self.helper = LayerHelper("while", name=name)
         _check_condition(cond, "condition")
         self.cond_var = cond

@@ -12,7 +12,7 @@ from ...base.errors import ArgumentAssertion, ArgumentError
 from ...framework import Block, Variable
 from ...framework.gradients.blocks import names_from_outside
 from ...layer_helper import LayerHelper, check_variable, check_variables
-from .blocks import GuardOf, block_around
+from .blocks import GuardOf, block_around, programs_only
 
 __all__ = ["StaticRNN"]
 
@@ -49,6 +49,7 @@ class StaticRNN:
     AFTER_RNN_BLOCK = 2
 
     def __init__(self, name: str | None = None) -> None:
+        programs_only("StaticRNN")
         self.helper = LayerHelper("static_rnn", name=name)
         self.status = StaticRNN.BEFORE_RNN_BLOCK
         self.inputs: list[Variable] = []

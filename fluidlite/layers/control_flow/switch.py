@@ -10,6 +10,7 @@ from ...framework import Variable
 from ...layer_helper import LayerHelper
 from ..checks import check_dtype
 from ..tensor.comparison import logical_and, logical_not
+from .blocks import programs_only
 from .conditional_block import ConditionalBlock
 
 __all__ = ["Switch"]
@@ -28,6 +29,7 @@ class Switch:
     """
 
     def __init__(self, name: str | None = None) -> None:
+        programs_only("Switch")
         self.helper = LayerHelper("switch", name=name)
         self.inside_scope = False
         self.pre_not_conditions: list[Variable] = []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.errors import ArgumentError
-from ...framework import Variable
+from ...base.errors import ArgumentError, StaticModeError
+from ...framework import Variable, mode
 from ...layer_helper import LayerHelper
 from ...op_functions import run_layer
 
@@ -46,5 +46,7 @@ def lod_append(x: Variable, level: Sequence[int] | Variable) -> Variable:
 
 
 def _reset(layer: str, x: Variable, y: Variable | None, target_lod: Sequence[int], append: bool) -> Any:
+    if mode.in_dygraph_mode():
+        raise StaticModeError(f"{layer} is a layer of programs only: eager tensors have no sequences")
     given = {"x": x, "y": y, "target_lod": [int(offset) for offset in target_lod], "append": append}
     return run_layer("lod_reset", given, helper=LayerHelper(layer))

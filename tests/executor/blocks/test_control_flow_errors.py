@@ -179,6 +179,16 @@ EAGER = {
     "a level that is not there": (
         lambda x, at: layers.sequence_expand(x, x, ref_level=1), fluid.core.EnforceNotMet,
         "operator sequence_expand: Y has no LoD information"),
+    "While": (
+        lambda x, at: layers.While(at(0) < 3), AssertionError,
+        "While is a layer of programs only; in dygraph mode use Python's if, for and while, or"),
+    "Switch": (lambda x, at: layers.control_flow.Switch(), AssertionError, "Switch is a layer of programs only"),
+    "IfElse": (lambda x, at: layers.IfElse(x > 0), AssertionError, "IfElse is a layer of programs only"),
+    "StaticRNN": (lambda x, at: layers.StaticRNN(), AssertionError, "StaticRNN is a layer of programs only"),
+    "DynamicRNN": (lambda x, at: layers.DynamicRNN(), AssertionError, "DynamicRNN is a layer of programs only"),
+    "sequences for a tensor": (
+        lambda x, at: layers.lod_reset(x, target_lod=[0, 2]), AssertionError,
+        "lod_reset is a layer of programs only: eager tensors have no sequences"),
 }  # fmt: skip
 
 
