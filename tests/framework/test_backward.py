@@ -261,3 +261,21 @@ def test_gradients_through_integers_are_cut_to_integers(main):
     value = np.array([-1.6, 0.4, 0.8, 2.5], "float32")
     (got,) = fluid.Executor().run(main, feed={"x": value}, fetch_list=[slope])
     np.testing.assert_allclose(got, np.trunc(value) * 3.7 + np.trunc(value * 3.7), rtol=1e-6)
+
+
+def test_what_makes_an_input_of_gradients_is_not_differentiated(programs):
+    main, startup = programs
+    x, y = fluid.data("x", [None, 4], "float32"), fluid.data("y", [None, 1], "float32")
+    made = fluid.layers.fc(x, 1, bias_attr="bias")
+    loss = fluid.layers.mean(fluid.layers.square_error_cost(made, y))
+    fluid.optimizer.SGD(0.0).minimize(loss)
+    before = len(main.global_block().ops)
+    (slope,) = fluid.gradients(fluid.layers.reduce_sum(made * 3.0), made)
+    types = [op.type for op in main.global_block().ops[before:]]
+    assert types == ["scale", "reduce_sum", "shape", "fill_constant", "reduce_sum_grad", "scale"]
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(startup)
+    feed = {"x": np.zeros((2, 4), "float32"), "y": np.ones((2, 1), "float32")}
+    given, of_bias = exe.run(feed=feed, fetch_list=[slope, "bias@GRAD"])
+    np.testing.assert_array_equal(given, [[3], [3]])
+    np.testing.assert_array_equal(of_bias, [-2])  # of the loss, not of what was differentiated since

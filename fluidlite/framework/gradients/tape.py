@@ -182,9 +182,8 @@ class Tape:
                 continue
             self.arrived = self._used(op)
             available = any(self.available(name) for name in op.output_arg_names)
-            if available and (
-                self._takes_out(op) or any(self._wants(name, op) for name in op.input_arg_names)
-            ):
+            reads = op not in self.before and any(self._wants(name, op) for name in op.input_arg_names)
+            if available and (reads or self._takes_out(op)):
                 if op.definition.grad is not None:
                     self._differentiate(op)
                 elif op.definition.control:
