@@ -30,6 +30,16 @@ def _search(
     lod: dict[str, Any],
 ) -> tuple[Any, Any, Any]:
     rows, candidates = scores.shape
+    for slot, array, wanted in (
+        ("pre_ids", pre_ids, 1),
+        ("pre_scores", pre_scores, 1),
+        ("ids", ids, candidates),
+    ):
+        if array is not None and array.size < rows * wanted:
+            raise OperatorError(
+                f"operator beam_search: {slot} must be of shape [{rows}, {wanted}], as scores is of "
+                f"[{rows}, {candidates}], got {list(array.shape)}"
+            )
     sources = _sources(lod["scores"][0], level, rows)
     room = (len(sources) - 1) * beam_size
     made, parents = np.empty((room, 1), "int64"), np.empty(room, "int32")
