@@ -37,8 +37,12 @@ LARGE = [
     (520, 500, 520),
     (3000, 3, 70),
     (101, 1203, 900),
+    (450, 70, 1024),
+    (1024, 130, 300),
+    (30, 1024, 1100),
 ]
-"""What is left to BLAS, products that are cut in blocks of rows and columns, and such of few rows."""
+"""What some instruction sets leave to BLAS, products that are cut in blocks of rows and columns, such of few rows, and of rows that
+are copied since they lie whole pages apart."""
 TRANSPOSES = [(0, 0), (1, 0), (0, 1), (1, 1)]
 
 
@@ -60,14 +64,15 @@ def test_products(m, n, k, kind, target):
 
 
 @each_target
+@each_real
 @pytest.mark.parametrize("m, n, k", LARGE)
-def test_large_products(m, n, k, target):
-    a, b, c = draw(m, k, kind="f32"), draw(k, n, kind="f32", seed=1), draw(m, n, kind="f32", seed=2)
+def test_large_products(m, n, k, kind, target):
+    a, b, c = draw(m, k, kind=kind), draw(k, n, kind=kind, seed=1), draw(m, n, kind=kind, seed=2)
     for ta, tb in TRANSPOSES:
         out = c.copy()
         operands = [stored(a, ta), stored(b, tb), out, None]
-        kernels.call("gemm.f32", operands, [m, n, k, ta, tb], [-2.0, 0.5], target=target)
-        near(out, -2 * (a.astype(np.float64) @ b) + 0.5 * c, "f32", 3 + k / 4)
+        kernels.call(f"gemm.{kind}", operands, [m, n, k, ta, tb], [-2.0, 0.5], target=target)
+        near(out, -2 * (a.astype(np.float64) @ b) + 0.5 * c, kind, 3 + k / 4)
 
 
 @each_target

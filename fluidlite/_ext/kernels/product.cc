@@ -9,6 +9,7 @@
 #include "kernels/blas.h"
 #include "kernels/common.h"
 #include "parallel.h"
+#include "workspace.h"
 
 /* Elements of two vectors by their numbers; compilers spell it differently. */
 #if defined(__clang__)
@@ -108,6 +109,12 @@ FL_INLINE void tile(const Operands<T> &o, [[maybe_unused]] T *copy = nullptr) {
     using V = Vector<T, LANES>;
     typename V::Lanes sum[ROWS][COLS] = {};
     const T *a = o.a, *b = o.b;
+    if (o.beta != T(0)) { /* C is asked for before it is read */
+#pragma GCC unroll 16
+        for (int i = 0; i < ROWS; ++i) {
+            for (int j = 0; j < COLS * LANES; j += 64 / static_cast<int>(sizeof(T))) __builtin_prefetch(o.c + i * o.ldc + j, 1);
+        }
+    }
     for (int64_t p = 0; p < o.k; ++p, a += o.step, b += o.pitch) {
         if constexpr (KEEPS) { /* no processor foresees rows that far from each other; behind the last come those of the next strip */
             const T *next = p + ahead < o.k ? b + ahead * o.pitch : b + (ahead - o.k) * o.pitch + COLS * LANES;
@@ -259,8 +266,13 @@ template <class T> void pack_strip(const T *b, int64_t across, int64_t down, int
         for (int64_t p = 0; p < k; ++p) out[p * pitch + t] = 0;
     }
     const int64_t in_squares = down == 1 ? width / 4 * 4 : 0, squares = down == 1 ? k / 4 * 4 : 0;
-    for (int64_t p = 0; p < squares; p += 4) {
-        for (int64_t t = 0; t < in_squares; t += 4) transpose_square(b + t * across + p, across, out + p * pitch + t, pitch);
+    constexpr int64_t line = 64 / static_cast<int64_t>(sizeof(T)); /* rows are read a line of the cache at a time */
+    for (int64_t begin = 0; begin < squares; begin += line) {
+        const int64_t end = squares - begin < line ? squares : begin + line;
+        for (int64_t t = 0; t < in_squares; t += 4) {
+            for (int r = 0; r < 4; ++r) __builtin_prefetch(b + (t + r) * across + begin + 2 * line);
+            for (int64_t p = begin; p < end; p += 4) transpose_square(b + t * across + p, across, out + p * pitch + t, pitch);
+        }
     }
     for (int64_t t = 0; t < width; ++t) {
         for (int64_t p = t < in_squares ? squares : 0; p < k; ++p) out[p * pitch + t] = b[t * across + p * down];
@@ -277,63 +289,109 @@ struct Part {
 /* Up to so many rows are not worth a copy of what can be read as it is. */
 constexpr int64_t few_to_copy = vector_bytes == 64 ? 24 : 12;
 
-/* `far`: rows of B are so far from each other that they are asked for ahead also where few rows of A are multiplied by them. */
-template <class T> void by_tiles(const Product<T> &g, const Part &part, bool far = false) {
-    alignas(64) T packed[depth * strip_width<T>];
-    const int64_t across = g.trans_b ? g.ldb : 1, down = g.trans_b ? 1 : g.ldb, rows = part.bottom - part.top;
-    const int64_t row = g.trans_a ? 1 : g.lda, step = g.trans_a ? g.lda : 1;
-    const T *const a = g.a + part.top * row;
-    T *const c = g.c + part.top * g.ldc;
-    for (int64_t begin = 0; begin == 0 || begin < g.k; begin += depth) {
-        const int64_t k = g.k - begin < depth ? g.k - begin : depth;
-        for (int64_t first = part.left; first < part.right; first += strip_width<T>) {
-            const int64_t width = part.right - first < strip_width<T> ? part.right - first : strip_width<T>;
-            const T *b = g.b + first * across + begin * down;
-            Operands<T> o = {k, a + begin * step, row, step, b, down, g.alpha, begin == 0 ? g.beta : T(1), c + first, g.ldc, width};
-            const bool readable = !g.trans_b && width == padded<T>(width), few = rows <= few_to_copy && !(far && may_copy(rows));
-            if (readable && !few && width == strip_width<T>) {
-                column_of_tiles<strip_vectors>(rows, o, packed);
+/* Rows and columns of C, and a depth of up to `depth` from `begin` on. */
+struct Slab {
+    int64_t begin, k, top, rows, left, right;
+};
+
+/* A slab strip by strip; `o` says how A is read. `panel`: memory for all strips, which are in it already if `packed`; without any, a strip
+ * stays as long as it is read. `far`: rows of B are so far from each other that they are asked for ahead also where few rows of A are
+ * multiplied by them. */
+template <class T> void by_strips(const Product<T> &g, const Slab &slab, Operands<T> o, T *panel, bool is_packed, bool far) {
+    alignas(64) T own[depth * strip_width<T>];
+    const int64_t across = g.trans_b ? g.ldb : 1, down = g.trans_b ? 1 : g.ldb;
+    const bool few = slab.rows <= few_to_copy && !(far && may_copy(slab.rows));
+    for (int64_t first = slab.left; first < slab.right; first += strip_width<T>) {
+        o.width = slab.right - first < strip_width<T> ? slab.right - first : strip_width<T>;
+        o.c = g.c + slab.top * g.ldc + first;
+        T *const packed = panel == nullptr ? own : panel + (first - slab.left) * slab.k;
+        if (!is_packed) {
+            o.b = g.b + first * across + slab.begin * down, o.pitch = down;
+            const bool readable = !g.trans_b && o.width == padded<T>(o.width);
+            if (readable && panel == nullptr && few) {
+                all_rows(slab.rows, o);
                 continue;
             }
-            if (!readable || !few) {
-                pack_strip(b, across, down, k, width, packed);
-                o.b = packed;
-                o.pitch = padded<T>(width);
+            if (readable && !few && o.width == strip_width<T>) {
+                column_of_tiles<strip_vectors>(slab.rows, o, packed);
+                continue;
             }
-            all_rows(rows, o);
+            pack_strip(o.b, across, down, slab.k, o.width, packed);
+        }
+        o.b = packed, o.pitch = padded<T>(o.width);
+        all_rows(slab.rows, o);
+    }
+}
+
+/* Many rows of A are multiplied so many at a time that they stay in the second cache, by strips of B that are packed once for all. Rows that
+ * lie a multiple of `cache_way` bytes apart want the same place in the caches, and those of a transposed A a page each: where they
+ * are read often, they are copied. */
+constexpr int64_t rows_together = 192, cache_way = 4096;
+
+template <class T> bool is_for_copies(const Product<T> &g, const Part &part) {
+    const int64_t apart = g.lda * static_cast<int64_t>(sizeof(T));
+    return vector_bytes > 16 && (g.trans_a ? apart >= cache_way / 2 : apart % cache_way == 0) && part.bottom - part.top > few_to_copy &&
+           part.right - part.left >= 8 * lanes<T>;
+}
+
+template <class T> void by_tiles(const Product<T> &g, const Part &part, bool far = false) {
+    constexpr int64_t gap = 64 / static_cast<int64_t>(sizeof(T)), room = (depth + gap) * (rows_together + gap);
+    const int64_t row = g.trans_a ? 1 : g.lda, step = g.trans_a ? g.lda : 1, all = part.bottom - part.top;
+    bool copies = is_for_copies(g, part);
+    T *memory = nullptr, *panel = nullptr;
+    const bool parted = vector_bytes > 16 && all > (copies ? rows_together : 2 * rows_together);
+    if (copies || parted) {
+        const int64_t strips = parted ? (part.right - part.left + strip_width<T>) * depth : 0;
+        try {
+            memory = reinterpret_cast<T *>(Workspace<2>::of_this_thread(static_cast<size_t>(room + strips) * sizeof(T)));
+            panel = parted ? memory + room : nullptr;
+        } catch (const std::bad_alloc &) {
+            copies = false;
+        }
+    }
+    const int64_t together = panel != nullptr ? rows_together : all;
+    for (int64_t begin = 0; begin == 0 || begin < g.k; begin += depth) {
+        const int64_t k = g.k - begin < depth ? g.k - begin : depth;
+        for (int64_t top = part.top; top < part.bottom; top += together) {
+            const int64_t rows = part.bottom - top < together ? part.bottom - top : together;
+            Operands<T> o = {k, g.a + top * row + begin * step, row, step, nullptr, 0, g.alpha, begin == 0 ? g.beta : T(1), nullptr, g.ldc, 0};
+            if (copies) {
+                const int64_t count = g.trans_a ? k : rows, length = g.trans_a ? rows : k, pitch = length + gap;
+                for (int64_t t = 0; t < count; ++t) std::memcpy(memory + t * pitch, o.a + t * g.lda, static_cast<size_t>(length) * sizeof(T));
+                o.a = memory, o.row = g.trans_a ? 1 : pitch, o.step = g.trans_a ? pitch : 1;
+            }
+            by_strips(g, {begin, k, top, rows, part.left, part.right}, o, panel, top > part.top, far);
         }
     }
 }
 
 /* A BLAS packs its operands in each call, which for small products takes longer than the product itself, and for few rows up
- * to where it would take several threads; smaller vectors read a B that the second cache does not hold slower than that. Medium
- * products go through A in blocks that the second cache holds beside as many rows of B as are multiplied at a time: at the
- * rate of a BLAS or above, but for the smallest vectors. */
-constexpr int64_t most_work = 1 << 21, most_work_of_few = 1 << 25, few_rows = 64;
+ * to where it would take several threads. With the largest vectors these loops are faster for all others as well; with smaller ones for
+ * those of little work or depth, or of which 256 rows of B, or all of a B that few rows are multiplied by, stay in the caches. */
+constexpr int64_t most_work = 1 << 21, most_work_of_few = 1 << 25, few_rows = 64, most_bytes_of_few = 1 << 20;
 constexpr int64_t most_work_of_medium = vector_bytes > 16 ? 3 << 25 : most_work, most_bytes_of_medium = 3 << 18;
-constexpr int64_t most_bytes_of_few = vector_bytes == 64 ? int64_t(1) << 40 : 1 << 20;
+constexpr int64_t any_work = int64_t(1) << 40, most_work_of_depth = 1 << 30, most_work_of_floats = 1 << 27, rows_that_stay = 256;
+
+template <class T> bool has_work(const Product<T> &g, int64_t most) {
+    return g.m <= most && g.n <= most / g.m && g.k <= most / (g.m * g.n);
+}
 
 /* Whether `rows` of op(B) have at most so many bytes. */
 template <class T> bool fits(const Product<T> &g, int64_t rows, int64_t bytes) {
     return rows <= bytes && g.n <= bytes / static_cast<int64_t>(sizeof(T)) / rows;
 }
 
-/* Gradients of weights with so many inputs and outputs, in float, are multiplied at 1.0 to 1.3 times the rate of a BLAS, unless rows of A
- * lie so far from each other that all of them want the same place in the first cache. */
-constexpr int64_t least_inputs = 96, most_inputs = 256, least_outputs = 512, cache_way = 4096;
-
-template <class T> bool is_gradient_of_weight(const Product<T> &g) {
-    return sizeof(T) == 4 && vector_bytes > 16 && g.trans_a && !g.trans_b && g.m >= least_inputs && g.m <= most_inputs &&
-           g.n >= least_outputs && g.k >= depth && g.lda * static_cast<int64_t>(sizeof(T)) % cache_way != 0;
-}
-
 template <class T> bool is_for_tiles(const Product<T> &g) {
     if (g.m < (g.trans_b ? 8 : 2) || g.n < 4 || g.k == 0) return false;
-    if (is_gradient_of_weight(g)) return true;
     int64_t most = most_work;
-    if (g.m <= few_rows && fits(g, g.k, most_bytes_of_few)) most = most_work_of_few;
+    if (vector_bytes == 64) {
+        most = any_work;
+    } else if (vector_bytes == 32 && sizeof(T) == 4) {
+        most = g.m <= rows_that_stay ? any_work : g.k <= depth ? most_work_of_depth : most_work_of_floats;
+    }
+    if (g.m <= few_rows && fits(g, g.k, most_bytes_of_few)) most = std::max(most, most_work_of_few);
     if (fits(g, std::min(g.k, depth), most_bytes_of_medium)) most = std::max(most, most_work_of_medium);
-    return g.m <= most && g.n <= most && g.k <= most && g.m * g.n <= most && g.m * g.n * g.k <= most;
+    return has_work(g, most);
 }
 
 /* Calls f with the parts of C that are computed together. */
