@@ -41,8 +41,8 @@ LARGE = [
     (1024, 130, 300),
     (30, 1024, 1100),
 ]
-"""What some instruction sets leave to BLAS, products that are cut in blocks of rows and columns, such of few rows, and of rows that
-are copied since they lie whole pages apart."""
+"""What some instruction sets leave to BLAS, products that are cut in blocks of rows and columns, such of few rows, and
+of rows that are copied since they lie whole pages apart."""
 TRANSPOSES = [(0, 0), (1, 0), (0, 1), (1, 1)]
 
 
