@@ -40,6 +40,7 @@ LARGE = [
     (450, 70, 1024),
     (1024, 130, 300),
     (30, 1024, 1100),
+    (250, 260, 600),
 ]
 """What some instruction sets leave to BLAS, products that are cut in blocks of rows and columns, such of few rows, and
 of rows that are copied since they lie whole pages apart."""

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from fluidlite._ext import kernels
+from fluidlite._ext import kernels, threads
 
 from .native import TYPES, blank, draw, each_real
 
@@ -48,6 +48,22 @@ def test_permutations_of_six_axes(perm):
     out = np.empty_like(want)
     kernels.call("transpose", [x, out], [4, 6, *x.shape, *perm])
     np.testing.assert_array_equal(out, want)
+
+
+@pytest.mark.parametrize("shape", ((16, 64, 4, 64), (300, 200, 7), (70, 3, 1000), (1, 200, 800)))
+def test_transpose_in_pieces(shape):
+    """Large enough to be cut, of one thread and of three."""
+    x, before = draw(*shape), threads.count()
+    try:
+        for perm in itertools.permutations(range(x.ndim)):
+            want = np.ascontiguousarray(x.transpose(perm))
+            for count in (1, 3):
+                threads.use(count)
+                out = np.full_like(want, -1)
+                kernels.call("transpose", [x, out], [4, x.ndim, *shape, *perm])
+                np.testing.assert_array_equal(out, want)
+    finally:
+        threads.use(before)
 
 
 SLICES = [

@@ -3,6 +3,7 @@
 
 #include "elements.h"
 #include "kernels/topics.h"
+#include "parallel.h"
 
 namespace fl {
 namespace {
@@ -110,36 +111,33 @@ template <class T> void transpose_typed(const T *x, T *out, int rank, const int6
         std::memcpy(out, x, static_cast<size_t>(total) * sizeof(T));
         return;
     }
-    /* [.., columns, rows] out of [.., rows, columns]: one matrix after the other. */
-    if (from[merged - 1] == size[merged - 2] && from[merged - 2] == 1) {
-        const int64_t rows = size[merged - 1], columns = size[merged - 2];
-        Box box;
-        int64_t to = rows * columns;
-        int64_t out_stride[max_rank];
-        for (int k = merged - 3; k >= 0; --k) {
-            out_stride[k] = to;
-            to *= size[k];
-        }
-        for (int k = 0; k < merged - 2; ++k) box.push(size[k], from[k], out_stride[k]);
-        box.push(1, 0, 0);
-        box.walk([&](int64_t a, int64_t b) { transpose_matrix(x + a, out + b, rows, columns); });
-        return;
-    }
-    Box box;
     int64_t out_stride[max_rank], to = 1;
     for (int k = merged - 1; k >= 0; --k) {
         out_stride[k] = to;
         to *= size[k];
     }
-    for (int k = 0; k < merged; ++k) box.push(size[k], from[k], out_stride[k]);
-    const int64_t n = size[merged - 1], s = from[merged - 1];
-    box.walk([&](int64_t a, int64_t b) {
-        if (s == 1) {
-            std::memcpy(out + b, x + a, static_cast<size_t>(n) * sizeof(T));
-        } else {
-            for (int64_t j = 0; j < n; ++j) out[b + j] = x[a + j * s];
-        }
-    });
+    /* [.., columns, rows] out of [.., rows, columns]: one matrix after the other. */
+    const bool in_matrices = from[merged - 1] == size[merged - 2] && from[merged - 2] == 1;
+    const int64_t n = size[merged - 1], columns = size[merged - 2], s = from[merged - 1];
+    const auto part = [&](int64_t begin, int64_t end) {
+        Box box;
+        const int axes = in_matrices ? merged - 2 : merged;
+        for (int k = 0; k < axes; ++k) box.push(k == 0 ? end - begin : size[k], from[k], out_stride[k]);
+        if (in_matrices) box.push(1, 0, 0);
+        box.walk([&](int64_t at_x, int64_t at_out) {
+            const T *const a = x + begin * from[0] + at_x;
+            T *const b = out + begin * out_stride[0] + at_out;
+            if (in_matrices) {
+                transpose_matrix(a, b, n, columns);
+            } else if (s == 1) {
+                std::memcpy(b, a, static_cast<size_t>(n) * sizeof(T));
+            } else {
+                for (int64_t j = 0; j < n; ++j) b[j] = a[j * s];
+            }
+        });
+    };
+    if (in_matrices && merged == 2) return part(0, 0);
+    in_ranges(size[0], 2 * out_stride[0] * static_cast<int64_t>(sizeof(T)), part);
 }
 
 int transpose(fl_call *call) {

@@ -237,10 +237,12 @@ template <class T> bool is_for_tiles(const Product<T> &g) {
     return has_work(g, most);
 }
 
-/* Calls f with the parts of C that are computed together. */
+/* Calls f with the parts of C that are computed together: blocks of its long sides, or halves where it has none but takes long. */
+constexpr int64_t much_work = 1 << 25;
+
 template <class F> void in_blocks(int64_t m, int64_t n, int64_t k, const F &f) {
-    const bool cut = m * n * k > most_work;
-    const int64_t down = cut ? blocks_of(m) : 1, across = cut ? blocks_of(n) : 1;
+    const int64_t work = m * n * k, down = work > most_work ? blocks_of(m) : 1, blocks = work > most_work ? blocks_of(n) : 1;
+    const int64_t across = down * blocks == 1 && work >= much_work && n >= 2 * block_unit ? 2 : blocks;
     in_pieces(down * across, [=, &f](int64_t which) {
         const int64_t i = which / across, j = which % across;
         f({end_of_block(i - 1, down, m), end_of_block(i, down, m), end_of_block(j - 1, across, n), end_of_block(j, across, n)});
