@@ -16,7 +16,7 @@ import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.base import flags
 from fluidlite.executor.plan.refusals import CannotPlan
-from fluidlite.executor.running import driver, steps
+from fluidlite.executor.running import driver, plan_cache
 from fluidlite.framework import Program, Variable, program_guard
 
 EXE = fluid.Executor(fluid.CPUPlace())
@@ -51,15 +51,15 @@ def constant(value: float, fixed: bool) -> Variable:
 @contextmanager
 def ways(engine: str) -> Iterator[None]:
     """How programs run meanwhile: by "plan", by "interpret", or in "pieces" of one operator each."""
-    kept = driver.Pieces.stretch, steps.planned
+    kept = driver.Pieces.stretch, plan_cache.planned
     flags.set_engine("interpret" if engine == "interpret" else "plan")
     try:
         if engine == "pieces":
             driver.Pieces.stretch = lambda self, begin: begin + (not self.alone[begin])
-            steps.planned = refused
+            plan_cache.planned = refused
         yield
     finally:
-        driver.Pieces.stretch, steps.planned = kept
+        driver.Pieces.stretch, plan_cache.planned = kept
         flags._engine = None
 
 
