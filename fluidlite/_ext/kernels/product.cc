@@ -169,12 +169,12 @@ template <class T> void by_strips(const Product<T> &g, const Slab &slab, Operand
 /* Many rows of A are multiplied so many at a time that they stay in the second cache, by strips of B that are packed once for all. Rows that
  * lie a multiple of `cache_way` bytes apart want the same place in the caches, and those of a transposed A a page each: where they
  * are read often, they are copied. */
-constexpr int64_t rows_together = 192, cache_way = 4096;
+constexpr int64_t rows_together = 192, cache_way = 4096, many_pages = 128;
 
 template <class T> bool is_for_copies(const Product<T> &g, const Part &part) {
     const int64_t apart = g.lda * static_cast<int64_t>(sizeof(T));
-    return vector_bytes > 16 && (g.trans_a ? apart >= cache_way / 2 : apart % cache_way == 0) && part.bottom - part.top > few_to_copy &&
-           part.right - part.left >= 8 * lanes<T>;
+    const bool far_apart = apart % cache_way == 0 || (g.trans_a && apart >= cache_way / 2 && g.k >= many_pages);
+    return vector_bytes > 16 && far_apart && part.bottom - part.top > few_to_copy && part.right - part.left >= 8 * lanes<T>;
 }
 
 template <class T> void by_tiles(const Product<T> &g, const Part &part, bool far = false) {
