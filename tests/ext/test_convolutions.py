@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from fluidlite._ext import kernels
+from fluidlite._ext import kernels, threads
+from fluidlite.ops.nn.conv import convolve, convolve_grad
 
 from .native import draw
 
@@ -36,3 +37,42 @@ def test_nothing_is_left_of_those_before(sizes):
     for array, again in zip(clean, results(*sizes), strict=True):
         assert np.isfinite(array).all()
         np.testing.assert_array_equal(again, array)
+
+
+FAMILIES = {"conv2d": "NCHW", "conv2d_last": "NHWC", "conv3d": "NCDHW", "conv3d_last": "NDHWC"}
+
+
+@needs_dnn
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_few_positions_are_cut_by_channels(name, stride):
+    """Of what is made: filters forward and for their gradient, channels of images for that of these."""
+    layout, n, c, filters = FAMILIES[name], 2, 96, 128
+    dims, last = len(layout) - 2, layout[-1] == "C"
+    size, kernel = ([9, 8], [3, 3]) if dims == 2 else ([3, 6, 5], [1, 3, 3])
+    pads, out = [k // 2 for k in kernel], [(s - 1) // stride + 1 for s in size]
+    x = draw(n, *size, c) if last else draw(n, c, *size)
+    g = draw(n, *out, filters, seed=1) if last else draw(n, filters, *out, seed=1)
+    w, bias = draw(filters, c, *kernel, seed=2), draw(filters, seed=3)
+    attrs = {
+        "strides": [stride] * dims, "paddings": pads, "dilations": [1] * dims, "groups": 1,
+        "data_format": layout, "padding_algorithm": "EXPLICIT",
+    }  # fmt: skip
+    ints = [n, c, *size, filters, *kernel, *[stride] * dims, *[p for p in pads for _ in "ab"], *[1] * dims, 1]
+    exact = [array.astype("f8") for array in (x, w, bias, g)]
+    dx, dw, _ = convolve_grad(np, exact[0], exact[1], None, exact[3], **attrs)
+    want = convolve(np, *exact[:3], **attrs), dx, dw
+    before, found = threads.count(), []
+    try:
+        for count in (1, 2):
+            threads.use(count)
+            made = [np.full(array.shape, np.nan, "f4") for array in want]
+            kernels.call(f"{name}.f32", [x, w, bias, made[0]], ints)
+            kernels.call(f"{name}_grad_input.f32", [w, g, made[1]], ints)
+            kernels.call(f"{name}_grad_filter.f32", [x, g, made[2]], ints)
+            found.append(made)
+    finally:
+        threads.use(before)
+    for one, two, exactly in zip(*found, want, strict=True):
+        np.testing.assert_array_equal(one, two)
+        np.testing.assert_allclose(one, exactly, rtol=1e-4, atol=1e-3)

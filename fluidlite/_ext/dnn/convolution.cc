@@ -1,7 +1,7 @@
 /* Convolution forward and backward over two or three dimensions. The primitives are made at the first run of a call and kept in
  * its state; images stand in plain order with channels first or last, filters in plain OIHW order, and are reordered where the
- * primitive prefers a blocked layout, in memory that all share which run on a thread. A batch is cut into pieces of images by its size; each has a primitive of its own, which works on one
- * thread. */
+ * primitive prefers a blocked layout, in memory that all share which run on a thread. A batch is cut into pieces of images by its size, and one of few positions into pieces of channels of what
+ * is made; each has a primitive of its own, which works on one thread. */
 #include "dnn/convolution.h"
 
 #include "dnn/library.h"
@@ -152,11 +152,14 @@ struct Family {
     bool last;
 };
 
+constexpr int64_t channel_block = 32; /* channels that a piece of channels has a multiple of */
+
 /* The integer arguments of a call, in oneDNN's terms. */
 struct Geometry {
     Family family;
     int rank, filter_rank;
     dnnl_dims_t input, filter, output, bias, strides, dilates, pad_before, pad_after;
+    int64_t input_room, output_room; /* channels of the images in memory, of which these may be some */
 
     Geometry(const fl_call *call, Family kind) : family(kind), rank(kind.dims + 2) {
         const int d = family.dims;
@@ -168,6 +171,8 @@ struct Geometry {
         filter_rank = groups == 1 ? rank : rank + 1;
         set(filter, {groups, filters / groups, call->i[1] / groups});
         if (groups == 1) set(filter, {filters, call->i[1]});
+        input_room = call->i[1];
+        output_room = filters;
         for (int k = 0; k < d; ++k) {
             input[2 + k] = sizes[k];
             filter[filter_rank - d + k] = kernel[k];
@@ -188,19 +193,31 @@ struct Geometry {
         return make(lib.memory_desc_create_with_tag, rank, dims, dnnl_f32, tag);
     }
 
-    Layout image_layout(const dnnl_dims_t &dims, bool any) const {
+    /* As `dims` lie in memory with room for so many elements of the second; LAST: that comes last. */
+    static Layout among(int rank, const dnnl_dims_t &dims, int64_t room, bool last) {
+        dnnl_dims_t steps;
+        int64_t step = last ? room : 1;
+        for (int k = rank - 1; k > 1; step *= dims[k--]) steps[k] = step;
+        steps[1] = last ? 1 : step;
+        steps[0] = last ? step : step * room;
+        return make(lib.memory_desc_create_with_strides, rank, dims, dnnl_f32, steps);
+    }
+
+    Layout image_layout(const dnnl_dims_t &dims, int64_t room, bool any) const {
+        if (!any && dims[1] != room) return among(rank, dims, room, family.last);
         const dnnl_format_tag_t first = family.dims == 2 ? dnnl_nchw : dnnl_ncdhw, last = family.dims == 2 ? dnnl_nhwc : dnnl_ndhwc;
         return layout(rank, dims, any ? dnnl_format_tag_any : family.last ? last : first);
     }
-    Layout input_layout(bool any) const { return image_layout(input, any); }
-    Layout output_layout(bool any) const { return image_layout(output, any); }
+    Layout input_layout(bool any) const { return image_layout(input, input_room, any); }
+    Layout output_layout(bool any) const { return image_layout(output, output_room, any); }
     Layout filter_layout(bool any) const {
+        if (!any && input[1] != input_room) return among(filter_rank, filter, input_room, false);
         const dnnl_format_tag_t plain[] = {dnnl_oihw, dnnl_oidhw, dnnl_goidhw};
         const dnnl_format_tag_t tag = family.dims == 2 && filter_rank > rank ? dnnl_goihw : plain[filter_rank - 4];
         return layout(filter_rank, filter, any ? dnnl_format_tag_any : tag);
     }
 
-    static size_t bytes(int rank, const dnnl_dims_t &dims) {
+    static size_t bytes(int rank, const dnnl_dim_t *dims) {
         size_t size = sizeof(float);
         for (int k = 0; k < rank; ++k) size *= static_cast<size_t>(dims[k]);
         return size;
@@ -218,6 +235,17 @@ struct Geometry {
         return std::max<int64_t>(std::min({positions >> 11, by_work, by_filter, int64_t(16), int64_t(input[0])}), 1);
     }
 
+    /* How many pieces a batch that is one piece of images is cut into by `channels` of what is made, where all of `shared` elements
+     * are brought into the primitive's order for each: two if that is little to compute, up to four otherwise. */
+    int64_t pieces_of(int64_t channels, int64_t shared) const {
+        if (filter_rank > rank || channels % channel_block != 0) return 1;
+        const int64_t positions = static_cast<int64_t>(output_bytes() / sizeof(float)) / output[1];
+        const int64_t work = positions * static_cast<int64_t>(filter_bytes() / sizeof(float));
+        int64_t count = std::min({work >> 22, channels / channel_block, std::max<int64_t>(work / (shared * 200) + 1, 2), int64_t(4)});
+        while (count > 1 && channels / channel_block % count != 0) --count;
+        return std::max<int64_t>(count, 1);
+    }
+
     /* The geometry of piece `which` of so many. */
     Geometry piece(int64_t which, int64_t count) const {
         Geometry part = *this;
@@ -226,6 +254,23 @@ struct Geometry {
     }
 
     int64_t first_image(int64_t which, int64_t count) const { return which * input[0] / count; }
+
+    /* The geometry of one of so many pieces of the channels that come in, or of those that go out. */
+    Geometry part_of_input(int64_t count) const {
+        Geometry part = *this;
+        part.input[1] = part.filter[1] = input[1] / count;
+        return part;
+    }
+    Geometry part_of_output(int64_t count) const {
+        Geometry part = *this;
+        part.output[1] = part.filter[0] = part.bias[0] = output[1] / count;
+        return part;
+    }
+
+    /* How far apart channels of the images lie. */
+    int64_t channel_step(const dnnl_dims_t &image) const {
+        return family.last ? 1 : static_cast<int64_t>(bytes(rank - 2, image + 2) / sizeof(float));
+    }
 
     bool empty() const { return input_bytes() == 0 || output_bytes() == 0 || filter_bytes() == 0; }
 
@@ -264,6 +309,9 @@ Descriptor forward_descriptor(const Geometry &g, const_dnnl_memory_desc_t bias, 
                 const_dnnl_primitive_attr_t(attr.get()));
 }
 
+/* Which channels a batch of few positions is cut by: those of what is made; none where it is cut by images alone. */
+enum class Cut { images, input, output };
+
 /* What there is to do around the primitive of a piece: nothing, mostly. */
 struct Alone {
     static void before(const Convolution &, const fl_call *) {}
@@ -279,7 +327,8 @@ void connect_forward(Convolution &made, const Geometry &g, const_dnnl_primitive_
 }
 
 struct Forward : Alone {
-    static constexpr int input = 0, output = 3, images = 3;
+    static constexpr int input = 0, output = 3, images = 3, filter = 1, bias = 2;
+    static constexpr Cut cut = Cut::output;
 
     static size_t result_bytes(const Geometry &g) { return g.output_bytes(); }
 
@@ -293,7 +342,8 @@ struct Forward : Alone {
 
 /* A convolution and what batch normalisation by moving statistics makes of it. */
 struct Normalised {
-    static constexpr int input = 0, output = 3, images = 3;
+    static constexpr int input = 0, output = 3, images = 3, filter = 1, bias = 2;
+    static constexpr Cut cut = Cut::images;
 
     static size_t result_bytes(const Geometry &g) { return g.output_bytes(); }
 
@@ -345,7 +395,8 @@ struct Normalised {
 };
 
 struct GradInput : Alone {
-    static constexpr int input = 2, output = 2, images = 1;
+    static constexpr int input = 2, output = 2, images = 1, filter = 0, bias = -1;
+    static constexpr Cut cut = Cut::input;
 
     static size_t result_bytes(const Geometry &g) { return g.input_bytes(); }
 
@@ -366,7 +417,8 @@ struct GradInput : Alone {
 };
 
 struct GradFilter : Alone {
-    static constexpr int input = 0, output = 2, images = 1;
+    static constexpr int input = 0, output = 2, images = 1, filter = 2, bias = -1;
+    static constexpr Cut cut = Cut::output;
 
     static size_t result_bytes(const Geometry &g) { return g.filter_bytes(); }
 
@@ -407,6 +459,7 @@ struct Pieces {
     explicit Pieces(const Geometry &geometry) : whole(geometry) {}
 
     Geometry whole;
+    bool by_channels = false;
     std::vector<Convolution> parts;
     std::vector<float> sums; /* of the filter's gradient, for each piece but the first */
 };
@@ -420,6 +473,22 @@ template <class Kind> void operands_of(Pieces &made, int64_t which, const fl_cal
     const Geometry &g = made.whole;
     const int64_t count = static_cast<int64_t>(made.parts.size()), first = g.first_image(which, count);
     for (int k = 0; k < call->n_p; ++k) operands[k] = call->p[k];
+    if (made.by_channels) {
+        const auto move = [operands](int operand, int64_t elements) {
+            if (operand >= 0 && operands[operand] != nullptr) operands[operand] = static_cast<float *>(operands[operand]) + elements;
+        };
+        if (Kind::cut == Cut::input) {
+            const int64_t begin = which * g.input[1] / count;
+            move(Kind::input, begin * g.channel_step(g.input));
+            move(Kind::filter, begin * static_cast<int64_t>(g.bytes(g.rank - 2, g.filter + 2) / sizeof(float)));
+        } else {
+            const int64_t begin = which * g.output[1] / count;
+            move(Kind::images, begin * g.channel_step(g.output));
+            move(Kind::filter, begin * static_cast<int64_t>(g.filter_bytes() / sizeof(float)) / g.output[1]);
+            move(Kind::bias, begin);
+        }
+        return;
+    }
     const int64_t in = static_cast<int64_t>(g.input_bytes()) / g.input[0], out = static_cast<int64_t>(g.output_bytes()) / g.input[0];
     operands[Kind::input] = static_cast<char *>(operands[Kind::input]) + first * in;
     operands[Kind::images] = static_cast<char *>(operands[Kind::images]) + first * out;
@@ -453,13 +522,20 @@ template <class Kind> int convolve(fl_call *call, Family family) {
                 return FL_OK;
             }
             auto made = std::make_unique<Pieces>(g);
-            made->parts.resize(static_cast<size_t>(g.pieces()));
-            const int64_t count = static_cast<int64_t>(made->parts.size());
-            if (adds_up<Kind>) made->sums.resize(static_cast<size_t>(count - 1) * g.filter_bytes() / sizeof(float));
+            int64_t count = g.pieces();
+            if (count == 1 && Kind::cut != Cut::images) {
+                const bool in = Kind::cut == Cut::input;
+                const size_t shared = in ? g.output_bytes() : g.input_bytes();
+                count = g.pieces_of(in ? g.input[1] : g.output[1], static_cast<int64_t>(shared / sizeof(float)));
+                made->by_channels = count > 1;
+            }
+            made->parts.resize(static_cast<size_t>(count));
+            if (adds_up<Kind> && !made->by_channels) made->sums.resize(static_cast<size_t>(count - 1) * g.filter_bytes() / sizeof(float));
             for (int64_t k = 0; k < count; ++k) {
                 Convolution &part = made->parts[static_cast<size_t>(k)];
                 part.stream = make(lib.stream_create, lib.cpu, static_cast<unsigned>(dnnl_stream_default_flags));
-                Kind::build(part, g.piece(k, count), call->p);
+                Kind::build(part, !made->by_channels ? g.piece(k, count) : Kind::cut == Cut::input ? g.part_of_input(count) : g.part_of_output(count),
+                            call->p);
             }
             call->state = made.release();
             call->free_state = free_pieces;
@@ -483,7 +559,7 @@ template <class Kind> int convolve(fl_call *call, Family family) {
             }
         });
         check(failed.load());
-        if (adds_up<Kind> && count > 1) add_up(made, static_cast<float *>(call->p[Kind::output]));
+        if (adds_up<Kind> && count > 1 && !made.by_channels) add_up(made, static_cast<float *>(call->p[Kind::output]));
     } catch (const Failure &failure) {
         call->err[0] = failure.status;
         return FL_LIBRARY;

@@ -109,7 +109,7 @@ struct Geometry {
     /* How many pieces a batch is cut into; `largest` floats belong to each. */
     int64_t pieces(int64_t largest) const {
         const int64_t places = n * oh * ow, by_work = places * weights() >> 22, by_memory = std::max<int64_t>((1 << 22) / (largest + 1), 2);
-        return std::max<int64_t>(std::min({places >> 11, by_work, by_memory, int64_t(16), n}), 1);
+        return std::max<int64_t>(std::min({places >> 6, by_work, by_memory, int64_t(16), n}), 1);
     }
 
     int64_t first_image(int64_t which, int64_t count) const { return which * n / count; }

@@ -196,15 +196,17 @@ def _as_they_lie(part: str, sizes: list[int]) -> bool:
     from ..._ext import kernels  # brings SciPy, which importing the package alone should not
 
     channels, filters, height, width, groups = sizes[1], *sizes[4:7], sizes[-1]
+    single = height == width == 1
     if part == "":
-        plain = height == width == 1 or filters % _BLOCK != 0
+        plain = single or filters % _BLOCK != 0
+    elif single and kernels.used() != "baseline":
+        plain = part == "_grad_filter" or filters < _MANY
     elif part == "_grad_input":
         few = channels < 2 * _BLOCK
         plain = channels % _BLOCK != 0 and (few or (filters % _BLOCK != 0 and not any(sizes[9:13])))
     else:
         few = channels < 3 and kernels.used() != "avx512"
-        plain = height * width > 1 and channels % _BLOCK != 0 and (channels > 3 or few)
-        plain |= height == width == 1 and channels >= _MANY and kernels.used() != "baseline"
+        plain = not single and channels % _BLOCK != 0 and (channels > 3 or few)
     both = groups == 1 and kernels.available(f"conv2d{part}.f32")
     if both and flags.measures_convolutions():
         from . import measured  # rarely wanted, and needs modules that nothing else does
@@ -214,8 +216,8 @@ def _as_they_lie(part: str, sizes: list[int]) -> bool:
 
 
 _BLOCK, _MANY = 8, 1024
-"""Channels that blocks of any instruction set of oneDNN have at least, and from which on putting the gradients of small
-windows into another order takes long.
+"""Channels that blocks of any instruction set of oneDNN have at least, and from which on it takes less time for the
+gradients of images by windows of one element.
 """
 
 
