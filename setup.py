@@ -88,7 +88,8 @@ DIRECTIVES = {
 FLAGS = [
     "-std=c++17",
     # Python's own flags ask for debug symbols: a third of the time to compile and two thirds of the size.
-    *(["-O1", "-g"] if DEBUG or SANITIZE else ["-O3", "-g0"]),
+    # Where values of variables are at each instruction takes minutes to find out for loops that are unrolled.
+    *(["-O1", "-g", "-fno-var-tracking"] if DEBUG or SANITIZE else ["-O3", "-g0"]),
     *SANITIZERS,
     "-Wall",
     "-Wextra",
