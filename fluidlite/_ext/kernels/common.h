@@ -70,6 +70,10 @@ FL_INLINE int no_memory(fl_call *call, int64_t bytes) {
     return FL_NO_MEMORY;
 }
 
+/* The larger of two. What is not a number wins, so that it does not vanish. Without `||` there is no jump, which would be guessed wrong
+ * half of the time. */
+template <class T> FL_INLINE T larger(T a, T b) { return static_cast<int>(a > b) | static_cast<int>(a != a) ? a : b; }
+
 /* Memory of at least `bytes` that a call keeps between runs; NULL if there is none. It grows with the sizes of a run. */
 struct Scratch {
     char *memory;

@@ -51,10 +51,6 @@ struct Shape {
     }
 };
 
-/* What is not a number wins, so that it does not vanish. Without `||` there is no jump, which would be guessed wrong
- * half of the time. */
-template <class T> FL_INLINE T larger(T a, T b) { return static_cast<int>(a > b) | static_cast<int>(a != a) ? a : b; }
-
 /* Calls visit(row, begin, end) for each place in the windows of a row of outputs, in their order: of outputs begin to
  * end - 1 that place is inside of the image, and output c has it at row[c * stride_w]. */
 template <class E, class V> FL_INLINE void each_place(const Shape &s, E *plane, int64_t r, V visit) {

@@ -80,9 +80,6 @@ struct Pool {
     }
 };
 
-/* What is not a number wins, so that it does not vanish. */
-template <class T> FL_INLINE T larger(T a, T b) { return static_cast<int>(a > b) | static_cast<int>(a != a) ? a : b; }
-
 template <class T> int pool3d_max(fl_call *call) {
     const Pool p(call);
     const T *x = at<T>(call, 0);

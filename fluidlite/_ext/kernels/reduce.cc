@@ -53,7 +53,7 @@ template <class T> int reduce_sum(fl_call *call) {
 /* What is not a number must not vanish from a largest or smallest element; its place is never the best. */
 struct Largest {
     template <class T> static FL_INLINE bool better(T a, T b) { return a > b || (b != b && a == a); }
-    template <class T> static FL_INLINE T join(T a, T b) { return static_cast<int>(a > b) | static_cast<int>(a != a) ? a : b; }
+    template <class T> static FL_INLINE T join(T a, T b) { return larger(a, b); }
 };
 struct Smallest {
     template <class T> static FL_INLINE bool better(T a, T b) { return a < b || (b != b && a == a); }
