@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import fluidlite
+from fluidlite._ext import kernels
 from fluidlite.base import seeds, unique_name
 from fluidlite.executor import Scope, scope_guard
 from fluidlite.framework import Program, program_guard
@@ -54,7 +55,9 @@ def repeatable(request):
     random.seed(seed)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(seeds, "_unpredictable", random.Random(seed))
+        kernels.seeds_from(seed or 1)
         yield
+        kernels.seeds_from(0)
 
 
 def real_gpu() -> bool:

@@ -10,7 +10,7 @@ import os
 import numpy as np
 cimport numpy as cnp
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
-from libc.stdint cimport int64_t, uintptr_t
+from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from libcpp.vector cimport vector
 
 from . import dnn
@@ -46,6 +46,10 @@ cdef extern from "kernels/topics.h" namespace "fl":
 
 cdef extern from "kernels/blas.h" namespace "fl":
     void set_blas "fl::set_blas"(void *sgemm, void *dgemm)
+
+
+cdef extern from "kernels/fresh_seed.h" namespace "fl":
+    void set_seeds "fl::seeds_from"(uint64_t number)
 
 
 cdef extern from "parallel.h" namespace "fl":
@@ -171,6 +175,14 @@ def use(str target) -> str:
     _own_table(target)
     before, _used = _used, target
     return before
+
+
+def seeds_from(uint64_t number) -> None:
+    """Have random kernels that are given no seed draw seeds that follow from `number`; 0: unpredictable ones again.
+
+    A call that a plan or an eager operator keeps has drawn its seed when it first ran.
+    """
+    set_seeds(number)
 
 
 def table(target=None) -> dict:

@@ -55,6 +55,15 @@ def test_a_seed_gives_the_same_mask_in_every_run():
     np.testing.assert_array_equal(first, second)
 
 
+def test_fresh_seeds_may_follow_from_a_number():
+    drawn = []
+    for number in (3, 3, 4, 0, 0):
+        kernels.seeds_from(number)
+        drawn += [mask.tobytes() for mask in masks(0) + masks(0)]
+    assert drawn[:4] == drawn[4:8]
+    assert len(set(drawn)) == len(drawn) - 4
+
+
 def test_without_a_seed_masks_are_fresh_and_have_the_right_share():
     first, second = masks(0)
     other, _ = masks(0)

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "kernels/class_scores.h"
+#include "kernels/fresh_seed.h"
 
 namespace fl {
 namespace {
@@ -49,10 +50,7 @@ int nce_samples(fl_call *call) {
     if (const int code = check_classes(call, label, rows * labels, classes)) return code;
     if (sampler == custom_dist && !fixed && (alias == nullptr || own == nullptr)) return missing(call, 1);
     uint64_t seed = static_cast<uint64_t>(call->i[5]);
-    if (seed == 0) {
-        std::random_device device;
-        seed = (static_cast<uint64_t>(device()) << 32) | device();
-    }
+    if (seed == 0) seed = fresh_seed();
     std::mt19937_64 engine(seed);
     std::mt19937 narrow(static_cast<uint32_t>(seed));
     const double span = log_classes(classes);

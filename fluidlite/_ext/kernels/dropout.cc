@@ -2,9 +2,9 @@
 #ifndef FL_NS
 
 #include <memory>
-#include <random>
 
 #include "kernels/by_rows.h"
+#include "kernels/fresh_seed.h"
 #include "kernels/topics.h"
 #include "rng/stream.h"
 
@@ -53,7 +53,7 @@ int fresh_mask(fl_call *call, uint8_t *mask, int64_t n, float prob) {
     if (call->state == nullptr) {
         Unseeded *state = new (std::nothrow) Unseeded;
         if (state == nullptr) return no_memory(call, sizeof(Unseeded));
-        state->key = std::random_device{}();
+        state->key = static_cast<uint32_t>(fresh_seed());
         call->state = state;
         call->free_state = free_state<Unseeded>;
         call->any_ints = 1; /* one stream, however many numbers each run takes of it */
