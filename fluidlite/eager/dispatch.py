@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from .._ext import eager as core
-from ..base.dtypes import FLOATS, VarType, attribute, to_numpy, to_vartype
+from ..base.dtypes import VarType, attribute, to_numpy, to_vartype
 from ..base.errors import EnforceNotMet, NotSupportedError
 from ..base.selected_rows import SelectedRows
 from ..base.sizes import Size, current
+from ..ops.kernel_types import gradient_kinds
 from ..ops.native_errors import native_error
 from ..ops.registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, check_result, find, grad_name
 from . import device_calls, dynamic_shapes
@@ -168,7 +169,8 @@ def _variant(
     calls = _native(view, form) if whole and dense and device is None else None
     stop_gradient = tuple(
         [
-            slot in definition.stop_gradient or meta.dtypes.get(name, VarType.FP32) not in FLOATS
+            slot in definition.stop_gradient
+            or meta.dtypes.get(name, VarType.FP32) not in gradient_kinds(definition.type)
             for slot, made in form.outputs.items()
             for name in made
         ]
@@ -356,7 +358,9 @@ def _differentiate(
     meta: EagerMeta = variant.meta
     names_in, names_out = form.names_in, form.names_out
     wants = {
-        name for name, want in zip(names_in, wanted, strict=True) if want and meta.dtypes.get(name) in FLOATS
+        name
+        for name, want in zip(names_in, wanted, strict=True)
+        if want and meta.dtypes.get(name) in gradient_kinds(definition.type)
     }
     if not wants:
         return None

@@ -14,13 +14,14 @@ _FLOATS = "FP32 FP64"
 
 _OTHERS = {
     "FP32 FP64": """
-        bilinear_interp_grad lookup_table_grad nearest_interp_grad pad2d_grad pad_grad trilinear_interp_grad
+        bilinear_interp_grad elementwise_pow_grad lookup_table_grad nearest_interp_grad pad2d_grad pad_grad
+        reduce_prod_grad trilinear_interp_grad
     """,
     "INT32 INT64 FP32 FP64": """
         abs argsort concat crop_tensor cross cumsum diag diag_embed dot elementwise_add elementwise_div
         elementwise_max elementwise_min elementwise_mod elementwise_mul elementwise_pow elementwise_sub
         equal exp expand_as_grad expand_grad get_tensor_from_selected_rows greater_equal greater_than
-        increment index_sample index_select is_empty isfinite isinf isnan less_equal less_than meshgrid
+        increment index_sample index_select is_empty isfinite isinf isnan less_equal less_than lod_reset meshgrid
         multiplex not_equal pad pad2d pad_constant_like pow range reduce_max reduce_mean reduce_min
         reduce_prod reduce_sum reshape reshape2_grad roll scatter sequence_concat sequence_expand shape
         slice space_to_depth square stack strided_slice sum trace transpose2 tril_triu unique
@@ -129,6 +130,14 @@ def kinds_of(op_type: str) -> frozenset[VarType]:
     if found is None and op_type.endswith("_grad"):
         return kinds_of(op_type.removesuffix("_grad"))
     return _DEFAULT if found is None else found
+
+
+def gradient_kinds(op_type: str) -> frozenset[VarType]:
+    """The element types that may have a gradient through an operator: of its inputs, or of what it makes.
+
+    Floats may always; integers and booleans where there are kernels for them, which cut gradients to such numbers.
+    """
+    return FLOATS | kinds_of(op_type + "_grad")
 
 
 def check(op: OpView, declared: Callable[[str], VarType | None]) -> tuple[VarType | None, bool]:

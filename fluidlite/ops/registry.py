@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..base.dtypes import FLOATS, attribute
+from ..base.dtypes import attribute
 from ..base.errors import NotSupportedError, UnknownOperator
 from ..base.errors import OperatorError as OperatorError
 from ..base.selected_rows import SelectedRows, as_dense
@@ -118,25 +118,25 @@ class OpDef:
     `infer` says whose sequences each output has (`OpView.carry`), so that plans call the kernel where there is no
     native one. `lod_from`: of operators that do not, whose sequences the outputs have; see `lod_sources`. `random`:
     each run draws new numbers. `stop_gradient`: outputs without gradient. `gradable`: inputs that may have one (by
-    default all of them). `integers`: inputs that are integers have one as well, where they are not declared without.
-    `host`: does more than compute (prints, reads files, ...); never dropped as unused. `control`: runs the blocks that
-    its attributes name, by a function of `executor/control`; it has no kernel. `updates`: outputs that the kernel
-    changes instead of making them; what they hold, or None, arrives under their keyword. `rows`: what it does with
-    SelectedRows. `cuda`: what to call on a GPU instead of `kernel`, named as `launchers.launcher` of `backend/cupy_`
-    has it; see `call`. `sizes`: of an operator whose only result is integers that follow from sizes of its inputs,
-    these integers. `epilogue`: the number under which kernels of products know an activation that they can end with; 0
-    for everything else. `wire`: the type (`LONG`, `LONGS`, ...) that an attribute has in saved programs, where its
-    default does not show it. `by_row`: whether the operator may work on the rows of many turns of a loop at once
-    (`ops/by_row.py`); None: never. `copies`: the output slot that has just the values of an input slot, and that; None
-    where that is not so. `role`: what the operator is to those who look for several that belong together; see `ROLES`.
-    `zero_rows`: what it does with rows of zeros, of which a plan has more than Fluid, as it does not know how many rows
-    of SelectedRows are different: "left" over in its result, "kept" as rows of zeros, "summed" if `reduce_all`; ""
-    shows how many there are. `takes_out`: an input slot with which the operator changes what it reads. `may_skip`: may
-    not run its blocks, and then leaves alone what these write. `counted`: whether eager results take part in the count
-    that Fluid names tensors by. `passes_errors`: what the kernel raises is the user's own, and is raised as it is.
-    `unset`: input slots whose variables may not have a value yet; the kernel then gets None. `passes_on`: (output,
-    input) where the output is the input as it is, so that there is nothing to do where both are one variable. It
-    follows from the kernel that an operator is `hosted`: works on the host, wherever its arrays are.
+    default all of them). `host`: does more than compute (prints, reads files, ...); never dropped as unused.
+    `control`: runs the blocks that its attributes name, by a function of `executor/control`; it has no kernel.
+    `updates`: outputs that the kernel changes instead of making them; what they hold, or None, arrives under their
+    keyword. `rows`: what it does with SelectedRows. `cuda`: what to call on a GPU instead of `kernel`, named as
+    `launchers.launcher` of `backend/cupy_` has it; see `call`. `sizes`: of an operator whose only result is integers
+    that follow from sizes of its inputs, these integers. `epilogue`: the number under which kernels of products
+    know an activation that they can end with; 0 for everything else. `wire`: the type (`LONG`, `LONGS`, ...) that
+    an attribute has in saved programs, where its default does not show it. `by_row`: whether the operator may work
+    on the rows of many turns of a loop at once (`ops/by_row.py`); None: never. `copies`: the output slot that has
+    just the values of an input slot, and that; None where that is not so. `role`: what the operator is to those who
+    look for several that belong together; see `ROLES`. `zero_rows`: what it does with rows of zeros, of which a
+    plan has more than Fluid, as it does not know how many rows of SelectedRows are different: "left" over in its
+    result, "kept" as rows of zeros, "summed" if `reduce_all`; "" shows how many there are. `takes_out`: an input
+    slot with which the operator changes what it reads. `may_skip`: may not run its blocks, and then leaves alone
+    what these write. `counted`: whether eager results take part in the count that Fluid names tensors by.
+    `passes_errors`: what the kernel raises is the user's own, and is raised as it is. `unset`: input slots whose
+    variables may not have a value yet; the kernel then gets None. `passes_on`: (output, input) where the output is
+    the input as it is, so that there is nothing to do where both are one variable. It follows from the kernel that
+    an operator is `hosted`: works on the host, wherever its arrays are.
     """
 
     type: str
@@ -161,7 +161,6 @@ class OpDef:
     rows: RowRule | None = None
     stop_gradient: tuple[str, ...] = ()
     gradable: tuple[str, ...] | None = None
-    integers: bool = False
     cuda: str | None = None
     epilogue: int = 0
     sizes: Callable[[OpView], Sequence[int]] | None = None
@@ -443,7 +442,7 @@ def standard_grad(
     inputs: Sequence[str] = (), outputs: Sequence[str] = (), type: str | None = None
 ) -> Callable[[OpView], list[OpSpec]]:
     """The usual gradient rule: `<type>_grad` of the named inputs and outputs, the gradients of all differentiable
-    outputs and all attributes, giving the gradient of every float input.
+    outputs and all attributes, giving the gradient of every input that may have one.
     """
 
     def rule(op: OpView) -> list[OpSpec]:
@@ -458,7 +457,7 @@ def standard_grad(
             if definition.gradable is not None and slot.name not in definition.gradable:
                 continue
             names = op.inputs.get(slot.name)
-            if names and any(op.meta.dtype(name) in FLOATS for name in names):
+            if names:
                 gives[grad_name(slot.name)] = [grad_name(name) for name in names]
         return [OpSpec(type or definition.type + "_grad", takes, gives, dict(op.attrs))]
 

@@ -263,6 +263,68 @@ def test_gradients_through_integers_are_cut_to_integers(main):
     np.testing.assert_allclose(got, np.trunc(value) * 3.7 + np.trunc(value * 3.7), rtol=1e-6)
 
 
+WHOLE = {
+    "scale": (lambda v: v * 3, [126, 154, 182]),
+    "add": (lambda v: v + v, [90, 110, 130]),
+    "sub": (lambda v: v - v, [18, 22, 26]),
+    "mul": (lambda v: v * v, [618, 878, 1098]),
+    "div": (lambda v: v / (v + 1), [18, 23, 26]),
+    "max": (lambda v: L.elementwise_max(v, v + 1), [54, 66, 78]),
+    "reshape": (lambda v: L.reshape(v, [2, 6]), [54, 66, 78]),
+    "transpose": (lambda v: L.transpose(v, [1, 0]), [54, 66, 78]),
+    "split": (lambda v: L.split(v, 3, 1)[1], [18, 66, 26]),
+    "slice": (lambda v: L.slice(v, [0], [1], [3]), [36, 44, 52]),
+    "gather": (lambda v: L.gather(v, L.assign(np.array([0, 2], "int32"))), [30, 38, 46]),
+    "sum": (lambda v: L.reduce_sum(v, 1), [54, 66, 78]),
+    "mean": (lambda v: L.reduce_mean(v, 1), [18, 22, 26]),
+    "largest": (lambda v: L.reduce_max(v, 1), [18, 22, 78]),
+    "square": (L.square, [618, 878, 1098]),
+    "cumsum": (L.cumsum, [126, 110, 78]),
+    "mod": (lambda v: L.elementwise_mod(v, v + 1), [18, 22, 26]),
+    "bool": (lambda v: L.cast(v, "bool"), [36, 44, 52]),
+}
+"""What works on v = cast(w * [0 ... 11], int64), and the gradient of w in Paddle 1.8.5."""
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_gradients_pass_through_integers(programs, name):
+    work, expected = WHOLE[name]
+    main, startup = programs
+    x = fluid.data("x", [4, 3], "float32")
+    w = L.create_parameter([3], "float32", default_initializer=fluid.initializer.Constant(1.3))
+    loss = L.reduce_sum(L.cast(work(L.cast(x * w, "int64")), "float32") * 2.7) + L.reduce_sum(x * w)
+    ((_, gradient),) = fluid.backward.append_backward(loss)
+    given = np.arange(12, dtype="float32").reshape(4, 3)
+    exe = fluid.Executor()
+    exe.run(startup)
+    (found,) = exe.run(main, feed={"x": given}, fetch_list=[gradient])
+    np.testing.assert_array_equal(found, expected)
+    with fluid.dygraph.guard():
+        weight = fluid.dygraph.to_variable(np.full(3, 1.3, "float32"))
+        weight.stop_gradient = False
+        made = fluid.dygraph.to_variable(given) * weight
+        loss = L.reduce_sum(L.cast(work(L.cast(made, "int64")), "float32") * 2.7) + L.reduce_sum(made)
+        loss.backward()
+        np.testing.assert_array_equal(weight.gradient(), expected)
+
+
+def test_comparisons_end_gradients_behind_their_cast(main):
+    """Operators of Paddle 1.8.5: masks that operators of Python make have no `stop_gradient`."""
+    x = fluid.data("x", [4], "float32")
+    x.stop_gradient = False
+    before = fluid.gradients(L.reduce_sum(L.cast(x > 0.5, "float32") * x), x)
+    assert [op.type for op in main.global_block().ops][-4:] == [
+        "fill_constant",
+        "reduce_sum_grad",
+        "elementwise_mul_grad",
+        "cast",
+    ]
+    (slope,) = fluid.Executor().run(
+        main, feed={"x": np.array([0, 0.7, 1, 0.2], "float32")}, fetch_list=before
+    )
+    np.testing.assert_array_equal(slope, [0, 1, 1, 0])
+
+
 def test_what_makes_an_input_of_gradients_is_not_differentiated(programs):
     main, startup = programs
     x, y = fluid.data("x", [None, 4], "float32"), fluid.data("y", [None, 1], "float32")

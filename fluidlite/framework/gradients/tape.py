@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ...base.dtypes import FLOATS, INTEGERS, VarType
+from ...base.dtypes import FLOATS, VarType
+from ...ops.kernel_types import gradient_kinds
 from ...ops.registry import EMPTY, GRAD, OpSpec, find, grad_name
 from ..block import Block
 from ..operator import Operator
@@ -76,9 +77,10 @@ class Tape:
 
     def _wants(self, name: str, op: Operator) -> bool:
         """Whether variable `name` may have a gradient that comes through `op`."""
-        if op.definition.integers and self._may(name) in INTEGERS:
-            return True
-        return self.wants(name) or (self._is_second(name, op) and name not in self.no_grad)
+        kind = self._may(name)
+        if kind is not None and kind in gradient_kinds(op.type):
+            return kind in FLOATS or not self.is_array(name)
+        return self._is_second(name, op) and name not in self.no_grad
 
     def path(
         self, targets: list[str], sources: list[str] | None, ops: list[Operator] | None = None
@@ -254,7 +256,7 @@ class Tape:
                 wanted = [
                     (i, n) for i, n in enumerate(names) if n not in inputs or self._wants(inputs[n], op)
                 ]
-                if len(wanted) < len(names) and len(names) > 1:
+                if wanted and len(wanted) < len(names) and len(names) > 1:
                     # A list keeps its length, so that each place still belongs to its input.
                     gives[slot] = [
                         self._ignored(n) if n in inputs and not self._wants(inputs[n], op) else n

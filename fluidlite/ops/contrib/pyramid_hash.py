@@ -216,7 +216,6 @@ register(
         kernel=_pyramid_hash,
         grad=_rule,
         gradable=("X",),
-        integers=True,
         stop_gradient=("DropPos", "X_Temp_Out"),
         lod=True,
         levels=Levels("X", outs=("Out",)),

@@ -166,6 +166,7 @@ register(
         infer=_infer_split,
         kernel=_split,
         grad=_split_grad,
+        gradable=("X",),
         lod=True,
         doc="The rows, or sequences of a level, of X where Mask is true and those where it is not.",
     )

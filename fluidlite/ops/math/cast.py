@@ -51,7 +51,6 @@ register(
         infer=lambda op: op.set("Out", op.shape("X"), to_vartype(op.attr("out_dtype"))),
         kernel=_cast,
         grad=_cast_grad,
-        integers=True,
         native=_cast_native,
         doc="X converted to the element type `out_dtype`; floats lose their fraction in integers.",
     )

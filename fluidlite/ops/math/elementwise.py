@@ -117,7 +117,8 @@ def _register(
     kept = ("X", "Y", "Out") if needs_out else ("X", "Y") if any(needs) else ("X#", "Y#")
 
     def back(xp: Any, X: Any, Y: Any, Out_grad: Any, axis: int) -> Any:
-        dx, dy = grads(xp, *operands(X, Y, axis), Out_grad)
+        found = grads(xp, *operands(X, Y, axis), Out_grad)
+        dx, dy = (each.astype(X.dtype, copy=False) for each in found)
         return reduced(xp, dx, X.shape, Y.shape, axis), reduced(xp, dy, Y.shape, X.shape, axis)
 
     register(
@@ -271,7 +272,7 @@ _register(
     "div",
     _div,
     "X over Y; integers are rounded towards 0.",
-    grads=lambda xp, x, y, dout: (dout / y, -dout * x / (y * y)),
+    grads=lambda xp, x, y, dout: (dout / y, -dout * _div(xp, x, y) / y),
     second=lambda xp, x, y, dout, ddx, ddy: (
         -dout * ddy / (y * y),
         dout * (2 * x * ddy / y - ddx) / (y * y),

@@ -223,7 +223,8 @@ def _sum_grad(xp: Any, X: Any, Out_grad: Any, dim: Any, reduce_all: bool) -> Any
 
 def _rmean_grad(xp: Any, X: Any, Out_grad: Any, dim: Any, reduce_all: bool) -> Any:
     spread = _spread(Out_grad, X, dim, reduce_all)
-    return xp.ascontiguousarray(xp.broadcast_to(spread * (spread.size / max(X.size, 1)), X.shape))
+    part = (spread * (spread.size / max(X.size, 1))).astype(X.dtype, copy=False)
+    return xp.ascontiguousarray(xp.broadcast_to(part, X.shape))
 
 
 def _extreme_grad(xp: Any, X: Any, Out: Any, Out_grad: Any, dim: Any, reduce_all: bool) -> Any:

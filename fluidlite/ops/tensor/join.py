@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.dtypes import FLOATS
 from ...base.selected_rows import SelectedRows
 from ...base.tensor_array import TensorArray
 from .. import by_row
@@ -256,9 +255,7 @@ def _sum(xp: Any, X: list[Any]) -> Any:
 def _sum_grad(op: OpView) -> list[OpSpec]:
     dout = grad_name(op.name("Out"))
     return [
-        OpSpec("scale", {"X": [dout]}, {"Out": [grad_name(name)]}, {"scale": 1.0})
-        for name in op.names("X")
-        if op.meta.dtype(name) in FLOATS
+        OpSpec("scale", {"X": [dout]}, {"Out": [grad_name(name)]}, {"scale": 1.0}) for name in op.names("X")
     ]
 
 
