@@ -18,9 +18,9 @@ class KernelFailure(Exception):
     index: int
     code: int
     err: tuple[int, int, int, int]
-    turn: tuple[int, int] | None
+    turn: tuple[Any, ...] | None
     def __init__(
-        self, index: int, code: int, err: tuple[int, int, int, int], turn: tuple[int, int] | None = ...
+        self, index: int, code: int, err: tuple[int, int, int, int], turn: tuple[Any, ...] | None = ...
     ) -> None: ...
 
 class Places:

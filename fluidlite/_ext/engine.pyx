@@ -253,8 +253,8 @@ cdef class Engine(Bindings):
                     raise IndexError(f"operand {operand} or integer {size} of a loop is none")
                 loop.clear(operand, size)
             for body, follows, stays, roots, spans in bodies:
-                if body is self or any([isinstance(each, list) for each in body.callables]):
-                    raise ValueError("there is no such loop in a turn of another")
+                if body is self:
+                    raise ValueError("a loop is no turn of itself")
                 body.release()
                 loop.add_body(&body.plan)
                 for slot, number in follows:
@@ -296,9 +296,26 @@ cdef class Engine(Bindings):
         return self.plan.loops_fit()
 
     cdef object stopped_turn(self, size_t at):
-        """Which body stopped, if an instruction is a loop, and at which of its instructions."""
+        """Which body stopped, if an instruction is a loop, at which of its instructions, and the same of that."""
         cdef Loop *loop = self.plan.loop(at)
-        return None if loop == NULL else (loop.stopped_body(), loop.stopped_at())
+        if loop == NULL:
+            return None
+        body, position = loop.stopped_body(), loop.stopped_at()
+        bodies = self.callables[at]
+        inner = (<Engine> bodies[body]).stopped_turn(position) if body < len(bodies) else None
+        return body, position, inner
+
+    cdef int call_stopped(self, size_t at) except -1:
+        """Call what has stopped the turns of a loop, perhaps in turns of another one there."""
+        cdef Loop *loop = self.plan.loop(at)
+        cdef Engine body = self.callables[at][loop.stopped_body()]
+        cdef size_t position = loop.stopped_at()
+        if body.plan.loop(position) != NULL:
+            body.call_stopped(position)
+        else:
+            body.callables[position]()
+            loop.go_on()
+        return 0
 
     def set_target(self, Py_ssize_t at, Py_ssize_t target) -> None:
         """Say where the jump at position `at` goes on: at the instruction `target`."""
@@ -380,9 +397,7 @@ cdef class Engine(Bindings):
                     raise KernelFailure(at, code, tuple([self.plan.step(at).call.err[k] for k in range(4)]),
                                         self.stopped_turn(at))
                 if self.plan.loop(at) != NULL:
-                    body, position = self.stopped_turn(at)
-                    (<Engine> self.callables[at][body]).callables[position]()
-                    self.plan.loop(at).go_on()
+                    self.call_stopped(at)
                     self.failed = -1
                     continue
                 since = time.perf_counter_ns() if timed else 0

@@ -16,8 +16,8 @@ class KernelFailure(Exception):
         err: four integers with the details; for `OUT_OF_RANGE` the value found, its position and the exclusive upper
             bound, for `NO_MEMORY` the bytes wanted, for `LIBRARY` the status of the library called, for `TOO_LARGE` the size
             and the largest that a library can take, for `MISSING` the number of the operand that is needed.
-        turn: where the instruction is a loop, the number of the engine of its turns that failed, and the position of the
-            instruction there; None otherwise.
+        turn: where the instruction is a loop, the number of the engine of its turns that failed, the position of the
+            instruction there, and the same of that instruction; None otherwise.
     """
 
     def __init__(self, index: int, code: int, err: tuple, turn: tuple | None = None) -> None:

@@ -55,7 +55,10 @@ class Loop {
     void go_on() noexcept { ++at_; }
 
     /* Forgets a run that has been left at a pause, or at an instruction that has failed. */
-    void forget() noexcept { under_way_ = false; }
+    void forget() noexcept {
+        under_way_ = false;
+        for (Body &body : bodies_) body.plan->forget_loops();
+    }
     void spare() noexcept {
         for (Body &body : bodies_) body.plan->spare_all();
     }

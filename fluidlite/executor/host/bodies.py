@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType, to_numpy
-from ...base.sizes import Size, always_equal, current
+from ...base.sizes import Size, always_equal, atoms_of, current, rebuilt
 from ...framework import Operator, Program
 from ...ops.math.gemm import Matrix
 from ...ops.registry import Call, OpView, Shape
@@ -36,6 +36,7 @@ class LoopBody(Plan):
     def __init__(self, program: Program, scope: Scope, form: LoopForm, feeds: Feeds) -> None:
         self._said = feeds.rows
         self._sizes = feeds.moving
+        self._around = feeds.outer
         self.moving = [*form.given, *form.parts, *form.likes, *form.same, *form.shortened]
         self.moving += [each.name for each in form.carried] + [level + FIRST for level in form.others]
         self._wanted = [*form.made, *form.each, *form.last]
@@ -129,6 +130,9 @@ class LoopBody(Plan):
         self._views.clear()  # it may stand somewhere else in each turn
         return super()._array(name)
 
+    def _takes(self, feed: Mapping[str, np.ndarray]) -> bool:
+        return True  # what the loop around it says
+
     def _sign(self, followed: int = 0) -> None:
         """Whoever takes the turns points at what is fed."""
 
@@ -149,7 +153,16 @@ class LoopBody(Plan):
         if self._said is not None and size == self._said:
             return ["n", ""]
         rows = [k for k in self._sizes if k in found]
-        return rows if isinstance(size, Size) and len(found) == len(rows) else [*rows, ""]
+        moves = isinstance(size, Size) and len(found) == len(rows) and self._outside_size(size) is None
+        return rows if moves else [*rows, ""]
+
+    def _outside_size(self, size: Any) -> Any:
+        """What a size of a turn is in the plan around; None if it moves."""
+        roots = {}
+        for label, root in self.meta.roots.items():
+            if label in self._around:
+                roots.update(dict.fromkeys(atoms_of(root), self._around[label]))
+        return rebuilt(size, roots) if atoms_of(size) <= roots.keys() else None
 
     def result(self, name: str, empty: bool) -> tuple[list[str], Shape, VarType, tuple[str, ...]]:
         """Of something made: which rows it may have (see `_rows`), its shape, with labels for sizes from outside behind
@@ -163,9 +176,12 @@ class LoopBody(Plan):
             ]
             if empty and sizes[0] == 0:
                 labels += self._rows(size)
-            if axis and isinstance(size, Size) and not labels:
+            outside = None if labels else self._outside_size(size)
+            if axis and isinstance(size, Size) and not labels and outside is None:
                 raise CannotPlan(f"variable {name!r} has a size that follows from others")
-            shape.append(labels[0] if labels and isinstance(size, Size) else size)
+            shape.append(
+                labels[0] if labels and isinstance(size, Size) else size if outside is None else outside
+            )
         plain = self.fetched[[*self._wanted, *self._added].index(name)]
         return self._rows(sizes[0]), tuple(shape), self.meta.dtypes[inner], self.meta.lod(plain)
 
@@ -183,9 +199,10 @@ class LoopBody(Plan):
         return found
 
     def _called(self, size: int) -> list[Any]:
-        """The labels of the sizes that this is, and the number that it is if it stays."""
+        """The labels of the sizes that this is, and what it is outside if it stays."""
         found: list[Any] = [k for k, root in self.meta.roots.items() if always_equal(root, size)]
-        return found if isinstance(size, Size) else [*found, size]
+        outside = self._outside_size(size)
+        return found if outside is None else [*found, outside]
 
     def check_carried(self, name: str, after: str, leaves: str, dtype: VarType) -> None:
         """Raise CannotPlan unless a turn leaves what the next one wants to find."""

@@ -104,8 +104,12 @@ class Plan(EnginePlan):
         self._changed_early = self._before_finding(instructions)
         self._allocate(instructions, fetches)
         self._set_up(instructions, fetches)
-        if (self._loops or self._ranked.names) and not self.accepts(list(feed.values())):
+        if (self._loops or self._ranked.names) and not self._takes(feed):
             raise CannotPlan("turns of a loop have sizes that no plan for them is made for")
+
+    def _takes(self, feed: Mapping[str, np.ndarray]) -> bool:
+        """Whether there are turns of all loops for what the plan is made for."""
+        return self.accepts(list(feed.values()))
 
     def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
         """The instructions, fused."""
@@ -200,10 +204,10 @@ class Plan(EnginePlan):
     def _failed(self, failure: engine.KernelFailure) -> Exception:
         """What is to be raised when a native instruction fails."""
         if failure.turn is not None:
-            number, index = failure.turn
+            number, index, inner = failure.turn
             bodies = self._loops[failure.index].bodies
             if number < len(bodies):
-                return bodies[number]._failed(engine.KernelFailure(index, failure.code, failure.err))  # type: ignore[no-any-return]
+                return bodies[number]._failed(engine.KernelFailure(index, failure.code, failure.err, inner))  # type: ignore[no-any-return]
         if failure.code == engine.UNFIT:
             last = failure.err if is_call(self.instructions[failure.index], FIND) else None
             return Missed("it finds other sizes", sizes=self._found_by(failure.index, last))

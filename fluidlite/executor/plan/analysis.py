@@ -112,11 +112,13 @@ class Analysis:
 
     def _lines(self, ops: Sequence[Operator], fetches: Sequence[str], arrays: bool) -> list[Operator]:
         perhaps = {name for op in ops for name in branching.read_before(op) if self.meta.has(name)}
-        lines = InLine({*self.meta.shapes, *perhaps}, self._empty, arrays, self._like)
-        steps = stepping.Stepping(self.meta.has)
-        loops = turning.Turning(ops)
-        if self._watch is None:  # otherwise turns are taken one by one, as they come
-            ops = [*(steps.of(ops) if arrays else loops.of(steps.of(ops)))]
+        steps = stepping.Stepping()
+        loops = turning.Turning(ops, steps)
+        # Turns of which all results are looked at are taken one by one, as they come.
+        by_turns = None if self._watch is not None else steps
+        lines = InLine({*self.meta.shapes, *perhaps}, self._empty, arrays, self._like, by_turns)
+        if by_turns is not None and not arrays:
+            ops = [*loops.of(ops)]
         made = [*lines.of(ops)]
         if not lines.apart.isdisjoint(fetches) or any(map(self.meta.has, lines.apart)):
             raise CannotPlan("others look at the rows of one side of an IfElse")

@@ -39,6 +39,9 @@ CONDITIONS = {
 }
 """The operators that run a block which may stand in line, and the slot of what says whether, or how often."""
 
+STEPS = ("recurrent", "recurrent_grad")
+"""The operators whose steps may be turns in a plan; see `stepping.py`."""
+
 ON_ARRAYS = frozenset(
     ["write_to_array", "read_from_array", "lod_array_length", "tensor_array_to_tensor"]
     + ["tensor_array_to_tensor_grad"]
@@ -56,11 +59,26 @@ def in_line(op: Operator, arrays: bool = False) -> bool:
         return arrays
     if op.type == "select_output":
         return _for_branches_only(op)
+    if op.type in STEPS:
+        return _steps_in_line(op)
     if op.type not in CONDITIONS or len(op.inputs.get(CONDITIONS[op.type], ())) != 1:
         return False
     if not op.type.startswith("while") and not op.attr("is_scalar_condition") and family_of(op) is None:
         return False
     return _block_in_line(op, arrays)
+
+
+def _steps_in_line(op: Operator) -> bool:
+    block: Block = op.attrs["sub_block"]
+    for inner in block.ops:
+        if takes_no_part(inner):
+            continue
+        if (works_alone(inner) and not in_line(inner, True)) or inner.definition.host:
+            return False
+        if inner.attrs.get("is_sparse") or any(map(op.block._is_persistable, inner.writes())):
+            return False
+    # What goes from step to step of a gradient is declared by no block.
+    return op.type.endswith("_grad") or block.vars.keys() >= {*_known(block.program).of(block)[1]}
 
 
 def keeps_turns(op: Operator) -> bool:
@@ -223,11 +241,11 @@ def names_within(block: Block, *others: Block) -> Callable[[str], bool]:
 
     def known(name: str) -> bool:
         for mark in (
-            "BSALMN"
-        ):  # all but the first are of a gradient's block, outside of which they stay from turn to turn
+            "BWSALMN"
+        ):  # all but the first two are of a gradient's block, outside of which they stay from turn to turn
             head, found, number = name.removesuffix(RAN).rpartition(VERSION + mark)
             if found and number.isdigit():
-                return int(number) in numbers and (mark == "B" or int(number) != block.idx)
+                return int(number) in numbers and (mark in "BW" or int(number) != block.idx)
         return False
 
     return known

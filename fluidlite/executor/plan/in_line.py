@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from ...base.dtypes import VarType
 from ...framework import Block, Operator
@@ -14,6 +14,7 @@ from ...ops.registry import EMPTY, VERSION, grad_name
 from .branching import (
     ON_ARRAYS,
     RAN,
+    STEPS,
     arriving,
     by_size,
     in_line,
@@ -29,6 +30,13 @@ from .rows_apart import SOME, family_of
 from .shapes import in_place_of, is_no_tensor, renamed, takes_no_part, works_alone
 
 
+class Steps(Protocol):
+    """What `stepping.Stepping` is."""
+
+    def of(self, op: Operator, given: Callable[[str], bool]) -> list[Operator]: ...
+    def kept(self, ops: Iterable[Operator]) -> list[str]: ...
+
+
 class InLine:
     """Operators with the blocks of branches in their places.
 
@@ -37,7 +45,7 @@ class InLine:
     engine's; `like`: of arrays that others know as well, what says of one and of an index what the element there is
     like. `unset`: what holds nothing as long as no branch has run that makes it, and the operator that may; `touched`:
     which arrays; `tapes`: by what names turns keep what their gradients look at; `apart`: what has all rows, and those
-    of one side of an `IfElse` are meant.
+    of one side of an `IfElse` are meant. `steps`: what stands for those of `recurrent` operators, None if these stay.
     """
 
     def __init__(
@@ -46,6 +54,7 @@ class InLine:
         empty: Collection[int] = (),
         arrays: bool = False,
         like: Callable[[str, str], Any] | None = None,
+        steps: Steps | None = None,
     ) -> None:
         self.unset: dict[str, Operator] = {}
         self.touched: list[str] = []
@@ -55,6 +64,7 @@ class InLine:
         self._empty = empty
         self._arrays = arrays or like is not None
         self._like = like
+        self._steps = steps
         self._same: dict[str, str] = {}  # gradient of an array -> by what name it came
 
     def of(self, ops: Iterable[Operator], names: Mapping[str, str] | None = None) -> Iterator[Operator]:
@@ -69,7 +79,11 @@ class InLine:
                 yield self._plain(self._on_array(op, names))
             elif family_of(op) is not None and not op.sub_blocks():
                 yield from self._apart(op, names)
-            elif not in_line(op, self._arrays):
+            elif op.type in STEPS and self._steps is not None and in_line(op):
+                known = {name for name in op.reads() if names.get(name, name) in self._known}
+                for each in self._steps.of(op, known.__contains__):
+                    yield self._plain(renamed(each, names))
+            elif op.type in STEPS or not in_line(op, self._arrays):
                 yield self._plain(renamed(op, names))
             elif op.type == "select_input":
                 made = renamed(op, names)
@@ -177,10 +191,14 @@ class InLine:
         if kept is not None:
             body.append(_counted(op, ran, 1))
             for number in range(len(backward_of(op))):
-                for name in kept[1]:
+                for name in (*kept[1], *self._of_steps(block)):
                     tape = self._tape(name, block, number)
                     body.append(in_place_of(op, KEEP, {"X": [name]}, {}, {"array": tape}))
         yield from self._jump(op, condition, body, within, True)
+
+    def _of_steps(self, block: Block) -> list[str]:
+        """What the gradients of steps in a block find."""
+        return [] if self._steps is None else self._steps.kept(block.ops)
 
     def _tape(self, name: str, block: Block, number: int) -> str:
         """By what name turns of a block keep a variable for the gradient of a number."""
@@ -201,7 +219,7 @@ class InLine:
         source = forward.attrs["sub_block"]
         kept = _kept(forward, names, self._arrays)
         assert kept is not None
-        ran, whole = kept
+        ran, whole = kept[0], [*kept[1], *self._of_steps(source)]
         if not names and ran not in self._known:
             raise CannotPlan("the loop has run elsewhere, and its gradient is here", op)
         inner = {**names, **own_names(source), **own_names(block)}
@@ -365,7 +383,8 @@ class InLine:
         spared = {
             name: self.unset.pop(name) for name in [*self.unset] if self.unset[name].attrs is forward.attrs
         }
-        body = self._body(block, inner)
+        left_out = by_size and id(forward.attrs) in self._empty
+        body = [] if left_out else self._body(block, inner)
         self.unset.update(spared)
         made = {name for each in body for name in each.writes()}
         ends = []
@@ -381,7 +400,7 @@ class InLine:
                 body.append(in_place_of(op, HOLD, {"X": [inner[inside]]}, {"Out": [out]}, {}))
         if not by_size:
             yield from self._jump(op, scope + RAN, body, names_within(block, taken))
-        elif id(forward.attrs) not in self._empty:
+        else:
             yield from body
         for source, out in ends:
             yield in_place_of(op, HOLD, {"X": [source]}, {"Out": [out]}, {})

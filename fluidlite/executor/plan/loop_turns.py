@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from ...framework import Block, Operator
 from ...ops.registry import EMPTY, VERSION, OpDef
-from .branching import RAN
+from .branching import RAN, STEPS, everywhere
 from .elements import ELEMENTS, KEEP, POP
+from .in_line import Steps
 from .ranks import ranked
 from .refusals import CannotPlan
 from .shapes import in_place_of, renamed
@@ -57,11 +58,18 @@ class LoopTurns:
 
     `ops`: what computes something in its block; `table`: the rank table that it goes through, or `steps`: a variable
     that has the steps along its first axis, and as many rows in each; `back`: whether it goes from the last place to
-    the first.
+    the first; `inner`: what stands for loops over steps in a turn, of which `kept` is wanted for gradients.
     """
 
     def __init__(
-        self, op: Operator, block: Block, ops: Sequence[Operator], table: str, back: bool, steps: str = ""
+        self,
+        op: Operator,
+        block: Block,
+        ops: Sequence[Operator],
+        table: str,
+        back: bool,
+        inner: Steps,
+        steps: str = "",
     ) -> None:
         self.op = op
         self._ops = ops
@@ -69,6 +77,8 @@ class LoopTurns:
         self.table = table
         self.steps = steps
         self.back = back
+        self.inner = inner
+        self.kept: list[str] = []
         self.made: list[Operator] = []
         self.values: dict[str, Value] = {}
         self.firsts: dict[str, str] = {}  # carried -> what the first turn finds, outside
@@ -105,24 +115,35 @@ class LoopTurns:
     def total(self, name: str) -> str | None:
         return self.totals.get(self.found(name))
 
-    def run(self, wanted: Iterable[str], left: Iterable[str], sums: Iterable[str]) -> None:
-        """Take all turns. `wanted`: of all turns; `left`: of the last one; `sums`: added up."""
+    def run(self, wanted: Iterable[str], left: Iterable[str], sums: Iterable[str], keeps: bool) -> None:
+        """Take all turns. `wanted`: of all; `left`: of the last one; `sums`: added up; `keeps`: for gradients."""
         wanted, left, sums = list(dict.fromkeys(wanted)), list(left), list(sums)
         before = dict(self.values), list(self.made)
         try:
-            self._run(wanted, left, sums, True)
+            self._run(wanted, left, sums, keeps, True)
         except _Apart:
             self.values, self.made, self.totals = before[0], before[1], {}
             self.last = dict.fromkeys(self.last, "")
-            self._run(wanted, left, sums, False)
+            self._run(wanted, left, sums, keeps, False)
 
-    def _run(self, wanted: list[str], left: list[str], sums: list[str], apart: bool) -> None:
+    def _run(self, wanted: list[str], left: list[str], sums: list[str], keeps: bool, apart: bool) -> None:
         carried = dict(self.after)
         carried |= {name: self.after[source] for name, source in self.shortened.items()}
         ends = [*wanted, *left]
         self._stages = found = stages(
-            self.block, self._ops, {*self.values}, carried, ends, sums, apart, self._with_sequences()
+            self.block,
+            self._ops,
+            {*self.values},
+            carried,
+            ends,
+            sums,
+            apart,
+            self._with_sequences(),
+            self.inner,
+            keeps,
         )
+        self.kept = found.kept
+        wanted = [*wanted, *found.kept]
         for op in found.before:
             self._once(op)
         self._turns(found, {found.name(name) for name in wanted})
@@ -178,7 +199,9 @@ class LoopTurns:
         # What only the next turn looks at, or whoever asks for the last one.
         last = sorted(({*after.values()} | {found.name(n) for n in self.last}) & {*found.made} - kept)
         whole = ({*found.made} & kept) - {*last}
-        each = sorted(name for name in whole if self._is_fixed(name))
+        # Where there are steps in a step, what these make has its own first axis.
+        in_steps = bool(self.steps) and any(op.type in STEPS for op in everywhere(self._ops))
+        each = sorted(name for name in whole if in_steps or self._is_fixed(name))
         made = [*sorted(whole - {*each}), *copies.values()]
         ops = found.turn + [
             in_place_of(self.op, ALIAS, {"X": [name]}, {"Out": [out]}, {}) for name, out in copies.items()
@@ -187,9 +210,9 @@ class LoopTurns:
             return
         read.update(dict.fromkeys(copies))
         for name in after.values():
-            if name not in (*made, *last) and not isinstance(self.values.get(name), Packed):
+            if name not in (*made, *each, *last) and not isinstance(self.values.get(name), Packed):
                 raise CannotPlan(f"variable {name!r} is the same in all turns", self.op)
-        through = [name for name in after.values() if name not in (*made, *last)]
+        through = [name for name in after.values() if name not in (*made, *each, *last)]
         inputs: dict[str, list[str]] = {"Steps": [self.steps]}
         if self.table:
             names = ("Bounds", "bounds"), ("Running", "first"), ("Order", "order"), ("Items", "items")
@@ -237,4 +260,4 @@ class LoopTurns:
         shape = (var._shape if var is not None else None) or (-1,)
         steps = self.op.block._find_var_recursive(self.steps) if self.steps else None
         rows = steps._shape[1] if steps is not None and len(steps._shape or ()) > 1 else -1
-        return RAN in name or (shape[0] >= 0 and shape[0] != rows)
+        return RAN in name or TURNING in name or (shape[0] >= 0 and shape[0] != rows)

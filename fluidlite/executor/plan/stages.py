@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ...framework import Block, Operator
 from ...ops.registry import EMPTY, VERSION, OpView
 from .branching import in_line
-from .in_line import InLine
+from .in_line import InLine, Steps
 from .marks import MERGE
 from .refusals import CannotPlan
 from .rows_apart import Declared, rows_made
@@ -27,7 +27,8 @@ class Stages(NamedTuple):
     """Operators whose variables have one value each.
 
     `renamed`: what variables are called here that have another name in the program; `made`: what a turn makes and is
-    wanted of all turns; `sums`: what is added up over the turns; `totals`: which sums operators after the turns make.
+    wanted of all turns; `sums`: what is added up over the turns; `totals`: which sums operators after the turns make;
+    `kept`: what the gradients of loops over steps in a turn find.
     """
 
     before: list[Operator]
@@ -37,6 +38,7 @@ class Stages(NamedTuple):
     made: list[str]
     sums: list[str]
     totals: list[str]
+    kept: list[str] = []
 
     def name(self, variable: str) -> str:
         return self.renamed.get(variable, variable)
@@ -51,6 +53,8 @@ def stages(
     sums: Collection[str],
     apart: bool,
     ragged: Collection[str],
+    steps: Steps,
+    keeps: bool,
 ) -> Stages:
     """Sort the operators of a block.
 
@@ -61,6 +65,7 @@ def stages(
         sums: what is wanted as a sum over the turns.
         apart: whether operators may run before and after the turns; not those that read something `ragged`, that has
             other rows than the turns.
+        steps: what stands for loops over steps in a turn; `keeps`: whether there is a gradient.
 
     Raises CannotPlan if one of them runs blocks that are no branches or loops.
     """
@@ -68,21 +73,23 @@ def stages(
     if any(works_alone(op) and not in_line(op, True) for op in ops):
         raise CannotPlan("it runs blocks")
     mattering = live(list(ops), ends)
+    kept: list[str] = []
     if any(in_line(op, True) for op in mattering):
-        lines = InLine({*given, *carried}, arrays=True)
-        mattering, apart = [*lines.of(mattering)], False
+        lines, whole = InLine({*given, *carried}, arrays=True, steps=steps), mattering
+        mattering, apart = [*lines.of(whole)], False
+        kept = steps.kept(whole) if keeps else []
         if not block.vars.keys() >= {*lines.touched}:
             raise CannotPlan("its turns look at an array from around them")
         mattering = lines.begun(mattering, lines.touched)
         if not lines.unset.keys().isdisjoint(ends):
             raise CannotPlan("what it makes has no value where a branch is not taken")
     single, renamed = _renamed(block, mattering, {*given, *carried})
-    single = _without_copies(block, single, renamed, carried)
+    single = _without_copies(block, single, renamed, {*given}, carried)
     found = _Sorting(block, single, given, carried, ragged)
     last = {renamed.get(name, name) for name in carried.values()}
     total = {renamed.get(name, name) for name in sums}
-    whole = {renamed.get(name, name) for name in wanted}
-    return found.sort(last, whole, total, renamed, apart)
+    all_turns = {renamed.get(name, name) for name in (*wanted, *kept)}
+    return found.sort(last, all_turns, total, renamed, apart)._replace(kept=kept)
 
 
 def _renamed(block: Block, ops: list[Operator], taken: set[str]) -> tuple[list[Operator], dict[str, str]]:
@@ -108,20 +115,24 @@ def _renamed(block: Block, ops: list[Operator], taken: set[str]) -> tuple[list[O
 
 
 def _without_copies(
-    block: Block, ops: list[Operator], renamed: dict[str, str], carried: Collection[str]
+    block: Block, ops: list[Operator], renamed: dict[str, str], known: set[str], carried: Collection[str]
 ) -> list[Operator]:
-    """The operators without those that make the same values under another name, which is put into `renamed`."""
+    """The operators without those that make the same values under another name, which is put into `renamed`. `known`:
+    what each turn is given; what is the same in all is another value where all turns want it.
+    """
     same: dict[str, str] = {}
     found = []
     again = {op.outputs["Out"][0] for op in ops if op.definition is MERGE}  # other values behind a branch
     for op in ops:
         op = _like(op, _put(op.inputs, same), op.outputs)
+        known.update(op.writes())
         copies = _copies(block, op)
         if copies is not None:
             slot, source = copies
             out = op.outputs[slot][0]
             if (
-                source not in carried
+                source in known
+                and source not in carried
                 and again.isdisjoint((source, out))
                 and not _is_persistable(block, out)
                 and not _is_persistable(block, source)

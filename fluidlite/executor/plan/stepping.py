@@ -6,23 +6,22 @@
       sum(a, b) -> new
                                     steps(new@VW1) -> y
 
-The gradient reads what the steps have left under the names that it has in line.
+The gradient reads what the steps have left under the names that it has in line. Where the operator stands in a loop,
+that keeps it (`Stepping.kept`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
 
 from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
 from ...ops.native import copy as copied
 from ...ops.registry import EMPTY, OpDef, OpView, grad_name
-from .branching import in_line
 from .kept_branches import kept_inside, kept_within
-from .loop_turns import ALIAS, LoopTurns, Packed, Value
+from .loop_turns import ALIAS, LoopTurns, Packed, Parts, Value
 from .refusals import CannotPlan
-from .shapes import takes_no_part, works_alone
+from .shapes import takes_no_part
 from .turn_ops import ZEROS
 
 
@@ -63,30 +62,24 @@ _END = 1 << 30
 """Behind all steps."""
 
 
-def _are_turns(op: Operator) -> bool:
-    """Whether the steps may be turns of a loop in a plan."""
-    for inner in op.attrs["sub_block"].ops:
-        if takes_no_part(inner):
-            continue
-        if (works_alone(inner) and not in_line(inner, True)) or inner.definition.host:
-            return False
-        if inner.attrs.get("is_sparse") or any(map(op.block._is_persistable, inner.writes())):
-            return False
-    return True
-
-
 class _Steps(LoopTurns):
     """The steps of one operator."""
 
-    def __init__(self, op: Operator, back: bool) -> None:
+    def __init__(self, op: Operator, back: bool, inner: Stepping) -> None:
         block = op.attrs["sub_block"]
-        ops = [inner for inner in block.ops if not takes_no_part(inner)]
-        super().__init__(op, block, ops, "", back, op.inputs["inputs"][0])
+        ops = [each for each in block.ops if not takes_no_part(each)]
+        super().__init__(op, block, ops, "", back, inner, op.inputs["inputs"][0])
 
     def take(self, inside: str, source: str) -> None:
         self.values[inside] = Packed(
             self.add(FLAT, {"X": [source], "Like": [self.steps]}, self.label(inside))
         )
+
+    def packed(self, name: str) -> str:
+        value = self.values.get(self.found(name))
+        if not isinstance(value, Parts):
+            return super().packed(name)
+        return self.add(FLAT, {"X": [value.whole], "Like": [self.steps]}, self.label(f"{name}.rows"))
 
     def give(self, name: str, out: str) -> None:
         self.add(STEPS, {"X": [self.packed(name)], "Like": [self.steps]}, out)
@@ -96,24 +89,25 @@ class _Steps(LoopTurns):
 
     def zeros(self, name: str, like: str) -> str:
         inputs = {"X": [self.packed(like)], "Index": [self.steps]}
-        return self.add(ZEROS, inputs, f"{self.label(name)}.zeros", {"axis": 1})
+        return self.add(ZEROS, inputs, self.label(f"{name}.zeros"), {"axis": 1})
 
     def take_zeros(self, name: str, like: str) -> None:
         self.values[name] = Packed(self.add("fill_zeros_like", {"X": [self.packed(like)]}, self.label(name)))
 
     def saved(self, given: Iterable[str], within: Iterable[str]) -> dict[str, Value]:
         found = {name: self.values[name] for name in given}
-        return found | {name: self.values[self.found(name)] for name in within}
+        return found | {name: self.values[self.found(name)] for name in (*within, *self.kept)}
 
     def leave(self, name: str, out: str) -> None:
         """Make what is outside of what the last step has left."""
         if self.last[name]:
             self.add(ALIAS, {"X": [self.last[name]]}, out)
             return
-        self.give(name, f"{out}.steps")
+        steps = self.label(f"{name}.steps")
+        self.give(name, steps)
         start, end = (0, 1) if self.back else (-1, _END)
         attrs = {"axes": [0], "starts": [start], "ends": [end], "decrease_axis": [0]}
-        self.add("slice", {"Input": [f"{out}.steps"]}, out, attrs)
+        self.add("slice", {"Input": [steps]}, out, attrs)
 
     def run_steps(
         self,
@@ -122,43 +116,50 @@ class _Steps(LoopTurns):
         wanted: Iterable[str],
         sums: Iterable[str],
         left: Iterable[str] = (),
+        keeps: bool = False,
     ) -> None:
         for name, after in carried.items():
             self.carry(name, after, firsts[name], "n")
         self.last = dict.fromkeys(left, "")
-        self.run(wanted, self.last, sums)
+        self.run(wanted, self.last, sums, keeps)
 
 
 class Stepping:
-    """Operators with the steps of `recurrent` operators in their places. `given`: whether a variable has a value
-    before.
-    """
+    """What stands for the steps of `recurrent` operators."""
 
-    def __init__(self, given: Callable[[str], bool]) -> None:
-        self._given = given
-        self._made: set[str] = set()
-        self._loops: dict[str, tuple[_Steps, dict[str, Any]]] = {}  # with what the gradient finds
+    def __init__(self) -> None:
+        self._loops: dict[str, tuple[_Steps, dict[str, Value]]] = {}  # with what the gradient finds
 
     @property
     def any(self) -> bool:
         return bool(self._loops)
 
-    def of(self, ops: Iterable[Operator]) -> Iterator[Operator]:
+    def of(self, op: Operator, given: Callable[[str], bool]) -> list[Operator]:
+        """What stands for an operator. `given`: whether a variable has a value before."""
+        return self._forward(op) if op.type == "recurrent" else self._gradient(op, given)
+
+    def kept(self, ops: Iterable[Operator]) -> list[str]:
+        """What the gradients of those among `ops` find, and of those in branches among them."""
+        found: list[str] = []
         for op in ops:
-            if op.type == "recurrent" and _are_turns(op):
-                yield from self._forward(op)
-            elif op.type == "recurrent_grad":
-                yield from self._gradient(op)
-            else:
-                yield op
-            self._made.update(op.writes())
+            if op.type == "conditional_block":
+                found += self.kept(op.attrs["sub_block"].ops)
+            elif op.type == "recurrent":
+                for scope in op.outputs.get("step_scopes", ()):
+                    found += [value.whole for value in self._run(op, scope)[1].values()]
+        return [*dict.fromkeys(found)]
+
+    def _run(self, op: Operator, scope: str) -> tuple[_Steps, dict[str, Value]]:
+        if scope not in self._loops:
+            raise CannotPlan("its steps have run elsewhere", op)
+        return self._loops[scope]
 
     def _forward(self, op: Operator) -> list[Operator]:
-        loop = _Steps(op, bool(op.attr("reverse")))
+        loop = _Steps(op, bool(op.attr("reverse")), self)
         for name in dict.fromkeys(op.inputs["inputs"]):
             loop.take(name, name)
         initial, before = op.inputs.get("initial_states", ()), op.attr("ex_states")
-        firsts = {name: f"{loop.label(name)}.first" for name in before}
+        firsts = {name: loop.label(f"{name}.first") for name in before}
         for name, source in zip(before, initial, strict=True):
             loop.copy(ALIAS, source, firsts[name])
         carried = dict(zip(before, op.attr("states"), strict=True))
@@ -167,28 +168,24 @@ class Stepping:
         within = [*kept_within(loop.block, loop.block.ops, kept), *sorted(kept.intersection(carried))]
         within += kept_inside(loop.block.ops, arrays=True) if kept else []
         given = [name for name in loop.values if name in kept]
-        loop.run_steps(carried, firsts, dict.fromkeys([*outputs, *within]), ())
+        loop.run_steps(carried, firsts, dict.fromkeys([*outputs, *within]), (), keeps=bool(kept))
         for name in outputs:
             loop.give(name, name)
         for scope in op.outputs.get("step_scopes", ()):
             self._loops[scope] = loop, loop.saved(given, within)
         return loop.made
 
-    def _gradient(self, op: Operator) -> list[Operator]:
-        forward, saved = self._loops.get(op.inputs["step_scopes"][0], (None, {}))
-        if forward is None:
-            raise CannotPlan("its steps have run elsewhere", op)
-        if not _are_turns(op):
-            raise CannotPlan("a step of its gradient cannot be part of a plan", op)
-        loop = _Steps(op, not forward.back)
+    def _gradient(self, op: Operator, given: Callable[[str], bool]) -> list[Operator]:
+        forward, saved = self._run(op, op.inputs["step_scopes"][0])
+        loop = _Steps(op, not forward.back, self)
         loop.values = dict(saved)
         written = {name for inner in loop.block.ops for name in inner.writes()}
         read = {name for inner in loop.block.ops for name in inner.reads()}
         for name, arriving in zip(
             op.inputs.get("outputs", ()), op.inputs.get("outputs@GRAD", ()), strict=True
         ):
-            if arriving not in self._made and not self._given(arriving):
-                arriving = f"{loop.label(arriving)}.zeros"
+            if not given(arriving):
+                arriving = loop.label(f"{arriving}.zeros")
                 loop.copy("fill_zeros_like", name, arriving)
             loop.take(grad_name(name), arriving)
         carried, firsts = {}, {}

@@ -218,6 +218,10 @@ class LoopForm:
         """What bodies find packed, and of which of `consts`."""
         return {name: matrix for body in self.bodies for name, matrix in body.packed.items()}
 
+    def size(self, label: Any) -> Any:
+        """The size outside that a label is of; others are what they are."""
+        return self.outer.get(label, label) if isinstance(label, str) else label
+
     def leaves(self, name: str, uniform: bool) -> str:
         """Which rows something has that only the next turn looks at: as `Carry.rows`, when it is made."""
         if uniform:
@@ -254,15 +258,18 @@ class Feeds:
                 labels.append("" if size == "n" and self.rows is not None else size)
                 sizes.append(self.moving[size.removesuffix("+1")] + size.endswith("+1"))
                 continue
-            label = f"{name}.{axis}" if isinstance(size, Size) else ""
-            if label:
-                self.outer[label] = size
-            labels.append(label)
+            labels.append(self._label(size, f"{name}.{axis}") if isinstance(size, Size) else "")
             sizes.append(current(size))
         self.arrays[name] = np.empty(sizes, to_numpy(dtype))
         self.named.sizes[name] = labels
         if levels:
             self.named.levels[name] = levels
+
+    def _label(self, size: Size, new: str) -> str:
+        """What a size from outside is called: as one that is always equal, or else `new`."""
+        known = next((label for label, other in self.outer.items() if always_equal(other, size)), new)
+        self.outer.setdefault(known, size)
+        return known
 
 
 def _infer_loop(op: OpView) -> None:
@@ -291,7 +298,7 @@ def _infer_loop(op: OpView) -> None:
         _note_results(op, form, body, carried_rows)
         for array, (shape, dtype) in body.keeps().items():
             known = meta.kinds.get(array)
-            shape = [[form.outer.get(n, n) for n in each] for each in shape]
+            shape = [[*map(form.size, each)] for each in shape]
             if known is not None:
                 shape = [[n for n in a if n in b] for a, b in zip(known[0], shape, strict=True)]
             if not all(shape):
@@ -381,6 +388,8 @@ def _body(
     meta = _meta(op)
     said = op.has("Steps") and not isinstance(op.shape("Steps")[1], Size)
     feeds = Feeds(sizes, sizes["n"] if said else None)
+    if op.has("Steps"):  # in all of which there are as many rows
+        feeds.outer.update(dict.fromkeys(sizes, op.shape("Steps")[1]))
     for slot in READ:
         for name, (shape, dtype, levels) in zip(form.reads(slot), slots[slot], strict=True):
             feeds.add(name, shape, dtype, levels)
@@ -436,11 +445,11 @@ def _note_results(op: OpView, form: LoopForm, body: Any, carried_rows: int) -> N
             if slot == "Made":
                 if any(not level.endswith(FIRST) for level in levels):
                     raise CannotPlan(f"variable {name!r} has sequences that a turn makes")
-                inner = [form.outer.get(n, n) for n in shape[1:]]
+                inner = [form.size(n) for n in shape[1:]]
                 meta.in_turns.setdefault(out, InTurns((kind, *inner), levels))
                 form.rows[name] = kind
             elif slot == "Each" and shape[:1] == (0,):  # of which only the shape matters
-                meta.in_turns.setdefault(out, InTurns(tuple(form.outer.get(n, n) for n in shape), levels))
+                meta.in_turns.setdefault(out, InTurns(tuple(map(form.size, shape)), levels))
                 shape = (0,)
             elif slot == "Sums" and all(level in meta.shapes for level in levels):
                 op.carry(slot, levels, k)

@@ -25,6 +25,7 @@ from ...framework.gradients.versions import counts
 from ...ops.registry import EMPTY, grad_name
 from .branching import by_size, in_line
 from .counted import Access, Counted, Odd
+from .in_line import Steps
 from .kept_branches import kept_within
 from .loop_turns import ALIAS, TURNING, Like, LoopTurns, Packed, Same, Value
 from .ranks import ranked
@@ -60,8 +61,9 @@ class _Array:
 class Turning:
     """Operators with loops over ranked sequences in their places, and what they work on."""
 
-    def __init__(self, ops: Sequence[Operator]) -> None:
+    def __init__(self, ops: Sequence[Operator], inner: Steps) -> None:
         self.any = False
+        self._inner = inner
         self._gradients = {op.inputs["StepScopes"][0]: op for op in ops if op.type == "while_grad"}
         self._numbers: dict[str, _Number] = {}
         self._lengths: dict[str, str] = {}  # how many steps there are -> of which table
@@ -201,7 +203,7 @@ class Turning:
         (condition,) = op.inputs["Condition"]
         form = self._form(op, condition)
         table, starts = self._begun(op, form)
-        loop = LoopTurns(op, form.block, form.ops, table, False)
+        loop = LoopTurns(op, form.block, form.ops, table, False, self._inner)
 
         def at(access: Any) -> int:
             return starts[access.counter].value + int(access.offset)
@@ -215,7 +217,9 @@ class Turning:
             loop.carry(name, name, name, "")
             loop.last[name] = ""
         saved, within = self._kept(loop, form)
-        loop.run([*(access.variable for access in form.writes), *within], loop.last, ())
+        loop.run(
+            [*(access.variable for access in form.writes), *within], loop.last, (), kept_names(op) is not None
+        )
         yield from loop.made
         for access in form.writes:
             array = self._arrays.setdefault(access.array, _Array())
@@ -225,7 +229,7 @@ class Turning:
         yield from self._counted(op, table, starts, 1)
         yield in_place_of(op, "fill_zeros_like", {"X": [condition]}, {"Out": [condition]}, {})
         for name in op.outputs.get("StepScopes", ()):
-            loop.values = saved | {each: loop.values[loop.found(each)] for each in within}
+            loop.values = saved | {each: loop.values[loop.found(each)] for each in (*within, *loop.kept)}
             self._loops[name] = loop
 
     def _begun(self, op: Operator, form: Counted) -> tuple[str, dict[str, _Number]]:
@@ -321,7 +325,7 @@ class Turning:
         left = len(starts) == len(form.counters) and all(start.table == table for start in starts.values())
         if form.step != -1 or not left:
             raise CannotPlan("its counters are not what the turns have left", op)
-        loop = LoopTurns(op, form.block, form.ops, table, True)
+        loop = LoopTurns(op, form.block, form.ops, table, True, self._inner)
         loop.values = dict(forward.values)
 
         def at(access: Any) -> int:
@@ -362,7 +366,7 @@ class Turning:
         made = {name for each in form.ops for name in each.writes()}
         sums = [inside for _, inside, _ in wanted if inside in made and inside not in (*arrays, *states)]
         whole = [access.variable for access in form.writes if access.array not in readers]
-        loop.run(whole, loop.last, sums)
+        loop.run(whole, loop.last, sums, False)
         yield from loop.made
         for read in form.reads:
             self._arrays[arrays[read.array]] = _Array()
