@@ -238,3 +238,32 @@ def test_values_are_printed_in_each_turn():
     with redirect_stdout(out):
         run(main, startup, [last])
     assert out.getvalue().count("state") in (0, 3)  # the native way of printing goes past sys.stdout
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_steps_have_no_gradient_for_an_array_around_them(fixed):
+    """append_backward refuses it, as in real Paddle 1.8.5; one that needs none is read as ever."""
+    main, startup = Program(), Program()
+    with program_guard(main, startup), fluid.unique_name.guard():
+        x, start = fluid.data("x", [None, None, 2]), fluid.data("start", [None, 2])
+        x.stop_gradient = False
+        zero = layers.fill_constant([1], "int64", 0)
+        array, rnn = layers.array_write(layers.scale(start, 2.0), zero), layers.StaticRNN()
+        array.stop_gradient = fixed
+        with rnn.step():
+            word, state = rnn.step_input(x), rnn.memory(init=start)
+            rnn.update_memory(state, word + state * layers.array_read(array, zero))
+            rnn.step_output(state)
+        loss = layers.reduce_sum(rnn())
+        if not fixed:
+            with pytest.raises(
+                fluid.core.EnforceNotMet, match="recurrent .*tensor array 'array_write_0.out'"
+            ):
+                fluid.backward.append_backward(loss)
+            return
+        fluid.backward.append_backward(loss)
+    feed = {"x": np.ones((3, 1, 2), "float32"), "start": np.full((1, 2), 0.5, "float32")}
+    EXE.run(startup)
+    for _ in range(3):
+        (found,) = EXE.run(main, feed=feed, fetch_list=["x@GRAD"])
+        np.testing.assert_array_equal(found, np.array([2, 1, 0])[:, None, None] * np.ones((3, 1, 2)))

@@ -128,6 +128,9 @@ class LoopTurns:
 
     def _run(self, wanted: list[str], left: list[str], sums: list[str], keeps: bool, apart: bool) -> None:
         carried = dict(self.after)
+        ragged = self._with_sequences() | {
+            name for name, value in self.values.items() if isinstance(value, (Like, Parts))
+        }
         carried |= {name: self.after[source] for name, source in self.shortened.items()}
         ends = [*wanted, *left]
         self._stages = found = stages(
@@ -138,7 +141,7 @@ class LoopTurns:
             ends,
             sums,
             apart,
-            self._with_sequences(),
+            ragged,
             self.inner,
             keeps,
         )

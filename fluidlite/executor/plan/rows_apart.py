@@ -30,6 +30,7 @@ from .shapes import in_place_of
 _SCOPES = ("Scope", "StepScopes", "step_scopes")
 _BRANCHES = ("conditional_block", "conditional_block_grad")
 _MERGES = ("merge_lod_tensor", "merge_lod_tensor_infer")
+_CHOICES = ("select_input", "select_output")
 SPLIT = "split_lod_tensor"
 
 MOST = 1 << 23
@@ -159,17 +160,41 @@ class _Family:
 
     def _one(self, block: Block, op: Operator) -> None:
         self._seen.add(id(op))
+        if op.type in _BRANCHES:
+            self._inside(op)
+            return
         side, writes = self._side_of(op.reads()), {*op.writes()} - {EMPTY}
         made: set[str] = set()
         if side is not None:
-            found = rows_made(block, op, self.sides.__contains__)
+            found = self._rows_made(block, op)
             if found is None or op.sub_blocks() or any(map(block._is_persistable, writes)):
                 raise _Mixed
             made = found - {EMPTY}
             self._mark(made, side)
-            self.cost += sum(math.prod(map(abs, Declared(block).shape(name))) for name in op.reads())
+            # Of a table, few rows are read.
+            read = op.inputs["Ids"] if op.definition.role in ("lookup", "lookup_grad") else op.reads()
+            self.cost += sum(math.prod(map(abs, Declared(block).shape(name))) for name in read)
         self._plain.update(name for name in op.reads() if name not in self.sides)
         self._plain.update(writes - made)
+
+    def _rows_made(self, block: Block, op: Operator) -> set[str] | None:
+        if op.type == SPLIT or op.type in _MERGES or op.type in _CHOICES:
+            whole = {*op.reads()} - {*op.inputs["Mask"]} if op.type in _CHOICES else {*op.reads()}
+            return {*op.writes()} if self.sides.keys() >= whole else None
+        return rows_made(block, op, self.sides.__contains__)
+
+    def _inside(self, op: Operator) -> None:
+        """Take a branch in a block of a side."""
+        by_rows = not op.attr("is_scalar_condition")
+        if by_rows and family_of(op) is None:
+            raise _Mixed
+        if any(name in self.sides for name in op.inputs["Cond"]) != by_rows:
+            raise _Mixed
+        inner: Block = op.attrs["sub_block"]
+        for each in inner.ops:
+            self._one(inner, each)
+        if op.type.endswith("_grad"):
+            self._give(op, {name for each in inner.ops for name in each.writes()})
 
     def _branch(self, op: Operator) -> None:
         block: Block = op.attrs["sub_block"]

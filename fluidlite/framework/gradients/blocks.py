@@ -124,6 +124,11 @@ def recurrent_gradient(tape: Tape, op: Operator) -> None:
     ]
     spec_inputs["step_scopes"] = spec_inputs["step_scopes@GRAD"] = list(op.outputs["step_scopes"])
     inner.run_block()
+    for name in op.inputs.get("parameters", ()):
+        if tape.is_array(name) and name in inner.grads and tape.wants(name):
+            raise op.view().fail(
+                f"has no gradient for the tensor array {name!r}, which its steps read: read the element before them"
+            )
     inside = {
         "inputs": op.inputs["inputs"],
         "initial_states": op.attr("ex_states"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import by_row
 from ..grad_pairs import double_grad, register_double_grad
 from ..infer import grads_like_inputs, same_shapes
 from ..native import numel, typed
@@ -54,6 +55,7 @@ register(
         kernel=_sigmoid_cross_entropy,
         grad=standard_grad(inputs=("X", "Label")),
         native=_sigmoid_native(grad=False),
+        by_row=by_row.unless_normalized,
         gradable=("X",),
         inplace=(("Out", "X"),),
         cuda="losses.sigmoid_cross_entropy",
@@ -71,6 +73,7 @@ register(
         kernel=_sigmoid_cross_entropy_grad,
         grad=double_grad("Out", ("X",)),
         native=_sigmoid_native(grad=True),
+        by_row=by_row.unless_normalized,
         inplace=((DX, DOUT),),
         cuda="losses.sigmoid_cross_entropy_grad",
         doc="The gradient of sigmoid_cross_entropy_with_logits for the logits.",

@@ -52,6 +52,7 @@ register(
         kernel=_cast,
         grad=_cast_grad,
         native=_cast_native,
+        by_row=by_row.alone,
         doc="X converted to the element type `out_dtype`; floats lose their fraction in integers.",
     )
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ...base.sizes.shapes import same_shape
+from .. import by_row
 from ..broadcast import broadcast_shape, middle, operands
 from ..infer import grads_like_inputs, require_same_dtype
 from ..native import BYTES, NUMERIC, Selector, itemsize, numel, typed
@@ -45,6 +46,7 @@ def _register_comparison(op_type: str, symbol: str, function: Kernel, role: str 
             infer=_infer_compare,
             kernel=kernel,
             native=_compare(op_type),
+            by_row=by_row.with_operand,
             stop_gradient=("Out",),
             role=role,
             doc=f"Whether X {symbol} Y, element by element.",
@@ -121,6 +123,7 @@ def _register_logical(op_type: str, inputs: tuple[str, ...], kernel: Kernel, doc
             infer=_infer_logical,
             kernel=kernel,
             native=_logical(op_type),
+            by_row=by_row.alone,
             inplace=(("Out", "X"),),
             stop_gradient=("Out",),
             doc=doc,

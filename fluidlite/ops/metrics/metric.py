@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.dtypes import VarType
+from .. import by_row
 from ..infer import product
 from ..native import element, typed
 from ..registry import Call, OpDef, OperatorError, OpView, register
@@ -56,6 +57,7 @@ register(
         infer=_top_k_infer,
         kernel=_top_k,
         native=_top_k_native,
+        by_row=by_row.single,
         stop_gradient=("Out", "Indices"),
         cuda="metrics.top_k",
         doc=(

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.selected_rows import SelectedRows
+from .. import by_row
 from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, product
 from ..native import element, numel, typed
@@ -128,6 +129,7 @@ for _type, _what in (
             kernel=_lookup(_type),
             grad=standard_grad(inputs=("Ids", "W")),
             native=_lookup_native(grad=False),
+            by_row=by_row.looked_up,
             gradable=("W",),
             cuda=f"lookup.forward:{_type}",
             lod_from="Ids",
@@ -145,6 +147,7 @@ for _type, _what in (
             kernel=_lookup_grad,
             grad=linear_double_grad(_type, "W"),
             native=_lookup_native(grad=True),
+            by_row=by_row.looked_up,
             rows=RowRule(
                 _sparse_grad,
                 out=DW,
@@ -197,6 +200,7 @@ for _type, _what in (("one_hot", "whose last dimension, 1, is replaced"), ("one_
             infer=_one_hot_infer,
             kernel=_one_hot(_type),
             native=_one_hot_native,
+            by_row=by_row.single,
             stop_gradient=("Out",),
             cuda=f"lookup.one_hot:{_type}",
             doc=f"A vector with a single 1 for each class number in X ({_what}).",

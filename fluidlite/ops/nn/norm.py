@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base.sizes.windows import channels_last
+from .. import by_row
 from ..grad_pairs import double_grad
 from ..infer import grads_like, grads_like_inputs, normalize_axis, product
 from ..native import Selector, typed
@@ -153,6 +154,7 @@ register(
         kernel=_layer_norm,
         grad=standard_grad(inputs=("X", "Scale", "Bias"), outputs=("Mean", "Variance")),
         native=_native(_sample_rows, "Mean", "Variance"),
+        by_row=by_row.normalized,
         stop_gradient=("Mean", "Variance"),
         inplace=(("Y", "X"),),
         cuda="layer_norm.layer_norm",
@@ -170,6 +172,7 @@ register(
         kernel=_layer_norm_grad,
         grad=double_grad("Y", ("X", "Scale")),
         native=_native_grad(_sample_rows, "Mean", "Variance"),
+        by_row=by_row.normalized,
         inplace=((DX, DY),),
         cuda="layer_norm.layer_norm_grad",
         doc="The gradients of layer_norm for X, Scale and Bias.",

@@ -129,6 +129,7 @@ register(
         infer=_fill_like_infer,
         kernel=_fill_constant_batch_size_like,
         native=_fill_constant_native,
+        by_row=by_row.like_rows,
         lod=True,
         doc="As fill_constant, with one dimension taken from Input (its sequences if it holds any).",
         lod_from=None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.dtypes import VarType, to_numpy, to_vartype
-from .. import native
+from .. import by_row, native
 from ..infer import grads_like_inputs, normalize_axis
 from ..registry import Call, OpDef, OpView, register, standard_grad
 
@@ -55,6 +55,7 @@ for _type, _find in (("arg_max", "argmax"), ("arg_min", "argmin")):
             kernel=_arg_kernel(_find),
             lod_from=None,
             native=_arg_native(_type),
+            by_row=by_row.along,
             stop_gradient=("Out",),
             wire={"axis": "LONG"},
             counted=False,

@@ -10,6 +10,7 @@ import numpy as np
 from ...backend.constants import constant
 from ...base.dtypes import VarType, to_numpy
 from ...base.sizes import is_fixed
+from .. import by_row
 from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, product
 from ..native import itemsize
@@ -209,6 +210,7 @@ register(
         grad=standard_grad(inputs=("Input", *(slot.rstrip("*?") for slot in INDEX_SLOTS))),
         gradable=("Input",),
         native=lambda op: _slice_call(op, "slice", "Input", "Out"),
+        by_row=by_row.sliced,
         doc="Input from starts to ends along `axes`; dimensions in `decrease_axis` are dropped.",
         lod_from=lambda op: None if 0 in op.attr("axes") else "Input",
     )
@@ -223,6 +225,7 @@ register(
         kernel=_slice_grad,
         grad=linear_double_grad("slice", "Input"),
         native=lambda op: _slice_call(op, "slice_grad", DOUT, DINPUT),
+        by_row=by_row.sliced,
         doc="Gradient of slice: 0 outside.",
     )
 )

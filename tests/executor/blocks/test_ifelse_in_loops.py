@@ -156,6 +156,97 @@ def that_replace_others(x, turns):
     return layers.elementwise_mul(value, said)
 
 
+def again(step):
+    """A loop whose turns have rows go two ways: `step` makes what those of one side become."""
+
+    def build(x, turns):
+        def body(i, value):
+            choice = layers.IfElse(mask_of(value, 0.0))
+            with choice.true_block():
+                choice.output(layers.tanh(step(choice.input(value), turns)))
+            with choice.false_block():
+                choice.output(layers.sin(choice.input(value) * 0.7))
+            return [layers.increment(i), choice()[0]]
+
+        return layers.while_loop(
+            lambda i, value: layers.less_than(i, turns), body, [number(0), layers.scale(x, 1.0)]
+        )[1]
+
+    build.__name__ = step.__name__
+    return build
+
+
+def label_of(rows):
+    label = layers.topk(rows, 1)[1]
+    label.stop_gradient = True
+    return label
+
+
+@again
+def looked_up(rows, turns):
+    return layers.embedding(label_of(rows), [WIDTH, WIDTH], param_attr="table") + rows
+
+
+@again
+def entropies(rows, turns):
+    likely = fc(rows, "likely", "softmax")
+    return rows * layers.cross_entropy(likely, label_of(rows)) + layers.cross_entropy(
+        likely, likely, soft_label=True
+    )
+
+
+@again
+def normalized(rows, turns):
+    plain = layers.layer_norm(rows, scale=False, shift=False, epsilon=0.5)
+    return rows + layers.layer_norm(rows, epsilon=0.1) * plain
+
+
+@again
+def compared(rows, turns):
+    hot = layers.one_hot(label_of(rows), WIDTH)
+    both = layers.logical_and(rows < rows * 0.5, layers.logical_not(hot > rows))
+    first = layers.reduce_sum(layers.slice(rows, [1], [1], [3]), dim=1)
+    loss = layers.sigmoid_cross_entropy_with_logits(rows, hot)
+    return layers.elementwise_add(loss, first, axis=0) - layers.cast(both, "float32")
+
+
+@again
+def rows_that_go_two_ways_again(rows, turns):
+    return two_ways(rows, rows)
+
+
+@again
+def a_condition_inside(rows, turns):
+    few = layers.less_than(turns, number(2))
+    return layers.cond(few, lambda: fc(rows, "few") * 2.0, lambda: layers.sin(rows))
+
+
+@again
+def three_deep(rows, turns):
+    choice = layers.IfElse(mask_of(rows, 0.5))
+    with choice.true_block():
+        inner = choice.input(rows)
+        few = layers.less_than(turns, number(2))
+        choice.output(layers.cond(few, lambda: two_ways(inner), lambda: fc(inner, "many")))
+    with choice.false_block():
+        choice.output(two_ways(choice.input(rows) * 0.5))
+    return choice()[0]
+
+
+INSIDE = [
+    looked_up, entropies, normalized, compared, rows_that_go_two_ways_again, a_condition_inside, three_deep,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("build", INSIDE, ids=lambda build: build.__name__)
+def test_all_rows_go_through_blocks_of_more_operators(build):
+    fetched, fed = built(build), [*feeds(np.random.RandomState(7), 12)]
+    want, _ = run(fetched, "interpret", fed)
+    got, text = run(fetched, "plan", fed)
+    same(got, want)
+    assert "run in pieces" not in text and "spread_rows(" in text
+
+
 PROGRAMS = [
     in_while_loop, in_while, in_a_branch, in_steps, in_steps_and_loops, behind_each_other, of_roots,
     that_replace_others, with_classes,
