@@ -51,7 +51,8 @@ cdef double SIGNAL_SLICE = 0.05
 
 # A thread that has put something keeps the GIL, and with it fills the queue for milliseconds before another that waits for
 # an item can take it: by then all have left the caches. So whoever has kept somebody waiting for so many seconds lets him
-# have his turn (not each time: changing threads costs as much as making a small batch) ...
+# have his turn (not each time: changing threads costs as much as making a small batch), and so does whoever has filled the queue:
+# he would have to wait soon, and be woken for each item that is taken ...
 cdef double SHARE = 0.0003
 # ... for which he waits so many at most.
 cdef double COURTESY = 0.001
@@ -140,7 +141,8 @@ cdef class Queue:
             if outcome == Outcome.kTimedOut:
                 PyErr_CheckSignals()
         cdef uint64_t seen
-        if outcome == Outcome.kDone and self._away and seconds_now() - self._let_in > SHARE:
+        if outcome == Outcome.kDone and self._away and (
+                seconds_now() - self._let_in > SHARE or self._queue.size() == self._queue.capacity()):
             seen = self._queue.arrivals()
             with nogil:
                 self._queue.let_arrive(seen, COURTESY)

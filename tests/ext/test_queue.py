@@ -228,3 +228,33 @@ def test_whoever_waits_has_his_turn_while_the_other_goes_on() -> None:
     finally:
         sys.setswitchinterval(interval)
     assert so_far < 200
+
+
+@pytest.mark.parametrize("capacity", (1, 2, 3))
+def test_whoever_has_filled_the_queue_lets_the_other_take_from_it(capacity: int) -> None:
+    """He does not make one more item, with which he would have to wait, unless the other is slow, which is rare."""
+    queue, made, items = Queue(capacity), 0, 300
+    interval = sys.getswitchinterval()
+
+    def produce() -> None:
+        nonlocal made
+        time.sleep(0.1)  # until the other one waits
+        for number in range(items):
+            until = time.perf_counter() + 0.00005
+            while time.perf_counter() < until:
+                pass
+            made = number
+            queue.put(number)
+
+    sys.setswitchinterval(60)
+    try:
+        thread = threading.Thread(target=produce)
+        thread.start()
+        too_many = 0
+        for number in range(items):
+            assert queue.get() == number
+            too_many += made - number > capacity
+        thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert too_many < 25
