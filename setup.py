@@ -87,6 +87,9 @@ DIRECTIVES = {
 
 FLAGS = [
     "-std=c++17",
+    # The same numbers from every processor, whether it can fuse multiply-adds or not: the random streams are Fluid's
+    # bit for bit. Kernels may.
+    "-ffp-contract=off",
     # Python's own flags ask for debug symbols: a third of the time to compile and two thirds of the size.
     # Where values of variables are at each instruction takes minutes to find out for loops that are unrolled.
     *(["-O1", "-g", "-fno-var-tracking"] if DEBUG or SANITIZE else ["-O3", "-g0"]),
@@ -109,8 +112,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "flags": ["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fopenmp-simd"],
         "macros": sets_left_out() if switch("FLUIDLITE_NATIVE") else [],
     },
-    # The random streams are bit for bit those of Fluid, which was compiled without fused multiply-add.
-    "rng": {"flags": ["-ffp-contract=off"]},
 }
 
 

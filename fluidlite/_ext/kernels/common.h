@@ -74,6 +74,16 @@ FL_INLINE int no_memory(fl_call *call, int64_t bytes) {
  * half of the time. */
 template <class T> FL_INLINE T larger(T a, T b) { return static_cast<int>(a > b) | static_cast<int>(a != a) ? a : b; }
 
+/* A real number without its fraction. What I cannot hold, and what is not a number, becomes the smallest I: so says the instruction of
+ * x86, whose results Fluid has; others have the nearest I and 0. */
+template <class I, class T> FL_INLINE I whole(T x) {
+#if !defined(__x86_64__)
+    constexpr T lowest = static_cast<T>(std::numeric_limits<I>::min());
+    if (!(x >= lowest && x < -lowest)) return std::numeric_limits<I>::min();
+#endif
+    return static_cast<I>(x);
+}
+
 /* Memory of at least `bytes` that a call keeps between runs; NULL if there is none. It grows with the sizes of a run. */
 struct Scratch {
     char *memory;

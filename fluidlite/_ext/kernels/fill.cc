@@ -112,8 +112,8 @@ template <class From, class To> int cast(fl_call *call) {
     for (int64_t k = 0; k < call->i[0]; ++k) {
         if constexpr (std::is_same<To, Bool>::value) {
             out[k] = x[k] != 0;
-        } else if constexpr (std::is_floating_point<Source>::value && std::is_same<Target, uint8_t>::value) {
-            out[k] = static_cast<Target>(static_cast<int64_t>(x[k]));
+        } else if constexpr (std::is_floating_point<Source>::value && !std::is_floating_point<Target>::value) {
+            out[k] = static_cast<Target>(whole<std::conditional_t<std::is_same<Target, uint8_t>::value, int32_t, Target>>(x[k]));
         } else {
             out[k] = static_cast<Target>(x[k]);
         }

@@ -32,9 +32,8 @@ template <class T> struct Operands {
 
 template <class T> constexpr int64_t lanes = vector_bytes / sizeof(T);
 
-/* Tiles of the larger products: as many sums as there are registers for. Wide ones read fewer rows of A at a time, which may all want the
- * same place in the first cache. */
-constexpr int strip_vectors = vector_bytes == 64 ? 4 : 2, tile_rows = 6;
+/* Tiles of the larger products have as many sums as there are registers for. Wide ones read fewer rows of A at a time, which may all want
+ * the same place in the first cache. */
 template <class T> constexpr int64_t strip_width = strip_vectors * lanes<T>;
 constexpr int64_t depth = 256; /* of a strip that stays in the first caches */
 

@@ -4,15 +4,20 @@
 
 namespace fl {
 
-/* How wide the registers of each instruction set are. */
+/* How wide the registers of each instruction set are, and the sums that products keep in them: rows, and vectors of a row. Where
+ * multiply-adds read no memory, as on AArch64, elements of A need registers as well. */
 namespace avx512 {
-constexpr int vector_bytes = 64;
+constexpr int vector_bytes = 64, tile_rows = 6, strip_vectors = 4;
 }
 namespace avx2 {
-constexpr int vector_bytes = 32;
+constexpr int vector_bytes = 32, tile_rows = 6, strip_vectors = 2;
 }
 namespace baseline {
-constexpr int vector_bytes = 16;
+#if defined(__aarch64__)
+constexpr int vector_bytes = 16, tile_rows = 5, strip_vectors = 4;
+#else
+constexpr int vector_bytes = 16, tile_rows = 6, strip_vectors = 2;
+#endif
 }
 
 }  // namespace fl
