@@ -24,6 +24,12 @@ CASES = {
     "gaps and strides": (2, 3, 13, 12, 7, 2, 4, 3, 2, 1, 0, 2, 3, 3, 3),
     "borders alone": (2, 2, 1, 1, 3, 3, 3, 1, 1, 4, 3, 4, 3, 1, 1),
     "more stride than image": (2, 2, 5, 4, 3, 2, 2, 7, 6, 0, 0, 0, 0, 1, 1),
+    "few places, many filters": (8, 512, 2, 2, 520, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1),
+    "few places, strides": (4, 300, 8, 8, 530, 1, 1, 2, 2, 0, 0, 0, 0, 1, 1),
+    "few places, rows left out": (2, 130, 8, 8, 530, 1, 1, 3, 1, 0, 0, 0, 0, 1, 1),
+    "few places, borders": (2, 200, 3, 3, 600, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1),
+    "window of one element, borders": (2, 130, 5, 6, 140, 1, 1, 2, 3, 1, 2, 2, 1, 1, 1),
+    "window of one element, many places": (9, 40, 17, 19, 30, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1),
     "pieces of images": (9, 12, 30, 30, 21, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1),
 }
 STATISTICS = draw(4, 64, seed=7, low=0.5)
@@ -120,8 +126,11 @@ def test_nothing_to_convolve(target):
         assert not back.any() and not d_x.any() and not d_filters.any()
 
 
-def test_results_do_not_depend_on_the_number_of_threads():
-    sizes = CASES["pieces of images"]
+@pytest.mark.parametrize(
+    "case", [name for name in CASES if name.startswith(("few places", "window of one", "pieces"))]
+)
+def test_results_do_not_depend_on_the_number_of_threads(case):
+    sizes = CASES[case]
     *_, x, filters, back = results(sizes)
     found = []
     try:

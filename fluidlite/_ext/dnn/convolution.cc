@@ -226,13 +226,13 @@ struct Geometry {
     size_t output_bytes() const { return bytes(rank, output); }
     size_t filter_bytes() const { return bytes(filter_rank, filter); }
 
-    /* How many pieces a batch is cut into: none is small, and bringing the filter into the primitive's order for each piece
-     * costs little. */
-    int64_t pieces() const {
+    /* How many pieces of `least` positions or more a batch is cut into: none is small, and bringing the filter into the primitive's
+     * order for each piece costs little. */
+    int64_t pieces(int64_t least) const {
         const int64_t positions = static_cast<int64_t>(output_bytes() / sizeof(float)) / output[1];
         const int64_t weights = static_cast<int64_t>(filter_bytes() / sizeof(float));
         const int64_t by_filter = std::max<int64_t>((1 << 22) / weights, 2), by_work = positions * weights >> 22;
-        return std::max<int64_t>(std::min({positions >> 11, by_work, by_filter, int64_t(16), int64_t(input[0])}), 1);
+        return std::max<int64_t>(std::min({positions / least, by_work, by_filter, int64_t(16), int64_t(input[0])}), 1);
     }
 
     /* How many pieces a batch that is one piece of images is cut into by `channels` of what is made, where all of `shared` elements
@@ -522,13 +522,14 @@ template <class Kind> int convolve(fl_call *call, Family family) {
                 return FL_OK;
             }
             auto made = std::make_unique<Pieces>(g);
-            int64_t count = g.pieces();
+            int64_t count = std::max(g.pieces(2048), std::min<int64_t>(g.pieces(1024), 2));
             if (count == 1 && Kind::cut != Cut::images) {
                 const bool in = Kind::cut == Cut::input;
                 const size_t shared = in ? g.output_bytes() : g.input_bytes();
                 count = g.pieces_of(in ? g.input[1] : g.output[1], static_cast<int64_t>(shared / sizeof(float)));
                 made->by_channels = count > 1;
             }
+            if (count == 1) count = std::min<int64_t>(g.pieces(512), 2);
             made->parts.resize(static_cast<size_t>(count));
             if (adds_up<Kind> && !made->by_channels) made->sums.resize(static_cast<size_t>(count - 1) * g.filter_bytes() / sizeof(float));
             for (int64_t k = 0; k < count; ++k) {

@@ -1,6 +1,7 @@
 /* Batch normalisation of [n, c, hw] and its gradients. */
 #ifndef FL_NS
 
+#include <algorithm>
 #include <new>
 
 #include "kernels/topics.h"
@@ -24,37 +25,45 @@ struct Pair {
     double a, b;
 };
 
-/* Two sums over the batch and the image for every channel; `term(k, channel)` gives what element k adds to both. */
-template <class Term>
-FL_INLINE void channel_sums(int64_t n, int64_t c, int64_t hw, double *first, double *second, const Term term) {
-    if (hw == 1) {
-        for (int64_t k = 0; k < c; ++k) first[k] = second[k] = 0;
-        for (int64_t b = 0; b < n; ++b) {
-            FL_LOOP
-            for (int64_t k = 0; k < c; ++k) {
-                const Pair pair = term(b * c + k, k);
-                first[k] += pair.a;
-                second[k] += pair.b;
+/* Into how many parts a batch is cut for its sums: images stay with the thread that has made them. */
+int64_t parts_of(int64_t n, int64_t c, int64_t hw) {
+    return std::max<int64_t>(std::min({n, n * c * hw * 4 / piece_bytes, int64_t(16)}), 1);
+}
+
+/* Two sums over the batch and the image for every channel, with room for as many of each part of the batch behind them; `term(k,
+ * channel)` gives what element k adds to both. */
+template <class Term> FL_INLINE void channel_sums(int64_t n, int64_t c, int64_t hw, double *sums, const Term term) {
+    const int64_t parts = parts_of(n, c, hw);
+    in_pieces(parts, [=](int64_t part) {
+        double *const first = sums + 2 * part * c, *const second = first + c;
+        for (int64_t k = 0; k < 2 * c; ++k) first[k] = 0;
+        for (int64_t b = part * n / parts; b < (part + 1) * n / parts; ++b) {
+            if (hw == 1) {
+                FL_LOOP
+                for (int64_t k = 0; k < c; ++k) {
+                    const Pair pair = term(b * c + k, k);
+                    first[k] += pair.a;
+                    second[k] += pair.b;
+                }
+                continue;
             }
-        }
-        return;
-    }
-    in_ranges(c, n * hw * 4, [=](int64_t begin, int64_t end) {
-        for (int64_t k = begin; k < end; ++k) {
-            double s1 = 0, s2 = 0;
-            for (int64_t b = 0; b < n; ++b) {
+            for (int64_t k = 0; k < c; ++k) {
                 const int64_t row = (b * c + k) * hw;
+                double s1 = 0, s2 = 0;
 #pragma omp simd reduction(+ : s1, s2)
                 for (int64_t j = 0; j < hw; ++j) {
                     const Pair pair = term(row + j, k);
                     s1 += pair.a;
                     s2 += pair.b;
                 }
+                first[k] += s1;
+                second[k] += s2;
             }
-            first[k] = s1;
-            second[k] = s2;
         }
     });
+    for (int64_t part = 1; part < parts; ++part) {
+        for (int64_t k = 0; k < 2 * c; ++k) sums[k] += sums[2 * part * c + k];
+    }
 }
 
 /* Y = act(X * factor + shift) for every channel. */
@@ -94,9 +103,9 @@ void affine(int64_t act, const T *x, T *y, int64_t n, int64_t c, int64_t hw, con
     }
 }
 
-/* Room for four numbers a channel. */
-double *room(fl_call *call, int64_t channels) {
-    return static_cast<double *>(scratch(call, 4 * channels * static_cast<int64_t>(sizeof(double))));
+/* Room for four numbers a channel, the last two of which become two for each part of a batch. */
+double *room(fl_call *call, int64_t channels, int64_t parts = 1) {
+    return static_cast<double *>(scratch(call, (2 + 2 * parts) * channels * static_cast<int64_t>(sizeof(double))));
 }
 
 template <class T> int batch_norm(fl_call *call) {
@@ -106,11 +115,11 @@ template <class T> int batch_norm(fl_call *call) {
       *saved_inverse = at<T>(call, 9);
     const int64_t n = call->i[0], c = call->i[1], hw = call->i[2], act = activation(call, 3);
     const double epsilon = call->f[0], momentum = call->f[1];
-    double *first = room(call, c);
-    if (first == nullptr) return no_memory(call, 4 * c * static_cast<int64_t>(sizeof(double)));
-    double *second = first + c;
-    T *factor = reinterpret_cast<T *>(second + c), *shift = factor + c;
-    channel_sums(n, c, hw, first, second, [x](int64_t k, int64_t) {
+    double *const space = room(call, c, parts_of(n, c, hw));
+    if (space == nullptr) return no_memory(call, 4 * c * static_cast<int64_t>(sizeof(double)));
+    T *factor = reinterpret_cast<T *>(space), *shift = factor + c;
+    double *const first = space + 2 * c, *const second = first + c;
+    channel_sums(n, c, hw, first, [x](int64_t k, int64_t) {
         const double value = x[k];
         return Pair{value, value * value};
     });
@@ -152,14 +161,14 @@ template <bool stop_gradient, class T> int grad(fl_call *call) {
             *g = at<T>(call, 4);
     T *dx = at<T>(call, 5), *dscale = at<T>(call, 6), *dbias = at<T>(call, 7);
     const int64_t n = call->i[0], c = call->i[1], hw = call->i[2];
-    double *sums = room(call, c);
-    if (sums == nullptr) return no_memory(call, 4 * c * static_cast<int64_t>(sizeof(double)));
-    double *products = sums + c;
-    T *inverse = reinterpret_cast<T *>(products + c);
+    double *const space = room(call, c, parts_of(n, c, hw));
+    if (space == nullptr) return no_memory(call, 4 * c * static_cast<int64_t>(sizeof(double)));
+    T *inverse = reinterpret_cast<T *>(space);
+    double *const sums = space + 2 * c, *const products = sums + c;
     for (int64_t k = 0; k < c; ++k) {
         inverse[k] = stop_gradient ? static_cast<T>(1.0 / std::sqrt(spread[k] + call->f[0])) : spread[k];
     }
-    channel_sums(n, c, hw, sums, products, [x, g, mean](int64_t k, int64_t channel) {
+    channel_sums(n, c, hw, sums, [x, g, mean](int64_t k, int64_t channel) {
         const double slope = g[k];
         return Pair{slope, slope * (x[k] - mean[channel])};
     });

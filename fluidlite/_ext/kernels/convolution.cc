@@ -5,7 +5,7 @@
  * all filters are multiplied by it. The gradient of the images is the product of the transposed filters with a strip of what
  * comes back, added to where the window has read; that of the filters has the places as depth. Where windows look beyond the
  * borders, or skip columns, they read a copy with borders, in which columns that follow each other in a strip are neighbours. A
- * batch is cut into pieces of images by its size.
+ * batch is cut into pieces of images by its size, and one of few places by channels of what is made.
  */
 #ifndef FL_NS
 
@@ -59,11 +59,26 @@ struct Places {
     }
 };
 
+/* What pieces work on: parts of the images, and parts of what is made of each. */
+struct Cut {
+    int64_t images, channels;
+
+    int64_t pieces() const { return images * channels; }
+};
+
+/* The largest power of two that is not above `count`; at least 1. */
+int64_t power_of_two(int64_t count) {
+    int64_t power = 1;
+    while (2 * power <= count) power *= 2;
+    return power;
+}
+
 struct Geometry {
     int64_t n, c, h, w, oc, kh, kw, sh, sw, top, left, dh, dw, oh, ow;
-    /* What windows read: rows of `phases` parts with every phases-th column each, `part` apart; `row`, `plane`, `image` floats. */
+    /* What windows read: rows of parts with every phases-th column each, `part` apart, of which `kept` are read; windows are `down` rows
+     * apart; `row`, `plane`, `image` floats. */
     bool copied;
-    int64_t phases, part, row, plane, image;
+    int64_t phases, kept, part, down, row, plane, image;
 
     explicit Geometry(const int64_t *i)
         : n(i[0]), c(i[1]), h(i[2]), w(i[3]), oc(i[4]), kh(i[5]), kw(i[6]), sh(i[7]), sw(i[8]), top(i[9]), left(i[11]), dh(i[13]), dw(i[14]) {
@@ -74,9 +89,11 @@ struct Geometry {
         const bool bordered = top != 0 || i[10] != 0 || left != 0 || i[12] != 0;
         copied = bordered || sw != 1 || (ow % unit != 0 && !(sh == 1 && w == ow));
         phases = sw;
+        kept = kw == 1 ? 1 : phases;
+        down = copied && kh == 1 ? 1 : sh;
         part = copied ? ((ow - 1) * sw + (kw - 1) * dw) / sw + 1 : w;
-        row = copied ? phases * part : w;
-        plane = copied ? row * ((oh - 1) * sh + (kh - 1) * dh + 1) : h * w;
+        row = copied ? kept * part : w;
+        plane = copied ? row * ((oh - 1) * down + (kh - 1) * dh + 1) : h * w;
         image = c * plane;
     }
 
@@ -94,8 +111,8 @@ struct Geometry {
     }
 
     Places read() const {
-        const bool flat = sh * row == ow;
-        return {oh * ow, flat ? oh * ow : ow, flat ? 0 : sh * row, image};
+        const bool flat = down * row == ow;
+        return {oh * ow, flat ? oh * ow : ow, flat ? 0 : down * row, image};
     }
 
     Places made() const { return {oh * ow, oh * ow, 0, oc * oh * ow}; }
@@ -106,19 +123,36 @@ struct Geometry {
         return std::min({n, wanted, room});
     }
 
+    /* Pieces that there is work for: multiply-adds, and what is read and written, which takes as long as 16. */
+    int64_t worth() const {
+        return (n * oh * ow * weights() + 16 * n * (c * h * w + oc * oh * ow)) >> 22;
+    }
+
     /* How many pieces a batch is cut into; `largest` floats belong to each. */
     int64_t pieces(int64_t largest) const {
-        const int64_t places = n * oh * ow, by_work = places * weights() >> 22, by_memory = std::max<int64_t>((1 << 22) / (largest + 1), 2);
-        return std::max<int64_t>(std::min({places >> 6, by_work, by_memory, int64_t(16), n}), 1);
+        const int64_t by_memory = std::max<int64_t>((1 << 22) / (largest + 1), 2);
+        return power_of_two(std::min({n * oh * ow >> 6, worth(), by_memory, int64_t(16), n}));
+    }
+
+    /* Into images, or where these are few also into parts of `channels` that are made, of 32 or more. */
+    Cut cut(int64_t channels) const {
+        const int64_t images = pieces(0), wanted = power_of_two(std::min<int64_t>(worth(), 4));
+        return {images, power_of_two(std::min(wanted / images, channels / 32))};
     }
 
     int64_t first_image(int64_t which, int64_t count) const { return which * n / count; }
 
-    /* Calls f(channel and row of an image, the same of its copy): where the copy shows something of the image. */
-    template <class F> void rows_of_copy(F f) const {
+    /* Whether each element is read by one window, or by none. */
+    bool once() const { return kh == 1 && kw == 1 && (copied || sh == 1); }
+
+    /* Calls f(row of an image, row of its copy) for some channels: where they begin, and -1 where the copy shows nothing of the image. */
+    template <class F> void rows_of_copy(int64_t first, int64_t end, F f) const {
         const int64_t rows = plane / row;
-        for (int64_t ch = 0; ch < c; ++ch) {
-            for (int64_t r = 0; r < rows; ++r) f(r - top >= 0 && r - top < h ? (ch * h + r - top) * w : -1, ch * plane + r * row);
+        for (int64_t ch = first; ch < end; ++ch) {
+            for (int64_t r = 0; r < rows; ++r) {
+                const int64_t y = r * (sh / down) - top;
+                f(y >= 0 && y < h ? (ch * h + y) * w : -1, ch * plane + r * row);
+            }
         }
     }
 
@@ -133,10 +167,11 @@ struct Geometry {
     }
 
     void copy_image(const float *x, float *out) const {
-        rows_of_copy([&](int64_t from, int64_t to) {
-            for (int64_t f = 0; f < phases; ++f) {
+        for (int64_t f = 0; f < kept; ++f) {
+            const Shown within = shown(f);
+            rows_of_copy(0, c, [&](int64_t from, int64_t to) {
                 float *const made = out + to + f * part;
-                const Shown s = from < 0 ? Shown{part, part, 0} : shown(f);
+                const Shown s = from < 0 ? Shown{part, part, 0} : within;
                 for (int64_t q = 0; q < s.begin; ++q) made[q] = 0;
                 const float *const row_of_x = x + from + s.first;
                 if (phases == 1) {
@@ -145,21 +180,21 @@ struct Geometry {
                     for (int64_t q = s.begin; q < s.end; ++q) made[q] = row_of_x[(q - s.begin) * phases];
                 }
                 for (int64_t q = s.end; q < part; ++q) made[q] = 0;
-            }
-        });
+            });
+        }
     }
 
-    /* The image whose copy that is: zero where no window has read. */
-    void image_of_copy(const float *copy, float *x) const {
-        std::memset(x, 0, static_cast<size_t>(c * h * w) * sizeof(float));
-        rows_of_copy([&](int64_t from, int64_t to) {
-            if (from < 0) return;
-            for (int64_t f = 0; f < phases; ++f) {
-                const Shown s = shown(f);
+    /* Channels of the image whose copy that is: zero where no window has read. */
+    void image_of_copy(const float *copy, float *x, int64_t first, int64_t end) const {
+        std::memset(x + first * h * w, 0, static_cast<size_t>((end - first) * h * w) * sizeof(float));
+        for (int64_t f = 0; f < kept; ++f) {
+            const Shown s = shown(f);
+            rows_of_copy(first, end, [&](int64_t from, int64_t to) {
+                if (from < 0) return;
                 const float *const made = copy + to + f * part;
                 for (int64_t q = s.begin; q < s.end; ++q) x[from + s.first + (q - s.begin) * phases] = made[q];
-            }
-        });
+            });
+        }
     }
 };
 
@@ -183,32 +218,27 @@ template <int USE, class F> auto in_workspace(const F &lay) {
     return lay(real);
 }
 
-FL_INLINE void copy_unit(const float *from, float *to) { std::memcpy(to, from, unit * sizeof(float)); }
-
-/* For each offset a row of what is there from it on. Where `whole`, whole units are copied: what a row has too much, the next run or row
- * writes over, and in the end it stands behind all. */
-template <bool WHOLE>
+/* For each offset a row of what is there from it on, in units of so many floats. What a row has too much then, the next run or row writes
+ * over, and in the end it stands behind all. */
+template <int UNIT>
 void gather_rows(const float *from, const int64_t *offsets, int64_t rows, const Run *runs, int64_t n, float *to, int64_t pitch) {
     for (int64_t k = 0; k < rows; ++k, to += pitch) {
         const float *const row = from + offsets[k];
         for (const Run *r = runs; r < runs + n; ++r) {
             const float *const a = row + r->from;
             float *const b = to + r->to;
-            if constexpr (WHOLE) {
-                for (int64_t t = 0; t < r->size; t += unit) copy_unit(a + t, b + t);
-            } else {
-                std::memcpy(b, a, static_cast<size_t>(r->size) * sizeof(float));
-            }
+            for (int64_t t = 0; t < r->size; t += UNIT) std::memcpy(b + t, a + t, UNIT * sizeof(float));
         }
     }
 }
 
 /* `copied`: it is read out of a copy, behind which there is room. */
 void gather(bool copied, const float *from, const int64_t *offsets, int64_t rows, const Run *runs, int64_t n, float *to, int64_t pitch) {
-    bool all = true;
-    for (int64_t k = 0; k < n; ++k) all = all && runs[k].size % unit == 0;
-    if (all || copied) return gather_rows<true>(from, offsets, rows, runs, n, to, pitch);
-    gather_rows<false>(from, offsets, rows, runs, n, to, pitch);
+    int64_t sizes = 0; /* whose last bits say what all sizes are multiples of */
+    for (int64_t k = 0; k < n; ++k) sizes |= runs[k].size;
+    if (copied || sizes % unit == 0) return gather_rows<unit>(from, offsets, rows, runs, n, to, pitch);
+    if (sizes % 4 == 0) return gather_rows<4>(from, offsets, rows, runs, n, to, pitch);
+    gather_rows<1>(from, offsets, rows, runs, n, to, pitch);
 }
 
 /* Adds rows of a strip to where the window has read, or puts them there. */
@@ -273,8 +303,7 @@ template <class F> void in_groups(const Geometry &g, int64_t piece, int64_t piec
     for (int64_t first = g.first_image(piece, pieces); first < end; first += most) f(first, std::min(most, end - first));
 }
 
-void forward_piece(const Geometry &g, int64_t piece, int64_t pieces, const float *x, const float *filter, const int64_t *offsets,
-                   const Ending &end, float *y) {
+void forward_piece(const Geometry &g, Cut cut, int64_t piece, const float *x, const float *filter, const int64_t *offsets, Ending end, float *y) {
     struct Room {
         float *copy, *window, *sums;
     };
@@ -283,9 +312,11 @@ void forward_piece(const Geometry &g, int64_t piece, int64_t pieces, const float
                     parts.template take<float>(g.oc * strip)};
     });
     const Places read = g.read(), made = g.made();
-    const int64_t in_window = g.depth_of_window();
+    const int64_t in_window = g.depth_of_window(), channel = piece % cut.channels;
+    const int64_t begin = channel * g.oc / cut.channels, filters = (channel + 1) * g.oc / cut.channels - begin;
+    filter += begin * in_window, end.factor += begin, end.shift += begin, y += begin * made.each;
     Run from[strip], to[strip];
-    in_groups(g, piece, pieces, [&](int64_t first_image, int64_t images) {
+    in_groups(g, piece / cut.channels, cut.images, [&](int64_t first_image, int64_t images) {
         const float *const seen = as_read(g, x, first_image, images, room.copy);
         for (int64_t first = 0; first < images * read.each; first += strip) {
             const int64_t count = std::min(strip, images * read.each - first), pitch = padded<float>(count);
@@ -293,9 +324,9 @@ void forward_piece(const Geometry &g, int64_t piece, int64_t pieces, const float
             for (int64_t k = 0; k < in_window; k += depth) {
                 const int64_t rows = std::min(depth, in_window - k);
                 gather(g.copied, seen, offsets + k, rows, from, n_from, room.window, pitch);
-                all_rows(g.oc, Operands<float>{rows, filter + k, in_window, 1, room.window, pitch, 1, k == 0 ? 0.0f : 1.0f, room.sums, strip, pitch});
+                all_rows(filters, Operands<float>{rows, filter + k, in_window, 1, room.window, pitch, 1, k == 0 ? 0.0f : 1.0f, room.sums, strip, pitch});
             }
-            put(room.sums, g.oc, end, to, n_to, y + first_image * made.image, made.each);
+            put(room.sums, filters, end, to, n_to, y + first_image * made.image, made.each);
         }
     });
 }
@@ -309,16 +340,21 @@ int64_t rows_together(int64_t rows) {
 /* Filters [oc, window] as tiles of `height` of their columns: of each tile row by row. */
 void transpose_filter(const Geometry &g, const float *filter, int64_t height, float *out) {
     const int64_t in_window = g.depth_of_window();
-    for (int64_t o = 0; o < g.oc; ++o, filter += in_window) {
-        for (int64_t k = 0; k < in_window; k += height) {
-            const int64_t rows = std::min(height, in_window - k);
-            float *const to = out + k * g.oc + o * rows;
-            for (int64_t t = 0; t < rows; ++t) to[t] = filter[k + t];
+    in_ranges((in_window + height - 1) / height, 2 * height * g.oc * static_cast<int64_t>(sizeof(float)), [=](int64_t begin, int64_t end) {
+        const int64_t last = std::min(end * height, in_window);
+        constexpr int64_t together = 16; /* filters, of which lines of the cache are used up */
+        for (int64_t first = 0; first < g.oc; first += together) {
+            for (int64_t k = begin * height; k < last; k += height) {
+                const int64_t rows = std::min(height, in_window - k);
+                for (int64_t o = first; o < std::min(first + together, g.oc); ++o) {
+                    for (int64_t t = 0; t < rows; ++t) out[k * g.oc + o * rows + t] = filter[o * in_window + k + t];
+                }
+            }
         }
-    }
+    });
 }
 
-void input_piece(const Geometry &g, int64_t piece, int64_t pieces, const float *tiles, int64_t height, const float *dy,
+void input_piece(const Geometry &g, Cut cut, int64_t piece, const float *tiles, int64_t height, const float *dy,
                  const int64_t *offsets, const int64_t *channels, float *dx) {
     struct Room {
         float *copy, *back, *sums;
@@ -328,18 +364,19 @@ void input_piece(const Geometry &g, int64_t piece, int64_t pieces, const float *
                     parts.template take<float>(tile_rows * strip)};
     });
     const Places read = g.read(), made = g.made();
-    const int64_t in_window = g.depth_of_window();
-    const bool once = !g.copied && g.kh == 1 && g.kw == 1 && g.sh == 1; /* each element is read once */
+    const int64_t in_window = g.depth_of_window(), window = g.kh * g.kw, heights = (in_window + height - 1) / height, part = piece % cut.channels;
+    const int64_t begin = part * heights / cut.channels * height, end = std::min(in_window, (part + 1) * heights / cut.channels * height);
+    const bool once = g.once();
     Run from[strip], to[strip];
-    in_groups(g, piece, pieces, [&](int64_t first_image, int64_t images) {
+    in_groups(g, piece / cut.channels, cut.images, [&](int64_t first_image, int64_t images) {
         float *const target = g.copied ? room.copy : dx + first_image * g.image;
         if (!once) std::memset(target, 0, static_cast<size_t>(images * g.image) * sizeof(float));
         for (int64_t first = 0; first < images * read.each; first += strip) {
             const int64_t count = std::min(strip, images * read.each - first), pitch = padded<float>(count);
             const int64_t n_to = read.runs(first, count, to), n_from = made.runs(first, count, from);
             gather(false, dy + first_image * made.image, channels, g.oc, from, n_from, room.back, pitch);
-            for (int64_t k = 0; k < in_window; k += height) {
-                const int64_t rows = std::min(height, in_window - k);
+            for (int64_t k = begin; k < end; k += height) {
+                const int64_t rows = std::min(height, end - k);
                 for (int64_t o = 0; o < g.oc; o += depth) {
                     all_rows(rows, Operands<float>{std::min(depth, g.oc - o), tiles + k * g.oc + o * rows, 1, rows, room.back + o * pitch, pitch, 1,
                                                    o == 0 ? 0.0f : 1.0f, room.sums, strip, pitch});
@@ -351,7 +388,9 @@ void input_piece(const Geometry &g, int64_t piece, int64_t pieces, const float *
                 }
             }
         }
-        for (int64_t k = 0; g.copied && k < images; ++k) g.image_of_copy(room.copy + k * g.image, dx + (first_image + k) * g.c * g.h * g.w);
+        for (int64_t k = 0; g.copied && k < images; ++k) {
+            g.image_of_copy(room.copy + k * g.image, dx + (first_image + k) * g.c * g.h * g.w, begin / window, end / window);
+        }
     });
 }
 
@@ -368,7 +407,34 @@ struct Sides {
 
 constexpr int64_t rows_gathered = 4 * tile_rows, gathered_pitch = depth + 2 * unit; /* not a multiple of the cache's lines */
 
-void filter_piece(const Geometry &g, const Sides &sides, int64_t piece, int64_t pieces, const float *x, const float *dy, const int64_t *offsets,
+/* A part of the gradient: `height` rows from the first one on, and strips of columns. */
+struct Block {
+    int64_t row, height, strip_begin, strip_end;
+};
+
+/* How the gradient is cut: into sums over parts of the images, which stay with the thread that has made them, as long as the sums have no
+ * more elements than these; or into blocks, for which threads read all images. */
+struct Blocks {
+    int64_t images, down = 1, across = 1;
+
+    Blocks(const Geometry &g, const Sides &sides) : images(g.pieces(sides.size())) {
+        if (sides.swapped) return;
+        images = power_of_two(std::min(images, g.n * (g.c * g.h * g.w + g.oc * g.oh * g.ow) / sides.size()));
+        const int64_t wanted = power_of_two(std::min<int64_t>(g.worth(), 8)), strips = (sides.columns + strip - 1) / strip;
+        const int64_t by_column = power_of_two(std::min(strips, wanted)), by_row = power_of_two(std::min(wanted / by_column, sides.rows / 16));
+        if (images < std::min<int64_t>(wanted, 4) && images < by_column * by_row) images = 1, across = by_column, down = by_row;
+    }
+
+    int64_t pieces() const { return images * down * across; }
+
+    Block block(const Sides &sides, int64_t piece) const {
+        const int64_t y = piece / across % down, x = piece % across, strips = (sides.columns + strip - 1) / strip;
+        const int64_t row = y * sides.rows / down;
+        return {row, (y + 1) * sides.rows / down - row, x * strips / across, (x + 1) * strips / across};
+    }
+};
+
+void filter_piece(const Geometry &g, const Sides &sides, const Blocks &blocks, int64_t piece, const float *x, const float *dy, const int64_t *offsets,
                   const int64_t *channels, float *sums) {
     struct Room {
         float *copy, *rows, *columns;
@@ -379,8 +445,10 @@ void filter_piece(const Geometry &g, const Sides &sides, int64_t piece, int64_t 
                     parts.template take<float>(depth * sides.pitch), parts.template take<Run>(depth), parts.template take<Run>(depth)};
     });
     const Places read = g.read(), made = g.made();
+    const Block block = blocks.block(sides, piece);
+    const int64_t first_column = block.strip_begin * strip, end_column = std::min(block.strip_end * strip, sides.columns);
     bool begun = false;
-    in_groups(g, piece, pieces, [&](int64_t first_image, int64_t images) {
+    in_groups(g, piece / (blocks.down * blocks.across), blocks.images, [&](int64_t first_image, int64_t images) {
         const float *const seen = as_read(g, x, first_image, images, room.copy), *const back = dy + first_image * made.image;
         for (int64_t first = 0; first < images * read.each; first += depth) {
             const int64_t count = std::min(depth, images * read.each - first);
@@ -389,16 +457,16 @@ void filter_piece(const Geometry &g, const Sides &sides, int64_t piece, int64_t 
             const int64_t n_columns = sides.swapped ? n_back : n_seen, n_rows = sides.swapped ? n_seen : n_back;
             const float *const of_columns = sides.swapped ? back : seen, *const of_rows = sides.swapped ? seen : back;
             const int64_t across = sides.swapped ? made.each : g.plane, *const places = sides.swapped ? offsets : channels;
-            for (int64_t o = 0; o < sides.columns; o += strip) {
+            for (int64_t o = first_column; o < end_column; o += strip) {
                 const int64_t width = std::min(strip, sides.columns - o), pitch = padded<float>(width);
                 for (const Run *r = by_column; r < by_column + n_columns; ++r) {
                     pack_strip(of_columns + o * across + r->from, across, int64_t(1), r->size, width, room.columns + o * depth + r->to * pitch);
                 }
             }
-            for (int64_t k = 0; k < sides.rows; k += rows_gathered) {
-                const int64_t rows = std::min(rows_gathered, sides.rows - k);
+            for (int64_t k = block.row; k < block.row + block.height; k += rows_gathered) {
+                const int64_t rows = std::min(rows_gathered, block.row + block.height - k);
                 gather(sides.swapped && g.copied, of_rows, places + k, rows, by_row, n_rows, room.rows, gathered_pitch);
-                for (int64_t o = 0; o < sides.columns; o += strip) {
+                for (int64_t o = first_column; o < end_column; o += strip) {
                     const int64_t pitch = padded<float>(std::min(strip, sides.columns - o));
                     all_rows(rows, Operands<float>{count, room.rows, gathered_pitch, 1, room.columns + o * depth, pitch, 1, begun ? 1.0f : 0.0f,
                                                    sums + k * sides.pitch + o, sides.pitch, pitch});
@@ -412,18 +480,27 @@ void filter_piece(const Geometry &g, const Sides &sides, int64_t piece, int64_t 
 /* Adds up the sums of pieces in their order and puts them into the order of filters. */
 void add_up(const Geometry &g, const Sides &sides, const float *sums, int64_t pieces, float *filter) {
     const int64_t in_window = g.depth_of_window(), size = sides.size();
+    const auto line = [=](const float *from, int64_t count, float *to) {
+        std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+        for (int64_t p = 1; p < pieces; ++p) {
+            FL_LOOP
+            for (int64_t t = 0; t < count; ++t) to[t] += from[p * size + t];
+        }
+    };
     in_ranges(g.oc, in_window * pieces * static_cast<int64_t>(sizeof(float)), [=](int64_t begin, int64_t end) {
-        const int64_t down = sides.swapped ? 1 : sides.pitch, across = sides.swapped ? sides.pitch : 1;
-        constexpr int64_t square = 16; /* of what is read by columns lines of the cache are used up */
-        for (int64_t o = begin; o < end; o += square) {
-            for (int64_t k = 0; k < in_window; k += square) {
-                for (int64_t i = o; i < std::min(o + square, end); ++i) {
-                    for (int64_t j = k; j < std::min(k + square, in_window); ++j) {
-                        const float *part = sums + i * down + j * across;
-                        float sum = *part;
-                        for (int64_t p = 1; p < pieces; ++p) sum += part[p * size];
-                        filter[i * in_window + j] = sum;
-                    }
+        if (!sides.swapped) {
+            for (int64_t o = begin; o < end; ++o) line(sums + o * sides.pitch, in_window, filter + o * in_window);
+            return;
+        }
+        constexpr int64_t most = 64; /* filters whose sums stay in the first cache */
+        float lines[16][most];
+        for (int64_t o = begin; o < end; o += most) {
+            const int64_t filters = std::min(most, end - o);
+            for (int64_t k = 0; k < in_window; k += 16) {
+                const int64_t rows = std::min<int64_t>(16, in_window - k);
+                for (int64_t j = 0; j < rows; ++j) line(sums + (k + j) * sides.pitch + o, filters, lines[j]);
+                for (int64_t i = 0; i < filters; ++i) {
+                    for (int64_t j = 0; j < rows; ++j) filter[(o + i) * in_window + k + j] = lines[j][i];
                 }
             }
         }
@@ -478,8 +555,9 @@ int forward(fl_call *call, int norm) {
         }
         const Ending end = {room.factor, room.shift, activation(call, 15)};
         const float *const x = at<float>(call, 0), *const filter = at<float>(call, 1);
-        const int64_t pieces = g.pieces(0), *const offsets = room.offsets;
-        if (all_pieces(pieces, [&](int64_t k) { forward_piece(g, k, pieces, x, filter, offsets, end, y); })) return FL_OK;
+        const int64_t *const offsets = room.offsets;
+        const Cut cut = g.cut(g.oc);
+        if (all_pieces(cut.pieces(), [&](int64_t k) { forward_piece(g, cut, k, x, filter, offsets, end, y); })) return FL_OK;
     } catch (const std::bad_alloc &) {
     }
     return no_memory(call, g.oc * strip);
@@ -505,10 +583,11 @@ int conv2d_plain_grad_input(fl_call *call) {
         });
         g.offsets(room.offsets);
         channel_offsets(g, room.channels);
-        const int64_t height = rows_together(g.depth_of_window()), pieces = g.pieces(0);
+        const int64_t height = rows_together(g.depth_of_window());
+        const Cut cut = g.cut(g.once() ? g.c : 1);
         transpose_filter(g, at<float>(call, 0), height, room.tiles);
         const float *const dy = at<float>(call, 1);
-        if (all_pieces(pieces, [&](int64_t k) { input_piece(g, k, pieces, room.tiles, height, dy, room.offsets, room.channels, dx); })) return FL_OK;
+        if (all_pieces(cut.pieces(), [&](int64_t k) { input_piece(g, cut, k, room.tiles, height, dy, room.offsets, room.channels, dx); })) return FL_OK;
     } catch (const std::bad_alloc &) {
     }
     return no_memory(call, g.weights());
@@ -523,21 +602,23 @@ int conv2d_plain_grad_filter(fl_call *call) {
     }
     try {
         const Sides sides(g);
-        const int64_t pieces = g.pieces(sides.size());
+        const Blocks blocks(g, sides);
+        const bool direct = blocks.images == 1 && !sides.swapped && sides.pitch == sides.columns; /* there is nothing to add up or to put into order */
         struct Room {
             int64_t *offsets, *channels;
             float *sums;
         };
         const Room room = in_workspace<1>([&](auto &parts) {
-            return Room{parts.template take<int64_t>(g.depth_of_window()), parts.template take<int64_t>(g.oc), parts.template take<float>(pieces * sides.size())};
+            return Room{parts.template take<int64_t>(g.depth_of_window()), parts.template take<int64_t>(g.oc), parts.template take<float>(direct ? 0 : blocks.images * sides.size())};
         });
         g.offsets(room.offsets);
         channel_offsets(g, room.channels);
         const float *const x = at<float>(call, 0), *const dy = at<float>(call, 1);
-        if (all_pieces(pieces, [&](int64_t k) {
-                filter_piece(g, sides, k, pieces, x, dy, room.offsets, room.channels, room.sums + k * sides.size());
+        float *const sums = direct ? filter : room.sums;
+        if (all_pieces(blocks.pieces(), [&](int64_t k) {
+                filter_piece(g, sides, blocks, k, x, dy, room.offsets, room.channels, sums + k / (blocks.down * blocks.across) * sides.size());
             })) {
-            add_up(g, sides, room.sums, pieces, filter);
+            if (!direct) add_up(g, sides, sums, blocks.images, filter);
             return FL_OK;
         }
     } catch (const std::bad_alloc &) {

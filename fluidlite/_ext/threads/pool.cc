@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -29,6 +30,9 @@ using Piece = void (*)(void *work, int64_t which);
  * take a processor from whoever reads the next batch. */
 constexpr int patience = 400;
 
+constexpr int most_threads = 256; /* that share a job */
+constexpr int64_t most_pieces = INT32_MAX;
+
 std::atomic<int> wanted{1};
 thread_local int own_share = 0;
 thread_local bool at_piece = false;
@@ -36,6 +40,27 @@ thread_local bool at_piece = false;
 void serially(int64_t pieces, Piece piece, void *work) {
     for (int64_t k = 0; k < pieces; ++k) piece(work, k);
 }
+
+/* The pieces of a job that a thread begins with, which lie side by side: it takes them from the front, and whoever has no more of
+ * his own from the back. So a thread finds in its caches what it has made of the same part of the batch before. */
+class Share {
+  public:
+    void set(int64_t begin, int64_t end) { range_.store(static_cast<uint64_t>(begin) << 32 | static_cast<uint64_t>(end), std::memory_order_relaxed); }
+
+    /* A piece, or -1 if there is none left. */
+    int64_t take(bool front) {
+        uint64_t range = range_.load(std::memory_order_relaxed);
+        for (;;) {
+            const uint64_t begin = range >> 32, end = range & 0xffffffff;
+            if (begin == end) return -1;
+            const uint64_t rest = front ? range + (uint64_t(1) << 32) : range - 1;
+            if (range_.compare_exchange_weak(range, rest, std::memory_order_relaxed)) return static_cast<int64_t>(front ? begin : end - 1);
+        }
+    }
+
+  private:
+    alignas(64) std::atomic<uint64_t> range_{0};
+};
 
 /* One job at a time; whoever finds the threads at another does his work alone. */
 class Pool {
@@ -48,14 +73,13 @@ class Pool {
             std::lock_guard<std::mutex> lock(mutex_);
             piece_ = piece;
             work_ = work;
-            pieces_ = pieces;
-            next_.store(0, std::memory_order_relaxed);
             helpers_ = count - 1;
+            for (int k = 0; k < count; ++k) shares_[k].set(k * pieces / count, (k + 1) * pieces / count);
             open_ = true;
             job_.fetch_add(1, std::memory_order_release);
         }
         if (asleep_.load() > 0) wake_.notify_all();
-        take();
+        take(0);
         {
             std::lock_guard<std::mutex> lock(mutex_);
             open_ = false;
@@ -69,13 +93,12 @@ class Pool {
     }
 
   private:
-    void take() {
+    void take(int own) {
         const bool before = at_piece;
         at_piece = true;
-        for (;;) {
-            const int64_t which = next_.fetch_add(1, std::memory_order_relaxed);
-            if (which >= pieces_) break;
-            piece_(work_, which);
+        for (int k = 0; k <= helpers_; ++k) {
+            Share &share = shares_[(own + k) % (helpers_ + 1)];
+            for (int64_t which; (which = share.take(k == 0)) >= 0;) piece_(work_, which);
         }
         at_piece = before;
     }
@@ -104,7 +127,7 @@ class Pool {
                 if (!open_ || number >= helpers_) continue;
                 inside_.fetch_add(1, std::memory_order_relaxed);
             }
-            take();
+            take(number + 1);
             if (inside_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
                 std::lock_guard<std::mutex> lock(mutex_); /* or the waiting one may miss it */
                 done_.notify_one();
@@ -115,11 +138,10 @@ class Pool {
     std::mutex turn_, mutex_;
     std::condition_variable wake_, done_;
     std::atomic<uint64_t> job_{0};
-    std::atomic<int64_t> next_{0};
     std::atomic<int> asleep_{0}, inside_{0};
     Piece piece_ = nullptr;
     void *work_ = nullptr;
-    int64_t pieces_ = 0;
+    Share shares_[most_threads];
     int helpers_ = 0, started_ = 0;
     bool open_ = false;
 };
@@ -141,8 +163,8 @@ Pool &pool() {
 void run(int64_t pieces, Piece piece, void *work) {
     int count = wanted.load(std::memory_order_relaxed);
     if (own_share > 0 && own_share < count) count = own_share;
-    if (count > pieces) count = static_cast<int>(pieces);
-    if (count < 2 || at_piece) return serially(pieces, piece, work);
+    count = static_cast<int>(std::min<int64_t>({count, pieces, most_threads}));
+    if (count < 2 || pieces > most_pieces || at_piece) return serially(pieces, piece, work);
     pool().run(pieces, piece, work, count);
 }
 
