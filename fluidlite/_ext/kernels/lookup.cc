@@ -3,16 +3,21 @@
 #include <memory>
 
 #include "kernels/topics.h"
+#include "parallel.h"
 
 namespace fl {
 namespace {
 
 int check_ids(fl_call *call, const int64_t *ids, int64_t n, int64_t bound) {
-    for (int64_t k = 0; k < n; ++k) {
+    bool outside = false;
+    for (int64_t k = 0; k < n; ++k) outside |= static_cast<uint64_t>(ids[k]) >= static_cast<uint64_t>(bound);
+    for (int64_t k = 0; outside && k < n; ++k) {
         if (ids[k] < 0 || ids[k] >= bound) return out_of_range(call, ids[k], k, bound);
     }
     return FL_OK;
 }
+
+constexpr int64_t ahead = 16; /* rows of the table that are asked for before they are read */
 
 template <class T> int lookup_table(fl_call *call) {
     const T *w = at<T>(call, 0);
@@ -21,13 +26,23 @@ template <class T> int lookup_table(fl_call *call) {
     const int64_t n = call->i[0], height = call->i[1], width = call->i[2], padding = call->i[3];
     if (const int code = check_ids(call, ids, n, height)) return code;
     const size_t bytes = static_cast<size_t>(width) * sizeof(T);
-    for (int64_t k = 0; k < n && bytes > 0; ++k, out += width) {
-        if (ids[k] == padding) {
-            std::memset(out, 0, bytes);
-        } else {
-            std::memcpy(out, w + ids[k] * width, bytes);
+    if (bytes == 0) return FL_OK;
+    in_ranges(n, 2 * static_cast<int64_t>(bytes) + 64, [=](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) {
+            if (k + ahead < end) {
+                const T *const next = w + ids[k + ahead] * width;
+                __builtin_prefetch(next);
+                __builtin_prefetch(next + width - 1);
+            }
+            if (ids[k] == padding) {
+                std::memset(out + k * width, 0, bytes);
+            } else if (width == 1) {
+                out[k] = w[ids[k]];
+            } else {
+                std::memcpy(out + k * width, w + ids[k] * width, bytes);
+            }
         }
-    }
+    });
     return FL_OK;
 }
 

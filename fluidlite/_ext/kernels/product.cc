@@ -241,8 +241,16 @@ template <class T> bool is_for_tiles(const Product<T> &g) {
 constexpr int64_t much_work = 1 << 25;
 
 template <class F> void in_blocks(int64_t m, int64_t n, int64_t k, const F &f) {
-    const int64_t work = m * n * k, down = work > most_work ? blocks_of(m) : 1, blocks = work > most_work ? blocks_of(n) : 1;
-    const int64_t across = down * blocks == 1 && work >= much_work && n >= 2 * block_unit ? 2 : blocks;
+    const int64_t work = m * n * k;
+    int64_t down = work > most_work ? blocks_of(m) : 1, across = work > most_work ? blocks_of(n) : 1;
+    if (down * across == 1 && work >= much_work) {
+        const auto uneven = [](int64_t length) { return length < 2 * block_unit || 2 * end_of_block(0, 2, length) < length * 9 / 10; };
+        if (!uneven(n) || (uneven(m) && n >= 2 * block_unit)) {
+            across = 2;
+        } else if (!uneven(m)) {
+            down = 2;
+        }
+    }
     in_pieces(down * across, [=, &f](int64_t which) {
         const int64_t i = which / across, j = which % across;
         f({end_of_block(i - 1, down, m), end_of_block(i, down, m), end_of_block(j - 1, across, n), end_of_block(j, across, n)});

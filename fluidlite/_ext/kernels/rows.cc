@@ -2,6 +2,7 @@
 #ifndef FL_NS
 
 #include "kernels/topics.h"
+#include "parallel.h"
 
 #define FL_SELF "kernels/rows.cc"
 #include "kernels/targets.h"
@@ -19,10 +20,26 @@ namespace {
 /* ints: n, height, width. */
 FL_INLINE int check_rows(fl_call *call, const int64_t *rows) {
     const int64_t n = call->i[0], height = call->i[1];
+    int64_t smallest = -1, largest = -1;
+    FL_LOOP
     for (int64_t k = 0; k < n; ++k) {
+        smallest = rows[k] < smallest ? rows[k] : smallest;
+        largest = rows[k] > largest ? rows[k] : largest;
+    }
+    for (int64_t k = 0; (smallest < -1 || largest >= height) && k < n; ++k) {
         if (rows[k] < -1 || rows[k] >= height) return out_of_range(call, rows[k], k, height);
     }
     return FL_OK;
+}
+
+constexpr int64_t ahead = 8; /* rows of tables that are asked for before they are read */
+
+/* Asks for the row of a table that comes next but some; rows of several lines the processor foresees from the second on. */
+template <class T> FL_INLINE void ask(const T *table, int64_t row, int64_t width) {
+    if (row < 0 || width == 0) return;
+    const T *const begin = table + row * width;
+    __builtin_prefetch(begin, 1);
+    __builtin_prefetch(begin + (width < 16 ? width - 1 : 16), 1);
 }
 
 /* Adds up the values of equal rows. `where` has an element for each row of the table and is -1 between runs. */
@@ -42,6 +59,7 @@ template <class T> struct Merger {
     void run(const int64_t *from, const T *g, int64_t n, int64_t width, int64_t *to, T *sums) {
         count = 0;
         for (int64_t k = 0; k < n; ++k, g += width) {
+            if (k + 2 * ahead < n && from[k + 2 * ahead] >= 0) __builtin_prefetch(where + from[k + 2 * ahead], 1);
             if (from[k] < 0) continue;
             int32_t &place = where[from[k]];
             if (place < 0) {
@@ -58,7 +76,10 @@ template <class T> struct Merger {
     }
 
     void forget(const int64_t *to) {
-        for (int64_t k = 0; k < count; ++k) where[to[k]] = -1;
+        for (int64_t k = 0; k < count; ++k) {
+            if (k + 2 * ahead < count) __builtin_prefetch(where + to[k + 2 * ahead], 1);
+            where[to[k]] = -1;
+        }
     }
 };
 
@@ -85,6 +106,9 @@ template <class T> Merger<T> *merger(fl_call *call, bool scratch) {
     call->free_state = free_merger<T>;
     return made;
 }
+
+/* What an update of a row touches, of which the first line of each table takes longest. */
+template <class T> int64_t row_bytes(int64_t width) { return 7 * width * static_cast<int64_t>(sizeof(T)) + 256; }
 
 template <class T> int64_t merger_bytes(const fl_call *call) {
     return call->i[1] * 4 + call->i[0] * (8 + call->i[2] * static_cast<int64_t>(sizeof(T)));
@@ -130,6 +154,7 @@ template <class T> int sgd_rows(fl_call *call) {
     const int64_t n = call->i[0], width = call->i[2];
     if (const int code = check_rows(call, rows)) return code;
     for (int64_t k = 0; k < n; ++k, g += width) {
+        if (k + ahead < n) ask(param, rows[k + ahead], width);
         if (rows[k] < 0) continue;
         T *row = param + rows[k] * width;
         FL_LOOP
@@ -148,16 +173,22 @@ template <class T> int adagrad_rows(fl_call *call) {
     if (state == nullptr) return no_memory(call, merger_bytes<T>(call));
     state->run(rows, at<T>(call, 3), call->i[0], width, state->rows, state->values);
     state->forget(state->rows);
-    for (int64_t k = 0; k < state->count; ++k) {
-        const T *g = state->values + k * width;
-        T *p = param + state->rows[k] * width, *m = moment + state->rows[k] * width;
-        FL_LOOP
-        for (int64_t j = 0; j < width; ++j) {
-            const T sum = m[j] + g[j] * g[j];
-            m[j] = sum;
-            p[j] -= rate * g[j] / (std::sqrt(sum) + epsilon);
+    in_ranges(state->count, row_bytes<T>(width), [=](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) {
+            if (k + ahead < end) {
+                ask(param, state->rows[k + ahead], width);
+                ask(moment, state->rows[k + ahead], width);
+            }
+            const T *g = state->values + k * width;
+            T *p = param + state->rows[k] * width, *m = moment + state->rows[k] * width;
+            FL_LOOP
+            for (int64_t j = 0; j < width; ++j) {
+                const T sum = m[j] + g[j] * g[j];
+                m[j] = sum;
+                p[j] -= rate * g[j] / (std::sqrt(sum) + epsilon);
+            }
         }
-    }
+    });
     return FL_OK;
 }
 
@@ -192,13 +223,18 @@ template <class T> int adam_rows(fl_call *call) {
     const T step = *at<T>(call, 0) * std::sqrt(T(1) - power2) / (T(1) - power1);
     const bool lazy = call->i[3] != 0;
     const int64_t count = lazy ? state->count : height;
-    for (int64_t k = 0; k < count; ++k) {
-        const int64_t row = lazy ? state->rows[k] : k;
-        const int32_t place = state->where[row];
-        const T *g = place < 0 ? nullptr : state->values + place * width;
-        const int64_t start = row * width;
-        adam_row(param + start, moment1 + start, moment2 + start, g, width, step, beta1, beta2, epsilon);
-    }
+    in_ranges(count, lazy ? row_bytes<T>(width) : 7 * width * static_cast<int64_t>(sizeof(T)) + 4, [=](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; ++k) {
+            if (lazy && k + ahead < end) {
+                for (const T *table : {param, moment1, moment2}) ask(table, state->rows[k + ahead], width);
+            }
+            const int64_t row = lazy ? state->rows[k] : k;
+            const int64_t place = lazy ? k : state->where[row];
+            const T *g = place < 0 ? nullptr : state->values + place * width;
+            const int64_t start = row * width;
+            adam_row(param + start, moment1 + start, moment2 + start, g, width, step, beta1, beta2, epsilon);
+        }
+    });
     state->forget(state->rows);
     return FL_OK;
 }
