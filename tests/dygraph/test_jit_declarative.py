@@ -605,3 +605,21 @@ def test_evaluation_without_gradients_runs_and_refuses_backward():
         with pytest.raises(Exception, match="no gradient with is_test"):
             out.backward()
     norm.train()
+
+
+def test_products_that_share_a_packed_weight_belong_to_the_phase_that_packs_it():
+    """One instruction more in front of the forward pass does not push its last one into the backward pass."""
+    linear = dygraph.Linear(128, 128, act="tanh")
+
+    def thrice(x):
+        return linear(linear(linear(x)))
+
+    x = to_variable(np.random.RandomState(0).rand(16, 128).astype("float32"))
+    results = []
+    for function in (thrice, declarative(thrice)):
+        linear.clear_gradients()
+        out = function(x)
+        layers.reduce_mean(out).backward()
+        results.append((out.numpy(), linear.weight.gradient()))
+    for eager, traced in zip(*results, strict=True):
+        np.testing.assert_allclose(traced, eager, rtol=1e-5, atol=1e-7)

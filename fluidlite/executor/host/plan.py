@@ -118,7 +118,7 @@ class Plan(EnginePlan):
         self._roots = lowering.aliases
         made = lowering.instructions(steps, self._array)
         self._saved: Counter[str] = Counter()
-        made = self._packed(self._fused(made, {*fetches, *self._persistables(made)}))
+        made = self._fused(made, {*fetches, *self._persistables(made)})
         if self.can_undo_turns:
             return made
         return memory.made_in_place(
@@ -131,7 +131,7 @@ class Plan(EnginePlan):
             before = len(instructions)
             instructions = fuse(instructions, needed, [each], self._roots)
             self._saved[name] += before - len(instructions)
-        return instructions
+        return self._packed(instructions)
 
     def _before_finding(self, instructions: Sequence[Instruction]) -> list[str]:
         """The persistable variables changed before all sizes are known; CannotPlan if what happens cannot be undone."""
