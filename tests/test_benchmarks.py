@@ -52,7 +52,7 @@ STAGES = [
     *("startup", "plan", "interpret", "first step", "inference"),
 ]
 ROWS = {
-    "memory": [f"resnet-20{part}" for part in (", parameters", ", alive", ", arena", "")],
+    "memory": [f"resnet-20{part}" for part in (", step", ", parameters", ", alive", ", arena", "")],
     "tutorial": ["iterable: wall, s", "iterable: peak, MB"],
     "overhead": ["step", "engine alone"],
     "pictures": ["loop", "1 threads", "2 threads", "2 x 2 threads / 1 thread"],

@@ -5,13 +5,15 @@ leaves out, because nobody reads it or it is there already.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ...base import flags
 from ...ops import epilogues
 from ...ops.optimizers import updates as optim
 from ...ops.registry import Call
 from ..plan.fusion import Gathering, Member, Pass, grown, joined
 from ..plan.instructions import Instruction, Uses
-from . import packing
+from . import packing, recomputation
 from .attention import join_attention
 from .chains import join_chains
 from .repeats import leave_out_copies, leave_out_repeats
@@ -89,16 +91,16 @@ PASSES: dict[str, Pass] = {
 """What the fuser does for the host, in this order; each can be left out (`flags.passes_left_out`)."""
 
 
-def passes() -> dict[str, Pass]:
-    """Those of `PASSES` that are made.
+def passes(others: Iterable[str] = ()) -> dict[str, Pass]:
+    """Those of `PASSES` that are made; `others`: what is left out besides what the user wants left out.
 
     Raises ValueError if others are to be left out.
     """
     out = flags.passes_left_out()
-    known = (*PASSES, packing.PASS)
+    known = (*PASSES, packing.PASS, recomputation.PASS)
     unknown = out.difference(known)
     if unknown:
         raise ValueError(
             f"FLUIDLITE_WITHOUT_PASSES may name {', '.join(known)}, got {', '.join(sorted(unknown))}"
         )
-    return {name: each for name, each in PASSES.items() if name not in out}
+    return {name: each for name, each in PASSES.items() if name not in out.union(others)}
