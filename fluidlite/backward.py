@@ -1,5 +1,9 @@
 """`fluid.backward`: the public names of `framework.backward`."""
 
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
 from .base import missing
 from .framework.gradients.backward import append_backward, gradients
 from .framework.gradients.names import _all_in_set_ as _all_in_set_
@@ -12,8 +16,19 @@ from .framework.gradients.names import _some_in_set_ as _some_in_set_
 from .framework.gradients.names import _strip_grad_suffix_ as _strip_grad_suffix_
 from .framework.gradients.names import serialize_op_decs
 from .framework.gradients.program_stats import ProgramStats
+from .framework.variable import Variable
 
-calc_gradient = gradients
+
+def calc_gradient(
+    targets: Variable | Sequence[Variable],
+    inputs: Variable | Sequence[Variable],
+    target_gradients: Variable | Sequence[Variable | None] | None = None,
+    no_grad_set: Collection[Variable | str] | None = None,
+) -> Variable | None | list[Variable | None]:
+    """`gradients`, with the gradient itself in place of a list of one (`fluid.backward.calc_gradient`)."""
+    found = gradients(targets, inputs, target_gradients, no_grad_set)
+    return found if len(found) > 1 else next(iter(found), None)
+
 
 __all__ = ["ProgramStats", "append_backward", "calc_gradient", "gradients", "serialize_op_decs"]
 

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import re
 
+from .errors import called
+
 FOLLOWED = "1.8.5"
 
 _FORMAT = r"\d+(\.\d+){0,3}"
+
+
+@called("Exception")
+class VersionError(RuntimeError):
+    """The release of Paddle followed here is not one that a script takes."""
 
 
 def require_version(min_version: str, max_version: str | None = None) -> None:
@@ -19,14 +26,14 @@ def require_version(min_version: str, max_version: str | None = None) -> None:
     Raises:
         TypeError: a version is no string.
         ValueError: a version does not consist of one to four numbers.
-        RuntimeError: the release followed here lies outside.
+        VersionError: the release followed here lies outside; a RuntimeError, where Fluid raises a plain Exception.
     """
     lowest = _numbers("min_version", min_version)
     highest = None if max_version is None else _numbers("max_version", max_version)
     here = _numbers("", FOLLOWED)
     if here < lowest or (highest is not None and here > highest):
         bounds = f"{min_version} or higher" if highest is None else f"in [{min_version}, {max_version}]"
-        raise RuntimeError(f"PaddlePaddle version {bounds} is required, but fluidlite follows {FOLLOWED}")
+        raise VersionError(f"PaddlePaddle version {bounds} is required, but fluidlite follows {FOLLOWED}")
 
 
 def _numbers(name: str, version: str) -> list[int]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType, to_numpy
-from ..base.errors import EnforceNotMet
+from ..base.errors import EnforceNotMet, TypeAssertion
 from ..executor.tensors.lod_tensor import LoDTensor
 from ..executor.tensors.scope import Scope, global_scope
 from ..framework import Parameter, Program, Variable, default_main_program
@@ -48,7 +48,7 @@ def get_parameter_value(para: Parameter, executor: Any) -> np.ndarray:
     Raises TypeError if `para` is no Parameter, EnforceNotMet if it has no value yet.
     """
     if not is_parameter(para):
-        raise TypeError(f"get_parameter_value takes a Parameter, got {type(para).__name__}")
+        raise TypeAssertion(f"get_parameter_value takes a Parameter, got {type(para).__name__}")
     return tensor_in(global_scope(), para.name).numpy()
 
 

@@ -43,12 +43,12 @@ def save(program: Program, model_path: str | os.PathLike[str]) -> None:
     `model_path`: what the three files are called before `.pdparams`, `.pdopt` and `.pdmodel`; folders are
     made if need be.
 
-    Raises ValueError for a path without a file name, EnforceNotMet, with nothing written, if a variable has
+    Raises AssertionError for a path without a file name, EnforceNotMet, with nothing written, if a variable has
     no value, and OSError as `open` does.
     """
     base = os.fspath(model_path)
     if not os.path.basename(base):
-        raise ValueError(
+        raise AssertionError(
             f"model_path must be of the form FOLDER/NAME, got {base!r}, which has no name at its end"
         )
     program = as_program(program)
@@ -151,7 +151,7 @@ def set_program_state(program: Program, state_dict: Mapping[str, np.ndarray]) ->
     Variables that are not in it keep theirs; what the program does not have is left out with a warning. The
     variables must exist in the global scope (run the startup program first).
 
-    Raises, with nothing changed: EnforceNotMet for variables without value, RuntimeError for another shape or
+    Raises, with nothing changed: EnforceNotMet for variables without value, AssertionError for another shape or
     dtype, TypeError for values that are no arrays.
     """
     scope = global_scope()
@@ -214,7 +214,7 @@ def _check_same(tensor: LoDTensor, array: np.ndarray, name: str) -> None:
     mine = tensor.array
     assert mine is not None
     if mine.shape != array.shape or mine.dtype != array.dtype:
-        raise RuntimeError(
+        raise AssertionError(
             f"Parameter's shape or data type does not match: the program has {name!r} with shape "
             f"{list(mine.shape)} and "
             f"dtype {mine.dtype}, while the given one has shape {list(array.shape)} and dtype {array.dtype}"

@@ -287,7 +287,8 @@ class Optimizer:
         if eager and isinstance(rate, self._schedules):
             return
         kinds = self._schedules[0].__name__ if eager else "Variable"
-        raise ArgumentTypeError(f"learning rate should be float or {kinds}, got {type(rate)} here")
+        error = TypeAssertion if rate is None else ArgumentTypeError
+        raise error(f"learning rate should be float or {kinds}, got {type(rate)} here")
 
     def _next_rate(self) -> float:
         """The learning rate of the eager step about to be taken; a schedule moves on.

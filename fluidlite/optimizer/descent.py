@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base.errors import ArgumentTypeError
+from ..base.errors import ArgumentTypeError, TypeAssertion
 from .base import Optimizer
 
 
 def number(value: Any, name: str, optimizer: str) -> float:
-    """`value` as a float; TypeError naming the optimizer's argument otherwise."""
+    """`value` as a float; TypeError naming the optimizer's argument otherwise, for None also an AssertionError."""
+    if value is None:
+        raise TypeAssertion(f"{name} of {optimizer} must be a number, got None")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ArgumentTypeError(f"{name} of {optimizer} must be a number, got {value!r}")
     return float(value)

@@ -44,7 +44,7 @@ def test_sums_are_taken_in_float32(interpret, monkeypatch):
         weight = layers.fill_constant([5000, 3], "float16", 1.0)
         return [layers.mul(x, weight)]
 
-    x = np.full((2, 5000), 0.3, "float32")
+    x = np.full((2, 5000), 0.3125, "float32")
     (product,), *_ = run(build, {"x": x}, monkeypatch, interpret)
     assert product.dtype == np.float16
     # Sums in float16 stop growing where an addend is less than half of the last place.
@@ -87,6 +87,6 @@ def test_sizes_may_change(monkeypatch):
         (out,) = build()
         exe = fluid.Executor(fluid.CPUPlace())
         for rows in (3, 5, 2):
-            x = np.random.RandomState(rows).randn(rows, 4).astype("float32")
+            x = np.random.RandomState(rows).randn(rows, 4).astype("float16").astype("float32")
             (got,) = exe.run(main, feed={"x": x}, fetch_list=[out])
             np.testing.assert_array_equal(got, np.maximum(2 * x.astype("float16"), 0))

@@ -146,14 +146,21 @@ def test_halves(target):
     with np.errstate(invalid="ignore"):  # some processors complain about NaN that signal
         np.testing.assert_array_equal(wide, halves.astype(np.float32))
     back = np.empty_like(halves)
-    kernels.call("cast.f32.f16", [wide, back], [halves.size], target=target)
-    np.testing.assert_array_equal(back, halves)
+    for name in ("round.f32.f16", "cast.f32.f16"):
+        kernels.call(name, [wide, back], [halves.size], target=target)
+        np.testing.assert_array_equal(back, halves)
     # Those between two halves, just beside the middle and on it, beyond the largest and below the smallest.
     middle = wide[np.isfinite(wide)]
     middle = ((middle[:-1].astype(float) + middle[1:]) / 2).astype(np.float32)
     odd = np.array([65519.99, 65520, 1e30, -1e30, 2.0**-25, 2.0**-25 * 1.001, 1e-40, -0.0], np.float32)
     single = np.concatenate([middle, np.nextafter(middle, np.inf), np.nextafter(middle, -np.inf), odd])
     back = np.empty(single.size, np.float16)
-    kernels.call("cast.f32.f16", [single, back], [single.size], target=target)
+    kernels.call("round.f32.f16", [single, back], [single.size], target=target)
     with np.errstate(over="ignore", under="ignore"):
-        np.testing.assert_array_equal(back.view(np.uint16), single.astype(np.float16).view(np.uint16))
+        nearest = single.astype(np.float16)
+    np.testing.assert_array_equal(back.view(np.uint16), nearest.view(np.uint16))
+    kernels.call("cast.f32.f16", [single, back], [single.size], target=target)
+    beyond = np.abs(nearest.astype(np.float32)) > np.abs(single)
+    below = np.where(beyond, np.nextafter(nearest, np.float16(0)), nearest)
+    below = np.where(np.abs(single) > 65504, np.copysign(np.float16(np.inf), single), below)
+    np.testing.assert_array_equal(back.view(np.uint16), below.astype(np.float16).view(np.uint16))

@@ -58,6 +58,25 @@ def test_parameter_list_chooses(main):
     assert [p.name for p, _ in pairs] == ["fc_1.w_0"]
 
 
+def test_parameter_list_may_name_what_is_not_there(main):
+    loss = L.mean(L.fc(L.fc(fluid.data("x", [None, 4], "float32"), 3), 2))
+    _, pairs = fluid.optimizer.SGD(0.1).minimize(loss, parameter_list=["fc_1.w_0", "of another program"])
+    assert [p.name for p, _ in pairs] == ["fc_1.w_0"]
+    assert types(main).count("sgd") == 1
+
+
+def test_calc_gradient_gives_the_gradient_of_one_input_itself(main):
+    x, y = (fluid.data(name, [2], "float32") for name in "xy")
+    x.stop_gradient = y.stop_gradient = False
+    z = x * y
+    assert fluid.backward.calc_gradient(z, x).name == "x@GRAD"
+    assert [g.name.rpartition("/")[2] for g in fluid.backward.calc_gradient(z, [x, y])] == [
+        "x@GRAD",
+        "y@GRAD",
+    ]
+    assert fluid.backward.calc_gradient(z, fluid.data("other", [2], "float32")) is None
+
+
 def test_a_second_pass_has_names_of_its_own(main):
     x = fluid.data("x", [None, 4], "float32")
     y = L.fc(x, 3, bias_attr=False)

@@ -245,6 +245,20 @@ def test_bad_arguments(programs, make, message):
         make()
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: optimizer.SGD(None),
+        lambda: optimizer.Momentum(0.1, None),
+        lambda: optimizer.Adam(0.1, epsilon=None),
+    ],
+)
+def test_arguments_that_are_none(programs, make):
+    with pytest.raises(AssertionError) as caught:
+        make()
+    assert caught.type.__name__ == "AssertionError"
+
+
 @pytest.mark.parametrize("method", ["state_dict", "current_step_lr", "clear_gradients"])
 def test_eager_methods_say_so(method):
     with pytest.raises(AssertionError, match=f"SGDOptimizer.{method} works in dygraph mode only"):

@@ -134,6 +134,12 @@ float widened(uint16_t half) {
     return value;
 }
 
+/* Beyond the largest half: infinity, or NaN with what it carries. */
+uint32_t beyond_halves(uint32_t magnitude) {
+    return magnitude > 0x7f800000u ? 0x7e00u | (magnitude >> 13 & 0x3ffu) : 0x7c00u;
+}
+
+/* The nearest half. */
 uint16_t narrowed(float single) {
     uint32_t bits;
     std::memcpy(&bits, &single, 4);
@@ -145,9 +151,21 @@ uint16_t narrowed(float single) {
     std::memcpy(&denormal, &small, 4);
     denormal -= 0x3f000000u;
     const uint32_t normal = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
-    const uint32_t special = magnitude > 0x7f800000u ? 0x7e00u | (magnitude >> 13 & 0x3ffu) : 0x7c00u;
     const uint32_t finite = magnitude < 0x38800000u ? denormal : normal;
-    return static_cast<uint16_t>((magnitude >= 0x47800000u ? special : finite) | sign);
+    return static_cast<uint16_t>((magnitude >= 0x47800000u ? beyond_halves(magnitude) : finite) | sign);
+}
+
+/* The next half toward zero, as `cast` makes it in Fluid on the CPU; infinity above the largest. */
+uint16_t cut(float single) {
+    uint32_t bits;
+    std::memcpy(&bits, &single, 4);
+    const uint32_t sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+    const uint32_t small = magnitude < 0x38800000u ? magnitude : 0u; /* those that are denormal halves */
+    float value;
+    std::memcpy(&value, &small, 4);
+    const uint32_t denormal = static_cast<uint32_t>(value * 0x1p24f), normal = (magnitude - 0x38000000u) >> 13;
+    const uint32_t finite = magnitude < 0x38800000u ? denormal : normal;
+    return static_cast<uint16_t>((magnitude > 0x477fe000u ? beyond_halves(magnitude) : finite) | sign);
 }
 
 int from_half(fl_call *call) {
@@ -157,10 +175,10 @@ int from_half(fl_call *call) {
     return FL_OK;
 }
 
-int to_half(fl_call *call) {
+template <uint16_t (*half)(float)> int to_half(fl_call *call) {
     const float *x = at<float>(call, 0);
     uint16_t *out = at<uint16_t>(call, 1);
-    for (int64_t k = 0; k < call->i[0]; ++k) out[k] = narrowed(x[k]);
+    for (int64_t k = 0; k < call->i[0]; ++k) out[k] = half(x[k]);
     return FL_OK;
 }
 
@@ -208,7 +226,8 @@ extern const fl_entry fill_table[] = {
     FL_CASTS("i64", int64_t)
     FL_CASTS("u8", uint8_t)
     {"cast.f16.f32", from_half, "xx|z||a,a"},
-    {"cast.f32.f16", to_half, "xx|z||a,a"},
+    {"cast.f32.f16", to_half<cut>, "xx|z||a,a"},
+    {"round.f32.f16", to_half<narrowed>, "xx|z||a,a"},
     FL_CASTS("b1", Bool)
     {"isfinite.f32", all_finite<float>, "(x)x|(z)||(@)1B"},
     {"isfinite.f64", all_finite<double>, "(x)x|(z)||(@)1B"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Any
 
 from ...framework.serialization.passes import PassBuilder
@@ -21,6 +21,8 @@ class ReduceStrategy(IntEnum):
     Reduce = 1
     _NoReduce = 2
 
+    __str__ = Enum.__str__
+
 
 class GradientScaleStrategy(IntEnum):
     """By what each place's gradients are multiplied before they are added: 1 / places, 1, or as `loss@GRAD` is fed."""
@@ -28,6 +30,8 @@ class GradientScaleStrategy(IntEnum):
     CoeffNumDevice = 0
     One = 1
     Customized = 2
+
+    __str__ = Enum.__str__
 
 
 class Options:

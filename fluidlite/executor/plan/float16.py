@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from ..._ext import kernels
 from ...base.dtypes import VarType
 from ...framework import Operator
+from ...ops.math.cast import NEAREST
 from ...ops.registry import GRAD, Call, OpView
 from .meta import ExactMeta
 from .shapes import in_place_of, infer, renamed, works_alone
@@ -80,7 +81,7 @@ def _computes_in_half(view: OpView) -> bool:
 
 def _cast(op: Operator, source: str, target: str, before: VarType, after: VarType) -> Operator:
     """An operator that casts, in the place of `op`."""
-    attrs = {"in_dtype": int(before), "out_dtype": int(after)}
+    attrs = {"in_dtype": int(before), "out_dtype": int(after), NEAREST: after == VarType.FP16}
     return in_place_of(op, "cast", {"X": [source]}, {"Out": [target]}, attrs)
 
 

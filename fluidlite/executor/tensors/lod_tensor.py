@@ -10,7 +10,7 @@ import numpy as np
 from ...backend import dlpack, on_device, to_host
 from ...base import lod as lods
 from ...base.dtypes import to_vartype
-from ...base.errors import EnforceNotMet
+from ...base.errors import ArgumentAssertion, EnforceNotMet
 from ...base.lod import Lod, as_lod
 from ...base.place import CPUPlace, Place
 from ...base.tensor_array import TensorArray
@@ -214,7 +214,7 @@ def create_lod_tensor(
         place: where the elements are to be; see `LoDTensor.set`.
 
     Raises:
-        ValueError: the last lengths are not those of the lists.
+        AssertionError: the last lengths are not those of the lists (also a ValueError).
         EnforceNotMet: the lengths do not add up to the rows.
         TypeError: for other data.
 
@@ -232,7 +232,7 @@ def create_lod_tensor(
     if isinstance(data, list):
         lengths = [len(sequence) for sequence in data]
         if not len(recursive_seq_lens) or list(recursive_seq_lens[-1]) != lengths:
-            raise ValueError(
+            raise ArgumentAssertion(
                 f"recursive_seq_lens and data do not match: the lists have lengths {lengths!r:.200}, got "
                 f"{recursive_seq_lens!r:.200}"
             )

@@ -78,7 +78,7 @@ def append_backward(
     if parameter_list is None:
         params = [p for p in program.all_parameters() if p.trainable]
     else:
-        params = [_parameter(p, block) for p in parameter_list]
+        params = [p for p in (_parameter(p, block) for p in parameter_list) if p is not None]
     pairs = []
     for param in params:
         found = tape.gradient_of(param.name)
@@ -187,8 +187,10 @@ def _variables(given: Any, what: str, kinds: tuple[type, ...] = (Variable,)) -> 
     return items
 
 
-def _parameter(item: Parameter | str, block: Block) -> Parameter:
-    var = block.var(item) if isinstance(item, str) else item
-    if not isinstance(var, Variable):
+def _parameter(item: Parameter | str, block: Block) -> Parameter | None:
+    """The parameter of `parameter_list`; None for a name that the program does not have, which has no gradient."""
+    if isinstance(item, str):
+        return block._find_var_recursive(item)  # type: ignore[return-value]
+    if not isinstance(item, Variable):
         raise ArgumentTypeError(f"parameter_list holds Parameters or names, got {item!r}")
-    return var  # type: ignore[return-value]
+    return item

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from ...base.selected_rows import SelectedRows
 from .. import by_row, copies, native
@@ -23,6 +25,9 @@ _SUFFIX = {
 _NO_KERNELS = [{"f16", suffix} for suffix in _SUFFIX.values() if suffix != "f32"]
 """Types that kernels do not convert one to the other."""
 
+NEAREST = "nearest"
+"""An attribute of casts that plans add themselves: float32 is rounded to float16, not cut."""
+
 
 def _cast_grad(op: OpView) -> list[OpSpec]:
     attrs = {"in_dtype": op.attr("out_dtype"), "out_dtype": op.attr("in_dtype")}
@@ -30,7 +35,21 @@ def _cast_grad(op: OpView) -> list[OpSpec]:
 
 
 def _cast(xp: Any, X: Any, out_dtype: int) -> Any:
-    return X if X.dtype == object else X.astype(to_numpy(out_dtype))  # sizes are integers of any type
+    if X.dtype == object:  # sizes are integers of any type
+        return X
+    if xp is np and out_dtype == VarType.FP16 != to_vartype(X.dtype):
+        return _cut(X)
+    return X.astype(to_numpy(out_dtype))
+
+
+def _cut(values: np.ndarray) -> np.ndarray:
+    """The next float16 toward zero, as Fluid has it on the CPU; infinity above the largest."""
+    single = values.astype(np.float32)
+    halves = single.astype(np.float16)
+    halves.view(np.uint16)[...] -= np.abs(halves.astype(np.float32)) > np.abs(single)
+    return np.where(np.abs(single) > np.finfo(np.float16).max, np.copysign(np.inf, single), halves).astype(
+        np.float16
+    )
 
 
 def _cast_native(op: OpView) -> Call | None:
@@ -40,7 +59,8 @@ def _cast_native(op: OpView) -> Call | None:
     operands = [op.name("X"), op.name("Out")]
     if source == target:
         return Call("copy", operands, [native.numel(op, "X") * native.itemsize(op, "X")])
-    return Call(f"cast.{source}.{target}", operands, [native.numel(op, "X")])
+    kind = "round" if op.attrs.get(NEAREST) else "cast"
+    return Call(f"{kind}.{source}.{target}", operands, [native.numel(op, "X")])
 
 
 register(
@@ -53,7 +73,8 @@ register(
         grad=_cast_grad,
         native=_cast_native,
         by_row=by_row.alone,
-        doc="X converted to the element type `out_dtype`; floats lose their fraction in integers.",
+        doc="X converted to the element type `out_dtype`; floats lose their fraction in integers, and "
+        "what float16 cannot hold.",
     )
 )
 

@@ -245,7 +245,6 @@ register_pair(
     "X with updates added: each sequence of ids names numbers of the row in its place, counted through its axes.",
     keep=("Ids", "Updates#"),
     gradable=("X", "Updates"),
-    levels=Levels("X"),
     lod=True,
     infer_back=_scatter_grad_infer,
     native=(_scatter_native, _scatter_grad_native),

@@ -147,6 +147,12 @@ def test_moving_averages_follow_the_first_place():
     np.testing.assert_allclose(parameter("batch_norm_0.w_1"), np.full(3, 3.0), rtol=1e-6)
 
 
+def test_strategies_are_printed_by_name():
+    strategy = fluid.BuildStrategy()
+    assert str(strategy.reduce_strategy) == "ReduceStrategy.AllReduce"
+    assert str(strategy.GradientScaleStrategy.One) == "GradientScaleStrategy.One"
+
+
 @pytest.mark.parametrize("trained", [True, False])
 def test_with_reduce_the_places_share_what_the_forward_pass_writes(trained):
     """Which of them comes first real Paddle 1.8.5 leaves to chance; there as well the count is that of all places."""

@@ -37,7 +37,7 @@ def test_levels_that_do_not_fit_are_refused_and_the_old_ones_stay(lod, message):
 
 
 def test_lists_must_match_their_lengths():
-    with pytest.raises(ValueError, match="do not match"):
+    with pytest.raises(AssertionError, match="do not match"):
         fluid.create_lod_tensor([[1, 2], [3]], [[1, 2]], CPU)
     with pytest.raises(TypeError, match="int"):
         fluid.create_lod_tensor(3, [[1]], CPU)

@@ -5,6 +5,7 @@ import pytest
 
 from fluidlite.base.dtypes import to_vartype
 
+from .. import on_device
 from ..harness import check, gradients, run_kernel
 
 X = np.random.default_rng(2).uniform(-3, 3, (2, 7)).astype("float32")
@@ -24,6 +25,29 @@ def test_cast_from_float(target):
 def test_cast_to_float(source):
     x = np.array([[0, 1, 2], [3, 0, 1]]).astype(source)
     check("cast", {"X": x}, _types(source, "float32"), {"Out": x.astype("float32")})
+
+
+@pytest.mark.parametrize(
+    ("source", "values", "bits"),
+    [
+        # What Paddle 1.8.5 makes of them on the CPU.
+        ("float32", [1.0009, -2.5421, 0.3, 3.14159, -0.0], [0x3C00, 0xC115, 0x34CC, 0x4248, 0x8000]),
+        ("float32", [65504, 65519, -70000, np.inf], [0x7BFF, 0x7C00, 0xFC00, 0x7C00]),
+        ("float32", [6e-5, 3e-5, 5.9e-8, 1e-10], [0x3EE, 0x1F7, 0, 0]),
+        ("float64", [1.0009, 5.9e-8, 65519, -0.3], [0x3C00, 0, 0x7C00, 0xB4CC]),
+        ("int64", [1, 2049, 4099, -2051, 65535], [0x3C00, 0x6800, 0x6C00, 0xE801, 0x7C00]),
+    ],
+)
+def test_float16_is_cut_and_not_rounded(source, values, bits):
+    if on_device.active():
+        pytest.skip("GPUs round")
+    out = np.array(bits, "uint16").view("float16")
+    check("cast", {"X": np.array(values, source)}, _types(source, "float16"), {"Out": out}, rtol=0, atol=0)
+
+
+def test_nan_stays_nan_in_float16():
+    made = run_kernel("cast", {"X": np.array([np.nan, 1], "float32")}, _types("float32", "float16"))
+    assert np.isnan(made["Out"][0]).tolist() == [True, False]
 
 
 def test_cast_passes_gradients_back_in_the_old_type():

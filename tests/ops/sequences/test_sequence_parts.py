@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import fluidlite as fluid
 from fluidlite.ops.registry import OperatorError
 
 from ..harness import check, infer, run_kernel
@@ -64,6 +65,15 @@ def test_sequence_scatter_adds_up_ids_that_repeat():
     want[0, [0, 2]] += [0.1, 0.5]
     want[1, [5, 1]] += [0.4, 0.5]
     check("sequence_scatter", scattered(0, 2, 2, 5, 1), {}, {"Out": want}, grads=("X", "Updates"), lods=SPOTS)
+
+
+def test_sequence_scatter_declares_no_sequences():
+    with fluid.program_guard(fluid.Program()):
+        x, updates = (
+            fluid.data(name, [None, width], lod_level=1) for name, width in (("x", 6), ("updates", 1))
+        )
+        ids = fluid.data("ids", [None, 1], "int64", lod_level=1)
+        assert fluid.layers.sequence_scatter(x, ids, updates).lod_level == 0
 
 
 def test_sequence_scatter_counts_through_all_axes_of_a_row():
