@@ -302,7 +302,7 @@ cdef class Engine(Bindings):
             return None
         body, position = loop.stopped_body(), loop.stopped_at()
         bodies = self.callables[at]
-        inner = (<Engine> bodies[body]).stopped_turn(position) if body < len(bodies) else None
+        inner = (<Engine> bodies[body]).stopped_turn(position) if body < <size_t> len(bodies) else None
         return body, position, inner
 
     cdef int call_stopped(self, size_t at) except -1:
