@@ -272,6 +272,10 @@ class Tape:
                 gives = {slot: [self._ignored(n) for n in names] for slot, names in spec.outputs.items()}
             elif not asked or not self._arrives(op, spec, outputs):
                 continue
+            for name in (n for names in spec.inputs.values() for n in names if n in outputs):
+                gradient = self.arrived.get(outputs[name]) or self.grads.get(outputs[name])
+                if gradient is not None:  # Fluid has the sums of all of them in front of zeros
+                    self._settle(gradient)
             takes = {
                 slot: [self._incoming(n, outputs, op, slot) for n in names]
                 for slot, names in spec.inputs.items()
