@@ -9,7 +9,8 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-SOURCES = setup.py pyproject.toml $(shell find fluidlite/_ext -name '*.pyx' -o -name '*.px[di]' -o -name '*.cc' -o -name '*.h')
+SOURCES = setup.py scripts/compiling.py pyproject.toml $(shell find fluidlite/_ext -name '*.pyx' -o -name '*.px[di]' -o -name '*.cc' -o -name '*.h')
+AHEAD = $(CURDIR)/build/ahead
 INSTALL = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
 
 # Python compiles what is imported: installing need not compile what never is. pip reads 0 as "do not".
@@ -37,8 +38,13 @@ wheels:
 clean:
 	rm -rf $(VENV) build dist *.egg-info fluidlite/_ext/*.cpp fluidlite/_ext/*.so
 
-$(VENV)/.demo: $(VENV)/bin/python $(SOURCES)
-	FLUIDLITE_NATIVE=1 $(INSTALL) --editable '.[demo]'
+# Half of the C++ files need no package: these are compiled while the environment is made.
+$(VENV)/.demo: $(SOURCES)
+	@rm -rf $(AHEAD)
+	@$(PYTHON) scripts/compiling.py $(AHEAD) 2>/dev/null & \
+	$(MAKE) --no-print-directory $(VENV)/bin/python && \
+	FLUIDLITE_NATIVE=1 FLUIDLITE_OBJECTS=$(AHEAD) $(INSTALL) --editable '.[demo]'; \
+	code=$$?; kill $$! 2>/dev/null; wait; rm -rf $(AHEAD); exit $$code
 	@touch $@
 
 # The demo is compiled for this machine alone; the tests try all instruction sets that it can run.

@@ -8,10 +8,11 @@ environment:
   FLUIDLITE_SANITIZE=address,undefined  these sanitizers of the compiler (see scripts/sanitize.sh)
   FLUIDLITE_WERROR=1  compiler warnings are errors
   FLUIDLITE_NATIVE=1  kernels for this machine's instruction set alone: for a build that nobody takes elsewhere
+  FLUIDLITE_OBJECTS=FOLDER  what scripts/compiling.py has compiled there, of the same files, with FLUIDLITE_NATIVE=1
 """
 
 import os
-import subprocess
+import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, distribution
@@ -22,6 +23,10 @@ import numpy as np
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+
+sys.path.append("scripts")
+import compiling  # noqa: E402
+from compiling import EXT  # noqa: E402
 
 
 def switch(name: str) -> bool:
@@ -43,34 +48,9 @@ def onednn_headers() -> list[str]:
     ]
 
 
-def sets_left_out() -> list[tuple[str, str]]:
-    """Macros that keep kernels from being compiled for the instruction sets which this machine does not use, as its
-    compiler knows it; none for a compiler that cannot be asked."""
-    compiler = os.environ.get("CXX", "g++").split()
-    try:
-        asked = subprocess.run(
-            [*compiler, "-march=native", "-dM", "-E", "-x", "c++", os.devnull],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return []
-    known = set(asked.stdout.split())
-
-    def has(*parts: str) -> bool:
-        return all(f"__{part}__" in known for part in parts)
-
-    avx2 = has("AVX2", "FMA", "BMI", "BMI2")
-    avx512 = avx2 and has("AVX512F", "AVX512VL", "AVX512BW", "AVX512DQ")
-    sets = {"FL_AVX512": avx512, "FL_AVX2": avx2, "FL_BASELINE": True}  # best first
-    used = next(name for name in sets if sets[name])
-    return [(name, "0") for name in sets if name != used]
-
-
-EXT = Path("fluidlite/_ext")
 DEBUG = switch("FLUIDLITE_DEBUG")
 SANITIZE = os.environ.get("FLUIDLITE_SANITIZE", "")
+OBJECTS = os.environ.get("FLUIDLITE_OBJECTS", "")
 SANITIZERS = [f"-fsanitize={SANITIZE}", "-fno-sanitize-recover=all"] if SANITIZE else []
 
 DIRECTIVES = {
@@ -85,17 +65,11 @@ DIRECTIVES = {
     "emit_code_comments": DEBUG,
 }
 
+# Where values of variables are at each instruction takes minutes to find out for loops that are unrolled.
+LITTLE = {"-O3": ["-O1"], "-g0": ["-g", "-fno-var-tracking"]} if DEBUG or SANITIZE else {}
 FLAGS = [
-    "-std=c++17",
-    # The same numbers from every processor, whether it can fuse multiply-adds or not: the random streams are Fluid's
-    # bit for bit. Kernels may.
-    "-ffp-contract=off",
-    # Python's own flags ask for debug symbols: a third of the time to compile and two thirds of the size.
-    # Where values of variables are at each instruction takes minutes to find out for loops that are unrolled.
-    *(["-O1", "-g", "-fno-var-tracking"] if DEBUG or SANITIZE else ["-O3", "-g0"]),
+    *[own for flag in compiling.FLAGS for own in LITTLE.get(flag, [flag])],
     *SANITIZERS,
-    "-Wall",
-    "-Wextra",
     *(["-Werror"] if switch("FLUIDLITE_WERROR") else []),
 ]
 
@@ -107,10 +81,9 @@ LOOPS = {"collate": "-O3", "eager": "-O2", "engine": "-O2"}
 # What single extensions need beyond the common flags.
 OPTIONS: dict[str, dict[str, Any]] = {
     "dnn": {"include_dirs": onednn_headers(), "libraries": ["dl"] if sys.platform == "linux" else []},
-    # Loops vectorise only when floating-point traps and errno do not matter; results stay IEEE.
     "kernels": {
-        "flags": ["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fopenmp-simd"],
-        "macros": sets_left_out() if switch("FLUIDLITE_NATIVE") else [],
+        "flags": compiling.KERNELS,
+        "macros": compiling.sets_left_out() if switch("FLUIDLITE_NATIVE") else [],
     },
 }
 
@@ -152,7 +125,13 @@ class BuildAtOnce(build_ext):
                     source, kind = build[made]
                     level = LOOPS.get(Path(source).stem, GLUE) if kind == ".cpp" else "-O3"
                     own = [level if flag == "-O3" else flag for flag in flags]
-                    compiler._compile(made, source, kind, arguments, own, options)
+                    if kind == ".cpp" or not OBJECTS:
+                        return compiler._compile(made, source, kind, arguments, own, options)
+                    shared = compiling.object_of(source, OBJECTS)
+                    with compiling.claimed(shared):
+                        if not shared.exists():
+                            compiler._compile(str(shared), source, kind, arguments, own, options)
+                    shutil.copy(shared, made)
 
                 largest = sorted(build, key=lambda made: -os.path.getsize(build[made][0]))
                 for done in [pool.submit(compile_one, made) for made in largest]:
@@ -160,6 +139,9 @@ class BuildAtOnce(build_ext):
                 return objects
 
             compiler.compile = compile_all
+            self.parallel = len(
+                self.extensions
+            )  # also where pip builds, which loses what is given to `setup`
             super().build_extensions()
 
 
@@ -173,8 +155,4 @@ if not {"egg_info", "dist_info", "sdist"} & set(sys.argv):  # which only ask wha
         nthreads=os.cpu_count() or 1,
     )
 
-setup(
-    cmdclass={"build_ext": BuildAtOnce},
-    ext_modules=EXTENSIONS,
-    options={"build_ext": {"parallel": len(EXTENSIONS)}},
-)
+setup(cmdclass={"build_ext": BuildAtOnce}, ext_modules=EXTENSIONS)

@@ -1,0 +1,111 @@
+"""How C++ files are compiled, for `setup.py`.
+
+    python scripts/compiling.py FOLDER
+
+compiles into FOLDER those that need no package, while packages are installed, as a build with FLUIDLITE_NATIVE=1 does.
+If FLUIDLITE_OBJECTS names FOLDER, such a build takes them from there, waits for those that are in the making, and makes
+the others. What fails here is left to it, and told there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+EXT = Path("fluidlite/_ext")
+NEED_PACKAGES = {"dnn"}
+
+FLAGS = [
+    "-std=c++17",
+    # The same numbers from every processor, whether it can fuse multiply-adds or not: the random streams are Fluid's
+    # bit for bit. Kernels may.
+    "-ffp-contract=off",
+    # Python's own flags ask for debug symbols: a third of the time to compile and two thirds of the size.
+    "-O3",
+    "-g0",
+    "-Wall",
+    "-Wextra",
+]
+
+# Loops vectorise only when floating-point traps and errno do not matter; results stay IEEE.
+KERNELS = ["-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fopenmp-simd"]
+
+
+def sets_left_out() -> list[tuple[str, str]]:
+    """Macros that keep kernels from being compiled for the instruction sets which this machine does not use, as its
+    compiler knows it; none for a compiler that cannot be asked."""
+    compiler = os.environ.get("CXX", "g++").split()
+    try:
+        asked = subprocess.run(
+            [*compiler, "-march=native", "-dM", "-E", "-x", "c++", os.devnull],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return []
+    known = set(asked.stdout.split())
+
+    def has(*parts: str) -> bool:
+        return all(f"__{part}__" in known for part in parts)
+
+    avx2 = has("AVX2", "FMA", "BMI", "BMI2")
+    avx512 = avx2 and has("AVX512F", "AVX512VL", "AVX512BW", "AVX512DQ")
+    sets = {"FL_AVX512": avx512, "FL_AVX2": avx2, "FL_BASELINE": True}  # best first
+    used = next(name for name in sets if sets[name])
+    return [(name, "0") for name in sets if name != used]
+
+
+@contextlib.contextmanager
+def claimed(made: Path, wait: bool = True) -> Iterator[bool]:
+    """Holds the object `made` against other processes; false if one has it and `wait` is."""
+    import fcntl  # which not every system has; those do without
+
+    made.parent.mkdir(parents=True, exist_ok=True)
+    with open(f"{made}.lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+
+
+def object_of(source: str | Path, folder: str | Path) -> Path:
+    """Where in `folder` the object of a C++ file is."""
+    return Path(folder, source).with_suffix(".o")
+
+
+def compile_ahead(source: Path, folder: str, macros: list[str]) -> None:
+    """Make the object of a C++ file, unless it is there or in the making."""
+    made = object_of(source, folder)
+    of_python = [shlex.split(sysconfig.get_config_var(name) or "") for name in ("CXX", "CFLAGS", "CCSHARED")]
+    of_python[0] = shlex.split(os.environ.get("CXX", "")) or of_python[0]
+    own = [*KERNELS, *macros] if source.parent.name == "kernels" else []
+    partial = made.with_suffix(".part.o")
+    with claimed(made, wait=False) as mine:
+        if mine and not made.exists():
+            command = [*sum(of_python, []), f"-I{EXT}", "-c", str(source), "-o", str(partial), *FLAGS, *own]
+            if subprocess.run(command, stderr=subprocess.DEVNULL).returncode == 0:
+                partial.replace(made)
+
+
+def main(folder: str) -> None:
+    os.nice(5)  # what is installed meanwhile is waited for
+    macros = [f"-D{name}={value}" for name, value in sets_left_out()]
+    sources = [source for source in EXT.glob("*/*.cc") if source.parent.name not in NEED_PACKAGES]
+    sources.sort(key=lambda source: -source.stat().st_size)
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        for done in [pool.submit(compile_ahead, source, folder, macros) for source in sources]:
+            done.result()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
