@@ -109,7 +109,9 @@ template <class From, class To> int cast(fl_call *call) {
     using Target = typename Stored<To>::type;
     const Source *x = at<Source>(call, 0);
     Target *out = at<Target>(call, 1);
-    for (int64_t k = 0; k < call->i[0]; ++k) {
+    const int64_t n = call->i[0]; /* which bytes that are written might be a part of */
+#pragma GCC unroll 4
+    for (int64_t k = 0; k < n; ++k) {
         if constexpr (std::is_same<To, Bool>::value) {
             out[k] = x[k] != 0;
         } else if constexpr (std::is_floating_point<Source>::value && !std::is_floating_point<Target>::value) {
