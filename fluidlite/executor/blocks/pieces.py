@@ -15,14 +15,16 @@ from ...framework import Block, Operator, Program
 from ...ops.registry import EMPTY, LEVEL, grad_name
 from ...ops.tensor.selected_rows import parts
 from ..host.plan import Plan
-from ..plan.branching import ON_ARRAYS, everywhere, in_line, read_before, reads, results
+from ..plan.branching import ON_ARRAYS, RANKING, STEPS, everywhere, in_line, read_before, reads, results
 from ..plan.refusals import CannotPlan
 from ..plan.shapes import is_no_tensor, live, takes_no_part, works_alone
-from ..plan.turning import TAKEN
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
 from .environment import Environment, Run
 from .single_op import Alone
+
+_TAKEN = RANKING.union(STEPS, ON_ARRAYS)
+"""Operators that are in a plan only if others stand in their places."""
 
 BY_TURNS = ("recurrent", "recurrent_grad", "while_grad")
 """Operators whose turns Python takes where they are on their own."""
@@ -130,7 +132,7 @@ class Pieces:
         self.made: dict[int, list[Piece | Single]] = {}
         self.loops: list[Piece] = []  # the whole block, with as many turns as there are
         self.no_loop = ""  # why the block's turns are taken one by one
-        self.alone = [works_alone(op) and not in_line(op) and op.type not in TAKEN | ON_ARRAYS for op in ops]
+        self.alone = [works_alone(op) and not in_line(op) and op.type not in _TAKEN for op in ops]
         self._wanted = frozenset(wanted)
         # Where each variable is read last.
         self._last: dict[str, int] = {}
@@ -140,7 +142,7 @@ class Pieces:
 
     def alone_at(self, at: int) -> bool:
         """Whether the operator at a position is in a plan only if others stand in its place."""
-        return self.ops[at].type in TAKEN | ON_ARRAYS
+        return self.ops[at].type in _TAKEN
 
     def stretch(self, begin: int) -> int:
         """The position behind the last operator that may be in one plan with the one at `begin`."""

@@ -115,9 +115,9 @@ class Analysis:
         steps = stepping.Stepping()
         loops = turning.Turning(ops, steps)
         # Turns of which all results are looked at are taken one by one, as they come.
-        by_turns = None if self._watch is not None else steps
-        lines = InLine({*self.meta.shapes, *perhaps}, self._empty, arrays, self._like, by_turns)
-        if by_turns is not None and not arrays:
+        turned = (steps, loops) if self._watch is None else ()
+        lines = InLine({*self.meta.shapes, *perhaps}, self._empty, arrays, self._like, *turned)
+        if turned and not arrays:
             ops = [*loops.of(ops)]
         made = [*lines.of(ops)]
         if not lines.apart.isdisjoint(fetches) or any(map(self.meta.has, lines.apart)):

@@ -42,6 +42,12 @@ CONDITIONS = {
 STEPS = ("recurrent", "recurrent_grad")
 """The operators whose steps may be turns in a plan; see `stepping.py`."""
 
+RANKING = frozenset(
+    "lod_rank_table max_sequence_len reorder_lod_tensor_by_rank reorder_lod_tensor_by_rank_grad lod_tensor_to_array "
+    "array_to_lod_tensor read_from_array write_to_array while while_grad".split()
+)
+"""The operators that loops over ranked sequences are made of; see `turning.py`."""
+
 ON_ARRAYS = frozenset(
     ["write_to_array", "read_from_array", "lod_array_length", "tensor_array_to_tensor"]
     + ["tensor_array_to_tensor_grad"]
@@ -103,13 +109,28 @@ def _block_in_line(op: Operator, arrays: bool = False) -> bool:
     if block.idx in _known(block.program).shared:
         return False
     ops = (each for each in block.ops if works_alone(each))
-    if not all(takes_no_part(each) or changes_nothing(each) or in_line(each, arrays) for each in ops):
+    ranked = ranks(op)
+    if not all(
+        takes_no_part(each)
+        or changes_nothing(each)
+        or in_line(each, arrays)
+        or (ranked and each.type in RANKING)
+        for each in ops
+    ):
         return False
     if any(var.persistable for var in block.vars.values()):
         return False
     # Gradients count counters back that they do not name, and blocks do not name all arrays.
     outside = [name for name in written_outside(op) if not (arrays and is_no_tensor(op, name))]
     return op.type.endswith("_grad") or {*op.writes()}.issuperset(outside)
+
+
+def ranks(op: Operator) -> bool:
+    """Whether a block, or the one that it is the gradient of, ranks sequences."""
+    forward = forward_of(op) if op.type.endswith("_grad") else op
+    return forward is not None and any(
+        each.type == "lod_rank_table" for each in forward.attrs["sub_block"].ops
+    )
 
 
 class _Known:

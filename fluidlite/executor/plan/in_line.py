@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ...base.dtypes import VarType
 from ...framework import Block, Operator
@@ -20,6 +20,7 @@ from .branching import (
     in_line,
     names_within,
     own_names,
+    ranks,
 )
 from .elements import CLEAR, ELEMENTS, KEEP, POP, TURN, found_by_turns, of_the_engine
 from .forward import SCOPES, backward_of, forward_of, gradients
@@ -29,12 +30,9 @@ from .refusals import CannotPlan
 from .rows_apart import SOME, family_of
 from .shapes import in_place_of, is_no_tensor, renamed, takes_no_part, works_alone
 
-
-class Steps(Protocol):
-    """What `stepping.Stepping` is."""
-
-    def of(self, op: Operator, given: Callable[[str], bool]) -> list[Operator]: ...
-    def kept(self, ops: Iterable[Operator]) -> list[str]: ...
+if TYPE_CHECKING:
+    from .stepping import Stepping
+    from .turning import Turning
 
 
 class InLine:
@@ -45,7 +43,8 @@ class InLine:
     engine's; `like`: of arrays that others know as well, what says of one and of an index what the element there is
     like. `unset`: what holds nothing as long as no branch has run that makes it, and the operator that may; `touched`:
     which arrays; `tapes`: by what names turns keep what their gradients look at; `apart`: what has all rows, and those
-    of one side of an `IfElse` are meant. `steps`: what stands for those of `recurrent` operators, None if these stay.
+    of one side of an `IfElse` are meant. `steps`: what stands for those of `recurrent` operators, None if these stay;
+    `loops`: for loops over ranked sequences in blocks.
     """
 
     def __init__(
@@ -54,7 +53,8 @@ class InLine:
         empty: Collection[int] = (),
         arrays: bool = False,
         like: Callable[[str, str], Any] | None = None,
-        steps: Steps | None = None,
+        steps: Stepping | None = None,
+        loops: Turning | None = None,
     ) -> None:
         self.unset: dict[str, Operator] = {}
         self.touched: list[str] = []
@@ -65,6 +65,7 @@ class InLine:
         self._arrays = arrays or like is not None
         self._like = like
         self._steps = steps
+        self._loops = loops
         self._same: dict[str, str] = {}  # gradient of an array -> by what name it came
 
     def of(self, ops: Iterable[Operator], names: Mapping[str, str] | None = None) -> Iterator[Operator]:
@@ -173,7 +174,7 @@ class InLine:
             yield in_place_of(op, HOLD, {"X": [condition]}, {"Out": [ran]}, {})
             self._set([ran])
             condition = ran
-        body = self._body(block, {**names, **own_names(block)})
+        body = self._body(op, {**names, **own_names(block)})
         yield from self._jump(op, condition, body, names_within(block))
 
     def _loop(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
@@ -185,20 +186,23 @@ class InLine:
         ran = "" if kept is None else kept[0]
         if ran:
             yield self._number(op, ran, 0)
-        body = self._body(block, own, within)
+        body = self._body(op, own, within)
         if self._like is not None and not names:
             body.insert(0, in_place_of(op, TURN, {}, {}, {"arrays": self.touched + self.tapes}))
         if kept is not None:
             body.append(_counted(op, ran, 1))
             for number in range(len(backward_of(op))):
-                for name in (*kept[1], *self._of_steps(block)):
+                for name in (*kept[1], *self._of_turns(op, own)):
                     tape = self._tape(name, block, number)
                     body.append(in_place_of(op, KEEP, {"X": [name]}, {}, {"array": tape}))
         yield from self._jump(op, condition, body, within, True)
 
-    def _of_steps(self, block: Block) -> list[str]:
-        """What the gradients of steps in a block find."""
-        return [] if self._steps is None else self._steps.kept(block.ops)
+    def _of_turns(self, op: Operator, names: Mapping[str, str]) -> list[str]:
+        """What the gradients of steps and of ranked sequences in a block find, but for variables of that."""
+        ops = op.attrs["sub_block"].ops
+        found = [] if self._steps is None else self._steps.kept(ops)
+        found += [] if self._loops is None else self._loops.kept(ops)
+        return [name for name in dict.fromkeys(found) if name not in names]
 
     def _tape(self, name: str, block: Block, number: int) -> str:
         """By what name turns of a block keep a variable for the gradient of a number."""
@@ -219,10 +223,11 @@ class InLine:
         source = forward.attrs["sub_block"]
         kept = _kept(forward, names, self._arrays)
         assert kept is not None
-        ran, whole = kept[0], [*kept[1], *self._of_steps(source)]
+        ran = kept[0]
         if not names and ran not in self._known:
             raise CannotPlan("the loop has run elsewhere, and its gradient is here", op)
         inner = {**names, **own_names(source), **own_names(block)}
+        whole = [*kept[1], *self._of_turns(forward, inner)]
         states: dict[str, str] = {}
         for inside, outside in zip(
             op.attrs["original_output_grad"], op.inputs.get("Out@GRAD", ()), strict=True
@@ -271,7 +276,7 @@ class InLine:
         spared = {
             name: self.unset.pop(name) for name in [*self.unset] if self.unset[name].attrs is forward.attrs
         }
-        body = [*first, *self._body(block, inner, within, whole)]
+        body = [*first, *self._body(op, inner, within, whole)]
         self.unset.update(spared)
         made = {name for each in body for name in each.writes()}
         for part, total in totals.items():
@@ -293,7 +298,7 @@ class InLine:
         known = [name for name in reads if name in self._known or block._is_persistable(name)]
         yield in_place_of(op, FULL, {"X": known}, {}, {"empty": empty, "branch": id(op.attrs)})
         if not empty:
-            yield from self.of(block.ops, {**names, **own_names(block)})
+            yield from self.of(self._inside(op), {**names, **own_names(block)})
             return
         for name in op.outputs.get("Out", ()):
             var, out = op.block._find_var_recursive(name), names.get(name, name)
@@ -303,9 +308,14 @@ class InLine:
                 yield in_place_of(op, "fill_constant", {}, {"Out": [out]}, attrs)
                 self._set([out])
 
+    def _inside(self, op: Operator) -> Iterable[Operator]:
+        """The operators of a block, with what stands for loops over sequences that it ranks."""
+        ops: Iterable[Operator] = op.attrs["sub_block"].ops
+        return self._loops.of(ops) if self._loops is not None and ranks(op) else ops
+
     def _body(
         self,
-        block: Block,
+        op: Operator,
         names: Mapping[str, str],
         again: Callable[[str], bool] | None = None,
         found: Sequence[str] = (),
@@ -314,7 +324,7 @@ class InLine:
         a name is only a turn's; `found`: what has a value when the block begins."""
         known, unset = set(self._known), dict(self.unset)
         self._set(found)
-        made = [*self.of(block.ops, names)]
+        made = [*self.of(self._inside(op), names)]
         for name in self.unset.keys() - unset.keys():
             if again is not None and not again(name):
                 raise CannotPlan(f"perhaps nothing is left of {name!r} by the last turn")
@@ -384,7 +394,7 @@ class InLine:
             name: self.unset.pop(name) for name in [*self.unset] if self.unset[name].attrs is forward.attrs
         }
         left_out = by_size and id(forward.attrs) in self._empty
-        body = [] if left_out else self._body(block, inner)
+        body = [] if left_out else self._body(op, inner)
         self.unset.update(spared)
         made = {name for each in body for name in each.writes()}
         ends = []

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...framework import Block, Operator
 from ...ops.registry import EMPTY, VERSION, OpDef
 from .branching import RAN, STEPS, everywhere
 from .elements import ELEMENTS, KEEP, POP
-from .in_line import Steps
 from .ranks import ranked
 from .refusals import CannotPlan
 from .shapes import in_place_of, renamed
 from .stages import Stages, stages
 from .turn_ops import LOOP, ROWS, Carry, LoopForm
+
+if TYPE_CHECKING:
+    from .stepping import Stepping
 
 TURNING = VERSION + "W"
 """What stands behind the names that variables of turns have in line, before the number of the block."""
@@ -68,7 +70,7 @@ class LoopTurns:
         ops: Sequence[Operator],
         table: str,
         back: bool,
-        inner: Steps,
+        inner: Stepping,
         steps: str = "",
     ) -> None:
         self.op = op

@@ -11,16 +11,19 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...framework import Block, Operator
 from ...ops.registry import EMPTY, VERSION, OpView
 from .branching import in_line
-from .in_line import InLine, Steps
+from .in_line import InLine
 from .marks import MERGE
 from .refusals import CannotPlan
 from .rows_apart import Declared, rows_made
 from .shapes import live, works_alone
+
+if TYPE_CHECKING:
+    from .stepping import Stepping
 
 
 class Stages(NamedTuple):
@@ -53,7 +56,7 @@ def stages(
     sums: Collection[str],
     apart: bool,
     ragged: Collection[str],
-    steps: Steps,
+    steps: Stepping,
     keeps: bool,
 ) -> Stages:
     """Sort the operators of a block.

@@ -23,14 +23,14 @@ from ...framework import Block, Operator
 from ...framework.gradients.blocks import kept_names
 from ...framework.gradients.versions import counts
 from ...ops.registry import EMPTY, grad_name
-from .branching import by_size, in_line
+from .branching import by_size, everywhere, in_line
 from .counted import Access, Counted, Odd
-from .in_line import Steps
 from .kept_branches import kept_within
 from .loop_turns import ALIAS, TURNING, Like, LoopTurns, Packed, Same, Value
 from .ranks import ranked
 from .refusals import CannotPlan
 from .shapes import in_place_of, takes_no_part, works_alone
+from .stepping import Stepping
 from .turn_ops import IN_ORDER, IN_STEPS, RANK, ROWS, SEQUENCES, ZEROS
 
 
@@ -61,10 +61,12 @@ class _Array:
 class Turning:
     """Operators with loops over ranked sequences in their places, and what they work on."""
 
-    def __init__(self, ops: Sequence[Operator], inner: Steps) -> None:
+    def __init__(self, ops: Sequence[Operator], inner: Stepping) -> None:
         self.any = False
         self._inner = inner
-        self._gradients = {op.inputs["StepScopes"][0]: op for op in ops if op.type == "while_grad"}
+        self._gradients = {
+            op.inputs["StepScopes"][0]: op for op in everywhere(ops) if op.type == "while_grad"
+        }
         self._numbers: dict[str, _Number] = {}
         self._lengths: dict[str, str] = {}  # how many steps there are -> of which table
         self._conditions: dict[str, tuple[str, _Number, str]] = {}  # comparison -> what of
@@ -84,6 +86,17 @@ class Turning:
             else:
                 self.any = True
                 yield from take(self, op)
+
+    def kept(self, ops: Iterable[Operator]) -> list[str]:
+        """What the gradients of the loops among `ops` find, and of those in branches among them."""
+        found: list[str] = []
+        for op in ops:
+            if op.type == "conditional_block":
+                found += self.kept(op.attrs["sub_block"].ops)
+            for scope in op.outputs.get("StepScopes", ()):
+                if scope in self._loops:
+                    found += [value.whole for value in self._loops[scope].values.values()]
+        return found
 
     def _note(self, op: Operator) -> None:
         """Remember what is known of counters."""
@@ -112,7 +125,7 @@ class Turning:
 
     def _rank(self, op: Operator) -> Iterator[Operator]:
         (out,) = op.outputs["Out"]
-        self._tables[out] = table = f"{out}{TURNING}{len(self._tables)}"
+        self._tables[out] = table = f"{out}.{len(self._tables)}{TURNING}{op.block.idx}"
         yield in_place_of(op, RANK, dict(op.inputs), {}, {"level": op.attr("level"), "table": table})
 
     def _table(self, op: Operator) -> str:
@@ -138,7 +151,7 @@ class Turning:
             array = self._arrays[out] = _Array()
         if not array.empty:
             raise CannotPlan("gradients of an array are added to what others have put there", op)
-        array.whole, array.table, array.start = f"{out}{TURNING}", table, 0
+        array.whole, array.table, array.start = f"{out}{TURNING}{op.block.idx}", table, 0
         inputs = {"X": op.inputs["X"], "Index": [ranked(table, "items")]}
         attrs = {"table": table, "gradient": bool(op.attr("accumulate"))}
         yield in_place_of(op, IN_STEPS, inputs, {"Out": [array.whole]}, attrs)
@@ -184,7 +197,7 @@ class Turning:
         array = self._arrays.setdefault(out, _Array())
         if op.attr("accumulate") or array.whole or index > len(array.elements):
             raise CannotPlan("an array has other elements already", op)
-        array.elements[index] = f"{out}{TURNING}.{index}"
+        array.elements[index] = f"{out}.{index}{TURNING}{op.block.idx}"
         yield in_place_of(op, ALIAS, {"X": [source]}, {"Out": [array.elements[index]]}, {})
 
     # Loops.
@@ -422,7 +435,7 @@ class Turning:
             return
         if not array.empty or not isinstance(like, Packed):
             raise CannotPlan("the gradient of a state comes from elsewhere as well", loop.op)
-        zeros = loop.add(ZEROS, {"X": [like.whole], "Index": first}, f"{loop.label(read.variable)}.zeros")
+        zeros = loop.add(ZEROS, {"X": [like.whole], "Index": first}, loop.label(f"{read.variable}.zeros"))
         loop.carry(read.variable, write.variable, zeros, "n")
 
 
@@ -448,5 +461,3 @@ _TAKEN: dict[str, Callable[[Turning, Operator], Iterator[Operator]]] = {
     "while_grad": Turning._while_grad,
 }
 """By type of operator; the others stand as they are."""
-TAKEN = frozenset([*_TAKEN, "recurrent", "recurrent_grad"])
-"""The operators that loops which are taken together are made of."""
