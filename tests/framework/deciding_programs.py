@@ -242,7 +242,7 @@ class Writer:
         return self.declared(target)
 
     def target(self) -> Variable | None:
-        """A variable for branches to write to. Who says that one has done so? Plans do not rely on that."""
+        """A variable for branches to write to; plans look whether one has done so."""
         wanted = self.random.random() < (0.5 if self.style == "everything" else 0.1)
         return layers.create_tensor("float64") if wanted else None
 

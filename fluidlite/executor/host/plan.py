@@ -37,7 +37,7 @@ from .lowering import Lowering
 from .packing import packed_in_line
 from .recomputation import PASS, Limited, Recomputation, limited
 
-HARMLESS = (*marks.MARKS, marks.FULL, RANK, LOOK, *ON_ELEMENTS)
+HARMLESS = (*marks.MARKS, marks.FULL, marks.THERE, RANK, LOOK, *ON_ELEMENTS)
 """Operators that may be run again, though they do something besides computing."""
 
 MOST_UNDONE = 1 << 20
@@ -170,7 +170,7 @@ class Plan(EnginePlan):
     def _before_finding(self, instructions: Sequence[Instruction]) -> list[str]:
         """The persistable variables changed before all sizes are known; CannotPlan if what happens cannot be undone."""
         ends = [at for at, each in enumerate(instructions) if is_call(each, FIND)]
-        asking = MAY_MISS if ends else MAY_MISS[:2]
+        asking = (marks.THERE, *(MAY_MISS if ends else MAY_MISS[:2]))
         asks = [
             at for at, each in enumerate(instructions) if any(op.definition in asking for op in _all_of(each))
         ]
@@ -246,6 +246,10 @@ class Plan(EnginePlan):
             last = failure.err if is_call(self.instructions[failure.index], FIND) else None
             return Missed("it finds other sizes", sizes=self._found_by(failure.index, last))
         op = self.ops[failure.index]
+        if op.definition is marks.THERE:
+            name = op.inputs["X"][0].partition(marks.UNSET)[0]
+            reason = f"variable {name!r} has no value where a branch is not taken"
+            return Missed(reason) if self._again else failures.in_operator(op, ValueError(reason))
         if op.definition in MAY_MISS and failure.code == engine.OUT_OF_RANGE:
             if self._again:
                 return Missed("it asks for elements of an array that are not there")

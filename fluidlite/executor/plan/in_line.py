@@ -25,7 +25,7 @@ from .branching import (
 from .elements import CLEAR, ELEMENTS, KEEP, POP, TURN, found_by_turns, of_the_engine
 from .forward import SCOPES, backward_of, forward_of, gradients
 from .kept_branches import kept_inside, kept_within
-from .marks import AGAIN, BEGIN, CHOOSE, END, FULL, HOLD, LOOP, MARKS, MERGE
+from .marks import AGAIN, BEGIN, CHOOSE, END, FULL, HOLD, LOOP, MARKS, MERGE, THERE, UNSET
 from .refusals import CannotPlan
 from .rows_apart import SOME, family_of
 from .shapes import in_place_of, is_no_tensor, renamed, takes_no_part, works_alone
@@ -75,17 +75,17 @@ class InLine:
             if takes_no_part(op) or (works_alone(op) and changes_nothing(op)):
                 continue
             if by_size(op) or self._wide(op, names):
-                yield from [*self._by_size(op, names)] if op.sub_blocks() else [self._plain(op)]
+                yield from [*self._by_size(op, names)] if op.sub_blocks() else self._plain(op)
             elif op.type in ON_ARRAYS and self._arrays:
-                yield self._plain(self._on_array(op, names))
+                yield from self._plain(self._on_array(op, names))
             elif family_of(op) is not None and not op.sub_blocks():
                 yield from self._apart(op, names)
             elif op.type in STEPS and self._steps is not None and in_line(op):
                 known = {name for name in op.reads() if names.get(name, name) in self._known}
                 for each in self._steps.of(op, known.__contains__):
-                    yield self._plain(renamed(each, names))
+                    yield from self._plain(renamed(each, names))
             elif op.type in STEPS or not in_line(op, self._arrays):
-                yield self._plain(renamed(op, names))
+                yield from self._plain(renamed(op, names))
             elif op.type == "select_input":
                 made = renamed(op, names)
                 for name in made.inputs["X"]:
@@ -105,19 +105,23 @@ class InLine:
                     raise CannotPlan(str(refusal), op) from None
 
     def begun(self, ops: Sequence[Operator], arrays: Sequence[str]) -> list[Operator]:
-        """The operators, which have been made, behind the beginning of all elements of arrays."""
+        """The operators, which have been made, behind the beginning of all elements of arrays; those that note whether
+        something has a value only where somebody asks."""
+        asked = {op.inputs["X"][0].partition(UNSET)[0] for op in ops if op.definition is THERE}
+        ops = [op for op in ops if asked.issuperset(n.partition(UNSET)[0] for n in op.writes() if UNSET in n)]
         if not arrays or self._like is not None:
             return [*ops]
         return [in_place_of(ops[0], CLEAR, {}, {}, {"arrays": arrays}), *ops]
 
-    def _plain(self, op: Operator) -> Operator:
-        for name in op.reads() if op.definition not in MARKS else ():
+    def _plain(self, op: Operator) -> list[Operator]:
+        looks = []
+        for name in dict.fromkeys(op.reads()) if op.definition not in MARKS else ():
             if name in self.unset:
-                reason = f"variable {name!r} has no value where a branch is not taken"
-                raise CannotPlan(reason, self.unset[name])
+                looks.append(in_place_of(op, THERE, {"X": [name + UNSET]}, {}, {}))
+                self._set([name])
         self.tapes += [n.removesuffix(ELEMENTS) for n in op.inputs.get("Const", ()) if n.endswith(ELEMENTS)]
         self._set(op.writes())
-        return op
+        return [*looks, op]
 
     def _wide(self, op: Operator, names: Mapping[str, str]) -> bool:
         """Whether an operator is one of an `IfElse` whose rows are to be apart, though they need not be."""
@@ -213,6 +217,9 @@ class InLine:
 
     def _number(self, op: Operator, name: str, value: int) -> Operator:
         self._set([name])
+        return self._constant(op, name, value)
+
+    def _constant(self, op: Operator, name: str, value: int) -> Operator:
         attrs = {"shape": [1], "dtype": int(VarType.INT64), "value": float(value)}
         return in_place_of(op, "fill_constant", {}, {"Out": [name]}, attrs)
 
@@ -348,6 +355,13 @@ class InLine:
             for name in each.writes()
             if name != EMPTY and not block._is_persistable(name) and not within(name)
         )
+        for name in [name for name in outside if name not in self._known]:
+            flag = name if name.endswith(UNSET) else name + UNSET
+            if flag not in outside:
+                body.append(self._constant(op, flag, 0))
+                outside[flag] = None
+            if flag not in self._known:
+                yield self._number(op, flag, 1)
         beside = {name: f"{name}{VERSION}B{block.idx}" for name in outside}
         for name in outside:
             if name in self._known:

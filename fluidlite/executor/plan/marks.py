@@ -65,6 +65,20 @@ MERGE = OpDef(
     lod_from=None,
     doc="Puts X where Out is, which has a value already if the branch that this stands in may not run.",
 )
+UNSET = "@UNSET"
+"""Stands behind the name of what has a value only if a branch is taken: 0 then, and 1 before."""
+
+THERE = OpDef(
+    "is_there",
+    inputs=("X",),
+    outputs=(),
+    infer=lambda op: None,
+    kernel=_by_hand,
+    native=lambda op: Call("gather_nd.i64", [op.name("X")] * 3, [1, 8, 1]),  # X[X] is X, if there is one
+    host=True,
+    lod_from=None,
+    doc="Goes on only if X is 0: what a branch makes that has been taken.",
+)
 CHOOSE = OpDef(
     "select_input",
     inputs=("X*", "Mask"),
