@@ -58,7 +58,10 @@ def missing_value(op: Operator, name: str, fed: Iterable[str] = ()) -> EnforceNo
 
 
 def unknown_fetch(name: str, known: Iterable[str]) -> EnforceNotMet:
-    """The error for a name in fetch_list that the program does not compute."""
+    """The error for a name in fetch_list that the program does not compute; `known`: its variables."""
+    known = list(known)
+    if name in known:
+        return EnforceNotMet(f"fetch_list names variable {name!r}, which no operator of the program computes")
     hint = suggest(name, known)
     return EnforceNotMet(f"fetch_list names variable {name!r}, which the program does not have{hint}")
 

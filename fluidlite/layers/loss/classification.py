@@ -180,10 +180,11 @@ def teacher_student_sigmoid_loss(
 def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: float = 0.002) -> Variable:
     """The N-pair loss of embeddings (`fluid.layers.npair_loss`), of shape [1].
 
-    `anchor` and `positive` are floats [N, width], `labels` floats [N]; `l2_reg` weighs the embeddings' mean
+    `anchor` and `positive` are floats [N, width], `labels` floats or int64 [N]; `l2_reg` weighs the embeddings' mean
     squared length. Unlike Fluid's, it leaves `labels` as they are.
     """
-    check_dtypes("npair_loss", anchor=anchor, positive=positive, labels=labels)
+    check_dtypes("npair_loss", anchor=anchor, positive=positive)
+    check_dtypes("npair_loss", VarType.FP32, VarType.FP64, VarType.INT64, labels=labels)
     rows = labels.shape[0]
     grid = expand(reshape(labels, [rows, 1]), [1, rows])
     same = equal(grid, transpose(grid, [1, 0])).astype("float32")

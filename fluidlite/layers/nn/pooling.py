@@ -68,8 +68,7 @@ def pooling_attrs(layer: str, dims: int, given: dict[str, Any]) -> dict[str, Any
     """The attributes of `pool2d` or `pool3d` for the arguments of `layer`. Raises ValueError for what does not fit."""
     data_format, size = given.get("data_format", FORMATS[dims][0]), given["pool_size"]
     check_choice(given["pool_type"], "pool_type", ("max", "avg"), layer)
-    for switch in ("global_pooling", "use_cudnn"):
-        check_switch(given[switch], switch, layer)
+    check_switch(given["use_cudnn"], "use_cudnn", layer)
     check_choice(data_format, "data_format", FORMATS[dims], layer)
     if size == -1 and not given["global_pooling"]:
         raise ArgumentError(f"{layer} needs 'pool_size' unless 'global_pooling' is True, got {size}")
@@ -80,7 +79,8 @@ def pooling_attrs(layer: str, dims: int, given: dict[str, Any]) -> dict[str, Any
         "strides": numbers(given["pool_stride"], dims, "pool_stride", layer),
         "paddings": pads,
         "padding_algorithm": algorithm,
-        **{name: given[name] for name in ("global_pooling", "use_cudnn", "ceil_mode", "exclusive")},
+        "global_pooling": bool(given["global_pooling"]),
+        **{name: given[name] for name in ("use_cudnn", "ceil_mode", "exclusive")},
         "data_format": data_format,
     }
 

@@ -145,7 +145,7 @@ def affine_grid(theta: Variable, out_shape: Variable | Sequence[int], name: str 
     """
     if not isinstance(out_shape, (list, tuple, Variable)):
         raise ArgumentError("The 'out_shape' of affine_grid should be a list, a tuple or a Variable")
-    given = {**locals(), "use_cudnn": True}
+    given = {**locals(), "use_cudnn": True, "name": None}  # the name is ignored, as in Fluid
     return run_layer("affine_grid", given, OutputShape="out_shape", output_shape="out_shape")
 
 

@@ -83,10 +83,11 @@ def test_dice_loss(programs):
     np.testing.assert_allclose(run(programs, [loss], x=x, y=y)[0], [(1 - score).mean()], rtol=1e-5)
 
 
-def test_npair_loss(programs):
+@pytest.mark.parametrize("kind", ["float32", "int64"])
+def test_npair_loss(programs, kind):
     anchor, positive = (rng.normal(size=(6, 4)).astype("float32") for _ in range(2))
-    labels = np.array([0, 1, 1, 2, 0, 3], "float32")
-    made = [data("a", [6, 4], "float32"), data("p", [6, 4], "float32"), data("l", [6], "float32")]
+    labels = np.array([0, 1, 1, 2, 0, 3], kind)
+    made = [data("a", [6, 4], "float32"), data("p", [6, 4], "float32"), data("l", [6], kind)]
     loss = layers.npair_loss(*made)
     same = (labels[:, None] == labels).astype(float)
     same /= same.sum(1, keepdims=True)

@@ -139,7 +139,6 @@ def test_adaptive_pool2d(image):
             r"'pool_type' of pool2d must be one of \['max', 'avg'\], got 'min'",
         ),
         (lambda x: layers.pool2d(x), "needs 'pool_size' unless 'global_pooling'"),
-        (lambda x: layers.pool2d(x, 2, global_pooling=1), "'global_pooling' of pool2d must be True or False"),
         (
             lambda x: layers.adaptive_pool2d(x, 2, "avg", True),
             "'require_index' true when 'pool_type' is 'avg'",
@@ -204,3 +203,9 @@ def test_activations_of_convolutions_say_that_cudnn_is_used_as_the_layer_does(im
     for layer in (layers.conv2d, layers.conv2d_transpose):
         out = layer(image, 2, filter_size=3, act="relu", use_cudnn=use_cudnn)
         assert out.op.type == "relu" and out.op.attr("use_cudnn") is use_cudnn
+
+
+def test_any_value_switches_global_pooling(programs):
+    x = data("x", [2, 3, 6, 6])
+    pooled = [layers.pool2d(x, 2, global_pooling=switch) for switch in (1, 0, None)]
+    assert [out.shape[2:] for out in pooled] == [(1, 1), (5, 5), (5, 5)]

@@ -103,6 +103,7 @@ def test_rearranged(programs):
     )  # as Fluid declares it
     size = data("size", [4], "int32")
     assert layers.affine_grid(theta, size).op.inputs["OutputShape"] == ["size"]
+    assert layers.affine_grid(theta, size, name="n").name == "affine_grid_2.tmp_0"  # as in Fluid
 
 
 def test_bad_rearrangements(programs):
