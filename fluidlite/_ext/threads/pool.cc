@@ -26,9 +26,18 @@ namespace {
 
 using Piece = void (*)(void *work, int64_t which);
 
-/* How often a thread looks for work, or for the end of it, before it goes to sleep: a few ten microseconds. Longer would
- * take a processor from whoever reads the next batch. */
-constexpr int patience = 400;
+/* How often a thread looks for work, or for the end of it, before it goes to sleep, because to be woken takes longer: some ten
+ * microseconds as fast as it can, then some fifty in which it lets whoever waits for the processor go first, as a thread that reads the
+ * next batch. */
+constexpr int patience = 400, courtesy = 100;
+
+template <class F> void look_for(const F &there) {
+    for (int k = 0; k < patience; ++k) {
+        if (there()) return;
+        FL_RELAX();
+    }
+    for (int k = 0; k < courtesy && !there(); ++k) std::this_thread::yield();
+}
 
 constexpr int most_threads = 256; /* that share a job */
 constexpr int64_t most_pieces = INT32_MAX;
@@ -84,7 +93,7 @@ class Pool {
             std::lock_guard<std::mutex> lock(mutex_);
             open_ = false;
         }
-        for (int k = 0; k < patience && inside_.load(std::memory_order_acquire) > 0; ++k) FL_RELAX();
+        look_for([this] { return inside_.load(std::memory_order_acquire) == 0; });
         if (inside_.load(std::memory_order_acquire) > 0) {
             std::unique_lock<std::mutex> lock(mutex_);
             done_.wait(lock, [this] { return inside_.load(std::memory_order_acquire) == 0; });
@@ -117,7 +126,7 @@ class Pool {
     [[noreturn]] void serve(int number) {
         uint64_t seen = 0;
         for (;;) {
-            for (int k = 0; k < patience && job_.load(std::memory_order_acquire) == seen; ++k) FL_RELAX();
+            look_for([this, seen] { return job_.load(std::memory_order_acquire) != seen; });
             {
                 std::unique_lock<std::mutex> lock(mutex_);
                 asleep_.fetch_add(1);
