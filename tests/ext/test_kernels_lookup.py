@@ -26,6 +26,13 @@ def test_lookup_and_its_gradient(kind, padding):
     np.testing.assert_array_equal(dw, want)
 
 
+@pytest.mark.parametrize("width", (1, 40))
+def test_many_rows_are_looked_up_in_pieces(width):
+    w, ids, out = draw(5000, width), np.arange(40000) * 7919 % 5000, blank(40000, width)
+    kernels.call("lookup_table.f32", [w, ids, out], [40000, 5000, width, 3])
+    np.testing.assert_array_equal(out, np.where((ids == 3)[:, None], 0, w[ids]))
+
+
 def test_lookup_of_nothing_leaves_a_zero_gradient():
     dw = blank(3, 2)
     kernels.call("lookup_table_grad.f32", [np.empty(0, np.int64), blank(0, 2), dw], [0, 3, 2, -1])

@@ -105,6 +105,40 @@ def test_adam(lazy, kind, target):
         near(got, expected, kind, 30)
 
 
+MANY, TABLE = np.arange(9000) * 7919 % 8192, 8200
+"""Rows of a table of which some come twice, so many that they are updated in pieces."""
+
+
+@each_target
+@pytest.mark.parametrize("width", (1, 20))
+def test_updates_of_many_rows(width, target):
+    found, start, (m1, m2) = (
+        draw(9000, width),
+        draw(TABLE, width, seed=1),
+        draw(2, TABLE, width, seed=2, low=0.5),
+    )
+    table, named, ints = np.zeros((TABLE, width)), np.zeros((TABLE, 1), bool), [9000, TABLE, width]
+    np.add.at(table, MANY, found)
+    named[MANY] = True
+    param, moment = start.copy(), m1.copy()
+    kernels.call(
+        "adagrad_rows.f32", [scalar("f32", 0.1), param, MANY, found, moment], ints, [1e-6], target=target
+    )
+    near(moment, m1 + table**2, "f32", 10)
+    near(param, start - 0.1 * table / (np.sqrt(m1 + table**2) + 1e-6), "f32", 10)
+    first, second = 0.9 * m1 + 0.1 * table, 0.99 * m2 + 0.01 * table**2
+    rate = 0.1 * np.sqrt(1 - 0.5 * 0.99) / (1 - 0.5 * 0.9)
+    want = start - rate * first / (np.sqrt(second) + 1e-8)
+    for lazy in (0, 1):
+        param, one, two, powers = start.copy(), m1.copy(), m2.copy(), np.full((2, 1), 0.5, "f4")
+        operands = [scalar("f32", 0.1), param, MANY, found, one, two, *powers]
+        kernels.call("adam_rows.f32", operands, [*ints, lazy], [0.9, 0.99, 1e-8], target=target)
+        touched = named if lazy else ~np.zeros_like(named)
+        near(one, np.where(touched, first, m1), "f32", 10)
+        near(two, np.where(touched, second, m2), "f32", 10)
+        near(param, np.where(touched, want, start), "f32", 30)
+
+
 @pytest.mark.parametrize("name", ("rows_to_dense", "merge_rows", "sgd_rows"))
 def test_rows_outside_the_table_are_noticed(name):
     operands = {

@@ -85,6 +85,11 @@ def calls():
         "adam": (
             [column[:1], x, g, abs(x), abs(g), column[1:2], column[2:3]], [1, 3, 4], [x.size], [0.9, 0.99, 1e-8],
         ),
+        "adam_rows": (
+            [column[:1], x, np.arange(rows) % 1300, g, abs(x), abs(g), column[1:2], column[2:3]], [1, 4, 5],
+            [rows, rows, width, 1], [0.9, 0.99, 1e-8],
+        ),
+        "lookup_table": ([x, np.arange(rows) * 9 % rows, 0 * x], [2], [rows, rows, width, -1], []),
         "momentum": ([column[:1], x, g, 0 * x], [1, 3], [1, x.size], [0.9]),
         "conv2d": ([draw(12, 6, 40, 40), draw(8, 6, 3, 3), None, draw(12, 8, 40, 40)], [3], CONV, []),
         "conv2d_grad_input": ([draw(8, 6, 3, 3), draw(12, 8, 40, 40), draw(12, 6, 40, 40)], [2], CONV, []),
