@@ -15,10 +15,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...base.sizes import Real, Size, always_equal, current
+from ...base.sizes import always_equal, current
 from ...base.sizes.shapes import aligned, product
 from ...ops.registry import Call
 from ..plan.instructions import Instruction, Uses
+from .patterns import Other, Pattern, equal, need, no_shift, number
 
 _SPLIT, _SPLIT_ACROSS, _JOINED_ACROSS = [0, 2, 1, 3], [0, 2, 3, 1], [0, 3, 1, 2]
 """Transposes that make heads of parts of rows, [N, L, H, D] -> [N, H, L, D], or join them; those of [N, H, D, L]."""
@@ -38,31 +39,9 @@ def join_attention(instructions: list[Instruction], uses: Uses) -> list[Instruct
         if isinstance(each.action, Call) and each.action.kernel.partition(".")[0] == "softmax":
             try:
                 instead.update(_Attention(uses, each).instead(instructions, places))
-            except _Other:
+            except Other:
                 continue
     return [made for at, each in enumerate(instructions) for made in instead.get(at, (each,))]
-
-
-class _Other(Exception):
-    """What was looked at is no attention, or one that stays as it is."""
-
-
-def _need(condition: bool) -> None:
-    if not condition:
-        raise _Other
-
-
-def _equal(one: Sequence[Any], other: Sequence[Any]) -> bool:
-    return len(one) == len(other) and all(map(always_equal, one, other))
-
-
-def _number(real: Any) -> float:
-    _need(not isinstance(real, (Real, Size)))
-    return float(real)
-
-
-def _no_shift(call: Call) -> bool:
-    return bool(call.floats[1] == 0)
 
 
 @dataclass
@@ -75,15 +54,14 @@ class _Heads:
     strides: list[Any]
 
 
-class _Attention:
-    """What belongs to a softmax. Raises `_Other` if that is in no attention.
+class _Attention(Pattern):
+    """What belongs to a softmax. Raises `Other` if that is in no attention.
 
     `forward`, `backward`: the instructions that another one can stand for.
     """
 
     def __init__(self, uses: Uses, softmax: Instruction) -> None:
-        self._uses = uses
-        self._suffix = softmax.action.kernel.rpartition(".")[2]
+        super().__init__(uses, softmax.action.kernel.rpartition(".")[2])
         self.forward = [softmax]
         self.backward: list[Instruction] = []
         self._dropout: Call | None = None
@@ -93,7 +71,7 @@ class _Attention:
         self._find_gradients(softmax.action)
         made = {self._root(name) for each in self._inside for name in each.writes}
         for name in made.difference(map(self._root, self._kept)):
-            _need(self._is_private(name))
+            need(self._is_private(name))
         self._take_factor()
         self._take_transposes()
 
@@ -106,40 +84,6 @@ class _Attention:
         """What is still made."""
         mask = [] if self._dropout is None else [self._dropout.operands[2] or ""]
         return [self._out.name, *mask, *(each.name for each in self._gradients.values())]
-
-    def _root(self, name: str | None) -> str:
-        return self._uses.root(name or "")
-
-    def _is(self, each: Instruction | None, *kinds: str) -> bool:
-        """Whether an instruction is a call of one of these kernels, of our type."""
-        if each is None or not isinstance(each.action, Call):
-            return False
-        kind, _, suffix = each.action.kernel.partition(".")
-        return kind in kinds and suffix in ("", self._suffix)
-
-    def _maker(self, name: str | None, *kinds: str) -> Instruction | None:
-        root = self._root(name)
-        made = self._uses.makers.get(root)
-        return made if self._uses.written[root] == 1 and self._is(made, *kinds) else None
-
-    def _reader(
-        self, name: str | None, *kinds: str, fits: Callable[[Call], bool] = lambda _: True
-    ) -> Instruction | None:
-        """The one call of these kernels that reads a variable and fits."""
-        found = [
-            each for each in self._uses.readers(name or "") if self._is(each, *kinds) and fits(each.action)
-        ]
-        return found[0] if len(found) == 1 else None
-
-    def _taken(self, into: list[Instruction], each: Instruction | None) -> Call:
-        if each is None:
-            raise _Other
-        into.append(each)
-        call: Call = each.action
-        return call
-
-    def _is_private(self, name: str | None, *more: Instruction) -> bool:
-        return self._uses.private(name or "", [*self._inside, *more]) == (True, False)
 
     def _is_product(
         self, a: str | None, b: str | None, sizes: Sequence[Any], trans: tuple[bool, bool]
@@ -154,7 +98,7 @@ class _Attention:
             return (
                 (a is None or self._root(a) == self._root(call.operands[0]))
                 and (b is None or self._root(b) == self._root(call.operands[1]))
-                and _equal(call.ints, [m, n, k, *map(int, trans), *rest])
+                and equal(call.ints, [m, n, k, *map(int, trans), *rest])
                 and (not one or always_equal(batch, 1))
                 and call.floats[1] == 0
                 and not any(call.operands[3:])
@@ -176,22 +120,22 @@ class _Attention:
         self._scale: float | None = None
         if scaled is not None:
             call = self._taken(self.forward, scaled)
-            _need(_no_shift(call))
-            self._scale, scores = _number(call.floats[0]), call.operands[0]
+            need(no_shift(call))
+            self._scale, scores = number(call.floats[0]), call.operands[0]
         made = self._maker(scores, *_PRODUCTS)
         call = self._taken(self.forward, made)
         view = None if made is None else made.view
         if view is None or view.type != "matmul":
-            raise _Other
+            raise Other
         x, y = view.shape("X"), view.shape("Y")
         self._across = not view.attr("transpose_Y")  # keys stand the other way round
-        _need(not view.attr("transpose_X") and 2 <= len(x) <= 4 and _equal(x[:-2], y[:-2]))
+        need(not view.attr("transpose_X") and 2 <= len(x) <= 4 and equal(x[:-2], y[:-2]))
         self._lead = (*x[:-2], *(1,) * (4 - len(x)))
         self._m, self._k = x[-2], x[-1]
         self._n = y[-1] if self._across else y[-2]
-        _need(self._is_product(None, None, (self._m, self._n, self._k), (False, not self._across))(call))
-        _need(always_equal(softmax.ints[1], self._n))
-        self._by = _number(call.floats[0])
+        need(self._is_product(None, None, (self._m, self._n, self._k), (False, not self._across))(call))
+        need(always_equal(softmax.ints[1], self._n))
+        self._by = number(call.floats[0])
         self._alpha = self._by * (1.0 if self._scale is None else self._scale)
         self._bias: str | None = None
         self._bias_strides: list[Any] = [0] * 4
@@ -204,11 +148,11 @@ class _Attention:
 
     def _find_bias(self, added: Instruction, whole: Sequence[Any]) -> None:
         if added.view is None:
-            raise _Other
+            raise Other
         x, y, self._bias = added.view.shape("X"), added.view.shape("Y"), added.view.name("Y")
-        _need(_equal(x, whole) and len(y) <= len(x))
+        need(equal(x, whole) and len(y) <= len(x))
         y = aligned(x, y, added.view.attr("axis"))[1]
-        _need(len(y) == len(x))  # and each of its dimensions is 1 or as in X, as kernels of additions want it
+        need(len(y) == len(x))  # and each of its dimensions is 1 or as in X, as kernels of additions want it
         strides = [0 if always_equal(n, 1) else product(tuple(y[at + 1 :])) for at, n in enumerate(y)]
         self._bias_strides = [*strides[:-2], *[0] * (4 - len(x)), *strides[-2:]]
 
@@ -217,15 +161,15 @@ class _Attention:
         self._probabilities = self._weights = softmax.operands[1]
         self._factor = 1.0
         dropout = self._reader(self._weights, "dropout")
-        scaled = self._reader(self._weights, "scale", fits=_no_shift)
+        scaled = self._reader(self._weights, "scale", fits=no_shift)
         if dropout is not None:
             self._dropout = call = self._taken(self.forward, dropout)
-            left = 1 - _number(call.floats[0])
+            left = 1 - number(call.floats[0])
             self._factor = 1.0 if not call.ints[1] else 1 / left if left > 0 else 0.0
             self._weights = call.operands[1]
         elif scaled is not None:
             call = self._taken(self.forward, scaled)
-            self._factor, self._weights = _number(call.floats[0]), call.operands[1]
+            self._factor, self._weights = number(call.floats[0]), call.operands[1]
 
         def by_values(call: Call) -> bool:
             return self._root(call.operands[0]) == self._root(self._weights) and call.ints[3] == 0
@@ -233,8 +177,8 @@ class _Attention:
         made = self._reader(self._weights, *_PRODUCTS, fits=by_values)
         call = self._taken(self.forward, made)
         self._d = call.ints[1]
-        _need(self._is_product(None, None, (self._m, self._d, self._n), (False, False))(call))
-        self._after = _number(call.floats[0])
+        need(self._is_product(None, None, (self._m, self._d, self._n), (False, False))(call))
+        self._after = number(call.floats[0])
         self._values = self._heads(call.operands[1], self._n, self._d)
         self._out = self._heads(call.operands[2], self._m, self._d)
 
@@ -244,18 +188,18 @@ class _Attention:
         back = self._reader(self._probabilities, "softmax_grad")
         if back is None:
             return
-        _need(current(n) >= _LEAST_KEYS)
+        need(current(n) >= _LEAST_KEYS)
         call = self._taken(self.backward, back)
-        _need(self._after == 1 and self._root(call.operands[0]) == self._root(self._probabilities))
+        need(self._after == 1 and self._root(call.operands[0]) == self._root(self._probabilities))
         weights, scores = call.operands[1:]
         if self._dropout is not None:
             dropped = self._taken(self.backward, self._maker(weights, "dropout_grad"))
-            _need(self._root(dropped.operands[1]) == self._root(self._dropout.operands[2]))
+            need(self._root(dropped.operands[1]) == self._root(self._dropout.operands[2]))
             weights = dropped.operands[0]
         else:
-            _need(self._factor == 1)
+            need(self._factor == 1)
         made = self._taken(self.backward, self._maker(weights, *_PRODUCTS))
-        _need(
+        need(
             self._is_product(None, self._values.name, (m, n, d), (False, True))(made) and made.floats[0] == 1
         )
         self._back = self._heads(made.operands[0], m, d)
@@ -263,11 +207,11 @@ class _Attention:
         added = self._reader(scores, *(kind + "_grad" for kind in _ADDITIONS))
         if self._bias is not None and added is not None:  # or else that of the sum is that of the scores
             call = self._taken(self.backward, added)
-            _need(call.operands[5] is None)
+            need(call.operands[5] is None)
             scores = call.operands[4]
         if self._scale is not None:
-            call = self._taken(self.backward, self._reader(scores, "scale", fits=_no_shift))
-            _need(call.floats[0] == self._scale)
+            call = self._taken(self.backward, self._reader(scores, "scale", fits=no_shift))
+            need(call.floats[0] == self._scale)
             scores = call.operands[1]
         q, keys = self._q.name, self._keys.name
         self._find_gradient("q", scores, keys, (m, k, n), (False, self._across), self._by)
@@ -286,15 +230,15 @@ class _Attention:
         each = self._reader(a, *_PRODUCTS, fits=self._is_product(a, b, sizes, trans))
         if each is not None:
             call = self._taken(self.backward, each)
-            _need(call.floats[0] == alpha)
+            need(call.floats[0] == alpha)
             self._gradients[of] = self._heads(call.operands[2], *sizes[:2])
 
     def _take_factor(self) -> None:
         """A factor by which queries were multiplied, and then their gradient, where nobody else needs these."""
         scale = self._maker(self._q.name, "scale")
-        if scale is None or not _no_shift(scale.action) or not self._is_private(self._q.name, scale):
+        if scale is None or not no_shift(scale.action) or not self._is_private(self._q.name, scale):
             return
-        factor = _number(scale.action.floats[0])
+        factor = number(scale.action.floats[0])
         made = self._gradients.get("q")
         if made is not None:
             back = self._reader(made.name, "scale", fits=lambda call: list(call.floats) == [factor, 0])
@@ -306,16 +250,19 @@ class _Attention:
 
     def _take_transposes(self) -> None:
         """Transposes of what is read and made, where nobody else needs what is on the way."""
-        self._take(self.forward, self._q, self._split(self._q, _SPLIT))
-        self._take(self.forward, self._values, self._split(self._values, _SPLIT))
-        self._take(self.forward, self._out, self._joined(self._out, _SPLIT))
+        self._take(self.forward, self._q, self._transpose(self._q, _SPLIT, True))
+        self._take(self.forward, self._values, self._transpose(self._values, _SPLIT, True))
+        self._take(self.forward, self._out, self._transpose(self._out, _SPLIT, False))
         if self.backward:
-            self._take(self.backward, self._back, self._split(self._back, _SPLIT))
+            self._take(self.backward, self._back, self._transpose(self._back, _SPLIT, True))
         for of in self._gradients.keys() & {"q", "v"}:
-            self._take(self.backward, self._gradients[of], self._joined(self._gradients[of], _SPLIT))
+            self._take(
+                self.backward, self._gradients[of], self._transpose(self._gradients[of], _SPLIT, False)
+            )
         made = self._gradients.get("k")
-        keys = self._split(self._keys, _SPLIT_ACROSS if self._across else _SPLIT)
-        gradient = None if made is None else self._joined(made, _JOINED_ACROSS if self._across else _SPLIT)
+        split, join = (_SPLIT_ACROSS, _JOINED_ACROSS) if self._across else (_SPLIT, _SPLIT)
+        keys = self._transpose(self._keys, split, True)
+        gradient = None if made is None else self._transpose(made, join, False)
         if self._across and made is not None and (keys is None or gradient is None):
             return  # both stand the same way round
         self._take(self.forward, self._keys, keys)
@@ -334,28 +281,17 @@ class _Attention:
     def _is_across(self, side: _Heads) -> bool:
         return self._across and side in (self._keys, self._gradients.get("k"))
 
-    def _split(self, side: _Heads, perm: list[int]) -> tuple[Instruction, str] | None:
-        """What makes heads of something else, and of what."""
-        made = self._maker(side.name, "transpose")
-        if made is None or not self._is_private(side.name, made):
+    def _transpose(self, side: _Heads, perm: list[int], before: bool) -> tuple[Instruction, str] | None:
+        """What makes heads of something else, and of what, or else what makes something else of them, and what."""
+        each = self._maker(side.name, "transpose") if before else self._reader(side.name, "transpose")
+        if each is None or not self._is_private(side.name, each):
             return None
-        source, target = made.action.operands
-        shape, order = made.action.ints[2:6], list(made.action.ints[6:])
-        split = [shape[at] for at in perm] if made.action.ints[1] == 4 and order == perm else []
-        return (made, source) if _equal(split, [*self._lead, side.rows, side.columns]) else None
-
-    def _joined(self, side: _Heads, perm: list[int]) -> tuple[Instruction, str] | None:
-        """What makes something else of heads, and what."""
-        reader = self._reader(side.name, "transpose")
-        if reader is None or not self._is_private(side.name, reader):
+        shape, order = each.action.ints[2:6], list(each.action.ints[6:])
+        if each.action.ints[1] != 4 or order != perm:
             return None
-        shape, order = reader.action.ints[2:6], list(reader.action.ints[6:])
-        fits = (
-            reader.action.ints[1] == 4
-            and order == perm
-            and _equal(shape, [*self._lead, side.rows, side.columns])
-        )
-        return (reader, reader.action.operands[1]) if fits else None
+        heads = [shape[at] for at in perm] if before else shape
+        fits = equal(heads, [*self._lead, side.rows, side.columns])
+        return (each, each.action.operands[0 if before else 1]) if fits else None
 
     def instead(
         self, instructions: Sequence[Instruction], places: dict[int, int]
@@ -402,13 +338,13 @@ class _Attention:
         """That nothing jumps on the way, and that what moves to another place finds there what it read where it was."""
         first, last, own = places[0], places[-1], set(places)
         between = range(first, last + 1)
-        _need(not any(instructions[at].jumps for at in between))
+        need(not any(instructions[at].jumps for at in between))
         writes = {at: set(map(self._root, instructions[at].writes)) for at in between}
         inside = set().union(*(writes[at] for at in places))
         for at in places:
             read = set(map(self._root, instructions[at].reads)) - inside
             passed = range(at + 1, to + 1) if to >= at else range(to, at)
-            _need(not any(writes[other] & read for other in passed if other not in own))
+            need(not any(writes[other] & read for other in passed if other not in own))
 
 
 def _joined(instructions: Sequence[Instruction], places: list[int], call: Call, made: int) -> Instruction:
