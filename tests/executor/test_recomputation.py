@@ -198,6 +198,16 @@ def test_the_pass_can_be_left_out(monkeypatch):
     assert "@AGAIN" not in plan.describe()
 
 
+def test_sizes_beyond_memory_are_told_as_without(monkeypatch):
+    limit(monkeypatch, 1000)
+    huge = layers.expand(fluid.data("x", [None, 3]), [2**31, 2**32])
+    with (
+        pytest.warns(UserWarning, match="FLUIDLITE_MEMORY_LIMIT cannot be kept"),
+        pytest.raises(MemoryError, match="variable 'expand"),
+    ):
+        fluid.Executor().run(feed={"x": np.ones((2, 3), "float32")}, fetch_list=[huge])
+
+
 @pytest.mark.parametrize("text", ["", "0.5G", "-1", "0", "many", "5X"])
 def test_limits_that_are_none(text, monkeypatch):
     monkeypatch.setenv("FLUIDLITE_MEMORY_LIMIT", text)

@@ -86,11 +86,14 @@ class Survey:
         return sum(each.bytes for each in self.storages if each.first <= self.at <= each.last)
 
     def arena(self) -> int:
-        """How many bytes the engine takes for all temporaries."""
+        """How many bytes the engine takes for all temporaries; the peak, where no machine has that much."""
         places = engine.Places()
         for each in self.storages:
             places.add(each.first, each.last)
-        total: int = places.place([current(each.bytes) for each in self.storages])[0]
+        try:
+            total: int = places.place([current(each.bytes) for each in self.storages])[0]
+        except MemoryError:
+            return self.peak
         return total
 
 
