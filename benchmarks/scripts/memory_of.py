@@ -64,7 +64,7 @@ metrics = {}
 result, timing.blocks, timing.result = timing.result, some_steps, lambda _: None
 importlib.import_module("torch" if "torch" in script else "paddle.fluid")
 before = status("VmRSS")
-sys.argv = [script, "0", "encoder" if model == "bert-base" else model.removesuffix("-224")]
+sys.argv = [script, "0", "encoder" if model == "bert-base" else model.replace("-224", "")]
 runpy.run_path(str(Path(__file__).with_name(script)))
 metrics[model] = [status("VmHWM") - before]
 result(metrics)
