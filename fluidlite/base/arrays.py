@@ -44,3 +44,13 @@ def plain_copy(array: Any) -> np.ndarray:
     made = np.empty(array.shape, _CANONICAL.get(native, native))
     made[...] = array
     return made
+
+
+def halves(values: np.ndarray) -> np.ndarray:
+    """`values` in float16 as Fluid makes them on the CPU: the next ones toward zero; infinity above the largest."""
+    single = values.astype(np.float32)
+    made = single.astype(np.float16)
+    made.view(np.uint16)[...] -= np.abs(made.astype(np.float32)) > np.abs(single)
+    return np.where(np.abs(single) > np.finfo(np.float16).max, np.copysign(np.inf, single), made).astype(
+        np.float16
+    )

@@ -46,3 +46,10 @@ def on_reseed(listener: Callable[[], None]) -> Callable[[], None]:
     """Have `listener` called after each `reseed`. Returns it, so that it may decorate."""
     _listeners.append(listener)
     return listener
+
+
+def stream_of(seed: int) -> int:
+    """The number that a stream of random numbers begins at: that of a `seed` attribute, which is taken for an unsigned
+    one of 32 bits; a fresh one for 0.
+    """
+    return seed if seed > 0 else seed & 0xFFFFFFFF or fresh_seed()

@@ -69,10 +69,12 @@ def numbers(value: Any, count: int, name: str, layer: str) -> list[int]:
         raise TypeError(f"'{name}' of {layer} must be an integer or {count} of them, got {value!r}") from None
 
 
-def check_choice(value: Any, name: str, choices: Sequence[Any], layer: str) -> None:
-    """Raise ValueError unless argument `name` of `layer` is one of `choices`."""
+def check_choice(
+    value: Any, name: str, choices: Sequence[Any], layer: str, error: type[ArgumentError] = ArgumentError
+) -> None:
+    """Raise ValueError, or an `error` that is one, unless argument `name` of `layer` is one of `choices`."""
     if value not in choices:
-        raise ArgumentError(f"'{name}' of {layer} must be one of {list(choices)}, got {value!r}")
+        raise error(f"'{name}' of {layer} must be one of {list(choices)}, got {value!r}")
 
 
 def check_switch(value: Any, name: str, layer: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..base import missing
 from ..base.dtypes import VarType, to_vartype
-from ..base.errors import ArgumentError
+from ..base.errors import ArgumentError, ArgumentNotMet
 from ..framework import Variable
 from ..layer_helper import LayerHelper
 from ..op_functions import run_layer
@@ -60,7 +60,7 @@ def sequence_pool(input: Variable, pool_type: str, is_test: bool = False, pad_va
                [3.]], dtype=float32)]
     """
     kinds = ("average", "sum", "sqrt", "max", "last", "first")
-    check_choice(pool_type.lower(), "pool_type", kinds, "sequence_pool")
+    check_choice(pool_type.lower(), "pool_type", kinds, "sequence_pool", ArgumentNotMet)
     pool_type = pool_type.upper()
     out, index = run_layer("sequence_pool", locals(), without=("kinds",), X="input", pooltype="pool_type")
     if pool_type == "MAX":

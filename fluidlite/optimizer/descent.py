@@ -9,11 +9,12 @@ from .base import Optimizer
 
 
 def number(value: Any, name: str, optimizer: str) -> float:
-    """`value` as a float; TypeError naming the optimizer's argument otherwise, for None also an AssertionError."""
-    if value is None:
-        raise TypeAssertion(f"{name} of {optimizer} must be a number, got None")
+    """`value` as a float; TypeError naming the optimizer's argument otherwise, in Fluid an AssertionError for None."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ArgumentTypeError(f"{name} of {optimizer} must be a number, got {value!r}")
+        asserted = value is None and optimizer != "RMSProp"
+        raise (TypeAssertion if asserted else ArgumentTypeError)(
+            f"{name} of {optimizer} must be a number, got {value!r}"
+        )
     return float(value)
 
 

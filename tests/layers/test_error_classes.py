@@ -65,6 +65,15 @@ def test_errors_are_those_of_fluid(theirs, call):
         ("EnforceNotMet", lambda x: layers.concat([x, layers.reshape(x, [2, 6])])),
         ("ValueError", lambda x: layers.cast(x, "foo")),
         ("ValueError", lambda x: layers.fc(x, 2, act="nothing")),
+        ("AssertionError", lambda x: layers.matmul(x, x)),
+        ("ValueError", lambda x: layers.matmul(*(fluid.data(f"b{n}", [n, 4, 4]) for n in (2, 3)))),
+        ("AssertionError", lambda x: layers.split(x, 2, 1)),
+        ("AssertionError", lambda x: layers.pad2d(fluid.data("img", [2, 3, 8, 8]), mode="foo")),
+        ("AssertionError", lambda x: layers.image_resize(fluid.data("img", [2, 3, 8, 8]), [0, 4])),
+        ("EnforceNotMet", lambda x: layers.conv2d(x, 2, 3)),
+        ("EnforceNotMet", lambda x: layers.dropout(x, 2.0)),
+        ("EnforceNotMet", lambda x: layers.sequence_pool(x, "foo")),
+        ("EnforceNotMet", lambda x: layers.slice(x, [0], [0, 1], [1])),
     ],
 )
 def test_their_names_are_those_of_fluid(name, call):

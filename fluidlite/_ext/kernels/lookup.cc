@@ -8,11 +8,12 @@
 namespace fl {
 namespace {
 
-int check_ids(fl_call *call, const int64_t *ids, int64_t n, int64_t bound) {
+/* Ids must be in [0, bound) or, if that lies beyond, be `padding`. */
+int check_ids(fl_call *call, const int64_t *ids, int64_t n, int64_t bound, int64_t padding = -1) {
     bool outside = false;
     for (int64_t k = 0; k < n; ++k) outside |= static_cast<uint64_t>(ids[k]) >= static_cast<uint64_t>(bound);
     for (int64_t k = 0; outside && k < n; ++k) {
-        if (ids[k] < 0 || ids[k] >= bound) return out_of_range(call, ids[k], k, bound);
+        if (ids[k] < 0 || (ids[k] >= bound && ids[k] != padding)) return out_of_range(call, ids[k], k, bound);
     }
     return FL_OK;
 }
@@ -24,7 +25,7 @@ template <class T> int lookup_table(fl_call *call) {
     const int64_t *ids = at<int64_t>(call, 1);
     T *out = at<T>(call, 2);
     const int64_t n = call->i[0], height = call->i[1], width = call->i[2], padding = call->i[3];
-    if (const int code = check_ids(call, ids, n, height)) return code;
+    if (const int code = check_ids(call, ids, n, height, padding)) return code;
     const size_t bytes = static_cast<size_t>(width) * sizeof(T);
     if (bytes == 0) return FL_OK;
     in_ranges(n, 2 * static_cast<int64_t>(bytes) + 64, [=](int64_t begin, int64_t end) {
@@ -51,7 +52,7 @@ template <class T> int lookup_table_grad(fl_call *call) {
     const T *g = at<T>(call, 1);
     T *dw = at<T>(call, 2);
     const int64_t n = call->i[0], height = call->i[1], width = call->i[2], padding = call->i[3];
-    if (const int code = check_ids(call, ids, n, height)) return code;
+    if (const int code = check_ids(call, ids, n, height, padding)) return code;
     for (int64_t k = 0; k < height * width; ++k) dw[k] = 0;
     for (int64_t k = 0; k < n; ++k, g += width) {
         if (ids[k] == padding) continue;

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...base.errors import ArgumentAssertion, ArgumentError
+from ...base.errors import ArgumentAssertion, ArgumentError, ArgumentNotMet
 from ...base.sizes.windows import resolve_pads
 from ...framework import Variable
 from ...initializer import NormalInitializer
@@ -228,7 +228,7 @@ def _convolved(given: dict[str, Any]) -> Variable:
     conv = Convolution(layer, **{name: given[name] for name in windows if name in given})
     shape = input.shape
     if len(shape) != conv.dims + 2:
-        raise ArgumentError(
+        raise ArgumentNotMet(
             f"'input' of {layer} must have {conv.dims + 2} dimensions, got shape {list(shape)}"
         )
     channels = shape[conv.channel_axis]

@@ -10,7 +10,7 @@ from ...base.dtypes import VarType, to_vartype
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...layer_helper import LayerHelper
-from ..checks import check_dtype, padding_row
+from ..checks import check_dtype
 
 __all__ = ["embedding", "fc"]
 
@@ -138,13 +138,10 @@ def looked_up(
 def lookup_attrs(
     layer: str, rows: int, is_sparse: bool, is_distributed: bool = False, padding_idx: int | None = None
 ) -> dict[str, Any]:
-    """The attributes of looking rows up in a table of `rows` rows, for embeddings of all kinds.
-
-    Raises ValueError, naming `layer`, if `padding_idx` lies outside of the table.
-    """
+    """The attributes of looking rows up in a table of `rows` rows, for embeddings of all kinds."""
     return {
         "is_sparse": is_sparse,
         "is_distributed": is_distributed,
         "remote_prefetch": bool(is_sparse and not is_distributed),
-        "padding_idx": padding_row(padding_idx, rows, layer),
+        "padding_idx": -1 if padding_idx is None else padding_idx if padding_idx >= 0 else rows + padding_idx,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.dtypes import VarType, to_vartype
-from ...base.errors import ArgumentError
+from ...base.errors import ArgumentNotMet
 from ...eager import Tensor
 from ...framework import Variable, mode, tracing
 from ...layer_helper import LayerHelper
@@ -68,7 +68,7 @@ def dropout(
     check_dtype(x, "x", "dropout")
     check_choice(dropout_implementation, "dropout_implementation", DROPOUTS, "dropout")
     if not 0 <= dropout_prob <= 1:
-        raise ArgumentError(f"'dropout_prob' of dropout must be in [0, 1], got {dropout_prob}")
+        raise ArgumentNotMet(f"'dropout_prob' of dropout must be in [0, 1], got {dropout_prob}")
     if mode.in_dygraph_mode() and isinstance(x, Tensor):
         is_test = not mode.is_training()
     elif tracing.current() is not None:  # what is traced does what it does eagerly

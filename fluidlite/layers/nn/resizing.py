@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.errors import ArgumentError
+from ...base.errors import ArgumentAssertion, ArgumentError
 from ...eager import as_number_list, as_numbers
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable
@@ -99,6 +99,10 @@ def _given_sizes(
         )
     for name, size in zip(names, out_shape, strict=True):
         if not isinstance(size, Variable):
+            if int(size) <= 0:
+                raise ArgumentAssertion(
+                    f"the numbers in 'out_shape' of {kind} must be positive, got {list(out_shape)}"
+                )
             attrs[name] = int(size)
     return {"SizeTensor": one_by_one(helper, out_shape)} if has_variables(out_shape) else {}
 

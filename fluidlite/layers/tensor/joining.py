@@ -91,7 +91,7 @@ def split(
 
     Raises:
         TypeError: an argument is of another type.
-        ValueError: the dimension cannot be cut like that.
+        ValueError: the dimension cannot be cut like that; for parts that are not equal also an AssertionError.
     """
     check_variable(input, "input", "split")
     num_or_sections = as_numbers(num_or_sections)
@@ -120,6 +120,11 @@ def split(
     if isinstance(num_or_sections, int):
         if num_or_sections < 2 - is_eager(input):
             raise ArgumentAssertion(f"'num_or_sections' of split must be more than 1, got {num_or_sections}")
+        size = -1 if isinstance(dim, Variable) or is_eager(input) else input.shape[dim]
+        if size > 0 and size % num_or_sections:
+            raise ArgumentAssertion(
+                f"a dimension of {size} cannot be split into {num_or_sections} equal parts ('num_or_sections')"
+            )
         attrs["num"] = count = num_or_sections
     else:
         count = len(num_or_sections)

@@ -97,7 +97,7 @@ def pad2d(
         ValueError: `mode` or `data_format` is something else.
     """
     check_variable(input, "input", "pad2d")
-    check_choice(mode, "mode", ("constant", "reflect", "edge"), "pad2d")
+    check_choice(mode, "mode", ("constant", "reflect", "edge"), "pad2d", ArgumentAssertion)
     check_choice(data_format, "data_format", ("NCHW", "NHWC"), "pad2d")
     inputs: dict[str, Any] = {"X": input}
     attrs: dict[str, Any] = {"mode": mode, "pad_value": float(pad_value), "data_format": data_format}

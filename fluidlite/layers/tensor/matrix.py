@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...base.dtypes import FLOATS
+from ...base.errors import ArgumentAssertion, ArgumentError
 from ...eager import Tensor
 from ...framework import Variable
 from ...layer_helper import LayerHelper
+from ...layer_helper_base import is_eager
 from ...op_functions import run_layer
 from ..checks import check_dtypes
 
@@ -38,12 +41,39 @@ def matmul(
 
     Raises:
         TypeError: `x` or `y` is not a float Variable.
-        OperatorError: the shapes do not fit.
+        AssertionError: the width of `x` is not the height of `y`.
+        ValueError: the batch dimensions differ.
     """
-    out: Variable = run_layer("matmul", locals())
+    given = locals()
+    if not is_eager([x, y]):
+        _check_product(x, y, transpose_x, transpose_y)
+    out: Variable = run_layer("matmul", given)
     if isinstance(out, Tensor):
         out.be_generated()
     return out
+
+
+def _check_product(x: Any, y: Any, transpose_x: bool, transpose_y: bool) -> None:
+    """Raise as `matmul` says it does, where the sizes are known; types and vectors are left to the operator."""
+    if not (isinstance(x, Variable) and isinstance(y, Variable) and x.dtype == y.dtype and x.dtype in FLOATS):
+        return
+    if min(len(x.shape), len(y.shape)) < 2:
+        return
+    width, height = x.shape[-2 if transpose_x else -1], y.shape[-1 if transpose_y else -2]
+    if _differ(width, height):
+        raise ArgumentAssertion(
+            f"the width of 'x' and the height of 'y' must be equal in matmul, got {width} and {height} for shapes "
+            f"{list(x.shape)} and {list(y.shape)} (transpose_x={transpose_x}, transpose_y={transpose_y})"
+        )
+    if any(map(_differ, x.shape[:-2], y.shape[:-2])):
+        raise ArgumentError(
+            f"the batch dimensions of 'x' and 'y' must be equal in matmul, got {list(x.shape)} and {list(y.shape)}"
+        )
+
+
+def _differ(one: Any, other: Any) -> bool:
+    """Whether two sizes are known to differ."""
+    return type(one) is int and type(other) is int and one >= 0 <= other and one != other
 
 
 def mul(

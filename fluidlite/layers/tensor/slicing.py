@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.errors import ArgumentError
+from ...base.errors import ArgumentError, ArgumentNotMet
 from ...eager import as_number_list
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable, check_variables
@@ -38,7 +38,7 @@ def _bounds(
     flags = [1] * count
     for name, values in bounds.items():
         if not isinstance(values, Variable) and len(values) != count:
-            raise ArgumentError(
+            raise ArgumentNotMet(
                 f"'{name}' of {helper.layer_type} must have a number for each of {count} axes, got {values!r}"
             )
         slot = f"{name.capitalize()}Tensor"

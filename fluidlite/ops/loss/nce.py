@@ -13,7 +13,7 @@ from ..grad_pairs import register_pair
 from ..infer import product
 from ..nn.activation import stable_sigmoid
 from ..registry import Call, OpView, RowRule, grad_name
-from ..tensor.random_ import fresh_seed
+from ..tensor.random_ import stream_of
 from ..value_checks import require_in_range
 from .class_scores import call_of, check_rows, grad_calls, scores_grad, scores_of
 
@@ -47,7 +47,7 @@ def _sampled(
         None if table is None else np.ascontiguousarray(to_host(table), dtype)
         for table, dtype in ((alias, np.int32), (own, np.float32))
     ]
-    ints = [*out.shape, true.shape[1], classes, sampler, seed or fresh_seed(), *fixed]
+    ints = [*out.shape, true.shape[1], classes, sampler, stream_of(seed), *fixed]
     kernels.call("nce_samples", [true, *tables, out], ints)
     return out
 

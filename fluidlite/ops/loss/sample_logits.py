@@ -12,7 +12,7 @@ from ...base.dtypes import VarType
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
 from ..registry import OperatorError, OpView
-from ..tensor.random_ import fresh_seed
+from ..tensor.random_ import stream_of
 from ..value_checks import require_in_range
 
 _HIT = 1e20
@@ -63,7 +63,7 @@ def _sample_logits(
         samples, chances = CustomizedSamples, CustomizedProbabilities
         require_in_range(np, "sample_logits", "CustomizedSamples", samples, classes, "classes")
     else:
-        others, tries = _drawn(classes, num_samples, seed or fresh_seed())
+        others, tries = _drawn(classes, num_samples, stream_of(seed))
         samples = np.concatenate([Labels, np.tile(others, (rows, 1))], axis=1)
         chances = _expected(samples, classes, tries, num_samples)
     scores = np.take_along_axis(Logits, samples, 1).astype(np.float64)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.arrays import halves
 from ...base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from ...base.selected_rows import SelectedRows
 from .. import by_row, copies, native
@@ -38,18 +39,8 @@ def _cast(xp: Any, X: Any, out_dtype: int) -> Any:
     if X.dtype == object:  # sizes are integers of any type
         return X
     if xp is np and out_dtype == VarType.FP16 != to_vartype(X.dtype):
-        return _cut(X)
+        return halves(X)
     return X.astype(to_numpy(out_dtype))
-
-
-def _cut(values: np.ndarray) -> np.ndarray:
-    """The next float16 toward zero, as Fluid has it on the CPU; infinity above the largest."""
-    single = values.astype(np.float32)
-    halves = single.astype(np.float16)
-    halves.view(np.uint16)[...] -= np.abs(halves.astype(np.float32)) > np.abs(single)
-    return np.where(np.abs(single) > np.finfo(np.float16).max, np.copysign(np.inf, single), halves).astype(
-        np.float16
-    )
 
 
 def _cast_native(op: OpView) -> Call | None:

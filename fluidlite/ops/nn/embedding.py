@@ -21,17 +21,21 @@ _INTEGERS = (VarType.INT64, VarType.INT32)
 
 
 def _lookup(op_type: str) -> Callable[..., Any]:
-    def kernel(xp: Any, W: Any, Ids: Any, padding_idx: int) -> Any:
+    def kernel(xp: Any, W: Any, Ids: Any, padding_idx: int, is_sparse: bool) -> Any:
         ids = Ids.reshape(-1)
-        require_in_range(
-            xp, op_type, "Ids", ids, len(W), "rows in W", padding_idx if padding_idx >= 0 else None
-        )
-        found = W[ids]
-        if padding_idx >= 0:
-            found = xp.where((ids == padding_idx)[:, None], xp.zeros((), W.dtype), found)
+        padding = _padding(padding_idx, len(W), is_sparse)
+        require_in_range(xp, op_type, "Ids", ids, len(W), "rows in W", padding if padding >= 0 else None)
+        found = W[xp.where(ids == padding, 0, ids)]
+        if padding >= 0:
+            found = xp.where((ids == padding)[:, None], xp.zeros((), W.dtype), found)
         return found.reshape(*_positions(Ids.shape, op_type), W.shape[1])
 
     return kernel
+
+
+def _padding(padding_idx: int, rows: int, is_sparse: bool) -> int:
+    """The id that stands for zeros, -1 for none; beyond the table if nothing needs its row of a sparse gradient."""
+    return -1 if padding_idx < 0 or (is_sparse and padding_idx >= rows) else padding_idx
 
 
 def _lookup_grad(xp: Any, W: Any, Ids: Any, Out_grad: Any, padding_idx: int) -> Any:
@@ -40,7 +44,7 @@ def _lookup_grad(xp: Any, W: Any, Ids: Any, Out_grad: Any, padding_idx: int) -> 
     if padding_idx >= 0:
         grads = xp.where((ids == padding_idx)[:, None], xp.zeros((), W.dtype), grads)
     total = xp.zeros_like(W)
-    xp.add.at(total, ids, grads)
+    xp.add.at(total, xp.where(ids == padding_idx, 0, ids), grads)
     return total
 
 
@@ -67,8 +71,6 @@ def _lookup_infer(op: OpView) -> None:
     table = op.shape("W")
     if len(table) != 2:
         raise op.fail(f"W must have 2 dimensions, got {len(table)}")
-    if 0 <= table[0] <= op.attr("padding_idx"):
-        raise op.fail(f"padding_idx must be below the {table[0]} rows of W, got {op.attr('padding_idx')}")
     op.set("Out", (*_check_ids(op, "Ids"), table[1]), op.dtype("W"))
 
 
@@ -81,7 +83,7 @@ def _lookup_native(grad: bool) -> Callable[[OpView], Call | None]:
         name = typed(op, "lookup_table_grad", (DOUT,)) if grad else typed(op, "lookup_table", ("W",))
         if name is None or element(op, "Ids") != "i64":
             return None
-        padding = max(op.attr("padding_idx"), -1)
+        padding = _padding(op.attr("padding_idx"), op.shape("W")[0], op.attr("is_sparse"))
         return Call(name, [op.name(slot) for slot in slots], [numel(op, "Ids"), *op.shape("W"), padding])
 
     return select

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...backend.constants import constant
+from ...base.arrays import halves
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.tensor_array import TensorArray
 from .. import by_row, copies, dims, native
@@ -25,6 +26,9 @@ def _constant(value: float, str_value: str, dtype: VarType) -> Any:
             if not np.isfinite(float(text)):
                 raise OperatorError(f"elements of type {dtype} cannot hold the value {text}") from None
             return int(float(text))  # "2.5"
+    if dtype == VarType.FP16:
+        with np.errstate(over="ignore"):
+            return float(halves(np.array(float(text))))
     return bool(float(text)) if dtype == VarType.BOOL else float(text)
 
 

@@ -12,6 +12,7 @@ from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.seeds import fresh_seed as fresh_seed
 from ...base.seeds import is_reseeded as is_reseeded
 from ...base.seeds import reseed as reseed
+from ...base.seeds import stream_of as stream_of
 from ...base.sizes.shapes import with_size_of
 from .. import dims
 from ..grad_pairs import Kernel
@@ -34,7 +35,7 @@ def _uniform(
     diag_val: float,
     dtype: int,
 ) -> Any:
-    values = rng.uniform(seed or fresh_seed(), min, max, math.prod(size), _is_double(dtype))
+    values = rng.uniform(stream_of(seed), min, max, math.prod(size), _is_double(dtype))
     if diag_num > 0:
         places = np.arange(diag_num) * (diag_step + 1)
         if places[-1] >= values.size:
@@ -46,12 +47,12 @@ def _uniform(
 
 
 def _gaussian(xp: Any, size: list[int], mean: float, std: float, seed: int, dtype: int) -> Any:
-    values = rng.normal(seed or fresh_seed(), mean, std, math.prod(size), _is_double(dtype))
+    values = rng.normal(stream_of(seed), mean, std, math.prod(size), _is_double(dtype))
     return xp.asarray(np.asarray(values).reshape(size), dtype=to_numpy(dtype))
 
 
 def _randint(xp: Any, size: list[int], low: int, high: int, seed: int, dtype: int) -> Any:
-    values = rng.randint(seed or fresh_seed(), low, high, math.prod(size))
+    values = rng.randint(stream_of(seed), low, high, math.prod(size))
     return xp.asarray(np.asarray(values).reshape(size), dtype=to_numpy(dtype))
 
 
@@ -155,7 +156,7 @@ register(
 
 
 def _truncated(xp: Any, shape: list[int], mean: float, std: float, seed: int, dtype: int) -> Any:
-    values = rng.truncated_normal(seed or fresh_seed(), mean, std, math.prod(shape))
+    values = rng.truncated_normal(stream_of(seed), mean, std, math.prod(shape))
     return xp.asarray(np.asarray(values).reshape([int(n) for n in shape]), dtype=to_numpy(dtype))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..._ext import rng
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ..registry import OpDef, OpView, register
-from .random_ import fresh_seed
+from .random_ import fresh_seed, stream_of
 
 _WORD = 2**32
 _PRIME = 2**31 - 1
@@ -59,7 +59,7 @@ register(
 
 
 def _sampling_id(xp: Any, X: Any, min: float, max: float, seed: int) -> Any:
-    drawn = np.asarray(rng.uniform(seed or fresh_seed(), min, max, len(X), False)).reshape(-1, 1)
+    drawn = np.asarray(rng.uniform(stream_of(seed), min, max, len(X), False)).reshape(-1, 1)
     below = xp.asarray(drawn) >= xp.cumsum(X, axis=1)
     return xp.minimum(below.sum(axis=1), X.shape[1] - 1).astype("int64")
 

@@ -89,11 +89,15 @@ def test_embeddings(programs):
     assert len(programs[1].global_block().ops) == 1
 
 
+@pytest.mark.parametrize(("given", "meant"), [(None, -1), (-1, 9), (-11, -1), (10, 10), (12, 12)])
+def test_padding_is_what_it_is_in_fluid(programs, given, meant):
+    any_shape.embedding(data("ids", [None], "int64"), [10, 4], padding_idx=given)
+    assert programs[0].global_block().ops[0].attrs["padding_idx"] == meant
+
+
 def test_embedding_refuses(programs):
     with pytest.raises(TypeError, match="data type of 'input' in fluid.layers.embedding must be .*float32"):
         layers.embedding(data("x", [None, 1], "float32"), [10, 4])
-    with pytest.raises(ValueError, match=r"padding_idx of fluid.embedding must be in \[-10, 10\), got 10"):
-        any_shape.embedding(data("ids", [None], "int64"), [10, 4], padding_idx=10)
     with pytest.raises(ValueError, match=r"last dimension of Ids must be 1.*test_dense.py"):
         layers.embedding(data("grid", [None, 3], "int64"), [10, 4])
 

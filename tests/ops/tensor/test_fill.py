@@ -19,6 +19,14 @@ def test_fill_constant(dtype):
     check("fill_constant", {}, attrs, {"Out": np.ones((2, 3), dtype)})
 
 
+@pytest.mark.parametrize(("value", "bits"), [(0.3, 0x34CC), (1.0009, 0x3C00), (-70000.0, 0xFC00)])
+def test_fill_constant_cuts_to_float16_as_cast_does(value, bits):
+    made = run_kernel("fill_constant", {}, {"shape": [2], "dtype": int(VarType.FP16), "value": value})["Out"][
+        0
+    ]
+    np.testing.assert_array_equal(made.view("uint16"), [bits, bits])
+
+
 def test_fill_constant_keeps_large_integers():
     attrs = {
         "shape": [1],

@@ -38,6 +38,19 @@ def test_gaussian_random_repeats_paddle():
     np.testing.assert_allclose(made, _NORMAL, rtol=2e-6)
 
 
+@pytest.mark.parametrize(
+    ("op_type", "seed", "numbers"),
+    [
+        # What Paddle 1.8.5 drew.
+        ("uniform_random", -1, [-0.99995506, -0.8299351, 0.20270526]),
+        ("gaussian_random", -5, [-0.59363425, -1.0324041, -0.15043926]),
+        ("truncated_gaussian_random", -3, [1.9996016, 1.2595625, -0.24492052]),
+    ],
+)
+def test_seeds_below_0_are_taken_for_unsigned_ones(op_type, seed, numbers):
+    np.testing.assert_allclose(_out(op_type, {"shape": [3], "seed": seed}), numbers, rtol=1e-5)
+
+
 def test_randint_repeats_paddle():
     made = _out("randint", {"shape": [6], "low": 0, "high": 10, "seed": 7})
     np.testing.assert_array_equal(made, [0, 5, 2, 2, 7, 3])

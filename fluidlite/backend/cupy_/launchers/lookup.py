@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 def forward(op_type: str) -> Callable[..., Any]:
     """The launcher of `lookup_table` or `lookup_table_v2`; the older one drops the last dimension of Ids, a 1."""
 
-    def launcher(device: CudaDevice, W: Any, Ids: Any, padding_idx: int) -> Any:
+    def launcher(device: CudaDevice, W: Any, Ids: Any, padding_idx: int, is_sparse: bool) -> Any:
         if not launch.real(W) or not launch.is_index(Ids):
             return NotImplemented
         height, width = W.shape
         places = Ids.shape if op_type.endswith("_v2") else Ids.shape[:-1]
         out = device.xp.empty((*places, width), W.dtype)
+        if is_sparse and padding_idx >= height:  # a sparse gradient would have that row
+            padding_idx = -1
         padding = padding_idx if padding_idx >= 0 else None
         mark = faults.mark(device, op_type, "Ids", height, "rows in W", padding)
         ids = (launch.dense(device, Ids), launch.wide(Ids))

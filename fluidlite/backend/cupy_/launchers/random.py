@@ -62,6 +62,7 @@ def _forget() -> None:
 
 def _drawn(kind: str, seed: int, count: int, *numbers: float) -> np.ndarray:
     """The numbers that an operator with a seed draws on the CPU."""
+    seed = seeds.stream_of(seed)
     if kind == "dropout":
         return np.asarray(rng.dropout_mask(seed, numbers[0], count))
     if kind == "truncated":
