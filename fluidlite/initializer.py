@@ -12,7 +12,7 @@ import numpy as np
 
 from .base import missing, unique_name
 from .base.dtypes import FLOATS, VarType, to_numpy
-from .base.errors import ArgumentAssertion, ArgumentError, ArgumentTypeError
+from .base.errors import ArgumentAssertion, ArgumentError, ArgumentTypeError, TypeAssertion
 from .framework import Block, Operator, Variable
 
 __all__ = [
@@ -100,7 +100,8 @@ def _require_float(var: Variable, who: str) -> None:
 
 def _number(value: Any, what: str) -> float:
     if value is None or isinstance(value, (str, bytes)):
-        raise ArgumentTypeError(f"{what} must be a number, got {value!r}")
+        error = TypeAssertion if value is None else ArgumentTypeError
+        raise error(f"{what} must be a number, got {value!r}")
     return float(value)
 
 
@@ -282,9 +283,7 @@ class NumpyArrayInitializer(Initializer):
 
     def __init__(self, value: np.ndarray) -> None:
         if not isinstance(value, np.ndarray):
-            raise ArgumentTypeError(
-                f"NumpyArrayInitializer takes a numpy.ndarray, got {type(value).__name__}"
-            )
+            raise TypeAssertion(f"NumpyArrayInitializer takes a numpy.ndarray, got {type(value).__name__}")
         self._value = value
 
     def __call__(self, var: Variable, block: Block) -> Operator:

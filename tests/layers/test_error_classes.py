@@ -74,6 +74,8 @@ def test_errors_are_those_of_fluid(theirs, call):
         ("EnforceNotMet", lambda x: layers.dropout(x, 2.0)),
         ("EnforceNotMet", lambda x: layers.sequence_pool(x, "foo")),
         ("EnforceNotMet", lambda x: layers.slice(x, [0], [0, 1], [1])),
+        ("AssertionError", lambda x: fluid.initializer.NumpyArrayInitializer([1, 2])),
+        ("AssertionError", lambda x: fluid.initializer.Normal(None)),
     ],
 )
 def test_their_names_are_those_of_fluid(name, call):

@@ -67,7 +67,7 @@ class BuildStrategy(Options):
     fuse_elewise_add_act_ops: bool = False
     fuse_bn_act_ops: bool = False
     fuse_relu_depthwise_conv: bool = False
-    fuse_broadcast_ops: bool | None = None
+    fuse_broadcast_ops: bool = True
     fuse_all_optimizer_ops: bool = False
     fuse_all_reduce_ops: bool = True
     enable_auto_fusion: bool = False
@@ -147,12 +147,12 @@ class ExecutionStrategy(Options):
     """Options of running a parallel program (`fluid.ExecutionStrategy`); accepted, and change no results."""
 
     num_threads: int = 0
-    use_cuda: bool = False
+    use_cuda: bool = True
     allow_op_delay: bool = False
     num_iteration_per_drop_scope: int = 100
     num_iteration_per_run: int = 1
     use_thread_barrier: bool = False
-    use_experimental_executor: bool = False
+    use_experimental_executor: bool = True
     _dry_run: bool = False
 
     ExecutorType = IntEnum("ExecutorType", ["Default", "Experimental"], start=0)

@@ -147,6 +147,12 @@ def test_moving_averages_follow_the_first_place():
     np.testing.assert_allclose(parameter("batch_norm_0.w_1"), np.full(3, 3.0), rtol=1e-6)
 
 
+def test_defaults_of_strategies_are_those_of_fluid():
+    built, run = fluid.BuildStrategy(), fluid.ExecutionStrategy()
+    assert built.fuse_broadcast_ops is True and built.memory_optimize is None and built.enable_inplace is True
+    assert run.use_cuda is True and run.use_experimental_executor is True and run.allow_op_delay is False
+
+
 def test_strategies_are_printed_by_name():
     strategy = fluid.BuildStrategy()
     assert str(strategy.reduce_strategy) == "ReduceStrategy.AllReduce"

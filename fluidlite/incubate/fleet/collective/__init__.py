@@ -203,7 +203,6 @@ class DistributedStrategy(BuildStrategy):
     `recompute_checkpoints`: as `RecomputeOptimizer`. `use_amp`, `amp_loss_scaling`: as `mixed_precision.decorate`.
     """
 
-    fuse_broadcast_ops: bool | None = True
     use_local_sgd: bool = False
     use_dist_fc: bool = False
     dist_fc_config: Any = None
