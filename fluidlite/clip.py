@@ -9,7 +9,7 @@ from typing import Any
 
 from .base import missing
 from .base.dtypes import VarType
-from .base.errors import ArgumentError, ArgumentTypeError
+from .base.errors import ArgumentAssertion, ArgumentError, ArgumentTypeError
 from .eager import Tensor
 from .eager.autograd import no_grad
 from .framework import Block, Operator, Parameter, Program, Variable, default_main_program, mode, name_scope
@@ -144,6 +144,8 @@ class GradientClipByValue(GradientClipBase):
         super().__init__(need_clip)
         self.max = float(max)
         self.min = -self.max if min is None else float(min)
+        if min is None and not self.max > 0:
+            raise ArgumentAssertion(f"'max' of GradientClipByValue must be positive without 'min', got {max}")
 
     def __str__(self) -> str:
         return f"Gradient Clip By Value, min = {self.min:f}, max={self.max:f}"

@@ -11,7 +11,7 @@ from .base import Optimizer
 def number(value: Any, name: str, optimizer: str) -> float:
     """`value` as a float; TypeError naming the optimizer's argument otherwise, in Fluid an AssertionError for None."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        asserted = value is None and optimizer != "RMSProp"
+        asserted = value is None and optimizer not in ("RMSProp", "Adadelta")
         raise (TypeAssertion if asserted else ArgumentTypeError)(
             f"{name} of {optimizer} must be a number, got {value!r}"
         )

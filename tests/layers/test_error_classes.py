@@ -76,6 +76,10 @@ def test_errors_are_those_of_fluid(theirs, call):
         ("EnforceNotMet", lambda x: layers.slice(x, [0], [0, 1], [1])),
         ("AssertionError", lambda x: fluid.initializer.NumpyArrayInitializer([1, 2])),
         ("AssertionError", lambda x: fluid.initializer.Normal(None)),
+        ("AssertionError", lambda x: fluid.clip.GradientClipByValue(-1.0)),
+        ("AssertionError", lambda x: fluid.Executor().run(fetch_list=3)),
+        ("AssertionError", lambda x: fluid.io.DataLoader.from_generator([x], 3).start()),
+        ("AssertionError", lambda x: fluid.io.DataLoader.from_dataset(3, fluid.cpu_places())),
     ],
 )
 def test_their_names_are_those_of_fluid(name, call):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from ...backend import device_at
 from ...backend.cupy_ import faults
-from ...base.errors import EOFException
+from ...base.errors import EOFException, TypeAssertion
 from ...base.place import Place
 from ...base.reports import profiling
 from ...framework import Operator, Program, Variable, default_main_program, mode
@@ -238,6 +238,8 @@ def fetch_names(fetch_list: Any) -> tuple[str, ...]:
         return ()
     if not isinstance(fetch_list, (list, tuple)) and isinstance(fetch_list, (str, Variable)):
         fetch_list = [fetch_list]
+    if not isinstance(fetch_list, Iterable):
+        raise TypeAssertion(f"fetch_list must be a list or tuple, got {type(fetch_list).__name__}")
     names: list[str] = []
     for item in fetch_list:
         if isinstance(item, Variable):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..._ext.queue import QueueClosed, QueueForked
+from ...base.errors import called
 from ...base.reports import profiling
 from ...framework import callsite
 from ..background import finalize
@@ -21,6 +22,7 @@ from .source import FetchedBatch
 from .stats import Meter
 
 
+@called("AssertionError")
 class LoaderError(RuntimeError, AssertionError):
     """A loader was used in the wrong order (Fluid raises a bare AssertionError in these cases)."""
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from ...base.errors import TypeAssertion
 from ...executor import LoDTensor
 from ..slots.datasets import DatasetBase
 from ..structure import rows_of
@@ -31,7 +32,7 @@ class DatasetLoader(BaseLoader):
     def __init__(self, dataset: DatasetBase, places: Any, drop_last: bool) -> None:
         super().__init__()
         if not isinstance(dataset, DatasetBase):
-            raise TypeError(f"dataset must be made by fluid.DatasetFactory, got {type(dataset).__name__}")
+            raise TypeAssertion(f"dataset must be made by fluid.DatasetFactory, got {type(dataset).__name__}")
         self._dataset, self._places, self._drop_last = dataset, as_places(places), drop_last
 
     def __call__(self) -> DatasetLoader:
