@@ -95,14 +95,14 @@ struct Geometry {
     size_t output_bytes() const { return bytes(rank, output); }
     size_t filter_bytes() const { return bytes(filter_rank, filter); }
 
-    /* How many pieces a batch is cut into: none is small, and bringing the filter into the primitive's order for each piece
-     * costs little. */
-    int64_t pieces() const {
+    /* How many pieces of `least` positions or more a batch is cut into: none is small, and bringing the filter into the primitive's
+     * order for each piece costs little. */
+    int64_t pieces(int64_t least) const {
         const int64_t positions = static_cast<int64_t>(output_bytes() / sizeof(float)) / output[1];
         const int64_t weights = static_cast<int64_t>(filter_bytes() / sizeof(float));
         const int64_t moved = static_cast<int64_t>((input_bytes() + output_bytes()) / sizeof(float)); /* takes as long as 16 multiply-adds */
         const int64_t by_filter = std::max<int64_t>((1 << 22) / weights, 2), by_work = (positions * weights + 16 * moved) >> 22;
-        return std::max<int64_t>(std::min({positions >> 11, by_work, by_filter, int64_t(16), int64_t(input[0])}), 1);
+        return std::max<int64_t>(std::min({positions / least, by_work, by_filter, int64_t(16), int64_t(input[0])}), 1);
     }
 
     /* How many pieces a batch that is one piece of images is cut into by `channels` of what is made, where all of `shared` elements
