@@ -22,7 +22,7 @@ _OTHERS = {
         elementwise_max elementwise_min elementwise_mod elementwise_mul elementwise_pow elementwise_sub
         equal exp expand_as_grad expand_grad get_tensor_from_selected_rows greater_equal greater_than
         increment index_sample index_select is_empty isfinite isinf isnan less_equal less_than lod_reset meshgrid
-        multiplex not_equal pad pad2d pad_constant_like pow range reduce_max reduce_mean reduce_min
+        multiplex not_equal pad pad2d pad_constant_like pow pyramid_hash_grad range reduce_max reduce_mean reduce_min
         reduce_prod reduce_sum reshape reshape2_grad roll scatter sequence_concat sequence_expand shape
         slice space_to_depth square stack strided_slice sum trace transpose2 tril_triu unique
         unique_with_counts unstack where

@@ -40,7 +40,7 @@ class Embedding(Layer):
         if len(size) != 2:
             raise ValueError(f"the size of an Embedding must be [rows, columns], got {list(size)}")
         self._size = list(size)
-        self._attrs = lookup_attrs("Embedding", size[0], is_sparse, is_distributed, padding_idx)
+        self._attrs = lookup_attrs(size[0], is_sparse, is_distributed, padding_idx)
         self.weight = self.create_parameter(self._size, param_attr, dtype)
 
     def forward(self, input: Any) -> Any:

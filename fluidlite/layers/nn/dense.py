@@ -129,14 +129,14 @@ def looked_up(
 ) -> Variable:
     """What both embeddings do; see `embedding`."""
     check_dtype(input, "input", layer, (VarType.INT64,))
-    attrs = lookup_attrs(layer, int(size[0]), is_sparse, is_distributed, padding_idx)
+    attrs = lookup_attrs(int(size[0]), is_sparse, is_distributed, padding_idx)
     helper = LayerHelper("embedding")
     table = helper.create_parameter(attr=param_attr, shape=list(size), dtype=to_vartype(dtype))
     return helper.run(op_type, {"Ids": input, "W": table}, attrs=attrs)
 
 
 def lookup_attrs(
-    layer: str, rows: int, is_sparse: bool, is_distributed: bool = False, padding_idx: int | None = None
+    rows: int, is_sparse: bool, is_distributed: bool = False, padding_idx: int | None = None
 ) -> dict[str, Any]:
     """The attributes of looking rows up in a table of `rows` rows, for embeddings of all kinds."""
     return {

@@ -8,7 +8,7 @@ from typing import Any
 from ...base.dtypes import FLOATS
 from ...base.errors import ArgumentAssertion, ArgumentError
 from ...eager import Tensor
-from ...framework import Variable
+from ...framework import Variable, callsite
 from ...layer_helper import LayerHelper
 from ...layer_helper_base import is_eager
 from ...op_functions import run_layer
@@ -59,16 +59,16 @@ def _check_product(x: Any, y: Any, transpose_x: bool, transpose_y: bool) -> None
         return
     if min(len(x.shape), len(y.shape)) < 2:
         return
+    given = f"operator matmul (X={x.name}{list(x.shape)}, Y={y.name}{list(y.shape)}): "
+    built = callsite.describe(callsite.user_line())
     width, height = x.shape[-2 if transpose_x else -1], y.shape[-1 if transpose_y else -2]
     if _differ(width, height):
         raise ArgumentAssertion(
-            f"the width of 'x' and the height of 'y' must be equal in matmul, got {width} and {height} for shapes "
-            f"{list(x.shape)} and {list(y.shape)} (transpose_x={transpose_x}, transpose_y={transpose_y})"
+            f"{given}the width of X and the height of Y must be equal, got {width} and {height} "
+            f"(transpose_x={transpose_x}, transpose_y={transpose_y}){built}"
         )
     if any(map(_differ, x.shape[:-2], y.shape[:-2])):
-        raise ArgumentError(
-            f"the batch dimensions of 'x' and 'y' must be equal in matmul, got {list(x.shape)} and {list(y.shape)}"
-        )
+        raise ArgumentError(f"{given}the batch dimensions of X and Y must be equal{built}")
 
 
 def _differ(one: Any, other: Any) -> bool:

@@ -21,7 +21,7 @@ _INTEGERS = (VarType.INT64, VarType.INT32)
 
 
 def _lookup(op_type: str) -> Callable[..., Any]:
-    def kernel(xp: Any, W: Any, Ids: Any, padding_idx: int, is_sparse: bool) -> Any:
+    def kernel(xp: Any, W: Any, Ids: Any, padding_idx: int, is_sparse: bool = False) -> Any:
         ids = Ids.reshape(-1)
         padding = _padding(padding_idx, len(W), is_sparse)
         require_in_range(xp, op_type, "Ids", ids, len(W), "rows in W", padding if padding >= 0 else None)

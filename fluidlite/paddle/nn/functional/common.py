@@ -9,7 +9,7 @@ from ....base.dtypes import VarType
 from ....eager import Tensor
 from ....framework import default_main_program
 from ....layer_helper import run_op
-from ....layers.checks import check_choice
+from ....layers.checks import check_choice, padding_row
 from ....layers.nn.dense import lookup_attrs
 from ....layers.nn.probability import DROPOUTS, dropout_attrs
 from ....op_functions import of_kind
@@ -143,8 +143,10 @@ def embedding(
     """The rows of `weight` whose numbers `x` holds (`paddle.nn.functional.embedding`).
 
     `padding_idx`: a row that gives zeros and is not trained; `sparse`: whether the gradient holds only rows used.
+    Raises ValueError if there is no such row.
     """
-    attrs = lookup_attrs("embedding", weight.shape[0], sparse, padding_idx=padding_idx)
+    padding_row(padding_idx, weight.shape[0], "embedding")
+    attrs = lookup_attrs(weight.shape[0], sparse, padding_idx=padding_idx)
     return run("lookup_table_v2", {"Ids": x, "W": weight}, attrs=attrs, name=name)
 
 
