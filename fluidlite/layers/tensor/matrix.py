@@ -59,16 +59,20 @@ def _check_product(x: Any, y: Any, transpose_x: bool, transpose_y: bool) -> None
         return
     if min(len(x.shape), len(y.shape)) < 2:
         return
-    given = f"operator matmul (X={x.name}{list(x.shape)}, Y={y.name}{list(y.shape)}): "
-    built = callsite.describe(callsite.user_line())
     width, height = x.shape[-2 if transpose_x else -1], y.shape[-1 if transpose_y else -2]
     if _differ(width, height):
+        problem = f"the width of X and the height of Y must be equal, got {width} and {height}"
         raise ArgumentAssertion(
-            f"{given}the width of X and the height of Y must be equal, got {width} and {height} "
-            f"(transpose_x={transpose_x}, transpose_y={transpose_y}){built}"
+            _told(x, y, f"{problem} (transpose_x={transpose_x}, transpose_y={transpose_y})")
         )
     if any(map(_differ, x.shape[:-2], y.shape[:-2])):
-        raise ArgumentError(f"{given}the batch dimensions of X and Y must be equal{built}")
+        raise ArgumentError(_told(x, y, "the batch dimensions of X and Y must be equal"))
+
+
+def _told(x: Variable, y: Variable, problem: str) -> str:
+    """A problem of `matmul` with its operands and the user's line."""
+    names = f"X={x.name}{list(x.shape)}, Y={y.name}{list(y.shape)}"
+    return f"operator matmul ({names}): {problem}{callsite.describe(callsite.user_line())}"
 
 
 def _differ(one: Any, other: Any) -> bool:
