@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
 build=$(realpath -m "${BUILD:-build/aarch64}")
 version=$("$python" -c 'import sys; print("{}.{}".format(*sys.version_info))')
-root=$build/root include=$build/root/usr/include site=$build/root/usr/lib/python3/dist-packages
+root=$build/root include=$build/root/usr/include site=$build/site
 
 for tool in aarch64-linux-gnu-g++ qemu-aarch64 apt-get dpkg-deb; do
     command -v "$tool" >/dev/null || { echo "there is no $tool"; exit 1; }
@@ -59,7 +59,7 @@ tar --create --exclude='*.so' --exclude='*.cpp' --exclude=__pycache__ fluidlite 
 tar --create --exclude=__pycache__ tests examples scripts docs pyproject.toml README.md | tar --extract --directory="$build"
 
 cd "$build"
-export PYTHONPATH="$build/lib"
+export PYTHONPATH="$build/lib:$site"
 pytest=("$root/usr/bin/python" -m pytest -q -p no:cacheprovider --hypothesis-profile=ci)
 if [ $# -gt 0 ]; then
     exec "${pytest[@]}" "$@"

@@ -5,6 +5,7 @@ program was built with, because something else was fed than `fluid.layers.data` 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from ..base.dtypes import FLOATS, VarType, to_numpy
 from .registry import GRAD, OpView
@@ -132,6 +133,7 @@ def kinds_of(op_type: str) -> frozenset[VarType]:
     return _DEFAULT if found is None else found
 
 
+@cache
 def gradient_kinds(op_type: str) -> frozenset[VarType]:
     """The element types that may have a gradient through an operator: of its inputs, or of what it makes.
 

@@ -273,7 +273,7 @@ class Tape:
             elif not asked or not self._arrives(op, spec, outputs):
                 continue
             for name in (n for names in spec.inputs.values() for n in names if n in outputs):
-                gradient = self.arrived.get(outputs[name]) or self.grads.get(outputs[name])
+                gradient = self._gradient(outputs[name])
                 if gradient is not None:  # Fluid has the sums of all of them in front of zeros
                     self._settle(gradient)
             takes = {
@@ -320,9 +320,13 @@ class Tape:
         )
         return self.versions.value(op, name, after)
 
+    def _gradient(self, var: str) -> str | None:
+        """The gradient of what the present operator has written to a variable, if there is one."""
+        return self.arrived.get(var) or self.grads.get(var)
+
     def arriving(self, op: Operator, var: str) -> str:
         """The gradient of an output of `op`; zeros if nobody computes it."""
-        gradient = self.arrived.get(var) or self.grads.get(var)
+        gradient = self._gradient(var)
         if gradient is not None:
             self._settle(gradient)
             return gradient
