@@ -6,13 +6,15 @@ Milliseconds one training step takes, with feeding ready batches and fetching th
 sparse), DeepFM (512 rows of 26 ids out of one million), a language model of PTB's size (two LSTM layers of 200, 20
 sequences of 20 out of 10,000 words). fluidlite and Paddle 1.8.5 run scripts/models_fluid.py;
 PyTorch runs the equivalent (scripts/models_torch.py), eager and, with --compile, compiled (which fails for DeepFM).
+Paddle 3 runs the same script as Paddle 1.8.5, with what scripts/on_paddle3.py makes of `fluid`.
 
-    python benchmarks/models.py --paddle PYTHON_OF_PADDLE_1.8.5
+    python benchmarks/models.py --paddle PYTHON_OF_PADDLE_1.8.5 --paddle3 PYTHON_OF_PADDLE_3
 """
 
 from __future__ import annotations
 
 import sides
+import trained
 
 GOALS = {
     **{
@@ -24,21 +26,5 @@ GOALS = {
 }
 
 
-def main() -> int:
-    options = sides.networks_parser(__doc__, tuple(GOALS), 3.0).parse_args()
-    chosen = options.only or list(GOALS)
-
-    def measure(side: sides.Side) -> sides.Values:
-        script = "models_torch.py" if side.torch else "models_fluid.py"
-        found = side.values(script, str(options.seconds), *chosen)
-        return {name: [value / 1e3 for value in values] for name, values in found.items()}
-
-    found = sides.find(options)
-    results, failed = sides.alternate(found, options.rounds, measure)
-    return sides.report(
-        options, "a step of larger models", "milliseconds", results, failed, GOALS, floors=found[0].floors
-    )
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(trained.main(__doc__, "models", GOALS, "a step of larger models", "milliseconds", 3.0))

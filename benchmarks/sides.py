@@ -131,7 +131,7 @@ def parser(description: str | None, rounds: int) -> argparse.ArgumentParser:
         "--paddle3",
         metavar="PYTHON",
         default=os.environ.get("FLUIDLITE_PADDLE3"),
-        help="interpreter with Paddle 3, for benchmarks of the 2.0 API (default: $FLUIDLITE_PADDLE3; else skipped)",
+        help="interpreter with Paddle 3, for networks and the 2.0 API (default: $FLUIDLITE_PADDLE3; else skipped)",
     )
     add("--without-paddle", action="store_true", help="leave Paddle 1.8.5 out")
     add("--no-peers", action="store_true", help="measure fluidlite alone")
@@ -168,17 +168,6 @@ def timed_parser(description: str | None, names: Sequence[str], seconds: float) 
         help="time of measuring per network and turn (default: %(default)s)",
     )
     made.add_argument("--only", choices=names, action="append", help="measure this network (can be repeated)")
-    return made
-
-
-def networks_parser(description: str | None, names: Sequence[str], seconds: float) -> argparse.ArgumentParser:
-    """`timed_parser` of benchmarks that PyTorch can run compiled too."""
-    made = timed_parser(description, names, seconds)
-    made.add_argument(
-        "--compile",
-        action="store_true",
-        help="one more side: what torch.compile makes, which takes minutes once",
-    )
     return made
 
 

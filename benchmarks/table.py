@@ -88,7 +88,7 @@ def run(script: str, *args: str) -> dict[str, Cell]:
 def measured(options: argparse.Namespace, isa: str, threads: int) -> dict[str, Cell]:
     """One column of the table."""
     common = [*SETS[isa], "--threads", str(threads), "--rounds", str(options.rounds)]
-    for name in ("paddle", "torch"):
+    for name in ("paddle", "paddle3", "torch"):
         if getattr(options, name):
             common += [f"--{name}", getattr(options, name)]
     if options.no_peers:

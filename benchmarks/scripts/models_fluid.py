@@ -133,7 +133,7 @@ MODELS = {
     "mobilenet": mobilenet,
     "vgg block": vgg_block,
     "encoder": encoder,
-    "encoder, inference": lambda x, y: encoded(x, False),
+    "encoder, inference": lambda x: encoded(x, False),
     "word2vec": word2vec,
     "deepfm": deepfm,
     "ptb lstm": ptb_lstm,
@@ -147,19 +147,17 @@ OPTIMIZERS = {
 }
 metrics, work = {}, Work()
 for name in sys.argv[2:]:
-    feed = batch_of(name)
+    optimizer = OPTIMIZERS.get(name, lambda: fluid.optimizer.Momentum(0.01, 0.9))
+    feed = {key: array for key, array in batch_of(name).items() if optimizer or key == "x"}
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
-        x, y = (fluid.data(key, list(feed[key].shape), str(feed[key].dtype)) for key in "xy")
-        made = MODELS[name](x, y)
-        optimizer = OPTIMIZERS.get(name, lambda: fluid.optimizer.Momentum(0.01, 0.9))
+        made = MODELS[name](*(fluid.data(key, list(feed[key].shape), str(feed[key].dtype)) for key in feed))
         if optimizer:
             optimizer().minimize(made)
     exe = fluid.Executor(fluid.CPUPlace())
     with fluid.scope_guard(fluid.Scope()):
         exe.run(startup)
-        used = feed if optimizer else {"x": feed["x"]}
-        metrics[name] = blocks(lambda: exe.run(main, feed=used, fetch_list=[made]), float(sys.argv[1]))
-        assert np.isfinite(exe.run(main, feed=used, fetch_list=[made])[0]).all()
-        work.count(name, main, [used])
+        metrics[name] = blocks(lambda: exe.run(main, feed=feed, fetch_list=[made]), float(sys.argv[1]))
+        assert np.isfinite(exe.run(main, feed=feed, fetch_list=[made])[0]).all()
+        work.count(name, main, [feed])
 work.result(metrics)
