@@ -15,7 +15,8 @@ from ...ops.registry import Call, OpView, Shape
 from ..plan.elements import KEEP, POP
 from ..plan.instructions import Instruction
 from ..plan.refusals import CannotPlan
-from ..plan.turn_ops import FIRST, Feeds, Layout, LoopForm
+from ..plan.turn_feeds import FIRST, Feeds
+from ..plan.turn_ops import Layout, LoopForm
 from ..tensors.scope import Scope
 from .packing import Packing
 from .plan import Plan

@@ -26,8 +26,9 @@ from ..plan.elements import MAY_MISS, ON_ELEMENTS
 from ..plan.finite import LOOK
 from ..plan.fusion import fuse
 from ..plan.instructions import Instruction, lifetimes, outermost_loops
+from ..plan.rank_ops import RANK
 from ..plan.refusals import CannotPlan, Missed
-from ..plan.turn_ops import LOOP, RANK, TURNS
+from ..plan.turn_ops import LOOP, TURNS
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
 from . import fusion as native_fusion

@@ -1,234 +1,33 @@
-"""Operators with the blocks of branches and loops in their places; `branching.py` says which these may be."""
+"""`InLine`: operators with the blocks of branches and loops, and of their gradients, in their places."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
 
-from ...base.dtypes import VarType
-from ...framework import Block, Operator
-from ...framework.gradients.blocks import kept_names
-from ...framework.gradients.versions import changes_nothing
+from ...framework import Operator
 from ...ops.registry import EMPTY, VERSION, grad_name
-from .branching import (
-    ON_ARRAYS,
-    RAN,
-    STEPS,
-    arriving,
-    by_size,
-    in_line,
-    names_within,
-    own_names,
-    ranks,
-)
-from .elements import CLEAR, ELEMENTS, KEEP, POP, TURN, found_by_turns, of_the_engine
-from .forward import SCOPES, backward_of, forward_of, gradients
-from .kept_branches import kept_inside, kept_within
-from .marks import AGAIN, BEGIN, CHOOSE, END, FULL, HOLD, LOOP, MARKS, MERGE, THERE, UNSET
+from .blocks_in_line import BlocksInLine, counted, kept_by
+from .branching import RAN, arriving, names_within, own_names
+from .elements import POP
+from .forward import backward_of, forward_of, gradients
+from .marks import HOLD
 from .refusals import CannotPlan
-from .rows_apart import SOME, family_of
-from .shapes import in_place_of, is_no_tensor, renamed, takes_no_part, works_alone
-
-if TYPE_CHECKING:
-    from .stepping import Stepping
-    from .turning import Turning
+from .rows_apart import family_of
+from .shapes import in_place_of, is_no_tensor
 
 
-class InLine:
-    """Operators with the blocks of branches in their places.
+class InLine(BlocksInLine):
+    """The gradients of branches and loops as well; see `BlocksInLine` for what it is given.
 
-    `given`: the variables that have a value before; `empty`: the branches that nothing goes through, by the addresses
-    of their attributes, and the families of `rows_apart` that are wide; `arrays`: whether arrays are memory of the
-    engine's; `like`: of arrays that others know as well, what says of one and of an index what the element there is
-    like. `unset`: what holds nothing as long as no branch has run that makes it, and the operator that may; `touched`:
-    which arrays; `tapes`: by what names turns keep what their gradients look at; `apart`: what has all rows, and those
-    of one side of an `IfElse` are meant. `steps`: what stands for those of `recurrent` operators, None if these stay;
-    `loops`: for loops over ranked sequences in blocks.
+    Each is a branch, or a loop, in its turn: by whether the one before has run, and for as many turns as that has kept.
     """
-
-    def __init__(
-        self,
-        given: Collection[str],
-        empty: Collection[int] = (),
-        arrays: bool = False,
-        like: Callable[[str, str], Any] | None = None,
-        steps: Stepping | None = None,
-        loops: Turning | None = None,
-    ) -> None:
-        self.unset: dict[str, Operator] = {}
-        self.touched: list[str] = []
-        self.tapes: list[str] = []
-        self.apart: set[str] = set()
-        self._known = set(given)
-        self._empty = empty
-        self._arrays = arrays or like is not None
-        self._like = like
-        self._steps = steps
-        self._loops = loops
-        self._same: dict[str, str] = {}  # gradient of an array -> by what name it came
-
-    def of(self, ops: Iterable[Operator], names: Mapping[str, str] | None = None) -> Iterator[Operator]:
-        """The operators, by the `names` that variables have here."""
-        names = names or {}
-        for op in ops:
-            if takes_no_part(op) or (works_alone(op) and changes_nothing(op)):
-                continue
-            if by_size(op) or self._wide(op, names):
-                yield from [*self._by_size(op, names)] if op.sub_blocks() else self._plain(op)
-            elif op.type in ON_ARRAYS and self._arrays:
-                yield from self._plain(self._on_array(op, names))
-            elif family_of(op) is not None and not op.sub_blocks():
-                yield from self._apart(op, names)
-            elif op.type in STEPS and self._steps is not None and in_line(op):
-                known = {name for name in op.reads() if names.get(name, name) in self._known}
-                for each in self._steps.of(op, known.__contains__):
-                    yield from self._plain(renamed(each, names))
-            elif op.type in STEPS or not in_line(op, self._arrays):
-                yield from self._plain(renamed(op, names))
-            elif op.type == "select_input":
-                made = renamed(op, names)
-                for name in made.inputs["X"]:
-                    if name not in self._known and name not in self.unset:
-                        raise CannotPlan(f"variable {name!r} has no value where a branch is not taken", op)
-                yield in_place_of(op, CHOOSE, made.inputs, made.outputs, {})
-                self._set(made.writes())
-            elif op.type == "select_output":
-                made = renamed(op, names)
-                for name in made.outputs["Out"]:
-                    yield in_place_of(op, HOLD, {"X": made.inputs["X"]}, {"Out": [name]}, {})
-                self._set(made.writes())
-            else:
-                try:
-                    yield from [*_IN_PLACE[op.type](self, op, names)]
-                except CannotPlan as refusal:
-                    raise CannotPlan(str(refusal), op) from None
-
-    def begun(self, ops: Sequence[Operator], arrays: Sequence[str]) -> list[Operator]:
-        """The operators, which have been made, behind the beginning of all elements of arrays; those that note whether
-        something has a value only where somebody asks."""
-        asked = {op.inputs["X"][0].partition(UNSET)[0] for op in ops if op.definition is THERE}
-        ops = [op for op in ops if asked.issuperset(n.partition(UNSET)[0] for n in op.writes() if UNSET in n)]
-        if not arrays or self._like is not None:
-            return [*ops]
-        return [in_place_of(ops[0], CLEAR, {}, {}, {"arrays": arrays}), *ops]
-
-    def _plain(self, op: Operator) -> list[Operator]:
-        looks = []
-        for name in dict.fromkeys(op.reads()) if op.definition not in MARKS else ():
-            if name in self.unset:
-                looks.append(in_place_of(op, THERE, {"X": [name + UNSET]}, {}, {}))
-                self._set([name])
-        self.tapes += [n.removesuffix(ELEMENTS) for n in op.inputs.get("Const", ()) if n.endswith(ELEMENTS)]
-        self._set(op.writes())
-        return [*looks, op]
-
-    def _wide(self, op: Operator, names: Mapping[str, str]) -> bool:
-        """Whether an operator is one of an `IfElse` whose rows are to be apart, though they need not be."""
-        return not names and id(family_of(op)) in self._empty
-
-    def _apart(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
-        """Rows that go two ways, or come together."""
-        made, family = renamed(op, names), family_of(op)
-        assert family is not None
-        if not names:
-            self.apart.update(family.sides)
-        for name in (each for slot in ("InTrue", "InFalse") for each in made.inputs.get(slot, ())):
-            if name not in self._known and name not in self.unset:
-                raise CannotPlan(f"perhaps nothing computes {name!r}", op)
-        yield from family.together(made)
-        self._set(made.writes())
-
-    def _on_array(self, op: Operator, names: Mapping[str, str]) -> Operator:
-        made = renamed(op, names)
-        name = (op.outputs["Out"] if op.type == "write_to_array" else op.inputs["X"])[0]
-        array = self._array(op, name, names)
-        if self._like is not None:
-            return found_by_turns(made, array, partial(self._like, array, *op.inputs.get("I", [""])))
-        gradient = op.outputs.get(grad_name("X"))
-        return of_the_engine(made, array, self._array(op, gradient[0], names) if gradient else "")
-
-    def _array(self, op: Operator, name: str, names: Mapping[str, str]) -> str:
-        """An array, by the name that it came by."""
-        found = names.get(name, name)
-        found = self._same.get(found, found)
-        if VERSION + "B" in found or op.block._is_persistable(name):
-            raise CannotPlan("an array is another one in each turn, or is persistable", op)
-        if found not in self.touched:
-            self.touched.append(found)
-        return found
-
-    def _set(self, names: Iterable[str]) -> None:
-        self._known.update(names)
-        for name in names:
-            self.unset.pop(name, None)
-
-    def _branch(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
-        block = op.attrs["sub_block"]
-        (condition,) = (names.get(name, name) for name in op.inputs["Cond"])
-        family = family_of(op)
-        if family is not None:
-            mask, side = condition, family.side(op)
-            condition = f"{mask}@SOME{side}{VERSION}B{op.block.idx}"
-            yield in_place_of(op, SOME, {"Mask": [mask]}, {"Out": [condition]}, {"side": side})
-            self._set([condition])
-        if kept_names(op) is not None:
-            (scope,) = op.outputs["Scope"]
-            ran = names.get(scope, scope) + RAN
-            yield in_place_of(op, HOLD, {"X": [condition]}, {"Out": [ran]}, {})
-            self._set([ran])
-            condition = ran
-        body = self._body(op, {**names, **own_names(block)})
-        yield from self._jump(op, condition, body, names_within(block))
-
-    def _loop(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
-        block = op.attrs["sub_block"]
-        (condition,) = (names.get(name, name) for name in op.inputs["Condition"])
-        own = {**names, **own_names(block)}
-        within = names_within(block)
-        kept = _kept(op, names, self._arrays)
-        ran = "" if kept is None else kept[0]
-        if ran:
-            yield self._number(op, ran, 0)
-        body = self._body(op, own, within)
-        if self._like is not None and not names:
-            body.insert(0, in_place_of(op, TURN, {}, {}, {"arrays": self.touched + self.tapes}))
-        if kept is not None:
-            body.append(_counted(op, ran, 1))
-            for number in range(len(backward_of(op))):
-                for name in (*kept[1], *self._of_turns(op, own)):
-                    tape = self._tape(name, block, number)
-                    body.append(in_place_of(op, KEEP, {"X": [name]}, {}, {"array": tape}))
-        yield from self._jump(op, condition, body, within, True)
-
-    def _of_turns(self, op: Operator, names: Mapping[str, str]) -> list[str]:
-        """What the gradients of steps and of ranked sequences in a block find, but for variables of that."""
-        ops = op.attrs["sub_block"].ops
-        found = [] if self._steps is None else self._steps.kept(ops)
-        found += [] if self._loops is None else self._loops.kept(ops)
-        return [name for name in dict.fromkeys(found) if name not in names]
-
-    def _tape(self, name: str, block: Block, number: int) -> str:
-        """By what name turns of a block keep a variable for the gradient of a number."""
-        array = f"{name}@KEPT{block.idx}.{number}"
-        if array not in self.tapes:
-            self.tapes.append(array)
-        return array
-
-    def _number(self, op: Operator, name: str, value: int) -> Operator:
-        self._set([name])
-        return self._constant(op, name, value)
-
-    def _constant(self, op: Operator, name: str, value: int) -> Operator:
-        attrs = {"shape": [1], "dtype": int(VarType.INT64), "value": float(value)}
-        return in_place_of(op, "fill_constant", {}, {"Out": [name]}, attrs)
 
     def _loop_gradient(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
         """A loop of as many turns as have been kept, the last one first."""
         forward, block = forward_of(op), op.attrs["sub_block"]
         assert forward is not None
         source = forward.attrs["sub_block"]
-        kept = _kept(forward, names, self._arrays)
+        kept = kept_by(forward, names, self._arrays)
         assert kept is not None
         ran = kept[0]
         if not names and ran not in self._known:
@@ -289,94 +88,11 @@ class InLine:
         for part, total in totals.items():
             if part in made:
                 body.append(in_place_of(op, "sum", {"X": [total, part]}, {"Out": [total]}, {}))
-        body += [_counted(op, left, -1), in_place_of(op, "greater_than", compared, {"Out": [more]}, {})]
+        body += [counted(op, left, -1), in_place_of(op, "greater_than", compared, {"Out": [more]}, {})]
         yield from self._jump(op, more, body, within, True)
         for found, out in ends:
             yield in_place_of(op, HOLD, {"X": [found]}, {"Out": [out]}, {})
             self._set([out])
-
-    def _by_size(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
-        """A branch that runs if nothing that it reads is empty."""
-        if op.type == "conditional_block_grad":
-            yield from self._gradient(op, names)
-            return
-        empty = id(op.attrs) in self._empty
-        block, reads = op.attrs["sub_block"], [names.get(name, name) for name in op.inputs["Input"]]
-        known = [name for name in reads if name in self._known or block._is_persistable(name)]
-        yield in_place_of(op, FULL, {"X": known}, {}, {"empty": empty, "branch": id(op.attrs)})
-        if not empty:
-            yield from self.of(self._inside(op), {**names, **own_names(block)})
-            return
-        for name in op.outputs.get("Out", ()):
-            var, out = op.block._find_var_recursive(name), names.get(name, name)
-            if var is not None and out not in self._known and not var.persistable:
-                shape = [0, *(max(size, 0) for size in var.shape[1:])]
-                attrs = {"shape": shape, "dtype": int(var.dtype), "value": 0.0}
-                yield in_place_of(op, "fill_constant", {}, {"Out": [out]}, attrs)
-                self._set([out])
-
-    def _inside(self, op: Operator) -> Iterable[Operator]:
-        """The operators of a block, with what stands for loops over sequences that it ranks."""
-        ops: Iterable[Operator] = op.attrs["sub_block"].ops
-        return self._loops.of(ops) if self._loops is not None and ranks(op) else ops
-
-    def _body(
-        self,
-        op: Operator,
-        names: Mapping[str, str],
-        again: Callable[[str], bool] | None = None,
-        found: Sequence[str] = (),
-    ) -> list[Operator]:
-        """The operators of a block; what they set is set where it has run only. `again`: of a loop, what says whether
-        a name is only a turn's; `found`: what has a value when the block begins."""
-        known, unset = set(self._known), dict(self.unset)
-        self._set(found)
-        made = [*self.of(self._inside(op), names)]
-        for name in self.unset.keys() - unset.keys():
-            if again is not None and not again(name):
-                raise CannotPlan(f"perhaps nothing is left of {name!r} by the last turn")
-        self._known, self.unset = known, unset
-        return made
-
-    def _jump(
-        self,
-        op: Operator,
-        condition: str,
-        body: list[Operator],
-        within: Callable[[str], bool],
-        again: bool = False,
-    ) -> Iterator[Operator]:
-        """Operators that run if a condition holds, `again` as long as it does, and what they write in places where it
-        is found in any case."""
-        block = op.attrs["sub_block"]
-        outside = dict.fromkeys(
-            name
-            for each in body
-            for name in each.writes()
-            if name != EMPTY and not block._is_persistable(name) and not within(name)
-        )
-        for name in [name for name in outside if name not in self._known]:
-            flag = name if name.endswith(UNSET) else name + UNSET
-            if flag not in outside:
-                body.append(self._constant(op, flag, 0))
-                outside[flag] = None
-            if flag not in self._known:
-                yield self._number(op, flag, 1)
-        beside = {name: f"{name}{VERSION}B{block.idx}" for name in outside}
-        for name in outside:
-            if name in self._known:
-                yield in_place_of(op, HOLD, {"X": [name]}, {"Out": [name]}, {})
-        yield in_place_of(op, LOOP if again else BEGIN, {"Cond": [condition]}, {}, op.attrs)
-        latest: dict[str, str] = {}
-        for each in body:
-            made = renamed(each, latest, outputs=False)
-            latest.update((name, beside[name]) for name in each.writes() if name in beside)
-            yield renamed(made, latest, inputs=False)
-        for name, source in beside.items():
-            yield in_place_of(op, MERGE, {"X": [source]}, {"Out": [name]}, {})
-            if name not in self._known:
-                self.unset.setdefault(name, op)
-        yield in_place_of(op, AGAIN if again else END, {}, {})
 
     def _gradient(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
         forward, block = forward_of(op), op.attrs["sub_block"]
@@ -429,26 +145,3 @@ class InLine:
         for source, out in ends:
             yield in_place_of(op, HOLD, {"X": [source]}, {"Out": [out]}, {})
             self._set([out])
-
-
-def _kept(op: Operator, names: Mapping[str, str], arrays: bool) -> tuple[str, list[str]] | None:
-    """How often a loop has run, and what its gradient looks at of each turn, by their names; None if it has none."""
-    kept = kept_names(op)
-    if kept is None:
-        return None
-    (scope,), block = op.outputs[SCOPES[op.type]], op.attrs["sub_block"]
-    own = {**names, **own_names(block)}
-    found = [own.get(name, name) for name in kept_within(block, block.ops, kept)]
-    return names.get(scope, scope) + RAN, [*found, *kept_inside(block.ops, own, arrays)]
-
-
-def _counted(op: Operator, name: str, step: int) -> Operator:
-    return in_place_of(op, "increment", {"X": [name]}, {"Out": [name]}, {"step": float(step)})
-
-
-_IN_PLACE: dict[str, Callable[[InLine, Operator, Mapping[str, str]], Iterator[Operator]]] = {
-    "conditional_block": InLine._branch,
-    "conditional_block_grad": InLine._gradient,
-    "while": InLine._loop,
-    "while_grad": InLine._loop_gradient,
-}

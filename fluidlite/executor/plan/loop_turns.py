@@ -9,11 +9,12 @@ from ...framework import Block, Operator
 from ...ops.registry import EMPTY, VERSION, OpDef
 from .branching import RAN, STEPS, everywhere
 from .elements import ELEMENTS, KEEP, POP
+from .rank_ops import ROWS
 from .ranks import ranked
 from .refusals import CannotPlan
 from .shapes import in_place_of, renamed
 from .stages import Stages, stages
-from .turn_ops import LOOP, ROWS, Carry, LoopForm
+from .turn_ops import LOOP, Carry, LoopForm
 
 if TYPE_CHECKING:
     from .stepping import Stepping

@@ -20,9 +20,9 @@ from ...ops.native import copy as copied
 from ...ops.registry import EMPTY, OpDef, OpView, grad_name
 from .kept_branches import kept_inside, kept_within
 from .loop_turns import ALIAS, LoopTurns, Packed, Parts, Value
+from .rank_ops import ZEROS
 from .refusals import CannotPlan
 from .shapes import takes_no_part
-from .turn_ops import ZEROS
 
 
 def _infer_flat(op: OpView) -> None:

@@ -1,157 +1,31 @@
-"""What stands in plans for rank tables, for arrays of steps, and for loops whose turns are plans of their own."""
+"""What stands in plans for loops whose turns are plans of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.dtypes import VarType, to_numpy
+from ...base.dtypes import VarType
 from ...base.sizes import Size, always_equal, current
 from ...framework import Block, Operator
 from ...ops.math.gemm import Matrix, packing
-from ...ops.native import REAL, bytes_of_row, element, itemsize, numel
+from ...ops.native import bytes_of_row, itemsize, numel
 from ...ops.registry import Call, OpDef, OpView
 from .elements import POP
-from .meta import InTurns, Named
+from .meta import InTurns
 from .ranks import ranked
 from .refusals import CannotPlan, Unfound
+from .turn_feeds import FIRST, Feeds
 
 TURNS = "turns"
 """Stands for a kernel: takes all turns of a loop."""
 
 
-def _infer_rank(op: OpView) -> None:
-    levels, meta = op.lod("X"), _meta(op)
-    if len(levels) != 1 or op.attr("level") != 0:
-        raise CannotPlan("a rank table is of sequences of several levels, or of none")
-    meta.ranking.rank(meta, levels[0], op.attr("table"), op.shape("X")[0])
-
-
-def _infer_in_steps(op: OpView) -> None:
-    levels, rows = op.lod("X"), op.shape("Index")[0]
-    if len(levels) == 1:
-        _meta(op).ranking.match(levels[0], _meta(op).ranking.tables[op.attr("table")])
-    elif levels or not op.attr("gradient"):  # those of gradients are those of their variables
-        raise CannotPlan(f"variable {op.name('X')!r} has other sequences than the rank table")
-    if op.shape("X")[0] != rows:
-        raise CannotPlan(f"variable {op.name('X')!r} has other rows than the sequences that are ranked")
-    op.set("Out", (rows, *op.shape("X")[1:]), op.dtype("X"))
-
-
-def _infer_rows(op: OpView) -> None:
-    if op.lod("X") or op.name("X") in _meta(op).in_turns and _meta(op).in_turns[op.name("X")].shape[0] != "n":
-        raise CannotPlan(f"variable {op.name('X')!r} has sequences")
-    op.set("Out", (op.shape("Index")[0], *op.shape("X")[1:]), op.dtype("X"))
-
-
-def _infer_in_order(op: OpView) -> None:
-    levels, meta, rows = op.lod("X"), _meta(op), op.shape("X")[0]
-    if len(levels) == 1:
-        level = levels[0]
-        if not op.attr("gradient"):
-            op.carry("Out", (meta.ranking.order(meta, level, op.attr("table"), rows),))
-        elif level in meta.ranking.in_order and meta.ranking.in_order[level].table == op.attr("table"):
-            op.carry("Out", (meta.ranking.in_order[level].level,))
-        else:
-            raise CannotPlan(f"variable {op.name('X')!r} has sequences in another order")
-        op.set("Out", op.shape("X"), op.dtype("X"))
-        return
-    if levels or rows != op.shape("Index")[0]:
-        raise CannotPlan("what is put in the order of a rank table has several levels, or other rows")
-    _infer_rows(op)
-
-
-def _infer_sequences(op: OpView) -> None:
-    _infer_rows(op)
-    op.carry("Out", op.lod("Like") or (_meta(op).ranking.tables[op.attr("table")],))
-
-
-def _taken(op: OpView) -> Call:
-    points = op.shape("Index")[0]
-    row = bytes_of_row(op, "X")
-    return Call(
-        "gather_nd.i64", [op.name("X"), op.name("Index"), op.name("Out")], [points, row, op.shape("X")[0]]
-    )
-
-
-def _put_in_order(op: OpView) -> Call:
-    call = _taken(op)
-    if not op.lod("X"):
-        return call
-    offsets = (op.lod("X") if op.attr("gradient") else op.lod("Out"))[0]
-    index = offsets.removesuffix("offsets") + ("back" if op.attr("gradient") else "rows")
-    rows, row = op.shape("X")[0], bytes_of_row(op, "X")
-    return Call(call.kernel, [op.name("X"), index, op.name("Out")], [rows, row, rows])
-
-
 def _meta(op: OpView) -> Any:
     return op.meta
-
-
-def _rows(
-    name: str, infer: Callable[[OpView], None], doc: str, native: Callable[[OpView], Call] = _taken
-) -> OpDef:
-    """An operator whose results are rows of X, those that Index numbers."""
-    return OpDef(
-        name,
-        inputs=("X", "Index", "Like?#"),
-        attrs={"table": "", "gradient": False},
-        infer=infer,
-        kernel=lambda xp, X, Index: X[Index],
-        native=native,
-        lod_from=None,
-        doc=doc,
-    )
-
-
-RANK = OpDef(
-    "rank",
-    inputs=("X#",),
-    outputs=(),
-    attrs={"level": 0, "table": ""},
-    infer=_infer_rank,
-    kernel=lambda xp, X: None,
-    native=lambda op: [],
-    host=True,
-    doc="Has the plan know the sequences of X by length, under the names that begin with `table`.",
-)
-IN_STEPS = _rows("in_steps", _infer_in_steps, "The rows of sequences in the order of steps.")
-SEQUENCES = _rows(
-    "sequences", _infer_sequences, "Rows in the order of steps as the sequences that were ranked."
-)
-IN_ORDER = _rows(
-    "in_order",
-    _infer_in_order,
-    "Rows or sequences in the order of a rank table, or from there.",
-    _put_in_order,
-)
-ROWS = _rows("rows_of", _infer_rows, "Some rows of X.")
-
-
-def _infer_zeros(op: OpView) -> None:
-    op.set("Out", (op.shape("Index")[op.attr("axis")], *op.shape("X")[1:]), op.dtype("X"))
-
-
-def _zeros(op: OpView) -> Call:
-    suffix = element(op, "Out")
-    if suffix not in REAL:
-        raise CannotPlan("what its turns leave for the next ones is no float")
-    return Call(f"fill.{suffix}", [op.name("Out")], [numel(op, "Out")], [0.0])
-
-
-ZEROS = OpDef(
-    "zeros_of_first",
-    inputs=("X#", "Index#"),
-    attrs={"axis": 0},
-    infer=_infer_zeros,
-    kernel=lambda xp, X, Index: xp.zeros((len(Index), *X.shape[1:]), X.dtype),
-    native=_zeros,
-    lod_from=None,
-    doc="Zeros like X, as many rows as Index has along an axis.",
-)
 
 
 READ = ("Given", "Parts", "Like", "Same", "First", "Const")
@@ -178,6 +52,10 @@ class LoopForm:
         carried: see `Carry`, in the order of slot First.
         shortened: the first rows of something carried, and that.
         made, each, last, sums: by slot, what is made.
+        bodies: plans for turns, found when the plan around is made, as what follows: `outer`: label of a size in a body
+            -> that size outside; `others`: offsets of which a turn has the first, and the rows that go by them;
+            `levels`: offsets that are the same in all turns; `rows`: given or made -> by what its rows go, "n" or one
+            of `others`.
     """
 
     block: Block
@@ -195,14 +73,10 @@ class LoopForm:
     last: list[str]
     sums: list[str]
     bodies: list[Any] = field(default_factory=list)
-    outer: dict[str, Any] = field(default_factory=dict)  # label of a size in a body -> that size outside
-    others: list[str] = field(
-        default_factory=list
-    )  # offsets of which a turn has the first, and the rows that go by them
-    levels: list[str] = field(default_factory=list)  # offsets that are the same in all turns
-    rows: dict[str, Any] = field(
-        default_factory=dict
-    )  # given or made -> by what its rows go, "n" or one of `others`
+    outer: dict[str, Any] = field(default_factory=dict)
+    others: list[str] = field(default_factory=list)
+    levels: list[str] = field(default_factory=list)
+    rows: dict[str, Any] = field(default_factory=dict)
 
     def reads(self, slot: str) -> list[str]:
         """By what names a turn knows what stands in an input slot."""
@@ -230,46 +104,6 @@ class LoopForm:
         if found == "n":
             raise CannotPlan(f"how many rows the last turn leaves of {name!r} is found by it")
         return found
-
-
-FIRST = "@FIRST"
-"""Stands behind the name of offsets of which a turn has the first ones."""
-
-
-class Feeds:
-    """What a body is fed: arrays of the shapes that it finds, and what the sizes in them are called.
-
-    `moving`: sizes that are others in each turn: "n", rows of a place; "m", rows of the place before; by the name of
-    offsets, rows of the first sequences.
-    """
-
-    def __init__(self, moving: Mapping[str, int], rows: int | None = None) -> None:
-        self.moving = moving
-        self.rows = rows  # how many there are in each turn, if the program says so
-        self.arrays: dict[str, np.ndarray] = {}
-        self.named = Named({}, {})
-        self.outer: dict[str, Any] = {}
-
-    def add(self, name: str, shape: Sequence[Any], dtype: VarType, levels: tuple[str, ...] = ()) -> None:
-        """`shape`: with the names of those sizes that move."""
-        labels, sizes = [], []
-        for axis, size in enumerate(shape):
-            if isinstance(size, str):
-                labels.append("" if size == "n" and self.rows is not None else size)
-                sizes.append(self.moving[size.removesuffix("+1")] + size.endswith("+1"))
-                continue
-            labels.append(self._label(size, f"{name}.{axis}") if isinstance(size, Size) else "")
-            sizes.append(current(size))
-        self.arrays[name] = np.empty(sizes, to_numpy(dtype))
-        self.named.sizes[name] = labels
-        if levels:
-            self.named.levels[name] = levels
-
-    def _label(self, size: Size, new: str) -> str:
-        """What a size from outside is called: as one that is always equal, or else `new`."""
-        known = next((label for label, other in self.outer.items() if always_equal(other, size)), new)
-        self.outer.setdefault(known, size)
-        return known
 
 
 def _infer_loop(op: OpView) -> None:
@@ -429,9 +263,8 @@ def _note_results(op: OpView, form: LoopForm, body: Any, carried_rows: int) -> N
         for k, name in enumerate(form.makes(slot)):
             kinds, shape, dtype, levels = body.result(name, slot == "Each")
             kind = form.leaves(name, op.has("Steps")) if slot == "Last" else "n" if slot == "Made" else ""
-            own = (
-                form.outer.get(shape[0]) if isinstance(shape[0], str) else None
-            )  # of what stays, whose rows are those of a step
+            # Of what stays, whose rows are those of a step.
+            own = form.outer.get(shape[0]) if isinstance(shape[0], str) else None
             same = kind == "n" and op.has("Steps") and own is not None and own == op.shape("Steps")[1]
             if slot == "Sums" and op.has("Steps") and "n" in kinds:
                 kind = "n"
@@ -546,31 +379,20 @@ class Layout:
         moving: list[tuple[int, int, int, int]] = []
         read: dict[str, int] = {}
         made: dict[str, int] = {}
-        for kind, names in (("packed", form.given), ("each", form.parts)):
+
+        def take(kind: str, names: Iterable[str], found: dict[str, int], operands: dict[str, int]) -> None:
             for name in names:
-                read[name] = len(moving)
-                moving.append(
-                    (
-                        kinds[kind],
-                        self.operands[name],
-                        self.bounds.get(form.rows.get(name, "n"), 0),
-                        self.rows[name],
-                    )
-                )
+                found[name] = len(moving)
+                bounds = self.bounds.get(form.rows.get(name, "n"), 0)
+                moving.append((kinds[kind], operands[name], bounds, self.rows[name]))
+
+        take("packed", form.given, read, self.operands)
+        take("each", form.parts, read, self.operands)
         for name in (*form.likes, *form.same, *(level + FIRST for level in form.others)):
             read[name] = len(moving)
             moving.append((kinds["same"], self.operands[name], 0, 0))
-        for kind, names in (("packed", form.made), ("each", form.each)):
-            for name in names:
-                made[name] = len(moving)
-                moving.append(
-                    (
-                        kinds[kind],
-                        self.made[name],
-                        self.bounds.get(form.rows.get(name, "n"), 0),
-                        self.rows[name],
-                    )
-                )
+        take("packed", form.made, made, self.made)
+        take("each", form.each, made, self.made)
         for name in form.last:
             made[name] = len(moving)
             moving.append((kinds["last"], self.made[name], self.spares[name], 0))
@@ -580,9 +402,3 @@ class Layout:
             moving.append((kinds["carried"], self.operands[each.name], after, 0))
         read.update((name, read[source]) for name, source in form.shortened.items())
         return moving, read, made
-
-
-__all__ = [
-    "IN_ORDER", "IN_STEPS", "LOOP", "RANK", "ROWS", "SEQUENCES", "TURNS", "ZEROS", "Carry", "Feeds", "Layout",
-    "LoopForm", "ranked",
-]  # fmt: skip

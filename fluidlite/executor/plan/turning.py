@@ -17,61 +17,33 @@ gradient reads what the turns have left under the names that it has in line.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...framework import Block, Operator
 from ...framework.gradients.blocks import kept_names
-from ...framework.gradients.versions import counts
 from ...ops.registry import EMPTY, grad_name
 from .branching import by_size, everywhere, in_line
 from .counted import Access, Counted, Odd
 from .kept_branches import kept_within
-from .loop_turns import ALIAS, TURNING, Like, LoopTurns, Packed, Same, Value
+from .loop_turns import ALIAS, Like, LoopTurns, Packed, Same, Value
+from .rank_ops import ZEROS
+from .ranked_arrays import ON_ARRAYS, Array, Number, RankedArrays
 from .ranks import ranked
 from .refusals import CannotPlan
 from .shapes import in_place_of, takes_no_part, works_alone
 from .stepping import Stepping
-from .turn_ops import IN_ORDER, IN_STEPS, RANK, ROWS, SEQUENCES, ZEROS
 
 
-class _Number(NamedTuple):
-    """What a counter is: so much, and as much more as `table` has steps."""
-
-    value: int
-    table: str = ""
-
-
-class _Array:
-    """A tensor array: elements by index, and from `start` on those of all steps of a table."""
-
-    def __init__(self) -> None:
-        self.elements: dict[int, str] = {}
-        self.whole = self.table = ""
-        self.start = 0
-
-    @property
-    def empty(self) -> bool:
-        return not self.elements and not self.whole
-
-    def has_all(self, start: int, table: str) -> bool:
-        """Whether it is the steps of a table that stand at `start` and behind it, and nothing else."""
-        return not self.elements and bool(self.whole) and (self.start, self.table) == (start, table)
-
-
-class Turning:
+class Turning(RankedArrays):
     """Operators with loops over ranked sequences in their places, and what they work on."""
 
     def __init__(self, ops: Sequence[Operator], inner: Stepping) -> None:
+        super().__init__()
         self.any = False
         self._inner = inner
         self._gradients = {
             op.inputs["StepScopes"][0]: op for op in everywhere(ops) if op.type == "while_grad"
         }
-        self._numbers: dict[str, _Number] = {}
-        self._lengths: dict[str, str] = {}  # how many steps there are -> of which table
-        self._conditions: dict[str, tuple[str, _Number, str]] = {}  # comparison -> what of
-        self._tables: dict[str, str] = {}
-        self._arrays: dict[str, _Array] = {}
         self._loops: dict[str, LoopTurns] = {}
 
     def of(self, ops: Iterable[Operator]) -> Iterator[Operator]:
@@ -97,110 +69,6 @@ class Turning:
                 if scope in self._loops:
                     found += [value.whole for value in self._loops[scope].values.values()]
         return found
-
-    def _note(self, op: Operator) -> None:
-        """Remember what is known of counters."""
-        for name in op.writes():
-            self._lengths.pop(name, None)
-            self._conditions.pop(name, None)
-            if not counts(op):
-                self._numbers.pop(name, None)
-        if op.type == "fill_constant" and list(op.attr("shape")) == [1] and not op.input_arg_names:
-            value = float(op.attr("value"))
-            if value.is_integer():
-                self._numbers[op.outputs["Out"][0]] = _Number(int(value))
-        elif counts(op):
-            (name,) = op.inputs["X"]
-            known_number = self._numbers.pop(name, None)
-            if known_number is not None and float(op.attr("step")).is_integer():
-                value = known_number.value + int(op.attr("step"))
-                self._numbers[name] = _Number(value, known_number.table)
-        elif op.definition.role == "limit":
-            (counter,), (limit,) = op.inputs["X"], op.inputs["Y"]
-            if counter in self._numbers and limit in self._lengths:
-                number = self._numbers[counter]
-                self._conditions[op.outputs["Out"][0]] = counter, number, self._lengths[limit]
-
-    # Rank tables, and arrays outside of loops.
-
-    def _rank(self, op: Operator) -> Iterator[Operator]:
-        (out,) = op.outputs["Out"]
-        self._tables[out] = table = f"{out}.{len(self._tables)}{TURNING}{op.block.idx}"
-        yield in_place_of(op, RANK, dict(op.inputs), {}, {"level": op.attr("level"), "table": table})
-
-    def _table(self, op: Operator) -> str:
-        found = self._tables.get(op.inputs["RankTable"][0])
-        if found is None:
-            raise CannotPlan("a rank table comes from elsewhere", op)
-        return found
-
-    def _longest(self, op: Operator) -> Iterator[Operator]:
-        (out,) = op.outputs["Out"]
-        table = self._lengths[out] = self._table(op)
-        yield in_place_of(op, ALIAS, {"X": [ranked(table, "count")]}, {"Out": [out]}, {})
-
-    def _in_order(self, op: Operator) -> Iterator[Operator]:
-        table, back = self._table(op), op.type.endswith("_grad")
-        inputs = {"X": op.inputs["X"], "Index": [ranked(table, "back" if back else "order")]}
-        yield in_place_of(op, IN_ORDER, inputs, dict(op.outputs), {"table": table, "gradient": back})
-
-    def _split(self, op: Operator) -> Iterator[Operator]:
-        (out,), table = op.outputs["Out"], self._table(op)
-        array = self._arrays.setdefault(out, _Array())
-        if not op.attr("accumulate"):
-            array = self._arrays[out] = _Array()
-        if not array.empty:
-            raise CannotPlan("gradients of an array are added to what others have put there", op)
-        array.whole, array.table, array.start = f"{out}{TURNING}{op.block.idx}", table, 0
-        inputs = {"X": op.inputs["X"], "Index": [ranked(table, "items")]}
-        attrs = {"table": table, "gradient": bool(op.attr("accumulate"))}
-        yield in_place_of(op, IN_STEPS, inputs, {"Out": [array.whole]}, attrs)
-
-    def _join(self, op: Operator) -> Iterator[Operator]:
-        (source,), table = op.inputs["X"], self._table(op)
-        array = self._arrays.get(source, _Array())
-        if array.empty and op.inputs.get("X_W"):
-            yield in_place_of(op, "fill_zeros_like", {"X": op.inputs["X_W"]}, dict(op.outputs), {})
-            return
-        if not array.has_all(0, table):
-            raise CannotPlan("an array does not have the steps of the sequences that are wanted", op)
-        inputs = {"X": [array.whole], "Index": [ranked(table, "places")], "Like": op.inputs.get("X_W") or []}
-        yield in_place_of(op, SEQUENCES, inputs, dict(op.outputs), {"table": table})
-
-    def _index(self, op: Operator) -> int:
-        number = self._numbers.get(op.inputs["I"][0])
-        if number is None or number.table or number.value < 0:
-            raise CannotPlan("the index of an array is found by the step", op)
-        return number.value
-
-    def _read(self, op: Operator) -> Iterator[Operator]:
-        (source,), (out,), index = op.inputs["X"], op.outputs["Out"], self._index(op)
-        array, like = self._arrays.get(source, _Array()), op.inputs.get("X_W") or []
-        if index in array.elements:
-            element = array.elements[index]
-            if not like:
-                yield in_place_of(op, ALIAS, {"X": [element]}, {"Out": [out]}, {})
-                return
-            del array.elements[index]  # which has no rows for sequences without steps
-            inputs = {"X": like, grad_name("Out"): [element]}
-            yield in_place_of(op, "shrink_rnn_memory_grad", inputs, {grad_name("X"): [out]}, {})
-        elif array.whole and array.start == index and not like:
-            inputs = {"X": [array.whole], "Index": [ranked(array.table, "first")]}
-            yield in_place_of(op, ROWS, inputs, {"Out": [out]}, {})
-        elif array.empty and like:
-            yield in_place_of(op, "fill_zeros_like", {"X": like}, {"Out": [out]}, {})
-        else:
-            raise CannotPlan("which element of an array is read is found by the step", op)
-
-    def _write(self, op: Operator) -> Iterator[Operator]:
-        (source,), (out,), index = op.inputs["X"], op.outputs["Out"], self._index(op)
-        array = self._arrays.setdefault(out, _Array())
-        if op.attr("accumulate") or array.whole or index > len(array.elements):
-            raise CannotPlan("an array has other elements already", op)
-        array.elements[index] = f"{out}.{index}{TURNING}{op.block.idx}"
-        yield in_place_of(op, ALIAS, {"X": [source]}, {"Out": [array.elements[index]]}, {})
-
-    # Loops.
 
     def _form(self, op: Operator, condition: str | None, forward: Block | None = None) -> Counted:
         try:
@@ -235,7 +103,7 @@ class Turning:
         )
         yield from loop.made
         for access in form.writes:
-            array = self._arrays.setdefault(access.array, _Array())
+            array = self._arrays.setdefault(access.array, Array())
             array.whole, array.table, array.start = loop.packed(access.variable), table, at(access)
         for name in loop.last:
             yield in_place_of(op, ALIAS, {"X": [self._left(loop, name)]}, {"Out": [name]}, {})
@@ -245,7 +113,7 @@ class Turning:
             loop.values = saved | {each: loop.values[loop.found(each)] for each in (*within, *loop.kept)}
             self._loops[name] = loop
 
-    def _begun(self, op: Operator, form: Counted) -> tuple[str, dict[str, _Number]]:
+    def _begun(self, op: Operator, form: Counted) -> tuple[str, dict[str, Number]]:
         """The rank table of which a loop takes all steps, and what its counters are before."""
         begun = self._conditions.get(op.inputs["Condition"][0])
         if begun is None or form.limit is None:
@@ -265,7 +133,7 @@ class Turning:
         """Note what turns read of arrays: what is there before, or what the turn before has written."""
         written = {access.array: access for access in form.writes}
         for read in form.reads:
-            array = self._arrays.get(read.array, _Array())
+            array = self._arrays.get(read.array, Array())
             if read.array in written:
                 if array.whole or list(array.elements) != [at(read)]:
                     raise CannotPlan("the array of a state has other elements than the first one", loop.op)
@@ -277,7 +145,7 @@ class Turning:
                     "an array that is read is not made of the sequences that are ranked", loop.op
                 )
         for name, access in written.items():
-            array = self._arrays.get(name, _Array())
+            array = self._arrays.get(name, Array())
             if array.whole or len(array.elements) != at(access):
                 raise CannotPlan("an array that is written has other elements already", loop.op)
 
@@ -305,12 +173,12 @@ class Turning:
         return saved, [*whole, *kept_within(block, form.ops, kept), *(form.inside if kept else ())]
 
     def _counted(
-        self, op: Operator, table: str, starts: Mapping[str, _Number], way: int
+        self, op: Operator, table: str, starts: Mapping[str, Number], way: int
     ) -> Iterator[Operator]:
         """Have counters be what they are after the turns."""
         steps = ranked(table, "count")
         for name, start in starts.items():
-            self._numbers[name] = _Number(start.value, table if way > 0 else "")
+            self._numbers[name] = Number(start.value, table if way > 0 else "")
             kind = "elementwise_add" if way > 0 else "elementwise_sub"
             yield in_place_of(op, kind, {"X": [name], "Y": [steps]}, {"Out": [name]}, {"axis": -1})
 
@@ -361,7 +229,7 @@ class Turning:
         written = {access.array: access for access in form.writes}
         readers = {access.array: access for access in form.reads}
         for access in form.writes:
-            array = self._arrays.get(arrays.get(access.array, ""), _Array())
+            array = self._arrays.get(arrays.get(access.array, ""), Array())
             if access.array not in arrays or not (array.empty or access.array in readers):
                 raise CannotPlan("the gradient of an array has other elements already", op)
         for read in form.reads:
@@ -382,9 +250,9 @@ class Turning:
         loop.run(whole, loop.last, sums, False)
         yield from loop.made
         for read in form.reads:
-            self._arrays[arrays[read.array]] = _Array()
+            self._arrays[arrays[read.array]] = Array()
         for access in form.writes:
-            array = self._arrays.setdefault(arrays[access.array], _Array())
+            array = self._arrays.setdefault(arrays[access.array], Array())
             if access.array in readers:
                 array.elements[at(access)] = self._left(loop, access.variable)
             else:
@@ -420,7 +288,7 @@ class Turning:
     ) -> None:
         """Note what a gradient's turns read of an array: what others have put there, or what the turn before has."""
         like = loop.values.get(read.like)
-        array = self._arrays.get(arrays.get(read.array, ""), _Array())
+        array = self._arrays.get(arrays.get(read.array, ""), Array())
         if read.array not in arrays or like is None or isinstance(like, Same):
             raise CannotPlan("the gradient of an array has no shape", loop.op)
         first = [ranked(loop.table, "first")]
@@ -449,14 +317,7 @@ def _needs_elements(block: Block, name: str) -> bool:
 
 
 _TAKEN: dict[str, Callable[[Turning, Operator], Iterator[Operator]]] = {
-    "lod_rank_table": Turning._rank,
-    "max_sequence_len": Turning._longest,
-    "reorder_lod_tensor_by_rank": Turning._in_order,
-    "reorder_lod_tensor_by_rank_grad": Turning._in_order,
-    "lod_tensor_to_array": Turning._split,
-    "array_to_lod_tensor": Turning._join,
-    "read_from_array": Turning._read,
-    "write_to_array": Turning._write,
+    **ON_ARRAYS,
     "while": Turning._while,
     "while_grad": Turning._while_grad,
 }
