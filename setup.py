@@ -126,7 +126,12 @@ class BuildAtOnce(build_ext):
                     level = LOOPS.get(Path(source).stem, GLUE) if kind == ".cpp" else "-O3"
                     own = [level if flag == "-O3" else flag for flag in flags]
                     if kind == ".cpp" or not OBJECTS:
-                        return compiler._compile(made, source, kind, arguments, own, options)
+                        how = [*compiler.compiler_so, *arguments, *own]
+                        if self.force or not compiling.is_current(made, how):
+                            own += compiling.noting(made)
+                            compiler._compile(made, source, kind, arguments, own, options)
+                            compiling.note(made, how)
+                        return
                     shared = compiling.object_of(source, OBJECTS)
                     with compiling.claimed(shared):
                         if not shared.exists():

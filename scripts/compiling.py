@@ -63,6 +63,27 @@ def sets_left_out() -> list[tuple[str, str]]:
     return [(name, "0") for name in sets if name != used]
 
 
+def noting(made: str) -> list[str]:
+    """The flags with which the compiler notes what files an object is made of."""
+    return ["-MMD", "-MF", f"{made}.d"]
+
+
+def note(made: str, how: list[str]) -> None:
+    """Note by what command an object has been made."""
+    Path(f"{made}.how").write_text(shlex.join(how), encoding="utf8")
+
+
+def is_current(made: str, how: list[str]) -> bool:
+    """Whether an object is there, made by the same command, and newer than all files that it is made of."""
+    try:
+        same = Path(f"{made}.how").read_text(encoding="utf8") == shlex.join(how)
+        _, *files = shlex.split(Path(f"{made}.d").read_text(encoding="utf8").replace("\\\n", " "))
+        made_at = os.path.getmtime(made)
+        return same and all(os.path.getmtime(file) < made_at for file in files)
+    except OSError:
+        return False
+
+
 @contextlib.contextmanager
 def claimed(made: Path, wait: bool = True) -> Iterator[bool]:
     """Holds the object `made` against other processes; false if one has it and `wait` is."""

@@ -1,8 +1,9 @@
-"""Files that are compiled ahead of the build (`scripts/compiling.py`): once each, whoever is first."""
+"""How files are compiled (`scripts/compiling.py`): ahead of the build once each, and again if anything has changed."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import subprocess
 import sys
@@ -71,3 +72,29 @@ def test_what_is_there_or_in_the_making_is_left_alone(compiling, tree):
     assert target.read_bytes() == b"made by the build"
     with compiling.claimed(target, wait=False) as mine:
         assert mine
+
+
+def test_what_nothing_has_changed_of_is_not_compiled_again(compiling, tree):
+    source, header, target = tree / "with space.cc", tree / "a header.h", str(tree / "made.o")
+    header.write_text("")
+    source.write_text('#include "a header.h"\n#include <cstddef>\nint one() { return 1; }')
+    how = ["g++", "-c", str(source), "-o", target]
+
+    def make():
+        subprocess.run([*how, *compiling.noting(target)], check=True)
+        compiling.note(target, how)
+        for file in (source, header):
+            os.utime(file, (0, 0))
+
+    assert not compiling.is_current(target, how)
+    make()
+    assert compiling.is_current(target, how)
+    assert not compiling.is_current(target, [*how, "-O2"])
+    for file in (source, header):
+        file.touch()
+        os.utime(file, (file.stat().st_mtime + 5,) * 2)
+        assert not compiling.is_current(target, how)
+        make()
+        assert compiling.is_current(target, how)
+    header.unlink()
+    assert not compiling.is_current(target, how)
