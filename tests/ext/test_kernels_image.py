@@ -241,7 +241,7 @@ def test_pooling_of_volumes_and_of_channels_that_are_last(case, share, kind, tar
     near(dx, d_mean, kind, 2)
 
 
-NORMALISED = [(3, 2, 4), (8, 5, 1), (2, 3, 35), (17, 40, 1)]
+NORMALISED = [(3, 2, 4), (8, 5, 1), (2, 3, 35), (17, 40, 1), (2, 3, 16), (1, 2, 49), (3, 2, 8), (2, 1, 131)]
 
 
 def affine_inputs(c, kind):

@@ -7,6 +7,7 @@
 #include "kernels/topics.h"
 #include "parallel.h"
 #include "kernels/vec_math.h"
+#include "kernels/vectors.h"
 
 #define FL_SELF "kernels/batch_norm.cc"
 #include "kernels/targets.h"
@@ -25,14 +26,77 @@ struct Pair {
     double a, b;
 };
 
+constexpr int lanes = vector_bytes / static_cast<int>(sizeof(double)), side_by_side = 4;
+typedef double Wide __attribute__((vector_size(lanes * sizeof(double))));
+
+template <class T> struct Elements {
+    typedef T Lanes __attribute__((vector_size(lanes * sizeof(T))));
+    typedef T Loose __attribute__((vector_size(lanes * sizeof(T)), aligned(sizeof(T)), may_alias));
+};
+
+/* `lanes` elements from an address on. */
+template <class T> FL_INLINE typename Elements<T>::Lanes some(const T *from) {
+    return *reinterpret_cast<const typename Elements<T>::Loose *>(from);
+}
+
+template <class V> FL_INLINE Wide wide(V values) { return __builtin_convertvector(values, Wide); }
+
+/* What element k, of this channel, and those behind it add to two sums: the elements and their squares. */
+template <class T> struct Moments {
+    const T *x;
+
+    FL_INLINE Pair one(int64_t k, int64_t) const {
+        const double value = x[k];
+        return {value, value * value};
+    }
+    FL_INLINE void add(int64_t k, int64_t, Wide &a, Wide &b) const {
+        const Wide values = wide(some(x + k));
+        a += values;
+        b += values * values;
+    }
+};
+
+/* The same of a gradient, and of its product with how far X is from the mean. */
+template <class T> struct Slopes {
+    const T *x, *g, *mean;
+
+    FL_INLINE Pair one(int64_t k, int64_t channel) const {
+        const double slope = g[k];
+        return {slope, slope * (x[k] - mean[channel])};
+    }
+    FL_INLINE void add(int64_t k, int64_t channel, Wide &a, Wide &b) const {
+        const Wide slopes = wide(some(g + k));
+        a += slopes;
+        b += slopes * wide(some(x + k) - mean[channel]);
+    }
+};
+
+/* Two sums over n elements of a channel, from the one numbered `row` on. They are held in vector variables: compilers make no vectors of
+ * two sums by themselves. */
+template <class Term> FL_INLINE Pair row_sums(const Term &term, int64_t row, int64_t channel, int64_t n) {
+    Wide a[side_by_side] = {}, b[side_by_side] = {};
+    int64_t j = 0;
+    for (; j + side_by_side * lanes <= n; j += side_by_side * lanes) {
+#pragma GCC unroll 4
+        for (int u = 0; u < side_by_side; ++u) term.add(row + j + u * lanes, channel, a[u], b[u]);
+    }
+    const Wide first = (a[0] + a[1]) + (a[2] + a[3]), second = (b[0] + b[1]) + (b[2] + b[3]);
+    Pair sums{0, 0};
+    for (int k = 0; k < lanes; ++k) sums = {sums.a + first[k], sums.b + second[k]};
+    for (; j < n; ++j) {
+        const Pair pair = term.one(row + j, channel);
+        sums = {sums.a + pair.a, sums.b + pair.b};
+    }
+    return sums;
+}
+
 /* Into how many parts a batch is cut for its sums: images stay with the thread that has made them. */
 int64_t parts_of(int64_t n, int64_t c, int64_t hw) {
     return std::max<int64_t>(std::min({n, n * c * hw * 4 / piece_bytes, int64_t(16)}), 1);
 }
 
-/* Two sums over the batch and the image for every channel, with room for as many of each part of the batch behind them; `term(k,
- * channel)` gives what element k adds to both. */
-template <class Term> FL_INLINE void channel_sums(int64_t n, int64_t c, int64_t hw, double *sums, const Term term) {
+/* Two sums over the batch and the image for every channel, with room for as many of each part of the batch behind them. */
+template <class Term> void channel_sums(int64_t n, int64_t c, int64_t hw, double *sums, const Term &term) {
     const int64_t parts = parts_of(n, c, hw);
     in_pieces(parts, [=](int64_t part) {
         double *const first = sums + 2 * part * c, *const second = first + c;
@@ -41,23 +105,16 @@ template <class Term> FL_INLINE void channel_sums(int64_t n, int64_t c, int64_t 
             if (hw == 1) {
                 FL_LOOP
                 for (int64_t k = 0; k < c; ++k) {
-                    const Pair pair = term(b * c + k, k);
+                    const Pair pair = term.one(b * c + k, k);
                     first[k] += pair.a;
                     second[k] += pair.b;
                 }
                 continue;
             }
             for (int64_t k = 0; k < c; ++k) {
-                const int64_t row = (b * c + k) * hw;
-                double s1 = 0, s2 = 0;
-#pragma omp simd reduction(+ : s1, s2)
-                for (int64_t j = 0; j < hw; ++j) {
-                    const Pair pair = term(row + j, k);
-                    s1 += pair.a;
-                    s2 += pair.b;
-                }
-                first[k] += s1;
-                second[k] += s2;
+                const Pair pair = row_sums(term, (b * c + k) * hw, k, hw);
+                first[k] += pair.a;
+                second[k] += pair.b;
             }
         }
     });
@@ -119,10 +176,7 @@ template <class T> int batch_norm(fl_call *call) {
     if (space == nullptr) return no_memory(call, 4 * c * static_cast<int64_t>(sizeof(double)));
     T *factor = reinterpret_cast<T *>(space), *shift = factor + c;
     double *const first = space + 2 * c, *const second = first + c;
-    channel_sums(n, c, hw, first, [x](int64_t k, int64_t) {
-        const double value = x[k];
-        return Pair{value, value * value};
-    });
+    channel_sums(n, c, hw, first, Moments<T>{x});
     const double count = n * hw > 0 ? static_cast<double>(n * hw) : 1.0;
     for (int64_t k = 0; k < c; ++k) {
         const double m = first[k] / count;
@@ -168,10 +222,7 @@ template <bool stop_gradient, class T> int grad(fl_call *call) {
     for (int64_t k = 0; k < c; ++k) {
         inverse[k] = stop_gradient ? static_cast<T>(1.0 / std::sqrt(spread[k] + call->f[0])) : spread[k];
     }
-    channel_sums(n, c, hw, sums, [x, g, mean](int64_t k, int64_t channel) {
-        const double slope = g[k];
-        return Pair{slope, slope * (x[k] - mean[channel])};
-    });
+    channel_sums(n, c, hw, sums, Slopes<T>{x, g, mean});
     for (int64_t k = 0; k < c; ++k) {
         if (dscale != nullptr) dscale[k] = static_cast<T>(products[k] * inverse[k]);
         if (dbias != nullptr) dbias[k] = static_cast<T>(sums[k]);
