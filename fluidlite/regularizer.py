@@ -74,20 +74,20 @@ def append_regularization_ops(
     Returns the pairs; gradients keep their names, except those that are fed or sparse.
     """
     pairs = list(parameters_and_grads)
-    for place, (param, grad) in enumerate(pairs):
-        regularizer = param.regularizer or regularization
-        if grad is None or regularizer is None:
-            continue
-        program = param.block.program
-        with program._optimized_guard([param, grad]), name_scope("regularization"):
-            block = grad.block
-            decay = regularizer(param, grad, block)
-            # What is fed is not written to: such a gradient belongs to the caller. Sparse ones become dense.
-            total = _like(param, block) if grad.is_data else grad
-            if grad.type == VarType.SELECTED_ROWS:
-                total = _like(param, block, f"{grad.name}@NEWGRAD@")
-            block.append_op(type="sum", inputs={"X": [grad, decay]}, outputs={"Out": [total]})
-        pairs[place] = (param, total)
+    with name_scope("regularization"):
+        for place, (param, grad) in enumerate(pairs):
+            regularizer = param.regularizer or regularization
+            if grad is None or regularizer is None:
+                continue
+            with param.block.program._optimized_guard([param, grad]):
+                block = grad.block
+                decay = regularizer(param, grad, block)
+                # What is fed is not written to: such a gradient belongs to the caller. Sparse ones become dense.
+                total = _like(param, block) if grad.is_data else grad
+                if grad.type == VarType.SELECTED_ROWS:
+                    total = _like(param, block, f"{grad.name}@NEWGRAD@")
+                block.append_op(type="sum", inputs={"X": [grad, decay]}, outputs={"Out": [total]})
+            pairs[place] = (param, total)
     return pairs
 
 

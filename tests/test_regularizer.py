@@ -6,6 +6,7 @@ import pytest
 from fluidlite.executor.running.interpret import Interpreter
 from fluidlite.executor.tensors.scope import Scope
 from fluidlite.framework import default_main_program
+from fluidlite.framework.name_scopes import name_scope
 from fluidlite.regularizer import L1Decay, L1DecayRegularizer, L2Decay, append_regularization_ops
 
 VALUE, GRAD = np.array([-2.0, 0.0, 4.0], "float32"), np.array([1.0, 1.0, 1.0], "float32")
@@ -53,3 +54,11 @@ def test_text_and_names():
     assert L1Decay is L1DecayRegularizer
     with pytest.raises(TypeError, match="the coefficient of L2Decay must be a number, got None"):
         L2Decay(None)
+
+
+def test_the_penalties_of_one_call_share_a_name_scope(programs):
+    with name_scope("here"):
+        append_regularization_ops([_pair("u")])
+        append_regularization_ops([_pair("v", L1Decay(0.1)), _pair("w"), _pair("b")], L2Decay(0.5))
+    scopes = {op.attr("op_namescope") for op in default_main_program().global_block().ops}
+    assert scopes == {"/here/regularization_1/"}

@@ -230,8 +230,7 @@ def _group_norm_grad(
         rows = group_rows(xp, X, groups, data_layout)
         normal = (rows - Mean.reshape(-1, 1)) / xp.sqrt(variance + epsilon)
     d_normal = Y_grad if Scale is None else Y_grad * Scale.reshape(shape)
-    # As in `_forgets_no_mean`.
-    whole = Scale is not None and Bias is not None
+    whole = Scale is not None  # as in `_forgets_no_mean`
     dx = _normalize_grad(xp, normal, variance, group_rows(xp, d_normal, groups, data_layout), epsilon, whole)
     dscale = None
     if Scale is not None:
@@ -259,8 +258,8 @@ def _group_rows(op: OpView) -> list[int] | None:
 
 
 def _forgets_no_mean(op: OpView) -> bool:
-    """Fluid forgets that the mean depends on X unless there are both a scale and a bias."""
-    return op.has("Scale") and op.has("Bias")
+    """Fluid forgets that the mean depends on X unless there is a scale."""
+    return op.has("Scale")
 
 
 _GROUP_NORM = {"epsilon": 1e-5, "groups": 1, "data_layout": "NCHW"}
