@@ -27,10 +27,9 @@ def broadcast_shape(op: OpView, axis: int) -> Shape:
                 f"cannot broadcast X of shape {list(x)} with Y of shape {list(y)} at axis {axis}: "
                 f"{m} is not {n}"
             )
-        # An unknown size stands for itself beside 1 or another unknown, and is the known size beside any
-        # other.
+        # An unknown size is unknown beside 1 or another unknown, and is the known size beside any other.
         known = 0 if 0 in (m, n) else max(m, n)
-        dims.append(known if min(m, n) >= 0 else m if n == 1 else n if m == 1 else known)
+        dims.append(known if min(m, n) >= 0 or known > 1 else -1)
     return tuple(dims)
 
 

@@ -129,7 +129,7 @@ def _infer_distribute(op: OpView) -> None:
         )
     for k in range(most - least + 1):
         op.set("MultiFpnRois", (-1, 4), op.dtype("FpnRois"), k)
-    op.set("RestoreIndex", (shape[0], 1), VarType.INT32)
+    op.set("RestoreIndex", (-1 if op.building else shape[0], 1), VarType.INT32)
 
 
 register(

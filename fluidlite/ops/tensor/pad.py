@@ -235,7 +235,7 @@ CROP_ATTRS: dict[str, Any] = {"offsets": [], "shape": []}
 def _infer_crop(op: OpView) -> None:
     shape = op.shape("Y") if op.has("Y") else op.attr("shape")
     offsets = known_numbers(op, "Offsets") if op.has("Offsets") else op.attr("offsets")
-    if offsets is not None:
+    if offsets is not None and not (op.has("Y") and any(size < 0 for size in shape)):
         shape = [size for _, size in _window(op.fail, op.shape("X"), shape, offsets)]
     op.set("Out", shape, op.dtype("X"))
 

@@ -1,0 +1,42 @@
+"""What layers declare for sizes that nobody knows while a program is built, as Paddle 1.8.5 does."""
+
+import itertools
+
+import pytest
+
+import fluidlite as fluid
+from fluidlite import layers
+
+NAMES = itertools.count()
+
+
+def data(*shape, dtype="float32"):
+    return fluid.data(f"open{next(NAMES)}", list(shape), dtype)
+
+
+def boxes(*shape):
+    return layers.yolo_box(data(*shape), data(-1, 2, dtype="int32"), [10, 13, 16, 30, 33, 23], 2, 0.1, 32)
+
+
+def suppressed(*shape):
+    found, scores = boxes(*shape)
+    return layers.multiclass_nms(found, layers.transpose(scores, [0, 2, 1]), 0.1, 100, 50)
+
+
+@pytest.mark.parametrize(
+    ("layer", "shape"),
+    [
+        (lambda: data(1, 1) * layers.flatten(data(-1, 5, 1), 2), (-1, 1)),
+        (lambda: layers.flatten(data(-1, 5, 2), 2) * layers.flatten(data(-1, 5, 1), 2), (-1, 2)),
+        (lambda: layers.flatten(data(-1, 5, 2), 2) * layers.flatten(data(-1, 5, 2), 2), (-5, 2)),
+        (lambda: layers.flatten(data(-1, 5, 2), 2) * data(7, 1), (7, 2)),
+        (lambda: layers.crop(data(24, 3, 19, 19), data(-1, 3, -1, -1)), (-1, 3, -1, -1)),
+        (lambda: layers.crop(data(-1, 3, 19, 19), data(2, -1, 4, 4), offsets=[0, 0, 1, 1]), (2, -1, 4, 4)),
+        (lambda: boxes(-1, 21, -1, -1)[0], (-1, 3, 4)),
+        (lambda: boxes(-1, 21, 5, -1)[1], (-1, -15, 2)),
+        (lambda: suppressed(-1, 21, -1, -1), (3, 6)),
+        (lambda: layers.distribute_fpn_proposals(data(1000, 4), 2, 4, 3, 224)[1], (-1, 1)),
+    ],
+)
+def test_shapes_of_open_sizes(programs, layer, shape):
+    assert layer().shape == shape
