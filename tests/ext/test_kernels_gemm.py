@@ -43,6 +43,9 @@ LARGE = [
     (1024, 130, 300),
     (30, 1024, 1100),
     (250, 260, 600),
+    (128, 1, 9000),
+    (150, 2, 4000),
+    (33, 3, 11000),
 ]
 """What some instruction sets leave to BLAS, products that are cut in blocks of rows and columns, such of few rows, and
 of rows that are copied since they lie whole pages apart."""

@@ -33,21 +33,44 @@ template <class T> void tiny(const Product<T> &g) {
 /* Whether the columns of C fill vectors in part only, while the other way round its rows, as A has them, would fill whole
  * ones: C' = B' A, where B is read an element at a time. So it is with the gradient of a weight of few outputs. A depth that
  * pays for turning C is wanted; and for AVX2, whose strips are narrower, rows of A that do not all want the same place in the first
- * cache. */
-constexpr int64_t most_turned = 1 << 14;
+ * cache. Of up to three columns it is done where a BLAS would begin to pack an A of many more rows than columns, which takes much longer than
+ * to read it. */
+constexpr int64_t most_turned = 1 << 14, least_long = 1 << 20;
 
 template <class T> bool fills_in_part(int64_t columns) { return 4 * columns <= 3 * padded<T>(columns); }
 
 template <class T> bool is_for_turned(const Product<T> &g) {
-    return vector_bytes > 16 && g.trans_a && !g.trans_b && g.n >= 4 && g.n <= 12 && fills_in_part<T>(g.n) && g.m >= 8 * lanes<T> &&
-           g.k >= 128 && g.m <= most_turned && g.m * g.n <= most_turned &&
+    if (!g.trans_a || g.trans_b || g.m > most_turned || g.m * g.n > most_turned) return false;
+    if (g.n < 4) return g.m >= lanes<T> && g.k >= 8 * g.m && g.k > least_long / (g.m * g.n);
+    return vector_bytes > 16 && g.n <= 12 && fills_in_part<T>(g.n) && g.m >= 8 * lanes<T> && g.k >= 128 &&
            (vector_bytes == 64 || g.lda * static_cast<int64_t>(sizeof(T)) % cache_way != 0);
+}
+
+/* A product of one to three rows and a transposed A, whose strips are read once: in wider ones, as there are registers enough. */
+template <int ROWS, class T> void few_rows_of(const Product<T> &g, const Part &part) {
+    constexpr int vectors = ROWS == 1 ? 8 : 4;
+    constexpr int64_t width = vectors * lanes<T>;
+    const int64_t end = part.right - (part.right - part.left) % width;
+    for (int64_t begin = 0; begin < g.k; begin += depth) {
+        Operands<T> o = {std::min(g.k - begin, depth), g.a + begin * g.lda, 1, g.lda, nullptr, g.ldb, T(1), begin > 0 ? T(1) : T(0), nullptr, g.ldc, width};
+        for (int64_t first = part.left; first < end; first += width) {
+            o.b = g.b + begin * g.ldb + first, o.c = g.c + first;
+            tile<ROWS, vectors, lanes<T>>(o);
+        }
+    }
+    if (end < part.right) by_tiles(g, {0, ROWS, end, part.right});
 }
 
 template <class T> void turned(const Product<T> &g) {
     alignas(64) T out[most_turned];
     in_blocks(g.n, g.m, g.k, [&g, &out](const Part &part) {
-        by_tiles(Product<T>{g.n, g.m, g.k, true, false, T(1), T(0), g.b, g.a, out, g.ldb, g.lda}, part, vector_bytes < 64);
+        const Product<T> other = {g.n, g.m, g.k, true, false, T(1), T(0), g.b, g.a, out, g.ldb, g.lda};
+        switch (g.n) {
+            case 1: return few_rows_of<1>(other, part);
+            case 2: return few_rows_of<2>(other, part);
+            case 3: return few_rows_of<3>(other, part);
+            default: by_tiles(other, part, vector_bytes < 64);
+        }
     });
     for (int64_t i = 0; i < g.m; ++i) {
         T *row = g.c + i * g.ldc;
