@@ -49,6 +49,22 @@ def test_merged_rows_come_first_and_the_rest_is_empty(kind, target):
     assert not out[3:].any()
 
 
+@each_target
+@each_real
+@pytest.mark.parametrize("step", [1, 1 << 14, 3 << 20, (1 << 40) - 1])
+def test_rows_of_any_table_are_merged(step, kind, target):
+    height, order = 1 << 50, np.random.RandomState(step % 1000).randint(0, 700, 1500)
+    rows, out = np.empty(1500, "int64"), blank(1500, 2, kind=kind)
+    given = draw(1500, 2, kind=kind)
+    kernels.call(f"merge_rows.{kind}", [order * step, given, rows, out], [1500, height, 2], target=target)
+    first = np.sort(np.unique(order, return_index=True)[1])
+    np.testing.assert_array_equal(rows[: len(first)], order[first] * step)
+    assert (rows[len(first) :] == -1).all()
+    sums = np.zeros((700, 2))
+    np.add.at(sums, order, given)
+    near(out[: len(first)], sums[order[first]], kind, 10)
+
+
 def test_a_merge_begins_anew_in_every_run():
     plan, rows, out = Engine(4), np.empty(3, "int64"), np.empty((3, 1), "float32")
     plan.add("merge_rows.f32", [0, 1, 2, 3], [3, 4, 1], [])

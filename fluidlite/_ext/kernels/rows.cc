@@ -42,26 +42,39 @@ template <class T> FL_INLINE void ask(const T *table, int64_t row, int64_t width
     __builtin_prefetch(begin + (width < 16 ? width - 1 : 16), 1);
 }
 
-/* Adds up the values of equal rows. `where` has an element for each row of the table and is -1 between runs. */
+/* Adds up the values of equal rows. Where the sum of a row stands is found by hashing, in a table that stays in the second cache for
+ * the rows of a batch; `where`, if there is one, has an element for each row of the table and is -1 between runs. */
 template <class T> struct Merger {
-    int32_t *where;
-    int64_t *rows;
-    T *values;
-    int64_t count;
+    int32_t *places = nullptr, *where = nullptr;
+    int64_t *rows = nullptr;
+    T *values = nullptr;
+    int64_t count = 0, slots = 2;
+    int shift = 63;
+
+    explicit Merger(int64_t n) {
+        for (; slots < 2 * n; slots *= 2) --shift;
+    }
 
     ~Merger() {
+        delete[] places;
         delete[] where;
         delete[] rows;
         delete[] values;
     }
 
-    /* Until `forget`, `where` says which of the sums belongs to a row. */
+    /* The place of a row among those found so far, or where it goes (-1). */
+    FL_INLINE int32_t &place_of(int64_t row, const int64_t *found) {
+        uint64_t slot = (static_cast<uint64_t>(row) * 0x9E3779B97F4A7C15u) >> shift;
+        while (places[slot] >= 0 && found[places[slot]] != row) slot = (slot + 1) & static_cast<uint64_t>(slots - 1);
+        return places[slot];
+    }
+
     void run(const int64_t *from, const T *g, int64_t n, int64_t width, int64_t *to, T *sums) {
         count = 0;
+        std::fill(places, places + slots, -1);
         for (int64_t k = 0; k < n; ++k, g += width) {
-            if (k + 2 * ahead < n && from[k + 2 * ahead] >= 0) __builtin_prefetch(where + from[k + 2 * ahead], 1);
             if (from[k] < 0) continue;
-            int32_t &place = where[from[k]];
+            int32_t &place = place_of(from[k], to);
             if (place < 0) {
                 place = static_cast<int32_t>(count);
                 to[count] = from[k];
@@ -75,33 +88,37 @@ template <class T> struct Merger {
         }
     }
 
-    void forget(const int64_t *to) {
-        for (int64_t k = 0; k < count; ++k) {
-            if (k + 2 * ahead < count) __builtin_prefetch(where + to[k + 2 * ahead], 1);
-            where[to[k]] = -1;
-        }
+    /* Until `forget`, `where` says which of the sums belongs to a row. */
+    void remember() {
+        for (int64_t k = 0; k < count; ++k) where[rows[k]] = static_cast<int32_t>(k);
+    }
+
+    void forget() {
+        for (int64_t k = 0; k < count; ++k) where[rows[k]] = -1;
     }
 };
 
 template <class T> void free_merger(void *state) { delete static_cast<Merger<T> *>(state); }
 
-/* The state of this call, made at the first run; `scratch`: with memory for the result. */
-template <class T> Merger<T> *merger(fl_call *call, bool scratch) {
+/* The state of this call, made at the first run; `scratch`: with memory for the result, `whole`: with `where`. */
+template <class T> Merger<T> *merger(fl_call *call, bool scratch, bool whole = false) {
     if (call->state != nullptr) return static_cast<Merger<T> *>(call->state);
     const size_t n = static_cast<size_t>(call->i[0]), height = static_cast<size_t>(call->i[1]);
     const size_t width = static_cast<size_t>(call->i[2]);
-    Merger<T> *made = new (std::nothrow) Merger<T>();
+    Merger<T> *made = new (std::nothrow) Merger<T>(call->i[0]);
     if (made == nullptr) return nullptr;
-    made->where = new (std::nothrow) int32_t[height];
+    made->places = new (std::nothrow) int32_t[static_cast<size_t>(made->slots)];
+    if (whole) made->where = new (std::nothrow) int32_t[height];
     if (scratch) {
         made->rows = new (std::nothrow) int64_t[n];
         made->values = new (std::nothrow) T[n * width];
     }
-    if (made->where == nullptr || (scratch && (made->rows == nullptr || made->values == nullptr))) {
+    if (made->places == nullptr || (whole && made->where == nullptr) ||
+        (scratch && (made->rows == nullptr || made->values == nullptr))) {
         delete made;
         return nullptr;
     }
-    for (size_t k = 0; k < height; ++k) made->where[k] = -1;
+    if (whole) std::fill(made->where, made->where + height, -1);
     call->state = made;
     call->free_state = free_merger<T>;
     return made;
@@ -110,8 +127,8 @@ template <class T> Merger<T> *merger(fl_call *call, bool scratch) {
 /* What an update of a row touches, of which the first line of each table takes longest. */
 template <class T> int64_t row_bytes(int64_t width) { return 7 * width * static_cast<int64_t>(sizeof(T)) + 256; }
 
-template <class T> int64_t merger_bytes(const fl_call *call) {
-    return call->i[1] * 4 + call->i[0] * (8 + call->i[2] * static_cast<int64_t>(sizeof(T)));
+template <class T> int64_t merger_bytes(const fl_call *call, bool whole = false) {
+    return (whole ? call->i[1] * 4 : 0) + call->i[0] * (16 + call->i[2] * static_cast<int64_t>(sizeof(T)));
 }
 
 template <class T> int merge_rows(fl_call *call) {
@@ -124,7 +141,6 @@ template <class T> int merge_rows(fl_call *call) {
     Merger<T> *state = merger<T>(call, false);
     if (state == nullptr) return no_memory(call, merger_bytes<T>(call));
     state->run(rows, values, n, width, out_rows, out);
-    state->forget(out_rows);
     for (int64_t k = state->count; k < n; ++k) out_rows[k] = -1;
     for (int64_t k = state->count * width; k < n * width; ++k) out[k] = 0;
     return FL_OK;
@@ -172,7 +188,6 @@ template <class T> int adagrad_rows(fl_call *call) {
     Merger<T> *state = merger<T>(call, true);
     if (state == nullptr) return no_memory(call, merger_bytes<T>(call));
     state->run(rows, at<T>(call, 3), call->i[0], width, state->rows, state->values);
-    state->forget(state->rows);
     in_ranges(state->count, row_bytes<T>(width), [=](int64_t begin, int64_t end) {
         for (int64_t k = begin; k < end; ++k) {
             if (k + ahead < end) {
@@ -214,14 +229,15 @@ template <class T> int adam_rows(fl_call *call) {
     const int64_t height = call->i[1], width = call->i[2];
     const T beta1 = static_cast<T>(call->f[0]), beta2 = static_cast<T>(call->f[1]);
     const T epsilon = static_cast<T>(call->f[2]);
+    const bool lazy = call->i[3] != 0;
     if (const int code = check_rows(call, rows)) return code;
-    Merger<T> *state = merger<T>(call, true);
-    if (state == nullptr) return no_memory(call, merger_bytes<T>(call));
+    Merger<T> *state = merger<T>(call, true, !lazy);
+    if (state == nullptr) return no_memory(call, merger_bytes<T>(call, !lazy));
     state->run(rows, at<T>(call, 3), call->i[0], width, state->rows, state->values);
+    if (!lazy) state->remember();
     power1 *= beta1;
     power2 *= beta2;
     const T step = *at<T>(call, 0) * std::sqrt(T(1) - power2) / (T(1) - power1);
-    const bool lazy = call->i[3] != 0;
     const int64_t count = lazy ? state->count : height;
     in_ranges(count, lazy ? row_bytes<T>(width) : 7 * width * static_cast<int64_t>(sizeof(T)) + 4, [=](int64_t begin, int64_t end) {
         for (int64_t k = begin; k < end; ++k) {
@@ -235,7 +251,7 @@ template <class T> int adam_rows(fl_call *call) {
             adam_row(param + start, moment1 + start, moment2 + start, g, width, step, beta1, beta2, epsilon);
         }
     });
-    state->forget(state->rows);
+    if (!lazy) state->forget();
     return FL_OK;
 }
 
