@@ -150,14 +150,19 @@ class BuildAtOnce(build_ext):
             super().build_extensions()
 
 
-EXTENSIONS = [extension(pyx) for pyx in sorted(EXT.glob("*.pyx"))]
-if not {"egg_info", "dist_info", "sdist"} & set(sys.argv):  # which only ask what there is
-    EXTENSIONS = cythonize(
-        EXTENSIONS,
+def extensions() -> list[Extension]:
+    """All of them, translated by Cython unless it is only asked what there is."""
+    found = [extension(pyx) for pyx in sorted(EXT.glob("*.pyx"))]
+    if {"egg_info", "dist_info", "sdist"} & set(sys.argv):
+        return found
+    return cythonize(  # type: ignore[no-any-return]
+        found,
         compiler_directives=DIRECTIVES,
         # Cython does not see that directives have changed.
         force=DEBUG,
         nthreads=os.cpu_count() or 1,
     )
 
-setup(cmdclass={"build_ext": BuildAtOnce}, ext_modules=EXTENSIONS)
+
+if __name__ == "__main__":  # and not in the processes that translate, which may read this file
+    setup(cmdclass={"build_ext": BuildAtOnce}, ext_modules=extensions())
