@@ -78,6 +78,9 @@ FLAGS = [
 GLUE = "-O1"
 LOOPS = {"collate": "-O3", "eager": "-O2", "engine": "-O2"}
 
+# Classes get members with each Python; what Cython does not name is zero.
+UNSET = ["-Wno-missing-field-initializers"]
+
 # What single extensions need beyond the common flags.
 OPTIONS: dict[str, dict[str, Any]] = {
     "dnn": {"include_dirs": onednn_headers(), "libraries": ["dl"] if sys.platform == "linux" else []},
@@ -125,6 +128,7 @@ class BuildAtOnce(build_ext):
                     source, kind = build[made]
                     level = LOOPS.get(Path(source).stem, GLUE) if kind == ".cpp" else "-O3"
                     own = [level if flag == "-O3" else flag for flag in flags]
+                    own += UNSET if kind == ".cpp" else []
                     if kind == ".cpp" or not OBJECTS:
                         how = [*compiler.compiler_so, *arguments, *own]
                         if self.force or not compiling.is_current(made, how):

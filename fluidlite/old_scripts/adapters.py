@@ -5,13 +5,14 @@ Each adapter tries today's meaning where that may succeed; what succeeds is not 
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Set
+from collections.abc import Callable, Generator, Set
 from typing import Any
 
 import numpy as np
 
-from .notes import note
+from .notes import installed, note
 
 Adapter = Callable[..., Any]
 
@@ -80,6 +81,51 @@ def _stack(function: Callable[..., Any], arrays: Any, *args: Any, **kwargs: Any)
     return function(arrays, *args, **kwargs)
 
 
+def _sum(function: Callable[..., Any], a: Any, *args: Any, **kwargs: Any) -> Any:
+    if args or kwargs or not isinstance(a, Generator):
+        return function(a, *args, **kwargs)
+    note("np.sum of a generator", "sum", sys._getframe(1))
+    return sum(a)
+
+
+def _cross(function: Callable[..., Any], a: Any, b: Any, *args: Any, **kwargs: Any) -> Any:
+    try:
+        return function(a, b, *args, **kwargs)
+    except ValueError:
+        vectors = [np.asarray(each) for each in (a, b)]
+        short = [each.ndim > 0 and each.shape[-1] == 2 for each in vectors]
+        if args or kwargs or not any(short):
+            raise
+    note("np.cross of vectors of two elements", "vectors of three", sys._getframe(1))
+    pairs = zip(vectors, short, strict=True)
+    whole = [np.append(each, np.zeros_like(each[..., :1]), axis=-1) if two else each for each, two in pairs]
+    found = function(*whole)
+    return found[..., 2] if all(short) else found
+
+
+def _add_argument(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    text = kwargs.get("help")
+    try:
+        return function(*args, **kwargs)
+    except ValueError:
+        if not isinstance(text, str):
+            raise
+        escaped = re.sub(r"%(%|\(\w+\)[a-z])?", lambda found: found[0] if found[1] else "%%", text)
+        if escaped == text:
+            raise
+    note("'%' in a help text of argparse", "'%%'", sys._getframe(1))
+    return function(*args, **{**kwargs, "help": escaped})
+
+
+def _spec(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    from .finder import for_user  # which rewrites what it loads, by way of this module
+
+    spec = function(*args, **kwargs)
+    if spec is not None and spec.origin is not None and not installed(spec.origin):
+        spec.loader = for_user(spec.loader)
+    return spec
+
+
 def _json(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if "encoding" in kwargs and "cls" not in kwargs:
         note(f"json.{function.__name__}(encoding=)", "no encoding=", sys._getframe(1))
@@ -139,6 +185,8 @@ _NUMPY: dict[str, Adapter] = {
     "fromstring": _fromstring,
     "histogram": _keyword("normed", "density"),
     "reshape": _keyword("newshape", "shape"),
+    "sum": _sum,
+    "cross": _cross,
 }
 
 ADAPTED: dict[str, Adapter] = {
@@ -149,5 +197,7 @@ ADAPTED: dict[str, Adapter] = {
     **dict.fromkeys(("random.randint", "random.randrange"), _whole),
     "random.sample": _sample,
     "random.shuffle": _shuffle,
+    "argparse.add_argument": _add_argument,
+    "_frozen_importlib_external.spec_from_file_location": _spec,
 }
 """By module and name of a function: what calls it with the arguments of old scripts."""

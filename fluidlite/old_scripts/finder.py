@@ -13,6 +13,7 @@ from ..base.names.alias import AliasLoader, Loader
 from . import rewriting
 from .names import EMPTY, MODULES, NAMES
 from .notes import installed, note, users
+from .processes import fork_by_default
 
 if TYPE_CHECKING:
     from importlib.abc import MetaPathFinder
@@ -20,11 +21,18 @@ else:
     MetaPathFinder = object  # `importlib.abc` is slow to import
 
 
+DEFAULTS = {"multiprocessing.context": fork_by_default}
+"""Modules with a default that has changed, and what changes it back, for everybody in the process."""
+
+
 def attach(module: ModuleType) -> None:
     """Have `module` answer for its old names; other modules than the user's are told what they were told before.
 
     A module that is gone itself has nothing but old names, which it gives to everybody.
     """
+    if module.__name__ in DEFAULTS:
+        DEFAULTS[module.__name__](module)
+        return
     own = vars(module).get("__getattr__")
     names = NAMES[module.__name__]
     short = "np" if module.__name__ == "numpy" else module.__name__
@@ -97,7 +105,7 @@ class OldNamesFinder(MetaPathFinder):
             return _gone(fullname) if fullname in MODULES or fullname in EMPTY else None
         if spec.origin is not None and not installed(spec.origin):
             spec.loader = for_user(spec.loader)
-        elif fullname in NAMES and spec.loader is not None:
+        elif (fullname in NAMES or fullname in DEFAULTS) and spec.loader is not None:
             spec.loader = _Attaching(spec.loader)
         return spec
 
@@ -127,7 +135,7 @@ def install() -> None:
         return
     places = [place for place, finder in enumerate(sys.meta_path) if finder is PathFinder]
     sys.meta_path.insert(places[0] if places else len(sys.meta_path), _finder)
-    for name in NAMES:
+    for name in (*NAMES, *DEFAULTS):
         module = sys.modules.get(name)
         if module is not None and not _users_own(module):
             attach(module)

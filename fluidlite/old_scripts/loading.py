@@ -1,4 +1,4 @@
-"""Functions of the module `imp`, by those of `importlib`."""
+"""Functions of the module `imp`, and methods of loaders, by those of `importlib`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import sys
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
+
+from .finder import for_user
+from .notes import installed
 
 
 def load_source(name: str, pathname: str, file: Any = None) -> ModuleType:
@@ -33,7 +36,17 @@ def load_module(name: str, file: Any, filename: str | None, details: Any) -> Mod
     return _load(spec or details)
 
 
+def load_by(loader: Any, fullname: str = "") -> ModuleType:
+    """The module that a loader is for, or the one called `fullname`; run again if it was loaded before."""
+    spec = importlib.util.spec_from_loader(fullname or loader.name, loader)
+    if spec is None:
+        raise ImportError(f"{loader!r} has no module {fullname!r}", name=fullname)
+    return _load(spec)
+
+
 def _load(spec: ModuleSpec) -> ModuleType:
+    if spec.origin is not None and not installed(spec.origin):
+        spec.loader = for_user(spec.loader)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     if spec.loader is not None:

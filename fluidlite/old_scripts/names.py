@@ -96,7 +96,15 @@ NAMES: dict[str, dict[str, Old]] = {
     "base64": _as("base64", encodestring="encodebytes", decodestring="decodebytes"),
     "configparser": _as("configparser", SafeConfigParser="ConfigParser"),
     "importlib": _ours(_SUBSTITUTES, find_loader="importlib.util.find_spec"),
-    "pkgutil": _ours(_SUBSTITUTES, find_loader="importlib.util.find_spec"),
+    "pkgutil": {
+        **_ours(_SUBSTITUTES, find_loader="importlib.util.find_spec"),
+        "get_loader": Old(f"{_SUBSTITUTES}:find_loader", "importlib.util.find_spec"),
+    },
+    "urllib.request": _ours(
+        f"{_OURS}.downloads",
+        URLopener="urllib.request.urlretrieve",
+        FancyURLopener="urllib.request.urlretrieve",
+    ),
     "unittest": _ours(_SUBSTITUTES, makeSuite="unittest.defaultTestLoader.loadTestsFromTestCase"),
     "pipes": _same("shlex", "quote"),
     "imp": {
@@ -166,6 +174,9 @@ MODULES: dict[str, str] = {
     "sklearn.externals.joblib": "joblib",
     "sklearn.externals.six": "six",
     "sklearn.grid_search": "sklearn.model_selection",
+    "sre_compile": "re._compiler",
+    "sre_constants": "re._constants",
+    "sre_parse": "re._parser",
     "xml.etree.cElementTree": "xml.etree.ElementTree",
 }
 """Modules that are gone and what stands for them. Others, such as `imp`, have nothing but their rows in NAMES."""
@@ -201,6 +212,10 @@ METHODS: dict[str, dict[str, Old]] = {
     "getiterator": {
         "xml.etree.ElementTree.Element": Old("xml.etree.ElementTree:Element.iter", "iter"),
         "xml.etree.ElementTree.ElementTree": Old("xml.etree.ElementTree:ElementTree.iter", "iter"),
+    },
+    "load_module": {
+        cls: Old(f"{_OURS}.loading:load_by", "importlib.util.spec_from_file_location")
+        for cls in ("_frozen_importlib_external.FileLoader", "zipimport.zipimporter")
     },
     "unescape": {"html.parser.HTMLParser": Old(f"{_SUBSTITUTES}:unescape", "html.unescape")},
     **{

@@ -2,12 +2,15 @@
 
 import importlib.util
 import re
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import fluidlite
-from fluidlite.old_scripts import names
+from fluidlite.old_scripts import downloads, names
+from fluidlite.old_scripts.processes import fork_by_default
 
 HERE = Path(fluidlite.__file__).parents[1]
 
@@ -182,3 +185,58 @@ def test_sklearn_externals(python):
     code = "from sklearn.externals import joblib; from sklearn.externals.joblib import dump; print(joblib.__name__)"
     done = python("-W", "ignore", "-m", "fluidlite", "-c", code)
     assert done.stdout == "joblib\n", done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux")
+def test_processes_are_forked(python, tmp_path):
+    """Whatever the default is, from Python 3.14 on; what the user has chosen stays."""
+    code = """
+import multiprocessing
+queue = multiprocessing.Queue()
+child = multiprocessing.Process(target=lambda: queue.put(multiprocessing.get_start_method()))
+child.start()
+print(queue.get())
+child.join()
+"""
+    done = python("-W", "ignore", "-m", "fluidlite", "-c", code)
+    assert done.stdout == "fork\n", done.stderr
+    chosen = "import multiprocessing as m\nm.set_start_method('spawn')\nprint(m.get_start_method())"
+    assert python("-m", "fluidlite", "-c", chosen).stdout == "spawn\n"
+
+
+@pytest.mark.parametrize(
+    "default, actual, expected",
+    [("forkserver", None, "fork"), ("forkserver", "spawn", "forkserver"), ("spawn", None, "spawn")],
+)
+def test_the_default_way_to_start_processes(default, actual, expected):
+    ways = {
+        way: SimpleNamespace(get_start_method=lambda way=way: way) for way in ("fork", "forkserver", "spawn")
+    }
+    context = SimpleNamespace(
+        _default_context=SimpleNamespace(
+            _default_context=ways[default], _actual_context=actual and ways[actual]
+        ),
+        _concrete_contexts=ways,
+    )
+    fork_by_default(context)
+    assert context._default_context._default_context is ways[expected]
+
+
+def test_urls_are_opened_and_saved(tmp_path):
+    (tmp_path / "page").write_bytes(bytes(10_000))
+    url, told = (tmp_path / "page").as_uri(), []
+    opener = downloads.FancyURLopener()
+    opener.addheader("X", "y")
+    with opener.open(url) as page:
+        assert page.read() == bytes(10_000)
+    name, headers = opener.retrieve(url, str(tmp_path / "copy"), lambda *how: told.append(how))
+    assert name == str(tmp_path / "copy") and (tmp_path / "copy").read_bytes() == bytes(10_000)
+    assert (
+        told == [(0, 8192, 10_000), (1, 8192, 10_000), (2, 8192, 10_000)]
+        and headers["Content-Length"] == "10000"
+    )
+    kept, _ = opener.retrieve(url)
+    assert Path(kept).read_bytes() == bytes(10_000)
+    Path(kept).unlink()
+    with pytest.raises(OSError, match="no such"):
+        opener.open((tmp_path / "no such").as_uri())
