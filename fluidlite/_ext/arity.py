@@ -96,11 +96,11 @@ def _images(ints: Ints) -> dict[str, int]:
     }
 
 
-def _convolved(names: str, grouped: bool = True) -> Sizes:
+def _convolved(names: str, grouped: bool = True, blocks: bool = False) -> Sizes:
     """The sizes of the operands of a convolution."""
 
     def sizes(ints: Ints, size: int) -> list[int]:
-        of = _images(ints if grouped else [*ints[:15], 1])
+        of = _images(ints[:16] if blocks else ints if grouped else [*ints[:15], 1])
         return [of[name] for name in names.split()]
 
     return sizes
@@ -182,8 +182,8 @@ _ODD_SIZES: dict[str, Sizes] = {
     "sequence_concat": lambda i, _: [*chain(*_joined(i)), i[1] * sum(i[2:]), 8 * (i[0] + 1)],
     "sequence_concat_grad": lambda i, _: [i[1] * sum(i[2:]), *chain(*(pair[::-1] for pair in _joined(i)))],
     **{
-        f"{kind}{part}": _convolved(operands)
-        for kind in ("conv2d", "conv2d_last", "conv3d", "conv3d_last")
+        f"{kind}{part}": _convolved(operands, blocks=kind == "conv2d_blocks")
+        for kind in ("conv2d", "conv2d_last", "conv2d_blocks", "conv3d", "conv3d_last")
         for part, operands in (
             ("", "input filter bias output"),
             ("_grad_input", "filter output input"),

@@ -18,7 +18,7 @@ _FLOAT = 4
 
 _MOVING = frozenset(
     "scale sum fill copy cast concat split transpose slice expand reduce_sum reduce_max reduce_min reduce_fill "
-    "softmax log_softmax layer_norm batch_norm batch_norm_infer dropout dropout_grad "
+    "softmax log_softmax layer_norm batch_norm batch_norm_blocks batch_norm_infer dropout dropout_grad "
     "pool2d_max pool2d_avg pool3d_max pool3d_avg resize lookup_table chain gemm_pack".split()
 )
 """Kernels that take as long as their operands take to be read and written."""
@@ -41,7 +41,7 @@ def again(call: Call, results: Sequence[str]) -> Again | None:
     if stem == "dropout":
         (x, out, mask), (n, upscale, _) = call.operands, call.ints
         return Again(Call(f"dropout_grad.{suffix}", [x, mask, out], [n, upscale], call.floats), _named([out]))
-    if stem == "batch_norm":
+    if stem in ("batch_norm", "batch_norm_blocks"):
         x, scale, bias, _, _, *made = call.operands
         # The statistics that are there only matter to those that move, of which nobody reads these.
         return Again(
@@ -91,6 +91,7 @@ _PRODUCTS: dict[str, Callable[[list[int], Call, Callable[[str], int]], int]] = {
     "conv2d": _convolution(2, 15),
     "conv2d_norm": _convolution(2, 15),
     "conv2d_last": _convolution(2, 15),
+    "conv2d_blocks": _convolution(2, 15),
     "conv2d_plain": _convolution(2),
     "conv2d_plain_norm": _convolution(2),
     "conv3d": _convolution(3, 21),

@@ -76,3 +76,62 @@ def test_few_positions_are_cut_by_channels(name, stride):
     for one, two, exactly in zip(*found, want, strict=True):
         np.testing.assert_array_equal(one, two)
         np.testing.assert_allclose(one, exactly, rtol=1e-4, atol=1e-3)
+
+
+def in_blocks(images, block):
+    n, c, *places = images.shape
+    parts = images.reshape(n, c // block, block, -1).transpose(0, 1, 3, 2)
+    return np.ascontiguousarray(parts).reshape(n, c, *places)
+
+
+def out_of_blocks(images, block):
+    n, c, *places = images.shape
+    parts = images.reshape(n, c // block, -1, block).transpose(0, 1, 3, 2)
+    return np.ascontiguousarray(parts).reshape(n, c, *places)
+
+
+@needs_dnn
+@pytest.mark.parametrize("which", [(True, True), (True, False), (False, True)], ids=["both", "in", "out"])
+@pytest.mark.parametrize("block", [8, 16])
+@pytest.mark.parametrize(
+    "n, c, size, filters, kernel, stride, groups",
+    [
+        (3, 16, 11, 16, 3, 1, 1),
+        (4, 32, 9, 48, 3, 2, 1),
+        (33, 48, 16, 32, 1, 1, 1),
+        (2, 96, 6, 128, 3, 1, 1),
+        (2, 160, 4, 192, 1, 1, 1),
+        (2, 3, 12, 32, 7, 2, 1),
+        (2, 20, 9, 32, 3, 1, 1),
+        (3, 32, 10, 32, 3, 2, 32),
+        (2, 32, 7, 64, 3, 1, 4),
+        (2, 512, 2, 512, 3, 1, 1),
+    ],
+)
+def test_images_in_blocks_of_channels(n, c, size, filters, kernel, stride, groups, block, which):
+    """Either image of a convolution may lie so; those whose channels fill no blocks do not."""
+    of_input, of_output = which[0] and c % block == 0, which[1] and filters % block == 0
+    pad = kernel // 2
+    out = (size + 2 * pad - kernel) // stride + 1
+    x, w, bias = (
+        draw(n, c, size, size),
+        draw(filters, c // groups, kernel, kernel, seed=1),
+        draw(filters, seed=2),
+    )
+    g = draw(n, filters, out, out, seed=3)
+    ints = [n, c, size, size, filters, kernel, kernel, stride, stride, pad, pad, pad, pad, 1, 1, groups]
+    made = [np.full_like(each, np.nan) for each in (g, x, w)]
+    wanted = [np.empty_like(each) for each in made]
+    kernels.call("conv2d.f32", [x, w, bias, wanted[0]], ints)
+    kernels.call("conv2d_grad_input.f32", [w, g, wanted[1]], ints)
+    kernels.call("conv2d_grad_filter.f32", [x, g, wanted[2]], ints)
+    x = in_blocks(x, block) if of_input else x
+    g = in_blocks(g, block) if of_output else g
+    ints += [block, int(of_input), int(of_output)]
+    kernels.call("conv2d_blocks.f32", [x, w, bias, made[0]], ints)
+    kernels.call("conv2d_blocks_grad_input.f32", [w, g, made[1]], ints)
+    kernels.call("conv2d_blocks_grad_filter.f32", [x, g, made[2]], ints)
+    made[0] = out_of_blocks(made[0], block) if of_output else made[0]
+    made[1] = out_of_blocks(made[1], block) if of_input else made[1]
+    for got, want in zip(made, wanted, strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4 * abs(want).max())

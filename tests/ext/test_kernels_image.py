@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fluidlite._ext import kernels
+from fluidlite._ext.engine import KernelFailure
 
 from .native import TYPES, blank, draw, each_real, each_target, near
 
@@ -274,6 +275,47 @@ def test_batch_norm(n, c, hw, kind, target):
     near(x, np.maximum(want, 0), kind, 5)
     np.testing.assert_array_equal(mean, outs[1])
     np.testing.assert_array_equal(variance, outs[2])
+
+
+def in_blocks(images, block):
+    n, c, hw = images.shape
+    return np.ascontiguousarray(images.reshape(n, c // block, block, hw).transpose(0, 1, 3, 2)).reshape(
+        n, c, hw
+    )
+
+
+@each_target
+@pytest.mark.parametrize("act", [0, 1])
+@pytest.mark.parametrize(
+    "n, c, block, hw", [(3, 16, 16, 9), (2, 48, 8, 49), (5, 32, 16, 1), (40, 32, 8, 300)]
+)
+def test_batch_norm_in_blocks_of_channels(n, c, block, hw, act, target):
+    """The bits are those of images as they are in what is made of each element; outputs may be inputs."""
+    x, g = draw(n, c, hw) + np.float32(3), draw(n, c, hw, seed=9)
+    numbers = affine_inputs(c, "f32")
+    y, dx, *made = blank(n, c, hw), blank(n, c, hw), *(blank(c) for _ in range(6))
+    kernels.call("batch_norm.f32", [x, *numbers, y, *made[:4]], [n, c, hw, act], [1e-3, 0.9], target=target)
+    operands = [x, numbers[0], *made[2:4], g, dx, *made[4:]]
+    kernels.call("batch_norm_grad.f32", operands, [n, c, hw], [1e-3], target=target)
+    for alias in (False, True):
+        px, pg, *others = in_blocks(x, block), in_blocks(g, block), *(blank(c) for _ in range(6))
+        py, pdx = (blank(n, c, hw) for _ in range(2))
+        operands = [px, numbers[0], *made[2:4], pg, pg if alias else pdx, *others[4:]]
+        kernels.call("batch_norm_blocks_grad.f32", operands, [n, c, hw, block], [1e-3], target=target)
+        operands = [px, *numbers, px if alias else py, *others[:4]]
+        kernels.call("batch_norm_blocks.f32", operands, [n, c, hw, act, block], [1e-3, 0.9], target=target)
+        near(px if alias else py, in_blocks(y, block), "f32", 5)
+        near(pg if alias else pdx, in_blocks(dx, block), "f32", 5)
+        for got, want in zip(others, made, strict=True):
+            near(got, want, "f32", 20)
+
+
+@pytest.mark.parametrize("ints", [[2, 16, 4, 0, 4], [2, 24, 4, 0, 16], [2, 16, 4, 2, 16], [2, 16, 4, 0, 0]])
+def test_blocks_of_channels_that_there_are_not(ints):
+    channels = [draw(ints[1]) for _ in range(8)]
+    operands = [draw(2, ints[1], 4), *channels[:4], draw(2, ints[1], 4), *channels[4:]]
+    with pytest.raises(KernelFailure):
+        kernels.call("batch_norm_blocks.f32", operands, ints, [1e-3, 0.9])
 
 
 @each_target

@@ -22,6 +22,7 @@ def any_count():
 
 
 CONV = [12, 6, 40, 40, 8, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1]
+BLOCKED = [12, 16, *CONV[2:], 8, 1, 1]
 CONV3D = [12, 6, 2, 40, 40, 8, 1, 3, 3, 1, 1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]
 POOL = [64, 3, 40, 40, 2, 2, 2, 2, 0, 0, 20, 20, 1]
 VOLUME = [10, 10, 36, 1, 3, 3, 1, 2, 1, 0, 1, 1, 1, 5, 10, 1]
@@ -38,6 +39,7 @@ def calls():
     images, slopes = draw(*IMAGES), draw(*IMAGES, seed=3)
     n, c, hw = 64, 6, 1600
     some = [draw(c, seed=k, low=0.5) for k in range(4)]
+    eight, some8 = draw(n, 8, 1200), [draw(8, seed=k, low=0.5) for k in range(4)]
     a, b = draw(1024, 90), draw(90, 600, seed=1)
     square = draw(40, 64, 64)
     offsets, taps = np.array([0, 5, 5, 900, rows]), draw(3 * width, 40)
@@ -70,6 +72,13 @@ def calls():
         "batch_norm_grad": (
             [images, *some[:3], slopes, 0 * images, 0 * some[0], 0 * some[0]], [5, 6, 7], [n, c, hw], [1e-5],
         ),
+        "batch_norm_blocks": (
+            [eight, *some8, 0 * eight, *(0 * s for s in some8)], [5, 6, 7, 8, 9], [n, 8, 1200, 1, 8], [1e-5, 0.9],
+        ),
+        "batch_norm_blocks_grad": (
+            [eight, *some8[:3], eight[::-1].copy(), 0 * eight, 0 * some8[0], 0 * some8[0]], [5, 6, 7],
+            [n, 8, 1200, 8], [1e-5],
+        ),
         "pool2d_max": ([images, draw(64, 6, 20, 20)], [1], [64, 6, *POOL[2:]], []),
         "pool2d_avg_grad": ([draw(64, 6, 20, 20), 0 * images], [1], [64, 6, *POOL[2:]], []),
         "pool3d_max": ([draw(24, 10, 10, 36), draw(24, 5, 10, 36)], [1], [24, 1, *VOLUME], []),
@@ -96,6 +105,15 @@ def calls():
         "conv2d_last": ([draw(12, 40, 40, 6), draw(8, 6, 3, 3), None, draw(12, 40, 40, 8)], [3], CONV, []),
         "conv3d_grad_filter": (
             [draw(12, 6, 2, 40, 40), draw(12, 8, 2, 40, 40), draw(8, 6, 1, 3, 3)], [2], CONV3D, [],
+        ),
+        "conv2d_blocks": (
+            [draw(12, 16, 40, 40), draw(8, 16, 3, 3), None, draw(12, 8, 40, 40)], [3], BLOCKED, [],
+        ),
+        "conv2d_blocks_grad_input": (
+            [draw(8, 16, 3, 3), draw(12, 8, 40, 40), draw(12, 16, 40, 40)], [2], BLOCKED, [],
+        ),
+        "conv2d_blocks_grad_filter": (
+            [draw(12, 16, 40, 40), draw(12, 8, 40, 40), draw(8, 16, 3, 3)], [2], BLOCKED, [],
         ),
         "conv2d_grad_filter": ([draw(12, 6, 40, 40), draw(12, 8, 40, 40), draw(8, 6, 3, 3)], [2], CONV, []),
     }  # fmt: skip

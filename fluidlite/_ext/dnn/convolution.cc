@@ -59,6 +59,13 @@ struct Normalisation {
     bool apart = false;
 };
 
+/* Whether only the library's slow reference implementation does it. */
+bool is_slow(const_dnnl_primitive_desc_t desc) {
+    const char *name = nullptr;
+    check(lib.primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name));
+    return std::strncmp(name, "ref", 3) == 0;
+}
+
 struct Convolution {
     Handle<dnnl_stream_t> stream;
     Handle<dnnl_primitive_t> primitive;
@@ -67,8 +74,10 @@ struct Convolution {
     Normalisation norm;
     Port ports[4];
     int n_ports = 0;
+    bool slow = false;
 
     void create(const_dnnl_primitive_desc_t desc) {
+        slow = is_slow(desc);
         primitive = make(lib.primitive_create, desc);
         scratchpad = pass(lib.primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0));
     }
@@ -81,14 +90,16 @@ struct Convolution {
         return made;
     }
 
-    void connect(const_dnnl_primitive_desc_t desc, int operand, int argument, const Layout &plain, bool output) {
+    /* `alike`: how the images would lie as well, in the same order. */
+    void connect(const_dnnl_primitive_desc_t desc, int operand, int argument, const Layout &given, bool output, const Layout &alike = Layout()) {
+        const_dnnl_memory_desc_t wanted = lib.primitive_desc_query_md(desc, dnnl_query_exec_arg_md, argument);
+        const Layout &plain = alike && lib.memory_desc_equal(wanted, alike.get()) ? alike : given;
         Port &port = ports[n_ports++];
         port.operand = operand;
         port.argument = argument;
         port.output = output;
         void *const later = nullptr; /* the address comes with every run */
         port.outer = make(lib.memory_create, const_dnnl_memory_desc_t(plain.get()), lib.cpu, later);
-        const_dnnl_memory_desc_t wanted = lib.primitive_desc_query_md(desc, dnnl_query_exec_arg_md, argument);
         if (lib.memory_desc_equal(wanted, plain.get())) return;
         port.inner = pass(wanted);
         const_dnnl_memory_desc_t from = output ? wanted : plain.get(), to = output ? plain.get() : wanted;
@@ -156,23 +167,31 @@ Descriptor forward_descriptor(const Geometry &g, const_dnnl_memory_desc_t bias, 
 /* Which channels a batch of few positions is cut by: those of what is made; none where it is cut by images alone. */
 enum class Cut { images, input, output };
 
-/* What there is to do around the primitive of a piece: nothing, mostly. */
+/* What there is to do around the primitive of a piece: nothing, mostly; and whether the primitive for images in blocks is the quicker one. */
 struct Alone {
+    static bool in_blocks(const Geometry &) { return true; }
     static void before(const Convolution &, const fl_call *) {}
     static void after(const Convolution &, const Geometry &, void *) {}
 };
 
 void connect_forward(Convolution &made, const Geometry &g, const_dnnl_primitive_desc_t desc, const Layout &bias, bool biased) {
     made.create(desc);
-    made.connect(desc, 0, DNNL_ARG_SRC, g.input_layout(false), false);
+    made.connect(desc, 0, DNNL_ARG_SRC, g.input_layout(false), false, g.input_alike());
     made.connect(desc, 1, DNNL_ARG_WEIGHTS, g.filter_layout(false), false);
     if (biased) made.connect(desc, 2, DNNL_ARG_BIAS, bias, false);
-    made.connect(desc, 3, DNNL_ARG_DST, g.output_layout(false), true);
+    made.connect(desc, 3, DNNL_ARG_DST, g.output_layout(false), true, g.output_alike());
 }
 
 struct Forward : Alone {
     static constexpr int input = 0, output = 3, images = 3, filter = 1, bias = 2;
     static constexpr Cut cut = Cut::output;
+
+    /* Without strides windows have a primitive for channels that come last, which gains more than it costs to bring the images into
+     * that order where blocks are short, or where they are in it, as there is one block. */
+    static bool in_blocks(const Geometry &g) {
+        const bool flat = g.filter_rank > g.rank || (g.filter[2] == 1 && g.filter[3] == 1) || g.strides[0] > 1 || g.strides[1] > 1;
+        return flat || (g.block > 8 && (g.input[1] > g.block || g.output[1] > g.block));
+    }
 
     static size_t result_bytes(const Geometry &g) { return g.output_bytes(); }
 
@@ -186,16 +205,11 @@ struct Forward : Alone {
 
 /* A convolution and what batch normalisation by moving statistics makes of it. */
 struct Normalised {
+    static bool in_blocks(const Geometry &) { return true; }
     static constexpr int input = 0, output = 3, images = 3, filter = 1, bias = 2;
     static constexpr Cut cut = Cut::images;
 
     static size_t result_bytes(const Geometry &g) { return g.output_bytes(); }
-
-    static bool is_slow(const_dnnl_primitive_desc_t desc) {
-        const char *name = nullptr;
-        check(lib.primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name));
-        return std::strncmp(name, "ref", 3) == 0;
-    }
 
     static void build(Convolution &made, const Geometry &g, void **operands) {
         const Layout bias = Geometry::layout(1, g.bias, dnnl_a);
@@ -255,8 +269,8 @@ struct GradInput : Alone {
                  const_dnnl_primitive_desc_t(hint.get()), const_dnnl_primitive_attr_t(attr.get()));
         made.create(desc.get());
         made.connect(desc.get(), 0, DNNL_ARG_WEIGHTS, g.filter_layout(false), false);
-        made.connect(desc.get(), 1, DNNL_ARG_DIFF_DST, g.output_layout(false), false);
-        made.connect(desc.get(), 2, DNNL_ARG_DIFF_SRC, g.input_layout(false), true);
+        made.connect(desc.get(), 1, DNNL_ARG_DIFF_DST, g.output_layout(false), false, g.output_alike());
+        made.connect(desc.get(), 2, DNNL_ARG_DIFF_SRC, g.input_layout(false), true, g.input_alike());
     }
 };
 
@@ -277,8 +291,8 @@ struct GradFilter : Alone {
                  g.pad_before, g.pad_after, const_dnnl_primitive_desc_t(hint.get()),
                  const_dnnl_primitive_attr_t(attr.get()));
         made.create(desc.get());
-        made.connect(desc.get(), 0, DNNL_ARG_SRC, g.input_layout(false), false);
-        made.connect(desc.get(), 1, DNNL_ARG_DIFF_DST, g.output_layout(false), false);
+        made.connect(desc.get(), 0, DNNL_ARG_SRC, g.input_layout(false), false, g.input_alike());
+        made.connect(desc.get(), 1, DNNL_ARG_DIFF_DST, g.output_layout(false), false, g.output_alike());
         made.connect(desc.get(), 2, DNNL_ARG_DIFF_WEIGHTS, g.filter_layout(false), true);
     }
 };
@@ -354,6 +368,20 @@ void add_up(const Pieces &made, float *total) {
     });
 }
 
+/* A primitive that takes images in blocks, if the library has one that is quick, or else one that takes them as it likes. */
+template <class Kind> void build(Convolution &part, const Geometry &g, void **operands) {
+    if (g.block > 1 && Kind::in_blocks(g)) {
+        try {
+            Kind::build(part, g, operands);
+            if (!part.slow) return;
+        } catch (const Failure &failure) {
+            if (failure.status != dnnl_unimplemented) throw;
+        }
+        part = Convolution();
+    }
+    Kind::build(part, g.as_liked(), operands);
+}
+
 template <class Kind> int convolve(fl_call *call, Family family) {
     try {
         const LibraryCall entered(threads.inside());
@@ -378,9 +406,9 @@ template <class Kind> int convolve(fl_call *call, Family family) {
             if (adds_up<Kind> && !made->by_channels) made->sums.resize(static_cast<size_t>(count - 1) * g.filter_bytes() / sizeof(float));
             for (int64_t k = 0; k < count; ++k) {
                 Convolution &part = made->parts[static_cast<size_t>(k)];
-                part.stream = make(lib.stream_create, lib.cpu, static_cast<unsigned>(dnnl_stream_default_flags));
-                Kind::build(part, !made->by_channels ? g.piece(k, count) : Kind::cut == Cut::input ? g.part_of_input(count) : g.part_of_output(count),
+                build<Kind>(part, !made->by_channels ? g.piece(k, count) : Kind::cut == Cut::input ? g.part_of_input(count) : g.part_of_output(count),
                             call->p);
+                part.stream = make(lib.stream_create, lib.cpu, static_cast<unsigned>(dnnl_stream_default_flags));
             }
             call->state = made.release();
             call->free_state = free_pieces;
@@ -415,7 +443,9 @@ template <class Kind> int convolve(fl_call *call, Family family) {
     return FL_OK;
 }
 
-template <class Kind, int DIMS, bool LAST> int convolution(fl_call *call) { return convolve<Kind>(call, {DIMS, LAST}); }
+template <class Kind, int DIMS, bool LAST, bool BLOCKS = false> int convolution(fl_call *call) {
+    return convolve<Kind>(call, {DIMS, LAST, BLOCKS});
+}
 
 }  // namespace
 
@@ -425,11 +455,15 @@ template <class Kind, int DIMS, bool LAST> int convolution(fl_call *call) { retu
     {NAME ".f32", convolution<Forward, DIMS, LAST>, "xxnx" SIZES},            \
     {NAME "_grad_input.f32", convolution<GradInput, DIMS, LAST>, "xxx" SIZES}, \
     {NAME "_grad_filter.f32", convolution<GradFilter, DIMS, LAST>, "xxx" SIZES}
+#define BLOCKED "|mmmmmmmddiiiiddddmm|"
 
 std::vector<fl_entry> convolutions() {
     return {FL_FAMILY("conv2d", 2, false, FLAT "|?"), FL_FAMILY("conv2d_last", 2, true, FLAT "|?"),
             FL_FAMILY("conv3d", 3, false, DEEP), FL_FAMILY("conv3d_last", 3, true, DEEP),
-            {"conv2d_norm.f32", convolution<Normalised, 2, false>, "xxnxxxxx" FLAT "f|?"}};
+            {"conv2d_norm.f32", convolution<Normalised, 2, false>, "xxnxxxxx" FLAT "f|?"},
+            {"conv2d_blocks.f32", convolution<Forward, 2, false, true>, "xxnx" BLOCKED "|?"},
+            {"conv2d_blocks_grad_input.f32", convolution<GradInput, 2, false, true>, "xxx" BLOCKED "|?"},
+            {"conv2d_blocks_grad_filter.f32", convolution<GradFilter, 2, false, true>, "xxx" BLOCKED "|?"}};
 }
 
 }  // namespace fl

@@ -15,10 +15,11 @@
 namespace fl {
 namespace dnn {
 
-/* Over how many dimensions a convolution goes, and whether channels are the last dimension of images. */
+/* Over how many dimensions a convolution goes, and whether channels are the last dimension of images, or images may lie in blocks of
+ * channels, as the integers behind the others say. */
 struct Family {
     int dims;
-    bool last;
+    bool last, blocks;
 };
 
 constexpr int64_t channel_block = 32; /* channels that a piece of channels has a multiple of */
@@ -29,6 +30,8 @@ struct Geometry {
     int rank, filter_rank;
     dnnl_dims_t input, filter, output, bias, strides, dilates, pad_before, pad_after;
     int64_t input_room, output_room; /* channels of the images in memory, of which these may be some */
+    int64_t block = 1;               /* channels of a block, in which primitives are to take the images as well */
+    bool forced = true, input_in_blocks = false, output_in_blocks = false;
 
     Geometry(const fl_call *call, Family kind) : family(kind), rank(kind.dims + 2) {
         const int d = family.dims;
@@ -42,6 +45,11 @@ struct Geometry {
         if (groups == 1) set(filter, {filters, call->i[1]});
         input_room = call->i[1];
         output_room = filters;
+        if (family.blocks) {
+            block = reach[d + 1];
+            input_in_blocks = reach[d + 2] != 0;
+            output_in_blocks = reach[d + 3] != 0;
+        }
         for (int k = 0; k < d; ++k) {
             input[2 + k] = sizes[k];
             filter[filter_rank - d + k] = kernel[k];
@@ -72,13 +80,28 @@ struct Geometry {
         return make(lib.memory_desc_create_with_strides, rank, dims, dnnl_f32, steps);
     }
 
-    Layout image_layout(const dnnl_dims_t &dims, int64_t room, bool any) const {
-        if (!any && dims[1] != room) return among(rank, dims, room, family.last);
+    Layout image_layout(const dnnl_dims_t &dims, int64_t room, bool any, bool in_blocks) const {
+        if (any && !(block > 1 && forced)) return layout(rank, dims, dnnl_format_tag_any);
+        if (any) return layout(rank, dims, dims[1] % block == 0 ? block_tag() : dims[1] < block ? dnnl_nchw : dnnl_format_tag_any);
         const dnnl_format_tag_t first = family.dims == 2 ? dnnl_nchw : dnnl_ncdhw, last = family.dims == 2 ? dnnl_nhwc : dnnl_ndhwc;
-        return layout(rank, dims, any ? dnnl_format_tag_any : family.last ? last : first);
+        const dnnl_format_tag_t tag = in_blocks ? block_tag() : family.last ? last : first;
+        if (dims[1] == room) return layout(rank, dims, tag);
+        if (!in_blocks) return among(rank, dims, room, family.last);
+        dnnl_dims_t all, none = {};
+        std::copy(dims, dims + rank, all);
+        all[1] = room;
+        const Layout whole = layout(rank, all, tag);
+        return make(lib.memory_desc_create_submemory, const_dnnl_memory_desc_t(whole.get()), dims, none);
     }
-    Layout input_layout(bool any) const { return image_layout(input, input_room, any); }
-    Layout output_layout(bool any) const { return image_layout(output, output_room, any); }
+    /* Of images in one block: channels last, which is the same. */
+    Layout input_alike() const { return alike(input, input_room, input_in_blocks); }
+    Layout output_alike() const { return alike(output, output_room, output_in_blocks); }
+    Layout alike(const dnnl_dims_t &dims, int64_t room, bool in_blocks) const {
+        return in_blocks && dims[1] == block && dims[1] == room ? layout(rank, dims, dnnl_nhwc) : Layout();
+    }
+    dnnl_format_tag_t block_tag() const { return block == 16 ? dnnl_nChw16c : dnnl_nChw8c; }
+    Layout input_layout(bool any) const { return image_layout(input, input_room, any, input_in_blocks); }
+    Layout output_layout(bool any) const { return image_layout(output, output_room, any, output_in_blocks); }
     Layout filter_layout(bool any) const {
         if (!any && input[1] != input_room) return among(filter_rank, filter, input_room, false);
         const dnnl_format_tag_t plain[] = {dnnl_oihw, dnnl_oidhw, dnnl_goidhw};
@@ -114,6 +137,13 @@ struct Geometry {
         int64_t count = std::min({work >> 22, channels / channel_block, std::max<int64_t>(work / (shared * 200) + 1, 2), int64_t(4)});
         while (count > 1 && channels / channel_block % count != 0) --count;
         return std::max<int64_t>(count, 1);
+    }
+
+    /* The same images for a primitive that takes them as it likes. */
+    Geometry as_liked() const {
+        Geometry loose = *this;
+        loose.forced = false;
+        return loose;
     }
 
     /* The geometry of piece `which` of so many. */

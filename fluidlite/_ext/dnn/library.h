@@ -12,6 +12,7 @@
     X(stream_create)                              \
     X(stream_destroy)                             \
     X(stream_wait)                                \
+    X(memory_desc_create_submemory)               \
     X(memory_desc_create_with_strides)            \
     X(memory_desc_create_with_tag)                \
     X(memory_desc_destroy)                        \

@@ -34,6 +34,16 @@ template <class T> struct Elements {
     typedef T Loose __attribute__((vector_size(lanes * sizeof(T)), aligned(sizeof(T)), may_alias));
 };
 
+/* Vectors of a register each. */
+template <class T> struct Whole {
+    static constexpr int size = vector_bytes / static_cast<int>(sizeof(T));
+    typedef T Lanes __attribute__((vector_size(vector_bytes)));
+    typedef T Loose __attribute__((vector_size(vector_bytes), aligned(sizeof(T)), may_alias));
+
+    FL_INLINE static Lanes load(const T *from) { return *reinterpret_cast<const Loose *>(from); }
+    FL_INLINE static void store(T *to, Lanes value) { *reinterpret_cast<Loose *>(to) = value; }
+};
+
 /* `lanes` elements from an address on. */
 template <class T> FL_INLINE typename Elements<T>::Lanes some(const T *from) {
     return *reinterpret_cast<const typename Elements<T>::Loose *>(from);
@@ -41,7 +51,8 @@ template <class T> FL_INLINE typename Elements<T>::Lanes some(const T *from) {
 
 template <class V> FL_INLINE Wide wide(V values) { return __builtin_convertvector(values, Wide); }
 
-/* What element k, of this channel, and those behind it add to two sums: the elements and their squares. */
+/* What element k, of this channel, and those behind it, of the same or, `across`, of the next ones, add to two sums: the elements and
+ * their squares. */
 template <class T> struct Moments {
     const T *x;
 
@@ -54,6 +65,7 @@ template <class T> struct Moments {
         a += values;
         b += values * values;
     }
+    FL_INLINE void add_across(int64_t k, int64_t channel, Wide &a, Wide &b) const { add(k, channel, a, b); }
 };
 
 /* The same of a gradient, and of its product with how far X is from the mean. */
@@ -68,6 +80,11 @@ template <class T> struct Slopes {
         const Wide slopes = wide(some(g + k));
         a += slopes;
         b += slopes * wide(some(x + k) - mean[channel]);
+    }
+    FL_INLINE void add_across(int64_t k, int64_t channel, Wide &a, Wide &b) const {
+        const Wide slopes = wide(some(g + k));
+        a += slopes;
+        b += slopes * wide(some(x + k) - some(mean + channel));
     }
 };
 
@@ -90,13 +107,30 @@ template <class Term> FL_INLINE Pair row_sums(const Term &term, int64_t row, int
     return sums;
 }
 
+/* The same for n places of BLOCK channels each. */
+template <int BLOCK, class Term> FL_INLINE void block_sums(const Term &term, int64_t row, int64_t channel, int64_t n, double *first, double *second) {
+    constexpr int vectors = BLOCK / lanes;
+    Wide a[vectors] = {}, b[vectors] = {};
+    for (int64_t j = 0; j < n; ++j) {
+#pragma GCC unroll 8
+        for (int u = 0; u < vectors; ++u) term.add_across(row + j * BLOCK + u * lanes, channel + u * lanes, a[u], b[u]);
+    }
+#pragma GCC unroll 8
+    for (int u = 0; u < vectors; ++u) {
+        for (int k = 0; k < lanes; ++k) {
+            first[u * lanes + k] += a[u][k];
+            second[u * lanes + k] += b[u][k];
+        }
+    }
+}
+
 /* Into how many parts a batch is cut for its sums: images stay with the thread that has made them. */
 int64_t parts_of(int64_t n, int64_t c, int64_t hw) {
     return std::max<int64_t>(std::min({n, n * c * hw * 4 / piece_bytes, int64_t(16)}), 1);
 }
 
 /* Two sums over the batch and the image for every channel, with room for as many of each part of the batch behind them. */
-template <class Term> void channel_sums(int64_t n, int64_t c, int64_t hw, double *sums, const Term &term) {
+template <class Term> void channel_sums(int64_t n, int64_t c, int64_t hw, int64_t block, double *sums, const Term &term) {
     const int64_t parts = parts_of(n, c, hw);
     in_pieces(parts, [=](int64_t part) {
         double *const first = sums + 2 * part * c, *const second = first + c;
@@ -111,7 +145,11 @@ template <class Term> void channel_sums(int64_t n, int64_t c, int64_t hw, double
                 }
                 continue;
             }
-            for (int64_t k = 0; k < c; ++k) {
+            for (int64_t k = 0; block > 1 && k < c; k += block) {
+                const int64_t row = (b * c + k) * hw;
+                block == 16 ? block_sums<16>(term, row, k, hw, first + k, second + k) : block_sums<8>(term, row, k, hw, first + k, second + k);
+            }
+            for (int64_t k = 0; block == 1 && k < c; ++k) {
                 const Pair pair = row_sums(term, (b * c + k) * hw, k, hw);
                 first[k] += pair.a;
                 second[k] += pair.b;
@@ -142,6 +180,37 @@ void affine_images(const T *x, T *y, int64_t n, int64_t c, int64_t hw, const T *
     }
 }
 
+/* The same for blocks of BLOCK channels, without an activation or with a relu. Each vector is read before it is written. */
+template <bool RELU, int BLOCK, class T>
+void affine_blocks(const T *x, T *y, int64_t n, int64_t c, int64_t hw, const T *factor, const T *shift) {
+    using V = Whole<T>;
+    constexpr int vectors = BLOCK / V::size;
+    const typename V::Lanes zero = {};
+    for (int64_t row = 0; row < n * c; row += BLOCK, x += BLOCK * hw, y += BLOCK * hw) {
+        typename V::Lanes f[vectors], s[vectors];
+        for (int u = 0; u < vectors; ++u) {
+            f[u] = V::load(factor + row % c + u * V::size);
+            s[u] = V::load(shift + row % c + u * V::size);
+        }
+        for (int64_t j = 0; j < BLOCK * hw; j += BLOCK) {
+#pragma GCC unroll 4
+            for (int u = 0; u < vectors; ++u) {
+                const typename V::Lanes made = V::load(x + j + u * V::size) * f[u] + s[u];
+                V::store(y + j + u * V::size, RELU ? (made < zero ? zero : made) : made);
+            }
+        }
+    }
+}
+
+template <int BLOCK, class T>
+void affine_in_blocks(bool relu, const T *x, T *y, int64_t n, int64_t c, int64_t hw, const T *factor, const T *shift) {
+    const int64_t image = c * hw;
+    in_ranges(n, 2 * image * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
+        const auto run = relu ? affine_blocks<true, BLOCK, T> : affine_blocks<false, BLOCK, T>;
+        run(x + begin * image, y + begin * image, end - begin, c, hw, factor, shift);
+    });
+}
+
 template <int ACT, class T>
 void affine_loop(const T *x, T *y, int64_t n, int64_t c, int64_t hw, const T *factor, const T *shift) {
     const int64_t image = c * hw;
@@ -165,18 +234,25 @@ double *room(fl_call *call, int64_t channels, int64_t parts = 1) {
     return static_cast<double *>(scratch(call, (2 + 2 * parts) * channels * static_cast<int64_t>(sizeof(double))));
 }
 
-template <class T> int batch_norm(fl_call *call) {
+/* How many channels a block of images has: 1 where each channel lies by itself. */
+FL_INLINE bool fits(int64_t channels, int64_t block) { return (block == 8 || block == 16) && channels % block == 0; }
+
+template <bool BLOCKS> FL_INLINE int64_t block_of(const fl_call *call, int k) { return BLOCKS ? call->i[k] : 1; }
+
+template <bool BLOCKS, class T> int batch_norm(fl_call *call) {
     const T *x = at<T>(call, 0), *scale = at<T>(call, 1), *bias = at<T>(call, 2), *mean = at<T>(call, 3),
             *variance = at<T>(call, 4);
     T *y = at<T>(call, 5), *mean_out = at<T>(call, 6), *variance_out = at<T>(call, 7), *saved_mean = at<T>(call, 8),
       *saved_inverse = at<T>(call, 9);
-    const int64_t n = call->i[0], c = call->i[1], hw = call->i[2], act = activation(call, 3);
+    const int64_t n = call->i[0], c = call->i[1], hw = call->i[2], act = activation(call, 3), block = block_of<BLOCKS>(call, 4);
+    if (BLOCKS && !fits(c, block)) return out_of_range(call, block, 4, c);
+    if (BLOCKS && act > act_relu) return out_of_range(call, act, 3, act_relu + 1);
     const double epsilon = call->f[0], momentum = call->f[1];
     double *const space = room(call, c, parts_of(n, c, hw));
     if (space == nullptr) return no_memory(call, 4 * c * static_cast<int64_t>(sizeof(double)));
     T *factor = reinterpret_cast<T *>(space), *shift = factor + c;
     double *const first = space + 2 * c, *const second = first + c;
-    channel_sums(n, c, hw, first, Moments<T>{x});
+    channel_sums(n, c, hw, block, first, Moments<T>{x});
     const double count = n * hw > 0 ? static_cast<double>(n * hw) : 1.0;
     for (int64_t k = 0; k < c; ++k) {
         const double m = first[k] / count;
@@ -189,6 +265,11 @@ template <class T> int batch_norm(fl_call *call) {
         saved_inverse[k] = static_cast<T>(inverse);
         mean_out[k] = static_cast<T>(mean[k] * momentum + m * (1 - momentum));
         variance_out[k] = static_cast<T>(variance[k] * momentum + v * (1 - momentum));
+    }
+    if (BLOCKS) {
+        const auto run = block == 16 ? affine_in_blocks<16, T> : affine_in_blocks<8, T>;
+        run(act == act_relu, x, y, n, c, hw, factor, shift);
+        return FL_OK;
     }
     affine(act, x, y, n, c, hw, factor, shift);
     return FL_OK;
@@ -209,12 +290,53 @@ template <class T> int batch_norm_infer(fl_call *call) {
     return FL_OK;
 }
 
+/* What the gradients of images in blocks are made of, as in `grad`. */
+template <class T> struct BlockGradients {
+    const T *x, *scale, *mean, *g, *inverse;
+    const double *sums, *products;
+    T *dx;
+    int64_t c, hw;
+    double count;
+
+    template <int BLOCK> void rows(int64_t begin, int64_t end) const {
+        using V = Whole<T>;
+        constexpr int vectors = BLOCK / V::size;
+        for (int64_t row = begin; row < end; ++row) {
+            T factor[BLOCK], average[BLOCK], centre[BLOCK], slope[BLOCK];
+            for (int l = 0; l < BLOCK; ++l) {
+                const int64_t k = row * BLOCK % c + l;
+                factor[l] = scale[k] * inverse[k];
+                average[l] = static_cast<T>(sums[k] / count);
+                centre[l] = mean[k];
+                slope[l] = static_cast<T>(products[k] / count * inverse[k] * inverse[k]);
+            }
+            typename V::Lanes f[vectors], a[vectors], m[vectors], s[vectors];
+            for (int u = 0; u < vectors; ++u) {
+                f[u] = V::load(factor + u * V::size);
+                a[u] = V::load(average + u * V::size);
+                m[u] = V::load(centre + u * V::size);
+                s[u] = V::load(slope + u * V::size);
+            }
+            const T *from = x + row * BLOCK * hw, *back = g + row * BLOCK * hw;
+            T *to = dx + row * BLOCK * hw;
+            for (int64_t j = 0; j < BLOCK * hw; j += BLOCK) {
+#pragma GCC unroll 4
+                for (int u = 0; u < vectors; ++u) {
+                    const int64_t k = j + u * V::size;
+                    V::store(to + k, (V::load(back + k) - a[u] - (V::load(from + k) - m[u]) * s[u]) * f[u]);
+                }
+            }
+        }
+    }
+};
+
 /* With the batch's own statistics they depend on X too; with global ones (`stop_gradient`) they are constants. */
-template <bool stop_gradient, class T> int grad(fl_call *call) {
+template <bool stop_gradient, bool BLOCKS, class T> int grad(fl_call *call) {
     const T *x = at<T>(call, 0), *scale = at<T>(call, 1), *mean = at<T>(call, 2), *spread = at<T>(call, 3),
             *g = at<T>(call, 4);
     T *dx = at<T>(call, 5), *dscale = at<T>(call, 6), *dbias = at<T>(call, 7);
-    const int64_t n = call->i[0], c = call->i[1], hw = call->i[2];
+    const int64_t n = call->i[0], c = call->i[1], hw = call->i[2], block = block_of<BLOCKS>(call, 3);
+    if (BLOCKS && !fits(c, block)) return out_of_range(call, block, 3, c);
     double *const space = room(call, c, parts_of(n, c, hw));
     if (space == nullptr) return no_memory(call, 4 * c * static_cast<int64_t>(sizeof(double)));
     T *inverse = reinterpret_cast<T *>(space);
@@ -222,13 +344,20 @@ template <bool stop_gradient, class T> int grad(fl_call *call) {
     for (int64_t k = 0; k < c; ++k) {
         inverse[k] = stop_gradient ? static_cast<T>(1.0 / std::sqrt(spread[k] + call->f[0])) : spread[k];
     }
-    channel_sums(n, c, hw, sums, Slopes<T>{x, g, mean});
+    channel_sums(n, c, hw, block, sums, Slopes<T>{x, g, mean});
     for (int64_t k = 0; k < c; ++k) {
         if (dscale != nullptr) dscale[k] = static_cast<T>(products[k] * inverse[k]);
         if (dbias != nullptr) dbias[k] = static_cast<T>(sums[k]);
     }
     if (dx == nullptr) return FL_OK;
     const double count = static_cast<double>(n * hw);
+    if (BLOCKS) {
+        const BlockGradients<T> all{x, scale, mean, g, inverse, sums, products, dx, c, hw, count};
+        in_ranges(n * c / block, 3 * block * hw * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
+            block == 16 ? all.template rows<16>(begin, end) : all.template rows<8>(begin, end);
+        });
+        return FL_OK;
+    }
     in_ranges(n * c, 3 * hw * static_cast<int64_t>(sizeof(T)), [=](int64_t begin, int64_t end) {
         for (int64_t row = begin; row < end; ++row) {
             const int64_t k = row % c;
@@ -252,14 +381,16 @@ template <bool stop_gradient, class T> int grad(fl_call *call) {
 }  // namespace
 
 extern const fl_entry batch_norm_table[] = {
-    {"batch_norm.f32", batch_norm<float>, "xxxxxxxxxx|zzz[i]|ff|abc,b,b,b,b,abc,b,b,b,b"},
-    {"batch_norm.f64", batch_norm<double>, "xxxxxxxxxx|zzz[i]|ff|abc,b,b,b,b,abc,b,b,b,b"},
+    {"batch_norm.f32", batch_norm<false, float>, "xxxxxxxxxx|zzz[i]|ff|abc,b,b,b,b,abc,b,b,b,b"},
+    {"batch_norm.f64", batch_norm<false, double>, "xxxxxxxxxx|zzz[i]|ff|abc,b,b,b,b,abc,b,b,b,b"},
     {"batch_norm_infer.f32", batch_norm_infer<float>, "xxxxxx|zzz[i]|f|abc,b,b,b,b,abc"},
     {"batch_norm_infer.f64", batch_norm_infer<double>, "xxxxxx|zzz[i]|f|abc,b,b,b,b,abc"},
-    {"batch_norm_grad.f32", grad<false, float>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
-    {"batch_norm_grad.f64", grad<false, double>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
-    {"batch_norm_infer_grad.f32", grad<true, float>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
-    {"batch_norm_infer_grad.f64", grad<true, double>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
+    {"batch_norm_grad.f32", grad<false, false, float>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
+    {"batch_norm_grad.f64", grad<false, false, double>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
+    {"batch_norm_infer_grad.f32", grad<true, false, float>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
+    {"batch_norm_infer_grad.f64", grad<true, false, double>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
+    {"batch_norm_blocks.f32", batch_norm<true, float>, "xxxxxxxxxx|zzziz|ff|abc,b,b,b,b,abc,b,b,b,b"},
+    {"batch_norm_blocks_grad.f32", grad<false, true, float>, "xxxxxnnn|zzzz|f|abc,b,b,b,abc,abc,b,b"},
     {nullptr, nullptr, nullptr}};
 
 }  // namespace FL_NS

@@ -13,7 +13,7 @@ from ...ops.optimizers import updates as optim
 from ...ops.registry import Call
 from ..plan.fusion import Gathering, Member, Pass, grown, joined
 from ..plan.instructions import Instruction, Uses
-from . import packing, recomputation
+from . import channel_blocks, packing, recomputation
 from .attention import join_attention
 from .chains import join_chains
 from .repeats import leave_out_copies, leave_out_repeats
@@ -79,7 +79,7 @@ def _read(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
     ]
 
 
-PASSES: dict[str, Pass] = {
+_PASSES: dict[str, Pass] = {
     "unread": _read,
     "copies": leave_out_copies,
     "repeats": leave_out_repeats,
@@ -90,17 +90,24 @@ PASSES: dict[str, Pass] = {
 }
 """What the fuser does for the host, in this order; each can be left out (`flags.passes_left_out`)."""
 
+_LAST = ("chains", "updates")
+"""Those that come behind what has images lie in blocks."""
 
-def passes(others: Iterable[str] = ()) -> dict[str, Pass]:
-    """Those of `PASSES` that are made; `others`: what is left out besides what the user wants left out.
+
+def passes(in_blocks: Pass, others: Iterable[str] = ()) -> dict[str, Pass]:
+    """Those that are made, by name; `others`: what is left out besides what the user wants left out.
+
+    `in_blocks`: what has images lie in blocks of channels, which chains of elementwise calls do not mind.
 
     Raises ValueError if others are to be left out.
     """
     out = flags.passes_left_out()
-    known = (*PASSES, packing.PASS, recomputation.PASS)
+    made = {name: each for name, each in _PASSES.items() if name not in _LAST}
+    made |= {channel_blocks.PASS: in_blocks} | {name: _PASSES[name] for name in _LAST}
+    known = (*made, packing.PASS, recomputation.PASS)
     unknown = out.difference(known)
     if unknown:
         raise ValueError(
             f"FLUIDLITE_WITHOUT_PASSES may name {', '.join(known)}, got {', '.join(sorted(unknown))}"
         )
-    return {name: each for name, each in PASSES.items() if name not in out.union(others)}
+    return {name: each for name, each in made.items() if name not in out.union(others)}

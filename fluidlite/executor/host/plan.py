@@ -33,6 +33,7 @@ from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
 from . import fusion as native_fusion
 from . import memory
+from .channel_blocks import ChannelBlocks
 from .engine_plan import EnginePlan, is_call
 from .lowering import Lowering
 from .packing import packed_in_line
@@ -135,7 +136,9 @@ class Plan(EnginePlan):
 
     def _fused(self, instructions: list[Instruction], needed: Iterable[str]) -> list[Instruction]:
         needed = list(needed)
-        for name, each in native_fusion.passes(self._left_out).items():
+        apart = self.results_apart  # then others know variables by their names as well
+        self._in_blocks = ChannelBlocks(self.meta, lambda name: not apart and self._temporary(name))
+        for name, each in native_fusion.passes(self._in_blocks, self._left_out).items():
             before = len(instructions)
             instructions = fuse(instructions, needed, [each], self._roots)
             self._saved[name] += before - len(instructions)
@@ -315,9 +318,11 @@ class Plan(EnginePlan):
         lines = [f"{count} on the CPU for {self._for_feeds()}"]
         if self.meta.sizes.guards:
             lines.append(f"  where {', '.join(map(str, self.meta.sizes.guards.values()))}")
-        if any(self._saved.values()):
-            saved = ", ".join(f"{name} {count}" for name, count in self._saved.items() if count)
+        if any(count > 0 for count in self._saved.values()):
+            saved = ", ".join(f"{name} {count}" for name, count in self._saved.items() if count > 0)
             lines.append(f"  instructions saved by passes: {saved}")
+        if self._in_blocks.blocked:
+            lines.append(f"  {self._in_blocks}")
         if self._limited is not None and self._limited.taken < self._limited.most:
             lines.append(f"  {self._limited}")
         for at, (each, native) in enumerate(zip(self.instructions, self.is_native, strict=True)):

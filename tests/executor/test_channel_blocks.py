@@ -1,0 +1,206 @@
+"""Images in blocks of channels: what lies so, and that steps give what they give without."""
+
+import numpy as np
+import pytest
+
+import fluidlite as fluid
+from fluidlite import layers
+from fluidlite._ext import kernels
+from fluidlite.base import flags
+
+RANDOM = np.random.RandomState(5)
+IMAGES = RANDOM.rand(6, 3, 12, 12).astype("float32")
+
+pytestmark = pytest.mark.skipif(not kernels.available("conv2d.f32"), reason="needs oneDNN")
+BLOCKS = {"avx512": 16, "avx2": 8}
+
+
+@pytest.fixture(params=[name for name in BLOCKS if name in kernels.targets()])
+def block(request):
+    """The channels of a block, for each instruction set that has some."""
+    before = kernels.used()
+    kernels.use(request.param)
+    yield BLOCKS[request.param]
+    kernels.use(before)
+
+
+def convolved(x, filters, size=3, stride=1, act="relu", groups=1):
+    x = layers.conv2d(x, filters, size, stride, size // 2, groups=groups, bias_attr=False)
+    return layers.batch_norm(x, act=act)
+
+
+def residual(x):
+    out = convolved(x, 16)
+    for filters, stride in ((16, 1), (32, 2)):
+        straight = out if stride == 1 else convolved(out, filters, 1, stride, None)
+        bent = convolved(convolved(out, filters, 3, stride), filters, act=None)
+        out = layers.elementwise_add(straight, bent, act="relu")
+    return layers.pool2d(out, pool_type="avg", global_pooling=True)
+
+
+def depthwise(x):
+    out = convolved(convolved(x, 32), 32, groups=32)
+    return layers.pool2d(convolved(out, 32, 1), 3, "max", 2, 1)
+
+
+def biased(x):
+    for _ in range(3):
+        x = layers.conv2d(x, 32, 3, padding=1, act="relu")
+    return layers.pool2d(x, 2, "avg", 2)
+
+
+def with_others(x):
+    """Branches that meet where no kernel takes blocks, channels that fill none, and an activation of its own."""
+    a, b = convolved(convolved(x, 32), 32), convolved(x, 20, act="tanh")
+    out = layers.concat([layers.dropout(convolved(a, 32), 0.2, seed=3), b], 1)
+    return layers.prelu(convolved(convolved(out, 48), 16), "all")
+
+
+NETWORKS = [residual, depthwise, biased, with_others]
+
+
+def trained(network, batches=(6, 4, 6), steps=3, compiled=None):
+    """Losses of a few steps, what parameters are then, and the description of the program."""
+    main, startup = fluid.Program(), fluid.Program()
+    main.random_seed = startup.random_seed = 2
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        x = fluid.data("x", [None, 3, 12, 12])
+        loss = layers.reduce_mean(layers.square(layers.fc(network(x), 4)))
+        fluid.optimizer.Momentum(1e-3, 0.9).minimize(loss)
+    exe = fluid.Executor()
+    with fluid.scope_guard(fluid.Scope()):
+        exe.run(startup)
+        program = main if compiled is None else compiled(main, loss)
+        losses = [
+            exe.run(program, feed={"x": IMAGES[:n]}, fetch_list=[loss])[0].mean()
+            for n in batches
+            for _ in range(steps)
+        ]
+        scope = fluid.global_scope()
+        values = {p.name: np.array(scope.find_var(p.name).get_tensor()) for p in main.all_parameters()}
+        return losses, values, exe.describe(main)
+
+
+def by_operators(**how):
+    """What the interpreter gives."""
+    before = flags.engine()
+    flags.set_engine("interpret")
+    try:
+        return fluid.Executor().run(**how)
+    finally:
+        flags.set_engine(before)
+
+
+def same(found, wanted, tolerance=2e-4):
+    assert np.isfinite(wanted[0]).all()
+    np.testing.assert_allclose(found[0], wanted[0], rtol=tolerance)
+    for name, value in found[1].items():
+        np.testing.assert_allclose(value, wanted[1][name], rtol=1e-2, atol=tolerance, err_msg=name)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_steps_are_those_without(network, block, monkeypatch):
+    found = trained(network)
+    assert f"images in blocks of {block} channels: " in found[2]
+    assert found[2].count(" on the CPU for ") == 1  # one plan for all batches
+    monkeypatch.setenv("FLUIDLITE_WITHOUT_PASSES", "channel_blocks")
+    without = trained(network)
+    assert "images in blocks" not in without[2]
+    same(found, without)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_steps_repeat(network, block):
+    first, again = trained(network), trained(network)
+    assert first[0] == again[0]
+    for name, value in first[1].items():
+        np.testing.assert_array_equal(value, again[1][name])
+
+
+@pytest.mark.parametrize("network, orders", [(residual, 0), (biased, 2), (depthwise, 2)])
+def test_only_what_takes_no_blocks_gets_others(network, orders, block):
+    """The result of pooling, before it is multiplied, and its gradient behind that."""
+    (line,) = [line for line in trained(network, [6], 1)[2].splitlines() if "images in blocks" in line]
+    assert line.partition(", ")[2] == (f"{orders} put into another order" if orders else "")
+
+
+def test_sizes_that_calls_do_not_mean(block):
+    """Images that are normalised as if channels were last, or get a bias for each place, stay as they are."""
+    x = fluid.data("x", [None, 3, 12, 12])
+    first = layers.conv2d(x, 16, 3, padding=1)
+    first = layers.conv2d(first, 16, 5, padding=0)  # [N, 16, 8, 8]
+    last = layers.batch_norm(first, data_layout="NHWC")
+    places = layers.create_parameter([16, 8, 8], "float32")
+    added = layers.elementwise_add(
+        layers.conv2d(layers.relu(layers.conv2d(last, 16, 1)), 16, 1), places, axis=1
+    )
+    out = layers.conv2d(added, 32, 3)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    (found,) = exe.run(feed={"x": IMAGES}, fetch_list=[out])
+    (wanted,) = by_operators(feed={"x": IMAGES}, fetch_list=[out])
+    np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_within_a_limit_of_memory(network, block, monkeypatch):
+    found = trained(network, [6])
+    monkeypatch.setenv("FLUIDLITE_MEMORY_LIMIT", "200K")
+    with pytest.warns(UserWarning, match="cannot be kept"):
+        limited = trained(network, [6])
+    assert "@AGAIN" in limited[2]
+    assert limited[0] == found[0]
+    for name, value in found[1].items():
+        np.testing.assert_array_equal(value, limited[1][name])
+
+
+def test_several_places(block, monkeypatch):
+    monkeypatch.setenv("CPU_NUM", "2")
+
+    def compiled(main, loss):
+        return fluid.CompiledProgram(main).with_data_parallel(loss_name=loss.name)
+
+    found = trained(biased, [6], compiled=compiled)
+    monkeypatch.setenv("FLUIDLITE_WITHOUT_PASSES", "channel_blocks")
+    same(found, trained(biased, [6], compiled=compiled))
+
+
+def test_what_is_fetched_stays_as_it_is(block):
+    x = fluid.data("x", [None, 3, 12, 12])
+    first = layers.conv2d(x, 32, 3, padding=1, bias_attr=False)
+    second = layers.relu(layers.conv2d(layers.relu(first), 32, 3, padding=1))
+    last = layers.conv2d(second, 32, 3, padding=1)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    fetched = [first, last]
+    found = exe.run(feed={"x": IMAGES}, fetch_list=fetched)
+    assert "images in blocks" in exe.describe()
+    for got, wanted in zip(found, by_operators(feed={"x": IMAGES}, fetch_list=fetched), strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_not_a_number_goes_through(block):
+    x = fluid.data("x", [None, 3, 12, 12])
+    out = layers.relu(layers.conv2d(layers.relu(layers.conv2d(x, 32, 3, padding=1)), 32, 3, padding=1))
+    image = layers.reduce_sum(layers.conv2d(out, 32, 1), dim=[1, 2, 3])
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    images = IMAGES.copy()
+    images[1, 0, 3, 3] = np.nan
+    (sums,) = exe.run(feed={"x": images}, fetch_list=[image])
+    assert "images in blocks" in exe.describe()
+    np.testing.assert_array_equal(np.isnan(sums), np.arange(6) == 1)
+
+
+def test_small_images_and_other_instruction_sets_have_none():
+    def small(x):
+        return convolved(convolved(layers.pool2d(x, 4, "max", 4), 32), 32)
+
+    assert "images in blocks" not in trained(small, [6], 1)[2]
+    before = kernels.used()
+    kernels.use("baseline" if "baseline" in kernels.targets() else before)
+    try:
+        if kernels.used() not in BLOCKS:
+            assert "images in blocks" not in trained(residual, [6], 1)[2]
+    finally:
+        kernels.use(before)
