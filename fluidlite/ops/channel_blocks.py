@@ -126,6 +126,8 @@ def in_blocks(call: Call, block: int, blocked: Collection[int]) -> Call:
         return Call(f"{name}.f32", call.operands, [*ints[:3], *act, block], call.floats)
     if stem.startswith("elementwise_add_mid"):
         images, channels, size = ints[:3]
+        if stem.endswith("_grad") and call.operands[4] is None:
+            return Call("bias_blocks_grad.f32", [call.operands[3], call.operands[5]], [*ints, block])
         name = stem.replace("_mid", "_dims")
         return Call(f"{name}.f32", call.operands, [4, images, channels // block, size, block, 0, 1, 0, 1])
     if stem.startswith("pool2d"):

@@ -308,6 +308,9 @@ def test_batch_norm_in_blocks_of_channels(n, c, block, hw, act, target):
         near(pg if alias else pdx, in_blocks(dx, block), "f32", 5)
         for got, want in zip(others, made, strict=True):
             near(got, want, "f32", 20)
+    bias = blank(c)
+    kernels.call("bias_blocks_grad.f32", [in_blocks(g, block), bias], [n, c, hw, block], target=target)
+    near(bias, g.astype(np.float64).sum((0, 2)), "f32", 20)
 
 
 @pytest.mark.parametrize("ints", [[2, 16, 4, 0, 4], [2, 24, 4, 0, 16], [2, 16, 4, 2, 16], [2, 16, 4, 0, 0]])

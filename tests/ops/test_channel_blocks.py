@@ -78,7 +78,8 @@ def test_calls(name, block):
     given = [put_in_blocks(each, block) if k in places else each for k, each in enumerate(arrays)]
     given = [None if each is None else each.copy() for each in given]
     kernels.call(call.kernel, arrays, ints, floats)
-    kernels.call(blocked.kernel, given, list(blocked.ints), list(blocked.floats))
+    operands = [None if each is None else given[names.index(each)] for each in blocked.operands]
+    kernels.call(blocked.kernel, operands, list(blocked.ints), list(blocked.floats))
     for k in MADE[stem]:
         if arrays[k] is not None:
             got = put_in_blocks(given[k], block, back=True) if k in places else given[k]

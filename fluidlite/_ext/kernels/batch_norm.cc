@@ -1,4 +1,4 @@
-/* Batch normalisation of [n, c, hw] and its gradients. */
+/* Batch normalisation of [n, c, hw] and its gradients, and what else is a sum over all of a channel in blocks of these. */
 #ifndef FL_NS
 
 #include <algorithm>
@@ -66,6 +66,15 @@ template <class T> struct Moments {
         b += values * values;
     }
     FL_INLINE void add_across(int64_t k, int64_t channel, Wide &a, Wide &b) const { add(k, channel, a, b); }
+};
+
+/* The elements alone. */
+template <class T> struct Totals {
+    const T *x;
+
+    FL_INLINE Pair one(int64_t k, int64_t) const { return {static_cast<double>(x[k]), 0}; }
+    FL_INLINE void add(int64_t k, int64_t, Wide &a, Wide &) const { a += wide(some(x + k)); }
+    FL_INLINE void add_across(int64_t k, int64_t, Wide &a, Wide &) const { a += wide(some(x + k)); }
 };
 
 /* The same of a gradient, and of its product with how far X is from the mean. */
@@ -275,6 +284,17 @@ template <bool BLOCKS, class T> int batch_norm(fl_call *call) {
     return FL_OK;
 }
 
+/* The gradient of a bias for each channel. */
+template <class T> int bias_blocks_grad(fl_call *call) {
+    const int64_t n = call->i[0], c = call->i[1], hw = call->i[2], block = call->i[3];
+    if (!fits(c, block)) return out_of_range(call, block, 3, c);
+    double *const sums = room(call, c, parts_of(n, c, hw));
+    if (sums == nullptr) return no_memory(call, 4 * c * static_cast<int64_t>(sizeof(double)));
+    channel_sums(n, c, hw, block, sums, Totals<T>{at<T>(call, 0)});
+    std::transform(sums, sums + c, at<T>(call, 1), [](double sum) { return static_cast<T>(sum); });
+    return FL_OK;
+}
+
 template <class T> int batch_norm_infer(fl_call *call) {
     const T *scale = at<T>(call, 1), *bias = at<T>(call, 2), *mean = at<T>(call, 3), *variance = at<T>(call, 4);
     const int64_t n = call->i[0], c = call->i[1], hw = call->i[2], act = activation(call, 3);
@@ -391,6 +411,7 @@ extern const fl_entry batch_norm_table[] = {
     {"batch_norm_infer_grad.f64", grad<true, false, double>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
     {"batch_norm_blocks.f32", batch_norm<true, float>, "xxxxxxxxxx|zzziz|ff|abc,b,b,b,b,abc,b,b,b,b"},
     {"batch_norm_blocks_grad.f32", grad<false, true, float>, "xxxxxnnn|zzzz|f|abc,b,b,b,abc,abc,b,b"},
+    {"bias_blocks_grad.f32", bias_blocks_grad<float>, "xx|zzzz||abc,b"},
     {nullptr, nullptr, nullptr}};
 
 }  // namespace FL_NS

@@ -38,8 +38,10 @@ _BLOCKS = {"avx512": 16, "avx2": 8}
 _LEAST_PLACES = 16
 """How many places images have for which primitives in blocks are not slower."""
 
-_REORDERED = 2.5
-"""How many times as long as a convolution takes to bring images into its order a call of their own takes for that."""
+_REORDERED = {16: 2.5, 8: 4.0}
+"""How many times as long as a convolution takes to bring images into its order, by the channels of a block, a call of
+its own takes for that.
+"""
 
 
 class ChannelBlocks:
@@ -92,7 +94,7 @@ class ChannelBlocks:
             if images is None:
                 written = touched.intersection(map(uses.root, each.writes))
                 for name in written | (touched - read_plain):
-                    gains[name] -= _REORDERED
+                    gains[name] -= _REORDERED[self.block]
                 read_plain |= touched
                 continue
             if images.apart:
