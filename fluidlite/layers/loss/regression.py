@@ -34,7 +34,7 @@ def smooth_l1(
     """The loss of box regression, summed over each sample (`fluid.layers.smooth_l1`).
 
     With d = inside_weight * (x - y): 0.5 * (sigma * d)^2 where |d| < 1 / sigma^2, else |d| - 0.5 / sigma^2;
-    times outside_weight. All have one shape; both weights or none are given; `sigma` is 1 by default. The
+    times outside_weight. All have one shape; `outside_weight` alone counts as none; `sigma` is 1 by default. The
     result is [N, 1].
     """
     return run_layer("smooth_l1_loss", locals())[1]

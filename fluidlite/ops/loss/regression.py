@@ -138,7 +138,7 @@ def _smooth_l1(xp: Any, X: Any, Y: Any, InsideWeight: Any, OutsideWeight: Any, s
     size = xp.abs(diff)
     half = X.dtype.type(0.5)
     loss = xp.where(size < 1 / square, half * square * diff * diff, size - half / square)
-    if OutsideWeight is not None:
+    if InsideWeight is not None:
         loss = loss * OutsideWeight
     return diff, loss.reshape(len(X), -1).sum(axis=1, keepdims=True)
 
@@ -149,16 +149,15 @@ def _smooth_l1_grad(
     square = Diff.dtype.type(sigma * sigma)
     slope = xp.where(xp.abs(Diff) < 1 / square, square * Diff, sign_of(xp, Diff))
     slope = slope * Out_grad.reshape(-1, *[1] * (Diff.ndim - 1))
-    for weight in (InsideWeight, OutsideWeight):
-        if weight is not None:
-            slope = slope * weight
+    if InsideWeight is not None:
+        slope = slope * InsideWeight * OutsideWeight
     return slope, -slope
 
 
 def _smooth_l1_infer(op: OpView) -> None:
     _pair("X", "Y", "Diff")(op)
-    if op.has("InsideWeight") != op.has("OutsideWeight"):
-        raise op.fail("InsideWeight and OutsideWeight must be given together")
+    if op.has("InsideWeight") and not op.has("OutsideWeight"):
+        raise op.fail("InsideWeight wants an OutsideWeight beside it")
     op.set("Out", (op.shape("X")[0], 1), op.dtype("X"))
 
 
@@ -171,7 +170,7 @@ _declare(
     (_smooth_l1, _smooth_l1_grad),
     (("InsideWeight", "OutsideWeight"), ("Diff",)),
     ("X", "Y"),
-    "The huber-like loss of box regression, summed over each sample.",
+    "The huber-like loss of box regression, summed over each sample; OutsideWeight counts beside InsideWeight only.",
     lod_from=None,
     counted=False,
 )

@@ -41,10 +41,14 @@ def test_smooth_l1_loss():
     check("smooth_l1_loss", {"X": x, "Y": y}, {}, grads=("X", "Y"))
 
 
-def test_smooth_l1_loss_wants_both_weights():
-    x = normal(5, 3)
-    with pytest.raises(OperatorError, match="must be given together"):
-        infer("smooth_l1_loss", {"X": x, "Y": x, "InsideWeight": x})
+def test_smooth_l1_loss_with_one_weight():
+    x, y = normal(5, 3), normal(5, 3)
+    with pytest.raises(OperatorError, match="wants an OutsideWeight"):
+        infer("smooth_l1_loss", {"X": x, "Y": y, "InsideWeight": x})
+    d = (x - y).astype(float)
+    each = np.where(np.abs(d) < 1, d * d / 2, np.abs(d) - 0.5)
+    outputs = {"Out": each.sum(1, keepdims=True).astype("float32")}
+    check("smooth_l1_loss", {"X": x, "Y": y, "OutsideWeight": x}, {}, outputs, grads=("X", "Y"))
 
 
 @pytest.mark.parametrize(
