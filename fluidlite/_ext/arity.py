@@ -191,6 +191,7 @@ _ODD_SIZES: dict[str, Sizes] = {
         )
     },
     "conv2d_norm": _convolved("input filter bias output bias bias bias bias"),
+    "conv2d_blocks_norm": _convolved("input filter bias output bias bias bias bias", blocks=True),
     "conv2d_plain": _convolved("input filter bias output", grouped=False),
     "conv2d_plain_norm": _convolved("input filter bias output bias bias bias bias", grouped=False),
     "conv2d_plain_grad_input": _convolved("filter output input", grouped=False),

@@ -92,6 +92,7 @@ _PRODUCTS: dict[str, Callable[[list[int], Call, Callable[[str], int]], int]] = {
     "conv2d_norm": _convolution(2, 15),
     "conv2d_last": _convolution(2, 15),
     "conv2d_blocks": _convolution(2, 15),
+    "conv2d_blocks_norm": _convolution(2, 15),
     "conv2d_plain": _convolution(2),
     "conv2d_plain_norm": _convolution(2),
     "conv3d": _convolution(3, 21),

@@ -14,6 +14,7 @@ from .registry import Call
 
 _OF_CONVOLUTIONS: dict[str, Mapping[int, bool]] = {
     "": {0: True, 3: False},
+    "_norm": {0: True, 3: False},
     "_grad_input": {2: True, 1: False},
     "_grad_filter": {0: True, 1: False},
 }
@@ -41,30 +42,42 @@ _POOLED = {"pool2d_max": (1,), "pool2d_max_grad": (1, 2), "pool2d_avg": (1,), "p
 """Which of these are results of pooling, or their gradients: with one place each lies in either way."""
 
 
+_JOINED = {"concat": -1, "split": 0}
+"""Calls that put arrays side by side, or part them, and which operand is the whole."""
+
+_FLOAT = 4
+"""Bytes of an element."""
+
+
 @dataclass(frozen=True)
 class Images:
     """Which operands of a call are images.
 
-    `sizes`: of each the channels and the places of one, as far as the call knows them. `apart`: whether each may lie in
-    its own way; `whole`: whether they may lie in blocks only if all of them can.
+    `sizes`: of each the channels, the places of one and the elements of an image, as far as the call knows them.
+    `apart`: whether each may lie in its own way; `whole`: whether they may lie in blocks only if all of them can.
     """
 
     places: tuple[int, ...]
-    sizes: tuple[tuple[int | None, int | None], ...]
+    sizes: Sequence[tuple[int | None, int | None, int | None]]
     apart: bool = False
     whole: bool = False
 
     def fit(self, shapes: Sequence[Sequence[int] | None]) -> bool:
         """Whether these can be the shapes of the images, [N, C, H, W]; None: of an image that cannot lie in blocks."""
-        return all(
-            shape is None or (count in (None, shape[1]) and size in (None, shape[2] * shape[3]))
-            for shape, (count, size) in zip(shapes, self.sizes, strict=True)
-        )
+        for shape, known in zip(shapes, self.sizes, strict=True):
+            if shape is not None:
+                channels, size = shape[1], shape[2] * shape[3]
+                given = zip(known, (channels, size, channels * size), strict=True)
+                if any(said is not None and said != found for said, found in given):
+                    return False
+        return True
 
 
 def images_of(call: Call) -> Images | None:
     """The images of a call that can work on them in blocks of channels; None if it cannot."""
     stem, _, suffix = call.kernel.partition(".")
+    if stem in _JOINED:
+        return _joined(call, _JOINED[stem])
     if suffix != "f32":
         return None
     part = _part(call)
@@ -72,7 +85,8 @@ def images_of(call: Call) -> Images | None:
         channels, height, width, filters = _fixed(call.ints[1:5])
         size = None if height is None or width is None else height * width
         sizes = tuple(
-            (channels, size) if of_input else (filters, None) for of_input in _OF_CONVOLUTIONS[part].values()
+            (channels, size, None) if of_input else (filters, None, None)
+            for of_input in _OF_CONVOLUTIONS[part].values()
         )
         return Images(tuple(_OF_CONVOLUTIONS[part]), sizes, True, "_plain" in stem)
     places = _ALIKE.get(stem)
@@ -83,12 +97,23 @@ def images_of(call: Call) -> Images | None:
             places = tuple(k for k in places if k not in _POOLED[stem])
         places = tuple(k for k in places if call.operands[k] is not None)
         channels, size = _fixed(call.ints[1:3])
-        return Images(places, ((channels, None if stem in _POOLED else size),) * len(places))
+        return Images(places, [(channels, None if stem in _POOLED else size, None)] * len(places))
     steps = steps_of(call)
     if steps is None or any(isinstance(one, Repeated) for step in steps.steps for one in step.operands):
         return None
     places = tuple(k for k, name in enumerate(call.operands) if name is not None)
-    return Images(places, ((None, None),) * len(places))
+    return Images(places, [(None, None, None)] * len(places))
+
+
+def _joined(call: Call, whole: int) -> Images | None:
+    """Those of a call that puts images side by side, or parts them: by channels, if rows are images."""
+    bytes_of_rows = _fixed(call.ints[1:])
+    if None in bytes_of_rows:
+        return None
+    counts = [n // _FLOAT for n in bytes_of_rows if n is not None]
+    counts.insert(whole % len(call.operands), sum(counts))
+    places = tuple(k for k, name in enumerate(call.operands) if name is not None)
+    return Images(places, [(None, None, counts[k]) for k in places], whole=True)
 
 
 def _fixed(ints: Sequence[int]) -> list[int | None]:
@@ -102,7 +127,7 @@ def _part(call: Call) -> str | None:
     if not stem.startswith("conv2d"):
         return None
     part = stem.removeprefix("conv2d").removeprefix("_plain")
-    if part not in _OF_CONVOLUTIONS or (stem == "conv2d_plain" and any(call.ints[_ACT:])):
+    if part not in _OF_CONVOLUTIONS or ("_plain" in stem and any(act > 1 for act in call.ints[_ACT:])):
         return None
     return part
 
@@ -115,11 +140,12 @@ def in_blocks(call: Call, block: int, blocked: Collection[int]) -> Call:
     stem, ints = call.kernel.partition(".")[0], list(call.ints)
     part = _part(call)
     if part is not None:
-        sizes = ints[:_CONV] if "_plain" not in stem else [*ints[:_ACT], 1]
+        plain = "_plain" in stem
+        sizes = [*ints[:_ACT], 1] if plain else ints[:_CONV]
+        act = ints[_ACT:] if plain else []
         read = {of_input: place in blocked for place, of_input in _OF_CONVOLUTIONS[part].items()}
-        return Call(
-            f"conv2d_blocks{part}.f32", call.operands, [*sizes, block, int(read[True]), int(read[False])]
-        )
+        sizes += [block, int(read[True]), int(read[False]), *act]
+        return Call(f"conv2d_blocks{part}.f32", call.operands, sizes, call.floats)
     if stem.startswith("batch_norm"):
         act = [*ints[3:], 0][:1] if stem == "batch_norm" else []
         name = stem.replace("batch_norm", "batch_norm_blocks")

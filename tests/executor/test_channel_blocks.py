@@ -56,7 +56,16 @@ def with_others(x):
     return layers.prelu(convolved(convolved(out, 48), 16), "all")
 
 
-NETWORKS = [residual, depthwise, biased, with_others]
+def side_by_side(x):
+    """Images are joined and parted by channels, and along another axis, which takes no blocks."""
+    a = convolved(x, 32)
+    a = layers.concat([convolved(a, 16), convolved(a, 32, 1)], 1)
+    b, c = layers.split(convolved(a, 48), [16, 32], 1)
+    b, c = convolved(b, 16), convolved(c, 16)
+    return convolved(layers.concat([b, c], 2), 16)
+
+
+NETWORKS = [residual, depthwise, biased, with_others, side_by_side]
 
 
 def trained(network, batches=(6, 4, 6), steps=3, compiled=None):
@@ -81,12 +90,12 @@ def trained(network, batches=(6, 4, 6), steps=3, compiled=None):
         return losses, values, exe.describe(main)
 
 
-def by_operators(fetched):
-    """What the interpreter gives for the default program."""
+def by_operators(fetched, program=None):
+    """What the interpreter gives, by default for the default program."""
     before = flags.engine()
     flags.set_engine("interpret")
     try:
-        program = fluid.default_main_program().clone()  # for which there is no plan
+        program = (program or fluid.default_main_program()).clone()  # for which there is no plan
         return fluid.Executor().run(program, {"x": IMAGES}, [var.name for var in fetched])
     finally:
         flags.set_engine(before)
@@ -184,6 +193,7 @@ def test_what_is_fetched_stays_as_it_is(block):
 def test_what_is_not_a_number_goes_through(block):
     x = fluid.data("x", [None, 3, 12, 12])
     out = layers.relu(layers.conv2d(layers.relu(layers.conv2d(x, 32, 3, padding=1)), 32, 3, padding=1))
+    out = layers.conv2d(layers.conv2d(out, 16, 1, act="relu"), 32, 1, act="relu")
     image = layers.reduce_sum(layers.conv2d(out, 32, 1), dim=[1, 2, 3])
     exe = fluid.Executor()
     exe.run(fluid.default_startup_program())
@@ -192,6 +202,24 @@ def test_what_is_not_a_number_goes_through(block):
     (sums,) = exe.run(feed={"x": images}, fetch_list=[image])
     assert "images in blocks" in exe.describe()
     np.testing.assert_array_equal(np.isnan(sums), np.arange(6) == 1)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_inference(network, block):
+    """Convolutions that normalise by moving statistics, with an activation or without."""
+    x = fluid.data("x", [None, 3, 12, 12])
+    out = layers.fc(network(x), 4)
+    program = fluid.default_main_program().clone(for_test=True)
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    for k, var in enumerate(fluid.default_main_program().list_vars()):
+        if "batch_norm" in var.name and var.persistable:  # no zeros and ones
+            numbers = np.random.RandomState(k).uniform(0.5, 1.5, var.shape).astype("float32")
+            fluid.global_scope().find_var(var.name).get_tensor().set(numbers, fluid.CPUPlace())
+    (found,) = exe.run(program, feed={"x": IMAGES}, fetch_list=[out])
+    assert f"images in blocks of {block} channels" in exe.describe(program)
+    (wanted,) = by_operators([out], program)
+    np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-4 * abs(wanted).max())
 
 
 def test_small_images_and_other_instruction_sets_have_none():

@@ -31,8 +31,19 @@ CALLS = {
     "pool2d_avg, global": ([IMAGE, (N, C, 1, 1)], [N, C, H, W, H, W, 1, 1, 0, 0, 1, 1, 1], []),
     "pool2d_avg_grad": ([OUT, IMAGE], [*POOL, 0], []),
     "pool2d_avg_grad, exclusive": ([OUT, IMAGE], [*POOL, 1], []),
+    "concat": ([IMAGE, (N, 16, H, W), (N, 64, H, W)], [N, 4 * C * H * W, 4 * 16 * H * W], []),
+    "split": ([(N, 64, H, W), IMAGE, (N, 16, H, W)], [N, 4 * C * H * W, 4 * 16 * H * W], []),
+    "split, of one": ([(N, 64, H, W), None, (N, 16, H, W)], [N, 4 * C * H * W, 4 * 16 * H * W], []),
     "conv2d": ([IMAGE, (32, C, 3, 3), (32,), (N, 32, H, W)], CONV, []),
     "conv2d_plain": ([IMAGE, (32, C, 3, 3), None, (N, 32, H, W)], CONV[:15], []),
+    "conv2d_plain, relu": ([IMAGE, (32, C, 3, 3), None, (N, 32, H, W)], [*CONV[:15], 1], []),
+    "conv2d_norm": ([IMAGE, (32, C, 3, 3), None, (N, 32, H, W), *[(32,)] * 4], CONV, [1e-5]),
+    "conv2d_norm, groups": (
+        [IMAGE, (C, 1, 3, 3), (C,), IMAGE, *[(C,)] * 4],
+        [*CONV[:4], C, *CONV[5:15], C],
+        [1e-5],
+    ),
+    "conv2d_plain_norm": ([IMAGE, (32, C, 3, 3), None, (N, 32, H, W), *[(32,)] * 4], [*CONV[:15], 1], [1e-5]),
     "conv2d_grad_input": ([(32, C, 3, 3), (N, 32, H, W), IMAGE], CONV, []),
     "conv2d_plain_grad_filter": ([IMAGE, (N, 32, H, W), (32, C, 3, 3)], CONV[:15], []),
 }
@@ -40,7 +51,7 @@ MADE = {
     "relu": [1], "elementwise_add": [2], "elementwise_add_mid": [2], "elementwise_add_mid_grad": [4, 5],
     "batch_norm": [5, 6, 7, 8, 9], "batch_norm_grad": [5, 6, 7], "pool2d_max": [1], "pool2d_max_grad": [3],
     "pool2d_avg": [1], "pool2d_avg_grad": [1], "conv2d": [3], "conv2d_plain": [3], "conv2d_grad_input": [2],
-    "conv2d_plain_grad_filter": [2],
+    "conv2d_plain_grad_filter": [2], "concat": [2], "split": [1, 2], "conv2d_norm": [3], "conv2d_plain_norm": [3],
 }  # fmt: skip
 
 needs_dnn = pytest.mark.skipif(not kernels.available("conv2d.f32"), reason="needs oneDNN")
@@ -67,11 +78,14 @@ def test_calls(name, block):
     shapes, ints, floats = CALLS[name]
     stem = name.partition(",")[0]
     random = np.random.RandomState(0)
-    arrays = [None if shape is None else random.rand(*shape).astype("float32") for shape in shapes]
+    low = -0.5 if stem.startswith("conv2d_plain") else 0  # of which a relu makes something else
+    arrays = [None if shape is None else random.uniform(low, 1, shape).astype("float32") for shape in shapes]
+    if stem.endswith("_norm"):
+        arrays[7] = abs(arrays[7])
     if stem == "pool2d_max_grad":
         kernels.call("pool2d_max.f32", arrays[:2], ints)
     names = [None if each is None else f"v{k}" for k, each in enumerate(arrays)]
-    call = Call(f"{stem}.f32", names, ints, floats)
+    call = Call(stem if stem in ("concat", "split") else f"{stem}.f32", names, ints, floats)
     places = images_of(call).places
     assert len(places) > 0
     blocked = in_blocks(call, block, places)
@@ -86,15 +100,24 @@ def test_calls(name, block):
             np.testing.assert_allclose(got, arrays[k], rtol=2e-5, atol=2e-5)
 
 
+def test_sizes_that_fit():
+    concat = images_of(Call("concat", ["a", "b", "c"], [3, 4 * 48 * 42, 4 * 16 * 42]))
+    assert concat.fit([IMAGE, (N, 16, H, W), (N, 64, H, W)])
+    assert concat.fit([IMAGE, None, (N, 64, H, W)])
+    assert not concat.fit([(1, C, H, N * W), (N, 16, H, W), (N, 64, H, W)])  # along another axis
+    assert not images_of(Call("batch_norm.f32", [*"abcdefghij"], [N * C * H, W, 1])).fit([IMAGE, IMAGE])
+    assert not images_of(Call("conv2d.f32", [*"abcd"], CONV)).fit([IMAGE, (N, 48, H, W)])
+
+
 @pytest.mark.parametrize(
     "name, shapes, ints",
     [
         ("relu.f64", 2, [8]),
         ("elementwise_add_mid.f32", 3, [3, 48, 42, 2]),
         ("elementwise_mul_mid.f32", 3, [3, 48, 42]),
-        ("conv2d_plain.f32", 4, [*CONV[:15], 1]),
+        ("conv2d_plain.f32", 4, [*CONV[:15], 2]),
         ("conv2d_last.f32", 4, CONV),
-        ("conv2d_norm.f32", 8, CONV),
+        ("conv2d_plain_norm.f32", 8, [*CONV[:15], 3]),
         ("dropout.f32", 3, [8, 1, 5]),
         ("batch_norm.f32", 10, [3, 48, 42, 2]),
     ],

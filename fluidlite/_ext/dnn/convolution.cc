@@ -174,6 +174,15 @@ struct Alone {
     static void after(const Convolution &, const Geometry &, void *) {}
 };
 
+/* A relu of our own: what is not a number stays. */
+void relu_of(const Geometry &g, void *images) {
+    const int64_t places = g.output[2] * g.output[3], size = g.output[1] * places;
+    float *y = static_cast<float *>(images);
+    for (int64_t n = 0; g.relu && n < g.output[0]; ++n, y += g.output_room * places) {
+        for (int64_t k = 0; k < size; ++k) y[k] = y[k] < 0 ? 0 : y[k];
+    }
+}
+
 void connect_forward(Convolution &made, const Geometry &g, const_dnnl_primitive_desc_t desc, const Layout &bias, bool biased) {
     made.create(desc);
     made.connect(desc, 0, DNNL_ARG_SRC, g.input_layout(false), false, g.input_alike());
@@ -195,6 +204,8 @@ struct Forward : Alone {
 
     static size_t result_bytes(const Geometry &g) { return g.output_bytes(); }
 
+    static void after(const Convolution &, const Geometry &g, void *images) { relu_of(g, images); }
+
     static void build(Convolution &made, const Geometry &g, void **operands) {
         const Layout bias = Geometry::layout(1, g.bias, dnnl_a);
         const bool biased = operands[2] != nullptr;
@@ -205,9 +216,10 @@ struct Forward : Alone {
 
 /* A convolution and what batch normalisation by moving statistics makes of it. */
 struct Normalised {
-    static bool in_blocks(const Geometry &) { return true; }
     static constexpr int input = 0, output = 3, images = 3, filter = 1, bias = 2;
     static constexpr Cut cut = Cut::images;
+
+    static bool in_blocks(const Geometry &g) { return Forward::in_blocks(g); }
 
     static size_t result_bytes(const Geometry &g) { return g.output_bytes(); }
 
@@ -241,13 +253,18 @@ struct Normalised {
     }
 
     static void after(const Convolution &made, const Geometry &g, void *images) {
-        if (!made.norm.apart) return;
-        const int64_t size = g.output[2] * g.output[3];
+        if (made.norm.apart) normalise(made, g, static_cast<float *>(images));
+        relu_of(g, images);
+    }
+
+    static void normalise(const Convolution &made, const Geometry &g, float *y) {
+        const int64_t block = g.output_in_blocks ? g.block : 1, size = g.output[2] * g.output[3];
         const float *factor = made.norm.numbers.get(), *shift = factor + g.output[1];
-        float *y = static_cast<float *>(images);
-        for (int64_t row = 0; row < g.output[0] * g.output[1]; ++row, y += size) {
-            const float f = factor[row % g.output[1]], s = shift[row % g.output[1]];
-            for (int64_t k = 0; k < size; ++k) y[k] = y[k] * f + s;
+        for (int64_t row = 0; row < g.output[0] * g.output[1]; row += block) {
+            const float *f = factor + row % g.output[1], *s = shift + row % g.output[1];
+            for (int64_t k = 0; k < size; ++k, y += block) {
+                for (int64_t c = 0; c < block; ++c) y[c] = y[c] * f[c] + s[c];
+            }
         }
     }
 };
@@ -424,7 +441,7 @@ template <class Kind> int convolve(fl_call *call, Family family) {
                 operands_of<Kind>(made, k, call, operands);
                 Kind::before(part, call);
                 part.run(operands);
-                Kind::after(part, made.whole.piece(k, count), operands[Kind::output]);
+                Kind::after(part, made.by_channels ? made.whole.part_of_output(count) : made.whole.piece(k, count), operands[Kind::output]);
             } catch (const Failure &failure) {
                 failed.store(failure.status);
             } catch (const std::bad_alloc &) {
@@ -456,12 +473,14 @@ template <class Kind, int DIMS, bool LAST, bool BLOCKS = false> int convolution(
     {NAME "_grad_input.f32", convolution<GradInput, DIMS, LAST>, "xxx" SIZES}, \
     {NAME "_grad_filter.f32", convolution<GradFilter, DIMS, LAST>, "xxx" SIZES}
 #define BLOCKED "|mmmmmmmddiiiiddddmm|"
+#define BLOCKED_ACT "|mmmmmmmddiiiiddddmm[m]|"
 
 std::vector<fl_entry> convolutions() {
     return {FL_FAMILY("conv2d", 2, false, FLAT "|?"), FL_FAMILY("conv2d_last", 2, true, FLAT "|?"),
             FL_FAMILY("conv3d", 3, false, DEEP), FL_FAMILY("conv3d_last", 3, true, DEEP),
             {"conv2d_norm.f32", convolution<Normalised, 2, false>, "xxnxxxxx" FLAT "f|?"},
-            {"conv2d_blocks.f32", convolution<Forward, 2, false, true>, "xxnx" BLOCKED "|?"},
+            {"conv2d_blocks.f32", convolution<Forward, 2, false, true>, "xxnx" BLOCKED_ACT "|?"},
+            {"conv2d_blocks_norm.f32", convolution<Normalised, 2, false, true>, "xxnxxxxx" BLOCKED_ACT "f|?"},
             {"conv2d_blocks_grad_input.f32", convolution<GradInput, 2, false, true>, "xxx" BLOCKED "|?"},
             {"conv2d_blocks_grad_filter.f32", convolution<GradFilter, 2, false, true>, "xxx" BLOCKED "|?"}};
 }

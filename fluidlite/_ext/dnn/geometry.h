@@ -32,6 +32,7 @@ struct Geometry {
     int64_t input_room, output_room; /* channels of the images in memory, of which these may be some */
     int64_t block = 1;               /* channels of a block, in which primitives are to take the images as well */
     bool forced = true, input_in_blocks = false, output_in_blocks = false;
+    bool relu = false; /* of what comes out */
 
     Geometry(const fl_call *call, Family kind) : family(kind), rank(kind.dims + 2) {
         const int d = family.dims;
@@ -49,6 +50,7 @@ struct Geometry {
             block = reach[d + 1];
             input_in_blocks = reach[d + 2] != 0;
             output_in_blocks = reach[d + 3] != 0;
+            relu = reach + d + 4 < call->i + call->n_i && reach[d + 4] != 0;
         }
         for (int k = 0; k < d; ++k) {
             input[2 + k] = sizes[k];
