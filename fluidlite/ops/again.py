@@ -18,8 +18,8 @@ _FLOAT = 4
 
 _MOVING = frozenset(
     "scale sum fill copy cast concat split transpose slice expand reduce_sum reduce_max reduce_min reduce_fill "
-    "softmax log_softmax layer_norm batch_norm batch_norm_blocks batch_norm_infer dropout dropout_grad "
-    "pool2d_max pool2d_avg pool3d_max pool3d_avg resize lookup_table chain gemm_pack".split()
+    "softmax log_softmax layer_norm batch_norm batch_norm_blocks batch_norm_infer batch_norm_blocks_infer dropout "
+    "dropout_grad pool2d_max pool2d_avg pool3d_max pool3d_avg resize lookup_table chain gemm_pack".split()
 )
 """Kernels that take as long as their operands take to be read and written."""
 

@@ -25,6 +25,7 @@ _CONV, _ACT = 16, 15
 
 _ALIKE: dict[str, tuple[int, ...]] = {
     "batch_norm": (0, 5),
+    "batch_norm_infer": (0, 5),
     "batch_norm_grad": (0, 4, 5),
     "elementwise_add_mid": (0, 2),
     "elementwise_add_mid_grad": (3, 4),
@@ -35,7 +36,7 @@ _ALIKE: dict[str, tuple[int, ...]] = {
 }
 """Which operands of a call are images that have to lie alike, besides those of calls that work element by element."""
 
-_LAST_ACT = {"elementwise_add_mid": 0, "batch_norm": 1}
+_LAST_ACT = {"elementwise_add_mid": 0, "batch_norm": 1, "batch_norm_infer": 1}
 """Up to which activation these can end in blocks, by number: none, or relu."""
 
 _POOLED = {"pool2d_max": (1,), "pool2d_max_grad": (1, 2), "pool2d_avg": (1,), "pool2d_avg_grad": (0,)}
@@ -147,7 +148,7 @@ def in_blocks(call: Call, block: int, blocked: Collection[int]) -> Call:
         sizes += [block, int(read[True]), int(read[False]), *act]
         return Call(f"conv2d_blocks{part}.f32", call.operands, sizes, call.floats)
     if stem.startswith("batch_norm"):
-        act = [*ints[3:], 0][:1] if stem == "batch_norm" else []
+        act = [] if stem == "batch_norm_grad" else [*ints[3:], 0][:1]
         name = stem.replace("batch_norm", "batch_norm_blocks")
         return Call(f"{name}.f32", call.operands, [*ints[:3], *act, block], call.floats)
     if stem.startswith("elementwise_add_mid"):

@@ -22,6 +22,8 @@ CALLS = {
     "elementwise_add_mid_grad, both": ([None, None, None, IMAGE, IMAGE, CHANNELS], [N, C, H * W], []),
     "batch_norm": (NORM, [N, C, H * W], [1e-5, 0.9]),
     "batch_norm, relu": (NORM, [N, C, H * W, 1], [1e-5, 0.9]),
+    "batch_norm_infer": (NORM[:6], [N, C, H * W], [1e-5]),
+    "batch_norm_infer, relu": (NORM[:6], [N, C, H * W, 1], [1e-5]),
     "batch_norm_grad": (NORM_GRAD, [N, C, H * W], [1e-5]),
     "batch_norm_grad, alone": ([*NORM_GRAD[:5], None, *NORM_GRAD[6:]], [N, C, H * W], [1e-5]),
     "pool2d_max": ([IMAGE, OUT], [*POOL, 0], []),
@@ -49,9 +51,11 @@ CALLS = {
 }
 MADE = {
     "relu": [1], "elementwise_add": [2], "elementwise_add_mid": [2], "elementwise_add_mid_grad": [4, 5],
-    "batch_norm": [5, 6, 7, 8, 9], "batch_norm_grad": [5, 6, 7], "pool2d_max": [1], "pool2d_max_grad": [3],
+    "batch_norm": [5, 6, 7, 8, 9], "batch_norm_infer": [5], "batch_norm_grad": [5, 6, 7],
+    "pool2d_max": [1], "pool2d_max_grad": [3],
     "pool2d_avg": [1], "pool2d_avg_grad": [1], "conv2d": [3], "conv2d_plain": [3], "conv2d_grad_input": [2],
-    "conv2d_plain_grad_filter": [2], "concat": [2], "split": [1, 2], "conv2d_norm": [3], "conv2d_plain_norm": [3],
+    "conv2d_plain_grad_filter": [2], "concat": [2], "split": [1, 2],
+    "conv2d_norm": [3], "conv2d_plain_norm": [3],
 }  # fmt: skip
 
 needs_dnn = pytest.mark.skipif(not kernels.available("conv2d.f32"), reason="needs oneDNN")
@@ -120,6 +124,8 @@ def test_sizes_that_fit():
         ("conv2d_plain_norm.f32", 8, [*CONV[:15], 3]),
         ("dropout.f32", 3, [8, 1, 5]),
         ("batch_norm.f32", 10, [3, 48, 42, 2]),
+        ("batch_norm_infer.f32", 6, [3, 48, 42, 3]),
+        ("batch_norm_infer_grad.f32", 8, [3, 48, 42]),
     ],
 )
 def test_calls_that_cannot(name, shapes, ints):

@@ -238,6 +238,14 @@ void affine(int64_t act, const T *x, T *y, int64_t n, int64_t c, int64_t hw, con
     }
 }
 
+/* Y from X, its factors and shifts, as images lie. */
+template <bool BLOCKS, class T>
+void finish(int64_t act, int64_t block, const T *x, T *y, int64_t n, int64_t c, int64_t hw, const T *factor, const T *shift) {
+    if (!BLOCKS) return affine(act, x, y, n, c, hw, factor, shift);
+    const auto run = block == 16 ? affine_in_blocks<16, T> : affine_in_blocks<8, T>;
+    run(act == act_relu, x, y, n, c, hw, factor, shift);
+}
+
 /* Room for four numbers a channel, the last two of which become two for each part of a batch. */
 double *room(fl_call *call, int64_t channels, int64_t parts = 1) {
     return static_cast<double *>(scratch(call, (2 + 2 * parts) * channels * static_cast<int64_t>(sizeof(double))));
@@ -275,12 +283,7 @@ template <bool BLOCKS, class T> int batch_norm(fl_call *call) {
         mean_out[k] = static_cast<T>(mean[k] * momentum + m * (1 - momentum));
         variance_out[k] = static_cast<T>(variance[k] * momentum + v * (1 - momentum));
     }
-    if (BLOCKS) {
-        const auto run = block == 16 ? affine_in_blocks<16, T> : affine_in_blocks<8, T>;
-        run(act == act_relu, x, y, n, c, hw, factor, shift);
-        return FL_OK;
-    }
-    affine(act, x, y, n, c, hw, factor, shift);
+    finish<BLOCKS>(act, block, x, y, n, c, hw, factor, shift);
     return FL_OK;
 }
 
@@ -295,9 +298,11 @@ template <class T> int bias_blocks_grad(fl_call *call) {
     return FL_OK;
 }
 
-template <class T> int batch_norm_infer(fl_call *call) {
+template <bool BLOCKS, class T> int batch_norm_infer(fl_call *call) {
     const T *scale = at<T>(call, 1), *bias = at<T>(call, 2), *mean = at<T>(call, 3), *variance = at<T>(call, 4);
-    const int64_t n = call->i[0], c = call->i[1], hw = call->i[2], act = activation(call, 3);
+    const int64_t n = call->i[0], c = call->i[1], hw = call->i[2], act = activation(call, 3), block = block_of<BLOCKS>(call, 4);
+    if (BLOCKS && !fits(c, block)) return out_of_range(call, block, 4, c);
+    if (BLOCKS && act > act_relu) return out_of_range(call, act, 3, act_relu + 1);
     double *space = room(call, c);
     if (space == nullptr) return no_memory(call, 4 * c * static_cast<int64_t>(sizeof(double)));
     T *factor = reinterpret_cast<T *>(space), *shift = factor + c;
@@ -306,7 +311,7 @@ template <class T> int batch_norm_infer(fl_call *call) {
         factor[k] = static_cast<T>(inverse * scale[k]);
         shift[k] = static_cast<T>(bias[k] - mean[k] * inverse * scale[k]);
     }
-    affine(act, at<T>(call, 0), at<T>(call, 5), n, c, hw, factor, shift);
+    finish<BLOCKS>(act, block, at<T>(call, 0), at<T>(call, 5), n, c, hw, factor, shift);
     return FL_OK;
 }
 
@@ -403,13 +408,14 @@ template <bool stop_gradient, bool BLOCKS, class T> int grad(fl_call *call) {
 extern const fl_entry batch_norm_table[] = {
     {"batch_norm.f32", batch_norm<false, float>, "xxxxxxxxxx|zzz[i]|ff|abc,b,b,b,b,abc,b,b,b,b"},
     {"batch_norm.f64", batch_norm<false, double>, "xxxxxxxxxx|zzz[i]|ff|abc,b,b,b,b,abc,b,b,b,b"},
-    {"batch_norm_infer.f32", batch_norm_infer<float>, "xxxxxx|zzz[i]|f|abc,b,b,b,b,abc"},
-    {"batch_norm_infer.f64", batch_norm_infer<double>, "xxxxxx|zzz[i]|f|abc,b,b,b,b,abc"},
+    {"batch_norm_infer.f32", batch_norm_infer<false, float>, "xxxxxx|zzz[i]|f|abc,b,b,b,b,abc"},
+    {"batch_norm_infer.f64", batch_norm_infer<false, double>, "xxxxxx|zzz[i]|f|abc,b,b,b,b,abc"},
     {"batch_norm_grad.f32", grad<false, false, float>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
     {"batch_norm_grad.f64", grad<false, false, double>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
     {"batch_norm_infer_grad.f32", grad<true, false, float>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
     {"batch_norm_infer_grad.f64", grad<true, false, double>, "xxxxxnnn|zzz|f|abc,b,b,b,abc,abc,b,b"},
     {"batch_norm_blocks.f32", batch_norm<true, float>, "xxxxxxxxxx|zzziz|ff|abc,b,b,b,b,abc,b,b,b,b"},
+    {"batch_norm_blocks_infer.f32", batch_norm_infer<true, float>, "xxxxxx|zzziz|f|abc,b,b,b,b,abc"},
     {"batch_norm_blocks_grad.f32", grad<false, true, float>, "xxxxxnnn|zzzz|f|abc,b,b,b,abc,abc,b,b"},
     {"bias_blocks_grad.f32", bias_blocks_grad<float>, "xx|zzzz||abc,b"},
     {nullptr, nullptr, nullptr}};
