@@ -132,7 +132,7 @@ struct Part {
 /* Up to so many rows are not worth a copy of what can be read as it is. */
 constexpr int64_t few_to_copy = vector_bytes == 64 ? 24 : 12;
 
-/* Rows and columns of C, and a depth of up to `depth` from `begin` on. */
+/* Rows and columns of C, and a depth of up to `most_depth` from `begin` on. */
 struct Slab {
     int64_t begin, k, top, rows, left, right;
 };
@@ -141,7 +141,7 @@ struct Slab {
  * stays as long as it is read. `far`: rows of B are so far from each other that they are asked for ahead also where few rows of A are
  * multiplied by them. */
 template <class T> void by_strips(const Product<T> &g, const Slab &slab, Operands<T> o, T *panel, bool is_packed, bool far) {
-    alignas(64) T own[depth * strip_width<T>];
+    alignas(64) T own[most_depth * strip_width<T>];
     const int64_t across = g.trans_b ? g.ldb : 1, down = g.trans_b ? 1 : g.ldb;
     const bool few = slab.rows <= few_to_copy && !(far && may_copy(slab.rows));
     for (int64_t first = slab.left; first < slab.right; first += strip_width<T>) {
@@ -178,13 +178,13 @@ template <class T> bool is_for_copies(const Product<T> &g, const Part &part) {
 }
 
 template <class T> void by_tiles(const Product<T> &g, const Part &part, bool far = false) {
-    constexpr int64_t gap = 64 / static_cast<int64_t>(sizeof(T)), room = (depth + gap) * (rows_together + gap);
+    constexpr int64_t gap = 64 / static_cast<int64_t>(sizeof(T)), room = (most_depth + gap) * (rows_together + gap);
     const int64_t row = g.trans_a ? 1 : g.lda, step = g.trans_a ? g.lda : 1, all = part.bottom - part.top;
     bool copies = is_for_copies(g, part);
     T *memory = nullptr, *panel = nullptr;
     const bool parted = vector_bytes > 16 && all > (copies ? rows_together : 2 * rows_together);
     if (copies || parted) {
-        const int64_t strips = parted ? (part.right - part.left + strip_width<T>) * depth : 0;
+        const int64_t strips = parted ? (part.right - part.left + strip_width<T>) * most_depth : 0;
         try {
             memory = reinterpret_cast<T *>(Workspace<2>::of_this_thread(static_cast<size_t>(room + strips) * sizeof(T)));
             panel = parted ? memory + room : nullptr;
@@ -193,8 +193,9 @@ template <class T> void by_tiles(const Product<T> &g, const Part &part, bool far
         }
     }
     const int64_t together = panel != nullptr ? rows_together : all;
-    for (int64_t begin = 0; begin == 0 || begin < g.k; begin += depth) {
-        const int64_t k = g.k - begin < depth ? g.k - begin : depth;
+    int64_t begin = 0;
+    do {
+        const int64_t k = slab_depth(g.k - begin);
         for (int64_t top = part.top; top < part.bottom; top += together) {
             const int64_t rows = part.bottom - top < together ? part.bottom - top : together;
             Operands<T> o = {k, g.a + top * row + begin * step, row, step, nullptr, 0, g.alpha, begin == 0 ? g.beta : T(1), nullptr, g.ldc, 0};
@@ -205,7 +206,8 @@ template <class T> void by_tiles(const Product<T> &g, const Part &part, bool far
             }
             by_strips(g, {begin, k, top, rows, part.left, part.right}, o, panel, top > part.top, far);
         }
-    }
+        begin += k;
+    } while (begin < g.k);
 }
 
 /* A BLAS packs its operands in each call, which for small products takes longer than the product itself, and for few rows up
@@ -213,7 +215,7 @@ template <class T> void by_tiles(const Product<T> &g, const Part &part, bool far
  * those of little work or depth, or of which 256 rows of B, or all of a B that few rows are multiplied by, stay in the caches. */
 constexpr int64_t most_work = 1 << 21, most_work_of_few = 1 << 25, few_rows = 64, most_bytes_of_few = 1 << 20;
 constexpr int64_t most_work_of_medium = vector_bytes > 16 ? 3 << 25 : most_work, most_bytes_of_medium = 3 << 18;
-constexpr int64_t any_work = int64_t(1) << 40, most_work_of_depth = 1 << 30, most_work_of_floats = 1 << 27, rows_that_stay = 256;
+constexpr int64_t any_work = int64_t(1) << 40, most_work_of_floats = 1 << 30, rows_that_stay = 256;
 
 template <class T> bool has_work(const Product<T> &g, int64_t most) {
     return g.m <= most && g.n <= most / g.m && g.k <= most / (g.m * g.n);
@@ -230,7 +232,7 @@ template <class T> bool is_for_tiles(const Product<T> &g) {
     if (vector_bytes == 64) {
         most = any_work;
     } else if (vector_bytes == 32 && sizeof(T) == 4) {
-        most = g.m <= rows_that_stay ? any_work : g.k <= depth ? most_work_of_depth : most_work_of_floats;
+        most = g.m <= rows_that_stay ? any_work : most_work_of_floats;
     }
     if (g.m <= few_rows && fits(g, g.k, most_bytes_of_few)) most = std::max(most, most_work_of_few);
     if (fits(g, std::min(g.k, depth), most_bytes_of_medium)) most = std::max(most, most_work_of_medium);
@@ -270,15 +272,17 @@ namespace {
 /* A part of a product with a matrix that is packed: behind each other the strips of its first rows, of the next ones, ... */
 template <class T> void of_packed(const Packed<T> &b, const T *a, int64_t lda, T beta, T *c, int64_t ldc, const Part &part) {
     const int64_t rest = b.n % strip_width<T>, columns = b.n - rest + (rest > 0 ? padded<T>(rest) : 0);
-    for (int64_t begin = 0; begin == 0 || begin < b.k; begin += depth) {
-        const int64_t rows = b.k - begin < depth ? b.k - begin : depth;
+    int64_t begin = 0;
+    do {
+        const int64_t rows = slab_depth(b.k - begin);
         for (int64_t first = part.left; first < part.right; first += strip_width<T>) {
             const int64_t width = b.n - first < strip_width<T> ? b.n - first : strip_width<T>;
             const T *strip = b.memory + begin * columns + rows * first;
             all_rows(part.bottom - part.top, Operands<T>{rows, a + part.top * lda + begin, lda, 1, strip, padded<T>(width), T(1),
                                                          begin == 0 ? beta : T(1), c + part.top * ldc + first, ldc, width});
         }
-    }
+        begin += rows;
+    } while (begin < b.k);
 }
 
 }  // namespace
@@ -314,8 +318,7 @@ template <class T> void Packed<T>::pack(const T *b, bool is_transposed, int64_t 
     if (as_given != nullptr) return;
     const int64_t across = transposed ? k : 1, down = transposed ? 1 : n;
     T *out = memory;
-    for (int64_t begin = 0; begin < k; begin += depth) {
-        const int64_t rows = k - begin < depth ? k - begin : depth;
+    for (int64_t begin = 0, rows = slab_depth(k); begin < k; begin += rows, rows = slab_depth(k - begin)) {
         for (int64_t first = 0; first < n; first += strip_width<T>) {
             const int64_t width = n - first < strip_width<T> ? n - first : strip_width<T>;
             pack_strip(b + first * across + begin * down, across, down, rows, width, out);

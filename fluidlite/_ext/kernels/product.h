@@ -37,6 +37,10 @@ template <class T> constexpr int64_t lanes = vector_bytes / sizeof(T);
 template <class T> constexpr int64_t strip_width = strip_vectors * lanes<T>;
 constexpr int64_t depth = 256; /* of a strip that stays in the first caches */
 
+/* The depth of the next slab of a product, where so much is left: a slab of next to no depth would go over all of C for it. */
+constexpr int64_t most_depth = depth + depth / 4;
+FL_INLINE int64_t slab_depth(int64_t left) { return left <= most_depth ? left : depth; }
+
 /* Columns in the memory of a strip of which `width` are used. */
 template <class T> FL_INLINE int64_t padded(int64_t width) {
     return width >= strip_width<T> ? strip_width<T> : (width + lanes<T> - 1) / lanes<T> * lanes<T>;
