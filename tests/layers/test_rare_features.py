@@ -50,7 +50,8 @@ def test_declared_shapes_and_types_are_those_of_fluid():
     """An open size times n is -n there, and what operators leave for their gradients has its own shape and type."""
     x = fluid.data("x", [None, 3, 4], "float32")
     assert layers.flatten(x, 2).shape == (-3, 4)
-    assert layers.fc(layers.flatten(x, 2), 5).shape == (-3, 5)
+    assert layers.fc(layers.flatten(x, 2), 5, bias_attr=False).shape == (-3, 5)
+    assert layers.fc(layers.flatten(x, 2), 5).shape == (-1, 5)
     layers.layer_norm(x, begin_norm_axis=2)
     rows = fluid.data("rows", [None, 4], "float32", lod_level=1)
     layers.sequence_pool(rows, "max")

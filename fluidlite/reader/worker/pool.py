@@ -49,7 +49,8 @@ class WorkerPool:
     `timeout`: seconds that `receive` waits at most, 0 for ever.
     `seed`: workers seed `random` and `numpy.random` with seed + id; None leaves them as they were inherited.
     `worker_init`: called with the worker's id first, in the worker.
-    `method`: 'fork', 'spawn' or 'forkserver'; by default what `multiprocessing.set_start_method` was told, else fork.
+    `method`: 'fork', 'spawn' or 'forkserver'; by default what `multiprocessing.set_start_method` was told, else fork (also
+    where 'forkserver' is Python's own default).
     `use_shared_memory`: False sends everything through pipes. `memory_limit`: bytes of shared memory that one worker
     may use (None: what there is); beyond it batches are copied through pipes, with one RuntimeWarning.
 
@@ -91,6 +92,9 @@ class WorkerPool:
             )
         if method is None:
             method = multiprocessing.get_start_method(allow_none=True) or "fork"
+            # Python's default from 3.14 on, which stands there as soon as anything has asked for processes.
+            if method == "forkserver" == multiprocessing.get_all_start_methods()[0]:
+                method = "fork"
         with _starting:
             _pools.add(self)
             try:
