@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ...base.errors import ArgumentAssertion
@@ -99,7 +100,7 @@ def clamp(
     if min is None and max is None:
         raise ArgumentAssertion("either 'min' or 'max' of clamp must be given")
     inputs: dict[str, Any] = {"X": input}
-    attrs: dict[str, float] = {"min": -3.4028234663852886e38, "max": 3.4028234663852886e38}
+    attrs: dict[str, float] = {"min": -math.inf, "max": math.inf}
     for slot, key, limit in (("Min", "min", min), ("Max", "max", max)):
         if isinstance(limit, Variable):
             inputs[slot] = limit

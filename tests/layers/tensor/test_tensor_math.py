@@ -36,6 +36,11 @@ CASES = {
     "addcmul": (lambda i, x, y: layers.addcmul(i, x, y, 2.0), {"i": A, "x": A, "y": B}, A + 2 * A * B),
     "clamp": (lambda x: layers.clamp(x, -0.5, 0.5), {"x": A}, np.clip(A, -0.5, 0.5)),
     "clamp_min": (lambda x: layers.clamp(x, min=0.1), {"x": A}, np.maximum(A, np.float32(0.1))),
+    "clamp_keeps_infinities": (
+        lambda x: layers.clamp(x, min=0.1),
+        {"x": A * np.float32(np.inf)},
+        np.where(A > 0, np.inf, np.float32(0.1)),
+    ),
     "allclose": (layers.allclose, {"x": A, "y": A + 1e-9}, np.array([True])),
     "trace": (
         lambda x: layers.trace(x, 1, -1, -2),
@@ -128,7 +133,7 @@ def test_given_outputs(programs):
     assert layers.trace(x, out=out) is out and out.op.type == "trace"
     assert layers.clamp(x, 0.0, output=out) is out and out.op.type == "clip"
     limited = layers.clamp(x, min=out, max=2).op
-    assert limited.input("Min") == [out.name] and limited.attr("min") == -3.4028234663852886e38
+    assert limited.input("Min") == [out.name] and limited.attr("min") == -np.inf
     assert limited.attr("max") == 2.0
     assert layers.addcmul(x, x, y, out=out) is out and out.op.type == "assign"
 
