@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 from ...base.errors import ArgumentAssertion
@@ -94,13 +95,18 @@ def clamp(
 ) -> Variable:
     """`input` raised to `min` and lowered to `max`, numbers or variables of one element (`fluid.layers.clamp`).
 
-    Written to `output` if given. Raises ValueError if both limits are None.
+    Written to `output` if given. Without `min` it raises what is below 0 to 0, as Fluid 1.8 does, and warns of that.
+    Raises ValueError if both limits are None.
     """
     check_dtype(input, "input", "clamp")
     if min is None and max is None:
         raise ArgumentAssertion("either 'min' or 'max' of clamp must be given")
+    if min is None:
+        warnings.warn(
+            "clamp without min raises what is below 0 to 0, as Fluid 1.8 does; give min as well", stacklevel=2
+        )
     inputs: dict[str, Any] = {"X": input}
-    attrs: dict[str, float] = {"min": -math.inf, "max": math.inf}
+    attrs: dict[str, float] = {"min": 0.0, "max": math.inf}
     for slot, key, limit in (("Min", "min", min), ("Max", "max", max)):
         if isinstance(limit, Variable):
             inputs[slot] = limit

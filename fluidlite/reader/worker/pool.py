@@ -49,8 +49,8 @@ class WorkerPool:
     `timeout`: seconds that `receive` waits at most, 0 for ever.
     `seed`: workers seed `random` and `numpy.random` with seed + id; None leaves them as they were inherited.
     `worker_init`: called with the worker's id first, in the worker.
-    `method`: 'fork', 'spawn' or 'forkserver'; by default what `multiprocessing.set_start_method` was told, else fork (also
-    where 'forkserver' is Python's own default).
+    `method`: 'fork', 'spawn' or 'forkserver'; by default what `multiprocessing.set_start_method` was told, else fork,
+    also where 'forkserver' is Python's own default.
     `use_shared_memory`: False sends everything through pipes. `memory_limit`: bytes of shared memory that one worker
     may use (None: what there is); beyond it batches are copied through pipes, with one RuntimeWarning.
 

@@ -126,6 +126,14 @@ def test_randperm(programs):
         layers.randperm(0)
 
 
+def test_clamp_without_a_lower_limit_has_0(programs):
+    array = np.array([-5, -0.5, 1, np.inf], "float32")
+    with pytest.warns(UserWarning, match="clamp without min"):
+        out = layers.clamp(*fed(x=array), max=2.0)
+    assert out.op.attr("min") == 0.0
+    np.testing.assert_array_equal(results(programs, {"x": array}, out)[0], [0, 0, 1, 2])
+
+
 def test_given_outputs(programs):
     x, y = fed(x=A, y=B)
     out = layers.create_tensor("float32")
@@ -133,7 +141,7 @@ def test_given_outputs(programs):
     assert layers.trace(x, out=out) is out and out.op.type == "trace"
     assert layers.clamp(x, 0.0, output=out) is out and out.op.type == "clip"
     limited = layers.clamp(x, min=out, max=2).op
-    assert limited.input("Min") == [out.name] and limited.attr("min") == -np.inf
+    assert limited.input("Min") == [out.name] and limited.attr("min") == 0.0
     assert limited.attr("max") == 2.0
     assert layers.addcmul(x, x, y, out=out) is out and out.op.type == "assign"
 
