@@ -136,6 +136,9 @@ def _tell_children(spawn: Any) -> None:
     prepare = spawn.get_preparation_data
 
     def get_preparation_data(name: str) -> dict[str, Any]:
-        return {"fluidlite": _InstallInChild(), **prepare(name)}
+        data = {"fluidlite": _InstallInChild(), **prepare(name)}
+        if name == "ignore":  # for the server of forkserver: its children read the script, when they have the hook
+            data.pop("init_main_from_path", None)
+        return data
 
     spawn.get_preparation_data = get_preparation_data
