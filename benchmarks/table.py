@@ -4,8 +4,9 @@ One table of networks.py, models.py, eager.py (rows "eager") and tutorial.py, ea
 the machine and with AVX2, on one thread and on several. A cell has our time in milliseconds, how often that is the
 floor (what a step takes at least, see floors.py), how many times that the best peer takes, and which that is; and how
 the goal comes out where it is not met. The last column is how much faster more threads are, with either instruction
-set. torch.compile takes part on one thread, and has to compile all networks in the first run. Paddle 1.8.5, whose
-steps of larger models take twice to four times as long as PyTorch's, takes part in the tutorial and in networks.py.
+set. torch.compile and Paddle 3 take part on one thread; the first has to compile all networks in the first run. Paddle
+1.8.5, whose steps of larger models take twice to four times as long as PyTorch's, takes part in the tutorial and in
+networks.py.
 
     FLUIDLITE_DATA=DIR python benchmarks/table.py --paddle PYTHON_OF_PADDLE_1.8.5
 """
@@ -88,7 +89,7 @@ def run(script: str, *args: str) -> dict[str, Cell]:
 def measured(options: argparse.Namespace, isa: str, threads: int) -> dict[str, Cell]:
     """One column of the table."""
     common = [*SETS[isa], "--threads", str(threads), "--rounds", str(options.rounds)]
-    for name in ("paddle", "paddle3", "torch"):
+    for name in ("paddle", "paddle3", "torch") if threads == 1 else ("paddle", "torch"):
         if getattr(options, name):
             common += [f"--{name}", getattr(options, name)]
     if options.no_peers:

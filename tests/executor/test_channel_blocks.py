@@ -1,5 +1,8 @@
 """Images in blocks of channels: what lies so, and that steps give what they give without."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,7 @@ import fluidlite as fluid
 from fluidlite import layers
 from fluidlite._ext import kernels
 from fluidlite.base import flags
+from fluidlite.executor.host.plan import Plan
 
 RANDOM = np.random.RandomState(5)
 IMAGES = RANDOM.rand(6, 3, 12, 12).astype("float32")
@@ -234,3 +238,23 @@ def test_small_images_and_other_instruction_sets_have_none():
             assert "images in blocks" not in trained(residual, [6], 1)[2]
     finally:
         kernels.use(before)
+
+
+def test_a_plan_goes_with_what_holds_it(block):
+    """Not when the collector comes by: its memory is that of a step."""
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup):
+        out = residual(fluid.data("x", [None, 3, 12, 12], "float32"))
+    scope = fluid.Scope()
+    with fluid.scope_guard(scope):
+        fluid.Executor(fluid.CPUPlace()).run(startup)
+    plan = Plan(main, scope, {"x": IMAGES}, [out.name])
+    assert "images in blocks" in plan.describe()
+    gone = weakref.ref(plan)
+    gc.collect()
+    gc.disable()
+    try:
+        del plan
+        assert gone() is None
+    finally:
+        gc.enable()

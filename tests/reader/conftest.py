@@ -22,11 +22,8 @@ def collected_quickly():
 @pytest.fixture(autouse=True)
 def nothing_left_behind():
     yield
-    for _ in range(2):  # from Python 3.14 on one collection leaves some of what finalizers have let go
-        gc.collect()
-        left = {what: count for what, count in leaks().items() if count}
-        if not left:
-            break
+    gc.collect()
+    left = {what: count for what, count in leaks().items() if count}
     assert not left, f"the test left behind {left}"
 
 

@@ -137,11 +137,12 @@ class Plan(EnginePlan):
     def _fused(self, instructions: list[Instruction], needed: Iterable[str]) -> list[Instruction]:
         needed = list(needed)
         apart = self.results_apart  # then others know variables by their names as well
-        self._in_blocks = ChannelBlocks(self.meta, lambda name: not apart and self._temporary(name))
-        for name, each in native_fusion.passes(self._in_blocks, self._left_out).items():
+        in_blocks = ChannelBlocks(self.meta, lambda name: not apart and self._temporary(name))
+        for name, each in native_fusion.passes(in_blocks, self._left_out).items():
             before = len(instructions)
             instructions = fuse(instructions, needed, [each], self._roots)
             self._saved[name] += before - len(instructions)
+        self._blocks = str(in_blocks) if in_blocks.blocked else ""  # not what asks this plan, which would stay with it
         return self._packed(instructions)
 
     def _within_limit(
@@ -321,8 +322,8 @@ class Plan(EnginePlan):
         if any(count > 0 for count in self._saved.values()):
             saved = ", ".join(f"{name} {count}" for name, count in self._saved.items() if count > 0)
             lines.append(f"  instructions saved by passes: {saved}")
-        if self._in_blocks.blocked:
-            lines.append(f"  {self._in_blocks}")
+        if self._blocks:
+            lines.append(f"  {self._blocks}")
         if self._limited is not None and self._limited.taken < self._limited.most:
             lines.append(f"  {self._limited}")
         for at, (each, native) in enumerate(zip(self.instructions, self.is_native, strict=True)):
