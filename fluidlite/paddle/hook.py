@@ -137,7 +137,7 @@ def _tell_children(spawn: Any) -> None:
 
     def get_preparation_data(name: str) -> dict[str, Any]:
         data = {"fluidlite": _InstallInChild(), **prepare(name)}
-        if name == "ignore":  # for the server of forkserver: its children read the script, when they have the hook
+        if name == "ignore":  # for the server of forkserver, whose children read the script with the hook
             data.pop("init_main_from_path", None)
         return data
 

@@ -142,7 +142,8 @@ class Plan(EnginePlan):
             before = len(instructions)
             instructions = fuse(instructions, needed, [each], self._roots)
             self._saved[name] += before - len(instructions)
-        self._blocks = str(in_blocks) if in_blocks.blocked else ""  # not what asks this plan, which would stay with it
+        # Not the pass, which asks this plan: both would stay until the collector comes by.
+        self._blocks = str(in_blocks) if in_blocks.blocked else ""
         return self._packed(instructions)
 
     def _within_limit(
