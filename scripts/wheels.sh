@@ -16,7 +16,7 @@ tests=${TESTS:-tests/io tests/dygraph tests/test_packaging.py}
 
 pythons=("$@")
 if [ ${#pythons[@]} = 0 ]; then
-    for minor in 10 11 12 13; do
+    for minor in 10 11 12 13 14 15; do
         found=$(ls -d "$(command -v "python3.$minor" || true)" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.$minor.*/bin/python 2>/dev/null || true)
         for python in $found; do
             "$python" -c 'import venv, sysconfig; open(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null || continue
