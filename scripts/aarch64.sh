@@ -13,7 +13,8 @@ cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
 build=$(realpath -m "${BUILD:-build/aarch64}")
 version=$("$python" -c 'import sys; print("{}.{}".format(*sys.version_info))')
-root=$build/root include=$build/root/usr/include site=$build/site
+root=$build/debian site=$build/site
+include=$root/usr/include
 
 for tool in aarch64-linux-gnu-g++ qemu-aarch64 apt-get dpkg-deb; do
     command -v "$tool" >/dev/null || { echo "there is no $tool"; exit 1; }

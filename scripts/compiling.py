@@ -64,7 +64,9 @@ def sets_left_out() -> list[tuple[str, str]]:
 
 
 def noting(made: str) -> list[str]:
-    """The flags with which the compiler notes what files an object is made of."""
+    """The flags with which the compiler notes what files an object is made of; what is noted of an earlier one goes, as
+    the compiler may be killed."""
+    Path(f"{made}.how").unlink(missing_ok=True)
     return ["-MMD", "-MF", f"{made}.d"]
 
 

@@ -96,5 +96,8 @@ def test_what_nothing_has_changed_of_is_not_compiled_again(compiling, tree):
         assert not compiling.is_current(target, how)
         make()
         assert compiling.is_current(target, how)
+    compiling.noting(target)  # and then the compiler is killed
+    assert not compiling.is_current(target, how)
+    make()
     header.unlink()
     assert not compiling.is_current(target, how)
