@@ -26,6 +26,7 @@ def pictures(random, count):
 
 def main(steps):
     """Train, and print how the scale of the loss moves and how many new pictures are recognised."""
+    fluid.default_startup_program().random_seed = 1
     image = fluid.data("image", [None, 1, SIZE, SIZE], "float32")
     label = fluid.data("label", [None, 1], "int64")
     hidden = fluid.layers.conv2d(image, num_filters=8, filter_size=3, act="relu")
@@ -41,6 +42,7 @@ def main(steps):
         init_loss_scaling=2.0**20,
         incr_every_n_steps=50,
         decr_every_n_nan_or_inf=1,
+        decr_ratio=0.5,
     )
     optimizer.minimize(loss)
     halves = [op for op in fluid.default_main_program().global_block().ops if op.type == "cast"]
