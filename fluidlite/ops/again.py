@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from ..base.sizes import current
@@ -31,11 +31,11 @@ class Again(NamedTuple):
     results: Sequence[str]
 
 
-def again(call: Call, results: Sequence[str]) -> Again | None:
-    """The call that makes what `call` has made, in `results`, or part of that; None if there is none.
+def again(call: Call, reads: Collection[str], results: Sequence[str]) -> Again | None:
+    """The call that makes what `call` has made of `reads`, in `results`, or part of that; None if there is none.
 
     What is drawn and what changes from step to step is not made again: dropout goes by its mask, and batch
-    normalisation leaves the moving statistics alone.
+    normalisation leaves the moving statistics alone. What others have changed in place is gone.
     """
     stem, _, suffix = call.kernel.partition(".")
     if stem == "dropout":
@@ -47,6 +47,8 @@ def again(call: Call, results: Sequence[str]) -> Again | None:
         return Again(
             Call(call.kernel, [x, scale, bias, scale, scale, *made], call.ints, call.floats), _named(made)
         )
+    if not set(reads).isdisjoint(results):
+        return None
     return Again(call, results) if _moves(stem) or stem in _PRODUCTS else None
 
 

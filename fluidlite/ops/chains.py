@@ -185,4 +185,4 @@ def chain(
     ]
     ints = [elements, len(operands), most, len(steps), *layouts, *program]
     kernel = "chain." + steps[0].kernel.rpartition(".")[2]
-    return Chain(kernel, names, ints, floats, replaceable)
+    return Chain(kernel, names, ints, floats, replaceable=replaceable)

@@ -70,12 +70,16 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True)
 class Call:
-    """One native instruction: a kernel of `_ext.kernels`, the variables it works on (None: left out), its numbers."""
+    """One native instruction: a kernel of `_ext.kernels`, the variables it works on (None: left out), its numbers.
+
+    `unchanged`: operands that it only reads, although they are results of the operator as well.
+    """
 
     kernel: str
     operands: Sequence[str | None]
     ints: Sequence[int] = ()
     floats: Sequence[float] = ()
+    unchanged: Sequence[str] = ()
 
 
 FIND = "find_sizes"

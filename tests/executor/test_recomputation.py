@@ -135,6 +135,35 @@ def test_the_limit_is_kept_and_numbers_are_the_same(name, share, target, monkeyp
     assert "@AGAIN" in described
 
 
+def gated():
+    x = fluid.data("x", [None, 3, 16, 16])
+    out = convolved(x, 8)
+    weights = layers.fc(layers.pool2d(out, global_pooling=True), 8, act="sigmoid")
+    return layers.reduce_mean(layers.square(layers.elementwise_mul(out, weights, axis=0)))
+
+
+def test_statistics_that_do_not_move_are_read_as_they_are(monkeypatch):
+    """Programs for tests name them as results of normalisation, though nothing is written."""
+    main, startup = fluid.Program(), fluid.Program()
+    startup.random_seed = 9
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        loss = gated()
+    tests = [main.clone(for_test=True) for _ in range(2)]
+    exe = fluid.Executor()
+    exe.run(startup)
+    exe.run(main, {"x": IMAGES})
+    expected = exe.run(tests[0], {"x": IMAGES}, [loss])
+    limit(monkeypatch, 1000)
+    with pytest.warns(UserWarning, match="temporaries take"):
+        found = exe.run(tests[1], {"x": IMAGES}, [loss])
+    same(found, expected)
+    assert (
+        "conv2d+batch_norm(x, conv2d_0.w_0, batch_norm_0.w_0, batch_norm_0.b_0, batch_norm_0.w_1"
+        in exe.describe(tests[1])
+    )
+    assert "batch_norm_0.tmp_2@AGAIN" in exe.describe(tests[1])
+
+
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("name", ["residual", "encoder"])
 def test_updates_of_any_kind(name, optimizer, monkeypatch):

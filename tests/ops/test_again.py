@@ -7,14 +7,14 @@ from fluidlite.ops.registry import Call
 
 
 def test_dropout_goes_by_its_mask():
-    found = again(Call("dropout.f32", ["x", "out", "mask"], [8, 1, 0], [0.3]), ["out", "mask"])
+    found = again(Call("dropout.f32", ["x", "out", "mask"], [8, 1, 0], [0.3]), ["x"], ["out", "mask"])
     assert found.call == Call("dropout_grad.f32", ["x", "mask", "out"], [8, 1], [0.3])
     assert found.results == ["out"]
 
 
 def test_batch_norm_reads_no_statistics_that_move():
     names = ["x", "scale", "bias", "mean", "variance", "y", "mean", "variance", "saved", "inverse"]
-    call, results = again(Call("batch_norm.f32", names, [2, 3, 4, 1], [1e-5, 0.9]), names[5:])
+    call, results = again(Call("batch_norm.f32", names, [2, 3, 4, 1], [1e-5, 0.9]), names[:5], names[5:])
     assert "mean" not in call.operands[:5]
     assert "variance" not in call.operands[:5]
     assert list(results) == names[5:]
@@ -24,7 +24,13 @@ def test_batch_norm_reads_no_statistics_that_move():
     "kernel", ["dropout_mask", "lstm.f32", "sgd.f32", "relu_grad.f32", "conv2d_grad_input.f32"]
 )
 def test_others_are_not_made_again(kernel):
-    assert again(Call(kernel, ["a", "b"], [4]), ["b"]) is None
+    assert again(Call(kernel, ["a", "b"], [4]), ["a"], ["b"]) is None
+
+
+def test_what_is_changed_in_place_is_not_made_again():
+    call = Call("chain", ["a", "b", "a"], [4])
+    assert again(call, ["a", "b"], ["a", "c"]) is None
+    assert again(call, ["a", "b"], ["c"]) is not None
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ class Lowering:
         for name in call.operands:
             if name is None:
                 continue
-            read, made_here = name in taken, name in made
+            read, made_here = name in taken, name in made and name not in call.unchanged
             if not read and not made_here:  # a part of something, or a scratch array
                 owner = self._meta.part_of.get(name) or name.partition(LEVEL)[0]
                 read, made_here = owner in taken or owner not in made, owner in made or owner not in taken

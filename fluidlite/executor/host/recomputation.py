@@ -230,7 +230,7 @@ class Recomputation:
     def _found_way(self, maker: Instruction) -> Again | None:
         if not isinstance(maker.action, Call) or maker.op._is_optimize_op():
             return None
-        way = again(maker.action, maker.writes)
+        way = again(maker.action, maker.reads, maker.writes)
         if way is None or not self._available(way.call.kernel):
             return None
         results = {*map(self._root, way.results)}

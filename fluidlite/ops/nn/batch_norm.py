@@ -142,18 +142,17 @@ def _batch_norm_native(op: OpView) -> Call | None:
             return None
         name = typed(op, "batch_norm_infer", inputs)
         slots: tuple[str, ...] = (*inputs, "Y")
-        floats = [op.attr("epsilon")]
+        floats, unchanged = [op.attr("epsilon")], [op.name(slot) for slot in ("Mean", "Variance")]
     elif product(op.shape("X")) == product(op.shape("Scale")):
         return None
     else:
         name = typed(op, "batch_norm", inputs)
         slots = (*inputs, "Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance")
-        floats = [op.attr("epsilon"), op.attr("momentum")]
+        floats, unchanged = [op.attr("epsilon"), op.attr("momentum")], []
     if name is None or not all(op.has(slot) for slot in slots):
         return None
-    return Call(
-        name, [op.name(slot) for slot in slots], list(extents(op.shape("X"), op.attr("data_layout"))), floats
-    )
+    sizes = list(extents(op.shape("X"), op.attr("data_layout")))
+    return Call(name, [op.name(slot) for slot in slots], sizes, floats, unchanged)
 
 
 def _batch_norm_grad_native(op: OpView) -> Call | None:
