@@ -215,9 +215,9 @@ class Graph:
     def view(self, x: Variable, shape: tuple[int, ...], numel: int) -> None:
         c = self.c
         op_type = c.pick(["reshape2", "transpose2", "squeeze2", "unsqueeze2", "flatten2"])
-        if op_type == "reshape2":
+        if op_type == "reshape2" and numel:  # 0 in a shape stands for the length that is there
             target = c.pick([[numel], [1, numel], [numel, 1], list(shape[::-1])])
-            if self.like is not None and numel and numel in target:
+            if self.like is not None and numel in target:
                 target[target.index(numel)] = -1
             self.op(op_type, {"X": [x]}, {"shape": target})
         elif op_type == "transpose2":
