@@ -69,7 +69,10 @@ def forward_geometry(
         elif algorithm == "SAME":
             out.append(-(-size // stride))
         else:
-            out.append((size + before + after - (dilation * (k - 1) + 1)) // stride + 1)
+            room = size + before + after - (dilation * (k - 1) + 1)
+            if -stride < room < 0:  # one window that stands over
+                pads[len(out)] = (before, after - room)
+            out.append(window_count(room, stride))
     return Geometry(tuple(image), tuple(kernel), tuple(strides), tuple(dilations), tuple(pads), tuple(out))
 
 
@@ -127,7 +130,7 @@ def window_spans(
     pads = resolve_pads(padding_algorithm, paddings, sizes, ksize, strides)
     spans = []
     for n, k, stride, (before, after) in zip(sizes, ksize, strides, pads, strict=True):
-        count = _windows(n + before + after - k, stride, ceil_mode)
+        count = window_count(n + before + after - k, stride, ceil_mode)
         spans.append([(i * stride - before, i * stride - before + k) for i in range(count)])
     return spans
 
@@ -145,12 +148,12 @@ def window_counts(
     """
     pads = resolve_pads(padding_algorithm, paddings, sizes, ksize, strides)
     return [
-        _windows(n + before + after - k, stride, ceil_mode)
+        window_count(n + before + after - k, stride, ceil_mode)
         for n, k, stride, (before, after) in zip(sizes, ksize, strides, pads, strict=True)
     ]
 
 
-def _windows(room: int, stride: int, ceil_mode: bool) -> int:
+def window_count(room: int, stride: int, ceil_mode: bool = False) -> int:
     """How many windows there are where the last could begin at `room`."""
     if ceil_mode:
         room = room + stride - 1

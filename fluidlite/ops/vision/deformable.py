@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.sizes.windows import window_count
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
 from ..registry import OpView
@@ -151,9 +152,15 @@ def _infer(op: OpView) -> None:
         )
     strides, paddings, dilations = (op.attr(name) for name in ("strides", "paddings", "dilations"))
     size = [
-        (n + 2 * paddings[k] - dilations[k] * (filter_[2 + k] - 1) - 1) // strides[k] + 1 if n >= 0 else -1
+        window_count(n + 2 * paddings[k] - dilations[k] * (filter_[2 + k] - 1) - 1, strides[k])
+        if n >= 0
+        else -1
         for k, n in enumerate(image[2:])
     ]
+    if 0 in size:
+        raise op.fail(
+            f"images of size {list(image[2:])} are smaller than the filter: the output would be {size}"
+        )
     each = own * filter_[2] * filter_[3]
     for slot, channels in (("Offset", 2 * each), ("Mask", each)):
         shape = op.shape(slot) if op.has(slot) else (-1, channels, *size)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...backend import to_host
-from ...base.sizes.windows import Geometry
+from ...base.sizes.windows import Geometry, window_count
 from ..grad_pairs import register_pair
 from ..native import typed
 from ..nn.patches import gather_patches, scatter_patches
@@ -22,7 +22,9 @@ def _sizes(
     image: Sequence[int], kernels: list[int], strides: list[int], paddings: list[int]
 ) -> tuple[int, int]:
     """How many patches fit into an image, downwards and across; `paddings` are up, left, down, right."""
-    high, wide = ((image[k] + paddings[k] + paddings[k + 2] - kernels[k]) // strides[k] + 1 for k in range(2))
+    high, wide = (
+        window_count(image[k] + paddings[k] + paddings[k + 2] - kernels[k], strides[k]) for k in range(2)
+    )
     return high, wide
 
 

@@ -164,6 +164,18 @@ def test_deformable_conv(modulated):
     check(op_type, inputs, BENT, {"Output": want}, grads=grads, rtol=1e-4, atol=1e-5)
 
 
+def test_one_bent_window_that_is_less_than_a_stride_too_large():
+    image, filter_ = X[:1, :, :3, :3], RNG.uniform(-1, 1, (2, 2, 4, 4)).astype("float32")
+    still = {"Offset": np.zeros((1, 32, 1, 1), "float32"), "Mask": np.ones((1, 16, 1, 1), "float32")}
+    inputs = {"Input": image, "Filter": filter_, **still}
+    want = np.einsum("nchw,ochw->no", image, filter_[:, :, :3, :3])[:, :, None, None]
+    check(
+        "deformable_conv", inputs, {"strides": [2, 2]}, {"Output": want}, grads=["Input", "Filter"], atol=1e-5
+    )
+    with pytest.raises(OperatorError, match=r"smaller than the filter: the output would be \[0, 0\]"):
+        infer("deformable_conv", inputs, {})
+
+
 def test_groups_of_bent_windows():
     filter_ = RNG.uniform(-1, 1, (4, 1, 1, 1)).astype("float32")
     offset = np.zeros((2, 4, 5, 6), "float32")

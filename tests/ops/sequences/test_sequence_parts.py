@@ -150,6 +150,14 @@ def test_im2sequence():
     assert lods_of("im2sequence", {"X": image}, attrs, {"X": [[]]}) == [[[0, 6]]]
 
 
+def test_im2sequence_has_one_patch_that_is_less_than_a_stride_too_large():
+    attrs = {"kernels": [4, 1], "strides": [2, 1]}
+    image = IMAGES[:1, :, :3, :2]
+    want = np.pad(image[0, 0], ((0, 1), (0, 0))).T
+    check("im2sequence", {"X": image}, attrs, {"Out": want}, grads=("X",), lods={"X": [[]]})
+    assert lods_of("im2sequence", {"X": image}, attrs, {"X": [[]]}) == [[[0, 2]]]
+
+
 @pytest.mark.parametrize(
     ("real", "out_stride", "lod", "second"),
     [

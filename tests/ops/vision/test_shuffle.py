@@ -72,6 +72,14 @@ def test_unfold():
         infer("unfold", {"X": X}, {"kernel_sizes": [5, 1]})
 
 
+def test_unfold_has_one_block_that_is_less_than_a_stride_too_large():
+    attrs = {"kernel_sizes": [5, 1], "strides": [2, 1], "paddings": [0] * 4, "dilations": [1, 1]}
+    padded = np.pad(X[:, :, :4], ((0, 0), (0, 0), (0, 1), (0, 0)))
+    blocks = [padded[:, :, :, column].reshape(2, -1) for column in range(X.shape[3])]
+    expected = np.stack(blocks, axis=2).astype("float32")
+    check("unfold", {"X": X[:, :, :4]}, attrs, {"Y": expected}, grads=["X"])
+
+
 def test_affine_channel():
     scale, bias = np.linspace(-1, 1, 8).astype("float32"), np.linspace(2, 3, 8).astype("float32")
     inputs = {"X": X, "Scale": scale, "Bias": bias}
