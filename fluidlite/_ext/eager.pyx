@@ -9,7 +9,8 @@ from heapq import heappop, heappush
 
 import numpy as np
 cimport numpy as cnp
-from libc.stdint cimport int64_t, uint32_t, uintptr_t
+from cpython.pycapsule cimport PyCapsule_New
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uintptr_t
 from libcpp.memory cimport unique_ptr
 from libcpp.vector cimport vector
 
@@ -44,6 +45,7 @@ cdef extern from "eager/layout.h" namespace "fl" nogil:
     cdef cppclass Layout:
         int type_num
         int ndim
+        int64_t item
         int64_t bytes
         cnp.npy_intp shape[32]
     cdef cppclass Native:
@@ -77,6 +79,33 @@ cdef extern from "eager/opening.h" namespace "fl" nogil:
         vector[int64_t] lengths
         bint holds() noexcept
         void settle(vector[Layout] &ins, vector[Layout] &outs, vector[unique_ptr[Native]] &natives) noexcept
+
+
+cdef extern from "eager/result_memory.h" namespace "fl" nogil:
+    cdef cppclass ResultMemory:
+        @staticmethod
+        ResultMemory &here()
+        size_t live()
+        size_t kept()
+        void let_go()
+    size_t RESULT_FROM "fl::ResultMemory::from"
+    void *take_result(void *context, size_t bytes) noexcept
+    void *take_zeros(void *context, size_t count, size_t bytes) noexcept
+    void *resize_result(void *context, void *data, size_t bytes) noexcept
+    void give_result_back(void *context, void *data, size_t bytes) noexcept
+
+
+cdef extern from "numpy/arrayobject.h":
+    ctypedef struct Allocator "PyDataMemAllocator":
+        void *ctx
+        void *(*malloc)(void *, size_t) noexcept nogil
+        void *(*calloc)(void *, size_t, size_t) noexcept nogil
+        void *(*realloc)(void *, void *, size_t) noexcept nogil
+        void (*free)(void *, void *, size_t) noexcept nogil
+    ctypedef struct Handler "PyDataMem_Handler":
+        char name[127]
+        uint8_t version
+        Allocator allocator
 
 
 # Larger operators run without the GIL; for smaller ones giving it away costs more than it brings.
@@ -161,6 +190,7 @@ cdef bint is_plain(cnp.ndarray array) noexcept:
     return cnp.PyArray_ISCARRAY_RO(array) and 0 <= number < 64 and _plain_numbers[number]
 
 
+include "eager/results.pxi"
 include "eager/tensor.pxi"
 include "eager/variant.pxi"
 include "eager/form.pxi"

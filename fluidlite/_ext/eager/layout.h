@@ -13,6 +13,7 @@ namespace fl {
 template <typename dim> struct LayoutOf {
     int type_num = -1;
     int ndim = 0;
+    int64_t item = 0; /* bytes of an element */
     int64_t bytes = 0;
     dim shape[32] = {};
 };

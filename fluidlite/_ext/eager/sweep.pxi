@@ -6,7 +6,7 @@ cdef object added(object have, object more):
     if have is None:
         return more
     if cnp.PyArray_Check(have) and cnp.PyArray_Check(more):
-        return have + more
+        return sum_of(<cnp.ndarray> have, <cnp.ndarray> more)
     return _add_up(have, more)
 
 

@@ -184,7 +184,7 @@ cdef class Variant:
             wanted.ptr, wanted.len = self.outs[0].shape, self.outs[0].ndim
             out.append(cnp.PyArray_Newshape(<cnp.ndarray> arrays[0], &wanted, cnp.NPY_CORDER))
             for k in range(1, self.n_out):
-                out.append(cnp.PyArray_EMPTY(self.outs[k].ndim, self.outs[k].shape, self.outs[k].type_num, 0))
+                out.append(new_array(self.outs[k].ndim, self.outs[k].shape, self.outs[k].type_num, self.outs[k].item))
             return out
         if not self.is_native:
             return self.python(arrays)
@@ -193,7 +193,7 @@ cdef class Variant:
         for k in range(self.n_in):
             self.table[k + 1] = cnp.PyArray_DATA(<cnp.ndarray> arrays[k])
         for k in range(self.n_out):
-            made = cnp.PyArray_EMPTY(self.outs[k].ndim, self.outs[k].shape, self.outs[k].type_num, 0)
+            made = new_array(self.outs[k].ndim, self.outs[k].shape, self.outs[k].type_num, self.outs[k].item)
             self.table[self.n_in + k + 1] = cnp.PyArray_DATA(<cnp.ndarray> made)
             out.append(made)
         self.run_natives()
@@ -252,7 +252,7 @@ cdef Layout nothing() noexcept:
     cdef Layout layout
     layout.type_num = -1
     layout.ndim = 0
-    layout.bytes = 0
+    layout.item = layout.bytes = 0
     return layout
 
 
@@ -262,7 +262,7 @@ cdef Layout layout_of(dtype, shape) except *:
         raise ValueError(f"at most 32 dimensions are supported, got {len(shape)}")
     layout.type_num = np.dtype(dtype).num
     layout.ndim = len(shape)
-    size = np.dtype(dtype).itemsize
+    size = layout.item = np.dtype(dtype).itemsize
     for axis, length in enumerate(shape):
         layout.shape[axis] = length
         size *= length
