@@ -34,8 +34,8 @@ class Run(Protocol):
     program: Program
     xp: Any
 
-    def run_alone(self, op: Operator, environment: Environment, alone: Any = None) -> None:
-        """Run an operator on its own; `alone`: what does that in the usual case."""
+    def run_alone(self, op: Operator, environment: Environment) -> None:
+        """Run an operator on its own."""
         ...
 
     @abstractmethod

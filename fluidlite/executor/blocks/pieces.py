@@ -21,7 +21,6 @@ from ..plan.shapes import is_no_tensor, live, takes_no_part, works_alone
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
 from .environment import Environment, Run
-from .single_op import Alone
 
 _TAKEN = RANKING.union(STEPS, ON_ARRAYS)
 """Operators that are in a plan only if others stand in their places."""
@@ -38,10 +37,9 @@ class Single:
 
     def __init__(self, at: int, op: Operator, reason: str = "") -> None:
         self.end, self.op, self.reason = at + 1, op, reason
-        self._alone = Alone(op) if op.definition.kernel is not None else None
 
     def run(self, run: Run, environment: Environment) -> bool:
-        run.run_alone(self.op, environment, self._alone)
+        run.run_alone(self.op, environment)
         return True
 
     def describe(self) -> list[str]:
@@ -189,31 +187,6 @@ def _unlike_tensors(op: Operator) -> set[str]:
     }
 
 
-def _together(ops: Iterable[Operator]) -> list[Operator]:
-    """Operators in an order in which more of them stand together that may be in a plan.
-
-    One that has nothing to do with those on their own that stand before it goes in front of them, to the next plan.
-    """
-    out: list[Operator] = []
-    for op in ops:
-        at = len(out)
-        if not works_alone(op) and not op.definition.random and not op.definition.host:
-            while at and _passes(op, out[at - 1]):
-                at -= 1
-            if not at or works_alone(out[at - 1]):
-                at = len(out)
-        out.insert(at, op)
-    return out
-
-
-def _passes(op: Operator, before: Operator) -> bool:
-    """Whether an operator may run in front of `before`, which runs on its own."""
-    if not works_alone(before) or before.definition.control or before.definition.host:
-        return False
-    written = set(before.writes())
-    return written.isdisjoint(op.reads()) and written.union(before.reads()).isdisjoint(op.writes())
-
-
 class Ranges:
     """The memory of arrays of the host; others are left out."""
 
@@ -289,7 +262,6 @@ class Blocks:
             ops = block.ops if self._ops is None or block.idx else self._ops
             ops = live(ops, wanted) if block.idx == 0 and not self.watched else ops
             ops = [op for op in ops if not takes_no_part(op)]
-            ops = ops if self.watched else _together(ops)
             found = self._pieces[block.idx] = Pieces(block, ops, wanted, fetches)
         return found
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ...backend import to_host
+from ...base.selected_rows import total
 from ...base.tensor_array import TensorArray
 from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
 from ..blocks.environment import Environment, Run
-from .sums import Sums
 
 
 def truth(op: Operator, name: str, environment: Environment) -> bool:
@@ -25,6 +25,11 @@ def truth(op: Operator, name: str, environment: Environment) -> bool:
             "reduce_any first",
         )
     return bool(to_host(value).item())
+
+
+def add_to(sums: dict[str, Any], name: str, part: Any, xp: Any) -> None:
+    """Add an array, or SelectedRows, to what has been added up under a name; nothing is written into it."""
+    sums[name] = total(sums[name], part, xp) if name in sums else part
 
 
 def run_while(run: Run, op: Operator, environment: Environment) -> None:
@@ -90,7 +95,7 @@ def _turn_by_turn(
 ) -> tuple[dict[str, TensorArray], dict[str, Any]]:
     """The gradients of arrays, and those that are added up over the turns; the others are in `state`."""
     block = op.attrs["sub_block"]
-    sums = Sums(run.xp)
+    sums: dict[str, Any] = {}
     for saved in reversed(state.get(op.inputs["StepScopes"][0], op)):
         turn = Environment(block, saved.under(state))
         for inside, array in arrays.items():
@@ -104,8 +109,8 @@ def _turn_by_turn(
                 state.keep(inside, turn.values.pop(inside), turn.lods.get(inside, ()))
         for inside in wanted:
             if inside in turn.values and inside not in arrays:
-                sums.add(inside, turn.values[inside])
-    return arrays, sums.values
+                add_to(sums, inside, turn.values[inside], run.xp)
+    return arrays, sums
 
 
 FUNCTIONS = {"while": run_while, "while_grad": run_while_grad}

@@ -10,7 +10,7 @@ from ...framework.gradients.blocks import kept_names, names_read
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
 from ..blocks.environment import Environment, Run
-from .sums import Sums
+from .loops import add_to
 
 
 def run_recurrent(run: Run, op: Operator, environment: Environment) -> None:
@@ -55,7 +55,7 @@ def run_recurrent_grad(run: Run, op: Operator, environment: Environment) -> None
     states: list[Any] = [None] * len(after)
     read = names_read(block)
     stacked: dict[str, Any] = {}
-    sums = Sums(run.xp)
+    sums: dict[str, Any] = {}
     for step, saved in zip(reversed(steps), reversed(turns), strict=True):
         turn = Environment(block, saved.under(environment))
         for name, array in arriving:
@@ -72,11 +72,11 @@ def run_recurrent_grad(run: Run, op: Operator, environment: Environment) -> None
         for name in op.inputs.get("parameters", ()):
             part = turn.values.get(grad_name(name))
             if part is not None:
-                sums.add(name, part)
+                add_to(sums, name, part, run.xp)
     _give(run, op, environment, "initial_states", states)
     # A variable that is an input several times is one variable in the block.
     _give(run, op, environment, "inputs", [stacked.pop(name, None) for name in op.inputs["inputs"]])
-    parameters = [sums.values.get(name) for name in op.inputs.get("parameters", ())]
+    parameters = [sums.get(name) for name in op.inputs.get("parameters", ())]
     _give(run, op, environment, "parameters", parameters)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...backend.cupy_ import library
 from ...backend.timing import record
-from ...base.dtypes import VarType, to_numpy, to_vartype
+from ...base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from ...base.lod import Lod
 from ...base.reports import profiling
 from ...base.selected_rows import SelectedRows, as_dense
@@ -23,12 +23,11 @@ from ...base.tensor_array import TensorArray
 from ...framework import Block, Operator, Program, sequences
 from ...framework.operator import BlockMeta
 from ...ops import kernel_types
-from ...ops.registry import OpView, Shape
+from ...ops.registry import LodArray, OpView, Shape
 from ...ops.tensor.selected_rows import ROWS, VALUES
 from .. import failures
 from ..blocks.environment import Environment, Run, World
 from ..blocks.pieces import Ranges, written_memory
-from ..blocks.single_op import Alone, declared_type, kept_as, store
 from ..control import control_function
 from ..device import calls as device_calls
 from ..plan import finite
@@ -131,17 +130,14 @@ class ProgramRun(Run):
 
         serve(op, self.scope)
 
-    def run_alone(self, op: Operator, environment: Environment, alone: Alone | None = None) -> None:
-        """Run an operator on its own, `alone` in the usual case; EnforceNotMet if it makes what is to be refused, which
-        stays.
-        """
+    def run_alone(self, op: Operator, environment: Environment) -> None:
+        """Run an operator on its own; EnforceNotMet if it makes what is to be refused, which stays."""
         if op.definition.control:
             control_function(op.type)(self, op, environment)
             return
         recorder = profiling.active
         begin = 0 if recorder is None else time.perf_counter_ns()
-        if alone is None or not alone.run(environment):
-            self.run_op(op, environment)
+        self.run_op(op, environment)
         if recorder is not None:
             record(recorder, op.type, begin, time.perf_counter_ns(), self.device)
         if self.watched:
@@ -181,12 +177,8 @@ class ProgramRun(Run):
             if self.device is not None and isinstance(error, MemoryError):
                 raise
             failures.raise_in_operator(op, error)
-        if not inputs:
-            for name, value in op._named(results):
-                store(environment, name, False, *kept_as(op, name), value, xp=self.xp)
-            return
         kept = {}
-        for one in sequences.declared(op):
+        for one in sequences.declared(op) if inputs else ():
             levels = [environment.lod_of(name) for name in (one.source, *one.others)]
             if levels[0]:
                 kept[one.out] = one, levels
@@ -199,7 +191,24 @@ class ProgramRun(Run):
                 one, levels = kept[name]
                 lod = one.lod(levels, getattr(value, "shape", ()))
             exact = to_numpy(types[name]) if name in types else None
-            store(environment, name, False, *kept_as(op, name), value, lod, self.xp, exact)
+            self._store(op, environment, name, value, lod, exact)
+
+    def _store(
+        self, op: Operator, environment: Environment, name: str, value: Any, lod: Lod, exact: np.dtype | None
+    ) -> None:
+        """Put a result of `op` where it belongs: of type `exact`, or as the kernel has made it, in the declared
+        precision if that is less. Other types that are declared and not computed make no difference, as in Fluid.
+        """
+        if type(value) is LodArray:
+            value, lod = value.array, value.lod
+        var = op.block._find_var_recursive(name)
+        no_array = value is None or isinstance(value, (SelectedRows, TensorArray))
+        if var is not None and var.type == VarType.LOD_TENSOR and not no_array:
+            value = self.xp.asarray(value, dtype=exact)
+            if exact is None and var._dtype in FLOATS and value.dtype.kind == "f":
+                declared = to_numpy(var._dtype)
+                value = value.astype(declared) if value.dtype.itemsize > declared.itemsize else value
+        environment.put(name, value, lod)
 
     def _retyped(self, op: Operator, inputs: dict[str, list[Any]]) -> dict[str, VarType]:
         """The types of the outputs of `op` if an input has another type of elements than the program says."""
@@ -259,3 +268,9 @@ class ProgramRun(Run):
     def known_names(self) -> list[str]:
         blocks: list[Block] = self.program.blocks
         return [name for block in blocks for name in block.vars]
+
+
+def declared_type(op: Operator, name: str) -> np.dtype | None:
+    """The type of elements that the program declares for a variable of `op`."""
+    var = op.block._find_var_recursive(name)
+    return None if var is None or var._dtype is None else to_numpy(var._dtype)
