@@ -21,7 +21,7 @@ from ...ops.op_view import FIND
 from ...ops.registry import Call, OpView
 from .. import failures
 from ..plan import marks
-from ..plan.analysis import Analysis, analysed
+from ..plan.analysis import Analysis
 from ..plan.elements import MAY_MISS, ON_ELEMENTS
 from ..plan.finite import LOOK
 from ..plan.fusion import fuse
@@ -39,7 +39,7 @@ from .lowering import Lowering
 from .packing import packed_in_line
 from .recomputation import PASS, Limited, Recomputation, limited
 
-HARMLESS = (*marks.MARKS, marks.FULL, marks.THERE, RANK, LOOK, *ON_ELEMENTS)
+HARMLESS = (*marks.MARKS, marks.THERE, RANK, LOOK, *ON_ELEMENTS)
 """Operators that may be run again, though they do something besides computing."""
 
 MOST_UNDONE = 1 << 20
@@ -100,9 +100,7 @@ class Plan(EnginePlan):
             **how,
         }
         block = block or program.global_block()
-        analysis = analysed(
-            lambda empty: Analysis(block, scope, dict(feed), fetches, ops, empty=empty, **how)
-        )
+        analysis = Analysis(block, scope, dict(feed), fetches, ops, **how)
         super().__init__(program, scope, analysis, how.get("later") or ())
         self._ends_early = analysis.cut
         fetches = analysis.fetches

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ class Analysis:
         later: what is fed when part of the operators has run; of each the variable that it has shape and type of.
         branches: whether there may be jumps past the blocks of branches; only small ones are taken without.
         watched: whether the results of all operators are looked at, in their order (`finite.py`).
-        like, empty: see `in_line.InLine`.
+        like: see `in_line.InLine`.
         how: what else `ExactMeta` takes.
 
     Raises CannotPlan when an operator needs to be run on its own, EnforceNotMet when something it reads is neither fed,
@@ -59,13 +59,11 @@ class Analysis:
         branches: bool = False,
         watched: bool = False,
         like: Callable[[str, str], Any] | None = None,
-        empty: Collection[int] = (),
         **how: Any,
     ) -> None:
         self.feed_names = list(feed)
         self._native = branches
         self._watch = finite.Watch(block) if watched else None
-        self._empty = empty
         self._like = like
         self.meta = ExactMeta(block, scope, feed, later, **how)
         everything = block.ops if ops is None else ops
@@ -116,7 +114,7 @@ class Analysis:
         loops = turning.Turning(ops, steps)
         # Turns of which all results are looked at are taken one by one, as they come.
         turned = (steps, loops) if self._watch is None else ()
-        lines = InLine({*self.meta.shapes, *perhaps}, self._empty, arrays, self._like, *turned)
+        lines = InLine({*self.meta.shapes, *perhaps}, arrays, self._like, *turned)
         if turned and not arrays:
             ops = [*loops.of(ops)]
         made = [*lines.of(ops)]
@@ -161,7 +159,7 @@ class Analysis:
                 if len(self.meta.finding) > found and any(each.definition is marks.BEGIN for each in around):
                     raise CannotPlan(f"operator {op.type} finds sizes in a branch")
             except (CannotPlan, EnforceNotMet) as refusal:
-                if known and not isinstance(refusal, marks.Empty):
+                if known:
                     self.cut = True
                     return steps[:known]
                 if not around and self._in_turns and isinstance(refusal, EnforceNotMet):
@@ -211,18 +209,6 @@ class Analysis:
             if name in self.meta.sparse and not self.meta.has(sparse.dense_name(name)):
                 self.steps += self._step(sparse.dense(self.steps[-1][0], name), set(), Counter())
         return [sparse.dense_name(name) if name in self.meta.sparse else name for name in fetches]
-
-
-def analysed(make: Callable[[set[int]], Analysis]) -> Analysis:
-    """The `Analysis` that `make` makes of the branches that nothing goes through, by `in_line.InLine`."""
-    empty: set[int] = set()
-    while True:
-        try:
-            return make(empty)
-        except marks.Empty as refusal:
-            if refusal.branch in empty:
-                raise
-            empty.add(refusal.branch)
 
 
 class Versions:

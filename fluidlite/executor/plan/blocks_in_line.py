@@ -17,7 +17,6 @@ from .branching import (
     ON_ARRAYS,
     RAN,
     STEPS,
-    by_size,
     in_line,
     names_within,
     own_names,
@@ -26,7 +25,7 @@ from .branching import (
 from .elements import CLEAR, ELEMENTS, KEEP, TURN, found_by_turns, of_the_engine
 from .forward import SCOPES, backward_of
 from .kept_branches import kept_inside, kept_within
-from .marks import AGAIN, BEGIN, CHOOSE, END, FULL, HOLD, LOOP, MARKS, MERGE, THERE, UNSET
+from .marks import AGAIN, BEGIN, CHOOSE, END, HOLD, LOOP, MARKS, MERGE, THERE, UNSET
 from .refusals import CannotPlan
 from .rows_apart import SOME, family_of
 from .shapes import in_place_of, renamed, takes_no_part, works_alone
@@ -39,8 +38,7 @@ if TYPE_CHECKING:
 class BlocksInLine(ABC):
     """Operators with the blocks of branches in their places.
 
-    `given`: the variables that have a value before; `empty`: the branches that nothing goes through, by the addresses
-    of their attributes, and the families of `rows_apart` that are wide; `arrays`: whether arrays are memory of the
+    `given`: the variables that have a value before; `arrays`: whether arrays are memory of the
     engine's; `like`: of arrays that others know as well, what says of one and of an index what the element there is
     like. `unset`: what holds nothing as long as no branch has run that makes it, and the operator that may; `touched`:
     which arrays; `tapes`: by what names turns keep what their gradients look at; `apart`: what has all rows, and those
@@ -51,7 +49,6 @@ class BlocksInLine(ABC):
     def __init__(
         self,
         given: Collection[str],
-        empty: Collection[int] = (),
         arrays: bool = False,
         like: Callable[[str, str], Any] | None = None,
         steps: Stepping | None = None,
@@ -62,7 +59,6 @@ class BlocksInLine(ABC):
         self.tapes: list[str] = []
         self.apart: set[str] = set()
         self._known = set(given)
-        self._empty = empty
         self._arrays = arrays or like is not None
         self._like = like
         self._steps = steps
@@ -75,9 +71,7 @@ class BlocksInLine(ABC):
         for op in ops:
             if takes_no_part(op) or (works_alone(op) and changes_nothing(op)):
                 continue
-            if by_size(op) or self._wide(op, names):
-                yield from [*self._by_size(op, names)] if op.sub_blocks() else self._plain(op)
-            elif op.type in ON_ARRAYS and self._arrays:
+            if op.type in ON_ARRAYS and self._arrays:
                 yield from self._plain(self._on_array(op, names))
             elif family_of(op) is not None and not op.sub_blocks():
                 yield from self._apart(op, names)
@@ -123,10 +117,6 @@ class BlocksInLine(ABC):
         self.tapes += [n.removesuffix(ELEMENTS) for n in op.inputs.get("Const", ()) if n.endswith(ELEMENTS)]
         self._set(op.writes())
         return [*looks, op]
-
-    def _wide(self, op: Operator, names: Mapping[str, str]) -> bool:
-        """Whether an operator is one of an `IfElse` whose rows are to be apart, though they need not be."""
-        return not names and id(family_of(op)) in self._empty
 
     def _apart(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
         """Rows that go two ways, or come together."""
@@ -223,26 +213,6 @@ class BlocksInLine(ABC):
     def _constant(self, op: Operator, name: str, value: int) -> Operator:
         attrs = {"shape": [1], "dtype": int(VarType.INT64), "value": float(value)}
         return in_place_of(op, "fill_constant", {}, {"Out": [name]}, attrs)
-
-    def _by_size(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
-        """A branch that runs if nothing that it reads is empty."""
-        if op.type == "conditional_block_grad":
-            yield from self._gradient(op, names)
-            return
-        empty = id(op.attrs) in self._empty
-        block, reads = op.attrs["sub_block"], [names.get(name, name) for name in op.inputs["Input"]]
-        known = [name for name in reads if name in self._known or block._is_persistable(name)]
-        yield in_place_of(op, FULL, {"X": known}, {}, {"empty": empty, "branch": id(op.attrs)})
-        if not empty:
-            yield from self.of(self._inside(op), {**names, **own_names(block)})
-            return
-        for name in op.outputs.get("Out", ()):
-            var, out = op.block._find_var_recursive(name), names.get(name, name)
-            if var is not None and out not in self._known and not var.persistable:
-                shape = [0, *(max(size, 0) for size in var.shape[1:])]
-                attrs = {"shape": shape, "dtype": int(var.dtype), "value": 0.0}
-                yield in_place_of(op, "fill_constant", {}, {"Out": [out]}, attrs)
-                self._set([out])
 
     def _inside(self, op: Operator) -> Iterable[Operator]:
         """The operators of a block, with what stands for loops over sequences that it ranks."""

@@ -93,14 +93,6 @@ def keeps_turns(op: Operator) -> bool:
     return any(each.type == "while_grad" or kept_names(each) is not None for each in found)
 
 
-def by_size(op: Operator) -> bool:
-    """Whether an operator is a branch, or the gradient of one, that runs if nothing that it reads is empty, and may be
-    in a plan: sizes decide while that is made.
-    """
-    branch = op.type in ("conditional_block", "conditional_block_grad")
-    return branch and not op.attr("is_scalar_condition") and family_of(op) is None and _block_in_line(op)
-
-
 def _block_in_line(op: Operator, arrays: bool = False) -> bool:
     if op.type.endswith("_grad") and not _gradient_in_line(op, arrays):
         return False

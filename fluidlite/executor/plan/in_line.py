@@ -12,7 +12,6 @@ from .elements import POP
 from .forward import backward_of, forward_of, gradients
 from .marks import HOLD
 from .refusals import CannotPlan
-from .rows_apart import family_of
 from .shapes import in_place_of, is_no_tensor
 
 
@@ -99,8 +98,7 @@ class InLine(BlocksInLine):
         assert forward is not None
         (scope,) = op.inputs["Scope"]
         scope = names.get(scope, scope)
-        by_size = not op.attr("is_scalar_condition") and (family_of(op) is None or self._wide(op, names))
-        if not names and not by_size and scope + RAN not in self._known:
+        if not names and scope + RAN not in self._known:
             raise CannotPlan("the branch has run elsewhere, and its gradient is here", op)
         taken = forward.attrs["sub_block"]
         inner = {**names, **own_names(taken), **own_names(block)}
@@ -123,8 +121,7 @@ class InLine(BlocksInLine):
         spared = {
             name: self.unset.pop(name) for name in [*self.unset] if self.unset[name].attrs is forward.attrs
         }
-        left_out = by_size and id(forward.attrs) in self._empty
-        body = [] if left_out else self._body(op, inner)
+        body = self._body(op, inner)
         self.unset.update(spared)
         made = {name for each in body for name in each.writes()}
         ends = []
@@ -138,10 +135,7 @@ class InLine(BlocksInLine):
             self._set([out])
             if inner[inside] in made:
                 body.append(in_place_of(op, HOLD, {"X": [inner[inside]]}, {"Out": [out]}, {}))
-        if not by_size:
-            yield from self._jump(op, scope + RAN, body, names_within(block, taken))
-        else:
-            yield from body
+        yield from self._jump(op, scope + RAN, body, names_within(block, taken))
         for source, out in ends:
             yield in_place_of(op, HOLD, {"X": [source]}, {"Out": [out]}, {})
             self._set([out])

@@ -93,34 +93,6 @@ CHOOSE = OpDef(
 )
 
 
-class Empty(CannotPlan):
-    """A branch that nothing goes through stands in line, or one that something does is left out: `branch`, by the
-    address of its attributes; or else rows that are to be apart are not, see `rows_apart`.
-    """
-
-    def __init__(self, branch: int, reason: str = "another branch is taken where something is empty") -> None:
-        super().__init__(reason)
-        self.branch = branch
-
-
-def _infer_full(op: OpView) -> None:
-    if any(n == 0 for k in range(op.count("X")) for n in op.shape("X", k)) != op.attr("empty"):
-        raise Empty(op.attr("branch"))
-
-
-FULL = OpDef(
-    "full",
-    inputs=("X*#",),
-    outputs=(),
-    attrs={"empty": False, "branch": 0},
-    infer=_infer_full,
-    kernel=_by_hand,
-    native=lambda op: [],
-    host=True,
-    doc="Whether any of X is empty, which decides about a branch, is said when the plan is made.",
-)
-
-
 def _infer_settle(op: OpView) -> None:
     meta: Any = op.meta
     meta.find([], [], [])

@@ -23,7 +23,6 @@ from ...framework.operator import COPY, BlockMeta
 from ...ops.native import bytes_of_row, numel
 from ...ops.registry import EMPTY, GRAD, VERSION, Call, OpDef, OpView, Shape, grad_name
 from .forward import forward_of
-from .marks import Empty
 from .refusals import CannotPlan
 from .shapes import in_place_of
 
@@ -34,8 +33,8 @@ _CHOICES = ("select_input", "select_output")
 SPLIT = "split_lod_tensor"
 
 MOST = 1 << 23
-"""If each row meets more numbers on its way than this by the number of rows, the two sides have only their own rows, as
-what is computed for nothing takes longer than to find out how many there are."""
+"""If each row meets more numbers on its way than this by the number of rows, the two sides have their own rows, in
+pieces, as what is computed for nothing takes longer than to find out how many there are."""
 
 
 class Declared(BlockMeta):
@@ -109,11 +108,10 @@ class _Family:
         if op.type != SPLIT:
             inputs = {slot: op.inputs[slot] for slot in ("Mask", "InTrue", "InFalse")}
             return [in_place_of(op, PICK, inputs, op.outputs, {})]
-        attrs = {"cost": self.cost, "family": id(self)}
         return [
             in_place_of(
                 op, SPREAD, {"X": op.inputs["X"], "Mask": mask}, {"Out": [out]},
-                {**attrs, "side": slot == "OutTrue", "zeros": GRAD in out},
+                {"side": slot == "OutTrue", "zeros": GRAD in out, "cost": self.cost},
             )
             for slot in ("OutTrue", "OutFalse")
             for out in op.outputs.get(slot, ())
@@ -279,7 +277,7 @@ def _check_mask(op: OpView, slot: str) -> None:
 def _infer_spread(op: OpView) -> None:
     _check_mask(op, "X")
     if op.shape("X")[0] * op.attr("cost") > MOST:
-        raise Empty(op.attr("family"), "too many rows would go through blocks that they are not of")
+        raise CannotPlan("too many rows would go through blocks that they are not of")
     op.set("Out", op.shape("X"), op.dtype("X"))
 
 
@@ -294,7 +292,7 @@ def _infer_pick(op: OpView) -> None:
 SPREAD = OpDef(
     "spread_rows",
     inputs=("X", "Mask"),
-    attrs={"side": True, "zeros": False, "cost": 0, "family": 0},
+    attrs={"side": True, "zeros": False, "cost": 0},
     infer=_infer_spread,
     native=lambda op: Call(
         "spread_rows",

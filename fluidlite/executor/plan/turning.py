@@ -22,7 +22,7 @@ from typing import Any
 from ...framework import Block, Operator
 from ...framework.gradients.blocks import kept_names
 from ...ops.registry import EMPTY, grad_name
-from .branching import by_size, everywhere, in_line
+from .branching import everywhere, in_line
 from .counted import Access, Counted, Odd
 from .kept_branches import kept_within
 from .loop_turns import ALIAS, Like, LoopTurns, Packed, Same, Value
@@ -50,7 +50,7 @@ class Turning(RankedArrays):
         for op in ops:
             take = _TAKEN.get(op.type)
             if take is None or in_line(op):
-                if works_alone(op) and not (in_line(op) or by_size(op) or takes_no_part(op)):
+                if works_alone(op) and not (in_line(op) or takes_no_part(op)):
                     # It may change what is known of arrays and counters.
                     raise CannotPlan(f"operator {op.type} runs blocks, or works on what is no tensor", op)
                 self._note(op)

@@ -149,7 +149,7 @@ def test_as_operator_by_operator(build):
 
 
 def test_in_a_side_of_an_ifelse():
-    """Which has as many rows as are found; a program that finds none leaves the block out."""
+    """Which has as many rows as are found, in pieces."""
 
     def build(x, start, still, turns):
         choice = layers.IfElse(layers.reduce_sum(start, 1, keep_dim=True) > 0.0 * turns.astype("float32"))
@@ -168,7 +168,7 @@ def test_in_a_side_of_an_ifelse():
         start = np.abs(start) if k == 1 else -np.abs(start) if k == 2 else start
         feeds.append({"x": numbers(random, 2, rows, 3), "start": start, "still": numbers(random, rows, 4)})
         feeds[-1]["last"] = np.array([1])
-    assert "turns of" in check(build, STATIC, feeds)
+    assert "run in pieces" in check(build, STATIC, feeds)
 
 
 def test_steps_of_a_copy_of_what_is_outside():
