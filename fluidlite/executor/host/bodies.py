@@ -38,10 +38,10 @@ class LoopBody(Plan):
         self._said = feeds.rows
         self._sizes = feeds.moving
         self._around = feeds.outer
-        self.moving = [*form.given, *form.parts, *form.likes, *form.same, *form.shortened]
+        self.moving = [*form.of("Packed", "Parts", "Like", "Same"), *form.shortened]
         self.moving += [each.name for each in form.carried] + [level + FIRST for level in form.others]
-        self._wanted = [*form.made, *form.each, *form.last]
-        self._added = list(form.sums)
+        self._wanted = form.of("Made", "Each", "Last")
+        self._added = form.names["Sums"]
         self._like = form.ops[-1]
         self._outside: dict[str, str] = {}  # what is wanted -> the name of the memory that it is written to
         self.packed: dict[str, Matrix] = {}  # what is packed before the turns, and of which matrix
@@ -225,9 +225,11 @@ class LoopBody(Plan):
         """What `Engine.add_loop` wants to know of a body."""
         form, slots = layout.form, self._slots
         follows = [(slots[name], read[name]) for name in self.moving]
-        follows += [(slots[self._outside[name]], made[name]) for name in (*form.made, *form.each, *form.last)]
-        stays = [(slots[name], layout.operands[name]) for name in (*form.consts, *form.levels, *self.packed)]
-        stays += [(slots[name + SUM], layout.made[name]) for name in form.sums]
+        follows += [(slots[self._outside[name]], made[name]) for name in self._wanted]
+        stays = [
+            (slots[name], layout.read[name]) for name in (*form.names["Const"], *form.levels, *self.packed)
+        ]
+        stays += [(slots[name + SUM], layout.made[name]) for name in self._added]
         where = {"n": 0, "m": 1} | {label: 2 + at for label, at in layout.sizes.items()}
         roots, spans = [], []
         for label, root in self.meta.roots.items():

@@ -21,7 +21,7 @@ from ..plan.elements import CLEAR, ELEMENTS, TURN
 from ..plan.instructions import Instruction
 from ..plan.ranks import RankedFeeds
 from ..plan.step_plan import StepPlan
-from ..plan.turn_ops import TURNS, Layout, LoopForm
+from ..plan.turn_ops import TURNS, LoopForm
 from ..tensors.scope import Scope
 from . import memory
 from .registers import Registers
@@ -146,12 +146,13 @@ class EnginePlan(StepPlan):
 
     def _add_loop(self, at: int, form: LoopForm, call: Call) -> None:
         """Give the engine a loop whose turns are plans of their own."""
-        layout = Layout(form)
+        layout = form.layout
+        assert layout is not None
         moving, read, made = layout.moving(engine.LOOP_KINDS)
         bodies = [body.connections(layout, read, made) for body in form.bodies]
         slots = [-1 if name is None else self._slot(name) for name in call.operands]
         ints = [current(n) for n in call.ints]
-        self.engine.add_loop(slots, ints, form.back, moving, layout.sums, bodies)
+        self.engine.add_loop(slots, ints, form.back, moving, layout.sums(), bodies)
         for body in form.bodies:
             body._again = self._again
         self._vary(at, call)

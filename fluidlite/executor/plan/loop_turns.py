@@ -14,7 +14,7 @@ from .ranks import ranked
 from .refusals import CannotPlan
 from .shapes import in_place_of, renamed
 from .stages import Stages, stages
-from .turn_ops import LOOP, Carry, LoopForm
+from .turn_ops import LOOP, READ, Carry, LoopForm
 
 if TYPE_CHECKING:
     from .stepping import Stepping
@@ -25,31 +25,26 @@ TURNING = VERSION + "W"
 ALIAS = "rnn_memory_helper"
 
 
-class Packed(NamedTuple):
-    """A variable in all turns: its rows in the order of steps, by a name outside."""
+class Value(NamedTuple):
+    """What a variable of turns is outside, by its name there; the classes are called like the slots of `LOOP`."""
 
     whole: str
 
 
-class Parts(NamedTuple):
-    """A variable of one size in all turns: one behind the other, along a first axis."""
-
-    whole: str
+class Packed(Value):
+    """In all turns: its rows in the order of steps."""
 
 
-class Like(NamedTuple):
-    """A variable of which only the shape is asked in turns: that of `whole`, with the rows of the place before."""
-
-    whole: str
+class Parts(Value):
+    """Of one size in all turns: one behind the other, along a first axis."""
 
 
-class Same(NamedTuple):
-    """The first rows of one variable in all turns."""
-
-    whole: str
+class Like(Value):
+    """Of which only the shape is asked in turns: that of `whole`, with the rows of the place before."""
 
 
-Value = Packed | Parts | Like | Same
+class Same(Value):
+    """Of which each turn has the first rows."""
 
 
 class _Apart(Exception):
@@ -221,33 +216,30 @@ class LoopTurns:
         through = [name for name in after.values() if name not in (*made, *each, *last)]
         inputs: dict[str, list[str]] = {"Steps": [self.steps]}
         if self.table:
-            names = ("Bounds", "bounds"), ("Running", "first"), ("Order", "order"), ("Items", "items")
-            inputs = {slot: [ranked(self.table, what)] for slot, what in names}
-        groups: dict[type, list[str]] = {Packed: [], Parts: [], Like: [], Same: []}
-        consts = []
+            of_table = ("Bounds", "bounds"), ("Running", "first"), ("Order", "order"), ("Items", "items")
+            inputs = {slot: [ranked(self.table, what)] for slot, what in of_table}
+        order = sorted(carrying)
+        names: dict[str, list[str]] = {slot: [] for slot in READ}
         for name in dict.fromkeys([*read, *through]):
             if name in self.values:
-                groups[type(self.values[name])].append(name)
+                names[type(self.values[name]).__name__].append(name)
             elif name not in self.after and name not in self.shortened:
-                consts.append(name)
-        for slot, kind in zip(("Given", "Parts", "Like", "Same"), groups, strict=True):
-            inputs[slot] = [self.values[name].whole for name in groups[kind]]
-        consts += dict.fromkeys(op.attrs["array"] + ELEMENTS for op in ops if op.definition in (KEEP, POP))
-        order = sorted(carrying)
-        inputs["First"] = [self.firsts[name] for name in order]
-        inputs["Const"] = consts
-        outputs = {
-            "Made": [self.label(name) for name in made],
-            "Each": [self.label(name) for name in each],
-            "Last": [self.label(name) for name in last],
-            "Sums": [self.label(name) for name in found.sums],
-        }
+                names["Const"].append(name)
+        inputs |= {slot: [self.values[name].whole for name in names[slot]] for slot in READ[:4]}
+        names["Const"] += dict.fromkeys(
+            op.attrs["array"] + ELEMENTS for op in ops if op.definition in (KEEP, POP)
+        )
+        inputs |= {"First": [self.firsts[name] for name in order], "Const": names["Const"]}
+        results = {"Made": made, "Each": each, "Last": last, "Sums": found.sums}
+        outputs = {slot: [*map(self.label, names)] for slot, names in results.items()}
         form = LoopForm(
-            self.block, ops, self.back, groups[Packed], groups[Parts], groups[Like], groups[Same], consts,
+            self.block,
+            ops,
+            self.back,
+            names | {"First": order} | results,
             [Carry(name, self.rows[name], after[name]) for name in order],
             {name: self.shortened[name] for name in read if name in self.shortened},
-            made, each, last, list(found.sums),
-        )  # fmt: skip
+        )
         self.made.append(in_place_of(self.op, LOOP, inputs, outputs, {"form": form}))
         self.values.update((name, Packed(self.label(name))) for name in made)
         self.values.update((name, Parts(self.label(name))) for name in each)

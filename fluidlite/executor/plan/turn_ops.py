@@ -28,7 +28,7 @@ def _meta(op: OpView) -> Any:
     return op.meta
 
 
-READ = ("Given", "Parts", "Like", "Same", "First", "Const")
+READ = ("Packed", "Parts", "Like", "Same", "First", "Const")
 MADE = ("Made", "Each", "Last", "Sums")
 """The slots of loops, in the order in which operands stand in the instruction."""
 
@@ -48,48 +48,34 @@ class LoopForm:
 
     Args:
         block, ops: what a turn runs; `back`: whether turns go from the last place to the first.
-        given, parts, likes, same, consts: by slot, what a turn reads; see `LOOP`.
+        names: by slot, what a turn reads and what it makes; see `LOOP`.
         carried: see `Carry`, in the order of slot First.
         shortened: the first rows of something carried, and that.
-        made, each, last, sums: by slot, what is made.
         bodies: plans for turns, found when the plan around is made, as what follows: `outer`: label of a size in a body
             -> that size outside; `others`: offsets of which a turn has the first, and the rows that go by them;
-            `levels`: offsets that are the same in all turns; `rows`: given or made -> by what its rows go, "n" or one
-            of `others`.
+            `levels`: offsets that are the same in all turns; `rows`: read or made -> by what its rows go, "n" or one
+            of `others`; `layout`: where all of it stands in the instruction.
     """
 
     block: Block
     ops: Sequence[Operator]
     back: bool
-    given: list[str]
-    parts: list[str]
-    likes: list[str]
-    same: list[str]
-    consts: list[str]
+    names: dict[str, list[str]]
     carried: list[Carry]
     shortened: dict[str, str]
-    made: list[str]
-    each: list[str]
-    last: list[str]
-    sums: list[str]
     bodies: list[Any] = field(default_factory=list)
     outer: dict[str, Any] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
     levels: list[str] = field(default_factory=list)
     rows: dict[str, Any] = field(default_factory=dict)
+    layout: Layout | None = None
 
-    def reads(self, slot: str) -> list[str]:
-        """By what names a turn knows what stands in an input slot."""
-        first = [each.name for each in self.carried]
-        slots = self.given, self.parts, self.likes, self.same, first, self.consts
-        return slots[READ.index(slot)]
-
-    def makes(self, slot: str) -> list[str]:
-        """By what names a turn knows what stands in an output slot."""
-        return (self.made, self.each, self.last, self.sums)[MADE.index(slot)]
+    def of(self, *slots: str) -> list[str]:
+        """The names in these slots."""
+        return [name for slot in slots for name in self.names[slot]]
 
     def packed(self) -> dict[str, Matrix]:
-        """What bodies find packed, and of which of `consts`."""
+        """What bodies find packed, and of which of the constants."""
         return {name: matrix for body in self.bodies for name, matrix in body.packed.items()}
 
     def size(self, label: Any) -> Any:
@@ -120,7 +106,7 @@ def _infer_loop(op: OpView) -> None:
     labels = {each.removesuffix(FIRST) for each in levels if each.endswith(FIRST)}
     labels |= {n for found in slots.values() for shape, *_ in found for n in shape if isinstance(n, str)}
     form.others = sorted(labels & meta.ranking.in_order.keys())
-    form.rows = {name: each[0][0] for name, each in zip(form.given, slots["Given"], strict=True)}
+    form.rows = {name: each[0][0] for name, each in zip(form.names["Packed"], slots["Packed"], strict=True)}
     form.bodies = []
     carried_rows = _carried_rows(op, form)
     for sizes in _turns_to_expect(op, form, carried_rows):
@@ -156,7 +142,7 @@ def _in_a_turn(
 ) -> tuple[tuple[Any, ...], VarType, tuple[str, ...]]:
     """What a turn finds of an operand: shape, with the names of sizes that move, type, and offsets."""
     meta, name, shape, dtype = _meta(op), op.name(slot, k), op.shape(slot, k), op.dtype(slot, k)
-    if slot in ("Given", "Parts") and name in meta.in_turns:
+    if slot in ("Packed", "Parts") and name in meta.in_turns:
         return meta.in_turns[name].shape, dtype, meta.in_turns[name].levels
     levels = op.lod(slot, k)
     if slot == "Const":
@@ -169,8 +155,8 @@ def _in_a_turn(
             return (levels[0], *shape[1:]), dtype, (levels[0] + FIRST,)
     if levels:
         raise CannotPlan("a turn works on sequences")
-    if slot in ("Given", "Same"):
-        wanted = (rows,) if slot == "Given" else (first, every)
+    if slot in ("Packed", "Same"):
+        wanted = (rows,) if slot == "Packed" else (first, every)
         if shape and not _is_one_of(shape[0], wanted):
             raise CannotPlan("what its turns read has other rows")
     moves = form.carried[k].rows if slot == "First" else "m" if slot == "Like" else "n"
@@ -184,7 +170,7 @@ def _turns_to_expect(op: OpView, form: LoopForm, carried_rows: int) -> Iterable[
         yield {"n": current(first), "m": current(first)}
         return
     n, m = max(2, current(first)), max(2, current(first), current(carried_rows)) + 1
-    moves = bool(form.likes) or any(each.rows == "m" for each in form.carried)
+    moves = bool(form.names["Like"]) or any(each.rows == "m" for each in form.carried)
     counts = [(n, m), (n, n), (1, m), (1, 1)] if moves else [(n, n), (1, 1)]
     if not isinstance(first, Size):  # one, or what the program says
         counts = [pair for pair in counts if pair[0] == 1]
@@ -225,7 +211,7 @@ def _body(
     if op.has("Steps"):  # in all of which there are as many rows
         feeds.outer.update(dict.fromkeys(sizes, op.shape("Steps")[1]))
     for slot in READ:
-        for name, (shape, dtype, levels) in zip(form.reads(slot), slots[slot], strict=True):
+        for name, (shape, dtype, levels) in zip(form.names[slot], slots[slot], strict=True):
             feeds.add(name, shape, dtype, levels)
             for short, source in form.shortened.items() if slot == "First" else ():
                 if source == name:
@@ -260,7 +246,7 @@ def _note_results(op: OpView, form: LoopForm, body: Any, carried_rows: int) -> N
     meta = _meta(op)
     steps, first, _, rows = _counts(op)
     for slot in MADE:
-        for k, name in enumerate(form.makes(slot)):
+        for k, name in enumerate(form.names[slot]):
             kinds, shape, dtype, levels = body.result(name, slot == "Each")
             kind = form.leaves(name, op.has("Steps")) if slot == "Last" else "n" if slot == "Made" else ""
             # Of what stays, whose rows are those of a step.
@@ -299,46 +285,58 @@ def _note_results(op: OpView, form: LoopForm, body: Any, carried_rows: int) -> N
 
 def _native_loop(op: OpView) -> list[Call]:
     form: LoopForm = op.attr("form")
-    meta = _meta(op)
-    calls: list[Call] = []
+    meta, layout = _meta(op), Layout(form)
+    form.layout = layout
     steps, first, _, _ = _counts(op)
-    ints: list[int] = [steps, first, _carried_rows(op, form)]
+    calls: list[Call] = []
     operands: list[str | None] = [op.name_or_none("Bounds")]
-    for slot in (*READ, *MADE):
-        operands += op.names(slot)
-    for k in range(op.count("Last")):
-        spare = op.name("Last", k) + "@SPARE"
+    ints: list[int] = [steps, first, _carried_rows(op, form)]
+    for slots, places in ((READ, layout.read), (MADE, layout.made)):
+        for slot in slots:
+            places.update(_put(form.names[slot], op.names(slot), operands))
+    spares = [name + "@SPARE" for name in op.names("Last")]
+    for k, spare in enumerate(spares):
         meta.set(spare, op.shape("Last", k), op.dtype("Last", k))
-        operands.append(spare)
+    layout.spares.update(_put(form.names["Last"], spares, operands))
     owner = next(op.name(slot) for slot in MADE if op.count(slot))
     for name, matrix in form.packed().items():
-        outside = op.name("Const", form.consts.index(matrix.name))
+        outside = op.name("Const", form.names["Const"].index(matrix.name))
         scratch = f"{owner}@{name}"
         meta.set(scratch, (matrix.packed_elements,), meta.dtypes[outside])
         calls.append(packing(matrix._replace(name=outside), scratch))
-        operands.append(scratch)
+        layout.read.update(_put([name], [scratch], operands))
     for level in form.others:
-        operands += [level, level.removesuffix("offsets") + "bounds"]
-    operands += form.levels
-    for slot in ("Given", "Parts", "Made", "Each"):
-        ints += [bytes_of_row(op, slot, k) for k in range(op.count(slot))]
-    ints += [numel(op, "Sums", k) * itemsize(op, "Sums", k) for k in range(op.count("Sums"))]
-    ints += form.outer.values()
+        layout.read.update(_put([level + FIRST], [level], operands))
+        layout.bounds.update(_put([level], [level.removesuffix("offsets") + "bounds"], operands))
+    layout.read.update(_put(form.levels, form.levels, operands))
+    for slot in ("Packed", "Parts", "Made", "Each"):
+        rows = [bytes_of_row(op, slot, k) for k in range(op.count(slot))]
+        layout.numbers.update(_put(form.names[slot], rows, ints))
+    sums = [numel(op, "Sums", k) * itemsize(op, "Sums", k) for k in range(op.count("Sums"))]
+    layout.numbers.update(_put(form.names["Sums"], sums, ints))
+    layout.sizes.update(_put(form.outer, form.outer.values(), ints))
     return [*calls, Call(TURNS, operands, ints)]
+
+
+def _put(names: Iterable[str], what: Iterable[Any], into: list[Any]) -> dict[str, int]:
+    """Add something for each of some names, and say where it stands."""
+    begin = len(into)
+    into += what
+    return {name: begin + k for k, name in enumerate(names)}
 
 
 LOOP = OpDef(
     TURNS,
     inputs=(
         "Steps?#", "Bounds?", "Running?#", "Order?#", "Items?#",
-        "Given*?", "Parts*?", "Like*?#", "Same*?", "First*?", "Const*?",
+        "Packed*?", "Parts*?", "Like*?#", "Same*?", "First*?", "Const*?",
     ),
     outputs=("Made*?", "Each*?", "Last*?", "Sums*?"),
     attrs={"form": None},
     infer=_infer_loop,
     native=_native_loop,
     lod_from=None,
-    doc="All turns of a loop over sequences that are ranked. Given: the rows of all places in the order of steps; "
+    doc="All turns of a loop over sequences that are ranked. Packed: the rows of all places in the order of steps; "
     "Parts: of one size at all places; Same: of which each turn has the first rows; First: what the first turn finds "
     "of the turn before; Like: what only the shape is asked of; Const: what is the same in all turns. Made: the rows "
     "that all make; Each: what all make of one size; Last: what the last one leaves; Sums: sums over the turns.",
@@ -346,30 +344,25 @@ LOOP = OpDef(
 
 
 class Layout:
-    """Where in the instruction of a loop its operands and integers stand: what `Engine.add_loop` is told."""
+    """Where in the instruction of a loop its operands and integers stand: what `Engine.add_loop` is told.
+
+    Operands by the names of what is read and made: of the latter also those of which turns have two (`spares`), and by
+    the names of offsets how many rows each turn has (`bounds`). `numbers`: bytes of rows, and of sums; `sizes`: those
+    outside, by their labels in bodies.
+    """
 
     def __init__(self, form: LoopForm) -> None:
         self.form = form
-        names = [name for slot in READ for name in form.reads(slot)]
-        self.operands = {name: 1 + at for at, name in enumerate(names)}
-        at = 1 + len(names)
-        names = [name for slot in MADE for name in form.makes(slot)]
-        self.made = {name: at + k for k, name in enumerate(names)}
-        at += len(names)
-        self.spares = {name: at + k for k, name in enumerate(form.last)}
-        at += len(form.last)
-        packed = form.packed()
-        self.operands.update((name, at + k) for k, name in enumerate(packed))
-        at += len(packed)
-        self.bounds = {level: at + 2 * k + 1 for k, level in enumerate(form.others)}
-        self.operands.update((level + FIRST, at - 1) for level, at in self.bounds.items())
-        at += 2 * len(form.others)
-        self.operands.update((level, at + k) for k, level in enumerate(form.levels))
-        self.rows = {name: 3 + k for k, name in enumerate((*form.given, *form.parts, *form.made, *form.each))}
-        at = 3 + len(self.rows)
-        self.sums = [(self.made[name], at + k) for k, name in enumerate(form.sums)]
-        at += len(form.sums)
-        self.sizes = {label: at + k for k, label in enumerate(form.outer)}
+        self.read: dict[str, int] = {}
+        self.made: dict[str, int] = {}
+        self.spares: dict[str, int] = {}
+        self.bounds: dict[str, int] = {}
+        self.numbers: dict[str, int] = {}
+        self.sizes: dict[str, int] = {}
+
+    def sums(self) -> list[tuple[int, int]]:
+        """Of each sum where it is, and how many bytes it has."""
+        return [(self.made[name], self.numbers[name]) for name in self.form.names["Sums"]]
 
     def moving(
         self, kinds: dict[str, int]
@@ -380,25 +373,25 @@ class Layout:
         read: dict[str, int] = {}
         made: dict[str, int] = {}
 
-        def take(kind: str, names: Iterable[str], found: dict[str, int], operands: dict[str, int]) -> None:
-            for name in names:
+        def take(kind: str, slot: str, found: dict[str, int], operands: dict[str, int]) -> None:
+            for name in form.names[slot]:
                 found[name] = len(moving)
                 bounds = self.bounds.get(form.rows.get(name, "n"), 0)
-                moving.append((kinds[kind], operands[name], bounds, self.rows[name]))
+                moving.append((kinds[kind], operands[name], bounds, self.numbers[name]))
 
-        take("packed", form.given, read, self.operands)
-        take("each", form.parts, read, self.operands)
-        for name in (*form.likes, *form.same, *(level + FIRST for level in form.others)):
+        take("packed", "Packed", read, self.read)
+        take("each", "Parts", read, self.read)
+        for name in (*form.of("Like", "Same"), *(level + FIRST for level in form.others)):
             read[name] = len(moving)
-            moving.append((kinds["same"], self.operands[name], 0, 0))
-        take("packed", form.made, made, self.made)
-        take("each", form.each, made, self.made)
-        for name in form.last:
+            moving.append((kinds["same"], self.read[name], 0, 0))
+        take("packed", "Made", made, self.made)
+        take("each", "Each", made, self.made)
+        for name in form.names["Last"]:
             made[name] = len(moving)
             moving.append((kinds["last"], self.made[name], self.spares[name], 0))
         for each in form.carried:
             read[each.name] = len(moving)
             after = made[each.after] if each.after in made else read[each.after]
-            moving.append((kinds["carried"], self.operands[each.name], after, 0))
+            moving.append((kinds["carried"], self.read[each.name], after, 0))
         read.update((name, read[source]) for name, source in form.shortened.items())
         return moving, read, made
