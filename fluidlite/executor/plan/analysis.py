@@ -12,7 +12,7 @@ from ...base.dtypes import VarType
 from ...base.errors import EnforceNotMet
 from ...base.reports import progress
 from ...framework import Block, Operator
-from ...ops.registry import VERSION, OpView
+from ...ops.registry import OpView
 from .. import failures
 from ..tensors.scope import Scope
 from . import branching, finite, float16, marks, selecting, sparse, stepping, turning
@@ -20,7 +20,7 @@ from .elements import FOUND, GET
 from .in_line import InLine
 from .meta import ExactMeta
 from .refusals import CannotPlan, Unfound
-from .shapes import NO_TENSORS, fold, in_place_of, infer, live, renamed, takes_no_part
+from .shapes import NO_TENSORS, Versions, fold, in_place_of, infer, live, takes_no_part
 
 Step = tuple[Operator, OpView]
 Arrays = dict[str, np.ndarray]
@@ -67,7 +67,7 @@ class Analysis:
         self._like = like
         self.meta = ExactMeta(block, scope, feed, later, **how)
         everything = block.ops if ops is None else ops
-        versions = Versions(self.meta, [*self.feed_names, *(later or ())])
+        versions = Versions(self.meta.is_persistable, [*self.feed_names, *(later or ())])
         self._check_fed(everything)
         if any(var.persistable and var.type in NO_TENSORS for var in block.program.list_vars()):
             raise CannotPlan("the scope keeps arrays or rank tables")
@@ -89,7 +89,7 @@ class Analysis:
                 raise CannotPlan(
                     f"variable {name!r} has no value where a branch is not taken", self.unset[name]
                 )
-        self.fetches = self._fetches([versions.latest(name) for name in fetches])
+        self.fetches = self._fetches([versions.latest.get(name, name) for name in fetches])
 
     def _in_line(self, ops: Sequence[Operator], fetches: Sequence[str]) -> list[Operator]:
         """Operators with the blocks of branches and loops in their places.
@@ -209,37 +209,3 @@ class Analysis:
             if name in self.meta.sparse and not self.meta.has(sparse.dense_name(name)):
                 self.steps += self._step(sparse.dense(self.steps[-1][0], name), set(), Counter())
         return [sparse.dense_name(name) if name in self.meta.sparse else name for name in fetches]
-
-
-class Versions:
-    """Names under which the values that a variable has one after the other are told apart.
-
-    Temporary variables that are fed and overwritten, or written several times, get a new name each time; so each name
-    stands for one array. Persistable ones keep theirs: their memory is the scope's.
-    """
-
-    def __init__(self, meta: ExactMeta, fed: Sequence[str]) -> None:
-        self._meta = meta
-        self._written = set(fed)
-        self._latest: dict[str, str] = {}
-        self._counts: Counter[str] = Counter()
-
-    def latest(self, name: str) -> str:
-        """The name of the value that variable `name` has by now."""
-        return self._latest.get(name, name)
-
-    def renamed(self, op: Operator) -> Operator:
-        """The operator on the values that its variables have by now; comes after all before it."""
-        again = [
-            name
-            for name in op.output_arg_names
-            if name in self._written
-            and not self._meta.is_persistable(name)
-            and op.definition is not marks.MERGE
-        ]
-        self._written.update(op.output_arg_names)
-        made = renamed(op, self._latest, outputs=False)
-        for name in again:
-            self._counts[name] += 1
-            self._latest[name] = f"{name}{VERSION}{self._counts[name]}"
-        return renamed(made, self._latest, inputs=False)

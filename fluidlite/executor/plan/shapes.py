@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ...framework import Operator, sequences
 from ...framework.gradients.blocks import names_read
 from ...ops import kernel_types
 from ...ops.program.feed_fetch import ENDS
-from ...ops.registry import OpDef, OperatorError, OpView, check_result, find
+from ...ops.registry import VERSION, OpDef, OperatorError, OpView, check_result, find
 from .. import failures
 from . import marks
 from .meta import ExactMeta
@@ -54,6 +55,31 @@ def renamed(op: Operator, names: Mapping[str, str], inputs: bool = True, outputs
     if outputs:
         made.outputs = {slot: [names.get(n, n) for n in each] for slot, each in op.outputs.items()}
     return made
+
+
+class Versions:
+    """Names under which the values that a variable has one after the other are told apart.
+
+    Temporary variables that are given and overwritten, or written several times, get a new name each time; so each name
+    stands for one array. Persistable ones keep theirs (`stays`): their memory is the scope's. `latest`: what a variable
+    is called by now that has another name; `mark`: begins what numbers the values.
+    """
+
+    def __init__(self, stays: Callable[[str], bool], given: Iterable[str], mark: str = "") -> None:
+        self._stays, self._mark = stays, mark
+        self._written = set(given)
+        self._counts: Counter[str] = Counter()
+        self.latest: dict[str, str] = {}
+
+    def renamed(self, op: Operator) -> Operator:
+        """The operator on the values that its variables have by now; comes after all before it."""
+        made = renamed(op, self.latest, outputs=False)
+        for name in op.output_arg_names if op.definition is not marks.MERGE else ():
+            if name in self._written and not self._stays(name):
+                self._counts[name] += 1
+                self.latest[name] = f"{name}{VERSION}{self._mark}{self._counts[name]}"
+        self._written.update(op.output_arg_names)
+        return renamed(made, self.latest, inputs=False)
 
 
 def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:

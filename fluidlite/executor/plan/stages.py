@@ -20,7 +20,7 @@ from .in_line import InLine
 from .marks import MERGE
 from .refusals import CannotPlan
 from .rows_apart import Declared, rows_made
-from .shapes import live, works_alone
+from .shapes import Versions, live, renamed, works_alone
 
 if TYPE_CHECKING:
     from .stepping import Stepping
@@ -86,48 +86,28 @@ def stages(
         mattering = lines.begun(mattering, lines.touched)
         if not lines.unset.keys().isdisjoint(ends):
             raise CannotPlan("what it makes has no value where a branch is not taken")
-    single, renamed = _renamed(block, mattering, {*given, *carried})
-    single = _without_copies(block, single, renamed, {*given}, carried)
+    versions = Versions(lambda name: name == EMPTY or _is_persistable(block, name), {*given, *carried}, "T")
+    single = [*map(versions.renamed, mattering)]
+    names = versions.latest
+    single = _without_copies(block, single, names, {*given}, carried)
     found = _Sorting(block, single, given, carried, ragged)
-    last = {renamed.get(name, name) for name in carried.values()}
-    total = {renamed.get(name, name) for name in sums}
-    all_turns = {renamed.get(name, name) for name in (*wanted, *kept)}
-    return found.sort(last, all_turns, total, renamed, apart)._replace(kept=kept)
-
-
-def _renamed(block: Block, ops: list[Operator], taken: set[str]) -> tuple[list[Operator], dict[str, str]]:
-    """The operators with a name for each value; persistable variables keep their own."""
-    latest: dict[str, str] = {}
-    found = []
-    for op in ops:
-        again = [
-            name
-            for name in op.writes()
-            if name in taken
-            and name != EMPTY
-            and not _is_persistable(block, name)
-            and op.definition is not MERGE
-        ]
-        taken.update(op.writes())
-        inputs = {slot: [latest.get(name, name) for name in names] for slot, names in op.inputs.items()}
-        for name in again:
-            latest[name] = f"{latest.get(name, name)}{VERSION}T"
-        outputs = {slot: [latest.get(name, name) for name in names] for slot, names in op.outputs.items()}
-        found.append(_like(op, inputs, outputs))
-    return found, latest
+    last = {names.get(name, name) for name in carried.values()}
+    total = {names.get(name, name) for name in sums}
+    all_turns = {names.get(name, name) for name in (*wanted, *kept)}
+    return found.sort(last, all_turns, total, names, apart)._replace(kept=kept)
 
 
 def _without_copies(
-    block: Block, ops: list[Operator], renamed: dict[str, str], known: set[str], carried: Collection[str]
+    block: Block, ops: list[Operator], names: dict[str, str], known: set[str], carried: Collection[str]
 ) -> list[Operator]:
-    """The operators without those that make the same values under another name, which is put into `renamed`. `known`:
+    """The operators without those that make the same values under another name, which is put into `names`. `known`:
     what each turn is given; what is the same in all is another value where all turns want it.
     """
     same: dict[str, str] = {}
     found = []
     again = {op.outputs["Out"][0] for op in ops if op.definition is MERGE}  # other values behind a branch
     for op in ops:
-        op = _like(op, _put(op.inputs, same), op.outputs)
+        op = renamed(op, same, outputs=False)
         known.update(op.writes())
         copies = _copies(block, op)
         if copies is not None:
@@ -143,13 +123,13 @@ def _without_copies(
                 same[out] = source
                 rest = {other: names for other, names in op.outputs.items() if other != slot and names}
                 if rest:
-                    found.append(_like(op, op.inputs, rest))
+                    found.append(_like(op, rest))
                 continue
         found.append(op)
-    for name, to in list(renamed.items()):
-        renamed[name] = same.get(to, to)
+    for name, to in list(names.items()):
+        names[name] = same.get(to, to)
     for name, to in same.items():
-        renamed.setdefault(name, to)
+        names.setdefault(name, to)
     return found
 
 
@@ -248,10 +228,6 @@ def _is_persistable(block: Block, name: str) -> bool:
     return var is not None and var.persistable
 
 
-def _put(slots: dict[str, list[str]], same: Mapping[str, str]) -> dict[str, list[str]]:
-    return {slot: [same.get(name, name) for name in names] for slot, names in slots.items()}
-
-
 def _only(op: Operator, names: Collection[str], these: bool) -> Operator:
     """An operator that makes only these of its results, or only the others."""
     outputs = {
@@ -259,12 +235,12 @@ def _only(op: Operator, names: Collection[str], these: bool) -> Operator:
         for slot, written in op.outputs.items()
         if any(name != EMPTY and (name in names) == these for name in written)
     }
-    return _like(op, op.inputs, outputs)
+    return _like(op, outputs)
 
 
-def _like(op: Operator, inputs: dict[str, list[str]], outputs: dict[str, list[str]]) -> Operator:
+def _like(op: Operator, outputs: dict[str, list[str]]) -> Operator:
     made = copy.copy(op)
-    made.inputs, made.outputs = inputs, outputs
+    made.outputs = outputs
     return made
 
 
