@@ -33,9 +33,10 @@ def start() -> None:
     report.touch()
     make = Interpreter.__init__
 
-    def made(self: Interpreter, program: Any, scope: Any, feed: Any, *others: Any) -> None:
-        note(f"fed {sorted(feed)}: {' '.join(op.type for op in program.global_block().ops)}")
-        make(self, program, scope, feed, *others)
+    def made(self: Interpreter, program: Any, scope: Any, feed: Any, *others: Any, **how: Any) -> None:
+        if type(self) is Interpreter:
+            note(f"fed {sorted(feed)}: {' '.join(op.type for op in program.global_block().ops)}")
+        make(self, program, scope, feed, *others, **how)
 
     def note(what: str) -> None:
         with report.open("a") as file:

@@ -19,7 +19,8 @@ def interpreted(monkeypatch):
     begin = interpret.Interpreter.__init__
 
     def noted(self, *arguments, **more):
-        made.append(self)
+        if type(self) is interpret.Interpreter:
+            made.append(self)
         begin(self, *arguments, **more)
 
     monkeypatch.setattr(interpret.Interpreter, "__init__", noted)

@@ -20,7 +20,6 @@ from ...executor.running.driver import Driver
 from ...executor.running.feeding import Feed
 from ...executor.running.interpret import Interpreter
 from ...executor.running.plan_cache import two_phase_plan
-from ...executor.running.program_run import ProgramRun
 from ...framework import OpRole, Program, Variable
 from ...framework.gradients.backward import gradients
 from ...ops.registry import grad_name
@@ -284,7 +283,7 @@ class Planned(Pending):
 class Unplanned(Pending):
     """A call of a program that cannot be planned: the values of all its variables are kept."""
 
-    def __init__(self, runner: Runner, run: ProgramRun, outputs: Arrays) -> None:
+    def __init__(self, runner: Runner, run: Interpreter, outputs: Arrays) -> None:
         super().__init__(runner, outputs)
         self._run = run
         self._before = run.environment.only(run.values)

@@ -173,8 +173,9 @@ class DataParallel:
         """Give each place but the first its own copy of what only the forward pass writes."""
         for scope in () if self.in_turns else self.scopes[1:]:
             for name in self.private:
-                if name not in scope._vars:
-                    copy_value(self.scope, name, scope, name)
+                found = self.scope.find_var(name)
+                if name not in scope._vars and found is not None and found.is_set():
+                    scope.var(name).get_tensor().set(np.array(found.get_tensor()))
 
     def _feeds(self, feed: Any) -> list[dict[str, Any]]:
         """One feed for each place: from the readers, a list, or one feed divided."""
@@ -255,13 +256,6 @@ class DataParallel:
                     raise
                 return feeds[:index]
         return feeds
-
-
-def copy_value(source: Scope, name: str, scope: Scope, new: str) -> None:
-    """Give a variable of `scope` the value that another one has, if it has any."""
-    found = source.find_var(name)
-    if found is not None and found.is_set():
-        scope.var(new).get_tensor().set(np.array(found.get_tensor()))
 
 
 def _halves(program: Program) -> tuple[Program, Program]:

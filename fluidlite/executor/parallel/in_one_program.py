@@ -15,7 +15,7 @@ from ...ops.registry import EMPTY
 from ..running.steps import run_program
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
-from .data_parallel import DataParallel, copy_value
+from .data_parallel import DataParallel
 
 LONG = 0.004
 """Seconds of a step from which on places have threads of their own, whose beginning and end then matter little."""
@@ -101,7 +101,7 @@ class InOneProgram(DataParallel):
         if self._joined is None or len(feeds) < len(self.places):
             return super()._step(feeds, wanted, once)
         begin = time.perf_counter()
-        self._prepare_own()
+        self._prepare()
         feed = {
             names.get(name, name): value
             for names, part in zip(self._names, feeds, strict=True)
@@ -115,21 +115,13 @@ class InOneProgram(DataParallel):
             self._steps += 1
             self._shortest = min(self._shortest, time.perf_counter() - begin)
             if self._steps == _TRIES and self._shortest > LONG and threads.count() > 1:
-                self._part()
+                self._joined = None  # from now on each place has a thread
         return found
 
-    def _prepare_own(self) -> None:
-        """Give each place but the first its own copy of what only the forward pass writes."""
-        if self._own is self.scope:
-            return
-        for names in self._names[1:]:
-            for name in self.private:
-                if names[name] not in self._own._vars:
-                    copy_value(self.scope, name, self._own, names[name])
-
-    def _part(self) -> None:
-        """From now on have a thread for each place."""
-        for names, scope in zip(self._names[1:], self.scopes[1:], strict=True):
-            for name in self.private:
-                copy_value(self._own, names[name], scope, name)
-        self._joined = None
+    def _prepare(self) -> None:
+        """Of what only the forward pass writes each place has its own copy, in one program by the place's names."""
+        super()._prepare()
+        if self._joined is not None:
+            for names, scope in zip(self._names[1:], self.scopes[1:], strict=True):
+                own = {names[name]: scope._vars[name] for name in self.private if name in scope._vars}
+                self._own._vars.update(own)

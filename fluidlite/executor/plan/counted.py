@@ -21,6 +21,7 @@ from ...framework.gradients.versions import changes_nothing, copied, counts
 from ...ops.registry import EMPTY
 from .branching import ON_ARRAYS, in_line, read_before, reads, results
 from .kept_branches import kept_inside
+from .refusals import CannotPlan
 from .shapes import works_alone
 
 INTEGERS = (VarType.INT32, VarType.INT64)
@@ -49,10 +50,6 @@ class Shortened(NamedTuple):
     offset: int
 
 
-class Odd(Exception):
-    """Turns of this loop have to be taken one by one; the message says why."""
-
-
 class Counted:
     """The block of a loop with counters.
 
@@ -60,7 +57,7 @@ class Counted:
     tables; `ops`: what is left; `limit`: counter, offset and the variable that it is compared with, of the condition.
     `forward`: the block of which this one is the gradient's; what it declares is each turn's own.
 
-    Raises Odd if the block does anything else with arrays.
+    Raises CannotPlan if the block does anything else with arrays.
     """
 
     def __init__(self, block: Block, condition: str | None, forward: Block | None = None) -> None:
@@ -100,9 +97,9 @@ class Counted:
                 if copy[0] in self._comparisons:
                     self._comparisons[condition] = self._comparisons[copy[0]]
             elif works_alone(op) and not in_line(op, True):
-                raise Odd(f"operator {op.type} runs blocks, or works on what is no tensor")
+                raise CannotPlan(f"operator {op.type} runs blocks, or works on what is no tensor")
             elif condition in [*op.writes()]:
-                raise Odd("its condition is no comparison with a counter")
+                raise CannotPlan("its condition is no comparison with a counter")
             else:
                 self.ops.append(op)
                 self._changed.update({access.variable for access in self.writes}.intersection(op.writes()))
@@ -121,37 +118,37 @@ class Counted:
     def _at(self, op: Operator) -> tuple[str, int]:
         (counter,) = op.inputs["I"]
         if counter not in self.counters:
-            raise Odd(f"the index {counter!r} of an array is no counter")
+            raise CannotPlan(f"the index {counter!r} of an array is no counter")
         return counter, self.counters[counter]
 
     def _check(self, condition: str | None) -> None:
         if condition is not None and (self.limit is None or self.step != 1):
-            raise Odd("how many turns there are is not known beforehand")
+            raise CannotPlan("how many turns there are is not known beforehand")
         if len({*self.counters.values()}) > 1 or abs(self.step) != 1:
-            raise Odd("its counters do not go on by one")
+            raise CannotPlan("its counters do not go on by one")
         read = {name for op in self.ops for name in reads(op)}
         if not read.isdisjoint([condition, *self.counters, *self._comparisons]):
-            raise Odd("it computes something with its counters")
+            raise CannotPlan("it computes something with its counters")
         if any(access.variable in self.counters for access in self.writes):
-            raise Odd("it writes its counters to an array")
+            raise CannotPlan("it writes its counters to an array")
         plain = {name for op in self.ops for name in op.writes()}
         found = [*(each.variable for each in self.reads), *(each.variable for each in self.shortened)]
         if len(found) != len({*found}) or not plain.isdisjoint(
             [*found, *(each.source for each in self.shortened), *self._changed]
         ):
-            raise Odd("it replaces what it has read, or written to an array")
+            raise CannotPlan("it replaces what it has read, or written to an array")
         written = {access.array: access for access in self.writes}
         readers = {access.array: access for access in self.reads}
         if len(written) < len(self.writes):
-            raise Odd("it writes several elements of an array in a turn")
+            raise CannotPlan("it writes several elements of an array in a turn")
         for access in self.reads:
             other, write = readers[access.array], written.get(access.array)
             if (access.counter, access.offset) != (other.counter, other.offset):
-                raise Odd("it reads several elements of an array in a turn")
+                raise CannotPlan("it reads several elements of an array in a turn")
             if other is not access and (other.like or access.like):
-                raise Odd("it takes an element out of an array twice in a turn")
+                raise CannotPlan("it takes an element out of an array twice in a turn")
             if write and (write.counter, write.offset) != (access.counter, access.offset + self.step):
-                raise Odd("it reads what is not of the turn before from an array that it writes")
+                raise CannotPlan("it reads what is not of the turn before from an array that it writes")
 
     @property
     def step(self) -> int:
@@ -198,4 +195,4 @@ def _counters(block: Block, ops: Iterable[Operator]) -> list[str]:
     return made
 
 
-__all__ = ["Access", "Counted", "Odd", "Shortened"]
+__all__ = ["Access", "Counted", "Shortened"]

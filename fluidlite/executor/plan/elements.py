@@ -106,8 +106,15 @@ def _infer_pop(op: OpView) -> None:
     op.carry("Out", op.lod("Like"))
 
 
-def _native_kept(op: OpView, kernel: str, slot: str) -> Call:
-    return Call(kernel, [op.attr("array") + ELEMENTS, op.name(slot)], [numel(op, slot) * itemsize(op, slot)])
+def _one_size(kernel: str, slot: str) -> Callable[[OpView], Call]:
+    """A kernel that moves an element of a size that the plan knows: the one at I, or the last."""
+
+    def native(op: OpView) -> Call:
+        index = [op.name("I")] if op.has("I") else []
+        operands = [op.attr("array") + ELEMENTS, *index, op.name(slot)]
+        return Call(kernel, operands, [numel(op, slot) * itemsize(op, slot)])
+
+    return native
 
 
 CLEAR = _operator(
@@ -116,11 +123,11 @@ CLEAR = _operator(
 )  # fmt: skip
 KEEP = _operator(
     "keep_element", "Keeps what X is in the end of a turn, behind what it was before.", _infer_keep,
-    lambda op: _native_kept(op, "element_keep", "X"), "X",
+    _one_size("element_keep", "X"), "X",
 )  # fmt: skip
 POP = _operator(
     "pop_element", "What has been kept last, which is like Like, and kept no longer.", _infer_pop,
-    lambda op: _native_kept(op, "element_pop", "Out"), "Like#", outputs=("Out",),
+    _one_size("element_pop", "Out"), "Like#", outputs=("Out",),
 )  # fmt: skip
 
 
@@ -154,14 +161,6 @@ def _infer_take(op: OpView) -> None:
     op.set("Out", op.shape("Like"), op.dtype("Like"))
     op.carry("Out", op.lod("Like"))
     _check(op, "Out")
-
-
-def _slot(kernel: str, slot: str) -> Any:
-    def native(op: OpView) -> Call:
-        operands = [op.attr("array") + ELEMENTS, op.name("I"), op.name(slot)]
-        return Call(kernel, operands, [numel(op, slot) * itemsize(op, slot)])
-
-    return native
 
 
 def _added(op: OpView) -> Call:
@@ -230,7 +229,7 @@ PUT = _operator(
     "put_element",
     "Puts X at index I of an array.",
     lambda op: _noted(op, "X"),
-    _slot("slot_put", "X"),
+    _one_size("slot_put", "X"),
     "X",
     "I",
 )
@@ -238,11 +237,11 @@ ADD = _operator(
     "add_element", "Adds X to the element at index I.", lambda op: _noted(op, "X"), _added, "X", "I"
 )
 GET = _operator(
-    "get_element", "The element at index I.", _infer_get, _slot("slot_get", "Out"), "I", outputs=("Out",)
+    "get_element", "The element at index I.", _infer_get, _one_size("slot_get", "Out"), "I", outputs=("Out",)
 )
 TAKE = _operator(
     "take_element", "The element at index I, which is not there any more; zeros like Like if there is none.",
-    _infer_take, _slot("slot_take", "Out"), "I", "Like#", outputs=("Out",),
+    _infer_take, _one_size("slot_take", "Out"), "I", "Like#", outputs=("Out",),
 )  # fmt: skip
 LENGTH = _operator(
     "array_length", "How many elements an array has.", lambda op: op.set("Out", (1,), VarType.INT64),

@@ -78,25 +78,21 @@ def lifetimes(
     counts, because it has the same memory or is the whole of it.
     """
     found: dict[str, tuple[int, int]] = {}
-    at, begun = -1, []
+    at, instructions = -1, [*instructions]
     for at, instruction in enumerate(instructions):
         for name in instruction.touches:
             name = roots.get(name, name)
             found[name] = found[name][0] if name in found else at, at
-        if instruction.action in marks.BEGINS:
-            begun.append(at)
-        elif instruction.action in marks.ENDS:
-            begin = begun.pop()
-            if instruction.action is marks.AGAIN:
-                found.update({name: (a, at) for name, (a, b) in found.items() if a < begin <= b})
+    for begin, end in loops(instructions):
+        found.update({name: (a, end) for name, (a, b) in found.items() if a < begin <= b < end})
     for name in kept:
         name = roots.get(name, name)
         found[name] = found[name][0] if name in found else at + 1, at + 1
     return found
 
 
-def outermost_loops(instructions: Iterable[Instruction]) -> list[tuple[int, int]]:
-    """Where loops begin and end that are in no other one."""
+def loops(instructions: Iterable[Instruction]) -> list[tuple[int, int]]:
+    """Where loops begin and end, inner ones before those around them."""
     found: list[tuple[int, int]] = []
     begun: list[int] = []
     for at, each in enumerate(instructions):
@@ -105,7 +101,15 @@ def outermost_loops(instructions: Iterable[Instruction]) -> list[tuple[int, int]
         elif each.action in marks.ENDS:
             begin = begun.pop()
             if each.action is marks.AGAIN:
-                found = [(first, last) for first, last in found if first < begin] + [(begin, at)]
+                found.append((begin, at))
+    return found
+
+
+def outermost_loops(instructions: Iterable[Instruction]) -> list[tuple[int, int]]:
+    """Those that are in no other one, in order."""
+    found: list[tuple[int, int]] = []
+    for begin, end in loops(instructions):
+        found = [(first, last) for first, last in found if first < begin] + [(begin, end)]
     return found
 
 

@@ -87,6 +87,11 @@ class _Steps(LoopTurns):
     def copy(self, kind: str, source: str, out: str) -> None:
         self.add(kind, {"X": [source]}, out)
 
+    def without(self, name: str, out: str) -> None:
+        """Make the gradient of what none has come to, if it is wanted."""
+        if out != EMPTY:
+            self.copy("fill_zeros_like", name, out)
+
     def zeros(self, name: str, like: str) -> str:
         inputs = {"X": [self.packed(like)], "Index": [self.steps]}
         return self.add(ZEROS, inputs, self.label(f"{name}.zeros"), {"axis": 1})
@@ -219,25 +224,19 @@ class Stepping:
             return list(pairs)
 
         for (name, out), state in zip(outs("initial_states"), states, strict=False):
-            if out == EMPTY:
-                continue
-            if state:
+            if state and out != EMPTY:
                 loop.leave(state, out)
             else:
-                loop.copy("fill_zeros_like", name, out)
+                loop.without(name, out)
         for name, out in outs("inputs"):
-            if out == EMPTY:
-                continue
-            if name in parts:
+            if name in parts and out != EMPTY:
                 parts.remove(name)  # a variable that is an input several times is one variable in the block
                 loop.give(grad_name(name), out)
             else:
-                loop.copy("fill_zeros_like", name, out)
+                loop.without(name, out)
         for name, out in outs("parameters"):
-            if out == EMPTY:
-                continue
             total = loop.total(grad_name(name))
-            if total is not None:
+            if total is not None and out != EMPTY:
                 loop.copy(ALIAS, total, out)
             else:
-                loop.copy("fill_zeros_like", name, out)
+                loop.without(name, out)

@@ -23,7 +23,7 @@ from ...framework import Block, Operator
 from ...framework.gradients.blocks import kept_names
 from ...ops.registry import EMPTY, grad_name
 from .branching import everywhere, in_line
-from .counted import Access, Counted, Odd
+from .counted import Access, Counted
 from .kept_branches import kept_within
 from .loop_turns import ALIAS, Like, LoopTurns, Packed, Same, Value
 from .rank_ops import ZEROS
@@ -73,7 +73,7 @@ class Turning(RankedArrays):
     def _form(self, op: Operator, condition: str | None, forward: Block | None = None) -> Counted:
         try:
             form = Counted(op.attrs["sub_block"], condition, forward)
-        except Odd as reason:
+        except CannotPlan as reason:
             raise CannotPlan(str(reason), op) from None
         for each in form.ops:
             if any(map(op.block._is_persistable, each.writes())):

@@ -31,7 +31,7 @@ from ..plan.refusals import CannotPlan, Missed
 from ..plan.shapes import is_no_tensor
 from ..tensors.scope import Scope
 from .feeding import Feed
-from .program_run import ProgramRun
+from .interpret import Interpreter
 
 FEW = 8
 """What has more elements is not looked at for sizes."""
@@ -40,7 +40,7 @@ PLANS_A_TURN = 8
 """How many plans are made until one fits the sizes that a turn finds."""
 
 
-class Driver(ProgramRun):
+class Driver(Interpreter):
     """One run of a program in pieces; see the module's text."""
 
     def __init__(self, blocks: Blocks, scope: Scope, feed: Feed) -> None:

@@ -15,7 +15,7 @@ from ...base.reports import profiling
 from ...ops.registry import GRAD
 from ..plan.step_plan import StepPlan
 from ..tensors.lod_tensor import LoDTensorArray
-from .program_run import ProgramRun
+from .interpret import Interpreter
 
 
 def of_plan(plan: StepPlan, return_numpy: bool) -> list[Any]:
@@ -29,7 +29,7 @@ def of_plan(plan: StepPlan, return_numpy: bool) -> list[Any]:
     return as_results(tensors, plan.fetched, return_numpy)
 
 
-def of_run(run: ProgramRun, names: tuple[str, ...], return_numpy: bool) -> list[Any]:
+def of_run(run: Interpreter, names: tuple[str, ...], return_numpy: bool) -> list[Any]:
     """Fetch from a run that is no single plan and is over."""
     recorder = profiling.active
     values = [

@@ -15,7 +15,6 @@ from ..tensors.scope import Scope
 from .driver import Driver
 from .feeding import Feed
 from .interpret import Interpreter
-from .program_run import ProgramRun
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
@@ -47,11 +46,10 @@ def run_once(
     fetches: Sequence[str] = (),
     device: CudaDevice | None = None,
     watched: bool = False,
-) -> ProgramRun:
+) -> Interpreter:
     """Run operators of the global block, by default all, as they come; those that run blocks have these in pieces."""
-    run: ProgramRun
     if device is None and flags.engine() == "plan":
-        run = Driver(Blocks(program, fetches, watched=watched), scope, feed or {})
+        run: Interpreter = Driver(Blocks(program, fetches, watched=watched), scope, feed or {})
     else:
         run = Interpreter(program, scope, feed or {}, device, watched)
     run.run_each(program.global_block().ops if ops is None else ops)
