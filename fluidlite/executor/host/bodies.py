@@ -35,9 +35,7 @@ class LoopBody(Plan):
     results_apart = True
 
     def __init__(self, program: Program, scope: Scope, form: LoopForm, feeds: Feeds) -> None:
-        self._said = feeds.rows
-        self._sizes = feeds.moving
-        self._around = feeds.outer
+        self._feeds = feeds
         self.moving = [*form.of("Packed", "Parts", "Like", "Same"), *form.shortened]
         self.moving += [each.name for each in form.carried] + [level + FIRST for level in form.others]
         self._wanted = form.of("Made", "Each", "Last")
@@ -46,7 +44,7 @@ class LoopBody(Plan):
         self._outside: dict[str, str] = {}  # what is wanted -> the name of the memory that it is written to
         self.packed: dict[str, Matrix] = {}  # what is packed before the turns, and of which matrix
         wanted = [*self._wanted, *self._added]
-        super().__init__(program, scope, feeds.arrays, wanted, form.ops, form.block, named=feeds.named)
+        super().__init__(program, scope, feeds.arrays, wanted, form.ops, form.block, named=feeds)
         for op, native in zip(self.ops, self.is_native, strict=True):
             if not native and op.definition.host:
                 raise CannotPlan(f"operator {op.type} of it does more than to compute")
@@ -151,9 +149,9 @@ class LoopBody(Plan):
     def _rows(self, size: int) -> list[str]:
         """Which of the sizes that move this may be, and "" if it is always the same."""
         found = [k for k, root in self.meta.roots.items() if always_equal(root, size)]
-        if self._said is not None and size == self._said:
+        if self._feeds.rows is not None and size == self._feeds.rows:
             return ["n", ""]
-        rows = [k for k in self._sizes if k in found]
+        rows = [k for k in self._feeds.moving if k in found]
         moves = isinstance(size, Size) and len(found) == len(rows) and self._outside_size(size) is None
         return rows if moves else [*rows, ""]
 
@@ -161,8 +159,8 @@ class LoopBody(Plan):
         """What a size of a turn is in the plan around; None if it moves."""
         roots = {}
         for label, root in self.meta.roots.items():
-            if label in self._around:
-                roots.update(dict.fromkeys(atoms_of(root), self._around[label]))
+            if label in self._feeds.outer:
+                roots.update(dict.fromkeys(atoms_of(root), self._feeds.outer[label]))
         return rebuilt(size, roots) if atoms_of(size) <= roots.keys() else None
 
     def result(self, name: str, empty: bool) -> tuple[list[str], Shape, VarType, tuple[str, ...]]:
@@ -173,7 +171,9 @@ class LoopBody(Plan):
         sizes = self.meta.shapes[inner]
         for axis, size in enumerate(sizes):
             labels = [
-                k for k, root in self.meta.roots.items() if k not in self._sizes and always_equal(root, size)
+                k
+                for k, root in self.meta.roots.items()
+                if k not in self._feeds.moving and always_equal(root, size)
             ]
             if empty and sizes[0] == 0:
                 labels += self._rows(size)

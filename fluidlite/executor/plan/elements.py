@@ -18,6 +18,7 @@ from ...framework import Operator
 from ...ops.native import REAL, bytes_of_row, element, itemsize, numel
 from ...ops.op_view import FIND
 from ...ops.registry import VERSION, Call, OpDef, OpView, grad_name
+from .marks import by_hand
 from .refusals import CannotPlan, Unfound
 from .shapes import in_place_of
 
@@ -59,14 +60,10 @@ def _native_found(op: OpView) -> list[Call]:
     return [look, Call(FIND, [found], places), read]
 
 
-def _by_hand(xp: Any, **slots: Any) -> Any:
-    raise NotImplementedError("elements of arrays are read and written by native kernels")
-
-
 def _operator(name: str, doc: str, infer: Any, native: Any, *inputs: str, **how: Any) -> OpDef:
     """An operator of plans alone; `how`: what of `OpDef` is not as with most of them."""
     how = {"outputs": (), "attrs": {"array": ""}, "host": True, "lod_from": None, **how}
-    return OpDef(name, inputs=inputs, infer=infer, kernel=_by_hand, native=native, doc=doc, **how)
+    return OpDef(name, inputs=inputs, infer=infer, kernel=by_hand, native=native, doc=doc, **how)
 
 
 FOUND = _operator(

@@ -13,7 +13,7 @@ from .rank_ops import ROWS
 from .ranks import ranked
 from .refusals import CannotPlan
 from .shapes import in_place_of, renamed
-from .stages import Stages, stages
+from .stages import NotApart, Stages, stages
 from .turn_ops import LOOP, READ, Carry, LoopForm
 
 if TYPE_CHECKING:
@@ -45,10 +45,6 @@ class Like(Value):
 
 class Same(Value):
     """Of which each turn has the first rows."""
-
-
-class _Apart(Exception):
-    """An operator that stands before or after the turns reads what is not there for all rows."""
 
 
 class LoopTurns:
@@ -119,7 +115,7 @@ class LoopTurns:
         before = dict(self.values), list(self.made)
         try:
             self._run(wanted, left, sums, keeps, True)
-        except _Apart:
+        except NotApart:
             self.values, self.made, self.totals = before[0], before[1], {}
             self.last = dict.fromkeys(self.last, "")
             self._run(wanted, left, sums, keeps, False)
@@ -173,9 +169,9 @@ class LoopTurns:
         for name in op.reads():
             value = self.values.get(name)
             if value is None and (name in self.after or name in self.shortened):
-                raise _Apart
+                raise NotApart
             if isinstance(value, (Like, Parts)):
-                raise _Apart
+                raise NotApart
             if isinstance(value, Same):
                 index = [ranked(self.table, "ranks")]
                 whole = self.add(ROWS, {"X": [value.whole], "Index": index}, self.label(name))

@@ -43,13 +43,14 @@ def _copied(op: OpView) -> Call:
     return Call("copy", [op.name("X"), op.name("Out")], [numel(op, "X") * itemsize(op, "X")])
 
 
-def _by_hand(xp: Any, **slots: Any) -> Any:
-    raise NotImplementedError("branches in plans are the engine's")
+def by_hand(xp: Any, **slots: Any) -> Any:
+    """Stands for the reference kernel of what only plans have."""
+    raise NotImplementedError("what stands in plans for blocks and arrays is the engine's")
 
 
 def _mark(name: str, doc: str, *inputs: str) -> OpDef:
     infer = _infer if inputs else lambda op: None
-    return OpDef(name, inputs=inputs, outputs=(), infer=infer, kernel=_by_hand, host=True, doc=doc)
+    return OpDef(name, inputs=inputs, outputs=(), infer=infer, kernel=by_hand, host=True, doc=doc)
 
 
 BEGIN = _mark("branch", "Goes on behind `branch_end` unless Cond.", "Cond")
@@ -73,7 +74,7 @@ THERE = OpDef(
     inputs=("X",),
     outputs=(),
     infer=lambda op: None,
-    kernel=_by_hand,
+    kernel=by_hand,
     native=lambda op: Call("gather_nd.i64", [op.name("X")] * 3, [1, 8, 1]),  # X[X] is X, if there is one
     host=True,
     lod_from=None,
@@ -103,7 +104,7 @@ SETTLE = OpDef(
     inputs=("X",),
     outputs=(),
     infer=_infer_settle,
-    kernel=_by_hand,
+    kernel=by_hand,
     native=lambda op: Call(FIND, [op.name("X")]),
     doc="Stands behind a loop whose turns find sizes: a stage begins here, also where no turn has begun one.",
 )

@@ -20,15 +20,6 @@ from .ranks import Ranking
 from .refusals import CannotPlan, Unfound
 
 
-class Named(NamedTuple):
-    """What is said of feeds beforehand: what their sizes are called ("" for those that stay, "n+1" for one more than
-    n), and whose offsets they have.
-    """
-
-    sizes: dict[str, Sequence[str]]
-    levels: dict[str, tuple[str, ...]]
-
-
 class InTurns(NamedTuple):
     """What the turns of a loop have made of a variable: its shape in a turn, with names for sizes, and its offsets."""
 
@@ -43,8 +34,8 @@ class ExactMeta:
     (`feeding.expanded`). With `varying` the dimensions that `block` leaves open are sizes that may change (`sizes`),
     otherwise everything is a number. `later`: what is fed when part has run; of each the variable that it is like.
     `values`: feeds of a few integers that sizes are made of. `finds`: whether sizes may be found while a plan runs, and
-    what some of them have been found to be; None if not. `named`: what is said of feeds; by default all sizes are
-    others. `make_body`: what makes plans for the turns of loops.
+    what some of them have been found to be; None if not. `named`: the feeds of a turn (`turn_feeds.Feeds`), which say
+    what sizes are called; by default all are others. `make_body`: what makes plans for the turns of loops.
     """
 
     exact = True
@@ -58,7 +49,7 @@ class ExactMeta:
         varying: bool = False,
         values: Iterable[str] = (),
         finds: Mapping[str, int] | None = None,
-        named: Named | None = None,
+        named: Any = None,
         make_body: Any = None,
     ) -> None:
         self.block = block
@@ -70,7 +61,7 @@ class ExactMeta:
         self.kinds: dict[
             str, tuple[Shape, VarType]
         ] = {}  # array in memory of the engine's -> an element of it
-        self.roots: dict[str, Any] = {}  # what sizes are called in `named` -> these
+        self.roots: dict[str, Any] = {}  # what sizes of turns are called -> these
         self.finding: list[list[str]] = []  # what the sizes are called that are found, in order
         self.sought: dict[str, Sought] = {}  # result of an operator whose reference kernel finds sizes
         self.rooms: dict[str, Shape] = {}  # of what has sizes that are found: how large it may be

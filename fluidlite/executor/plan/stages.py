@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from .stepping import Stepping
 
 
+class NotApart(Exception):
+    """An operator before or after the turns reads what is not there for all rows."""
+
+
 class Stages(NamedTuple):
     """Operators whose variables have one value each.
 
@@ -70,7 +74,7 @@ def stages(
             other rows than the turns.
         steps: what stands for loops over steps in a turn; `keeps`: whether there is a gradient.
 
-    Raises CannotPlan if one of them runs blocks that are no branches or loops.
+    Raises CannotPlan if one of them runs blocks that are no branches or loops, NotApart if all have to be in the turns.
     """
     ends = [*carried.values(), *wanted, *sums]
     if any(works_alone(op) and not in_line(op, True) for op in ops):
@@ -208,9 +212,7 @@ class _Sorting:
         made_in_turn = {name for op in turn for name in op.writes()}
         read_after = {name for op in after for name in op.reads()}
         if apart and not made_in_turn.isdisjoint(read_after & self.totals):
-            return self.sort(
-                last, wanted, sums, renamed, False
-            )  # what is no sum over the turns would be taken for one
+            raise NotApart  # what is no sum over the turns would be taken for one
         late = {name for op in after for name in op.writes()}
         return Stages(
             before,
@@ -244,4 +246,4 @@ def _like(op: Operator, outputs: dict[str, list[str]]) -> Operator:
     return made
 
 
-__all__ = ["Stages", "stages"]
+__all__ = ["NotApart", "Stages", "stages"]

@@ -9,24 +9,25 @@ import numpy as np
 
 from ...base.dtypes import VarType, to_numpy
 from ...base.sizes import Size, always_equal, current
-from .meta import Named
 
 FIRST = "@FIRST"
 """Stands behind the name of offsets of which a turn has the first ones."""
 
 
 class Feeds:
-    """What a body is fed: arrays of the shapes that it finds, and what the sizes in them are called.
+    """What a body is fed: arrays of the shapes that it finds, what the `sizes` in them are called ("" for those that
+    stay, "n+1" for one more than n), and whose offsets they have (`levels`).
 
     `moving`: sizes that are others in each turn: "n", rows of a place; "m", rows of the place before; by the name of
-    offsets, rows of the first sequences.
+    offsets, rows of the first sequences. `outer`: what the others are outside.
     """
 
     def __init__(self, moving: Mapping[str, int], rows: int | None = None) -> None:
         self.moving = moving
         self.rows = rows  # how many there are in each turn, if the program says so
         self.arrays: dict[str, np.ndarray] = {}
-        self.named = Named({}, {})
+        self.sizes: dict[str, list[str]] = {}
+        self.levels: dict[str, tuple[str, ...]] = {}
         self.outer: dict[str, Any] = {}
 
     def add(self, name: str, shape: Sequence[Any], dtype: VarType, levels: tuple[str, ...] = ()) -> None:
@@ -40,9 +41,9 @@ class Feeds:
             labels.append(self._label(size, f"{name}.{axis}") if isinstance(size, Size) else "")
             sizes.append(current(size))
         self.arrays[name] = np.empty(sizes, to_numpy(dtype))
-        self.named.sizes[name] = labels
+        self.sizes[name] = labels
         if levels:
-            self.named.levels[name] = levels
+            self.levels[name] = levels
 
     def _label(self, size: Size, new: str) -> str:
         """What a size from outside is called: as one that is always equal, or else `new`."""
