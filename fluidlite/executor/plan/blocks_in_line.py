@@ -91,8 +91,7 @@ class BlocksInLine(ABC):
             elif op.type == "select_output":
                 made = renamed(op, names)
                 for name in made.outputs["Out"]:
-                    yield in_place_of(op, HOLD, {"X": made.inputs["X"]}, {"Out": [name]}, {})
-                self._set(made.writes())
+                    yield self._hold(op, made.inputs["X"][0], name)
             else:
                 try:
                     yield from [*_IN_PLACE[op.type](self, op, names)]
@@ -166,8 +165,7 @@ class BlocksInLine(ABC):
         if kept_names(op) is not None:
             (scope,) = op.outputs["Scope"]
             ran = names.get(scope, scope) + RAN
-            yield in_place_of(op, HOLD, {"X": [condition]}, {"Out": [ran]}, {})
-            self._set([ran])
+            yield self._hold(op, condition, ran)
             condition = ran
         body = self._body(op, {**names, **own_names(block)})
         yield from self._jump(op, condition, body, names_within(block))
@@ -205,6 +203,10 @@ class BlocksInLine(ABC):
         if array not in self.tapes:
             self.tapes.append(array)
         return array
+
+    def _hold(self, op: Operator, source: str, out: str) -> Operator:
+        self._set([out])
+        return in_place_of(op, HOLD, {"X": [source]}, {"Out": [out]}, {})
 
     def _number(self, op: Operator, name: str, value: int) -> Operator:
         self._set([name])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from ...framework import Operator
 from ...ops.registry import EMPTY, VERSION, grad_name
@@ -42,11 +43,7 @@ class InLine(BlocksInLine):
             else:
                 inner[inside], states[inside] = f"{inside}{VERSION}S{block.idx}", outside
         for inside, outside in states.items():
-            found = names.get(outside, outside)
-            if found in self.unset or found not in self._known:
-                raise CannotPlan(f"perhaps nothing computes {found!r}", op)
-            yield in_place_of(op, HOLD, {"X": [found]}, {"Out": [inner[inside]]}, {})
-            self._set([inner[inside]])
+            yield self._arriving(op, names.get(outside, outside), inner[inside])
         ends, totals = [], {}
         for name, out in gradients(op):
             inside, value = grad_name(name), names.get(name, name)
@@ -66,10 +63,10 @@ class InLine(BlocksInLine):
             ends.append((inner[inside] if inside in states else total, names.get(out, out)))
         left, more, none = (f"{ran}{VERSION}{mark}{block.idx}" for mark in "LMN")
         compared = {"X": [left], "Y": [none]}
-        yield in_place_of(op, HOLD, {"X": [ran]}, {"Out": [left]}, {})
+        yield self._hold(op, ran, left)
         yield self._number(op, none, 0)
         yield in_place_of(op, "greater_than", compared, {"Out": [more]}, {})
-        self._set([left, more])
+        self._set([more])
         within = names_within(block, source)
         number = next(k for k, each in enumerate(backward_of(forward)) if each.attrs is op.attrs)
         first = [
@@ -78,11 +75,7 @@ class InLine(BlocksInLine):
             )
             for name in whole
         ]
-        spared = {
-            name: self.unset.pop(name) for name in [*self.unset] if self.unset[name].attrs is forward.attrs
-        }
-        body = [*first, *self._body(op, inner, within, whole)]
-        self.unset.update(spared)
+        body = [*first, *self._backward(op, forward, inner, within, whole)]
         made = {name for each in body for name in each.writes()}
         for part, total in totals.items():
             if part in made:
@@ -90,8 +83,7 @@ class InLine(BlocksInLine):
         body += [counted(op, left, -1), in_place_of(op, "greater_than", compared, {"Out": [more]}, {})]
         yield from self._jump(op, more, body, within, True)
         for found, out in ends:
-            yield in_place_of(op, HOLD, {"X": [found]}, {"Out": [out]}, {})
-            self._set([out])
+            yield self._hold(op, found, out)
 
     def _gradient(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
         forward, block = forward_of(op), op.attrs["sub_block"]
@@ -113,16 +105,9 @@ class InLine(BlocksInLine):
             source, inside = sources.get(name, EMPTY), grad_name(name)
             inner[inside] = f"{inside}{VERSION}S{block.idx}"  # not what may be known by this name outside
             if source != EMPTY:
-                states[inside], source = inner[inside], names.get(source, source)
-                if source in self.unset or source not in self._known:
-                    raise CannotPlan(f"perhaps nothing computes {source!r}", op)
-                yield in_place_of(op, HOLD, {"X": [source]}, {"Out": [states[inside]]}, {})
-                self._set([states[inside]])
-        spared = {
-            name: self.unset.pop(name) for name in [*self.unset] if self.unset[name].attrs is forward.attrs
-        }
-        body = self._body(op, inner)
-        self.unset.update(spared)
+                states[inside] = inner[inside]
+                yield self._arriving(op, names.get(source, source), inner[inside])
+        body = self._backward(op, forward, inner)
         made = {name for each in body for name in each.writes()}
         ends = []
         for name, value, out in pairs:
@@ -130,12 +115,27 @@ class InLine(BlocksInLine):
             if inside in states:
                 ends.append((states[inside], out))
                 continue
-            zeros = in_place_of(op, "fill_zeros_like", {"X": [value]}, {"Out": [out]}, {})
-            yield zeros
+            yield in_place_of(op, "fill_zeros_like", {"X": [value]}, {"Out": [out]}, {})
             self._set([out])
             if inner[inside] in made:
                 body.append(in_place_of(op, HOLD, {"X": [inner[inside]]}, {"Out": [out]}, {}))
         yield from self._jump(op, scope + RAN, body, names_within(block, taken))
         for source, out in ends:
-            yield in_place_of(op, HOLD, {"X": [source]}, {"Out": [out]}, {})
-            self._set([out])
+            yield self._hold(op, source, out)
+
+    def _arriving(self, op: Operator, source: str, state: str) -> Operator:
+        """Have a gradient that comes from outside be in a place of its own."""
+        if source in self.unset or source not in self._known:
+            raise CannotPlan(f"perhaps nothing computes {source!r}", op)
+        return self._hold(op, source, state)
+
+    def _backward(
+        self, op: Operator, forward: Operator, names: Mapping[str, str], *how: Any
+    ) -> list[Operator]:
+        """The operators of a gradient's block; see `_body`. What the forward block sets is set there."""
+        spared = {
+            name: self.unset.pop(name) for name in [*self.unset] if self.unset[name].attrs is forward.attrs
+        }
+        body = self._body(op, names, *how)
+        self.unset.update(spared)
+        return body
