@@ -215,6 +215,19 @@ def test_start_of_a_backward_pass():
         (x * x).backward(Tensor(np.ones(3, "float32")))
 
 
+def test_increment_in_place_passes_gradients_on():
+    with fluid.dygraph.guard():
+        x = fluid.dygraph.to_variable(np.array([2.0], "float32"))
+        x.stop_gradient = False
+        h = x * x
+        assert fluid.layers.increment(h) is h
+        (h * h).backward()
+        np.testing.assert_array_equal([h.numpy(), x.gradient()], [[5], [40]])
+        fluid.layers.increment(x)
+        (x * x).backward()
+        np.testing.assert_array_equal([x.numpy(), x.gradient()], [[3], [6]])
+
+
 def test_hooks():
     x = leaf([1.0, 2.0])
     seen = []

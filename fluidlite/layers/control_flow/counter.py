@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from ... import eager
 from ...base.dtypes import VarType
+from ...eager import Tensor
 from ...framework import Variable
 from ...initializer import Constant
 from ...layer_helper import LayerHelper
@@ -16,6 +18,10 @@ def increment(x: Variable, value: float = 1.0, in_place: bool = True) -> Variabl
 
     Follows `fluid.layers.increment`.
     """
+    if in_place and isinstance(x, Tensor) and not x.stop_gradient:
+        # The operator counts and has no gradient; a tensor that wants one passes it on, as in Fluid.
+        eager.apply_into("scale", {"X": x}, {"Out": x}, {"scale": 1.0, "bias": float(value)})
+        return x
     out = x if in_place else None
     return run_layer("increment", locals(), without=("in_place",), step="value")
 
