@@ -74,3 +74,11 @@ def test_wrong_arguments():
         layers.add_position_encoding(fluid.data("s", [None, 4], "float32", lod_level=1), 1.0, 1.0).lod_level
         == 1
     )
+
+
+def test_gradient_of_position_encoding_that_is_the_same_in_each_run():
+    x = fluid.data("x", [2, 4, 6], "float32")
+    x.stop_gradient = False
+    gradient = fluid.gradients(layers.add_position_encoding(x, 0.5, 1.0), x)
+    (made,) = fluid.Executor().run(feed={"x": np.ones((2, 4, 6), "float32")}, fetch_list=gradient)
+    np.testing.assert_array_equal(made, np.full((2, 4, 6), 0.5, "float32"))

@@ -243,7 +243,7 @@ def _note_sizes(op: Operator, view: OpView, meta: ExactMeta) -> None:
 def fold(op: Operator, view: OpView, meta: ExactMeta, written_once: set[str]) -> bool:
     """Compute a small constant now (`fill_constant`, `shape`, ...); False if it is not one."""
     definition = op.definition
-    if definition.random or definition.host or definition.kernel is None:
+    if definition.random or definition.host or definition.lod or definition.kernel is None:
         return False
     if definition.sizes is None and not all(name in meta.known or name in meta.sized for name in op.reads()):
         return False
