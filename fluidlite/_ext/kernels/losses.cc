@@ -156,10 +156,21 @@ template <class T> int softmax_with_cross_entropy_soft_grad(fl_call *call) {
     return FL_OK;
 }
 
+/* The labels whose whole part is `whole`: those from `low` to `high`. */
+template <class T> struct Ignored {
+    T low, high;
+
+    explicit Ignored(int64_t whole) : low(static_cast<T>(whole)), high(static_cast<T>(whole)) {
+        if (whole <= 0) low = std::nextafter(static_cast<T>(whole - 1), T(1));
+        if (whole >= 0) high = std::nextafter(static_cast<T>(whole + 1), T(-1));
+    }
+    bool has(T label) const { return label >= low && label <= high; }
+};
+
 /* 1 / the number of labels that are not ignored. */
-template <class T> T one_of_counted(const T *label, int64_t n, T ignored) {
+template <class T> T one_of_counted(const T *label, int64_t n, Ignored<T> ignored) {
     int64_t counted = 0;
-    for (int64_t k = 0; k < n; ++k) counted += label[k] != ignored;
+    for (int64_t k = 0; k < n; ++k) counted += !ignored.has(label[k]);
     return T(1) / static_cast<T>(counted > 0 ? counted : 1);
 }
 
@@ -167,12 +178,12 @@ template <class T> int sigmoid_cross_entropy(fl_call *call) {
     const T *x = at<T>(call, 0), *label = at<T>(call, 1);
     T *out = at<T>(call, 2);
     const int64_t n = call->i[0];
-    const T ignored = static_cast<T>(call->i[1]);
+    const Ignored<T> ignored(call->i[1]);
     const T scale = call->i[2] ? one_of_counted(label, n, ignored) : T(1);
     FL_LOOP
     for (int64_t k = 0; k < n; ++k) {
         const T loss = vm::relu(x[k]) - x[k] * label[k] + vm::log1p(vm::exp(-std::fabs(x[k])));
-        out[k] = label[k] == ignored ? T(0) : loss * scale;
+        out[k] = ignored.has(label[k]) ? T(0) : loss * scale;
     }
     return FL_OK;
 }
@@ -181,11 +192,11 @@ template <class T> int sigmoid_cross_entropy_grad(fl_call *call) {
     const T *x = at<T>(call, 0), *label = at<T>(call, 1), *g = at<T>(call, 2);
     T *dx = at<T>(call, 3);
     const int64_t n = call->i[0];
-    const T ignored = static_cast<T>(call->i[1]);
+    const Ignored<T> ignored(call->i[1]);
     const T scale = call->i[2] ? one_of_counted(label, n, ignored) : T(1);
     FL_LOOP
     for (int64_t k = 0; k < n; ++k) {
-        dx[k] = label[k] == ignored ? T(0) : g[k] * scale * (vm::sigmoid(x[k]) - label[k]);
+        dx[k] = ignored.has(label[k]) ? T(0) : g[k] * scale * (vm::sigmoid(x[k]) - label[k]);
     }
     return FL_OK;
 }

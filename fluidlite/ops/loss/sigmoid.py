@@ -14,8 +14,11 @@ DX, DOUT = grad_name("X"), grad_name("Out")
 
 
 def _answers(xp: Any, label: Any, ignore: int, normalize: bool) -> Any:
-    """The weight of each answer: 0 where the label is `ignore`, else 1 or (normalize) 1 / how many count."""
-    counts = (label != ignore).astype(label.dtype)
+    """The weight of each answer: 0 if `ignore` is the whole part of its label, else 1.
+
+    With `normalize`, 1 / how many count.
+    """
+    counts = (xp.trunc(label) != ignore).astype(label.dtype)
     return counts / xp.maximum(counts.sum(), label.dtype.type(1e-5)) if normalize else counts
 
 

@@ -56,7 +56,7 @@ extern "C" __global__ void cross_entropy_soft_grad(
 // 1 over the number of labels that are not ignored; one block.
 extern "C" __global__ void share_of_each(const real *label, real *out, i64 n, real ignored) {
     i64 counted = 0;
-    for (i64 i = threadIdx.x; i < n; i += blockDim.x) counted += label[i] != ignored;
+    for (i64 i = threadIdx.x; i < n; i += blockDim.x) counted += trunc(label[i]) != ignored;
     counted = across_block(counted, Sum(), (i64)0);
     if (threadIdx.x == 0) out[0] = real(1) / real(counted > 0 ? counted : 1);
 }
@@ -67,7 +67,7 @@ extern "C" __global__ void sigmoid_cross_entropy(
     EACH(i, n) {
         const real v = x[i], yes = label[i];
         const real loss = (v < real(0) ? real(0) : v) - v * yes + log1p(exp(-fabs(v)));
-        out[i] = yes == ignored ? real(0) : share == nullptr ? loss : loss * share[0];
+        out[i] = trunc(yes) == ignored ? real(0) : share == nullptr ? loss : loss * share[0];
     }
 }
 
@@ -76,6 +76,6 @@ extern "C" __global__ void sigmoid_cross_entropy_grad(
     EACH(i, n) {
         const real probability = real(0.5) * (tanh(real(0.5) * x[i]) + real(1));
         const real slope = g[i] * (probability - label[i]);
-        dx[i] = label[i] == ignored ? real(0) : share == nullptr ? slope : slope * share[0];
+        dx[i] = trunc(label[i]) == ignored ? real(0) : share == nullptr ? slope : slope * share[0];
     }
 }
