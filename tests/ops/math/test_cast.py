@@ -69,6 +69,11 @@ def test_scale_of_integers_drops_fractions():
     assert made["Out"][0].dtype == np.int32
 
 
+def test_scale_of_small_integers_wraps_around():
+    made = run_kernel("scale", {"X": np.array([0, 5], "uint8")}, {"scale": -1.0, "bias": -2.0})
+    np.testing.assert_array_equal(made["Out"][0], np.array([254, 249], "uint8"))
+
+
 def test_scale_by_a_variable():
     inputs = {"X": X, "ScaleTensor": np.array([3.0], "float32")}
     check("scale", inputs, {"scale": 7.0, "bias": 1.0}, {"Out": X * 3 + 1}, grads=["X"])
