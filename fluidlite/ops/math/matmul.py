@@ -166,8 +166,8 @@ def _infer_matmul(op: OpView) -> None:
         if len(x) != len(y) or any(m != n and min(m, n) >= 0 for m, n in zip(x[:-2], y[:-2], strict=True)):
             raise op.fail(f"the batch dimensions of X {given_x} and Y {given_y} must be equal")
         batch = tuple(max(m, n) for m, n in zip(x[:-2], y[:-2], strict=True))
-    rows = () if len(given_x) == 1 and not op.attr("transpose_X") else (x[-2],)
-    columns = () if len(given_y) == 1 and not op.attr("transpose_Y") else (y[-1],)
+    rows = () if len(given_x) == 1 and x[-2] == 1 else (x[-2],)
+    columns = () if len(given_y) == 1 and y[-1] == 1 else (y[-1],)
     op.set("Out", (*batch, *rows, *columns) or (1,), require_same_dtype(op, "X", "Y"))
 
 
@@ -182,10 +182,12 @@ def _matmul(xp: Any, X: Any, Y: Any, transpose_X: bool, transpose_Y: bool, alpha
     x, y = _factors(X, Y, transpose_X, transpose_Y)
     out = dot(xp, x, y)
     out = out if alpha == 1 else out * alpha
-    if Y.ndim == 1 and not transpose_Y:
+    # The one row of a vector X, and the one column of a vector Y, are no dimensions.
+    if X.ndim == 1 == out.shape[-2]:
+        out = out[..., 0, :]
+    if Y.ndim == 1 == out.shape[-1]:
         out = out[..., 0]
-        return out if out.ndim else out.reshape(1)
-    return out[..., 0, :] if X.ndim == 1 and not transpose_X else out
+    return out if out.ndim else out.reshape(1)
 
 
 def _summed(gradient: Any, like: Any) -> Any:

@@ -93,6 +93,15 @@ def test_matmul_of_transposed_vectors_is_their_outer_product():
 
 
 @pytest.mark.parametrize(
+    ("x", "y", "shape"), [((1,), (1,), (1,)), ((1,), (1, 3), (3,)), ((1, 1), (1,), (1,))]
+)
+def test_matmul_of_transposed_vectors_of_one_element(x, y, shape):
+    x, y = _uniform(*x), _uniform(*y)
+    attrs = {"transpose_X": x.ndim == 1, "transpose_Y": y.ndim == 1}
+    check("matmul", {"X": x, "Y": y}, attrs, {"Out": (x * y).reshape(shape)}, grads=["X", "Y"])
+
+
+@pytest.mark.parametrize(
     ("x", "y", "attrs", "words"),
     [
         ((3, 4), (5, 6), {}, "got 4 and 5"),

@@ -71,8 +71,8 @@ def matmul(device: CudaDevice, X: Any, Y: Any, transpose_X: bool, transpose_Y: b
     x, y = _factors(device, X, Y)
     out = _product(device, x, y, transpose_X, transpose_Y, alpha)
     shape = out.shape[:-2]
-    shape += () if X.ndim == 1 and not transpose_X else (out.shape[-2],)
-    shape += () if Y.ndim == 1 and not transpose_Y else (out.shape[-1],)
+    shape += () if X.ndim == 1 == out.shape[-2] else (out.shape[-2],)
+    shape += () if Y.ndim == 1 == out.shape[-1] else (out.shape[-1],)
     return out.reshape(shape or (1,))
 
 
