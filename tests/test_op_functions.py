@@ -197,3 +197,9 @@ def test_states_of_detection_map_are_three():
         for given in ({"input_states": states}, {"out_states": states}):
             with pytest.raises(ValueError, match="zip"):
                 fluid.layers.detection.detection_map(found, label, 2, **given)
+
+
+def test_callers_without_a_module_name():
+    names = {"layers": layers, "x": fluid.data("x", [3], "bool")}
+    exec("out = layers.reduce_all(x)", names)
+    assert names["out"].dtype == VarType.BOOL
