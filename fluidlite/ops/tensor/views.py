@@ -180,7 +180,10 @@ def _infer_reshape(op: OpView) -> Shape:
     given = tuple(op.attr("shape")) or (-1,) * product(op.shape("Shape"))
     if op.exact:
         return (-1,) * len(given)  # `Shape` may say otherwise than the attribute
-    return _resolve(op.fail, op.shape("X"), given) if given.count(-1) < 2 and slot == "Shape" else given
+    x = op.shape("X")
+    if given.count(-1) < 2 and slot == "Shape":
+        return _resolve(op.fail, x, given)
+    return tuple(x[axis] if n == 0 and axis < len(x) else n for axis, n in enumerate(given))
 
 
 def _fail(message: str) -> Exception:

@@ -52,6 +52,16 @@ def test_reshape_by_variables():
     assert found.shape == (8, 6)
 
 
+def test_reshape_by_numbers_and_variables_keeps_dimensions():
+    x = fluid.data("x", [2, None, 4], "float32")
+    rest = layers.fill_constant([1], "int32", -1)
+    assert layers.reshape(x, [0, 0, 2, rest]).shape == (2, -1, 2, -1)
+    out = layers.reshape(x, [0, rest])
+    assert out.shape == (2, -1)
+    (made,) = fluid.Executor().run(feed={"x": np.ones((2, 3, 4), "float32")}, fetch_list=[out])
+    assert made.shape == (2, 12)
+
+
 def test_reshape_by_an_actual_shape():
     x, _ = _vars()
     target = layers.assign(np.array([12, 4], "int32"))
