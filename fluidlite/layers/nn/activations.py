@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ...base.errors import ArgumentAssertion
 from ...framework import Variable
 from ...initializer import Constant
 from ...layer_helper import LayerHelper
@@ -131,6 +132,7 @@ def prelu(x: Variable, mode: str, param_attr: Any = None, name: str | None = Non
 
     Raises:
         ValueError: `mode` is something else.
+        AssertionError: `x` has one dimension, and `mode` is `channel`.
         TypeError: `x` is not a float Variable.
     """
     check_choice(mode, "mode", ("all", "channel", "element"), "prelu")
@@ -138,6 +140,8 @@ def prelu(x: Variable, mode: str, param_attr: Any = None, name: str | None = Non
     helper = LayerHelper("prelu", name=name, param_attr=param_attr)
     shape = [1]
     if mode == "channel":
+        if len(x.shape) < 2:
+            raise ArgumentAssertion(f"'x' of prelu has no channels, as its shape is {list(x.shape)}")
         shape = [1, x.shape[1], 1, 1]
     elif mode == "element":
         shape = [1, *x.shape[1:]]

@@ -86,7 +86,7 @@ def logsumexp(
 ) -> Variable:
     """log(sum(exp(x))) over the dimensions `dim`, into `out` if given (`fluid.layers.logsumexp`)."""
     check_dtype(x, "x", "logsumexp")
-    total = reduce_sum(exp(x, name), dim, keepdim)
+    total = reduce_sum(exp(x), dim, keepdim)
     if out is None:
         return log(total, name)
     LayerHelper("logsumexp", name=name).append_op(type="log", inputs={"X": [total]}, outputs={"Out": [out]})

@@ -176,6 +176,7 @@ def test_split_and_concat():
         (lambda x: layers.expand(x, [1, 0, 1]), ValueError, "positive numbers"),
         (lambda x: layers.expand(x, 2), TypeError, "'expand_times' in expand"),
         (lambda x: layers.prelu(x, "some"), ValueError, "'mode' of prelu"),
+        (lambda x: layers.prelu(layers.reshape(x, [-1]), "channel"), AssertionError, "has no channels"),
         (lambda x: layers.maxout(x, 2, axis=2), ValueError, "'axis' of maxout"),
         (lambda x: layers.matmul(x, layers.cast(x, "int64")), TypeError, "'y' in matmul"),
         (lambda x: layers.reduce_sum(x, dim="a"), TypeError, "'dim' in reduce_sum"),
@@ -202,6 +203,7 @@ def test_reductions():
     assert layers.reduce_mean(x, dim=-1, keep_dim=True).shape == (-1, 4, 1)
     assert layers.logsumexp(x, dim=[1], keepdim=True).name == "log_0.tmp_0"
     assert [op[0] for op in _ops()][-3:] == ["exp", "reduce_sum", "log"]
+    assert layers.logsumexp(x, name="own").name == "own.tmp_0"
 
 
 def test_slices():
