@@ -167,10 +167,10 @@ template <class T> struct Ignored {
     bool has(T label) const { return label >= low && label <= high; }
 };
 
-/* 1 / the number of labels that are not ignored. */
-template <class T> T one_of_counted(const T *label, int64_t n, Ignored<T> ignored) {
+/* 1 / the number of labels that are not `ignored`, compared with their fraction, as in Fluid. */
+template <class T> T one_of_counted(const T *label, int64_t n, T ignored) {
     int64_t counted = 0;
-    for (int64_t k = 0; k < n; ++k) counted += !ignored.has(label[k]);
+    for (int64_t k = 0; k < n; ++k) counted += label[k] != ignored;
     return T(1) / static_cast<T>(counted > 0 ? counted : 1);
 }
 
@@ -179,7 +179,7 @@ template <class T> int sigmoid_cross_entropy(fl_call *call) {
     T *out = at<T>(call, 2);
     const int64_t n = call->i[0];
     const Ignored<T> ignored(call->i[1]);
-    const T scale = call->i[2] ? one_of_counted(label, n, ignored) : T(1);
+    const T scale = call->i[2] ? one_of_counted(label, n, static_cast<T>(call->i[1])) : T(1);
     FL_LOOP
     for (int64_t k = 0; k < n; ++k) {
         const T loss = vm::relu(x[k]) - x[k] * label[k] + vm::log1p(vm::exp(-std::fabs(x[k])));
@@ -193,7 +193,7 @@ template <class T> int sigmoid_cross_entropy_grad(fl_call *call) {
     T *dx = at<T>(call, 3);
     const int64_t n = call->i[0];
     const Ignored<T> ignored(call->i[1]);
-    const T scale = call->i[2] ? one_of_counted(label, n, ignored) : T(1);
+    const T scale = call->i[2] ? one_of_counted(label, n, static_cast<T>(call->i[1])) : T(1);
     FL_LOOP
     for (int64_t k = 0; k < n; ++k) {
         dx[k] = ignored.has(label[k]) ? T(0) : g[k] * scale * (vm::sigmoid(x[k]) - label[k]);

@@ -16,10 +16,14 @@ DX, DOUT = grad_name("X"), grad_name("Out")
 def _answers(xp: Any, label: Any, ignore: int, normalize: bool) -> Any:
     """The weight of each answer: 0 if `ignore` is the whole part of its label, else 1.
 
-    With `normalize`, 1 / how many count.
+    With `normalize`, 1 / how many labels are not `ignore`, which, as in Fluid, is asked of the label with its fraction.
     """
     counts = (xp.trunc(label) != ignore).astype(label.dtype)
-    return counts / xp.maximum(counts.sum(), label.dtype.type(1e-5)) if normalize else counts
+    return (
+        counts / xp.maximum((label != ignore).sum().astype(label.dtype), label.dtype.type(1e-5))
+        if normalize
+        else counts
+    )
 
 
 def _sigmoid_cross_entropy(xp: Any, X: Any, Label: Any, normalize: bool, ignore_index: int) -> Any:

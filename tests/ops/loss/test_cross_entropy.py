@@ -136,9 +136,12 @@ def test_of_yes_no_questions_ignores_by_the_whole_part_of_labels(ignored, kept):
     label = np.array([[1.0, 1.4, 1.999, 0.3, -0.5, -1.0, -1.2]], "float32")
     x, weights = np.full((1, 7), 0.5, "float32"), np.array([list(kept)], "float32")
     cost = (0.5 - 0.5 * label + np.log1p(np.exp(-0.5))) * weights
-    attrs = {"ignore_index": ignored}
     inputs = {"X": x, "Label": label}
-    check("sigmoid_cross_entropy_with_logits", inputs, attrs, {"Out": cost.astype("float32")}, grads=["X"])
+    # How many count is asked of labels with their fraction.
+    for normalize, shares in ((False, 1), (True, (label != ignored).sum())):
+        attrs = {"ignore_index": ignored, "normalize": normalize}
+        want = {"Out": (cost / shares).astype("float32")}
+        check("sigmoid_cross_entropy_with_logits", inputs, attrs, want, grads=["X"])
 
 
 def test_of_yes_no_questions_with_large_logits():

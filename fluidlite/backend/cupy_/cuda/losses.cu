@@ -56,7 +56,7 @@ extern "C" __global__ void cross_entropy_soft_grad(
 // 1 over the number of labels that are not ignored; one block.
 extern "C" __global__ void share_of_each(const real *label, real *out, i64 n, real ignored) {
     i64 counted = 0;
-    for (i64 i = threadIdx.x; i < n; i += blockDim.x) counted += trunc(label[i]) != ignored;
+    for (i64 i = threadIdx.x; i < n; i += blockDim.x) counted += label[i] != ignored;
     counted = across_block(counted, Sum(), (i64)0);
     if (threadIdx.x == 0) out[0] = real(1) / real(counted > 0 ? counted : 1);
 }
