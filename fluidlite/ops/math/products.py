@@ -149,7 +149,7 @@ def _infer_cross(op: OpView) -> None:
     if dim != _ANY:
         normalize_axis(op, dim, len(x), "dim")
     axis = _cross_axis(x, dim)
-    if axis is None or x[axis] not in (3, -1):
+    if not (-1 in x if axis is None else x[axis] in (3, -1)):
         raise op.fail(f"the dimension of the vectors must be of size 3, got shape {list(x)} and dim {dim}")
     op.set("Out", x, require_same_dtype(op, "X", "Y"))
 

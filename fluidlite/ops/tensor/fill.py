@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -96,8 +97,13 @@ def batch_size_like(op: OpView) -> Shape:
     return tuple(shape)
 
 
+def _sized(shape: Sequence[int], like: Sequence[int]) -> list[int]:
+    """`shape` with the sizes of `like` in place of those that it does not say."""
+    return [like[axis] if n < 0 and axis < len(like) else n for axis, n in enumerate(shape)]
+
+
 def _fill_like_infer(op: OpView) -> None:
-    shape = list(batch_size_like(op))
+    shape = _sized(batch_size_like(op), op.shape("Input"))
     if op.lod("Input") and op.attr("input_dim_idx") == 0:
         # A batch of sequences is as large as there are sequences, not rows.
         shape[op.attr("output_dim_idx")] = op.sequences("Input")
@@ -115,7 +121,7 @@ def _fill_constant_batch_size_like(
     str_value: str,
     lod: dict[str, list[Any]],
 ) -> Any:
-    size = list(shape)
+    size = _sized(shape, Input.shape)
     levels = (lod.get("Input") or [[]])[0]
     by_sequence = bool(levels) and input_dim_idx == 0
     size[output_dim_idx] = len(levels[-1]) - 1 if by_sequence else Input.shape[input_dim_idx]

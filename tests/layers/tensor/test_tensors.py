@@ -206,6 +206,20 @@ def test_reductions():
     assert layers.logsumexp(x, name="own").name == "own.tmp_0"
 
 
+def test_numbers_divided_by_tensors_of_unknown_sizes():
+    x = fluid.data("x", [None, None, None], "float32")
+    values = np.arange(1, 13, dtype="float32").reshape(2, 3, 2)
+    np.testing.assert_allclose(_run([2.0 / x], x=values)[0], 2.0 / values)
+    np.testing.assert_allclose(_run([2.0**x], x=values)[0], 2.0**values, rtol=1e-6)
+
+
+def test_cross_of_unknown_sizes():
+    x = fluid.data("x", [None, None], "float32")
+    turned = np.eye(3, dtype="float32")[[1, 2, 0]]
+    (made,) = _run([layers.cross(x, layers.reverse(x, 1))], x=turned)
+    np.testing.assert_array_equal(made, np.cross(turned, turned[:, ::-1], axis=0))
+
+
 def test_slices():
     x, _ = _vars()
     assert layers.slice(x, [1, 2], [0, -3], [2, 100]).shape == (-1, 2, 3)
