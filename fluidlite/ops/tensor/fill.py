@@ -103,7 +103,9 @@ def _sized(shape: Sequence[int], like: Sequence[int]) -> list[int]:
 
 
 def _fill_like_infer(op: OpView) -> None:
-    shape = _sized(batch_size_like(op), op.shape("Input"))
+    shape = list(batch_size_like(op))
+    if op.exact:
+        shape = _sized(shape, op.shape("Input"))
     if op.lod("Input") and op.attr("input_dim_idx") == 0:
         # A batch of sequences is as large as there are sequences, not rows.
         shape[op.attr("output_dim_idx")] = op.sequences("Input")
