@@ -13,6 +13,7 @@ def test_a_classifier_learns_from_sampled_classes():
         fluid.unique_name.guard(),
         fluid.scope_guard(fluid.Scope()),
     ):
+        fluid.default_main_program().random_seed = fluid.default_startup_program().random_seed = 3
         x, label = fluid.data("x", [None, 8], "float32"), fluid.data("label", [None, 1], "int64")
         scores = layers.fc(x, 50)
         loss = layers.mean(layers.sampled_softmax_with_cross_entropy(scores, label, num_samples=10))
