@@ -35,7 +35,8 @@ def concat(input: Sequence[Variable], axis: int | Variable = 0, name: str | None
     """The Variables of `input` one after another along dimension `axis` (`fluid.layers.concat`).
 
     Args:
-        input: Variables of one type whose shapes differ in `axis` only, or a tensor array of such elements.
+        input: Variables of one type whose shapes differ in `axis` only, or a tensor array of such elements; an eager
+            tensor stands for the list of its rows.
         axis: a dimension, negative ones counted from the end, or a Variable that tells it.
         name: what the result is called.
 
@@ -54,7 +55,9 @@ def concat(input: Sequence[Variable], axis: int | Variable = 0, name: str | None
     """
     if _is_array(input):
         return _join_array("concat", input, axis, False)
-    if isinstance(input, Variable):
+    if isinstance(input, Variable) and is_eager(input):
+        input = list(input)
+    elif isinstance(input, Variable):
         warnings.warn("concat was given a single Variable; pass a list of them", UserWarning, stacklevel=2)
         input = [input]
     input = _listed(input, "input", "concat")

@@ -151,6 +151,14 @@ def test_split_and_concat():
         assert layers.concat(x).shape == (-1, 4, 6)
 
 
+def test_concat_takes_an_eager_tensor_for_its_rows():
+    with fluid.dygraph.guard():
+        array = np.arange(12, dtype="float32").reshape(2, 3, 2)
+        x = fluid.dygraph.to_variable(array)
+        np.testing.assert_array_equal(layers.concat(x, axis=1).numpy(), np.concatenate(list(array), 1))
+        np.testing.assert_array_equal(layers.concat(x).numpy(), array.reshape(6, 2))
+
+
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
