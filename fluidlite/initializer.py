@@ -116,12 +116,12 @@ class _Random(Initializer):
     def _seed_in(self, block: Block) -> int:
         return self._seed or block.program.random_seed
 
-    def _uniform(self, var: Variable, block: Block, low: float, high: float, **attrs: Any) -> Operator:
+    def _evenly(self, var: Variable, block: Block, low: float, high: float, **attrs: Any) -> Operator:
         _require_float(var, type(self).__name__)
         attrs = {"min": low, "max": high, "seed": self._seed_in(block), **attrs}
         return _fill("uniform_random", "uniform_random", var, block, attrs)
 
-    def _normal(
+    def _normally(
         self, var: Variable, block: Block, mean: float, std: float, op_type: str = "gaussian_random"
     ) -> Operator:
         _require_float(var, type(self).__name__)
@@ -132,12 +132,12 @@ class ConstantInitializer(Initializer):
     """Every element is `value` (`fluid.initializer.Constant`)."""
 
     def __init__(self, value: float = 0.0, force_cpu: bool = False) -> None:
-        self.value = _number(value, "the value of Constant")
+        self._value = _number(value, "the value of Constant")
         self._force_cpu = bool(force_cpu)
 
     def __call__(self, var: Variable, block: Block) -> Operator:
         return _fill(
-            "fill_constant", "constant_init", var, block, {"value": self.value, "force_cpu": self._force_cpu}
+            "fill_constant", "constant_init", var, block, {"value": self._value, "force_cpu": self._force_cpu}
         )
 
 
@@ -167,10 +167,11 @@ class UniformInitializer(_Random):
             raise ArgumentError(
                 f"diag_num and diag_step must both be positive or 0, got {diag_num} and {diag_step}"
             )
-        self._diag = {"diag_num": diag_num, "diag_step": diag_step, "diag_val": float(diag_val)}
+        self._diag_num, self._diag_step, self._diag_val = diag_num, diag_step, float(diag_val)
 
     def __call__(self, var: Variable, block: Block) -> Operator:
-        return self._uniform(var, block, self._low, self._high, **self._diag)
+        diagonal = {"diag_num": self._diag_num, "diag_step": self._diag_step, "diag_val": self._diag_val}
+        return self._evenly(var, block, self._low, self._high, **diagonal)
 
 
 class NormalInitializer(_Random):
@@ -178,17 +179,17 @@ class NormalInitializer(_Random):
 
     def __init__(self, loc: float = 0.0, scale: float = 1.0, seed: int = 0) -> None:
         super().__init__(seed)
-        self._mean, self._std = _number(loc, "loc"), _number(scale, "scale")
+        self._mean, self._std_dev = _number(loc, "loc"), _number(scale, "scale")
 
     def __call__(self, var: Variable, block: Block) -> Operator:
-        return self._normal(var, block, self._mean, self._std)
+        return self._normally(var, block, self._mean, self._std_dev)
 
 
 class TruncatedNormalInitializer(NormalInitializer):
     """As `Normal`, but only from within two deviations of the mean (`fluid.initializer.TruncatedNormal`)."""
 
     def __call__(self, var: Variable, block: Block) -> Operator:
-        return self._normal(var, block, self._mean, self._std, "truncated_gaussian_random")
+        return self._normally(var, block, self._mean, self._std_dev, "truncated_gaussian_random")
 
 
 def _positive(fans: float, label: str, var: Variable) -> float:
@@ -212,7 +213,7 @@ class XavierInitializer(_Random):
         self, uniform: bool = True, fan_in: float | None = None, fan_out: float | None = None, seed: int = 0
     ) -> None:
         super().__init__(seed)
-        self._is_uniform = _flag(uniform, "Xavier")
+        self._uniform = _flag(uniform, "Xavier")
         self._fan_in, self._fan_out = fan_in, fan_out
 
     def __call__(self, var: Variable, block: Block) -> Operator:
@@ -223,10 +224,10 @@ class XavierInitializer(_Random):
             "Xavier",
             var,
         )
-        if self._is_uniform:
+        if self._uniform:
             limit = math.sqrt(6.0 / fans)
-            return self._uniform(var, block, -limit, limit)
-        return self._normal(var, block, 0.0, math.sqrt(2.0 / fans))
+            return self._evenly(var, block, -limit, limit)
+        return self._normally(var, block, 0.0, math.sqrt(2.0 / fans))
 
 
 class MSRAInitializer(_Random):
@@ -237,16 +238,16 @@ class MSRAInitializer(_Random):
 
     def __init__(self, uniform: bool = True, fan_in: float | None = None, seed: int = 0) -> None:
         super().__init__(seed)
-        self._is_uniform = _flag(uniform, "MSRA")
+        self._uniform = _flag(uniform, "MSRA")
         self._fan_in = fan_in
 
     def __call__(self, var: Variable, block: Block) -> Operator:
         known = self._compute_fans(var)[0] if self._fan_in is None else self._fan_in
         fan_in = _positive(known, "MSRA", var)
-        if self._is_uniform:
+        if self._uniform:
             limit = math.sqrt(6.0 / fan_in)
-            return self._uniform(var, block, -limit, limit)
-        return self._normal(var, block, 0.0, math.sqrt(2.0 / fan_in))
+            return self._evenly(var, block, -limit, limit)
+        return self._normally(var, block, 0.0, math.sqrt(2.0 / fan_in))
 
 
 class BilinearInitializer(Initializer):

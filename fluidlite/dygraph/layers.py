@@ -306,6 +306,15 @@ class Layer(Members):
         return self
 
 
+def setting(name: str, unset: Any = None) -> property:
+    """A property of layers: the attribute `name` of their operator, in `_attrs`, which may be set later as well."""
+
+    def put(layer: Any, value: Any) -> None:
+        layer._attrs = {**layer._attrs, name: value}
+
+    return property(lambda layer: layer._attrs.get(name, unset), put)
+
+
 def _snake_case(name: str) -> str:
     """`LayerList` as `layer_list`, `GRUUnit` as `gru_unit`, `Conv2D` as `conv2d`."""
     parted = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)

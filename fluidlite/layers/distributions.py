@@ -60,8 +60,8 @@ class Distribution:
         for name, value in given.items():
             _check_type(value, name, where, self._NUMBERS)
         values = list(given.values())
-        self._as_numbers = all(isinstance(value, float) for value in values)
-        self._unknown_batch = isinstance(values[0], Variable)
+        self.all_arg_is_float = all(isinstance(value, float) for value in values)
+        self.batch_size_unknown = isinstance(values[0], Variable)
         if any(isinstance(value, Variable) for value in values):
             if not all(isinstance(value, Variable) for value in values):
                 raise ArgumentError("if one argument is Variable, all arguments should be Variable")
@@ -95,13 +95,13 @@ class _Located(Distribution):
         _check_type(shape_, "shape", "sample", (list,))
         _check_type(seed, "seed", "sample", (int,))
         wanted, batch = list(shape_), list((low + high).shape)
-        if self._unknown_batch:
+        if self.batch_size_unknown:
             zero = fill_constant_batch_size_like(low + high, batch + wanted, low.dtype, 0.0)
             drawn = self._plain([], zero, seed) * self._stretch(zero) + low
             return reshape(drawn, wanted + batch)
         drawn = self._plain(wanted + batch, None, seed)
         out: Variable = drawn * self._stretch(zeros(wanted + batch, dtype=low.dtype)) + low
-        return reshape(out, wanted) if self._as_numbers else out
+        return reshape(out, wanted) if self.all_arg_is_float else out
 
 
 class Uniform(_Located):
@@ -123,7 +123,7 @@ class Uniform(_Located):
         return uniform_random(shape, seed=seed)
 
     def _stretch(self, zero: Variable) -> Variable:
-        if self._unknown_batch:
+        if self.batch_size_unknown:
             return zero + self.high - self.low
         return zero + (self.high - self.low)
 

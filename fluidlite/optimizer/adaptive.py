@@ -109,11 +109,13 @@ class LambOptimizer(AdamOptimizer):
             learning_rate, beta1, beta2, epsilon, parameter_list, regularization, grad_clip, name
         )
         self._weight_decay = number(lamb_weight_decay, "lamb_weight_decay", "Lamb")
-        self._exclude = exclude_from_weight_decay_fn
+        self._exclude_from_weight_decay_fn = exclude_from_weight_decay_fn
 
     def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
         param = param_and_grad[0]
-        free = self._exclude is not None and self._exclude(param.origin)
+        free = self._exclude_from_weight_decay_fn is not None and self._exclude_from_weight_decay_fn(
+            param.origin
+        )
         attrs = {
             "beta1": self._beta1,
             "beta2": self._beta2,

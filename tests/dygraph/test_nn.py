@@ -5,6 +5,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import dygraph as nn
+from fluidlite.contrib.layers import BasicGRUUnit
 from fluidlite.dygraph import to_variable
 
 pytestmark = pytest.mark.usefixtures("eager")
@@ -256,3 +257,67 @@ def test_results_and_gradients(name):
                 assert tensor.gradient() is None
             else:
                 np.testing.assert_allclose(digest(tensor.gradient()), want, rtol=1e-4, atol=1e-4)
+
+
+SETTINGS = {
+    "Conv2D": (
+        lambda: nn.Conv2D(2, 4, 3, padding=1, param_attr="settings.w", bias_attr=False),
+        {
+            "_stride": [1, 1],
+            "_padding": [1, 1],
+            "_param_attr": "settings.w",
+            "_bias_attr": False,
+            "_groups": None,
+        },
+        {"_stride": [2, 2], "_padding": [0, 0]},
+        [1, 4, 3, 3],
+    ),
+    "Conv2DTranspose": (
+        lambda: nn.Conv2DTranspose(2, 4, 3, stride=2),
+        {"_output_size": [], "_filter_size": [3, 3], "_op_type": "conv2d_transpose", "_groups": 1},
+        {"_output_size": [16, 16]},
+        [1, 4, 16, 16],
+    ),
+    "Pool2D": (
+        lambda: nn.Pool2D(2, "avg", 2, ceil_mode=True),
+        {
+            "_pool_type": "avg",
+            "_pool_size": [2, 2],
+            "_pool_stride": [2, 2],
+            "_ceil_mode": True,
+            "_exclusive": True,
+        },
+        {"_pool_size": [3, 3], "_pool_stride": [1, 1]},
+        [1, 2, 5, 5],
+    ),
+    "Embedding": (
+        lambda: nn.Embedding([200, 3], is_sparse=True, padding_idx=-1),
+        {"_padding_idx": 199, "_is_sparse": True, "_remote_prefetch": True, "_is_distributed": False},
+        {},
+        None,
+    ),
+    "SpectralNorm": (
+        lambda: nn.SpectralNorm([4, 3]),
+        {"_dim": 0, "_power_iters": 1, "_eps": 1e-12},
+        {},
+        None,
+    ),
+    "BilinearTensorProduct": (
+        lambda: nn.BilinearTensorProduct(3, 4, 5),
+        {"_input1_dim": 3, "_input2_dim": 4, "_output_dim": 5, "_param_attr": None},
+        {},
+        None,
+    ),
+    "BasicGRUUnit": (lambda: BasicGRUUnit("unit", 4), {"_hiden_size": 4, "_name": "unit"}, {}, None),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_what_subclasses_read_and_set_has_fluids_names(name):
+    make, held, changed, shape = SETTINGS[name]
+    layer = make()
+    assert {key: getattr(layer, key) for key in held} == held
+    for key, value in changed.items():
+        setattr(layer, key, value)
+    if changed:
+        assert layer(seq(1, 2, 7, 7)).shape == shape

@@ -30,7 +30,7 @@ class _Unit(Layer):
         dtype: Any = "float32",
     ) -> None:
         super().__init__(_full_scope(name_scope, self), dtype)
-        self._hidden_size = hidden_size
+        self._name, self._hiden_size = name_scope, hidden_size  # as subclasses know it from Fluid
         self._param_attr, self._bias_attr = param_attr, bias_attr
         self._gate_activation = gate_activation or layers.sigmoid
         self._activation = activation or layers.tanh
@@ -51,7 +51,7 @@ class BasicGRUUnit(_Unit):
     """
 
     def _build_once(self, input: Any, pre_hidden: Any) -> None:
-        size = self._hidden_size
+        size = self._hiden_size
         rows = input.shape[-1] + size
         for kind, columns in (("gate", 2 * size), ("candidate", size)):
             attr = _named_after(self._param_attr, kind)
@@ -103,7 +103,7 @@ class BasicLSTMUnit(_Unit):
         self._forget_bias.stop_gradient = False
 
     def _build_once(self, input: Any, pre_hidden: Any, pre_cell: Any) -> None:
-        size = self._hidden_size
+        size = self._hiden_size
         self._weight = self.create_parameter(
             [input.shape[-1] + size, 4 * size], self._param_attr, self._dtype
         )

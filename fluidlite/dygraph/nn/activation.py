@@ -47,7 +47,7 @@ class PRelu(Layer):
             shape = [1, *input_shape[1:]]
         elif mode != "all":
             raise ValueError(f"mode should be one of all, channel, element, got {mode!r}")
-        self._mode = mode
+        self._mode, self._param_attr, self._alpha_shape = mode, param_attr, shape
         self.weight = self.create_parameter(
             shape, param_attr, dtype, default_initializer=ConstantInitializer(1.0)
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...layers.checks import numbers
 from ...layers.nn.convolution import Convolution
-from ..layers import Layer
+from ..layers import Layer, setting
 
 __all__ = ["Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
 
@@ -15,6 +15,7 @@ class _Convolution(Layer):
     """What the four have in common: filters, bias, activation."""
 
     _kind: str
+    _stride, _padding, _dilation = setting("strides"), setting("paddings"), setting("dilations")
 
     def _prepare(self, given: dict[str, Any]) -> None:
         """`given`: the arguments of the constructor; the padding is a number for each axis, as in Fluid."""
@@ -31,11 +32,24 @@ class _Convolution(Layer):
         if given["param_attr"] is False:
             raise AssertionError(f"param_attr should not be False in {who}: a convolution needs its filters")
         conv.check_groups({"num_channels": channels, "num_filters": filters})
-        for name in ("num_channels", "num_filters", "groups", "filter_size", "use_cudnn", "act"):
+        for name in (
+            "num_channels",
+            "num_filters",
+            "groups",
+            "filter_size",
+            "use_cudnn",
+            "act",
+            "param_attr",
+        ):
             setattr(self, f"_{name}", given[name])
-        self._stride, self._padding, self._dilation = conv.stride, conv.padding, conv.dilation
-        self._attrs, self._l_type = conv.attrs, conv.operator(channels, filters)
+        self._attrs, self._l_type, self._bias_attr = (
+            conv.attrs,
+            conv.operator(channels, filters),
+            given["bias_attr"],
+        )
         kernel = conv.numbers(given["filter_size"], "filter_size")
+        if conv.transposed:
+            self._filter_size, self._groups = kernel, conv.groups
         create = self.create_parameter
         self.weight = conv.create_filters(create, channels, filters, kernel, given["param_attr"], dtype)
         self.bias = create([filters], given["bias_attr"], dtype, is_bias=True)
@@ -112,6 +126,8 @@ class Conv2DTranspose(_Convolution):
     """
 
     _kind = "conv2d_transpose"
+    _output_size = setting("output_size", [])
+    _op_type = property(lambda self: self._l_type)
 
     def __init__(
         self,

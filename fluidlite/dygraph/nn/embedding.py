@@ -7,7 +7,7 @@ from typing import Any
 
 from ...layers.loss.sampled import NoiseContrast
 from ...layers.nn.dense import lookup_attrs
-from ..layers import Layer
+from ..layers import Layer, setting
 
 __all__ = ["NCE", "Embedding"]
 
@@ -27,6 +27,9 @@ class Embedding(Layer):
         ValueError: `size` is not a pair, or `padding_idx` lies outside of the table.
     """
 
+    _is_sparse, _is_distributed = setting("is_sparse"), setting("is_distributed")
+    _remote_prefetch, _padding_idx = setting("remote_prefetch"), setting("padding_idx")
+
     def __init__(
         self,
         size: Sequence[int],
@@ -39,7 +42,7 @@ class Embedding(Layer):
         super().__init__(dtype=dtype)
         if len(size) != 2:
             raise ValueError(f"the size of an Embedding must be [rows, columns], got {list(size)}")
-        self._size = list(size)
+        self._size, self._param_attr = list(size), param_attr
         self._attrs = lookup_attrs(size[0], is_sparse, is_distributed, padding_idx)
         self.weight = self.create_parameter(self._size, param_attr, dtype)
 
@@ -90,7 +93,8 @@ class NCE(Layer):
         self._nce = NoiseContrast(
             "NCE", num_total_classes, num_neg_samples, sampler, custom_dist, seed, is_sparse
         )
-        self._sample_weight = sample_weight
+        self._num_total_classes, self._num_neg_samples = self._nce.classes, self._nce.negatives
+        self._sample_weight, self._param_attr, self._bias_attr = sample_weight, param_attr, bias_attr
         # No parameters of the layer: they are in no state dict.
         self._distribution = self._nce.create_distribution(self.create_parameter)
         self.weight, self.bias = self._nce.create_weights(

@@ -98,8 +98,8 @@ class BilinearTensorProduct(Layer):
         dtype: Any = "float32",
     ) -> None:
         super().__init__(dtype=dtype)
-        self._act = act
-        sizes = (output_dim, input1_dim, input2_dim)
+        self._act, self._name, self._param_attr, self._bias_attr = act, name, param_attr, bias_attr
+        sizes = self._output_dim, self._input1_dim, self._input2_dim = output_dim, input1_dim, input2_dim
         self.weight, self.bias = create_bilinear(self.create_parameter, sizes, param_attr, bias_attr, dtype)
 
     def forward(self, x: Any, y: Any) -> Any:

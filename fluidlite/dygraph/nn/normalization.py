@@ -15,7 +15,7 @@ from ...layers.nn.normalization import (
     normalized,
     normalized_from,
 )
-from ..layers import Layer
+from ..layers import Layer, setting
 
 __all__ = ["BatchNorm", "GroupNorm", "InstanceNorm", "LayerNorm", "SpectralNorm"]
 
@@ -74,6 +74,7 @@ class BatchNorm(Layer):
             if attr is False:
                 raise AssertionError(f"{name} should not be False in BatchNorm")
         check_choice(data_layout, "data_layout", (*FORMATS[2], *FORMATS[3]), "BatchNorm")
+        self._param_attr, self._bias_attr = param_attr, bias_attr
         kind = VarType.FP32 if to_vartype(dtype) == VarType.FP16 else to_vartype(dtype)
         create, names = self.create_parameter, (moving_mean_name, moving_variance_name)
         self.weight, self.bias = create_scale_and_bias(create, num_channels, param_attr, bias_attr, kind)
@@ -134,7 +135,7 @@ class LayerNorm(Layer):
         super().__init__(dtype=dtype)
         sizes = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
         self._normalized_shape, self._epsilon, self._act = sizes, epsilon, act
-        self._scale, self._shift = scale, shift
+        self._scale, self._shift, self._param_attr, self._bias_attr = scale, shift, param_attr, bias_attr
         self.weight, self.bias = create_scale_and_bias(
             self.create_parameter,
             math.prod(sizes),
@@ -183,6 +184,7 @@ class GroupNorm(Layer):
         if data_layout != "NCHW":
             raise ValueError(f"unsupported data layout:{data_layout}")
         self._channels, self._groups, self._epsilon, self._act = channels, groups, epsilon, act
+        self._param_attr, self._bias_attr = param_attr, bias_attr
         self.weight, self.bias = create_scale_and_bias(
             self.create_parameter, channels, param_attr or False, bias_attr or False, dtype
         )
@@ -222,7 +224,7 @@ class InstanceNorm(Layer):
         for name, attr in (("param_attr", param_attr), ("bias_attr", bias_attr)):
             if attr is False:
                 raise AssertionError(f"{name} should not be False in InstanceNorm.")
-        self._epsilon = epsilon
+        self._epsilon, self._param_attr, self._bias_attr = epsilon, param_attr, bias_attr
         self.scale, self.bias = create_scale_and_bias(
             self.create_parameter, num_channels, param_attr, bias_attr, dtype
         )
@@ -248,6 +250,8 @@ class SpectralNorm(Layer):
 
     `weight_u` and `weight_v` hold the singular vectors from call to call.
     """
+
+    _dim, _power_iters, _eps = setting("dim"), setting("power_iters"), setting("eps")
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...layers.checks import numbers
 from ...layers.nn.pooling import pooling_attrs
-from ..layers import Layer
+from ..layers import Layer, setting
 
 __all__ = ["Pool2D"]
 
@@ -26,6 +26,11 @@ class Pool2D(Layer):
     Raises:
         ValueError: for arguments that do not fit; names them.
     """
+
+    _pool_type, _pool_size, _pool_stride = setting("pooling_type"), setting("ksize"), setting("strides")
+    _pool_padding, _global_pooling = setting("paddings"), setting("global_pooling")
+    _use_cudnn, _ceil_mode, _exclusive = setting("use_cudnn"), setting("ceil_mode"), setting("exclusive")
+    _l_type = "pool2d"
 
     def __init__(
         self,
@@ -48,7 +53,7 @@ class Pool2D(Layer):
 
     def forward(self, input: Any) -> Any:
         """`input` is [N, C, H, W]; the result has the same N and C."""
-        return self._helper.run("pool2d", {"X": input}, attrs=self._attrs)
+        return self._helper.run(self._l_type, {"X": input}, attrs=self._attrs)
 
     def extra_repr(self) -> str:
-        return f"{self._attrs['pooling_type']}, size={self._attrs['ksize']}, stride={self._attrs['strides']}"
+        return f"{self._pool_type}, size={self._pool_size}, stride={self._pool_stride}"

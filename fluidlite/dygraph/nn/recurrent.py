@@ -46,6 +46,7 @@ class GRUUnit(Layer):
                 UserWarning,
                 stacklevel=2,
             )
+        self._bias_attr = bias_attr
         self.weight, self.bias = create_gru_parameters(
             self.create_parameter, size, param_attr, bias_attr, dtype
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..layers import Layer
+from ..layers import Layer, setting
 
 __all__ = ["TreeConv"]
 
@@ -24,6 +24,8 @@ class TreeConv(Layer):
         dtype: 'float32' or 'float64'.
     """
 
+    _max_depth = setting("max_depth")
+
     def __init__(
         self,
         feature_size: int,
@@ -37,7 +39,8 @@ class TreeConv(Layer):
         dtype: Any = "float32",
     ) -> None:
         super().__init__(dtype=dtype)
-        self._act = act
+        self._act, self._name, self._param_attr, self._bias_attr = act, name, param_attr, bias_attr
+        self._feature_size, self._output_size, self._num_filters = feature_size, output_size, num_filters
         self._attrs = {"max_depth": max_depth}
         self.bias = self.create_parameter([num_filters], bias_attr or False, dtype, is_bias=True)
         self.weight = self.create_parameter([feature_size, 3, output_size, num_filters], param_attr, dtype)
