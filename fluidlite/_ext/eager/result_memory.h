@@ -21,7 +21,7 @@ namespace fl {
  * ask and give back; if another one is at it just then, or was when the process was forked, nothing is kept. */
 class ResultMemory {
   public:
-    static constexpr size_t from = 1 << 15; /* bytes from which results have their memory from here */
+    static constexpr size_t from = 1 << 17; /* bytes from which results have their memory from here */
 
     /* That of the process. It is never destroyed, because arrays may outlive everything else. */
     static ResultMemory &here() {

@@ -109,28 +109,58 @@ def _infer_pad2d(op: OpView) -> None:
         if mode == "reflect" and any(n >= 0 and max(pair) >= n for n, pair in zip(x, pairs, strict=True)):
             raise op.fail(f"reflect needs paddings less than the image {list(x)}, got {list(paddings)}")
         shape = _padded(x, pairs)
+        if any(sum(pair) < 0 and 0 <= n <= -sum(pair) for n, pair in zip(x, pairs, strict=True)):
+            raise op.fail(
+                f"paddings {list(paddings)} leave nothing of images {list(x)}: the result would be {shape}"
+            )
     op.set("Out", shape, op.dtype("X"))
+
+
+def _common(shape: Shape, pairs: Pairs) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """Where in an array, and where in it with a border, the elements are that both have."""
+    spans = [(max(0, -before), min(n, n + after)) for n, (before, after) in zip(shape, pairs, strict=True)]
+    inner = tuple(slice(start, max(start, end)) for start, end in spans)
+    outer = tuple(
+        slice(part.start + before, part.stop + before) if part.stop > part.start else slice(0)
+        for part, (before, _) in zip(inner, pairs, strict=True)
+    )
+    return inner, outer
 
 
 def _pad2d(
     xp: Any, X: Any, Paddings: Any, paddings: Any, mode: str, pad_value: float, data_format: str
 ) -> Any:
     pairs = _pad2d_pairs(paddings if Paddings is None else Paddings.tolist(), data_format)
-    if mode == "constant":
-        return xp.pad(X, pairs, constant_values=pad_value)
-    return xp.pad(X, pairs, mode=mode)
+    if mode != "constant":
+        return _continued(xp, X, pairs, mode)
+    out = xp.full(_padded(X.shape, pairs), pad_value, X.dtype)
+    inner, outer = _common(X.shape, pairs)
+    out[outer] = X[inner]
+    return out
+
+
+def _continued(xp: Any, x: Any, pairs: Pairs, mode: str) -> Any:
+    """An array with a border of its own elements."""
+    for axis, (n, (before, after)) in enumerate(zip(x.shape, pairs, strict=True)):
+        if before or after:
+            at = xp.arange(-before, n + after)
+            at = xp.clip(at, 0, n - 1) if mode == "edge" else xp.minimum(abs(at), 2 * n - 2 - abs(at))
+            x = xp.take(x, at, axis)
+    return x
 
 
 def _pad2d_grad(
     xp: Any, X: Any, Paddings: Any, Out_grad: Any, paddings: Any, mode: str, data_format: str
 ) -> Any:
     pairs = _pad2d_pairs(paddings if Paddings is None else Paddings.tolist(), data_format)
+    dx = xp.zeros(X.shape, dtype=X.dtype)
     if mode == "constant":
-        return xp.ascontiguousarray(_inside(Out_grad, pairs))
-    source = xp.pad(xp.arange(X.size).reshape(X.shape), pairs, mode=mode)
-    dx = xp.zeros(X.size, dtype=X.dtype)
-    xp.add.at(dx, source.reshape(-1), Out_grad.reshape(-1))
-    return dx.reshape(X.shape)
+        inner, outer = _common(X.shape, pairs)
+        dx[inner] = Out_grad[outer]
+    else:
+        source = _continued(xp, xp.arange(X.size).reshape(X.shape), pairs, mode)
+        xp.add.at(dx.reshape(-1), source.reshape(-1), Out_grad.reshape(-1))
+    return dx
 
 
 register(
@@ -142,7 +172,8 @@ register(
         kernel=_pad2d,
         grad=standard_grad(inputs=("X", "Paddings")),
         gradable=("X",),
-        doc="Images with a border (top, bottom, left, right): constant, reflected or the edge repeated.",
+        doc="Images with a border (top, bottom, left, right; negative ones cut off): constant, reflected or the edge "
+        "repeated.",
     )
 )
 register(

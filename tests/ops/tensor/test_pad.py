@@ -31,10 +31,22 @@ def test_pad2d(mode, data_format):
     check("pad2d", inputs, {**attrs, "paddings": []}, {"Out": expected}, grads=["X"])
 
 
+@pytest.mark.parametrize("mode", ["constant", "reflect", "edge"])
+@pytest.mark.parametrize("paddings", [[-1, 2, 1, -2], [-2, -1, 0, 3], [2, -2, -3, 1], [-3, 1, 0, 0]])
+def test_pad2d_cuts_off_what_is_negative(mode, paddings):
+    image = np.random.default_rng(15).uniform(-1, 1, (2, 1, 4, 5)).astype("float32")
+    wide = [max(n, 0) for n in paddings]
+    border = np.pad(image, [(0, 0), (0, 0), wide[:2], wide[2:]], mode)  # constant: zeros
+    top, bottom, left, right = (max(-n, 0) for n in paddings)
+    expected = border[:, :, top : border.shape[2] - bottom, left : border.shape[3] - right]
+    check("pad2d", {"X": image}, {"paddings": paddings, "mode": mode}, {"Out": expected}, grads=["X"])
+
+
 @pytest.mark.parametrize(
     ("attrs", "words"),
     [
         ({"mode": "wrap"}, "mode must be"),
+        ({"paddings": [-2, -1, 0, 0]}, "leave nothing of images"),
         ({"mode": "reflect", "paddings": [3, 0, 0, 0]}, "less than the image"),
     ],
 )
