@@ -200,6 +200,7 @@ def test_states_of_detection_map_are_three():
 
 
 def test_callers_without_a_module_name():
-    names = {"layers": layers, "x": fluid.data("x", [3], "bool")}
-    exec("out = layers.reduce_all(x)", names)
+    with fluid.program_guard(fluid.Program()):
+        names = {"layers": layers, "x": fluid.data("x", [3], "bool")}
+        exec("out = layers.reduce_all(x)", names)
     assert names["out"].dtype == VarType.BOOL
