@@ -2,7 +2,7 @@
 
 import gc
 import os
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -113,27 +113,20 @@ def test_more_than_there_is():
 
 def test_threads_give_back_what_others_took():
     live = eager.result_memory()[0]
-    shelf, problems = [], []
+    shelf = []
 
     def work(seed):
         random = np.random.default_rng(seed)
-        try:
-            for _ in range(150):
-                value = float(random.integers(1, 100))
-                mine = doubled(int(random.integers(LARGE // 8, 3 * LARGE)), value)
-                shelf.append((mine, value))
-                if len(shelf) > 6:
-                    other, value = shelf.pop(0)
-                    assert (other.array == 2 * value).all()
-        except Exception as problem:
-            problems.append(problem)
+        for _ in range(150):
+            value = float(random.integers(1, 100))
+            mine = doubled(int(random.integers(LARGE // 8, 3 * LARGE)), value)
+            shelf.append((mine, value))
+            if len(shelf) > 6:
+                other, value = shelf.pop(0)
+                assert (other.array == 2 * value).all()
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not problems
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
     shelf.clear()
     gc.collect()
     assert eager.result_memory()[0] == live

@@ -184,7 +184,7 @@ cdef class Variant:
             wanted.ptr, wanted.len = self.outs[0].shape, self.outs[0].ndim
             out.append(cnp.PyArray_Newshape(<cnp.ndarray> arrays[0], &wanted, cnp.NPY_CORDER))
             for k in range(1, self.n_out):
-                out.append(new_array(self.outs[k].ndim, self.outs[k].shape, self.outs[k].type_num, self.outs[k].item))
+                out.append(cnp.PyArray_EMPTY(self.outs[k].ndim, self.outs[k].shape, self.outs[k].type_num, 0))
             return out
         if not self.is_native:
             return self.python(arrays)

@@ -106,7 +106,7 @@ def _infer_pad2d(op: OpView) -> None:
         shape = [*x[:2], *image] if op.attr("data_format") == "NCHW" else [x[0], *image, x[3]]
     else:
         pairs = _pad2d_pairs(paddings, op.attr("data_format"))
-        if mode == "reflect" and any(n >= 0 and max(pair) >= n for n, pair in zip(x, pairs, strict=True)):
+        if mode == "reflect" and any(0 <= n <= max(pair) > 0 for n, pair in zip(x, pairs, strict=True)):
             raise op.fail(f"reflect needs paddings less than the image {list(x)}, got {list(paddings)}")
         shape = _padded(x, pairs)
         if any(sum(pair) < 0 and 0 <= n <= -sum(pair) for n, pair in zip(x, pairs, strict=True)):

@@ -32,6 +32,12 @@ def test_pad2d(mode, data_format):
 
 
 @pytest.mark.parametrize("mode", ["constant", "reflect", "edge"])
+def test_pad2d_of_no_images(mode):
+    attrs = {"paddings": [1, 0, -1, 2], "mode": mode}
+    check("pad2d", {"X": IMAGE[:0]}, attrs, {"Out": np.zeros((0, 1, 4, 5), "float32")}, grads=["X"])
+
+
+@pytest.mark.parametrize("mode", ["constant", "reflect", "edge"])
 @pytest.mark.parametrize("paddings", [[-1, 2, 1, -2], [-2, -1, 0, 3], [2, -2, -3, 1], [-3, 1, 0, 0]])
 def test_pad2d_cuts_off_what_is_negative(mode, paddings):
     image = np.random.default_rng(15).uniform(-1, 1, (2, 1, 4, 5)).astype("float32")
