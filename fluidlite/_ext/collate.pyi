@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 
-class FieldCountError(ValueError): ...
+class FieldCountError(AssertionError, ValueError): ...
 
 class Spec:
     name: str

@@ -62,7 +62,7 @@ cdef uint32_t TIMED = 1 << 28
 cdef Py_ssize_t FIRST_ROWS = 4096
 
 
-class FieldCountError(ValueError):
+class FieldCountError(AssertionError, ValueError):
     """A sample or batch with a wrong number of items."""
 
 
@@ -98,11 +98,10 @@ cdef class Collator:
         self.lottery = 1
 
     def collate(self, samples):
-        """The batch of a list of samples: tuples (or lists) with one item for each variable.
+        """The batch of a list of samples: tuples, lists, rows of an array and the like, with one item for each variable.
 
-        Raises TypeError for a sample that is neither, or a list of bare numbers (which may be meant as one
-        item), FieldCountError for a wrong number of items, and ValueError or TypeError naming the variable
-        for bad items.
+        Raises TypeError for a sample without items, FieldCountError for a wrong number of them, and ValueError or
+        TypeError naming the variable for bad ones.
         """
         cdef Py_ssize_t i = 0
         cdef str where = f" of batch {self.batches}{self.reader}" if self.reader else " of the batch"
@@ -114,8 +113,6 @@ cdef class Collator:
         self.begin(len(samples))
         self.count(<list> samples)
         for sample in samples:
-            if not PyTuple_CheckExact(sample):
-                self.require_tuple(sample, i, where)
             self.add(sample, i, where)
             i += 1
         self.batches += 1
@@ -176,24 +173,19 @@ cdef class Collator:
     cdef int add(self, object sample, Py_ssize_t number, str where) except -1:
         """Append a sample, which messages call by its number and `where` it is."""
         cdef Py_ssize_t i = 0
-        if PyTuple_CheckExact(sample) and PyTuple_GET_SIZE(sample) == self.fields:
+        cdef Column column = None
+        try:
+            if not PyTuple_CheckExact(sample) or PyTuple_GET_SIZE(sample) != self.fields:
+                sample = self.items(sample, number, where)
             while i < self.fields and (<Column> PyList_GET_ITEM(self.columns, i)).take(
                 <object> PyTuple_GET_ITEM(sample, i)
             ):
                 i += 1
-            if i == self.fields:
-                return 0
-        return self.add_with_care(sample, i, number, where)
-
-    cdef int add_with_care(self, object sample, Py_ssize_t taken, Py_ssize_t number, str where) except -1:
-        """Append a sample of which the first items are `taken`: anything that can be converted."""
-        cdef Py_ssize_t i
-        cdef Column column = None
-        try:
-            self.require_items(sample, number, where)
-            for i in range(taken, self.fields):
+            # The rest, which may need a conversion.
+            while i < self.fields:
                 column = <Column> PyList_GET_ITEM(self.columns, i)
-                column.add(_item(sample, i))
+                column.add(<object> PyTuple_GET_ITEM(sample, i))
+                i += 1
         except (ValueError, TypeError, OverflowError) as error:
             self.discard()
             if column is None:
@@ -204,27 +196,22 @@ cdef class Collator:
             raise
         return 0
 
-    cdef int require_items(self, object sample, Py_ssize_t number, str where) except -1:
-        if not isinstance(sample, (tuple, list)):
-            raise TypeError(f"sample {number}{where} must be a tuple with one item for each variable of "
-                            f"feed_list ({self.names()}), got {_brief(sample)}")
-        if len(sample) != len(self.columns):
-            raise FieldCountError(f"The number of fields ({len(sample)}) in sample {number}{where} does not "
-                                  f"match len(feed_list) ({len(self.columns)}: {self.names()})")
-        return 0
-
-    cdef require_tuple(self, object sample, Py_ssize_t number, str where):
-        if isinstance(sample, tuple):
-            return
-        if not isinstance(sample, list):
-            raise TypeError(f"sample {number}{where} must be a tuple with one item for each variable "
-                            f"of feed_list ({self.names()}), got {_brief(sample)}")
-        if sample and all([isinstance(item, (int, float, np.number)) for item in sample]):
-            raise TypeError(
-                f"sample {number}{where} is the list {_brief(sample)}, which may be one item or hold "
-                "the items one by one; each sample must be a tuple with one item for each variable of "
-                f"feed_list ({self.names()}): write ({sample!r:.60},) for one item, {tuple(sample)!r:.60} for items"
-            )
+    cdef tuple items(self, object sample, Py_ssize_t number, str where):
+        """The items of a sample: of whatever has an order and as many as there are variables, as in Fluid."""
+        cdef str wanted = f"one item for each variable of feed_list ({self.names()}), as a tuple, a list or a row of an array"
+        if isinstance(sample, (dict, set, frozenset)):
+            raise ValueError(f"sample {number}{where} must have {wanted}, whose order says which is which: got "
+                             f"{_brief(sample)}")
+        try:
+            iterator = iter(sample)
+        except TypeError:
+            raise TypeError(f"sample {number}{where} must have {wanted}, got {_brief(sample)}") from None
+        items = tuple(iterator)
+        if len(items) != self.fields:
+            hint = "; if it is the only item, write it as a tuple, (item,)" if self.fields == 1 else ""
+            raise FieldCountError(f"The number of fields ({len(items)}) in sample {number}{where} does not match "
+                                  f"len(feed_list) ({self.fields}: {self.names()}){hint}")
+        return items
 
     cdef str names(self):
         return ", ".join([repr((<Column> column).spec.name) for column in self.columns])

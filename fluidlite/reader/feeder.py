@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .._ext.collate import FieldCountError
 from ..base.place import CUDAPlace, Place, cpu_places, cuda_places
 from ..executor.tensors.lod_tensor import LoDTensor
 from ..framework import Program
@@ -35,17 +34,14 @@ class DataFeeder:
     def feed(self, iterable: Iterable[Any]) -> dict[str, LoDTensor]:
         """A batch of samples as {name: LoDTensor}.
 
-        `iterable`: tuples with one item for each variable: an array, a number or nested lists, converted to
-        the variable's dtype and reshaped to its shape, or to several rows of it, as in Fluid; with `lod_level` k,
-        lists nested k deep and of any length. Raises TypeError for a sample that is no tuple (a list of bare
-        numbers is ambiguous), an AssertionError for a wrong number of items, ValueError or TypeError naming
-        variable and sample for one that does not fit.
+        `iterable`: tuples, lists or rows of an array with one item for each variable: an array, a number or nested
+        lists, converted to the variable's dtype and reshaped to its shape, or to several rows of it, as in Fluid;
+        with `lod_level` k, lists nested k deep and of any length. Raises an AssertionError for a wrong number of
+        items, TypeError for a sample without items, ValueError or TypeError naming variable and sample for an item
+        that does not fit.
         """
         samples = iterable if isinstance(iterable, (list, tuple)) else list(iterable)
-        try:
-            tensors = collator(self._specs).collate(samples)
-        except FieldCountError as error:
-            raise AssertionError(str(error)) from None
+        tensors = collator(self._specs).collate(samples)
         return dict(zip(self.feed_names, tensors, strict=True))
 
     def feed_parallel(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 
 import numpy as np
 import pytest
@@ -118,9 +119,19 @@ def test_ragged_samples_are_named() -> None:
         one(X, [[1, 2, 3], [1, 2]])
 
 
-@pytest.mark.parametrize("value", ["abc", None, [None], {"a": 1}, np.array(["a"]), 1j])
-def test_items_that_are_no_numbers(value: object) -> None:
-    with pytest.raises(TypeError, match="sample 0 of the batch, variable 'y': expected int64 numbers, got"):
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        ("abc", ValueError),
+        (np.array(["a"]), ValueError),
+        (None, TypeError),
+        ([None], TypeError),
+        ({"a": 1}, TypeError),
+        (1j, TypeError),
+    ],
+)
+def test_items_that_are_no_numbers(value: object, error: type[Exception]) -> None:
+    with pytest.raises(error, match="sample 0 of the batch, variable 'y': expected int64 numbers, got"):
         one(Y, value)
 
 
@@ -132,15 +143,43 @@ def test_wrong_number_of_items() -> None:
         collator(X, Y).collate([(np.zeros(6), 1), (np.zeros(6),)])
 
 
-@pytest.mark.parametrize("samples", [[[1, 1, 1], [2, 2, 2]], [[1]], [1, 2], [np.zeros(3)], ["abc"]])
-def test_samples_that_are_no_tuples(samples: list) -> None:
-    with pytest.raises(TypeError, match="must be a tuple with one item for each variable"):
-        collator(Y).collate(samples)
+@pytest.mark.parametrize(
+    ("sample", "error", "message"),
+    [
+        (
+            [1, 1, 1],
+            FieldCountError,
+            r"fields \(3\) .* match len\(feed_list\) \(1: 'y'\); .* write it as a tuple",
+        ),
+        (np.zeros(3), FieldCountError, r"fields \(3\)"),
+        ((), FieldCountError, r"fields \(0\)"),
+        ("abc", FieldCountError, r"fields \(3\)"),
+        (1, TypeError, r"must have one item for each variable of feed_list \('y'\).*, got 1 \(int\)"),
+        (np.array(1), TypeError, "must have one item .*, got 1"),
+        (None, TypeError, "must have one item .*, got None"),
+        ({"y": 1}, ValueError, "whose order says which is which"),
+        ({1}, ValueError, "whose order says which is which"),
+    ],
+)
+def test_samples_without_an_item_for_each_variable(
+    sample: object, error: type[Exception], message: str
+) -> None:
+    assert issubclass(FieldCountError, AssertionError) and issubclass(FieldCountError, ValueError)
+    with pytest.raises(error, match="sample 1 of the batch ") as caught:
+        collator(Y).collate([(0,), sample])
+    assert re.search(message, str(caught.value))
 
 
-def test_lists_of_arrays_are_clear_enough() -> None:
-    x, y = collator(X, Y).collate([[np.zeros(6), [3]]])
-    assert x.array.shape == (1, 2, 3) and y.array.tolist() == [[3]]
+def test_samples_are_whatever_has_items() -> None:
+    x, y = collator(X, Y).collate([[np.zeros(6), [3]], np.array([np.ones(6), 4], dtype=object)])
+    assert x.array.shape == (2, 2, 3) and y.array.tolist() == [[3], [4]]
+    for samples in (
+        [[1, 2], [3, 4]],
+        np.array([[1, 2], [3, 4]]),
+        ["12", range(3, 5)],
+        [(1, 2), map(int, "34")],
+    ):
+        assert [t.array.tolist() for t in collator(Y, Y).collate(samples)] == [[[1], [3]], [[2], [4]]]
 
 
 def test_empty_batch() -> None:
@@ -220,7 +259,7 @@ def test_fill_numbers_the_samples_of_the_reader() -> None:
     collate = collator(Y)
     samples = iter([(0,)] * 5 + [("x",)])
     collate.fill(samples, 4, True)
-    with pytest.raises(TypeError, match="sample 5 of the reader, variable 'y'"):
+    with pytest.raises(ValueError, match="sample 5 of the reader, variable 'y'"):
         collate.fill(samples, 4, True)
 
 

@@ -88,12 +88,74 @@ def test_errors() -> None:
         match=r"fields \(1\) in sample 0 of the batch does not match len\(feed_list\) \(2: 'x', 'y'\)",
     ):
         feeder.feed([([1, 2, 3, 4],)])
-    with pytest.raises(TypeError, match=r"write \(\[1, 1, 1\],\) for one item"):
+    with pytest.raises(AssertionError, match=r"if it is the only item, write it as a tuple, \(item,\)"):
         DataFeeder([x], CPUPlace()).feed([[1, 1, 1], [2, 2, 2], [3, 3, 3]])
     with pytest.raises(ValueError, match="nope"):
         DataFeeder(["nope"], CPUPlace())
     with pytest.raises(TypeError, match="feed_list should contain Variables"):
         DataFeeder([3], CPUPlace())
+
+
+WAYS = ["feeder", "list", "sample", "py_reader"]
+
+ROWS = [
+    # declared (dtype, lod_level) of each variable; samples; batch of each variable
+    (["int64"] * 2, [[1, 2], [3, 4]], [[1, 3], [2, 4]]),
+    (["int64", "int64", "float32"], [[1, 2, 0.5], [3, 4, 1.5]], [[1, 3], [2, 4], [0.5, 1.5]]),
+    (["int64"] * 2, np.arange(6).reshape(3, 2), [[0, 2, 4], [1, 3, 5]]),
+    (["int64"] * 3, list(np.arange(6).reshape(2, 3)), [[0, 3], [1, 4], [2, 5]]),
+    (["int64", "float32"], np.array([[1.0, 2.5], [3.0, 4.5]]), [[1, 3], [2.5, 4.5]]),
+    (["float32", "int64"], [[np.float64(0.5), np.int32(1)], [np.float32(1.5), 2]], [[0.5, 1.5], [1, 2]]),
+    (["int64", "float32"], [["1", "2.5"], ["3", "4"]], [[1, 3], [2.5, 4]]),
+    (["int64"] * 2, ["12", "34"], [[1, 3], [2, 4]]),
+    (["int64"] * 2, [range(2), range(2, 4)], [[0, 2], [1, 3]]),
+    (["int64"] * 2, [[True, False]], [[1], [0]]),
+    (["int64"], [[1], [2]], [[1, 2]]),
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_samples_are_lists_and_rows_of_arrays(way: str) -> None:
+    for dtypes, samples, expected in ROWS:
+        assert [np.array(t).tolist() for t in through(way, dtypes, samples)] == [
+            [[n] for n in column] for column in expected
+        ]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_wrong_number_of_items_is_an_assertion_error(way: str) -> None:
+    for samples in ([[1, 2, 3]], [(1, 2), (1,)], np.ones((2, 3)), ["abc"]):
+        with pytest.raises(AssertionError, match=r"does not match len\(feed_list\) \(2: "):
+            through(way, ["int64"] * 2, samples)
+    with pytest.raises(TypeError, match="one item for each variable"):
+        through(way, ["int64"] * 2, [5])
+
+
+def through(way: str, dtypes: list[str], samples: object) -> list[LoDTensor]:
+    """The batch of samples, as it comes through a door for samples."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        place = CPUPlace()
+        if way == "py_reader":
+            reader = fluid.layers.py_reader(2, [[-1, 1]] * len(dtypes), dtypes)
+            reader.decorate_paddle_reader(lambda: iter([samples]))
+            read = fluid.layers.read_file(reader)
+            reader.start()
+            try:
+                return fluid.Executor(place).run(
+                    fetch_list=read if isinstance(read, list) else [read], return_numpy=False
+                )
+            finally:
+                reader.reset()
+        variables = [data(f"x{i}", [None, 1], dtype) for i, dtype in enumerate(dtypes)]
+        if way == "feeder":
+            return list(DataFeeder(variables, place).feed(samples).values())
+        loader = fluid.io.DataLoader.from_generator(variables, 2)
+        if way == "list":
+            loader.set_sample_list_generator(lambda: iter([samples]), place)
+        else:
+            loader.set_sample_generator(lambda: iter(samples), len(samples), places=place)
+        [[batch]] = loader()
+        return list(batch.values())
 
 
 def test_several_devices() -> None:

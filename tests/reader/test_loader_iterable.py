@@ -289,7 +289,7 @@ def ragged():
         ),
         ("sample", wrong_count, r"The number of fields \(1\) in sample 0 of the reader wrong_count"),
         ("list", batch(ragged, 2), "sample 1 of batch 0 of the reader ragged.*, variable 'image'"),
-        ("list", lambda: iter([[[1, 2], [3, 4]]]), "must be a tuple"),
+        ("list", lambda: iter([[[1, 2], [3, 4]]]), r"variable 'image': expected shape \[2, 3\], got \[\]"),
         ("list", lambda: iter([5]), "batch 0 of the reader .* must be a list of samples, got 5"),
     ],
 )

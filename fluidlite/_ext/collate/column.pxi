@@ -323,9 +323,10 @@ cdef class Column:
         """The numbers that strings and Python objects stand for: "7" is 7 and None is not a number, as in Fluid."""
         try:
             return array.astype(self.spec.dtype, order="C")
-        except (TypeError, ValueError, OverflowError):
+        except (TypeError, ValueError, OverflowError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
             problem = f"expected {self.spec.dtype} numbers, got {_brief(array)} of type {array.dtype}"
-            raise TypeError(problem) from None
+            raise kind(problem) from None
 
     cdef int fit(self, cnp.ndarray array, int skip) except -1:
         """Where the variable leaves the shape of rows open, take it from the first; the others have to be

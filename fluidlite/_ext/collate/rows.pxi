@@ -9,10 +9,6 @@ cdef inline object _field(object sample, Py_ssize_t field, Py_ssize_t fields):
     return None
 
 
-cdef inline object _item(object sample, Py_ssize_t field):
-    return <object> PyTuple_GET_ITEM(sample, field) if PyTuple_CheckExact(sample) else sample[field]
-
-
 cdef inline bint _same_row(cnp.ndarray array, cnp.ndarray out):
     """Whether `array` has the element type and the shape of a row of `out`."""
     cdef int i

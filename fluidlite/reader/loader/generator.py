@@ -66,8 +66,8 @@ class Loader(BaseLoader):
     ) -> Loader:
         """Read samples from `reader` and put `batch_size` of them into each batch.
 
-        `reader` yields samples: a tuple or list with one item for each variable, or the item itself if there
-        is only one variable. Items are converted to the variable's dtype and reshaped to its shape, and
+        `reader` yields samples: a tuple, a list or a row of an array with one item for each variable, or the item
+        itself if there is only one variable. Items are converted to the variable's dtype and reshaped to its shape, and
         copied at once. `drop_last`: leave out a last batch that is smaller. `places`: the devices of an
         iterable loader, one or a list. Takes effect with the next epoch. Returns the loader.
         """
@@ -76,7 +76,7 @@ class Loader(BaseLoader):
     def set_sample_list_generator(self, reader: Reader, places: Any = None) -> Loader:
         """Read lists of samples (such as `paddle.batch` makes) from `reader`; each becomes a batch.
 
-        Samples are tuples; see `DataFeeder.feed`. `places` as in `set_sample_generator`. Returns the loader.
+        For samples see `DataFeeder.feed`. `places` as in `set_sample_generator`. Returns the loader.
         """
         return self._set(self._lists(reader, self._specs), places)
 
