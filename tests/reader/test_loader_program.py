@@ -425,3 +425,29 @@ def test_schedules_count_the_end_of_an_epoch():
 
 def test_schedules_of_compiled_programs_count_steps():
     assert rates_of_epochs(compiled=True) == [[0, -1, -2], [-3, -4, -5], [-6, -7, -8]]
+
+
+@pytest.mark.parametrize("maker", [DataLoader.from_generator, PyReader])
+def test_a_loader_made_after_the_network_ends_its_epochs(maker):
+    """Paddle 1.8.5 has nothing to compute with in the first step."""
+    x, y = data("x", [None, 2], "float32"), data("y", [None, 1], "int64")
+    weight = fluid.ParamAttr(initializer=fluid.initializer.Constant(0.1))
+    hidden = fluid.layers.fc(x, 1, param_attr=weight, bias_attr=False)
+    big = fluid.layers.reduce_sum(x) > 100.0
+    hidden = fluid.layers.cond(big, lambda: fluid.layers.scale(hidden, 2.0), lambda: hidden)
+    loss = fluid.layers.reduce_sum(hidden)
+    rate = fluid.layers.exponential_decay(0.25, 1, 0.5)
+    fluid.optimizer.SGD(rate).minimize(loss)
+    loader = maker(feed_list=[x, y], capacity=4, iterable=False)
+    made = [[np.full((1, 2), k, "float32"), np.zeros((1, 1), "int64")] for k in range(3)]
+    set_generator = loader.decorate_batch_generator if maker is PyReader else loader.set_batch_generator
+    set_generator(lambda: iter(made))
+    exe = Executor(CPUPlace())
+    exe.run(fluid.default_startup_program())
+    losses = []
+    for _ in range(2):
+        loader.start()
+        losses.append(epoch(lambda: exe.run(fetch_list=[loss])[0]))
+        loader.reset()
+    # w = 0.1; w -= 0.25 * 0.5 ** k * x for the k-th step, in which the end of an epoch counts as well
+    assert np.allclose(losses, [[0, 0.2, -0.1], [0, -0.3, -0.63125]], atol=1e-6)

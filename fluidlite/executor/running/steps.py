@@ -13,6 +13,7 @@ from ...distributed import begin_step, is_parallel
 from ...framework import Program
 from ...framework.gradients.exchange import in_messages
 from .. import failures
+from ..plan.branching import reads, results
 from ..plan.shapes import takes_no_part
 from ..reading import readers
 from ..tensors.scope import Scope
@@ -51,10 +52,19 @@ def run_program(
 def run_before_reading(
     program: Program, feed: Mapping[str, Any], scope: Scope, device: CudaDevice | None
 ) -> None:
-    """Run what stands before the reading of a batch that has not come: schedules count the end of an epoch too."""
+    """Run what stands before the reading of a batch that has not come: schedules count the end of an epoch too.
+
+    What computes with the batch cannot run: it stands there if the loader was made after the network.
+    """
     ops = program.global_block().ops
     first = next(k for k, op in enumerate(ops) if op.type == "read")
-    before = [op for op in ops[:first] if not takes_no_part(op)]
+    missing = {name for op in ops[first:] if op.type == "read" for name in op.writes()}
+    before = []
+    for op in ops[:first]:
+        if not missing.isdisjoint(reads(op)):
+            missing.update(results(op))
+        elif not takes_no_part(op):
+            before.append(op)
     if before:
         watched = flags.checks_finite()
         run_once(program, scope, before, as_feed(program, feed), device=device, watched=watched)
