@@ -182,7 +182,19 @@ class VariableMath:
         return True
 
     def __getitem__(self, index: Any) -> Variable:
-        return _indexed(self, index)  # type: ignore[arg-type]
+        me: Variable = self  # type: ignore[assignment]
+        program = me.block.program
+        current = program.current_block()
+        found = current._find_var_recursive(me.name)
+        if found is None or found is me or found.block is me.block:
+            return _indexed(me, index)
+        # A step input of StaticRNN has the name of the variable that it goes through, which an operator of this block
+        # could not read. The slice is taken where the variable is, as in Fluid.
+        program.current_block_idx = me.block.idx
+        try:
+            return _indexed(me, index)
+        finally:
+            program.current_block_idx = current.idx
 
 
 def _axis(left: Variable, right: Variable) -> int:

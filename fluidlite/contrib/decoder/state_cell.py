@@ -11,6 +11,7 @@ from ...base.dtypes import VarType
 from ...base.errors import ArgumentError
 from ...framework import Block, Variable
 from ...layer_helper import LayerHelper
+from ...layers.control_flow.blocks import from_outside
 
 __all__ = ["InitState", "StateCell"]
 
@@ -99,7 +100,8 @@ def append_zero(block: Block, counter: Variable) -> None:
 
 
 def append_write(block: Block, value: Variable, counter: Variable, array: Any) -> None:
-    """Append to `block` what puts `value` at index `counter` of `array`."""
+    """Append to `block`, which is around the current one, what puts `value` at index `counter` of `array`."""
+    from_outside(block, value)
     block.append_op(type="write_to_array", inputs={"X": [value], "I": [counter]}, outputs={"Out": [array]})
 
 

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 
 from ...base.errors import StaticModeError
-from ...framework import Block, Program, mode
+from ...framework import Block, Operator, Program, Variable, mode
 
 __all__ = ["BlockGuard"]
 
@@ -51,6 +51,41 @@ class GuardOf(BlockGuard):
 def block_around(program: Program) -> Block:
     """The block around the one that layers append to."""
     return program.block(program.current_block().parent_idx)
+
+
+def from_outside(outside: Block, var: Variable) -> None:
+    """See to it that `outside`, the block around the current one, can read `var`.
+
+    Scripts slice variables inside of the block, `rnn.memory(init=states[0])`, where Fluid appends the slice to the
+    block of `states`. So operators that make `var` of variables from outside move there. Others stay.
+    """
+    inside = outside.program.current_block()
+    if outside._find_var_recursive(var.name) is not None:
+        return
+    for op in _making(var.name, inside, outside):
+        for name in op.output_arg_names:
+            if name in inside.vars:
+                moved = outside.vars[name] = inside.vars.pop(name)
+                moved.block = outside
+        inside._remove_op(inside.ops.index(op))
+        outside.append_op(type=op.type, inputs=op.inputs, outputs=op.outputs, attrs=op.attrs)
+
+
+def _making(wanted: str, inside: Block, outside: Block) -> list[Operator]:
+    """The operators of `inside` that make a variable of others that `outside` can read; none if that cannot be."""
+    making: list[Operator] = []
+    needed = {wanted}
+    for op in reversed(inside.ops):
+        if needed.isdisjoint(op.writes()):
+            continue
+        if op.sub_blocks() or op.definition.random or not inside.vars.keys() >= {*op.writes()}:
+            return []
+        making.append(op)
+        needed.update(op.reads())
+    made = {name for op in making for name in op.writes()}
+    written = {name for op in inside.ops if op not in making for name in op.writes()}
+    known = all(name not in inside.vars and outside._find_var_recursive(name) for name in needed - made)
+    return making[::-1] if known and written.isdisjoint(needed) else []
 
 
 def programs_only(layer: str) -> None:

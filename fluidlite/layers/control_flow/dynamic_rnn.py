@@ -14,7 +14,7 @@ from ...layer_helper import LayerHelper
 from ..tensor.comparison import less_than
 from ..tensor.constants import fill_constant
 from .arrays import array_read, array_write
-from .blocks import block_around, programs_only
+from .blocks import block_around, from_outside, programs_only
 from .counter import increment
 from .loops import While
 from .rank_table import append_split, array_to_lod_tensor, shrink_memory
@@ -94,6 +94,7 @@ class DynamicRNN:
         if not isinstance(x, Variable):
             raise TypeError("step_input() can only take a Variable as its input.")
         outside = block_around(self.helper.main_program)
+        from_outside(outside, x)
         if self.lod_rank_table is None:
             self._count_steps(outside, x, level)
         array = self._array(outside, "dynamic_rnn_input_array", x)
@@ -163,6 +164,7 @@ class DynamicRNN:
             what = ", need_reorder=True" if need_reorder else ""
             raise ArgumentTypeError(f"make sure step_input be invoked before memory(init=init{what})")
         outside = block_around(self.helper.main_program)
+        from_outside(outside, init)
         zero = self._zero(outside)
         start = self._ordered("dynamic_rnn_mem_init_reordered", init) if need_reorder else init
         array = self._array(outside, "dynamic_rnn_mem_array", init)
@@ -232,6 +234,7 @@ class DynamicRNN:
     def _ordered(self, name: str, x: Variable) -> Variable:
         """The rows, or sequences, of `x` in the order of the table."""
         outside = block_around(self.helper.main_program)
+        from_outside(outside, x)
         made = outside.create_var(
             name=unique_name.generate(name), lod_level=x.lod_level, dtype=x.dtype, shape=x.shape
         )

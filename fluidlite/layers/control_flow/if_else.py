@@ -11,7 +11,7 @@ from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable
 from ...op_functions import run_layer
 from ..tensor.variables import assign
-from .blocks import GuardOf, block_around, programs_only
+from .blocks import GuardOf, block_around, from_outside, programs_only
 from .conditional_block import ConditionalBlock
 
 __all__ = ["IfElse"]
@@ -94,6 +94,7 @@ class IfElse:
         check_variable(x, "x", "fluid.layers.IfElse.input")
         if x.name not in self.input_table:
             parent = block_around(self.helper.main_program)
+            from_outside(parent, x)
             yes, no = (
                 parent.create_var(name=unique_name.generate("ifelse_input" + self.helper.name), dtype=x.dtype)
                 for _ in range(2)

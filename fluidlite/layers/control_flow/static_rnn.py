@@ -12,7 +12,7 @@ from ...base.errors import ArgumentAssertion, ArgumentError
 from ...framework import Block, Variable
 from ...framework.gradients.blocks import names_from_outside
 from ...layer_helper import LayerHelper, check_variable, check_variables
-from .blocks import GuardOf, block_around, programs_only
+from .blocks import GuardOf, block_around, from_outside, programs_only
 
 __all__ = ["StaticRNN"]
 
@@ -83,6 +83,7 @@ class StaticRNN:
         """
         self._inside("step_input")
         check_variable(x, "x", "fluid.layers.StaticRNN.step_input")
+        from_outside(block_around(self.helper.main_program), x)
         if self.seq_len is None:
             self.seq_len = x.shape[0]
         elif x.shape[0] != -1 and self.seq_len != x.shape[0]:
@@ -125,6 +126,7 @@ class StaticRNN:
                 raise ArgumentError("if init is None, memory at least need shape and batch_ref")
             start = self._boot(shape, batch_ref, init_value, init_batch_dim_idx, ref_batch_dim_idx)
         else:
+            from_outside(block_around(self.helper.main_program), init)
             start = init
         before: Variable = self.helper.create_variable(
             name=unique_name.generate(f"{self.helper.name}@mem"), dtype=start.dtype, shape=start.shape
@@ -148,6 +150,7 @@ class StaticRNN:
         self, shape: Sequence[int], batch_ref: Variable, value: float, out_axis: int, ref_axis: int
     ) -> Variable:
         outside = block_around(self.helper.main_program)
+        from_outside(outside, batch_ref)
         if outside._find_var_recursive(batch_ref.name) is None:
             raise ArgumentError(
                 f"batch_ref of memory must be a step input or a variable from outside of the block, and "
