@@ -42,8 +42,8 @@ def save_inference_model(
     `dirname` gets the program as `model_filename` (`__model__` if None), in test mode and without what the
     targets do not need, and its parameters, each in a file or all in `params_filename`. `program_only=True`
     leaves the parameters out. `export_for_deployment=False` saves the whole `main_program`, to train it
-    further, as `__model__.main_program`. `main_program` itself is not changed. `executor` is not needed and
-    there for Fluid's sake.
+    further, as `__model__.main_program`, for which neither names nor targets are needed. `main_program` itself
+    is not changed. `executor` is not needed and there for Fluid's sake.
 
     Returns the names that the outputs have in the saved program. Raises ValueError for names or targets that
     are none, or that the program does not have, and for a fed variable that the targets do not need;
@@ -66,14 +66,14 @@ def save_inference_model(
         (['x'], (-1, 1))
     """
     program = as_program(main_program)
-    feeds = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names)
-    if not all(isinstance(name, str) for name in feeds):
-        raise ValueError(f"'feed_var_names' should be a list of str, got {feeds!r}")
-    targets = [target_vars] if isinstance(target_vars, Variable) else list(target_vars)
-    if not targets or not all(isinstance(var, Variable) for var in targets):
-        raise ValueError("'target_vars' should be a list of Variable, with at least one in it")
+    targets = [target_vars] if isinstance(target_vars, Variable) else target_vars
     model = os.path.basename(model_filename) if model_filename is not None else MODEL
     if export_for_deployment:
+        feeds = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names)
+        if not all(isinstance(name, str) for name in feeds):
+            raise ValueError(f"'feed_var_names' should be a list of str, got {feeds!r}")
+        if not targets or not all(isinstance(var, Variable) for var in targets):
+            raise ValueError("'target_vars' should be a list of Variable, with at least one in it")
         saved, outputs = _for_inference(program, feeds, targets)
     else:
         saved, outputs, model = program, [var.name for var in targets], model + ".main_program"

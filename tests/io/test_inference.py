@@ -146,8 +146,11 @@ def test_program_only(program, prediction, scope, tmp_path):
     assert os.listdir(tmp_path) == ["__model__"]
 
 
-def test_to_train_further(program, prediction, values, tmp_path):
-    io.save_inference_model(tmp_path, ["x"], [prediction], None, program, export_for_deployment=False)
+@pytest.mark.parametrize("ends", ["both", "no feeds", "none"])
+def test_to_train_further(program, prediction, values, tmp_path, ends):
+    feeds, targets = {"both": (["x"], [prediction]), "no feeds": (None, [prediction]), "none": ([], [])}[ends]
+    made = io.save_inference_model(tmp_path, feeds, targets, None, program, export_for_deployment=False)
+    assert made == [var.name for var in targets]
     assert sorted(os.listdir(tmp_path)) == sorted(["__model__.main_program", *values.names])
     saved = Program.parse_from_string((tmp_path / "__model__.main_program").read_bytes())
     assert saved.desc.serialize_to_string() == program.desc.serialize_to_string()
