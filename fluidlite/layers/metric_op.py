@@ -7,7 +7,7 @@ from ..base.dtypes import VarType
 from ..framework import Variable
 from ..initializer import ConstantInitializer
 from ..layer_helper import LayerHelper, check_variable
-from .checks import check_choice, check_dtype
+from .checks import check_dtype
 from .nn.probability import topk
 
 __all__ = ["accuracy", "auc"]
@@ -51,7 +51,7 @@ def auc(
     Args:
         input: float probabilities [N, 2] (the second is that of a positive) or [N, 1].
         label: int64 zeros and ones [N, 1].
-        curve: 'ROC' or 'PR'; as in Fluid both give the ROC curve.
+        curve: 'ROC', 'PR' or any other word; as in Fluid all give the ROC curve.
         num_thresholds: how finely probabilities are told apart.
         topk: accepted and without effect.
         slide_steps: how many batches the second result looks back.
@@ -62,7 +62,6 @@ def auc(
     """
     check_dtype(input, "input", "auc")
     check_dtype(label, "label", "auc", (VarType.INT32, VarType.INT64))
-    check_choice(curve, "curve", ("ROC", "PR"), "auc")
     helper = LayerHelper("auc")
     area = helper.create_variable_for_type_inference(VarType.FP64, like=input)
     batch_area = helper.create_variable_for_type_inference(VarType.FP64, like=input)
