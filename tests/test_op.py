@@ -52,6 +52,27 @@ def test_lists_attributes_and_variables_that_are_both(scope):
     assert value(scope, "out").shape == (3, 2)
 
 
+def set_rows(scope, name, rows, height, values):
+    found = scope.var(name).get_selected_rows()
+    found.set_height(height)
+    found.set_rows(rows)
+    found.get_tensor().set(values, CPU)
+    return found
+
+
+@pytest.mark.parametrize("heights", [(8, 10), (10, 10), (10, 8)])
+def test_sgd_updates_the_rows_of_a_parameter_that_is_selected_rows(scope, heights):
+    held = set_rows(scope, "table", [0, 7, 4], heights[0], np.full((3, 2), 5, "float32"))
+    set_rows(scope, "rows", [4, 0, 4], heights[1], np.arange(6, dtype="float32").reshape(3, 2))
+    op = Operator("sgd", Param="table", Grad="rows", LearningRate="rate", ParamOut="table")
+    op.run(scope, CPU)
+    assert np.array(held.get_tensor()).tolist() == [[3.0, 2.0], [5.0, 5.0], [1.0, -1.0]]
+    assert (held.rows(), held.height()) == ([0, 7, 4], heights[0])
+    set_rows(scope, "rows", [4, 3], heights[1], np.ones((2, 2), "float32"))
+    with pytest.raises(EnforceNotMet, match="Param holds no row 3 of Grad"):
+        op.run(scope, CPU)
+
+
 def test_rows_of_a_table(scope):
     rows = scope.var("rows").get_selected_rows()
     rows.set_height(3)

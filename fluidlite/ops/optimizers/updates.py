@@ -13,6 +13,7 @@ from ...base.selected_rows import SelectedRows
 from .. import native
 from ..registry import Call, OpDef, OpView, RowRule, register
 from ..tensor import selected_rows as rows
+from ..value_checks import forbid
 
 NativeRule = Callable[[OpView], "Call | None"]
 
@@ -27,7 +28,10 @@ def _infer(op: OpView) -> None:
 
 
 def fit_param(op: OpView) -> None:
-    """Raise if an input is neither as large as the parameter nor, as rates and powers are, a single number."""
+    """Raise if an input is neither as large as the parameter nor, as rates and powers are, a single number.
+
+    A parameter that is SelectedRows says nothing about how high the table of its gradient is.
+    """
     shape = op.shape("Param")
     for slot in op.definition.input_slots:
         if not op.has(slot.name):
@@ -36,7 +40,7 @@ def fit_param(op: OpView) -> None:
         if slot.name in _SINGLE:
             if math.prod(found) != 1:
                 raise op.fail(f"{slot.name} must have one element, got shape {list(found)}")
-        elif found != shape:
+        elif found != shape and not (op.rows("Param") is not None and found[1:] == shape[1:]):
             raise op.fail(f"{slot.name} must have the shape of Param, {list(shape)}, got {list(found)}")
 
 
@@ -162,6 +166,12 @@ def _sgd(xp: Any, Param: Any, Grad: Any, LearningRate: Any) -> Any:
 def _sgd_rows(xp: Any, Param: Any, Grad: SelectedRows, LearningRate: Any) -> Any:
     grad = Grad.merged(xp)
     step = cast_like(LearningRate, Param) * grad.values
+    if isinstance(Param, SelectedRows):  # of any height: rows go by their numbers
+        places, found = rows.places_of(xp, Param, grad.rows)
+        forbid(
+            ~found, "operator sgd: Param holds no row", lambda: f" {int(grad.rows[xp.argmin(found)])} of Grad"
+        )
+        return Param.with_values(rows.updated(xp, Param.values, places, Param.values[places] - step))
     return rows.updated(xp, Param, grad.rows, Param[grad.rows] - step)
 
 

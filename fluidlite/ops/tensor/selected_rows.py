@@ -116,13 +116,20 @@ def _no_rows(xp: Any, W: Any, Ids: Any, **attrs: Any) -> Any:
     raise OperatorError("operator lookup_sparse_table: the type of W must be SelectedRows, got a tensor")
 
 
+def places_of(xp: Any, table: SelectedRows, numbers: Any) -> tuple[Any, Any]:
+    """Where `table` holds the rows with these numbers, and whether it does."""
+    if not len(table.rows):
+        return xp.zeros(numbers.shape, "int64"), xp.zeros(numbers.shape, bool)
+    order = xp.argsort(table.rows, kind="stable")
+    places = order[xp.clip(xp.searchsorted(table.rows[order], numbers), 0, len(order) - 1)]
+    return places, table.rows[places] == numbers
+
+
 def _lookup_in_rows(xp: Any, W: SelectedRows, Ids: Any, is_test: bool, auto_grown_table: bool) -> Any:
     ids, count = Ids.reshape(-1), len(W.rows)
-    out, found = xp.zeros((len(ids), *W.values.shape[1:]), W.values.dtype), xp.zeros(ids.shape, bool)
+    places, found = places_of(xp, W, ids)
+    out = xp.zeros((len(ids), *W.values.shape[1:]), W.values.dtype)
     if count:
-        order = xp.argsort(W.rows, kind="stable")
-        places = order[xp.clip(xp.searchsorted(W.rows[order], ids), 0, count - 1)]
-        found = W.rows[places] == ids
         out = xp.where(found.reshape(-1, *[1] * (out.ndim - 1)), W.values[places], out)
     if not is_test:
         message = f"operator lookup_sparse_table: selected rows is full: W holds {count}, and has no room for others"
