@@ -67,7 +67,7 @@ PLACES = {
     "math.sign": "sign",
     "metrics.alignment": "chunk_eval edit_distance",
     "metrics.detection_map": "detection_map",
-    "metrics.metric": "accuracy auc mean_iou top_k",
+    "metrics.metric": "accuracy auc mean_iou top_k top_k_grad",
     "metrics.ranking": "positive_negative_pair precision_recall",
     "nn.activation": "brelu brelu_grad elu elu_grad elu_grad_grad gelu gelu_grad gelu_grad_grad hard_shrink hard_shrink_grad hard_sigmoid hard_sigmoid_grad hard_swish hard_swish_grad hard_swish_grad_grad leaky_relu leaky_relu_grad logsigmoid logsigmoid_grad logsigmoid_grad_grad mish mish_grad mish_grad_grad relu relu6 relu6_grad relu_grad selu selu_grad selu_grad_grad sigmoid sigmoid_grad sigmoid_grad_grad silu silu_grad silu_grad_grad soft_relu soft_relu_grad soft_relu_grad_grad softplus softplus_grad softplus_grad_grad softshrink softshrink_grad softsign softsign_grad softsign_grad_grad stanh stanh_grad stanh_grad_grad swish swish_grad swish_grad_grad tanh tanh_grad tanh_grad_grad tanh_shrink tanh_shrink_grad tanh_shrink_grad_grad thresholded_relu thresholded_relu_grad",
     "nn.batch_norm": "batch_norm batch_norm_grad",

@@ -49,7 +49,7 @@ WITHOUT_GRADIENT = {
     "fill_constant_batch_size_like", "fill_zeros_like", "ftrl", "gaussian_random",
     "gaussian_random_batch_size_like", "get_tensor_from_selected_rows", "increment", "lamb", "lars_momentum",
     "linspace", "mean_iou", "merge_selected_rows", "momentum", "one_hot", "one_hot_v2", "proximal_adagrad",
-    "proximal_gd", "range", "rmsprop", "sgd", "top_k", "truncated_gaussian_random", "uniform_random",
+    "proximal_gd", "range", "rmsprop", "sgd", "truncated_gaussian_random", "uniform_random",
     "uniform_random_batch_size_like",
 }  # fmt: skip
 

@@ -128,8 +128,9 @@ def topk(input: Variable, k: int | Variable, name: str | None = None) -> tuple[V
     `k` is an integer or an int32 variable of one element. Of equal elements the first wins. Neither result
     (the second is int64) has a gradient.
     """
-    # In Fluid's programs no gradient goes through it.
-    return run_layer("top_k", locals(), stop_gradient=not isinstance(input, Tensor), X="input")
+    return run_layer(
+        "top_k", locals(), stop_gradient=True, X="input"
+    )  # the layer stops gradients, not the operator
 
 
 def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variable, Variable, Variable]:

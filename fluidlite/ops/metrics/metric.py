@@ -6,6 +6,7 @@ from typing import Any
 
 from ...base.dtypes import VarType
 from .. import by_row
+from ..grad_pairs import register_pair
 from ..infer import product
 from ..native import element, typed
 from ..registry import Call, OpDef, OperatorError, OpView, register
@@ -48,23 +49,29 @@ def _top_k_native(op: OpView) -> Call | None:
     )
 
 
-register(
-    OpDef(
-        "top_k",
-        inputs=("X", "K?"),
-        outputs=("Out", "Indices"),
-        attrs={"k": 1},
-        infer=_top_k_infer,
-        kernel=_top_k,
-        native=_top_k_native,
-        by_row=by_row.single,
-        stop_gradient=("Out", "Indices"),
-        cuda="metrics.top_k",
-        doc=(
-            "The k largest elements of each row, largest first, and where they stand; of equal ones the "
-            "first."
-        ),
-    )
+def _top_k_grad(xp: Any, X: Any, Indices: Any, Out_grad: Any) -> Any:
+    whole = xp.zeros((product(X.shape[:-1]), X.shape[-1]), Out_grad.dtype)
+    places = Indices.reshape(len(whole), -1)
+    whole[xp.arange(len(whole))[:, None], places] = Out_grad.reshape(places.shape)
+    return whole.reshape(X.shape)
+
+
+register_pair(
+    "top_k",
+    ("X", "K?"),
+    _top_k,
+    _top_k_grad,
+    _top_k_infer,
+    "The k largest elements of each row, largest first, and where they stand; of equal ones the first.",
+    outputs=("Out", "Indices"),
+    attrs={"k": 1},
+    keep=("X#",),
+    keep_out=("Indices",),
+    gradable=("X",),
+    stop_gradient=("Indices",),
+    native=(_top_k_native, None),
+    by_row=by_row.single,
+    cuda=("metrics.top_k", None),
 )
 
 

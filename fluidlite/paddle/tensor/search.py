@@ -78,8 +78,7 @@ def topk(
     """The `k` largest (or smallest) along `axis`, the last by default, in order, and their numbers (`paddle.topk`)."""
     rank = len(x.shape)
     axis = rank - 1 if axis is None else axis % rank
-    # The operator of Fluid 1.8 has no gradient; sorting has.
-    if largest and axis == rank - 1 and x.stop_gradient and not isinstance(k, Variable):
+    if largest and axis == rank - 1 and not isinstance(k, Variable):
         return run("top_k", {"X": x}, ("Out", "Indices"), {"k": int(k)}, name, stop_gradient=("Indices",))
     values, numbers = _ordered(x, axis, largest, name)
     attrs = {"axes": [axis], "starts": [0], "ends": [int(k)]}

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import fluidlite as fluid
 from fluidlite._ext import kernels
 from fluidlite.ops.registry import OperatorError
 
@@ -20,6 +21,24 @@ def test_top_k():
         "Indices": np.array([[2, 3, 0], [0, 1, 2], [1, 3, 0]]),
     }
     check("top_k", {"X": x}, {"k": 3}, outputs)
+
+
+@pytest.mark.parametrize("shape", [(7,), (2, 7), (3, 2, 5)])
+def test_the_gradient_of_top_k_goes_where_the_largest_stand(shape):
+    x = np.random.default_rng(3).permutation(np.prod(shape)).reshape(shape).astype("float32")
+    order = np.argsort(-x, axis=-1)[..., :2]
+    outputs = {"Out": np.take_along_axis(x, order, -1), "Indices": order}
+    check("top_k", {"X": x}, {"k": 2}, outputs, grads=["X"])
+
+
+@pytest.mark.usefixtures("alone")
+def test_the_layer_topk_stops_gradients():
+    x = fluid.layers.data("x", [4], stop_gradient=False)
+    assert [out.stop_gradient for out in fluid.layers.topk(x, 2)] == [True, True]
+    with fluid.dygraph.guard():
+        x = fluid.dygraph.to_variable(np.ones((2, 4), "float32"))
+        x.stop_gradient = False
+        assert [out.stop_gradient for out in fluid.layers.topk(x, 2)] == [True, True]
 
 
 @pytest.mark.parametrize("k", [1, 2, 7, 64, 300])
