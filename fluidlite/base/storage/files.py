@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-import itertools
+import errno
+import fcntl
+import io
 import os
+import re
+import shutil
+import stat
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-_numbers = itertools.count()
+AnyPath = str | os.PathLike[str]
+
+_NAME = re.compile(r"\.fluidlite-([0-9a-f]+)-[0-9]+\.tmp")
+_SWEEP_SECONDS = 60.0
+_swept: dict[Path, float] = {}
+"""When this process last looked through a folder for drafts that were left behind."""
+_current: ContextVar[_Files | None] = ContextVar("_current", default=None)
+
+_NOT_OURS = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY})
+"""Why a folder refuses a new file, or another file in the place of one, that may itself be written to: the folder is
+read-only, the file is a mount point, or another user's in a folder such as `/tmp`.
+"""
+_NO_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 
 
 @contextmanager
@@ -18,33 +38,254 @@ def _about(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OSError(error.errno, f"cannot {what}: {error.strerror}", error.filename) from None
+        raise OSError(error.errno, f"cannot {what}: {error.strerror or error}", error.filename) from None
 
 
-def make_folder(path: str | os.PathLike[str]) -> None:
+def make_folder(path: AnyPath) -> None:
     """Make a folder and those on the way to it, if they are not there. OSError naming `path` if that cannot be."""
     with _about(f"make the folder {path} to write in"):
         Path(path).mkdir(parents=True, exist_ok=True)
 
 
+def is_draft(name: str) -> bool:
+    """Whether a file of this name is one that is being written, or was when its process ended."""
+    return _NAME.fullmatch(name) is not None
+
+
 @contextmanager
-def atomic_writer(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def atomic_writer(path: AnyPath) -> Iterator[BinaryIO]:
     """A binary file that takes the place of `path` when the block ends well, and vanishes when it does not.
 
-    Folders on the way are made. The bytes go to a file beside `path`, which then replaces it in one step.
-    Raises OSError naming `path` if it cannot be written.
+    Folders on the way are made. The bytes go to a draft beside the file, which replaces it in one step when they are on
+    the disk. A link is followed, and what is there keeps its mode, owner and attributes (not its hard links). Devices,
+    pipes and sockets are written to directly, and so is a file in a folder that takes no draft, at the end.
+
+    A process that is killed leaves its drafts behind; they are in nobody's way, as their names are random, readers of
+    folders leave them out (`is_draft`), and the next process that writes in the folder removes them.
+
+    Raises OSError, naming the file, if it cannot be written.
     """
-    target = Path(os.path.realpath(path))
-    make_folder(target.parent)
-    if target.is_dir():
-        raise IsADirectoryError(f"cannot write the file {target}: there is a folder of that name")
-    draft = target.parent / f".fluidlite-{os.getpid()}-{next(_numbers)}.tmp"
-    with _about(f"write the file {target}"):
-        opened = draft.open("xb")
+    with atomic_files() as files, files.create(path) as file:
+        yield file
+
+
+@contextmanager
+def atomic_files() -> Iterator[_Files]:
+    """What `atomic_writer` writes inside of the block takes its place when the block ends well, of the files of one
+    folder the first one last; if the block fails, none does. A block inside of another is part of that one.
+    """
+    outer = _current.get()
+    if outer is not None:
+        yield outer
+        return
+    files = _Files()
+    token = _current.set(files)
     try:
-        with opened as file:
-            yield file
-        draft.replace(target)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+        yield files
+        files.place()
+    finally:
+        _current.reset(token)
+        files.close()
+
+
+class _Raw(io.FileIO):
+    """A file open for writing, whose errors name the file that the bytes are for."""
+
+    def __init__(self, file: AnyPath | int, mode: str, target: AnyPath) -> None:
+        self._what = f"write the file {os.fspath(target)}"
+        super().__init__(file if isinstance(file, int) else os.fspath(file), mode)
+
+    def write(self, data: Any) -> int:
+        with _about(self._what):
+            return super().write(data)
+
+    def close(self) -> None:
+        with _about(self._what):
+            super().close()
+
+    def sync(self) -> None:
+        """Have the system write the bytes to the disk, if they are to stay on one."""
+        with _about(self._what):
+            _sync(self.fileno())
+
+
+@dataclass
+class _Draft:
+    """A file beside `target`, or without a name of its own, that holds what is to be there."""
+
+    target: Path
+    path: Path | None = None
+    descriptor: int = -1
+    whole: bool = False
+
+
+class _Files:
+    """The drafts of one `atomic_files`.
+
+    Those in one folder are `.fluidlite-TOKEN-N.tmp`. The first is locked from the moment it is there until all have
+    taken their places, it last, so that others can tell whether somebody still writes (`_sweep`).
+    """
+
+    def __init__(self) -> None:
+        self._token = os.urandom(8).hex()
+        self._drafts: dict[Path, list[_Draft]] = {}
+        self._descriptors: list[int] = []
+
+    @contextmanager
+    def create(self, path: AnyPath) -> Iterator[BinaryIO]:
+        """A binary file that is to take the place of `path`; see `atomic_writer`."""
+        draft = _Draft(Path(os.path.realpath(path)))
+        with _about(f"write the file {draft.target}"):
+            found = os.stat(path) if os.path.exists(path) else None
+        if found is None or stat.S_ISREG(found.st_mode):
+            raw = self._begin(draft, found)
+        else:
+            with _about(f"write the file {draft.target}"):
+                raw = _Raw(path, "wb", draft.target)
+        with io.BufferedWriter(raw) as file:
+            yield file  # type: ignore[misc]
+            file.flush()
+            raw.sync()
+        draft.whole = True
+
+    def _begin(self, draft: _Draft, found: os.stat_result | None) -> _Raw:
+        target, folder = draft.target, draft.target.parent
+        make_folder(folder)
+        _sweep(folder)
+        drafts = self._drafts.setdefault(folder, [])
+        path = folder / f".fluidlite-{self._token}-{len(drafts)}.tmp"
+        with _about(f"write the file {target}"):
+            if found is not None and not os.access(target, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            try:
+                raw = _Raw(path, "xb", target)
+            except OSError as error:
+                if found is None or error.errno not in _NOT_OURS:
+                    raise
+                raw = self._elsewhere(draft)
+                drafts.append(draft)
+                return raw
+        if not drafts and not self._lock(path, raw.fileno()):
+            raw.close()
+            return self._begin(draft, found)
+        draft.path = path
+        drafts.append(draft)
+        if found is not None:
+            _keep(raw.fileno(), target, found)
+        return raw
+
+    def _lock(self, path: Path, descriptor: int) -> bool:
+        """Lock a draft; False if somebody, who took it for left behind, has removed it before that."""
+        with suppress(OSError):  # some file systems have no locks; nothing is swept there
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            same = os.path.samestat(os.fstat(descriptor), os.stat(path))
+        except FileNotFoundError:
+            return False
+        self._descriptors.append(os.dup(descriptor))
+        return same
+
+    def _elsewhere(self, draft: _Draft) -> _Raw:
+        """The file of a draft for which there is no room beside its target."""
+        import tempfile  # slow to import
+
+        descriptor, name = tempfile.mkstemp()
+        os.unlink(name)
+        draft.descriptor = os.dup(descriptor)
+        self._descriptors.append(draft.descriptor)
+        return _Raw(descriptor, "wb", draft.target)
+
+    def place(self) -> None:
+        """Put all files where they belong."""
+        for folder, drafts in self._drafts.items():
+            for draft in reversed(drafts):
+                if draft.whole:
+                    _replace(draft)
+            with suppress(OSError):  # of a folder that may not be read
+                descriptor = os.open(folder, os.O_RDONLY)
+                self._descriptors.append(descriptor)
+                _sync(descriptor)
+
+    def close(self) -> None:
+        """Remove the drafts that have taken nobody's place."""
+        with ExitStack() as rest:
+            for descriptor in self._descriptors:
+                rest.callback(os.close, descriptor)
+            for drafts in self._drafts.values():
+                for draft in drafts:
+                    if draft.path is not None:
+                        rest.callback(draft.path.unlink, missing_ok=True)
+
+
+def _replace(draft: _Draft) -> None:
+    """Put a draft in the place of its target; where that cannot be replaced, its contents."""
+    if draft.path is not None:
+        with _about(f"write the file {draft.target}"):
+            try:
+                draft.path.replace(draft.target)
+                return
+            except OSError as error:
+                if error.errno not in _NOT_OURS or not draft.target.is_file():
+                    raise
+        source = draft.path.open("rb")
+    else:
+        os.lseek(draft.descriptor, 0, os.SEEK_SET)
+        source = open(draft.descriptor, "rb", closefd=False)  # noqa: SIM115
+    with source:
+        _write_in_place(source, draft.target)
+
+
+def _write_in_place(source: BinaryIO, target: Path) -> None:
+    with _about(f"write the file {target}"):
+        raw = _Raw(target, "wb", target)
+    with io.BufferedWriter(raw) as file:
+        shutil.copyfileobj(source, file)
+        file.flush()
+        raw.sync()
+
+
+def _sync(descriptor: int) -> None:
+    """Have the system write a file or folder to the disk, where that is possible."""
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
+
+
+def _keep(descriptor: int, target: Path, found: os.stat_result) -> None:
+    """Give a draft the owner, mode and attributes (access lists among them) of the file that it is to replace."""
+    if (found.st_uid, found.st_gid) != (os.geteuid(), os.fstat(descriptor).st_gid):
+        for owner in (found.st_uid, -1):
+            with suppress(OSError):
+                os.fchown(descriptor, owner, found.st_gid)
+                break
+    with suppress(OSError):
+        os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
+    with suppress(OSError, AttributeError):  # not every system has them
+        for name in os.listxattr(target):
+            with suppress(OSError):
+                os.setxattr(descriptor, name, os.getxattr(target, name))
+
+
+def _sweep(folder: Path) -> None:
+    """Remove from a folder the drafts of processes that are gone, if this process has not looked there lately."""
+    now = time.monotonic()
+    if now - _swept.get(folder, -_SWEEP_SECONDS) < _SWEEP_SECONDS:
+        return
+    _swept[folder] = now
+    left: dict[str, list[Path]] = {}
+    with suppress(OSError), os.scandir(folder) as entries:  # of a folder that may not be read
+        for entry in entries:
+            if named := _NAME.fullmatch(entry.name):
+                left.setdefault(named[1], []).append(Path(entry.path))
+    for token, drafts in left.items():
+        with suppress(OSError), ExitStack() as held:  # locked, or not ours
+            with suppress(FileNotFoundError):
+                first = os.open(
+                    folder / f".fluidlite-{token}-0.tmp", os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
+                )
+                held.callback(os.close, first)
+                fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for draft in drafts:
+                draft.unlink(missing_ok=True)
