@@ -9,6 +9,7 @@ import sys
 from typing import Any, ClassVar
 
 from .base import missing
+from .base.storage.files import write_file
 
 
 def crepr(v: Any) -> str:
@@ -109,8 +110,7 @@ class Graph:
         """
         if not dot_path.endswith(".dot"):
             raise AssertionError(f"the path of a graph ends with .dot, got {dot_path!r}")
-        with open(dot_path, "w", encoding="utf8") as file:
-            file.write(str(self))
+        write_file(dot_path, str(self), folders=False)
         picture = dot_path[: -len("dot")] + "pdf"
         if shutil.which("dot") is None:
             logging.warning("there is no program dot to draw %s with; Graphviz has it", dot_path)

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .base import missing
+from .base.storage.messages import ATTR_TYPES, messages
 from .core.programs import get_all_op_protos as core_protos
 from .executor.running.op_on_scope import BoundOperator
 from .framework.ignored_attrs import tuning
 from .framework.operator import COMMON_ATTRS
-from .framework.serialization.messages import ATTR_TYPES, messages
 from .ops.registry import OpDef, Slot, find, is_known, known_types
 
 __all__ = [

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .base.errors import FormatError, NotSupportedError
-from .base.storage.files import atomic_writer
+from .base.storage.files import write_file
 from .executor import LoDTensor, Scope, global_scope
 from .framework import Program
 
@@ -63,8 +63,7 @@ def save(
     arrays = renamed(arrays, names) if names is not None else arrays
     ready = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     content = _safetensors().numpy.save(ready, dict(metadata) if metadata else None)
-    with atomic_writer(path) as file:
-        file.write(content)
+    write_file(path, content)
 
 
 def load(path: str | os.PathLike[str], names: Rules | None = None) -> dict[str, np.ndarray]:

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ..base.errors import EnforceNotMet
+from ..base.storage.messages import messages
 from ..framework.program import Program, without_training
 from ..framework.serialization.descs import ProgramDesc
-from ..framework.serialization.messages import messages
 from ..framework.serialization.op_protos import get_all_op_protos as _protos
 from ..ops.registry import find, is_known
 

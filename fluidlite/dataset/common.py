@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any, BinaryIO
 
 from ..base import missing
+from ..base.storage.files import atomic_writer
 from ..io.pickles import parse_pickle
 from .reading import files
 from .reading.download import DownloadError
@@ -125,7 +126,7 @@ def split(
 
 
 def _write(samples: list[Any], path: str, dumper: Callable[..., Any]) -> None:
-    with open(path, "wb") as file:
+    with atomic_writer(path, folders=False) as file:
         dumper(samples, file)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from ..backend import device_at, to_host
 from ..base.errors import EnforceNotMet, MissingFileError
 from ..base.place import CPUPlace, CUDAPlace, resolve
+from ..base.storage.files import atomic_files, write_file
 from ..executor import LoDTensor, Scope, scope_guard
 from ..executor.running.steps import run_program
 from ..framework import Program
@@ -174,9 +175,9 @@ class AnalysisPredictor(PaddlePredictor):
 
     def SaveOptimModel(self, dir: str) -> None:  # noqa: N802 - its name in Fluid
         """Write the model into the folder `dir`, as files `model` and `params`."""
-        with scope_guard(self._scope):
+        with atomic_files(), scope_guard(self._scope):
+            write_file(Path(dir, "model"), self.get_serialized_program())
             save_persistables(None, dir, self._program, "params")
-        Path(dir, "model").write_bytes(self.get_serialized_program())
 
 
 class NativePaddlePredictor(PaddlePredictor):

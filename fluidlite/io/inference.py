@@ -12,7 +12,7 @@ from typing import Any
 from ..base import unique_name
 from ..base.dtypes import VarType
 from ..base.errors import FormatError
-from ..base.storage.files import atomic_writer
+from ..base.storage.files import atomic_files, write_file
 from ..base.storage.urls import also_by_url
 from ..framework import Program, Variable
 from ..framework.serialization.proto import parse_program
@@ -78,12 +78,11 @@ def save_inference_model(
     else:
         saved, outputs, model = program, [var.name for var in targets], model + ".main_program"
     data = saved.desc.serialize_to_string()
-    if not program_only:
-        save_persistables(
-            executor, dirname, saved, None if params_filename is None else os.path.basename(params_filename)
-        )
-    with atomic_writer(Path(dirname) / model) as file:
-        file.write(data)
+    with atomic_files():
+        write_file(Path(dirname) / model, data)
+        if not program_only:
+            params = None if params_filename is None else os.path.basename(params_filename)
+            save_persistables(executor, dirname, saved, params)
     return outputs
 
 

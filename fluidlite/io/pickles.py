@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import FormatError
-from ..base.storage.files import atomic_writer
+from ..base.storage.files import write_file
 
 _PROTOCOL = 2  # that of Fluid, so that it can read what is written here
 _OLD, _NEW = b"cnumpy.core.multiarray\n_reconstruct\n", b"cnumpy._core.multiarray\n_reconstruct\n"
@@ -233,8 +233,7 @@ def write_pickle(path: str | os.PathLike[str], state: Any) -> None:
     OSError as `open` does.
     """
     data = pickled(state)
-    with atomic_writer(path) as file:
-        file.write(data)
+    write_file(path, data)
 
 
 def pickled(state: Any) -> bytes:

@@ -1,6 +1,6 @@
 """Variables in folders of tensor files, or in one combined file (`fluid.io.save_vars`, `load_params`, ...).
 
-Every file is written whole or not at all; loading reads and checks everything before it changes anything.
+All files are written whole or none is; loading reads and checks everything before it changes anything.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.dtypes import VarType
 from ..base.errors import MissingFileError, NotSupportedError
-from ..base.storage.files import atomic_writer, make_folder
+from ..base.storage.files import atomic_files, atomic_writer, make_folder
 from ..base.storage.urls import also_by_url
 from ..executor.tensors.lod_tensor import LoDTensor
 from ..executor.tensors.scope import global_scope
@@ -62,9 +62,10 @@ def save_vars(
         return None
     paths = {name: _inside(dirname, name) for name in tensors}
     make_folder(dirname)
-    for name, tensor in tensors.items():
-        with atomic_writer(paths[name]) as file:
-            write_tensor(file, tensor)
+    with atomic_files():
+        for name, tensor in tensors.items():
+            with atomic_writer(paths[name]) as file:
+                write_tensor(file, tensor)
     return None
 
 
@@ -86,14 +87,15 @@ def save_persistables(
     """
     if main_program is not None and getattr(main_program, "_is_distributed", False) and dirname is not None:
         remote = on_servers.held_elsewhere(main_program) if not on_servers.is_server(main_program) else set()
-        save_vars(
-            executor,
-            dirname,
-            main_program,
-            predicate=lambda var: is_persistable(var) and var.name not in remote,
-        )
-        if remote:
-            on_servers.save_remote(main_program, dirname)
+        with atomic_files():
+            save_vars(
+                executor,
+                dirname,
+                main_program,
+                predicate=lambda var: is_persistable(var) and var.name not in remote,
+            )
+            if remote:
+                on_servers.save_remote(main_program, dirname)
         return None
     return save_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import EnforceNotMet, FormatError
-from ..base.storage.files import atomic_writer
+from ..base.storage.files import atomic_files, is_draft, write_file
 from ..base.storage.urls import also_by_url
 from ..executor.tensors.lod_tensor import LoDTensor
 from ..executor.tensors.scope import Scope, global_scope
@@ -56,10 +56,10 @@ def save(program: Program, model_path: str | os.PathLike[str]) -> None:
     params = _arrays(scope, filter(is_parameter, program.list_vars()))
     others = _arrays(scope, filter(is_belong_to_optimizer, program.list_vars()))
     model = program.desc.serialize_to_string()
-    write_pickle(base + ".pdparams", params)
-    write_pickle(base + ".pdopt", others)
-    with atomic_writer(base + ".pdmodel") as file:
-        file.write(model)
+    with atomic_files():
+        write_pickle(base + ".pdparams", params)
+        write_pickle(base + ".pdopt", others)
+        write_file(base + ".pdmodel", model)
 
 
 @also_by_url("model_path", 1, files=True)
@@ -131,7 +131,9 @@ def load_program_state(
         return state
     if os.path.isdir(base):
         if var_list is None:
-            files = sorted(path for path in Path(base).rglob("*") if path.is_file())
+            files = sorted(
+                path for path in Path(base).rglob("*") if path.is_file() and not is_draft(path.name)
+            )
             names = {path.relative_to(base).as_posix(): path for path in files}
             found = {name: read_file(path, [name])[name] for name, path in names.items()}
         else:

@@ -14,7 +14,7 @@ from onnx import helper
 from ..base.dtypes import VarType
 from ..base.errors import NotSupportedError
 from ..base.reports import progress
-from ..base.storage.files import atomic_writer
+from ..base.storage.files import write_file
 from ..executor import Scope, global_scope
 from ..framework import Program, Variable
 from ..ops.program.feed_fetch import ENDS
@@ -61,8 +61,7 @@ def export(
         raise NotSupportedError(f"these operators have no counterpart in ONNX: {', '.join(missing)}")
     model = _model(copy, inputs, wanted, scope or global_scope())
     onnx.checker.check_model(model)
-    with atomic_writer(path) as file:
-        file.write(model.SerializeToString())
+    write_file(path, model.SerializeToString())
     return model
 
 

@@ -5,7 +5,7 @@ For scripts that read Fluid's files themselves: `VarType.TensorDesc().ParseFromS
 
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper  # type: ignore[import-untyped]
 
-from ..framework.serialization.messages import ATTR_TYPES, messages
+from ..base.storage.messages import ATTR_TYPES, messages
 
 __all__ = [
     "AttrType",

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..base.errors import NotSupportedError
 from ..base.reports.pages import filled
+from ..base.storage.files import write_file
 from .events import Curve, runs
 
 MOST_POINTS = 1000
@@ -27,7 +28,7 @@ def plot(args: list[str]) -> int:
     output = Path(given.output or Path(given.logdir, "curves.html"))
     try:
         found = runs(given.logdir)
-        output.write_text(page(found, str(given.logdir)), encoding="utf-8")
+        write_file(output, page(found, str(given.logdir)), folders=False)
     except (NotSupportedError, OSError) as error:
         print(f"fluidlite plot: {error}", file=sys.stderr)
         return 2

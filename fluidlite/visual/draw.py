@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ..base.storage.files import write_file
 from ..executor import Executor
 from ..framework import Program, default_main_program, default_startup_program
 from ..framework.drawing import page
@@ -41,9 +42,8 @@ def draw(args: list[str]) -> int:
         else:
             file = _model_file(source)
             program = parse_program(file.read_bytes(), str(file))
-        output.write_text(
-            page(program, "/".join(source.parts[-2:]) if source.is_dir() else source.name), encoding="utf-8"
-        )
+        title = "/".join(source.parts[-2:]) if source.is_dir() else source.name
+        write_file(output, page(program, title), folders=False)
     except (OSError, ValueError) as error:
         print(f"fluidlite draw: {error}", file=sys.stderr)
         return 2

@@ -15,6 +15,7 @@ from typing import Any
 from ..base.reports import profiling
 from ..base.reports.pages import filled
 from ..base.reports.profiling import Kind, Lane, ProfilerState, Recorder, Row, Span
+from ..base.storage.files import write_file
 from ..paddle import hook, script
 from ..reader.loader.stats import to_read_faster
 
@@ -83,7 +84,7 @@ def profile(args: list[str]) -> int:
         print(end, file=sys.stderr)
     words = " ".join([Path(given.script).name, *given.args])
     try:
-        output.write_text(page(run, words, status), encoding="utf-8")
+        write_file(output, page(run, words, status), folders=False)
     except OSError as error:
         print(f"fluidlite profile: {error}", file=sys.stderr)
         return status or 2

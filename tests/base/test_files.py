@@ -125,6 +125,14 @@ def test_what_fails_and_is_caught_is_no_part_of_several_files(tmp_path):
     assert names(tmp_path) == ["b"]
 
 
+def test_folders_that_were_made_for_nothing_are_removed(tmp_path):
+    with pytest.raises(ZeroDivisionError), atomic_files():
+        for name in ("a/b/c", "a/d"):
+            write(tmp_path / name)
+        raise ZeroDivisionError
+    assert names(tmp_path) == []
+
+
 def test_bytes_are_on_the_disk_before_the_name_and_the_name_before_the_end(tmp_path, monkeypatch):
     events = []
     sync, replace = os.fsync, Path.replace
@@ -301,3 +309,11 @@ def test_no_descriptors_stay_open(tmp_path):
         with pytest.raises(IsADirectoryError):
             write(tmp_path)
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_folders_are_made_where_that_is_wanted(tmp_path):
+    write(tmp_path / "a/b")
+    with pytest.raises(FileNotFoundError, match=f"cannot write the file {tmp_path}/c/d: No such file"):
+        files.write_file(tmp_path / "c/d", "text", folders=False)
+    files.write_file(tmp_path / "a/b", "täxt", folders=False)
+    assert names(tmp_path) == ["a"] and (tmp_path / "a/b").read_text("utf8") == "täxt"

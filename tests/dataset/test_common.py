@@ -101,7 +101,7 @@ def test_wrong_checksum_leaves_nothing_behind(source, cache):
     ) as caught:
         common.download(source.as_uri(), "numbers", "0123")
     assert "$FLUIDLITE_DATA/numbers/numbers.bin" in str(caught.value)
-    assert os.listdir(cache / "numbers") == []
+    assert not list(cache.rglob("*"))
 
 
 def test_damaged_file_in_the_cache_is_replaced(source, cache):
@@ -114,7 +114,7 @@ def test_broken_connection(serve, cache):
     with pytest.raises(DownloadError, match="the connection broke after 1000 of 256000 bytes"):
         common.download(serve(Broken) + "/numbers.bin", "numbers", MD5)
     assert Broken.requests == 1
-    assert os.listdir(cache / "numbers") == []
+    assert not list(cache.rglob("*"))
 
 
 def test_missing_file_on_the_server(serve, source):

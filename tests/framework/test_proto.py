@@ -8,8 +8,8 @@ import pytest
 import fluidlite as fluid
 from fluidlite.base.dtypes import VarType
 from fluidlite.base.errors import FormatError, NotSupportedError
+from fluidlite.base.storage.messages import messages
 from fluidlite.framework import Parameter, Program
-from fluidlite.framework.serialization.messages import messages
 from fluidlite.ops.registry import OperatorError
 
 DATA = Path(__file__).parents[1] / "io" / "data"

@@ -22,7 +22,7 @@ import numpy as np
 
 import fluidlite as fluid
 from fluidlite.base import unique_name
-from fluidlite.framework.serialization.messages import messages
+from fluidlite.base.storage.messages import messages
 
 if __package__:
     from .hostile_formats import Formats, changed_message

@@ -14,7 +14,7 @@ import numpy as np
 import fluidlite as fluid
 from fluidlite import weights
 from fluidlite.base import unique_name
-from fluidlite.framework.serialization.messages import messages
+from fluidlite.base.storage.messages import messages
 
 SLOTS = b"2 1 2 3 0.5 1 2\n1 5 3 1 2 3\n3 7 8 9 3 4 5 6\n"
 

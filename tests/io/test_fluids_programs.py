@@ -5,9 +5,9 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.base.dtypes import VarType
+from fluidlite.base.storage.messages import messages
 from fluidlite.base.tensor_array import TensorArray
 from fluidlite.framework import Program
-from fluidlite.framework.serialization.messages import messages
 from fluidlite.ops.registry import find
 
 layers = fluid.layers

@@ -8,7 +8,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.base import flags, unique_name
-from fluidlite.framework.serialization.messages import messages
+from fluidlite.base.storage.messages import messages
 
 from . import hostile
 from .hostile_formats import onnx_model

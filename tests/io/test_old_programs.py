@@ -8,7 +8,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.base import unique_name
-from fluidlite.framework.serialization.messages import messages
+from fluidlite.base.storage.messages import messages
 from fluidlite.ops import registry
 
 DEFAULTS = json.loads(Path(__file__).with_name("attr_defaults.json").read_text(encoding="utf8"))

@@ -7,6 +7,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
+from ..storage.files import write_file
 from .profiling import Kind, Lane, ProfilerState, Recorder, Row
 
 
@@ -159,7 +160,7 @@ def write_trace(recorder: Recorder, path: str | Path) -> None:
     }
     import json  # not needed for anything else
 
-    Path(path).write_text(json.dumps(content), encoding="utf8")
+    write_file(path, json.dumps(content), folders=False)
 
 
 def _of_lane(lane: Lane, number: int, start: int) -> list[dict[str, Any]]:

@@ -53,19 +53,20 @@ def is_draft(name: str) -> bool:
 
 
 @contextmanager
-def atomic_writer(path: AnyPath) -> Iterator[BinaryIO]:
+def atomic_writer(path: AnyPath, folders: bool = True) -> Iterator[BinaryIO]:
     """A binary file that takes the place of `path` when the block ends well, and vanishes when it does not.
 
-    Folders on the way are made. The bytes go to a draft beside the file, which replaces it in one step when they are on
-    the disk. A link is followed, and what is there keeps its mode, owner and attributes (not its hard links). Devices,
-    pipes and sockets are written to directly, and so is a file in a folder that takes no draft, at the end.
+    Folders on the way are made, unless `folders` is False. The bytes go to a draft beside the file, which replaces it
+    in one step when they are on the disk. A link is followed, and what is there keeps its mode, owner and attributes
+    (not its hard links). Devices, pipes and sockets are written to directly, and so is a file in a folder that takes
+    no draft, at the end.
 
     A process that is killed leaves its drafts behind; they are in nobody's way, as their names are random, readers of
     folders leave them out (`is_draft`), and the next process that writes in the folder removes them.
 
     Raises OSError, naming the file, if it cannot be written.
     """
-    with atomic_files() as files, files.create(path) as file:
+    with atomic_files() as files, files.create(path, folders) as file:
         yield file
 
 
@@ -86,6 +87,12 @@ def atomic_files() -> Iterator[_Files]:
     finally:
         _current.reset(token)
         files.close()
+
+
+def write_file(path: AnyPath, content: bytes | str, folders: bool = True) -> None:
+    """Make `content` the contents of a file (texts in UTF-8), as `atomic_writer` does."""
+    with atomic_writer(path, folders) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
 
 
 class _Raw(io.FileIO):
@@ -130,14 +137,19 @@ class _Files:
         self._token = os.urandom(8).hex()
         self._drafts: dict[Path, list[_Draft]] = {}
         self._descriptors: list[int] = []
+        self._folders: list[Path] = []
 
     @contextmanager
-    def create(self, path: AnyPath) -> Iterator[BinaryIO]:
+    def create(self, path: AnyPath, folders: bool) -> Iterator[BinaryIO]:
         """A binary file that is to take the place of `path`; see `atomic_writer`."""
         draft = _Draft(Path(os.path.realpath(path)))
         with _about(f"write the file {draft.target}"):
             found = os.stat(path) if os.path.exists(path) else None
+            if found is not None and stat.S_ISDIR(found.st_mode):
+                raise IsADirectoryError(errno.EISDIR, "there is a folder of that name")
         if found is None or stat.S_ISREG(found.st_mode):
+            if folders:
+                self._make_folder(draft.target.parent)
             raw = self._begin(draft, found)
         else:
             with _about(f"write the file {draft.target}"):
@@ -148,9 +160,13 @@ class _Files:
             raw.sync()
         draft.whole = True
 
+    def _make_folder(self, folder: Path) -> None:
+        if not folder.is_dir():
+            self._folders += [each for each in (folder, *folder.parents) if not each.exists()]
+            make_folder(folder)
+
     def _begin(self, draft: _Draft, found: os.stat_result | None) -> _Raw:
         target, folder = draft.target, draft.target.parent
-        make_folder(folder)
         _sweep(folder)
         drafts = self._drafts.setdefault(folder, [])
         path = folder / f".fluidlite-{self._token}-{len(drafts)}.tmp"
@@ -197,6 +213,7 @@ class _Files:
 
     def place(self) -> None:
         """Put all files where they belong."""
+        self._folders.clear()
         for folder, drafts in self._drafts.items():
             for draft in reversed(drafts):
                 if draft.whole:
@@ -207,14 +224,20 @@ class _Files:
                 _sync(descriptor)
 
     def close(self) -> None:
-        """Remove the drafts that have taken nobody's place."""
+        """Remove the drafts that have taken nobody's place, and the folders that were made for them."""
         with ExitStack() as rest:
+            rest.callback(self._remove_folders)
             for descriptor in self._descriptors:
                 rest.callback(os.close, descriptor)
             for drafts in self._drafts.values():
                 for draft in drafts:
                     if draft.path is not None:
                         rest.callback(draft.path.unlink, missing_ok=True)
+
+    def _remove_folders(self) -> None:
+        for folder in sorted(self._folders, key=lambda folder: -len(folder.parts)):
+            with suppress(OSError):  # somebody else has put something there
+                folder.rmdir()
 
 
 def _replace(draft: _Draft) -> None:

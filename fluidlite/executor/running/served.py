@@ -12,6 +12,7 @@ from ...backend import to_host
 from ...base.dtypes import VarType, to_numpy
 from ...base.errors import EnforceNotMet
 from ...base.selected_rows import SelectedRows
+from ...base.storage.files import atomic_files, atomic_writer, make_folder
 from ...framework import Block, Operator, Variable
 from ..blocks.environment import Environment
 from ..blocks.pieces import Blocks
@@ -171,14 +172,14 @@ class ServedParameters:
     def save(self, folder: str, table: str) -> None:
         """See `Store`: each parameter, or each part of `table`, in a file of its name."""
         target = Path(folder)
-        os.makedirs(target, exist_ok=True)
-        for name, var in self._home.vars.items():
-            mine = var.persistable and "@GRAD" not in name and self._scope.find_var(name) is not None
-            if mine and (not table or name == table or name.startswith(table + ".block")):
-                with open(target / name.replace(os.sep, "_"), "wb") as file:
-                    write_tensor(
-                        file, LoDTensor.wrap(np.array(to_host(self._variable(name).get_tensor().array)))
-                    )
+        make_folder(target)
+        with atomic_files():
+            for name, var in self._home.vars.items():
+                mine = var.persistable and "@GRAD" not in name and self._scope.find_var(name) is not None
+                if mine and (not table or name == table or name.startswith(table + ".block")):
+                    with atomic_writer(target / name.replace(os.sep, "_")) as file:
+                        array = to_host(self._variable(name).get_tensor().array)
+                        write_tensor(file, LoDTensor.wrap(np.array(array)))
 
 
 def serve(op: Operator, scope: Scope) -> None:

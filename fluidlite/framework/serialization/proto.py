@@ -13,6 +13,7 @@ import numpy as np
 
 from ...base.dtypes import ELEMENT_TYPES, VarType
 from ...base.errors import FormatError
+from ...base.storage.messages import ATTR_TYPES, as_text, from_text, messages, parse
 from ...ops import registry
 from ...ops.registry import EMPTY, GRAD, grad_name
 from .. import verify
@@ -21,7 +22,6 @@ from ..ignored_attrs import tuning
 from ..operator import Operator
 from ..variable import Parameter, Variable
 from .attr_types import wire_type
-from .messages import ATTR_TYPES, as_text, from_text, messages, parse
 
 if TYPE_CHECKING:
     from ..program import Program

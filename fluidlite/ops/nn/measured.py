@@ -11,13 +11,14 @@ import contextlib
 import json
 import os
 import platform
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+
+from ...base.storage.files import write_file
 
 _IMAGES, _WORK, _ROUNDS = 8, 1 << 26, 3
 """How many images are tried at most, and as how many multiply-adds, where one image is no more; and how often."""
@@ -127,14 +128,7 @@ def _remembered(key: str, plain: bool) -> bool:
         with _locked(path.with_suffix(".lock")):
             kept = _read()
             plain = bool(kept.setdefault(key, plain))
-            handle, made = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    json.dump(kept, file, indent=0, sort_keys=True)
-                os.replace(made, path)
-            except BaseException:
-                os.unlink(made)
-                raise
+            write_file(path, json.dumps(kept, indent=0, sort_keys=True))
     except OSError:
         pass
     return plain

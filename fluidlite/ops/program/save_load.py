@@ -4,44 +4,40 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...backend import to_host
 from ...base.dtypes import to_vartype
+from ...base.storage import tensor_file
+from ...base.storage.files import atomic_writer
 from ..registry import LodArray, OpDef, OperatorError, OpView, register
 from ..sequence import Lods
 
-Written = Callable[[Any, Sequence[Any]], bytes]
-Read = Callable[[str], Sequence[tuple[Any, Sequence[Any]]]]
 
-_format: list[Any] = []
-
-
-def use_format(written: Written, read: Read) -> None:
-    """How tensors stand in files: the bytes of an array with its offsets; and the arrays of a file with theirs."""
-    _format[:] = [written, read]
-
-
-def _write(op_type: str, path: str, overwrite: bool, data: bytes) -> None:
+def _write(
+    op_type: str,
+    path: str,
+    overwrite: bool,
+    narrow: bool,
+    tensors: Iterable[tuple[Any, Sequence[Any] | None]],
+) -> None:
     if not overwrite and os.path.exists(path):
         raise OperatorError(f"operator {op_type}: {path} exists, and overwrite is False")
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    with open(path, "wb") as file:
-        file.write(data)
-
-
-def _bytes(x: Any, lod: Sequence[Any] | None, narrow: bool) -> bytes:
-    array = to_host(x)
-    made: bytes = _format[0](array.astype("float16") if narrow else array, lod or ())
-    return made
+    try:
+        with atomic_writer(path) as file:
+            for x, lod in tensors:
+                array = to_host(x)
+                tensor_file.write(file, array.astype("float16") if narrow else array, lod or ())
+    except OSError as error:
+        raise OperatorError(f"operator {op_type}: {error.strerror or error}") from None
 
 
 def _save(xp: Any, X: Any, file_path: str, overwrite: bool, save_as_fp16: bool, lod: Lods) -> Any:
     levels = (lod.get("X") or [None])[0]
-    _write("save", file_path, overwrite, _bytes(X, levels, save_as_fp16))
+    _write("save", file_path, overwrite, save_as_fp16, [(X, levels)])
     return None
 
 
@@ -49,18 +45,23 @@ def _save_combine(
     xp: Any, X: list[Any], file_path: str, overwrite: bool, save_as_fp16: bool, lod: Lods
 ) -> Any:
     levels = lod.get("X") or [()] * len(X)
-    parts = [_bytes(x, own, save_as_fp16) for x, own in zip(X, levels, strict=True)]
-    _write("save_combine", file_path, overwrite, b"".join(parts))
+    _write("save_combine", file_path, overwrite, save_as_fp16, zip(X, levels, strict=True))
     return None
 
 
 def _tensors(xp: Any, op_type: str, path: str, narrow: bool) -> list[LodArray]:
-    if not os.path.isfile(path):
-        raise OperatorError(f"operator {op_type}: there is no file {path}")
-    return [
-        LodArray(xp.asarray(array.astype("float16") if narrow else array), lod)
-        for array, lod in _format[1](path)
-    ]
+    found = []
+    try:
+        with open(path, "rb") as file:
+            reader = tensor_file.Reader(file, path)
+            while reader.left or not found:
+                array, lod = reader.tensor(f"number {len(found)}")
+                found.append(LodArray(xp.asarray(array.astype("float16") if narrow else array), lod))
+    except FileNotFoundError:
+        raise OperatorError(f"operator {op_type}: there is no file {path}") from None
+    except OSError as error:
+        raise OperatorError(f"operator {op_type}: cannot read {path}: {error.strerror or error}") from None
+    return found
 
 
 def _load(xp: Any, file_path: str, load_as_fp16: bool, shape: list[int], seek: int) -> LodArray:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.storage.files import atomic_files
 from ...dygraph.layers import Layer
 from ...eager import Tensor, no_grad
 from ...framework import mode
@@ -165,9 +166,10 @@ class Model:
 
             jit.save(self.network, path, input_spec=self._inputs or None)
             return
-        save(self.network.state_dict(), path + ".pdparams")
-        if self._optimizer is not None:
-            save(self._optimizer.state_dict(), path + ".pdopt")
+        with atomic_files():
+            save(self.network.state_dict(), path + ".pdparams")
+            if self._optimizer is not None:
+                save(self._optimizer.state_dict(), path + ".pdopt")
 
     def load(self, path: str, skip_mismatch: bool = False, reset_optimizer: bool = False) -> None:
         """Load what `save` wrote.

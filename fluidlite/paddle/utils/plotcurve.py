@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import IO
 
 from ...base import missing
+from ...base.storage.files import atomic_writer
 
 __all__ = ["main", "plot_paddle_curve"]
 
@@ -86,7 +87,7 @@ def main(argv: Sequence[str]) -> None:
     if not given.output:
         plot_paddle_curve(given.key, lines, sys.stdout.buffer, given.format)
         return
-    with open(given.output, "wb") as picture:
+    with atomic_writer(given.output, folders=False) as picture:
         plot_paddle_curve(given.key, lines, picture, given.format)
 
 

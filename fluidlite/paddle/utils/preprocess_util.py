@@ -9,10 +9,10 @@ import os
 import pickle
 import random
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import Any
 
 from ...base import missing
+from ...base.storage.files import write_file
 
 __all__ = [
     "DataBatcher",
@@ -31,12 +31,12 @@ __all__ = [
 
 def save_file(data: Any, filename: str) -> None:
     """Pickle `data` to a file (`paddle.utils.preprocess_util.save_file`)."""
-    Path(filename).write_bytes(pickle.dumps(data, pickle.HIGHEST_PROTOCOL))
+    write_file(filename, pickle.dumps(data, pickle.HIGHEST_PROTOCOL), folders=False)
 
 
 def save_list(l: Sequence[str], outfile: str) -> None:  # noqa: E741 Fluid's name
     """Write texts, one a line (`paddle.utils.preprocess_util.save_list`)."""
-    Path(outfile).write_text("\n".join(l), encoding="utf-8")
+    write_file(outfile, "\n".join(l), folders=False)
 
 
 def exclude_pattern(f: str) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ....base import missing
 from ....base.errors import EOFException
+from ....base.storage.files import atomic_writer, write_file
 from ....executor import Scope, scope_guard
 from ....framework import Program
 from ....log_helper import get_logger
@@ -52,11 +53,11 @@ def cached_reader(reader: Reader, sampled_rate: float, cache_path: str, cached_i
             if draws.uniform() < sampled_rate:
                 name = f"batch{len(written)}.npz"
                 fields = [np.array(field) for field in zip(*batch, strict=True)]
-                np.savez(os.path.join(folder, name), **{str(k): field for k, field in enumerate(fields)})
+                with atomic_writer(os.path.join(folder, name), folders=False) as file:
+                    np.savez(file, **{str(k): field for k, field in enumerate(fields)})
                 written.append(name)
                 yield batch
-        with open(listed, "w", encoding="utf8") as file:
-            file.write("\n".join(written))
+        write_file(listed, "\n".join(written), folders=False)
 
     return kept
 
@@ -103,8 +104,11 @@ class Context:
 
     def to_file(self, file_name: str) -> None:
         """Write where the compression is, and its evaluations, as JSON."""
-        with open(file_name, "w", encoding="utf8") as file:
-            json.dump({"epoch_id": self.epoch_id, "eval_results": self.eval_results}, file)
+        write_file(
+            file_name,
+            json.dumps({"epoch_id": self.epoch_id, "eval_results": self.eval_results}),
+            folders=False,
+        )
 
     def from_file(self, file_name: str) -> None:
         """Read what `to_file` wrote."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ....base.storage.files import write_file
 from ....io.pickles import read_pickle
 from ....log_helper import get_logger
 from .pruning import PruneStrategy, _tensor
@@ -60,8 +61,7 @@ class SensitivePruneStrategy(PruneStrategy):
 
     def _save_sensitivities(self, sensitivities: dict[str, Any], sensitivities_file: str | None) -> None:
         if sensitivities_file:
-            with open(sensitivities_file, "wb") as file:
-                pickle.dump(sensitivities, file)
+            write_file(sensitivities_file, pickle.dumps(sensitivities), folders=False)
 
     def _load_sensitivities(self, sensitivities_file: str | None) -> dict[str, Any]:
         """What `_save_sensitivities` wrote; nothing if there is no such file."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .... import io
+from ....base.storage.files import write_file
 from ....distributed.files import LocalFS
 from ....executor import Executor
 from ....framework import Program
@@ -53,7 +54,7 @@ def _folder(root: str, number: int) -> str:
 
 def save_status(path: str, status: TrainStatus) -> None:
     """Write how far a training is."""
-    Path(path, STATUS).write_text(json.dumps({"epoch_no": status._epoch_no}), encoding="utf8")
+    write_file(Path(path, STATUS), json.dumps({"epoch_no": status._epoch_no}))
 
 
 def load_status(path: str) -> TrainStatus:

@@ -14,6 +14,7 @@ from .... import debugger
 from ....base import missing
 from ....base.dtypes import VarType, to_numpy
 from ....base.place import CPUPlace
+from ....base.storage.files import write_file
 from ....executor import Executor, LoDTensor
 from ....framework import Block, Program, Variable
 from ....framework.serialization.proto import parse_program_text
@@ -61,8 +62,7 @@ def load_program(model_filename: str, is_text: bool = False) -> Program:
 def save_program(program: Program, model_filename: str = "__model__", is_text: bool = False) -> None:
     """Write a program as text or as `save_inference_model` does."""
     data = str(program).encode() if is_text else program.desc.serialize_to_string()
-    with open(model_filename, "wb") as file:
-        file.write(data)
+    write_file(model_filename, data, folders=False)
 
 
 def program_type_trans(prog_dir: str, prog_fn: str, is_text: bool) -> str:
@@ -126,8 +126,9 @@ def parse_program(program: Program, output_dir: str) -> None:
         ),
     }
     for name, (title, lines) in described.items():
-        with open(os.path.join(output_dir, name), "w", encoding="utf-8") as file:
-            file.write("\n".join([f"{title}:", *map(str, lines)]) + "\n")
+        write_file(
+            os.path.join(output_dir, name), "\n".join([f"{title}:", *map(str, lines)]) + "\n", folders=False
+        )
 
 
 def _described(var: Variable, with_type: bool = False) -> dict[str, Any]:

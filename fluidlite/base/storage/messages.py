@@ -10,8 +10,8 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from ...base.dtypes import VarType
-from ...base.errors import FormatError
+from ..dtypes import VarType
+from ..errors import FormatError
 
 PACKAGE = "paddle.framework.proto"
 
