@@ -119,7 +119,11 @@ def test_what_onnxruntime_quantized(form, tmp_path):
     """A number that lies between two bytes may become either: one part in 256 of the largest, no more."""
     plain = saved(tmp_path / "plain.onnx", CNN, ["n", 3, 8, 8], WEIGHTS)
     quantization.quantize_static(
-        plain, tmp_path / "model.onnx", Batches(["n", 3, 8, 8]), quant_format=quantization.QuantFormat[form]
+        plain,
+        tmp_path / "model.onnx",
+        Batches(["n", 3, 8, 8]),
+        quant_format=quantization.QuantFormat[form],
+        reduce_range=True,
     )
     if form == "QOperator":
         assert len(kinds(tmp_path / "model.onnx")) > 5
@@ -130,7 +134,8 @@ def test_products_by_bytes(tmp_path):
     plain = saved(
         tmp_path / "plain.onnx", TRANSFORMER[:1] + [node("Add", "a bias", "y")], ["n", 5, 8], CONSTANTS
     )
-    quantization.quantize_dynamic(plain, tmp_path / "bytes.onnx")
+    # Weights of seven bits: onnxruntime without VNNI is exact for these.
+    quantization.quantize_dynamic(plain, tmp_path / "bytes.onnx", reduce_range=True)
     same(tmp_path / "bytes.onnx", [numbers(3, 5, 8)])
     options = onnxruntime.SessionOptions()
     options.optimized_model_filepath = str(tmp_path / "model.onnx")

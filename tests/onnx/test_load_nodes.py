@@ -477,7 +477,9 @@ case(
         node("Cast", "m", "c", to=1),
         node("Mul", "c s"),
     ],
-    {"w": RANDOM.integers(-128, 127, (6, 3)).astype("int8")},
+    {
+        "w": RANDOM.integers(-64, 64, (6, 3)).astype("int8")
+    },  # onnxruntime without VNNI is exact for seven bits
     x=ROWS,
 )
 

@@ -285,6 +285,6 @@ def test_many_rows_are_apart_in_pieces():
         {"x": random.uniform(-1, 1, (rows, 64)).astype("float32")} for rows in (8, 2000, 9, 2001, 1, 2000, 30)
     ]
     got, text = run([out, loss, "x@GRAD"], "plan", fed)
-    same(got, run([out, loss, "x@GRAD"], "interpret", fed)[0])
+    same(got, run([out, loss, "x@GRAD"], "interpret", fed)[0], 1e-5)  # sums of 64 products, near 0
     plans, _, pieces = text.partition("run in pieces")
     assert "spread_rows(" in plans and "split_lod_tensor on its own" in pieces

@@ -99,9 +99,9 @@ def run(fetched, engine, feeds):
         flags.set_engine("plan")
 
 
-def same(left, right):
+def same(left, right, absolute=1e-6):
     for (one, lod), (other, other_lod) in zip(left, right, strict=True):
-        np.testing.assert_allclose(one, other, 1e-5, 1e-6)
+        np.testing.assert_allclose(one, other, 1e-5, absolute)
         assert lod == other_lod
 
 
