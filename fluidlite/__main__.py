@@ -73,7 +73,7 @@ def main(argv: list[str] | None = None) -> int:
 
     The script's own SystemExit passes through.
     """
-    args = list(sys.argv[1:] if argv is None else argv)
+    args = list(script.command_line() if argv is None else argv)
     environment.adopt()
     if args and args[0] in _COMMANDS and not os.path.exists(args[0]):
         return pkgutil.resolve_name(_COMMANDS[args[0]])(args[1:])  # type: ignore[no-any-return]
@@ -140,4 +140,6 @@ def _keep_package_importable() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    if status and not sys.flags.inspect:  # `python -i` goes on in the script
+        sys.exit(status)

@@ -137,6 +137,18 @@ def test_syntax_error_has_no_traceback_of_ours(python, script):
     assert done.stderr.startswith(f'  File "{path}", line 1')
 
 
+def test_traceback_has_no_lines_of_what_is_put_back(python, script, tmp_path):
+    path = script("import numpy as np\ntry:\n    np.array([[1], [1, 2]], 'f4')\nfinally:\n    import wrong\n")
+    (tmp_path / "wrong.py").write_text("x = [\n")
+    done = python(*COMMAND, path)
+    lines = [line for line in done.stderr.splitlines() if line.startswith("  File")]
+    assert lines == [
+        f'  File "{path}", line 3, in <module>',
+        f'  File "{path}", line 5, in <module>',
+        f'  File "{tmp_path / "wrong.py"}", line 1',
+    ]
+
+
 def test_scripts_own_excepthook_is_used(python):
     done = python(
         *COMMAND, "-c", "import sys\nsys.excepthook = lambda *error: print('mine', error[0].__name__)\n1/0"

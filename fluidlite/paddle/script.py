@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import CodeType, ModuleType, TracebackType
+from types import CodeType, FrameType, ModuleType, TracebackType
 
 from .. import old_scripts
 from ..base import missing
@@ -33,9 +33,24 @@ def problem(path: str) -> str:
     return ""
 
 
+_arguments: list[tuple[list[str], list[str]]] = []
+"""What was put in the place of `sys.argv`, and what that was."""
+
+
+def command_line() -> list[str]:
+    """The arguments that this process was started with, also when a debugger starts it over."""
+    return next((before for now, before in _arguments if now is sys.argv), sys.argv)[1:]
+
+
+def _take(argv: list[str]) -> None:
+    """Make `argv` the `sys.argv` of the script."""
+    _arguments[:] = [(argv, [sys.argv[0], *command_line()])]
+    sys.argv = argv
+
+
 def from_file(path: str, args: list[str]) -> Program:
     """The script `path`, or the `__main__.py` in a directory or zip file of that name."""
-    sys.argv = [path, *args]
+    _take([path, *args])
     spec = PathFinder.find_spec("__main__", [path])
     if spec is not None:
         _search_first(path)
@@ -50,7 +65,7 @@ def from_module(name: str, args: list[str]) -> Program:
     """What `python -m NAME ARGS` runs. Raises ImportError if there is no such module, or none that can be
     run."""
     _search_first(os.getcwd())
-    sys.argv = ["-m", *args]
+    _take(["-m", *args])
     spec = importlib.util.find_spec(_found_as(name))
     if spec is not None and spec.submodule_search_locations is not None:
         spec = importlib.util.find_spec(f"{name}.__main__")
@@ -72,7 +87,7 @@ def _found_as(name: str) -> str:
 def from_text(text: str | bytes, args: list[str], name: str = "-c", filename: str = "<string>") -> Program:
     """The program `text`; `name` becomes `sys.argv[0]`, `filename` stands in tracebacks."""
     _search_first("")
-    sys.argv = [name, *args]
+    _take([name, *args])
     return _compiled(text, filename), _module()
 
 
@@ -80,7 +95,7 @@ def run(load: Callable[[], Program]) -> int:
     """Load a program and run it as `__main__`; returns its exit status.
 
     An exception is reported by `sys.excepthook` without the frames that led to the program; Ctrl-C in one
-    line. SystemExit passes through.
+    line. SystemExit passes through, and so does everything under `python -m pdb`.
     """
     atexit.register(_write_out)
     try:
@@ -89,15 +104,28 @@ def run(load: Callable[[], Program]) -> int:
         exec(code, module.__dict__)
     except SystemExit:
         raise
-    except KeyboardInterrupt as error:
-        print(f"\ninterrupted{_last_line(error.__traceback__)}", file=sys.stderr)
-        return INTERRUPTED
     except BaseException as error:
-        error.__traceback__ = _without_ours(error.__traceback__)
-        sys.last_value = error  # as the interpreter notes it
+        _leave_out_ours(error)
+        if _debugged():
+            raise
+        if isinstance(error, KeyboardInterrupt):
+            print(f"\ninterrupted{_last_line(error.__traceback__)}", file=sys.stderr)
+            return INTERRUPTED
+        # As the interpreter notes it, for what looks at errors afterwards.
+        sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+        if sys.version_info >= (3, 12):
+            sys.last_exc = error
         sys.excepthook(type(error), error, error.__traceback__)
         return 1
     return 0
+
+
+def _debugged() -> bool:
+    """Whether a debugger has started this program, and will look at its error."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__") != "bdb":
+        frame = frame.f_back
+    return frame is not None
 
 
 def _write_out() -> None:
@@ -143,16 +171,27 @@ def _search_first(path: str) -> None:
         sys.path[0] = path
 
 
-def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
-    """The part of `traceback` from the first frame of the program on."""
-    while traceback is not None and _is_ours(traceback.tb_frame.f_code.co_filename):
-        traceback = traceback.tb_next
-    return traceback
+def _leave_out_ours(error: BaseException) -> None:
+    """Take out of the tracebacks of `error`, and of those before it, what has led to the program, imported its
+    modules and called what was put back for it."""
+    told: BaseException | None = error
+    seen: set[int] = set()
+    while told is not None and id(told) not in seen:
+        seen.add(id(told))
+        shown: list[TracebackType] = []
+        traceback = told.__traceback__
+        while traceback is not None:
+            if not traceback.tb_frame.f_code.co_filename.startswith(_OURS):
+                shown.append(traceback)
+            traceback = traceback.tb_next
+        for one in reversed(shown):
+            one.tb_next = traceback
+            traceback = one
+        told.__traceback__ = traceback
+        told = told.__cause__ or told.__context__
 
 
-def _is_ours(filename: str) -> bool:
-    ours = (__file__, old_scripts.rewriting.__file__, old_scripts.finder.__file__)
-    return filename in ours or filename.startswith("<frozen importlib")
+_OURS = (__file__, os.path.dirname(old_scripts.__file__), "<frozen importlib")
 
 
 def _last_line(traceback: TracebackType | None) -> str:
