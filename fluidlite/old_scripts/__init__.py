@@ -46,7 +46,7 @@ def install() -> None:
     finder.install()
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if shell is not None:
-        shell.ast_transformers.append(rewriting.Transformer())
+        shell.ast_transformers.append(rewriting.Transformer(shell))
 
 
 def list_at_exit() -> None:

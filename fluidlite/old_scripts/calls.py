@@ -11,6 +11,7 @@ import pkgutil
 import re
 import sys
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -73,27 +74,26 @@ def source(function: Any, text: Any) -> Any:
     """What `exec` or `compile` gets: the user's code, rewritten as well."""
     if not isinstance(text, (str, bytes)) or function not in (exec, compile):
         return text
+    future = sys._getframe(1).f_code.co_flags & rewriting.FUTURE
     try:
         if function is exec:
-            return rewriting.compiled(text, "<string>")
-        tree = rewriting.tree(text, "<string>")
-        compile(tree, "<string>", "exec")
+            return rewriting.compiled(text, "<string>", future)
+        tree = rewriting.tree(text, "<string>", future)
+        compile(tree, "<string>", "exec", future, dont_inherit=True)
         return tree
     except (SyntaxError, ValueError, RecursionError):
         return text  # the function reports what is wrong; what is too deep for a tree it may still compile
 
 
-def method(value: Any, name: str) -> Any:
-    """The method `value.name`, also one that is gone."""
-    try:
-        return getattr(value, name)
-    except AttributeError:
+def owner(value: Any, name: str) -> Any:
+    """What has the method `name` of `value`: `value` itself, unless the method is gone."""
+    if not hasattr(value, name):
         for cls in type(value).__mro__:
             old = METHODS[name].get(f"{cls.__module__}.{cls.__qualname__}")
             if old is not None:
                 note(f"{cls.__name__}.{name}", old.instead, sys._getframe(1))
-                return partial(pkgutil.resolve_name(old.target), value)
-        raise
+                return SimpleNamespace(**{name: partial(pkgutil.resolve_name(old.target), value)})
+    return value
 
 
 def adapted(function: Any) -> Any:

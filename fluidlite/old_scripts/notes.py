@@ -18,18 +18,23 @@ def users(frame: FrameType) -> FrameType | None:
     """The frame of the user's own code that asks something of `frame`'s caller, or None if other code asks.
 
     The user's are the script, what is typed in, and every module that is not installed (below the standard library
-    or `site-packages`) and no part of this package.
+    or `site-packages`) and no part of this package. Code without a file, as of `exec`, belongs to the module in whose
+    namespace it runs, or to the code that runs it.
     """
     asking: FrameType | None = frame
-    while asking is not None and asking.f_code.co_filename.startswith(_IMPORTING):
+    while asking is not None:
+        name, file = asking.f_globals.get("__name__"), asking.f_code.co_filename
+        if not file.startswith(_IMPORTING):
+            if name in _TYPED:
+                return asking
+            owner = getattr(sys.modules.get(name), "__file__", None) if file.startswith("<") else file
+            if owner is not None:
+                return None if installed(owner) else asking
         asking = asking.f_back
-    if asking is None:
-        return None
-    filename = asking.f_code.co_filename
-    own = asking.f_globals.get("__name__") in ("__main__", "__mp_main__")
-    return asking if own or not (filename.startswith("<") or installed(filename)) else None
+    return None
 
 
+_TYPED = ("__main__", "__mp_main__", "__console__")
 _IMPORTING = ("<frozen importlib", importlib.__file__)
 _PACKAGE = __file__.removesuffix("old_scripts/notes.py")
 _LIBRARY = warnings.__file__.removesuffix("warnings.py")

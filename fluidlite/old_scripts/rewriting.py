@@ -5,65 +5,89 @@ Nothing but the user's code is touched: `float(x)` becomes `float(_fluidlite_old
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
+import functools
+import sys
 from collections.abc import Collection
 from types import CodeType
+from typing import Any
 
+from ..base.syntax import copied
 from .adapters import ADAPTED
 from .names import METHODS
 
-HELPER = "_fluidlite_old_"
+HELPER = "__fluidlite_old__"
+"""What rewritten code calls `calls.py`: a name that is left out where somebody looks through a namespace."""
+FUTURE = functools.reduce(
+    int.__or__, [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names]
+)
+"""The flags of `from __future__ import ...` in code objects and calls of `compile`."""
 _NUMBERS = frozenset({"float", "int", "complex"})
 _FUNCTIONS = frozenset(name.rpartition(".")[2] for name in ADAPTED)
 
 
-def compiled(source: str | bytes, filename: str) -> CodeType:
-    """The code of a file of the user's, rewritten, unless it is too deep for that; raises SyntaxError."""
-    try:
-        return compile(tree(source, filename), filename, "exec", dont_inherit=True)
-    except RecursionError:
-        return compile(source, filename, "exec", dont_inherit=True)
+def compiled(source: str | bytes, filename: str, future: int = 0) -> CodeType:
+    """The code of a file of the user's, rewritten, unless it is too deep for that; raises SyntaxError.
 
-
-def tree(source: str | bytes, filename: str) -> ast.Module:
-    """The syntax tree of a file of the user's, rewritten."""
-    parsed = compile(source, filename, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
-    assert isinstance(parsed, ast.Module)
-    return rewritten(parsed)
-
-
-def rewritten(module: ast.Module) -> ast.Module:
-    """`module`, changed in place.
-
-    Modules that use numba are left as they are: it compiles their bytecode, and knows no helpers.
+    `future` has the flags that it inherits from the code around it.
     """
-    calls, others, packages = _interesting(module)
-    if "numba" in packages:
-        return module
-    methods = set(METHODS) if "pandas" in packages else set(METHODS) - {"append"}
-    changed = [_call(node, methods) for node in calls]
-    changed += [_format(node) if isinstance(node, ast.BinOp) else _assignment(node) for node in others]
-    if any(changed):
-        _import_helper(module)
-    return module
+    try:
+        code = tree(source, filename, future)
+        return compile(code, filename, "exec", future, dont_inherit=True)
+    except RecursionError:
+        return compile(source, filename, "exec", future, dont_inherit=True)
+
+
+def tree(source: str | bytes, filename: str, future: int = 0) -> ast.Module:
+    """The syntax tree of a file of the user's, rewritten."""
+    parsed = compile(source, filename, "exec", ast.PyCF_ONLY_AST | future, dont_inherit=True)
+    assert isinstance(parsed, ast.Module)
+    if _rewrite(parsed, set()):
+        _import_helper(parsed)
+    return parsed
 
 
 class Transformer:
     """Rewrites cells of notebooks, as an element of IPython's `ast_transformers`."""
 
-    def visit(self, node: ast.Module) -> ast.Module:
-        """The cell, rewritten."""
-        return rewritten(node)
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._packages: set[str] = set()
+
+    def visit(self, cell: ast.Module) -> ast.Module:
+        """The cell, changed in place."""
+        from . import calls  # which rewrites code by way of this module
+
+        self._packages &= sys.modules.keys()
+        if _rewrite(cell, self._packages):
+            # No statement in the cell: magics see whether it is one expression, and each statement runs on its own.
+            self._shell.user_global_ns[HELPER] = calls
+        return cell
+
+
+def _rewrite(module: ast.Module, packages: set[str]) -> bool:
+    """Change `module` in place where it has to be; says whether anything was changed.
+
+    `packages` are those that the code before it has imported; what it imports itself is added. Code that uses numba is
+    left as it is: numba compiles its bytecode, and knows no helpers.
+    """
+    calls, others = _interesting(module, packages)
+    if "numba" in packages:
+        return False
+    methods = set(METHODS) if "pandas" in packages else set(METHODS) - {"append"}
+    changed = [_call(node, methods) for node in calls]
+    changed += [_format(node) if isinstance(node, ast.BinOp) else _assignment(node) for node in others]
+    return any(changed)
 
 
 def _interesting(
-    module: ast.Module,
-) -> tuple[list[ast.Call], list[ast.BinOp | ast.Assign | ast.AugAssign], set[str]]:
-    """All calls, what else may be rewritten, and the packages that are imported."""
+    module: ast.Module, packages: set[str]
+) -> tuple[list[ast.Call], list[ast.BinOp | ast.Assign | ast.AugAssign]]:
+    """All calls, and what else may be rewritten; adds what is imported to `packages`."""
     calls: list[ast.Call] = []
     others: list[ast.BinOp | ast.Assign | ast.AugAssign] = []
-    packages: set[str] = set()
     nodes: list[ast.AST] = [module]
     while nodes:  # ast.walk takes three times as long, and every import of the user's waits for this
         node = nodes.pop()
@@ -78,12 +102,13 @@ def _interesting(
             packages.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             packages.add((node.module or "").partition(".")[0])
-        for value in vars(node).values():
+        for name in node._fields:  # other attributes are other tools' notes, such as the node's parent
+            value = getattr(node, name, None)
             if isinstance(value, ast.AST):
                 nodes.append(value)
             elif isinstance(value, list):
                 nodes.extend(each for each in value if isinstance(each, ast.AST))
-    return calls, others, packages
+    return calls, others
 
 
 def _call(node: ast.Call, methods: Collection[str]) -> bool:
@@ -98,14 +123,20 @@ def _call(node: ast.Call, methods: Collection[str]) -> bool:
         return _wrap(node.args, "source", func)
     if isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name) and func.value.id == "math":
         return _wrap(node.args, "one", func.value)
+    found = False
     if isinstance(func, ast.Attribute) and func.attr in methods:
-        node.func = _helper("method", func, func.value, ast.Constant(func.attr))
+        found = True
+        func.value = _helper("owner", func.value, func.value, ast.Constant(func.attr))
     if (func.id if isinstance(func, ast.Name) else getattr(func, "attr", None)) in _FUNCTIONS:
-        node.func = _helper("adapted", func, node.func)
-    return node.func is not func
+        node.func = _helper("adapted", func, func)
+    return found or node.func is not func
 
 
 def _compiles_module(node: ast.Call) -> bool:
+    """Whether it is certain that a call of `compile` makes code of a module, and no tree."""
+    flags = [*node.args[3:4], *(keyword.value for keyword in node.keywords if keyword.arg in ("flags", None))]
+    if any(not isinstance(flag, ast.Constant) or flag.value != 0 for flag in flags):
+        return False
     modes = [*node.args[2:3], *(keyword.value for keyword in node.keywords if keyword.arg == "mode")]
     return any(isinstance(mode, ast.Constant) and mode.value == "exec" for mode in modes)
 
@@ -115,7 +146,7 @@ def _format(node: ast.BinOp) -> bool:
     text = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
     if not (text or isinstance(node.right, ast.Tuple) and _repeatable(node.left)):
         return False
-    node.right = _helper("values", node.right, _again(node.left), node.right)
+    node.right = _helper("values", node.right, copied(node.left), node.right)
     return True
 
 
@@ -130,7 +161,7 @@ def _assignment(node: ast.Assign | ast.AugAssign) -> bool:
     if isinstance(node.value, (ast.Constant, ast.List, ast.Dict, ast.Tuple)):
         return False
     # What is assigned comes first, as ever: it may be what makes the array.
-    node.value = _helper("element", node.value, node.value, _again(target.value), ast.Constant(len(indices)))
+    node.value = _helper("element", node.value, node.value, copied(target.value), ast.Constant(len(indices)))
     return True
 
 
@@ -145,14 +176,17 @@ def _wrap(args: list[ast.expr], helper: str, owner: ast.Name) -> bool:
     """Have `helper` look at the first argument."""
     if not args:
         return False
-    args[0] = _helper(helper, args[0], _again(owner), args[0])
+    args[0] = _helper(helper, args[0], copied(owner), args[0])
     return True
 
 
 def _helper(name: str, place: ast.expr, *args: ast.expr) -> ast.Call:
     """A call of a function of `calls.py`, where `place` stands."""
-    function = ast.Attribute(ast.Name(HELPER, ast.Load()), name, ast.Load())
-    return ast.fix_missing_locations(ast.copy_location(ast.Call(function, list(args), []), place))
+    module = ast.copy_location(ast.Name(HELPER, ast.Load()), place)
+    function = ast.copy_location(ast.Attribute(module, name, ast.Load()), place)
+    # `fix_missing_locations` would visit all that is in the arguments, which have their places.
+    given = [each if hasattr(each, "lineno") else ast.copy_location(each, place) for each in args]
+    return ast.copy_location(ast.Call(function, given, []), place)
 
 
 def _repeatable(node: ast.expr) -> bool:
@@ -162,28 +196,18 @@ def _repeatable(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
-def _again(node: ast.expr) -> ast.expr:
-    """The expression `node` for a second place, where it is read."""
-    copy: ast.expr
-    if isinstance(node, ast.Attribute):
-        copy = ast.Attribute(_again(node.value), node.attr, ast.Load())
-    elif isinstance(node, ast.Subscript):
-        copy = ast.Subscript(_again(node.value), _again(node.slice), ast.Load())
-    elif isinstance(node, ast.Name):
-        copy = ast.Name(node.id, ast.Load())
-    else:
-        copy = ast.Constant(node.value) if isinstance(node, ast.Constant) else node
-    return ast.copy_location(copy, node)
-
-
 def _import_helper(module: ast.Module) -> None:
-    """Import `calls.py` below the docstring and what must come first."""
+    """Import `calls.py` below the docstring and what must come first.
+
+    As a global name: `exec` with two dictionaries puts other names where functions do not find them.
+    """
     place = 0
     for node in module.body:
         is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
         if not is_text and not (isinstance(node, ast.ImportFrom) and node.module == "__future__"):
             break
         place += 1
-    statement = ast.ImportFrom("fluidlite.old_scripts", [ast.alias("calls", HELPER)], 0)
-    ast.copy_location(statement, module.body[min(place, len(module.body) - 1)])
-    module.body.insert(place, ast.fix_missing_locations(statement))
+    imported = ast.ImportFrom("fluidlite.old_scripts", [ast.alias("calls", HELPER)], 0)
+    for statement in (imported, ast.Global([HELPER])):
+        ast.copy_location(statement, module.body[min(place, len(module.body) - 1)])
+        module.body.insert(place, ast.fix_missing_locations(statement))

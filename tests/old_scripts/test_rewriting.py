@@ -1,6 +1,7 @@
 """Calls and methods of the user's code that would be errors today, and everything else unchanged."""
 
 import array
+import ast
 import io
 import json
 import math
@@ -15,6 +16,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from fluidlite.base.syntax import copied
 from fluidlite.old_scripts import OldNameWarning, notes, rewriting
 
 
@@ -97,6 +99,16 @@ OLD = [
     ),
     ("exec('r = float(ONE)')\nr", 2.25, "float of an array [1]: "),
     ("exec(compile('r = float(ONE)', 'x.py', 'exec'))\nr", 2.25, "float of an array [1]: "),
+    (
+        "own = {}\nexec('def f(x): return float(x)', {}, own)\nown.pop('f')(ONE), own",
+        (2.25, {}),
+        "float of an",
+    ),
+    (
+        "def f():\n    exec('def g(x): return float(x)\\nr = g(ONE)')\n    return locals()['r']\nf()",
+        2.25,
+        "float of an array [1]: ",
+    ),
 ]
 
 
@@ -236,6 +248,28 @@ def test_code_for_numba_and_very_deep_code_is_left_alone():
     exec(rewriting.compiled(deep, "deep.py"), found)
     assert (found["x"], found["y"]) == (1500, 2)
     assert run(f"exec(compile({deep!r}, 'x.py', 'exec'))\nx") == 1500
+
+
+def test_code_of_exec_inherits_and_trees_are_not_rewritten():
+    text = "from __future__ import annotations\nexec('def f(x: no_such): return float(x)')\nf"
+    assert run(text).__annotations__ == {"x": "no_such"}
+    text = "import ast\nast.unparse(compile('float(x)', 'x.py', 'exec', ast.PyCF_ONLY_AST))"
+    assert run(text) == "float(x)"
+
+
+def test_what_other_tools_attach_to_syntax_trees_is_left_alone():
+    """They attach a node's parent to it, also to those that Python shares among all trees."""
+    shared = ast.parse("x").body[0].value.ctx
+    other = ast.Call(ast.Name("float"), [ast.Name("x")], [])
+    shared.parent = other
+    try:
+        rewriting.compiled("x = [1]\ny = x[0]", "old.py")
+        assert ast.unparse(other) == "float(x)"
+        tree = ast.parse("x[0] + y")
+        assert not any(hasattr(node, "parent") for node in ast.walk(copied(tree)))
+        assert ast.dump(copied(tree), include_attributes=True) == ast.dump(tree, include_attributes=True)
+    finally:
+        del shared.parent
 
 
 def test_each_line_warns_once():

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-import copy
 
 from ...base import missing, unique_name
+from ...base.syntax import copied
 from .static_analysis import AstNodeWrapper, TreeStep
 from .utils import (
     dygraph_class_to_static_api,
@@ -74,7 +74,7 @@ class BasicApiTransformer(TreeStep):
                     self.feed_name_to_arg_id[unique_name.generate(name)] = name
                 to_assign_node(node)
             elif ast.unparse(node.func) in self.class_node_dict:
-                to_static_ast(node, copy.deepcopy(self.class_node_dict[ast.unparse(node.func)]))
+                to_static_ast(node, copied(self.class_node_dict[ast.unparse(node.func)]))
 
 
 __getattr__ = missing.reporter(__name__)

@@ -1,11 +1,8 @@
 """Functions made anew from their source: found in the user's file, rewritten, compiled with the lines it has there."""
 
 from __future__ import annotations
-import __future__
 
 import ast
-import copy
-import functools
 import linecache
 import sys
 import textwrap
@@ -13,13 +10,11 @@ import threading
 import types
 from typing import Any
 
+from ...base.syntax import copied
 from ...old_scripts import rewriting as old
 from . import rewriting
 from .rewriting import HELPERS, PREFIX, Refusal
 
-_FUTURE = functools.reduce(
-    int.__or__, [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names]
-)
 _FILES_KEPT = 64
 _FUNCTION = "_d2s_function"
 
@@ -81,7 +76,7 @@ def _covers(node: Any, code: types.CodeType) -> bool:
 
 
 def _rewritten(node: Any) -> Any:
-    fresh = copy.deepcopy(node)
+    fresh = copied(node)
     made = rewriting.function(fresh) if isinstance(fresh, ast.FunctionDef) else rewriting.expression(fresh)
     if not any(isinstance(inner, ast.Name) and inner.id == HELPERS for inner in ast.walk(made)):
         raise Refusal("there is nothing to rewrite")
@@ -120,7 +115,7 @@ def _compiled(function: types.FunctionType) -> types.CodeType:
     )
     factory = ast.FunctionDef("_d2s_factory", arguments, [inner], [])
     module = ast.fix_missing_locations(ast.Module([factory], []))
-    made = compile(module, code.co_filename, "exec", flags=code.co_flags & _FUTURE, dont_inherit=True)
+    made = compile(module, code.co_filename, "exec", flags=code.co_flags & old.FUTURE, dont_inherit=True)
     return _named(_inside(made, _FUNCTION if isinstance(node, ast.FunctionDef) else "<lambda>"), code)
 
 

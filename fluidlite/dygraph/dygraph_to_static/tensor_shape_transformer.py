@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import copy
 from typing import Any
 
 from ...base import missing
+from ...base.syntax import copied
 from .control_flow import is_range
 from .static_analysis import AstNodeWrapper, NodeVarType, StaticAnalysisVisitor, TreeStep
 from .utils import create_api_shape_node, is_paddle_api
@@ -39,7 +39,7 @@ class TensorShapeTransformer(TreeStep):
                 self.name_to_tensor_shape[target.id] = self.name_to_tensor_shape[value.id]
                 return node
             if self.is_tensor_shape(value):
-                self.name_to_tensor_shape[target.id] = copy.deepcopy(value)
+                self.name_to_tensor_shape[target.id] = copied(value)
                 return node
         self.generic_visit(node)
         return node
@@ -51,7 +51,7 @@ class TensorShapeTransformer(TreeStep):
         shape = self.name_to_tensor_shape.get(node.id)
         if shape is None or not self._rewrites or not isinstance(node.ctx, ast.Load):
             return node
-        return create_api_shape_node(copy.deepcopy(shape))
+        return create_api_shape_node(copied(shape))
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         if not isinstance(node.func, (ast.Name, ast.Attribute)) or not is_paddle_api(node):
