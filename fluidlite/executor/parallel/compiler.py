@@ -15,6 +15,7 @@ from ...framework.gradients.exchange import take_loss_gradients
 from ...framework.serialization.ir_graph import Graph
 from ..tensors.scope import Scope, global_scope
 from . import trainers
+from .place_scopes import PlaceScopes
 from .strategies import BuildStrategy, ExecutionStrategy, GradientScaleStrategy, ReduceStrategy
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class CompiledProgram:
         self._shared_by_trainers: trainers.Shared | None = None
         self._rewritten: tuple[tuple[int, int], Program] | None = None
         self._scope: Scope | None = None
+        self._place_scopes: dict[int, PlaceScopes] = {}
         self._parts: dict[Program, CompiledProgram] = {}
         self._whole = self
 
@@ -187,18 +189,33 @@ class CompiledProgram:
         if runner is None or runner.scope is not scope or runner.version != program._version:
             average = self._build_strategy.gradient_scale_strategy == GradientScaleStrategy.CoeffNumDevice
             reduced = self._build_strategy.reduce_strategy == ReduceStrategy.Reduce
-            runner = self._runner = parallel(program, places, scope, average, reduced)
+            runner = self._runner = parallel(
+                program, places, self._scopes_of(scope, len(places)), average, reduced
+            )
         run = partial(runner.run, feed, fetch_list, return_numpy, return_merged)
         recorder = profiling.active
         return run() if recorder is None else recorder.timed(profiling.STEP, run)
+
+    def _scopes_of(self, scope: Scope, count: int) -> PlaceScopes:
+        """The scopes of so many places, which this program has in common with those that share their variables."""
+        if self._share_vars_from is not None:
+            return self._share_vars_from._scopes_of(scope, count)
+        by_count = self._whole._place_scopes
+        if count not in by_count or by_count[count].scope is not scope:
+            by_count[count] = PlaceScopes(scope, count)
+        return by_count[count]
 
     def __reduce__(self) -> Any:
         raise NotSupportedError("a CompiledProgram cannot be copied or pickled; compile the program again")
 
 
 def _updates_in_blocks(program: Program) -> bool:
-    """Whether an optimizer updates variables in another block than the global one."""
-    return any(op._is_optimize_op() for block in program.blocks[1:] for op in block.ops)
+    """Whether an optimizer updates parameters in another block than the global one."""
+    return any(
+        op._is_optimize_op() and op.attrs.get("op_role_var")
+        for block in program.blocks[1:]
+        for op in block.ops
+    )
 
 
 class ParallelExecutor:

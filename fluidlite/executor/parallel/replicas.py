@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
-
-import numpy as np
 
 from ...backend import device_at
 from ...backend.cupy_ import faults
@@ -14,11 +12,11 @@ from ...backend.cupy_.collective import Group
 from ...backend.cupy_.device import CudaDevice
 from ...base.place import Place
 from ...framework import Program
-from ..running.steps import run_program
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
-from .data_parallel import DataParallel
+from .data_parallel import DataParallel, Values, _differs, _same
 from .in_one_program import InOneProgram
+from .place_scopes import PlaceScopes
 
 _copies: WeakKeyDictionary[Scope, dict[tuple[int, ...], Copies]] = WeakKeyDictionary()
 
@@ -90,10 +88,13 @@ class Replicas(DataParallel):
 
     devices: tuple[CudaDevice, ...]  # type: ignore[assignment]
 
-    def __init__(self, program: Program, gpus: Sequence[CudaDevice], scope: Scope, average: bool) -> None:
+    def __init__(
+        self, program: Program, gpus: Sequence[CudaDevice], shared: PlaceScopes, average: bool
+    ) -> None:
         self._gpus = tuple(gpus)
-        super().__init__(program, [gpu.place for gpu in gpus], scope, average)
+        super().__init__(program, [gpu.place for gpu in gpus], shared, average)
         self.devices = self._gpus
+        self.everywhere = True
         self._persistables = sorted(
             name for name, var in program.global_block().vars.items() if var.persistable and not var.is_data
         )
@@ -113,38 +114,23 @@ class Replicas(DataParallel):
     def _prepare(self) -> None:
         self._copies.bring(self.scope, self._persistables)
 
-    def _update(
-        self, by_part: Mapping[str, list[Any]], late: tuple[str, ...]
-    ) -> tuple[Mapping[str, Any], list[LoDTensor]]:
-        devices = self.devices
-        dense = [name for name in self.exchanged if name not in self.sparse]
-        arrays = [[by_part[name][k] for name in dense] for k in range(len(devices))]
-        self._copies.group.all_reduce(arrays)
-        for device, own in zip(devices, arrays, strict=True):
-            with device.active():
-                for array in own:
-                    if self.average and array.dtype.kind == "f":
-                        array *= np.asarray(1.0 / len(devices), array.dtype)[()]
-        rows = {name: self._joined_rows(name, by_part) for name in self.sparse}
-        gradients = [{**dict(zip(dense, own, strict=True)), **rows} for own in arrays]
-        if not self.update.global_block().ops:
-            return gradients[0], []
-        values: list[LoDTensor] = []
-        for k, (device, scope) in enumerate(zip(devices, self.scopes, strict=True)):
-            fed = {
-                name: value if name in rows else LoDTensor.wrap(value) for name, value in gradients[k].items()
-            }
-            made = run_program(self.update, fed, late if k == 0 else (), scope, False, device)
-            values = made if k == 0 else values
-        return gradients[0], values
+    def _keep(self, name: str, feeds: Sequence[Values]) -> None:
+        """What is fed reaches the copies of all GPUs; they share it."""
+        if not all(_same(feed[name], feeds[0][name]) for feed in feeds[1:]):
+            raise _differs(name)
+
+    def _add_up(self, names: Sequence[str], found: list[Values]) -> None:
+        dense = [name for name in names if not self._is_sparse(name)]
+        super()._add_up([name for name in names if name not in dense], found)
+        self._copies.group.all_reduce([[values[name].array for name in dense] for values in found])
 
 
 def parallel(
-    program: Program, places: Sequence[Place], scope: Scope, average: bool, shared: bool
+    program: Program, places: Sequence[Place], shared: PlaceScopes, average: bool, reduced: bool
 ) -> DataParallel:
     """What runs `program` on these places: GPUs if all of them are, else threads of the host; see there."""
     devices = [device_at(place) for place in places]
     gpus = [device for device in devices if device is not None]
     if len(gpus) < len(devices):
-        return InOneProgram(program, places, scope, average, shared)
-    return Replicas(program, gpus, scope, average)
+        return InOneProgram(program, places, shared, average, reduced)
+    return Replicas(program, gpus, shared, average)
