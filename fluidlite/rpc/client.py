@@ -34,8 +34,9 @@ class _Asked:
 class Client:
     """One trainer's connections, made when they are needed.
 
-    All methods raise ServerLost when a server has ended, and RpcError with what a server has to say. A server that has
-    said that it returns is waited for, and asked again. What has been sent is known to have arrived after `flush`.
+    All methods raise ServerLost when a server has ended, and RpcError with what a server has to say, or if it refuses
+    this trainer. A server that has said that it returns is waited for, and asked again. What has been sent is known to
+    have arrived after `flush`.
     """
 
     def __init__(self, trainer: int) -> None:

@@ -13,13 +13,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from .messages import Message, RpcError, TrainerLost
-from .transport import Listener
+from .transport import Listener, Stream
 
 TRAINERS_RETURN = "FLUIDLITE_TRAINERS_RETURN"
 """The variable by which a launcher says that trainers which have ended will come back, and servers that have died."""
 
 WITH_BARRIERS = "fluidlite: trainers of this server wait for each other"
 """What a server with barriers tells such a launcher: one of its trainers cannot come back alone."""
+
+_STREAMS = 2
+"""How many connections a trainer may have: it may come back before its last one is known to have ended."""
 
 _TELLS_FOR = 3.0
 """Seconds for which a server that has failed stays to tell those trainers why that have not asked yet."""
@@ -53,6 +56,9 @@ class ParameterServer:
     `run` raises TrainerLost if one of them has ended without saying so, or has left and another waits for it at a
     barrier; without barriers the others go on, and it may come back until they are done, or, with
     FLUIDLITE_TRAINERS_RETURN=1 in the environment, at any time; then trainers wait for another server if this one dies.
+
+    A trainer is whoever has said its number, over the same connection before its first call; from that call on it is
+    missed.
     """
 
     def __init__(self, endpoint: str, trainers: int, store: Store, sync: bool) -> None:
@@ -61,7 +67,7 @@ class ParameterServer:
         self._rounds = 0
         self._barriers = dict.fromkeys(range(trainers), 0)
         self._steps = dict.fromkeys(range(trainers), 0)
-        self._watching: dict[int, int] = {}
+        self._streams: list[Stream] = []
         self._done: set[int] = set()
         self._ended: set[int] = set()
         self._gone: set[int] = set()
@@ -99,18 +105,19 @@ class ParameterServer:
 
     def _all_know(self) -> bool:
         """Whether all trainers that are there have been told what went wrong."""
-        there = {trainer for trainer, count in self._watching.items() if count}
+        there = {stream.trainer for stream in self._streams if stream.called}
         return there <= self._told | self._done
 
     def _over(self) -> bool:
         over = self._done | self._ended
         return len(over if self._return else over | self._gone) == self.trainers
 
-    def _answer(self, data: bytes) -> bytes:
+    def _answer(self, data: bytes, peer: str) -> bytes:
         try:
             message = Message.decode(data)
             if not 0 <= message.trainer < self.trainers:
-                raise RpcError(f"there are {self.trainers} trainers, none with number {message.trainer}")
+                raise self._nobody(message.trainer)
+            self._identify(message.trainer, peer)
             command = self._commands.get(message.command)
             if command is None:
                 raise RpcError(f"there is no command {message.command!r}")
@@ -218,22 +225,44 @@ class ParameterServer:
                 self._failure = self._failure or self._loss(trainer)
                 self._state.notify_all()
 
-    def _joined(self, trainer: int) -> None:
-        if trainer >= self.trainers:
-            return  # its first call is refused
+    def _nobody(self, trainer: int) -> RpcError:
+        return RpcError(f"there are {self.trainers} trainers, none with number {trainer}")
+
+    def _joined(self, stream: Stream) -> None:
+        """A connection says which trainer it is of; RpcError if there is none, or it has too many connections."""
+        if stream.trainer >= self.trainers:
+            raise self._nobody(stream.trainer)
         with self._state:
-            self._watching[trainer] = self._watching.get(trainer, 0) + 1
+            others = [other for other in self._streams if other.trainer == stream.trainer]
+            if len(others) >= _STREAMS:
+                idle = next((other for other in others if not other.called), None)
+                if idle is None:
+                    raise RpcError(f"trainer {stream.trainer} has {len(others)} connections already")
+                self._streams.remove(idle)
+                idle.over.set()
+            self._streams.append(stream)
+
+    def _identify(self, trainer: int, peer: str) -> None:
+        """Find the stream of a trainer that calls; from its first call on it is one of those that are there."""
+        with self._state:
+            found = [one for one in self._streams if (one.trainer, one.peer) == (trainer, peer)]
+            if not found:
+                raise RpcError(f"this connection has not said that it is trainer {trainer}'s")
+            if any(stream.called for stream in found):
+                return
+            found[-1].called = True
             if trainer in self._gone | self._ended:
                 for noted in (self._gone, self._ended, self._done):
                     noted.discard(trainer)
 
-    def _left(self, trainer: int) -> None:
-        """The connection of a trainer has ended."""
-        if trainer >= self.trainers:
-            return
+    def _left(self, stream: Stream) -> None:
+        """The stream of a trainer has ended."""
+        trainer = stream.trainer
         with self._state:
-            self._watching[trainer] -= 1
-            if self._watching[trainer] or trainer in self._done | self._ended:
+            if stream in self._streams:
+                self._streams.remove(stream)
+            there = any(other.called for other in self._streams if other.trainer == trainer)
+            if not stream.called or there or trainer in self._done | self._ended:
                 return
             self._gone.add(trainer)
             if self.sync:

@@ -1,23 +1,29 @@
 """gRPC underneath: one method that takes and gives a message, and one that lasts as long as a trainer does.
 
-A trainer opens `Watch` first. When either side dies the connection ends, which the other one sees at once; that of a
-machine which has gone is found out by keepalives within 5 seconds.
+A trainer opens `Watch` first, and says who it is; its calls come over the same connection. When either side dies the
+connection ends, which the other one sees at once; that of a machine which has gone is found out by keepalives within
+5 seconds.
 """
 
 from __future__ import annotations
 
+import hmac
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
+from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any
 
 from ..base.errors import NotSupportedError
+from .messages import RpcError
 
 CALL, WATCH = "Call", "Watch"
 _SERVICE = "fluidlite.ParameterServer"
 _HERE, _RETURNS = b"here", b"here, and back if I am lost"
 _DIGITS = 9
+_TOKEN = "fluidlite-token-bin"  # metadata of gRPC that are bytes end so
 _OPTIONS = [
     ("grpc.max_send_message_length", -1),
     ("grpc.max_receive_message_length", -1),
@@ -34,6 +40,11 @@ _OPTIONS = [
     ("grpc.so_reuseport", 0),
     ("grpc.enable_http_proxy", 0),
 ]
+
+
+def _secret() -> bytes:
+    """What servers and their trainers have in common (FLUIDLITE_PS_TOKEN); empty if there is nothing."""
+    return os.environ.get("FLUIDLITE_PS_TOKEN", "").encode()
 
 
 def _grpc() -> Any:
@@ -77,38 +88,61 @@ class _Threads(Executor):
             self._idle.release()
 
 
+@dataclass(eq=False)
+class Stream:
+    """A `Watch` that is open: the trainer that it is of, and the connection that it came over."""
+
+    trainer: int
+    peer: str
+    called: bool = False
+    """Whether the trainer has called."""
+    over: threading.Event = field(default_factory=threading.Event)
+    """Set to end the stream."""
+
+
 class Listener:
     """Takes calls at `endpoint` and nowhere else; OSError if that cannot be bound.
 
-    `answer` gets the bytes of a call and gives those of the reply; it may block. `joined` gets the number of a trainer
-    that opens `Watch`, `left` when that has ended, for whatever reason. `returns`: whether trainers are told to
-    wait for another server in this one's place if it is lost.
+    `answer` gets the bytes of a call and the connection that they came over, and gives the bytes of the reply; it may
+    block. `joined` gets the stream of a trainer that opens `Watch`, and raises RpcError to refuse it; `left` gets it
+    when it has ended, for whatever reason. `returns`: whether trainers are told to wait for another server in this
+    one's place if it is lost. Where FLUIDLITE_PS_TOKEN is set, trainers that do not have the same are refused.
     """
 
     def __init__(
         self,
         endpoint: str,
         threads: int,
-        answer: Callable[[bytes], bytes],
-        joined: Callable[[int], None],
-        left: Callable[[int], None],
+        answer: Callable[[bytes, str], bytes],
+        joined: Callable[[Stream], None],
+        left: Callable[[Stream], None],
         returns: bool = False,
     ) -> None:
         grpc = _grpc()
         self._over = threading.Event()
 
+        token = _secret()
+
         def watch(number: bytes, context: Any) -> Iterator[bytes]:
+            given = dict(context.invocation_metadata()).get(_TOKEN, b"")
+            if token and not hmac.compare_digest(given, token):
+                context.abort(grpc.StatusCode.UNAUTHENTICATED, "its FLUIDLITE_PS_TOKEN is not the server's")
             if not number.isdigit() or len(number) > _DIGITS:
+                context.abort(grpc.StatusCode.PERMISSION_DENIED, "a trainer says its number first")
+            stream = Stream(int(number), context.peer())
+            try:
+                joined(stream)
+            except RpcError as error:
+                context.abort(grpc.StatusCode.PERMISSION_DENIED, str(error))
+            if not context.add_callback(lambda: left(stream)):
+                left(stream)  # it has ended already
                 return
-            trainer = int(number)
-            joined(trainer)
-            context.add_callback(lambda: left(trainer))
             yield _RETURNS if returns else _HERE
-            while not self._over.wait(0.2) and context.is_active():
+            while not self._over.is_set() and not stream.over.wait(0.2) and context.is_active():
                 pass
 
         handlers = {
-            CALL: grpc.unary_unary_rpc_method_handler(lambda data, context: answer(data)),
+            CALL: grpc.unary_unary_rpc_method_handler(lambda data, context: answer(data, context.peer())),
             WATCH: grpc.unary_stream_rpc_method_handler(watch),
         }
         self._server = grpc.server(_Threads(threads), options=_OPTIONS)
@@ -130,8 +164,8 @@ class Listener:
 class Line:
     """A connection to the server at `endpoint`.
 
-    Waits up to `patience` seconds for the server to come. `lost` is set when it has ended; `returns`: whether another
-    takes its place then.
+    Waits up to `patience` seconds for the server to come; TimeoutError if it does not, RpcError if it refuses this
+    trainer. `lost` is set when it has ended; `returns`: whether another takes its place then.
     """
 
     def __init__(self, endpoint: str, trainer: int, patience: float) -> None:
@@ -140,15 +174,21 @@ class Line:
         self._closing = False
         self._channel = self.grpc.insecure_channel(endpoint, options=_OPTIONS)
         self._watch = self._channel.unary_stream(f"/{_SERVICE}/{WATCH}")(
-            str(trainer).encode(), wait_for_ready=True
+            str(trainer).encode(), wait_for_ready=True, metadata=[(_TOKEN, _secret())]
         )
         timer = threading.Timer(patience, self._watch.cancel)
         timer.daemon = True
         timer.start()
         try:
             self.returns = next(self._watch) == _RETURNS
-        except (self.grpc.RpcError, StopIteration):
+        except (self.grpc.RpcError, StopIteration) as error:
             self._channel.close()
+            code = self.grpc.StatusCode
+            refused = (code.UNAUTHENTICATED, code.PERMISSION_DENIED)
+            if isinstance(error, self.grpc.RpcError) and error.code() in refused:
+                raise RpcError(
+                    f"parameter server {endpoint} refuses trainer {trainer}: {error.details()}"
+                ) from None
             raise TimeoutError(f"no parameter server at {endpoint} within {patience:g} s") from None
         finally:
             timer.cancel()

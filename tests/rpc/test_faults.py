@@ -118,6 +118,25 @@ def test_a_server_says_what_is_wrong():
     serving.join(5)
 
 
+@pytest.mark.parametrize(("token", "enters"), [("sésame", True), ("sesame", False), ("", False)])
+def test_trainers_and_servers_have_a_secret_in_common(token, enters, monkeypatch):
+    monkeypatch.setenv("FLUIDLITE_PS_TOKEN", "sésame")
+    serving, one, other = Serving(2), Client(0), Client(1)
+    one.get([serving.endpoint], ["w"])
+    monkeypatch.setenv("FLUIDLITE_PS_TOKEN", token)
+    if enters:
+        other.get([serving.endpoint], ["w"])
+    else:
+        with pytest.raises(RpcError, match="refuses trainer 1: its FLUIDLITE_PS_TOKEN is not the server's"):
+            other.get([serving.endpoint], ["w"])
+        monkeypatch.setenv("FLUIDLITE_PS_TOKEN", "sésame")
+        other.get([serving.endpoint], ["w"])
+    one.complete()
+    other.complete()
+    serving.join(5)
+    assert not serving.is_alive() and serving.error is None
+
+
 def test_no_server_at_all(monkeypatch):
     monkeypatch.setattr("fluidlite.rpc.client.PATIENCE", 0.3)
     with pytest.raises(ServerLost, match=r"trainer 2: no parameter server at 127.0.0.1:\d+ within 0.3 s"):

@@ -55,6 +55,10 @@ class Target:
         self.channel = grpc.insecure_channel(self.endpoint)
         self.call = self.channel.unary_unary("/fluidlite.ParameterServer/Call")
         self.watch = self.channel.unary_stream("/fluidlite.ParameterServer/Watch")
+        self.streams = [self.watch(b"%d" % trainer, wait_for_ready=True) for trainer in range(2)]
+        for trainer, stream in enumerate(self.streams):
+            assert next(stream) == b"here"
+            assert self.say(Message("get", trainer, {"names": ["w"]}).encode()).command == "values"
 
     def say(self, data):
         return Message.decode(self.call(data, timeout=10, wait_for_ready=True))
@@ -124,13 +128,32 @@ def test_a_server_refuses(target, data, refusal):
 
 
 @pytest.mark.parametrize("number", [b"", b"-1", b"\xff\xfe", b"1" * 5000, b"77"])
-def test_those_who_watch_under_other_names_change_nothing(target, number):
-    watching = target.watch(number, wait_for_ready=True)
-    assert list(zip(range(1), watching, strict=False)) == ([(0, b"here")] if number == b"77" else [])
-    watching.cancel()
-    time.sleep(0.05)
+def test_those_who_watch_under_other_names_are_refused(target, number):
+    for watching in [target.watch(number, wait_for_ready=True) for _ in range(40)]:
+        with pytest.raises(grpc.RpcError) as refused:
+            next(watching)
+        assert refused.value.code() is grpc.StatusCode.PERMISSION_DENIED
     assert target.say(Message("get", info={"names": ["w"]}).encode()).command == "values"
     assert target.thread.is_alive() and not target.server._gone
+
+
+def test_a_stranger_who_says_that_it_is_a_trainer_and_leaves_ends_nothing(target):
+    channel = grpc.insecure_channel(target.endpoint, [("grpc.use_local_subchannel_pool", 1)])
+    call = channel.unary_unary("/fluidlite.ParameterServer/Call")
+    reply = Message.decode(call(Message("complete", 1).encode(), timeout=10, wait_for_ready=True))
+    assert reply.command == "error" and "has not said that it is trainer 1's" in reply.info["text"]
+    watch = channel.unary_stream("/fluidlite.ParameterServer/Watch")
+    streams = [watch(b"1") for _ in range(40)]
+    for stream in streams:
+        next(stream)  # the one before is ended for it
+    assert len(target.server._streams) == 3
+    channel.close()
+    left = time.monotonic() + 10
+    while len(target.server._streams) > 2:
+        assert time.monotonic() < left
+        time.sleep(0.01)
+    assert target.say(Message("get", 1, info={"names": ["w"]}).encode()).command == "values"
+    assert not target.server._gone and not target.server._done
 
 
 def test_a_server_does_not_take_what_its_own_trainers_did_not_send(target):
