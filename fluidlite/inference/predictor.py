@@ -15,8 +15,7 @@ from ..executor import LoDTensor, Scope, scope_guard
 from ..executor.running.steps import run_program
 from ..framework import Program
 from ..framework.serialization.descs import ProgramDesc
-from ..framework.serialization.proto import parse_program
-from ..io.inference import MODEL, ends_of
+from ..io.inference import MODEL, ends_of, parse_model
 from ..io.saving import load_persistables, save_persistables
 from .config import AnalysisConfig, NativeConfig
 from .tensors import PaddleTensor, ZeroCopyTensor, dtype_name
@@ -197,7 +196,8 @@ def create_paddle_predictor(config: AnalysisConfig | NativeConfig) -> PaddlePred
     Raises:
         EnforceNotMet: a file is missing (then also FileNotFoundError), damaged or foreign (then also ValueError); or
             the AnalysisConfig was used before.
-        NotSupportedError: the program has operators that fluidlite does not have.
+        NotSupportedError: the program has operators that fluidlite does not have, or that do more than compute (see
+            `io.inference.parse_model`).
         TypeError: for another configuration.
     """
     make: Any
@@ -231,7 +231,7 @@ def _loaded(
         except OSError as error:
             raise MissingFileError(f"Cannot open file {path}: {error.strerror}") from None
         where = (Path(params).parent, Path(params).name) if model and params else (folder, None)
-    program, scope = parse_program(data, source), Scope()
+    program, scope = parse_model(data, source), Scope()
     if any(var.persistable for var in program.list_vars()):
         with scope_guard(scope):
             load_persistables(None, where[0], program, where[1])

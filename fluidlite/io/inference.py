@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..base import unique_name
+from ..base import flags, unique_name
 from ..base.dtypes import VarType
-from ..base.errors import FormatError
+from ..base.errors import FormatError, NotSupportedError
 from ..base.storage.files import atomic_files, write_file
 from ..base.storage.urls import also_by_url
 from ..framework import Program, Variable
@@ -101,7 +101,8 @@ def load_inference_model(
     `fluid.io.load_inference_model`.
 
     Raises ValueError for a missing folder, FileNotFoundError for a missing file, FormatError for one that is
-    damaged or foreign, NotSupportedError for a program with operators that fluidlite does not have.
+    damaged or foreign, NotSupportedError for a program with operators that fluidlite does not have, or that do more
+    than compute (see `parse_model`).
     """
     if dirname is None:
         if not isinstance(model_filename, (bytes, bytearray)):
@@ -115,7 +116,7 @@ def load_inference_model(
         name = MODEL if model_filename is None else os.path.basename(os.fsdecode(model_filename))
         path = Path(dirname) / name
         data, source = path.read_bytes(), str(path)
-    program = parse_program(data, source)
+    program = parse_model(data, source)
     feeds, fetches = ends_of(program, source)
     for op in program.global_block().ops if pserver_endpoints else ():
         if op.has_attr("epmap"):
@@ -123,6 +124,24 @@ def load_inference_model(
     if any(True for var in program.list_vars() if var.persistable):
         load_persistables(executor, dirname, program, params_filename)
     return [program, feeds, [program.global_block().var(name) for name in fetches]]
+
+
+def parse_model(data: bytes, source: str) -> Program:
+    """The program of a model that may be a stranger's: data, which only computes. Errors are those of `parse_program`.
+
+    Raises NotSupportedError, unless FLUIDLITE_TRUST_MODELS=1, for operators that write or read files, open connections
+    or call Python functions.
+    """
+    program = parse_program(data, source)
+    trusted = flags.is_true(os.environ.get("FLUIDLITE_TRUST_MODELS", "0"))
+    for block in program.blocks if not trusted else ():
+        for op in block.ops:
+            if op.definition.outside:
+                raise NotSupportedError(
+                    f"{source} has an operator {op.type}, which {op.definition.outside}; a model should only compute. "
+                    "If you know who made it, set the environment variable FLUIDLITE_TRUST_MODELS=1"
+                )
+    return program
 
 
 def prepend_feed_ops(

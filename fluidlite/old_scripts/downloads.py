@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 import tempfile
+import urllib.error
 import urllib.request
 from typing import Any
+
+from ..base.storage.files import atomic_writer
 
 
 class URLopener:
@@ -38,18 +41,23 @@ class URLopener:
         response. `reporthook(blocks, bytes of a block, bytes of all)` is told how far it is; -1: nobody knows.
         """
         with self.open(url, data) as response:
-            target = open(filename, "wb") if filename else tempfile.NamedTemporaryFile(delete=False)  # noqa: SIM115
-            with target as file:
-                if reporthook is None:
-                    shutil.copyfileobj(response, file)
-                    return file.name, response.headers
-                size, blocks, whole = 1 << 13, 0, int(response.headers.get("Content-Length", -1))
-                reporthook(blocks, size, whole)
+            if not filename:
+                handle, filename = tempfile.mkstemp()
+                os.close(handle)
+            size, blocks, done = 1 << 13, 0, 0
+            whole = int(response.headers.get("Content-Length", -1))
+            with atomic_writer(filename, folders=False) as file:
+                if reporthook is not None:
+                    reporthook(blocks, size, whole)
                 while block := response.read(size):
                     file.write(block)
-                    blocks += 1
-                    reporthook(blocks, size, whole)
-                return file.name, response.headers
+                    blocks, done = blocks + 1, done + len(block)
+                    if reporthook is not None:
+                        reporthook(blocks, size, whole)
+                if done < whole:
+                    told = f"retrieval incomplete: got only {done} out of {whole} bytes"
+                    raise urllib.error.ContentTooShortError(told, (filename, response.headers))
+            return filename, response.headers
 
     def close(self) -> None:
         """Without effect."""

@@ -136,7 +136,8 @@ class OpDef:
     `passes_errors`: what the kernel raises is the user's own, and is raised as it is. `unset`: input slots whose
     variables may not have a value yet; the kernel then gets None. `passes_on`: (output, input) where the output is
     the input as it is, so that there is nothing to do where both are one variable. It follows from the kernel that
-    an operator is `hosted`: works on the host, wherever its arrays are.
+    an operator is `hosted`: works on the host, wherever its arrays are. `outside`: what the operator does to the
+    machine rather than to variables ("writes files"); a model that is loaded may have no such operator.
     """
 
     type: str
@@ -175,6 +176,7 @@ class OpDef:
     passes_errors: bool = False
     unset: tuple[str, ...] = ()
     passes_on: tuple[str, str] | None = None
+    outside: str = ""
     doc: str = ""
 
     def __post_init__(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,9 @@ from ..base.errors import NotSupportedError
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+
+_numbers = itertools.count()
 
 
 def _summary_writer() -> type:
@@ -63,7 +68,8 @@ class LogWriter:
             self._logdir,
             max_queue=max_queue,
             flush_secs=flush_secs,
-            filename_suffix=filename_suffix,
+            # Names have the second in which they were made, and two writers may begin in one.
+            filename_suffix=f".{os.getpid()}.{next(_numbers)}{filename_suffix}",
             write_to_disk=write_to_disk,
         )
         if display_name:

@@ -125,6 +125,16 @@ def test_what_fails_and_is_caught_is_no_part_of_several_files(tmp_path):
     assert names(tmp_path) == ["b"]
 
 
+def test_of_several_files_of_one_name_the_last_counts(tmp_path):
+    with atomic_files():
+        for data in (b"1", b"2", b"3"):
+            write(tmp_path / "a", data)
+        with pytest.raises(ZeroDivisionError), atomic_writer(tmp_path / "a") as file:
+            file.write(b"half")
+            raise ZeroDivisionError
+    assert names(tmp_path) == ["a"] and (tmp_path / "a").read_bytes() == b"3"
+
+
 def test_folders_that_were_made_for_nothing_are_removed(tmp_path):
     with pytest.raises(ZeroDivisionError), atomic_files():
         for name in ("a/b/c", "a/d"):

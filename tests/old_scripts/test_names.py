@@ -1,8 +1,11 @@
 """Names that are gone are there for the user's code, and for nobody else."""
 
+import contextlib
 import importlib.util
 import re
 import sys
+import urllib.error
+from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -217,7 +220,7 @@ def test_the_default_way_to_start_processes(default, actual, expected):
     assert context._default_context._default_context is ways[expected]
 
 
-def test_urls_are_opened_and_saved(tmp_path):
+def test_urls_are_opened_and_saved(tmp_path, monkeypatch):
     (tmp_path / "page").write_bytes(bytes(10_000))
     url, told = (tmp_path / "page").as_uri(), []
     opener = downloads.FancyURLopener()
@@ -235,3 +238,8 @@ def test_urls_are_opened_and_saved(tmp_path):
     Path(kept).unlink()
     with pytest.raises(OSError, match="no such"):
         opener.open((tmp_path / "no such").as_uri())
+    cut = SimpleNamespace(headers={"Content-Length": "9"}, read=BytesIO(b"12345").read)
+    monkeypatch.setattr(opener, "open", lambda *given: contextlib.nullcontext(cut))
+    with pytest.raises(urllib.error.ContentTooShortError, match="only 5 out of 9 bytes"):
+        opener.retrieve(url, str(tmp_path / "copy"))
+    assert (tmp_path / "copy").read_bytes() == bytes(10_000)

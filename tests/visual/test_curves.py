@@ -6,6 +6,7 @@ import re
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -138,6 +139,16 @@ def test_long_curves_keep_their_extremes():
     assert len(kept) <= curves.MOST_POINTS
     assert {curve[0], curve[5003], curve[6007], curve[-1]} <= set(kept)
     assert kept == sorted(kept)
+
+
+def test_writers_that_begin_in_the_same_second_have_files_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(time, "time", lambda: 1_600_000_000.0)
+    for value in (1.0, 2.0):
+        with LogWriter(logdir=str(tmp_path)) as writer:
+            writer.add_scalar("loss", value, 0)
+    assert len(list(tmp_path.glob("*tfevents*"))) == 2
+    ((_, points),) = events.runs(tmp_path)["."].items()
+    assert sorted(value for _, value, _ in points) == [1.0, 2.0]
 
 
 def test_plot_says_what_is_wrong(tmp_path, capsys):

@@ -158,7 +158,8 @@ class _Files:
             yield file  # type: ignore[misc]
             file.flush()
             raw.sync()
-        draft.whole = True
+        for other in self._drafts.get(draft.target.parent, ()):
+            other.whole = other is draft or (other.whole and other.target != draft.target)
 
     def _make_folder(self, folder: Path) -> None:
         if not folder.is_dir():

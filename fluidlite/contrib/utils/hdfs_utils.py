@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import subprocess
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
 from ...base import missing
+from ...base.storage.files import atomic_writer, is_draft
 from ...base.storage.urls import file_system, is_url
 
 __all__ = ["HDFSClient", "multi_download", "multi_upload"]
@@ -158,7 +160,8 @@ def by_url(root: str, command: str, *words: str) -> tuple[bool, str]:
         return True, system.cat_file(path).decode(errors="replace")
     elif command == "-get":
         local = os.path.join(words[1], os.path.basename(path)) if os.path.isdir(words[1]) else words[1]
-        system.get_file(path, local)
+        with system.open(path, "rb") as source, atomic_writer(local) as file:
+            shutil.copyfileobj(source, file)
     else:
         found = system.find(
             path, withdirs=command == "-lsr", maxdepth=None if command == "-lsr" else 1, detail=True
@@ -180,7 +183,12 @@ def _listing(found: Mapping[str, Any], path: str) -> str:
 
 def getfilelist(path: str) -> list[str]:
     """The files in a local folder and those below it."""
-    return [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
+    return [
+        os.path.join(folder, name)
+        for folder, _, names in os.walk(path)
+        for name in names
+        if not is_draft(name)
+    ]
 
 
 def multi_download(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ...backend import to_host
 from ...base.dtypes import to_numpy
 from ...base.selected_rows import SelectedRows
+from ...base.storage.files import atomic_writer
 from ...framework import Operator
 from ...rpc.client import Client, client
 from .. import failures
@@ -139,7 +141,10 @@ def run_recv_save(run: Run, op: Operator, environment: Environment) -> None:
 
     parts = client(op.attr("trainer_id")).get(op.attr("endpoints"), op.attr("remote_varnames"))
     whole = np.concatenate(parts).reshape(op.attr("shape"))
-    with open(op.attr("file_path"), "wb" if op.attr("overwrite") else "xb") as file:
+    path = op.attr("file_path")
+    if not op.attr("overwrite") and os.path.exists(path):
+        raise failures.refusal(op, f"{path} exists, and overwrite is False")
+    with atomic_writer(path) as file:
         write_tensor(file, LoDTensor.wrap(whole))
 
 

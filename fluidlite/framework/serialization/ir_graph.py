@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ...base.dtypes import VarType
+from ...base.storage.files import write_file
 from ..block import Block
 from ..operator import Operator
 from ..program import Program, copy_op
@@ -430,9 +431,7 @@ class IrGraph:
         known = {node.id() for node in shown}
         for node in shown:
             lines += [f"  n{node.id()} -> n{other.id()};" for other in node.outputs if other.id() in known]
-        os.makedirs(save_path, exist_ok=True)
-        with open(os.path.join(save_path, f"{name}.dot"), "w", encoding="utf8") as file:
-            file.write("\n".join([*lines, "}", ""]))
+        write_file(os.path.join(save_path, f"{name}.dot"), "\n".join([*lines, "}", ""]))
 
     def to_program(self) -> Program:
         """The program that the graph shows, its operators in the order of `topology_sort`."""

@@ -11,6 +11,7 @@ from ...base.dtypes import VarType
 from ..registry import OpDef, OpView, register
 
 TRAINER: dict[str, Any] = {"trainer_id": 0}
+_CONNECTS = "opens connections"
 
 
 def _remote(
@@ -26,7 +27,7 @@ def _remote(
     register(
         OpDef(
             op_type, inputs=inputs, outputs=outputs, attrs=attrs, wire=wire, control=True, host=True, lod_from=None,
-            doc=doc,
+            outside=_CONNECTS, doc=doc,
         )
     )  # fmt: skip
 
@@ -150,6 +151,7 @@ register(
         control=True,
         host=True,
         lod_from=None,
+        outside=_CONNECTS,
         doc="The rows of a table, whose parts `table_names` are on the servers `endpoints`, that Ids name.",
     )
 )

@@ -66,6 +66,7 @@ register(
         lod_from=None,
         host=True,
         passes_errors=True,
+        outside="calls Python functions",
         doc="Calls a Python function with the inputs; what it returns are the outputs.",
     )
 )

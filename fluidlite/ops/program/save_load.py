@@ -50,7 +50,7 @@ def _save_combine(
 
 
 def _tensors(xp: Any, op_type: str, path: str, narrow: bool) -> list[LodArray]:
-    found = []
+    found: list[LodArray] = []
     try:
         with open(path, "rb") as file:
             reader = tensor_file.Reader(file, path)
@@ -115,6 +115,7 @@ register(
         kernel=_save,
         lod=True,
         host=True,
+        outside="writes files",
         doc="Writes a tensor to a file, as fluid.io.save_vars does.",
     )
 )
@@ -128,6 +129,7 @@ register(
         kernel=_save_combine,
         lod=True,
         host=True,
+        outside="writes files",
         doc="Writes several tensors to one file, as fluid.io.save_vars(filename=...) does.",
     )
 )
@@ -141,6 +143,7 @@ register(
         kernel=_load,
         lod_from=None,
         host=True,
+        outside="reads files",
         wire={"seek": "LONG", "shape": "LONGS"},
         doc="The tensor of a file; with seek >= 0 as many of its elements as make `shape`.",
     )
@@ -155,6 +158,7 @@ register(
         kernel=_load_combine,
         lod_from=None,
         host=True,
+        outside="reads files",
         updates=("Out",),
         doc="All tensors of a file, in their order.",
     )

@@ -9,6 +9,7 @@ import warnings
 from typing import Any
 
 from ...base import missing
+from ...base.storage.files import atomic_writer
 
 __all__ = ["PlotData", "Ploter"]
 
@@ -71,7 +72,9 @@ class Ploter:
             display.clear_output(wait=True)
             display.display(pyplot.gcf())
         else:
-            pyplot.savefig(path)
+            name = path if os.path.splitext(path)[1] else f"{path}.{pyplot.rcParams['savefig.format']}"
+            with atomic_writer(name, folders=False) as file:
+                pyplot.savefig(file, format=os.path.splitext(name)[1][1:])
         pyplot.gcf().clear()
 
     def reset(self) -> None:

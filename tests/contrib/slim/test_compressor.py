@@ -220,6 +220,7 @@ def test_a_student_learns_from_its_teacher(tmp_path):
     ]
     seen.clear()
     made.epoch = 4
+    (tmp_path / "kept" / "9").mkdir()  # of a process that was killed before there was a state to go on with
     made.run()
     assert [epoch for epoch, _ in seen] == [3]  # it goes on behind the last checkpoint
 

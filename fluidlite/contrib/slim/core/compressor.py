@@ -13,7 +13,7 @@ import numpy as np
 
 from ....base import missing
 from ....base.errors import EOFException
-from ....base.storage.files import atomic_writer, write_file
+from ....base.storage.files import atomic_files, atomic_writer, write_file
 from ....executor import Scope, scope_guard
 from ....framework import Program
 from ....log_helper import get_logger
@@ -340,21 +340,23 @@ class Compressor:
             return
         folder = os.path.join(self.checkpoint_path, str(context.epoch_id))
         os.makedirs(folder, exist_ok=True)
-        with scope_guard(self.scope):
+        with atomic_files(), scope_guard(self.scope):
+            context.to_file(os.path.join(folder, "context"))
             context.optimize_graph.save_persistables(folder, context.executor)
             if self.save_eval_model and context.eval_graph is not None:
                 context.eval_graph.save_model(os.path.join(folder, "eval_model"), context.executor)
             if self.prune_infer_model and context.eval_graph is not None:
                 model = os.path.join(folder, "eval_model")
                 context.eval_graph.save_infer_model(model, context.executor, self.prune_infer_model)
-        context.to_file(os.path.join(folder, "context"))
 
     def _load_checkpoint(self, context: Context) -> bool:
         """Read the last state of `checkpoint_path`; whether there is one."""
         path = self.checkpoint_path
-        epochs = (
-            [int(name) for name in os.listdir(path) if name.isdigit()] if path and os.path.isdir(path) else []
-        )
+        epochs = [
+            int(name)
+            for name in (os.listdir(path) if path and os.path.isdir(path) else ())
+            if name.isdigit() and os.path.isfile(os.path.join(path or "", name, "context"))
+        ]
         if not epochs or path is None:
             return False
         folder = os.path.join(path, str(max(epochs)))

@@ -14,6 +14,7 @@ import numpy as np
 from .... import io
 from ....base import missing
 from ....base.place import CPUPlace
+from ....base.storage.files import atomic_files, write_file
 from ....compiler import BuildStrategy, CompiledProgram
 from ....executor import Executor, Scope, global_scope, scope_guard
 from ....framework import Operator, OpRole, Parameter, Program, Variable, program_guard
@@ -231,10 +232,9 @@ class GraphWrapper:
 
     def save_model(self, path: str, exe: Any) -> None:
         """Write the program to `__model__` and the persistables to `__params__` of the folder `path`."""
-        os.makedirs(path, exist_ok=True)
-        with open(os.path.join(path, "__model__"), "wb") as file:
-            file.write(self.program.desc.serialize_to_string())
-        io.save_persistables(exe.exe, path, main_program=self.program, filename="__params__")
+        with atomic_files():
+            write_file(os.path.join(path, "__model__"), self.program.desc.serialize_to_string())
+            io.save_persistables(exe.exe, path, main_program=self.program, filename="__params__")
 
     def save_infer_model(
         self, path: str, exe: Any, in_out: tuple[list[str], list[str]], program_only: bool = False

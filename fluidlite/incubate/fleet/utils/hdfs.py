@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 
 from ....base import missing
+from ....base.storage.files import is_draft
 from ....contrib.utils import hdfs_utils
 
 __all__ = ["HDFSClient", "get_logger"]
@@ -61,7 +62,9 @@ class HDFSClient(hdfs_utils.HDFSClient):
         assert os.path.exists(local_path), f"there is no {local_path!r} to upload"
         names = [local_path]
         if os.path.isdir(local_path):
-            names = [entry.path for entry in os.scandir(local_path) if entry.is_file()]
+            names = [
+                entry.path for entry in os.scandir(local_path) if entry.is_file() and not is_draft(entry.name)
+            ]
         from concurrent.futures import ThreadPoolExecutor  # slow to import
 
         def put(name: str) -> bool:
