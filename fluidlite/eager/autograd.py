@@ -191,11 +191,15 @@ def grad(
         found = tracer.gradients(sources, targets, starts, blocked, create_graph)
     else:
         retain = create_graph if retain_graph is None else retain_graph
-        walk = _Walk(sources, targets, blocked)
-        found = walk.recorded(starts, retain) if create_graph else walk.plain(starts, retain)
+        with tracing.record.hold(None):
+            walk = _Walk(sources, targets, blocked)
+            found = walk.recorded(starts, retain) if create_graph else walk.plain(starts, retain)
         for gradient in found:
             if create_graph and gradient is not None:
                 gradient.stop_gradient = False
+        record = tracing.record.get()
+        if record is not None:
+            record.differentiated((sources, targets, starts, blocked), found, create_graph)
     for target, gradient in zip(targets, found, strict=True):
         if gradient is None and not allow_unused:
             raise OperatorError(

@@ -154,7 +154,21 @@ class Tensor(Elements, Located, PrivateNames, VariableMath):
         """A tensor of `array` that is called like the next copy of this one."""
         number = self.__dict__.get("_copies", 0)
         self._copies = number + 1
-        return Tensor(array, f"{self.name}{number}")
+        return self._noted(Tensor(array, f"{self.name}{number}"))
+
+    def _noted(self, twin: Tensor) -> Tensor:
+        """`twin`, which has a copy of the elements, for a record that is on."""
+        record = tracing.record.get()
+        if record is not None:
+            record.copied(self, twin)
+        return twin
+
+    def take_over(self, other: Tensor) -> None:  # type: ignore[override]
+        """Become what `other` is: its array and its place on the tape."""
+        record = tracing.record.get()
+        if record is not None:
+            record.becomes(self, other)
+        super().take_over(other)
 
     def be_generated(self) -> None:
         """Be called `generated_var_N` and not `tmp_N`: results for which Fluid makes a variable beforehand."""
@@ -175,6 +189,9 @@ class Tensor(Elements, Located, PrivateNames, VariableMath):
         self.check_fits(array)
         if isinstance(self.array, np.ndarray) and not self.array.flags.writeable:
             self.array = self.array.copy()
+        record = tracing.record.get()
+        if record is not None:
+            record.changes(self)
         placing.overwrite(self.array, array)
 
     def check_fits(self, array: Any, source: str = "") -> None:
@@ -279,7 +296,7 @@ class Tensor(Elements, Located, PrivateNames, VariableMath):
         twin.stop_gradient, twin.persistable = self.stop_gradient, self.persistable
         twin.given_name = unique_name.generate(self.name) if self.given_name is not None else None
         twin.__dict__.update(self.__dict__)
-        return twin
+        return self._noted(twin)
 
     def __reduce__(self) -> Any:
         raise TypeError("tensors are not pickled: save tensor.numpy(), or a state_dict() with save_dygraph")
@@ -386,7 +403,11 @@ def put(target: Tensor, result: Tensor) -> None:
         return
     if not target.persistable or target.array is None:
         target.take_over(result)
-    elif result.array is not target.array:
+        return
+    record = tracing.record.get()
+    if record is not None:
+        record.becomes(target, result)
+    if result.array is not target.array:
         placing.overwrite(target.array, result.array)
 
 

@@ -1,4 +1,7 @@
-"""What operators on eager tensors do while a program is traced: they become operators of that program."""
+"""What operators on eager tensors do while a program is traced: they become operators of that program.
+
+While a record is on, they run, and are noted for the program.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,12 @@ from ..framework import tracing
 def divert(form: core.Form, values: list[Any]) -> list[Any] | None:
     """The call of `form` with `values` as an operator of the program being traced; its results are Variables.
 
-    None if nothing is traced in this thread.
+    Tensors if a record is on; None if neither is so in this thread.
     """
     tracer = tracing.current()
     if tracer is None:
-        return None
+        record = tracing.record.get()
+        return None if record is None else record.ran(form, values)  # type: ignore[no-any-return]
     block = tracer.program.current_block()
     op_type = form.definition.type
     given = iter(values)

@@ -139,6 +139,9 @@ def _at(line: tuple[str, int] | None) -> str:
 
 _current: Slot[Tracer | None] = Slot("tracer", None)
 
+record: Slot[Any] = Slot("tracing.record", None)
+"""What notes the operators that run on eager tensors, for a program (`eager.program_record`)."""
+
 rewriter: Slot[Callable[[Any], Any] | None] = Slot("tracing.rewriter", None)
 """What makes of the `forward` of layers what is run instead, while code with conditions on tensors builds a program."""
 

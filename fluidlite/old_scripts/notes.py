@@ -6,6 +6,7 @@ import importlib
 import sys
 import warnings
 from types import FrameType
+from typing import Any
 
 _used: dict[tuple[str, str, int], str] = {}
 
@@ -23,7 +24,8 @@ def users(frame: FrameType) -> FrameType | None:
     """
     asking: FrameType | None = frame
     while asking is not None:
-        name, file = asking.f_globals.get("__name__"), asking.f_code.co_filename
+        name: Any = asking.f_globals.get("__name__")
+        file = asking.f_code.co_filename
         if not file.startswith(_IMPORTING):
             if name in _TYPED:
                 return asking

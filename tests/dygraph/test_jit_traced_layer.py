@@ -5,7 +5,6 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import dygraph, layers
-from fluidlite.base.errors import NotSupportedError
 from fluidlite.dygraph import ProgramTranslator, TracedLayer, declarative, jit, to_variable
 from fluidlite.eager import Tensor
 
@@ -123,12 +122,118 @@ def test_bad_arguments():
     with pytest.raises(TypeError, match="returns a tensor or a list of tensors, got \\['dict'\\]"):
         TracedLayer.trace(Dict(), [x])
 
-    class Asks(dygraph.Layer):
-        def forward(self, x):
-            return x if layers.mean(x) > 0 else -x
 
-    with pytest.raises(NotSupportedError, match="Asks is being traced"):
-        TracedLayer.trace(Asks(), [x])
+def odd(x):
+    """An input, a result and a copy of it, changed in place on the way."""
+    y = x + 1
+    layers.assign(y * 2, y)
+    z = y.detach()
+    layers.assign(y + 3, y)
+    return [x, y, z]
+
+
+def with_values(x):
+    y = x * 2
+    while float(layers.reduce_sum(y).numpy()[0]) < 50:
+        y = y * 2
+    return y + to_variable(y.numpy()) * np.float32(0.5)
+
+
+def overwritten(x):
+    y = x * 2
+    y.set_value(np.full((2, 2), 5, "float32"))
+    return y + x
+
+
+def slope(x):
+    x.stop_gradient = False
+    y = x * x * x
+    (found,) = dygraph.grad([y], [x])
+    with dygraph.no_grad():
+        (none,) = dygraph.grad([found * x], [x], allow_unused=True)
+    return [found, x if none is None else none]
+
+
+@dygraph.declarative
+def decided(x):
+    return x + 1 if layers.reduce_sum(x) > 0 else x - 1
+
+
+STEPS = np.array([[1, 2], [3, 4]], "float32")
+
+RUNS = [
+    # What is traced, the operators, and the results for [[1, 2], [3, 4]] and for ten times that.
+    (odd, "scale scale assign assign scale assign assign", ["x", "2 * x + 5", "2 * x + 2"]),
+    (
+        with_values,
+        "scale reduce_sum scale reduce_sum scale reduce_sum scale elementwise_add",
+        ["8 * x + 4 * S"],
+    ),
+    (overwritten, "scale elementwise_add", ["x + 5"]),
+    (slope, None, ["3 * x * x", "x"]),
+    (lambda x: [decided(x), decided(-x)], "reduce_sum fill_constant greater_than scale", ["x + 1", "-x - 1"]),
+    (lambda x: [x.clone().astype("float64"), x[0]], "assign cast slice", ["x", "x[0]"]),
+]
+
+
+@pytest.mark.parametrize("function, ops, results", RUNS, ids=[str(each[1]) for each in RUNS])
+def test_program_is_what_one_eager_run_has_computed(function, ops, results):
+    """`x` is the input, S what it was when the layer was traced."""
+
+    class Once(dygraph.Layer):
+        calls = 0
+
+        def forward(self, x):
+            Once.calls += 1
+            return function(x)
+
+    outputs, traced = TracedLayer.trace(Once(), [to_variable(STEPS)])
+    found = [each.numpy() for each in (outputs if isinstance(outputs, list) else [outputs])]
+    for given, got in ((STEPS, found), (STEPS, traced([STEPS])), (STEPS * 10, traced([STEPS * 10]))):
+        for value, result in zip(got, results, strict=True):
+            np.testing.assert_array_equal(value, eval(result, {"x": given, "S": STEPS}))
+    assert Once.calls == 1
+    types = [op.type for op in traced.program.global_block().ops]
+    assert ops is None or types[: len(ops.split())] == ops.split()
+
+
+def test_random_numbers_and_side_effects_are_those_of_the_one_run():
+    class Draws(dygraph.Layer):
+        def __init__(self):
+            super().__init__()
+            self.seen = []
+            self.steps = self.create_parameter([1], default_initializer=fluid.initializer.Constant(0.0))
+            self.steps.stop_gradient = True
+
+        def forward(self, x):
+            noise = layers.uniform_random([2, 2])
+            self.seen.append(noise.numpy())
+            layers.increment(self.steps)
+            return x + noise
+
+    net = Draws()
+    output, traced = TracedLayer.trace(net, [to_variable(np.zeros((2, 2), "float32"))])
+    (seen,) = net.seen
+    np.testing.assert_array_equal(output.numpy(), seen)
+    assert net.steps.numpy().tolist() == [1]
+    assert not np.array_equal(traced([np.zeros((2, 2), "float32")])[0], seen)
+    assert net.steps.numpy().tolist() == [2] and len(net.seen) == 1
+
+
+def test_layers_in_files_are_part_of_the_program(tmp_path):
+    import fluidlite.paddle as paddle
+
+    paddle.jit.save(
+        paddle.jit.to_static(dygraph.Linear(3, 1)), str(tmp_path / "m"), [paddle.static.InputSpec([None, 3])]
+    )
+    loaded = paddle.jit.load(str(tmp_path / "m"))
+
+    class Around(dygraph.Layer):
+        def forward(self, x):
+            return loaded(x) * 2
+
+    _, traced = TracedLayer.trace(Around(), [to_variable(X)])
+    np.testing.assert_allclose(traced([X + 1])[0], 2 * loaded(to_variable(X + 1)).numpy(), rtol=1e-6)
 
 
 def plus_one(x):

@@ -87,7 +87,7 @@ class StaticFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function returns. Raises NotSupportedError where it needs values that a trace does not know."""
         given = args if self._instance is None else (self._instance, *args)
-        if not _enabled.get():
+        if not _enabled.get() or tracing.record.get() is not None:
             return self.function(*given, **kwargs)
         if tracing.current() is not None:
             return self._built(*given, **kwargs)

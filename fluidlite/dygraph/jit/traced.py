@@ -16,6 +16,7 @@ from ...executor import LoDTensor, Scope
 from ...executor.running.startup import run_once
 from ...framework import Program, Variable, default_main_program, mode, program_guard
 from ...framework.tracing import Tracer
+from ...framework.tracing import record as tracing_record
 from ...framework.tracing import trace as tracing
 from ..nested import replaced
 from .open_shapes import OpenShapes
@@ -109,6 +110,11 @@ class Traced:
 
     def __call__(self, leaves: list[Tensor]) -> Any:
         """The function's result for `leaves`, the tensors of its arguments, with gradients where they are wanted."""
+        if tracing_record.get() is not None:
+            raise NotSupportedError(
+                f"{self.name} is a program with branches or loops, which TracedLayer.trace cannot make part of another "
+                "one: trace the layers around it, and run it on what they give"
+            )
         tensors = leaves + self._tensors
         wanted = None
         if is_recording():

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from ...eager import Tensor, placing
+from ...eager.program_record import ProgramRecord
 from ...executor.running.steps import run_program
-from ...framework import Program, Variable, tracing
+from ...framework import Program
 from ..layers import Layer
 from . import saving
-from .traced import Traced, trace
+from .traced import Traced
 
 
 class TracedLayer:
@@ -29,27 +30,29 @@ class TracedLayer:
 
     @staticmethod
     def trace(layer: Layer, inputs: Sequence[Any]) -> tuple[Any, TracedLayer]:
-        """Call `layer` with `inputs` and trace the same call.
+        """Call `layer` with `inputs` and keep the operators that run as a program.
 
         `inputs`: a list of the tensors to call the layer with. Returns what the layer returned, and the TracedLayer.
         Raises AssertionError, as Fluid does, if `layer` is no Layer; TypeError for inputs or results that are not
-        tensors in a list or tuple; NotSupportedError for a layer whose course depends on the values of tensors.
+        tensors in a list or tuple.
         """
         if not isinstance(layer, Layer):
             raise AssertionError(f"TracedLayer.trace takes a fluid.dygraph.Layer, got {type(layer).__name__}")
-        given = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+        given: list[Any] = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
         for item in given:
             if not isinstance(item, Tensor):
                 raise TypeError(f"the inputs of TracedLayer.trace are tensors, got {type(item).__name__}")
-        outputs = layer(*given)
+        record = ProgramRecord(type(layer).__name__, given)
+        with record.on():
+            outputs = layer(*given)
         flat = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
         if not all(isinstance(item, Tensor) for item in flat):
             raise TypeError(
                 "TracedLayer.trace needs a layer that returns a tensor or a list of tensors, got "
                 f"{[type(item).__name__ for item in flat]}"
             )
-        traced = trace(_Returning(layer), tuple(given), {}, type(layer).__name__, [layer])
-        return outputs, TracedLayer(traced)
+        tracer, feeds, fetches = record.program(flat)
+        return outputs, TracedLayer(Traced(tracer, Program(), feeds, fetches, [layer]))
 
     @property
     def program(self) -> Program:
@@ -95,32 +98,3 @@ class TracedLayer:
         that does not exist, TypeError for what is no number.
         """
         saving.save(self._traced, dirname, feed, fetch)
-
-
-class _Returning:
-    """Calls a layer and has its results computed into variables called `fetch_N`."""
-
-    def __init__(self, layer: Layer) -> None:
-        self.layer = layer
-
-    def __call__(self, *inputs: Any) -> Any:
-        result = self.layer(*inputs)
-        flat = list(result) if isinstance(result, (list, tuple)) else [result]
-        return [_named(var, f"fetch_{number}") for number, var in enumerate(flat)]
-
-
-def _named(var: Any, name: str) -> Variable:
-    """A result under another name: renamed if it is a temporary of the trace, otherwise copied."""
-    tracer = tracing.current()
-    assert tracer is not None
-    block = tracer.program.global_block()
-    if (
-        type(var) is Variable
-        and var.op is not None
-        and not var.persistable
-        and not var.name.startswith("fetch_")
-    ):
-        return block._rename_var(var.name, name)
-    copy = block.create_var(name=name)
-    block.append_op(type="assign", inputs={"X": [var]}, outputs={"Out": [copy]})
-    return copy

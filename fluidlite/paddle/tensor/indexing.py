@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...eager import Tensor, is_recording, placing
+from ...framework import tracing
 from ..run_mode import constant, run
 from .manipulation import in_place, reshape, scatter
 
@@ -75,7 +76,10 @@ def assigned(x: Tensor, index: Any, value: Any) -> None:
     Raises ValueError for a leaf tensor that needs its gradient, and for shapes that do not fit.
     """
     needed = isinstance(value, Tensor) and not value.stop_gradient
-    if not is_recording() or (x.stop_gradient and not needed):
+    by_operators = (
+        tracing.record.get() is not None and not x.persistable and (x.stop_gradient or not x.is_leaf)
+    )
+    if not by_operators and (not is_recording() or (x.stop_gradient and not needed)):
         plain = value._on_host if isinstance(value, Tensor) else value
         if isinstance(plain, np.ndarray) and plain.size == 1:
             plain = plain.reshape(())  # what NumPy wants for one element

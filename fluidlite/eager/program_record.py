@@ -1,0 +1,230 @@
+"""A run of eager code as a program: what operators computed, from which tensors, while the code ran."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from .._ext import eager as core
+from ..base import unique_name
+from ..base.errors import NotSupportedError
+from ..framework import Program, Variable, mode, program_guard, tracing
+from . import placing
+from .autograd import is_recording
+from .tensor import Tensor, empty
+
+Key = int
+"""Stands for elements that a tensor has: those that are changed in place have several keys, one after the other."""
+
+
+class _Ran(NamedTuple):
+    """An operator that ran."""
+
+    type: str
+    inputs: Mapping[str, Sequence[Key]]
+    outputs: Mapping[str, Sequence[Key]]
+    attrs: Mapping[str, Any]
+
+
+class _Differentiated(NamedTuple):
+    """A call of `grad`: the keys of its arguments, those of its results, and whether they have gradients in turn."""
+
+    given: Sequence[Sequence[Key | None]]
+    found: Sequence[Key | None]
+    again: bool
+
+
+class ProgramRecord:
+    """Notes the operators that run on eager tensors, for a program that computes the same from other inputs.
+
+    Args:
+        what: what runs, for messages: a layer's name.
+        inputs: the tensors that the program shall be fed.
+
+    Tensors that no operator has made while it was `on`, and `inputs` does not have, are captured: they are persistable
+    variables of the program, which share their memory. Values that the code has read (`numpy()`) and made tensors of
+    are constants like any other.
+    """
+
+    def __init__(self, what: str, inputs: Sequence[Tensor]) -> None:
+        self.what = what
+        self._steps: list[_Ran | _Differentiated] = []
+        self._tensors: list[Tensor] = []
+        """The tensor of each key."""
+        self._known: dict[int, tuple[Any, Key]] = {}
+        """By `id` of a tensor: the array that it had, and its key."""
+        self._arrays: dict[int, tuple[Any, Key]] = {}
+        """By `id` of an array, for tensors that are made of it without an operator."""
+        self._captured: set[Key] = set()
+        self._also: dict[Key, Key] = {}
+        """For what an operator has made to overwrite a captured tensor: the key of that."""
+        self._inputs = [self._note(tensor) for tensor in inputs]
+
+    @contextmanager
+    def on(self) -> Iterator[None]:
+        """Note what runs inside the block."""
+        core.count_traces(1)
+        try:
+            with tracing.record.hold(self):
+                yield
+        finally:
+            core.count_traces(-1)
+
+    def ran(self, form: core.Form, tensors: list[Any]) -> list[Tensor]:
+        """The results of `form`, noted."""
+        given = iter([self._key(tensor) if isinstance(tensor, Tensor) else -1 for tensor in tensors])
+        with tracing.record.hold(None):
+            results: list[Tensor] = form.invoke(tensors)
+        made = iter([self._note(result) for result in results])
+        inputs = {slot: [next(given) for _ in names] for slot, names in form.inputs.items()}
+        outputs = {slot: [next(made) for _ in names] for slot, names in form.outputs.items()}
+        self._steps.append(_Ran(form.definition.type, inputs, outputs, form.attrs))
+        return results
+
+    def differentiated(
+        self, arguments: Sequence[Sequence[Tensor | None]], found: Sequence[Tensor | None], again: bool
+    ) -> None:
+        """Note a call of `grad`: its outputs, inputs, gradients to start from, and tensors that none goes through.
+
+        `again`: whether what it found has gradients in turn.
+        """
+        given = [[None if each is None else self._key(each) for each in tensors] for tensors in arguments]
+        made = [None if each is None else self._note(each) for each in found]
+        self._steps.append(_Differentiated(given, made, again))
+
+    def copied(self, tensor: Tensor, twin: Tensor) -> None:
+        """Note that `twin` has a copy of the elements of `tensor`."""
+        self._steps.append(_Ran("assign", {"X": [self._key(tensor)]}, {"Out": [self._note(twin)]}, {}))
+
+    def becomes(self, tensor: Tensor, result: Tensor) -> None:
+        """Note that `tensor` is about to become what `result` is; persistable ones keep their memory."""
+        made = self._key(result)
+        if tensor.persistable and tensor.array is not None:
+            self._also[made] = self._key(tensor)
+        else:
+            self._leave(tensor, tensor.array)
+            self._known[id(tensor)] = (result.array, made)
+            self._tensors.append(tensor)  # as long as its `id` is known
+
+    def changes(self, tensor: Tensor) -> None:
+        """Note that the elements of `tensor` are about to be overwritten by what no operator has made."""
+        if not tensor.persistable:
+            self._leave(tensor, placing.duplicate(tensor.array))
+
+    def program(self, outputs: Sequence[Tensor]) -> tuple[tracing.Tracer, list[Variable], list[Variable]]:
+        """What holds the program, its inputs `feed_N` and its `outputs` `fetch_N`.
+
+        Other results are called `t_N`, as in Fluid.
+        """
+        names: dict[Key, str] = {}
+        for number, tensor in enumerate(outputs):
+            key = self._key(tensor)
+            if key in names or not self._is_result(key):
+                copy = empty()
+                self.copied(tensor, copy)
+                key = self._key(copy)
+            names[key] = f"fetch_{number}"
+        tracer = tracing.Tracer(Program(), self.what, is_recording, Tensor)
+        builder = _Builder(tracer, self._tensors, self._also)
+        with (
+            unique_name.guard(),
+            program_guard(tracer.program, Program()),
+            mode.guard(False),
+            tracing.trace(tracer),
+        ):
+            inputs = [builder.fed(key, f"feed_{number}") for number, key in enumerate(self._inputs)]
+            for step in self._steps:
+                builder.append(step, names)
+        return tracer, inputs, [builder.variables[key] for key in names]
+
+    def _is_result(self, key: Key) -> bool:
+        """Whether an operator has made what `key` stands for, and nothing else has its name."""
+        return key not in self._also and any(
+            key in keys for step in self._steps if isinstance(step, _Ran) for keys in step.outputs.values()
+        )
+
+    def _note(self, tensor: Tensor) -> Key:
+        """A new key, which stands for the elements that `tensor` has."""
+        key = len(self._tensors)
+        self._tensors.append(tensor)
+        self._known[id(tensor)] = (tensor.array, key)
+        if tensor.array is not None:
+            self._arrays[id(tensor.array)] = (tensor.array, key)
+        return key
+
+    def _key(self, tensor: Tensor) -> Key:
+        """The key of the elements that `tensor` has; it is captured if it is met for the first time."""
+        array, key = self._known.get(id(tensor), (None, -1))
+        if key >= 0 and (array is tensor.array or tensor.persistable):
+            return key
+        shared = self._arrays.get(id(tensor.array))
+        if shared is not None:
+            return shared[1]
+        key = self._note(tensor)
+        self._captured.add(key)
+        return key
+
+    def _leave(self, tensor: Tensor, array: Any) -> None:
+        """Let the key of `tensor` stand for `array`, which has the elements so far, and the tensor for others."""
+        known, key = self._known.pop(id(tensor), (None, -1))
+        self._arrays.pop(id(known), None)
+        if key in self._captured or key in self._inputs:
+            self._tensors[key] = Tensor(array, tensor.name, tensor.stop_gradient)
+
+
+class _Builder:
+    """Appends what a record has noted to the program of a tracer."""
+
+    def __init__(self, tracer: tracing.Tracer, tensors: Sequence[Tensor], also: Mapping[Key, Key]) -> None:
+        self.variables: dict[Key, Variable] = {}
+        self._tracer, self._tensors, self._also = tracer, tensors, also
+        self._block = tracer.program.global_block()
+
+    def fed(self, key: Key, name: str) -> Variable:
+        """The variable of an input."""
+        tensor = self._tensors[key]
+        var = self._block.create_var(
+            name=name, shape=tensor.shape, dtype=tensor.dtype, stop_gradient=tensor.stop_gradient
+        )
+        self.variables[key] = var
+        return var
+
+    def append(self, step: _Ran | _Differentiated, names: Mapping[Key, str]) -> None:
+        """Append a step; `names` has the names of some of its results."""
+        if isinstance(step, _Differentiated):
+            self._differentiate(step)
+            return
+        inputs = {slot: [self._variable(key) for key in keys] for slot, keys in step.inputs.items()}
+        outputs = {
+            slot: [self._made(key, names.get(key)) for key in keys] for slot, keys in step.outputs.items()
+        }
+        self._block.append_op(type=step.type, inputs=inputs, outputs=outputs, attrs=step.attrs)
+
+    def _differentiate(self, step: _Differentiated) -> None:
+        outputs, inputs, starts, blocked = [
+            [None if key is None else self._variable(key) for key in keys] for keys in step.given
+        ]
+        found = self._tracer.gradients(outputs, inputs, starts, blocked, step.again)
+        for key, var in zip(step.found, found, strict=True):
+            if key is not None and var is None:
+                raise NotSupportedError(
+                    f"{self._tracer.what} takes gradients of a function that computes them in Python (PyLayer), which "
+                    "a program cannot: keep grad() out of what TracedLayer traces"
+                )
+            if key is not None:
+                self.variables[key] = var
+
+    def _variable(self, key: Key) -> Variable:
+        key = self._also.get(key, key)
+        var = self.variables.get(key)
+        return self._tracer.stand_in(self._tensors[key]) if var is None else var
+
+    def _made(self, key: Key, name: str | None) -> Variable:
+        if key in self._also:
+            return self._variable(key)
+        while name is None or self._block.has_var(name):
+            name = unique_name.generate("t")
+        var = self._block.create_var(name=name, stop_gradient=self._tensors[key].stop_gradient)
+        self.variables[key] = var
+        return var
