@@ -4,10 +4,13 @@ executor.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from fluidlite.base.errors import EOFException
+import fluidlite as fluid
+from fluidlite.base.errors import EnforceNotMet, EOFException
 from fluidlite.base.place import CPUPlace, CUDAPlace
 from fluidlite.data import data
 from fluidlite.executor import Executor, Scope, scope_guard
@@ -23,6 +26,38 @@ def scope():
 
 def listing(program: Program) -> list[tuple]:
     return [(op.type, op.input_arg_names, op.output_arg_names) for op in program.global_block().ops]
+
+
+@pytest.mark.parametrize("by_data", [False, True])
+def test_a_second_reader_of_one_name_is_refused(by_data: bool) -> None:
+    """As in Paddle 1.8.5, whose scope has a queue of that name. The first one goes on."""
+
+    def reader(start: float) -> tuple:
+        with fluid.program_guard(fluid.Program(), fluid.Program()):
+            if by_data:
+                made = create_py_reader_by_data(4, [data("x", [None, 1])], name="same")
+            else:
+                made = py_reader(4, [[-1, 1]], ["float32"], name="same")
+            made.decorate_tensor_provider(lambda: iter([[np.full((1, 1), start, "float32")]] * 2))
+            return made, fluid.default_main_program(), read_file(made)
+
+    def epoch(made: Any, program: Program, read: Any) -> list[float]:
+        made.start()
+        seen = []
+        with pytest.raises(EOFException):
+            while True:
+                seen.append(Executor(CPUPlace()).run(program, fetch_list=[read])[0].item())
+        made.reset()
+        return seen
+
+    first = reader(1)
+    with pytest.raises(EnforceNotMet, match="there is a py_reader named 'same' already"):
+        reader(2)
+    assert epoch(*first) == [1, 1]
+    with scope_guard(Scope()):
+        assert epoch(*reader(3)) == [3, 3]
+    del first
+    assert epoch(*reader(4)) == [4, 4]  # nobody has the first one any more
 
 
 def test_operators_and_names(programs) -> None:

@@ -115,3 +115,10 @@ def test_a_program_reads_what_is_pushed(programs):
             assert not reader.queue.push([])
             with pytest.raises(RuntimeError, match="was not started"):
                 executor.run(programs[0], fetch_list=[total])
+
+
+def test_a_variable_has_one_queue():
+    variable = core.Scope().var("queue")
+    core.init_lod_tensor_blocking_queue(variable, 2, False)
+    with pytest.raises(core.EnforceNotMet, match="variable 'queue' has a queue already"):
+        core.init_lod_tensor_blocking_queue(variable, 2, False)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from ..._ext.collate import Spec
 from ...base.dtypes import to_numpy, to_vartype
+from ...base.errors import ArgumentNotMet
 from ...executor.reading import sources
+from ...executor.tensors.scope import Scope, global_scope
 from ...framework import Variable, default_main_program, default_startup_program
 from ..decorators import Reader
 from .from_generator import make_loader
@@ -164,6 +168,10 @@ class ReaderQueue:
         return 0 if queue is None else queue.size()
 
 
+_named: WeakKeyDictionary[Scope, WeakValueDictionary[str, ReaderItems]] = WeakKeyDictionary()
+"""The readers that were given a name, in the scope in which that was."""
+
+
 class ReaderItems:
     """What a reader variable gives, for `read_file`, and the loader behind it."""
 
@@ -178,9 +186,18 @@ class ReaderItems:
 def create(capacity: Any, items: Sequence[dict[str, Any]], name: str | None, double_buffer: bool) -> Variable:
     """A reader variable of the default main program, created by the startup program.
 
-    `items`: see `program_reader.describe`. The variable has the methods `start`, `reset` and `decorate_*`.
+    `items`: see `program_reader.describe`. The variable has the methods `start`, `reset` and `decorate_*`. Raises
+    EnforceNotMet if there is a reader of this name in the scope: programs would find one of the two.
     """
     size = as_capacity(capacity)
+    named = _named.setdefault(global_scope(), WeakValueDictionary())
+    if name in named:
+        gc.collect()  # of a program that nobody has any more
+    if name in named:
+        raise ArgumentNotMet(
+            f"there is a py_reader named {name!r} already, from which its program reads; give this one another name, "
+            "or none"
+        )
     queue = f"{name}_queue" if name is not None else process_name("lod_tensor_blocking_queue")
     reader = f"{name}_reader" if name is not None else process_name("create_py_reader")
     loader = ProgramLoader(
@@ -201,7 +218,10 @@ def create(capacity: Any, items: Sequence[dict[str, Any]], name: str | None, dou
     if double_buffer:
         ahead = f"{name}_double_buffer" if name is not None else process_name("double_buffer")
         var = buffer(block, var, ahead)
-    attach(var, ReaderItems(loader, items, size, (queue, reader)))
+    made = ReaderItems(loader, items, size, (queue, reader))
+    attach(var, made)
+    if name is not None:
+        named[name] = made
     return var
 
 

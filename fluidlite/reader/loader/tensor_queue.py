@@ -116,8 +116,11 @@ def init_lod_tensor_blocking_queue(
 ) -> LoDTensorBlockingQueue:
     """A queue in a variable of a scope (`fluid.core.init_lod_tensor_blocking_queue`).
 
-    Programs whose readers read from a variable of this name read from the queue, as long as it is there.
+    Programs whose readers read from a variable of this name read from the queue, as long as it is there. Raises
+    EnforceNotMet if the variable has a queue already.
     """
+    if isinstance(var._value, LoDTensorBlockingQueue):
+        raise EnforceNotMet(f"variable {var.name!r} has a queue already, from which its program reads")
     kind = OrderedMultiDeviceLoDTensorBlockingQueue if is_ordered else LoDTensorBlockingQueue
     queue = kind(int(capacity))
     var.set(queue)
