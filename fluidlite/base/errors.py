@@ -43,7 +43,7 @@ class TypeAssertion(AssertionError, TypeError):
 
 
 @called("EnforceNotMet")
-class FormatError(EnforceNotMet, ValueError):
+class FormatError(EnforceNotMet, ValueError, RuntimeError):
     """A file, or bytes from one, is not what it should be: foreign, truncated or damaged."""
 
 
@@ -79,6 +79,21 @@ class ArgumentTypeError(TypeError, ValueError, AssertionError):
 @called("EnforceNotMet")
 class MissingFileError(EnforceNotMet, FileNotFoundError):
     """A file that is to be loaded does not exist."""
+
+
+@called("AssertionError")
+class MissingValueError(AssertionError, RuntimeError):
+    """A file that is to be loaded does not have a variable's value; Fluid asserts it."""
+
+
+@called("AssertionError")
+class MissingPartError(AssertionError, FileNotFoundError):
+    """One of the files of a model is not there, which Fluid asserts."""
+
+
+@called("FileNotFoundError")
+class MissingModelError(FileNotFoundError, ValueError, RuntimeError):
+    """There is no saved model of this name: Fluid raises one of these, by what else it was given."""
 
 
 @called("ValueError")

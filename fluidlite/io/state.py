@@ -14,9 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import EnforceNotMet, FormatError
+from ..base.errors import (
+    EnforceNotMet,
+    FormatError,
+    MissingModelError,
+    MissingPartError,
+    MissingValueError,
+    TypeAssertion,
+)
 from ..base.storage.files import atomic_files, is_draft, write_file
 from ..base.storage.urls import also_by_url
+from ..executor import Executor
 from ..executor.tensors.lod_tensor import LoDTensor
 from ..executor.tensors.scope import Scope, global_scope
 from ..framework import Program, Variable
@@ -78,14 +86,17 @@ def load(
     must exist in the scope, which is so after the startup program was run.
 
     Raises, with nothing changed in the scope: FileNotFoundError for a missing file, FormatError for a damaged
-    or foreign one, RuntimeError for a variable that is missing in the file or has another shape or element
-    type there, ValueError for a combined file without `var_list`, EnforceNotMet for variables that do not
-    exist in the scope.
+    or foreign one, AssertionError for a variable that is missing in the file, RuntimeError for one that has another
+    shape or element type there, ValueError for a combined file without `var_list`, EnforceNotMet for variables that
+    do not exist in the scope.
     """
     program = as_program(program)
+    if not isinstance(executor, (Executor, type(None))):
+        raise TypeAssertion(f"executor must be a fluid.Executor, got {type(executor).__name__}")
     base = _without_suffix(model_path)
-    wanted = None if var_list is None else _by_name(var_list)
-    if os.path.isfile(base + ".pdparams"):
+    pickled = os.path.isfile(base + ".pdparams")
+    wanted = None if var_list is None or pickled else _by_name(var_list)
+    if pickled:
         values = _load_pickles(program, base)
     elif os.path.isdir(base):
         if wanted is None:
@@ -181,30 +192,27 @@ def _arrays(scope: Scope, variables: Iterable[Variable]) -> dict[str, np.ndarray
 
 
 def _load_pickles(program: Program, base: str) -> dict[str, LoDTensor]:
-    values = _pick(filter(is_parameter, program.list_vars()), base + ".pdparams")
-    others = list(filter(is_belong_to_optimizer, program.list_vars()))
-    if others:
-        path = base + ".pdopt"
-        if not os.path.isfile(path):
-            raise FileNotFoundError(
-                f"there is no file {path}: the program has {len(others)} variables beside its parameters, "
-                "such as "
-                f"{others[0].name!r}, which are saved there"
-            )
-        values.update(_pick(others, path))
-    return values
+    """The values of the parameters and other persistable variables of `program`.
 
-
-def _pick(variables: Iterable[Variable], path: str) -> dict[str, LoDTensor]:
-    """The values of `variables` from a pickle."""
-    state = read_pickle(path)
+    A program that was parsed does not know which of them are parameters, so the one file may have what the other lacks.
+    """
+    paths = [base + ".pdparams", base + ".pdopt"]
+    files = {path: read_pickle(path) for path in paths if os.path.isfile(path)}
     values = {}
-    for var in variables:
-        if var.name not in state:
-            raise RuntimeError(
-                f"Can not find [{var.name}] in model file [{path}]: it was saved for another program"
+    for var in get_program_persistable_vars(program):
+        own = paths[0] if is_parameter(var) else paths[1]
+        path = next((path for path in [own, *files] if var.name in files.get(path, ())), None)
+        if path is None and own not in files:
+            raise MissingPartError(
+                f"there is no file {own}, where the value of {var.name!r} would be: the program has variables beside "
+                "its parameters, which are saved there"
             )
-        array = state[var.name]
+        if path is None:
+            raise MissingValueError(
+                f"Can not find [{var.name}] in model file [{own}], which has {_some(files[own])}: it was saved for "
+                "another program, or before the variable was made"
+            )
+        array = files[path][var.name]
         if not isinstance(array, np.ndarray):
             raise FormatError(f"[{var.name}] in {path} should be an array, got {type(array).__name__}")
         check_fits(var, array, path)
@@ -221,6 +229,12 @@ def _check_same(tensor: LoDTensor, array: np.ndarray, name: str) -> None:
             f"{list(mine.shape)} and "
             f"dtype {mine.dtype}, while the given one has shape {list(array.shape)} and dtype {array.dtype}"
         )
+
+
+def _some(names: Iterable[str]) -> str:
+    """A few of these names, for a message."""
+    known = sorted(names)
+    return f"{', '.join(known[:5])}{', ...' if len(known) > 5 else ''}" if known else "nothing"
 
 
 def _existing(scope: Scope, name: str) -> None:
@@ -240,7 +254,7 @@ def _without_suffix(model_path: str | os.PathLike[str]) -> str:
     return next((base[: -len(suffix)] for suffix in _SUFFIXES if base.endswith(suffix)), base)
 
 
-def _not_found(base: str) -> FileNotFoundError:
-    return FileNotFoundError(
+def _not_found(base: str) -> MissingModelError:
+    return MissingModelError(
         f"there is neither a file {base}.pdparams nor a file or folder {base} of saved variables"
     )

@@ -12,12 +12,14 @@ import math
 import numbers
 import operator
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
+from ..framework.callsite import stacklevel
 from .calling import iterating
 
 Reader = Callable[[], Iterable[Any]]
@@ -129,12 +131,19 @@ def chain(*readers: Reader) -> Reader:
     return chained
 
 
-def compose(*readers: Reader, check_alignment: bool = True) -> Reader:
+def compose(*readers: Reader, check_alignment: bool = True, **ignored: Any) -> Reader:
     """A reader of tuples that hold one sample of each reader; samples that are tuples are spliced in.
 
     With (1, 2), 3 and (4, 5) the result is (1, 2, 3, 4, 5). If the readers do not end together the new
-    reader raises ComposeNotAligned, or ends with the shortest without `check_alignment`.
+    reader raises ComposeNotAligned, or ends with the shortest without `check_alignment`. Other keywords do nothing but
+    warn, as Fluid takes them, too.
     """
+    if ignored:
+        warnings.warn(
+            f"compose takes check_alignment, and ignores {', '.join(sorted(ignored))}",
+            RuntimeWarning,
+            stacklevel=stacklevel(),
+        )
     for reader in readers:
         check_reader(reader, "compose")
 

@@ -6,6 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
+from ..base.errors import ArgumentAssertion
 from .calling import iterating
 from .decorators import Reader, check_reader, whole
 from .worker.errors import WorkerDone
@@ -25,7 +26,9 @@ def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_
     `paddle.reader.multiprocess_reader`.
     """
     if not isinstance(readers, (list, tuple)) or not readers:
-        raise ValueError(f"multiprocess_reader takes a list of at least one reader, got {readers!r:.80}")
+        raise ArgumentAssertion(
+            f"multiprocess_reader takes a list of at least one reader, got {readers!r:.80}"
+        )
     for reader in readers:
         check_reader(reader, "multiprocess_reader")
     capacity = whole(queue_size, "queue_size", 1)

@@ -113,11 +113,16 @@ def test_a_misspelt_feed_is_recognised(net):
 
 
 def test_bad_fetches(net):
-    exe, _ = net
+    exe, y = net
     with pytest.raises(fluid.core.EnforceNotMet, match=r"'fc_0\.tmp_2'.*did you mean 'fc_0\.tmp_"):
         exe.run(feed={"x": X}, fetch_list=["fc_0.tmp_2"])
     with pytest.raises(TypeError, match="fetch_list should be str, variable"):
         exe.run(feed={"x": X}, fetch_list=[3])
+    for several in ({"y": y}, {y}, {}, np.array([y.name]), iter([y])):
+        with pytest.raises(AssertionError, match="fetch_list must be a list or tuple"):
+            exe.run(feed={"x": X}, fetch_list=several)
+    with pytest.raises(AssertionError, match="a Program runs on one"):
+        exe.run(feed=[{"x": X}, {"x": X}], fetch_list=[y])
 
 
 def test_uninitialised_parameters_point_to_the_startup_program(net):

@@ -58,8 +58,8 @@ def test_compose_alignment() -> None:
         list(r.compose(numbers(3), numbers(2))())
     assert isinstance(caught.value, ValueError)
     assert list(r.compose(numbers(3), numbers(2), check_alignment=False)()) == [(0, 0), (1, 1)]
-    with pytest.raises(TypeError):
-        r.compose(numbers(3), check_aligment=False)
+    with pytest.warns(RuntimeWarning, match="compose takes check_alignment, and ignores check"):
+        assert list(r.compose(numbers(2), numbers(2), check=True)()) == [(0, 0), (1, 1)]
 
 
 def test_compose_does_not_compare_arrays() -> None:

@@ -138,7 +138,8 @@ def test_an_abandoned_iterator_ends_its_processes(use_pipe: bool, stuck: bool) -
 
 
 def test_bad_arguments() -> None:
-    with pytest.raises(ValueError, match="at least one reader"):
-        multiprocess_reader([])
+    for readers in ([], 3, numbers):
+        with pytest.raises(AssertionError, match="at least one reader"):
+            multiprocess_reader(readers)
     with pytest.raises(ValueError, match="queue_size must be at least 1"):
         multiprocess_reader([numbers(1)], False, 0)

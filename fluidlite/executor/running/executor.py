@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -136,7 +136,7 @@ class Executor:
         """A step of a program on this executor's place; at the end of an epoch nothing has run."""
         if isinstance(feed, (list, tuple)):
             if len(feed) != 1:
-                raise TypeError(
+                raise TypeAssertion(
                     f"feed is a list for {len(feed)} devices, but a Program runs on one: pass one dict, or a "
                     "CompiledProgram"
                 )
@@ -232,14 +232,18 @@ def fetch_names(fetch_list: Any) -> tuple[str, ...]:
     """The names in a fetch_list of Variables and names, and lists of them; operators, and what `minimize` returns, may
     stand in it and have none.
 
-    Raises TypeError naming the item for anything else.
+    Raises TypeError naming the item for anything else, AssertionError for what is no list or tuple: dicts and sets do
+    not say in which order results are wanted.
     """
     if fetch_list is None:
         return ()
-    if not isinstance(fetch_list, (list, tuple)) and isinstance(fetch_list, (str, Variable)):
+    if isinstance(fetch_list, (str, Variable)):
         fetch_list = [fetch_list]
-    if not isinstance(fetch_list, Iterable):
-        raise TypeAssertion(f"fetch_list must be a list or tuple, got {type(fetch_list).__name__}")
+    if not isinstance(fetch_list, (list, tuple)):
+        raise TypeAssertion(
+            f"fetch_list must be a list or tuple of Variables and names, or one of those; got {fetch_list!r:.80} "
+            f"({type(fetch_list).__name__})"
+        )
     names: list[str] = []
     for item in fetch_list:
         if isinstance(item, Variable):
