@@ -187,12 +187,10 @@ def _definition(op_type: str) -> OpDef:
 def _slot_names(
     definition: OpDef, slots: tuple[Slot, ...], given: dict[str, Any], kind: str
 ) -> dict[str, list[str]]:
-    """The names in `given` for these slots."""
+    """The names in `given` for these slots, in the order of the alphabet; an empty list for a slot that is left out."""
     out = {}
-    for slot in slots:
-        if slot.name not in given:
-            continue
-        names = given[slot.name]
+    for slot in sorted(slots, key=lambda slot: slot.name):
+        names = given.get(slot.name, [])
         names = [names] if isinstance(names, str) else names
         if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
             raise TypeError(

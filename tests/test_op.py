@@ -39,6 +39,26 @@ def test_an_operator_runs_on_a_scope(scope):
     assert str(op) == "Op(mul), inputs:{X[a], Y[b]}, outputs:{Out[out]}."
 
 
+def test_slots_that_are_left_out_are_shown_empty():
+    op = Operator("scale", X="a", Out="out", scale=2.0)
+    assert list(op.inputs().items()) == [("ScaleTensor", []), ("X", ["a"])]
+    assert str(op) == "Op(scale), inputs:{ScaleTensor[], X[a]}, outputs:{Out[out]}."
+    op = Operator(
+        "batch_norm", X="x", Scale="s", Bias="b", Mean="m", Variance="v", Y="y", MeanOut="m", VarianceOut="v"
+    )
+    assert op.input_vars() == ["b", "m", "s", "v", "x"]
+    assert list(op.outputs().items()) == [
+        ("MeanOut", ["m"]), ("ReserveSpace", []), ("SavedMean", []), ("SavedVariance", []), ("VarianceOut", ["v"]),
+        ("Y", ["y"]),
+    ]  # fmt: skip
+
+
+def test_an_operator_with_empty_slots_runs(scope):
+    Operator("scale", X="a", Out="out", scale=2.0).run(scope, CPU)
+    Operator("concat", X=["a", "out"], Out="out", axis=1).run(scope, CPU)
+    assert value(scope, "out")[0].tolist() == [0.0, 1.0, 2.0, 0.0, 2.0, 4.0]
+
+
 def test_lists_attributes_and_variables_that_are_both(scope):
     Operator("sum", X=["a", "a"], Out="out").run(scope, CPU)
     assert value(scope, "out").tolist() == [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]
