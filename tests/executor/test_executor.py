@@ -269,12 +269,6 @@ def test_updates_of_the_program_that_another_is_a_clone_of(two_updates):
     assert [np.array(scope.find_var(name).get_tensor()).item() for name in COUNTED] == [0, 0.5, 0]
 
 
-def test_fetching_what_nothing_computes_is_named(net):
-    L.create_tensor("float32", name="unset")
-    with pytest.raises(fluid.core.EnforceNotMet, match="'unset', which no operator of the program computes"):
-        net[0].run(feed={"x": X}, fetch_list=[net[1], "unset"])
-
-
 @pytest.mark.parametrize("wrong", [3, (1,), (None, None)])
 def test_fetch_lists_name_what_is_no_variable(net, wrong):
     with pytest.raises(TypeError, match="should be str, variable or optimize_op"):

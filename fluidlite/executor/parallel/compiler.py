@@ -13,6 +13,7 @@ from ...framework import OpRole, Program, default_main_program
 from ...framework.batch_merging import merge_batches
 from ...framework.gradients.exchange import take_loss_gradients
 from ...framework.serialization.ir_graph import Graph
+from ..running.results import or_empty
 from ..tensors.scope import Scope, global_scope
 from . import trainers
 from .place_scopes import PlaceScopes
@@ -157,7 +158,9 @@ class CompiledProgram:
         from .replicas import parallel
 
         if not self._is_data_parallel:
-            return executor._run_alone(self._program, feed, fetch_list, scope, return_numpy)
+            return list(
+                map(or_empty, executor._run_alone(self._program, feed, fetch_list, scope, return_numpy))
+            )
         shared = self._share_vars_from
         if shared is not None:
             if shared._scope is None:
@@ -179,7 +182,7 @@ class CompiledProgram:
                 )
             if executor.place != places[0]:
                 executor = type(executor)(places[0])
-            return executor._run_alone(program, feed, fetch_list, scope, return_numpy)
+            return list(map(or_empty, executor._run_alone(program, feed, fetch_list, scope, return_numpy)))
         if len(places) > 1 and _updates_in_blocks(self._program):
             raise NotImplementedError(
                 "If optimizer is used in control flow, training on multi-places is not supported now: there are "

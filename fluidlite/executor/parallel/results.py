@@ -9,7 +9,7 @@ import numpy as np
 from ...backend import to_host
 from ...base.errors import EnforceNotMet
 from ...base.lod import Lod, freeze
-from ..running.results import as_results
+from ..running.results import as_results, or_empty
 from ..tensors.lod_tensor import LoDTensor, LoDTensorArray
 
 
@@ -26,7 +26,7 @@ def _merged(name: str, values: list[Any]) -> Any:
         if len(sizes) > 1:
             raise _refusal(name, f"{[len(value) for value in values]} tensors")
         return LoDTensorArray(_merged(name, list(tensors)) for tensors in zip(*values, strict=True))
-    arrays = [np.atleast_1d(to_host(value.array)) for value in values]
+    arrays = [np.atleast_1d(to_host(or_empty(value).array)) for value in values]
     if len({(array.shape[1:], array.dtype) for array in arrays}) > 1:
         raise _refusal(name, f"values of {' and '.join(f'{a.dtype} {list(a.shape)}' for a in arrays)}")
     return LoDTensor.wrap(np.concatenate(arrays), _strung([value.offsets for value in values], name))

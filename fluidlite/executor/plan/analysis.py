@@ -203,6 +203,8 @@ class Analysis:
                 var = self.meta.block._find_var_recursive(name)
                 if var is not None and var.type == VarType.LOD_TENSOR_ARRAY:
                     raise CannotPlan(f"{name} is fetched, an array of tensors")
+                if var is not None and var.type == VarType.LOD_TENSOR:
+                    raise CannotPlan(f"{name} is fetched, which may have no value")
                 raise failures.unknown_fetch(name, self.meta.block.vars)
         sparse.check([op for op, _ in self.steps], fetches)
         for name in fetches:

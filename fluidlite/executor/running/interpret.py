@@ -239,12 +239,22 @@ class Interpreter(Run):
         return meta.made
 
     def fetch(self, name: str) -> LoDTensor | LoDTensorArray:
-        """A copy of the value of a variable, made dense; EnforceNotMet if the program has not computed it."""
+        """A copy of the value of a variable, made dense; a tensor that is not set if nothing gave it a value.
+
+        Raises EnforceNotMet for a variable that the global block does not declare.
+        """
         value = self.environment.find(name)
         if isinstance(value, TensorArray):
             with self._active():
                 return LoDTensorArray(self._fetched(*element) for element in value)
+        if value is None and self._declared(name) == VarType.LOD_TENSOR_ARRAY:
+            return LoDTensorArray()
         return self.tensor(name)
+
+    def _declared(self, name: str) -> VarType | None:
+        """The type that the global block declares for a variable."""
+        var = self.program.global_block().vars.get(name)
+        return None if var is None else var.type
 
     def tensor(self, name: str) -> LoDTensor:
         """`fetch` of what is no tensor array."""
@@ -256,6 +266,8 @@ class Interpreter(Run):
         if value is None:
             found = self.scope.find_var(name)
             if found is None or not found.is_set():
+                if self._declared(name) == VarType.LOD_TENSOR:
+                    return LoDTensor()
                 raise failures.unknown_fetch(name, self.known_names())
             value = found.get_tensor().on(self.device)
         with self._active():

@@ -14,7 +14,7 @@ from ...base.one_element import convertible
 from ...base.reports import profiling
 from ...ops.registry import GRAD
 from ..plan.step_plan import StepPlan
-from ..tensors.lod_tensor import LoDTensorArray
+from ..tensors.lod_tensor import LoDTensor, LoDTensorArray
 from .interpret import Interpreter
 
 
@@ -44,16 +44,27 @@ def of_run(run: Interpreter, names: tuple[str, ...], return_numpy: bool) -> list
 def as_results(values: list[Any], names: Sequence[str], return_numpy: bool) -> list[Any]:
     """What `run` returns: arrays, or tensors; lists of them for tensor arrays. RuntimeError for sequences as arrays.
 
-    Not for those of gradients: in Fluid many have none.
+    Not for those of gradients: in Fluid many have none. Of a tensor that is not set the array is None.
     """
     if not return_numpy:
         return values
     return [_as_result(value, GRAD in name) for value, name in zip(values, names, strict=False)]
 
 
+def or_empty(value: Any) -> Any:
+    """A fetched value as compiled programs merge it over places: an empty array in the place of none, as in Fluid."""
+    if value is None:
+        return np.empty(0, np.float32)
+    if isinstance(value, LoDTensor) and value.array is None:
+        return LoDTensor.wrap(np.empty(0, np.float32))
+    return value
+
+
 def _as_result(value: Any, plain: bool) -> Any:
     if isinstance(value, LoDTensorArray):
-        return [None if tensor.array is None else _as_result(tensor, plain) for tensor in value]
+        return [_as_result(tensor, plain) for tensor in value]
+    if value.array is None:
+        return None
     if value.offsets and not plain:
         raise RuntimeError(
             "Some of your fetched tensors hold LoD information. They can not be completely cast to Python ndarray. "
