@@ -198,12 +198,12 @@ class VariableMath:
 
 
 def _axis(left: Variable, right: Variable) -> int:
-    """Which dimension of `left` the first one of `right` is: the first, too, if it is open, as in Fluid.
+    """The dimension at which the operand of fewer dimensions begins in the other one: the first one if the declared
+    shape of `right` begins with an open size, as in Fluid, otherwise the last dimensions are the same ones.
 
-    Traced code is eager code, where only sizes count: there the last dimensions are the same.
+    Traced code is eager code, where only sizes count.
     """
-    open_ended = right.shape[:1] == (-1,) and len(right.shape) <= len(left.shape)
-    return 0 if open_ended and left.block.program._tracer is None else -1
+    return 0 if right.shape[:1] == (-1,) and left.block.program._tracer is None else -1
 
 
 def _is_number(value: Any) -> bool:

@@ -188,8 +188,8 @@ def check(var: Variable, array: np.ndarray, lod: Lod) -> None:
     """Raise ValueError if `fluid.data` declared `var` with another dtype, fewer dimensions, or other sizes.
 
     What is fed may have fewer dimensions, as in Fluid: its sizes are compared with the first ones of the variable. So
-    `[6]` goes for `[None, 1]`, and `[10, 10]` for `[None, 10, 10]`. Sequences may have any number of rows. Variables of
-    `fluid.layers.data` take everything.
+    `[6]` goes for `[None, 1]`, and `[10, 10]` for `[None, 10, 10]`. Sequences may have any number of rows. A number,
+    which is fed as an array of one element, goes for `[]`. Variables of `fluid.layers.data` take everything.
     """
     if not var.need_check_feed:
         return
@@ -199,7 +199,7 @@ def check(var: Variable, array: np.ndarray, lod: Lod) -> None:
             f"The data type of fed Variable {var.name!r} must be {expected.name!r}, but received {array.dtype.name!r}; "
             f"convert it with .astype({expected.name!r})"
         )
-    sizes = (-1, *var.shape[1:]) if lod else var.shape
+    sizes = (-1, *var.shape[1:]) if lod else var.shape or (1,)
     if len(sizes) < array.ndim or any(n not in (-1, m) for n, m in zip(sizes, array.shape, strict=False)):
         raise ValueError(
             f"The fed Variable {var.name!r} should have dimensions = {len(var.shape)}, "
