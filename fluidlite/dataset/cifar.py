@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import Any
@@ -13,6 +12,7 @@ from ..base import missing
 from ..io.pickles import parse_pickle
 from . import common
 from .reading import files
+from .reading.archives import tar_members
 from .reading.samples import samples
 
 __all__ = ["fetch", "reader_creator", "test10", "test100", "train10", "train100"]
@@ -95,20 +95,11 @@ def _decode(filename: str, sub_name: str) -> tuple[np.ndarray, list[int]]:
     """Images as uint8 of shape [n, 3072] and their labels, in the order of the file."""
     images: list[np.ndarray] = []
     labels: list[int] = []
-    try:
-        with tarfile.open(filename, "r:*") as tar:
-            for member in tar:
-                file = tar.extractfile(member) if sub_name in member.name else None
-                if file is not None:
-                    source = f"{member.name} in {filename}"
-                    batch = parse_pickle(file.read(), source, "a batch of CIFAR", encoding="bytes")
-                    data, numbers = _batch(filename, member.name, batch)
-                    images.append(data)
-                    labels += numbers
-    except (tarfile.TarError, EOFError, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise files.damaged(filename, str(error)) from error
+    for member, packed in tar_members(filename, lambda name: sub_name in name):
+        batch = parse_pickle(packed, f"{member} in {filename}", "a batch of CIFAR", encoding="bytes")
+        data, numbers = _batch(filename, member, batch)
+        images.append(data)
+        labels += numbers
     if not images:
         raise files.damaged(filename, f"none of its members has {sub_name!r} in its name")
     return np.concatenate(images), labels

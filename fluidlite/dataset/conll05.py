@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from io import BytesIO
 from typing import Any
 
 from ..base import missing
@@ -100,10 +101,10 @@ def _sentences(data_path: str, words_name: str, props_name: str) -> Iterator[Sen
 
 
 def _lines(path: str, name: str) -> list[list[str]]:
-    try:
-        text = gzip.decompress(tar_member(path, name))
-    except (OSError, EOFError) as error:
-        raise files.damaged(path, f"{name}: {error}") from error
+    packed = tar_member(path, name)
+    text = files.read_packed(
+        gzip.GzipFile(fileobj=BytesIO(packed)), f"{name} in {path}", files.room(len(packed))
+    )
     return [line.split() for line in text.decode("utf8", "replace").split("\n")[:-1]]
 
 

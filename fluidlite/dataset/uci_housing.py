@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -15,6 +14,7 @@ import numpy as np
 from ..base import missing
 from . import common
 from .reading import files
+from .reading.archives import unpack
 
 __all__ = [
     "FLUID_MD5_MODEL",
@@ -119,8 +119,7 @@ def fluid_model() -> str:
     Raises DownloadError as `train` does.
     """
     folder = tempfile.mkdtemp()
-    with tarfile.open(common.download(FLUID_URL_MODEL, "uci_housing", FLUID_MD5_MODEL)) as archive:
-        archive.extractall(folder, filter="data")
+    unpack(common.download(FLUID_URL_MODEL, "uci_housing", FLUID_MD5_MODEL), folder)
     return folder
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
+from typing import IO
 
 from ...base.errors import FormatError
 
 DATA_VARIABLE = "FLUIDLITE_DATA"
 """The environment variable that names the user's directory of data sets."""
+
+AT_LEAST = 32 << 20
+"""How many bytes a packed file may hold however small it is."""
 
 _PACKED = (".gz", ".xz", ".bz2")
 
@@ -33,28 +38,55 @@ def find(module_name: str, filename: str) -> str | None:
 def read(path: str) -> bytes:
     """The contents of the file `path`, unpacked if its first bytes say gzip, xz or bzip2.
 
-    Raises FormatError if the packing is damaged, OSError if the file cannot be read.
+    Raises FormatError if the packing is damaged, or holds more than `room`, OSError if the file cannot be read.
     """
-    data = Path(path).read_bytes()
-    # Modules that most programs never need are imported where they are needed: `import paddle` stays quick.
+    with open(path, "rb") as file:
+        packed = unpacked(file)
+        return file.read() if packed is None else read_packed(packed, path, room(os.path.getsize(path)))
+
+
+def read_packed(file: IO[bytes], what: str, most: int) -> bytes:
+    """What is left of a packed file, `most` bytes. Raises FormatError, naming `what`, if there are more or damage."""
     import zlib
 
     try:
-        if data[:2] == b"\x1f\x8b":
-            import gzip
-
-            return gzip.decompress(data)
-        if data[:6] == b"\xfd7zXZ\x00":
-            import lzma
-
-            return lzma.decompress(data)
-        if data[:3] == b"BZh":
-            import bz2
-
-            return bz2.decompress(data)
-    except (EOFError, OSError, zlib.error, ValueError, RuntimeError) as error:
-        raise damaged(path, str(error)) from error
+        data = file.read(most + 1)
+    except (EOFError, OSError, zlib.error, ValueError, RuntimeError, *lzma_errors()) as error:
+        raise damaged(what, str(error)) from error
+    if len(data) > most:
+        raise damaged(what, f"it is packed and holds more than {most} bytes")
     return data
+
+
+def room(size: int) -> int:
+    """How many bytes may come out of so many packed ones: more than any data set needs, and less than the memory."""
+    return AT_LEAST + 20 * size
+
+
+def unpacked(file: IO[bytes]) -> IO[bytes] | None:
+    """A reader of what a packed file holds; None for one that is not packed."""
+    begin = file.read(6)
+    file.seek(0)
+    # Modules that most programs never need are imported where they are needed: `import paddle` stays quick.
+    if begin[:2] == b"\x1f\x8b":
+        import gzip
+
+        return gzip.GzipFile(fileobj=file)
+    if begin == b"\xfd7zXZ\x00":
+        import lzma
+
+        return lzma.LZMAFile(file)
+    if begin[:3] == b"BZh":
+        import bz2
+
+        return bz2.BZ2File(file)
+    return None
+
+
+def lzma_errors() -> tuple[type[Exception], ...]:
+    """The errors of damaged xz files, if any was opened."""
+    module = sys.modules.get("lzma")
+    return () if module is None else (module.LZMAError,)
 
 
 def damaged(path: str, what: str) -> FormatError:
