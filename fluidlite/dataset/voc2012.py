@@ -70,7 +70,11 @@ def _samples(filename: str, sub_name: str) -> Iterator[tuple[np.ndarray, np.ndar
             photograph, marks = (members[pattern.format(name)] for pattern in (DATA_FILE, LABEL_FILE))
         except KeyError as error:
             raise files.damaged(filename, f"it has no member {error}") from None
-        yield np.array(image.open(io.BytesIO(photograph))), np.array(image.open(io.BytesIO(marks)))
+        try:
+            sample = np.array(image.open(io.BytesIO(photograph))), np.array(image.open(io.BytesIO(marks)))
+        except (OSError, SyntaxError, ValueError, image.DecompressionBombError) as error:
+            raise files.damaged(filename, f"the picture {name}: {error}") from error
+        yield sample
 
 
 __getattr__ = missing.reporter(__name__)

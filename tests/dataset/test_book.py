@@ -106,6 +106,17 @@ def test_damaged_files_are_named(name, at_hand, fresh):
         uses[name](dataset(name))
 
 
+def test_a_damaged_picture_is_named(at_hand, fresh):
+    pytest.importorskip("PIL")
+    at_hand("voc2012")
+    path = fresh / "data" / "voc2012" / "VOCtrainval_11-May-2012.tar"
+    data = path.read_bytes().replace(b"\x89PNG", b"\x89pNG")
+    path.unlink()
+    path.write_bytes(data)
+    with pytest.raises(FormatError, match=f"{path} is damaged .* the picture 2007_"):
+        list(dataset("voc2012").train()())
+
+
 def test_ratings_are_counted(at_hand, fresh, capsys):
     at_hand("movielens")
     module = dataset("movielens")

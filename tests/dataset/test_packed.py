@@ -12,7 +12,7 @@ import pytest
 
 from fluidlite.base.errors import FormatError
 from fluidlite.dataset import cifar, conll05, mnist, uci_housing
-from fluidlite.dataset.reading import archives
+from fluidlite.dataset.reading import archives, files
 
 HUGE = 16 << 20
 """Of zeros. More than `room` allows for the few bytes into which they pack, with `AT_LEAST` as here."""

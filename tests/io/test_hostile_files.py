@@ -212,3 +212,23 @@ def test_ids_out_of_range_are_errors(reader, engine):
                     exe.run(main, feed=feed, fetch_list=[out])
     finally:
         flags.set_engine("plan")
+
+
+WRONG_OPERATORS = {
+    "a type that there is none of": lambda op: setattr(op, "type", "rolu"),
+    "an input that is missing": lambda op: op.inputs.pop(),
+    "a variable that is missing": lambda op: op.inputs[0].arguments.__setitem__(0, "nobody"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_OPERATORS)
+def test_errors_about_operators_name_the_file_of_the_program(samples, case):
+    path, whole = samples.folder / "model" / "__model__", samples.files["model"]
+    message = messages().ProgramDesc.FromString(whole)
+    WRONG_OPERATORS[case](next(op for op in message.blocks[0].ops if op.type == "relu"))
+    path.write_bytes(message.SerializeToString())
+    try:
+        with pytest.raises((fluid.core.EnforceNotMet, NotImplementedError), match=f"^{path}: "):
+            fluid.io.load_inference_model(str(path.parent), None)
+    finally:
+        path.write_bytes(whole)

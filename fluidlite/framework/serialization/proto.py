@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...base.dtypes import ELEMENT_TYPES, VarType
-from ...base.errors import FormatError
+from ...base.errors import EnforceNotMet, FormatError, NotSupportedError
 from ...base.storage.messages import ATTR_TYPES, as_text, from_text, messages, parse
 from ...ops import registry
 from ...ops.registry import EMPTY, GRAD, grad_name
@@ -218,6 +218,10 @@ def parse_program(data: bytes, what: str = "the bytes") -> Program:
         return _read_program(Program(), message, what)
     except UnicodeDecodeError as error:
         raise FormatError(f"{what} is not a ProgramDesc as Fluid writes it: {error}") from None
+    except (EnforceNotMet, NotSupportedError) as error:
+        if what in str(error):
+            raise
+        raise type(error)(f"{what}: {error}") from None
 
 
 def parse_program_text(text: str, what: str = "the text") -> Program:
