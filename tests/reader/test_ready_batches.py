@@ -116,7 +116,6 @@ def loaded(items, var):
         np.zeros((3, 1, 1), "float32"),
         np.zeros((3, 1)),
         np.zeros((3, 1), "int32"),
-        np.zeros((), "float32"),
     ],
 )
 def test_variables_of_layers_data_take_any_type_and_shape(array: np.ndarray) -> None:
@@ -160,10 +159,19 @@ def test_samples_may_be_digits(value, dtype: str, expected: list[float]) -> None
     assert got.array.dtype == dtype and np.array_equal(got.array, [expected], equal_nan=dtype != "int64")
 
 
-@pytest.mark.parametrize("value", [["1.5", "2"], ["a", "b"], [None, 1], [{}, 1], ["9" * 30, "1"]])
-def test_samples_that_are_no_integers(value) -> None:
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (["1.5", "2"], ValueError),
+        (["a", "b"], ValueError),
+        ([None, 1], TypeError),
+        ([{}, 1], TypeError),
+        (["9" * 30, "1"], ValueError),  # OverflowError in Fluid
+    ],
+)
+def test_samples_that_are_no_integers(value, error) -> None:
     feeder = fluid.DataFeeder([fluid.data("x", [None, 2], "int64")], PLACE)
-    with pytest.raises(TypeError, match="sample 0 of the batch, variable 'x': expected int64 numbers"):
+    with pytest.raises(error, match="sample 0 of the batch, variable 'x': expected int64 numbers"):
         feeder.feed([(value,)])
 
 
@@ -225,3 +233,28 @@ def test_the_queue_of_a_reader_variable() -> None:
     assert got == [(2, 3), (2, 5)] and reader.queue.size() == 0
     reader.queue.close()
     assert reader.queue.size() == 0
+
+
+@pytest.mark.parametrize("way", ["fed", "tensor", "iterable", "program", "collated"])
+def test_what_has_no_dimension_gets_one(way: str) -> None:
+    """Paddle 1.8.5 refuses it, or calls its shape None."""
+    value = fluid.LoDTensor() if way == "tensor" else np.array(1.5, "float32")
+    if way == "tensor":
+        value.set(np.array(1.5, "float32"), PLACE)
+    x = fluid.data("x", [1])
+    feed = {"x": value}
+    if way == "collated":
+        data_set = paddle_io.TensorDataset([np.zeros(1, "float32")])
+        loader = fluid.io.DataLoader(data_set, feed_list=[x], places=PLACE, collate_fn=lambda batch: [value])
+        [[feed]] = loader
+    elif way in ("iterable", "program"):
+        loader = fluid.io.DataLoader.from_generator([x], capacity=2, iterable=way == "iterable")
+        loader.set_batch_generator(lambda: iter([[value]]), PLACE)
+        if way == "program":
+            loader.start()
+        feed = next(iter(loader()))[0] if way == "iterable" else None
+    y = fluid.layers.concat([fluid.layers.shape(x), fluid.layers.shape(x * 2.0)])
+    shapes, same = fluid.Executor(PLACE).run(feed=feed, fetch_list=[y, x])
+    assert (shapes.tolist(), same.tolist()) == ([1, 1], [1.5])
+    if way == "program":
+        loader.reset()

@@ -120,6 +120,11 @@ def test_a_pipe_command_makes_the_lines(variables, tmp_path):
         seen(made(variables, path, command="head -n 1; exit 3"))
     with pytest.raises(FileNotFoundError):
         seen(made(variables, tmp_path / "nothing"))
+    cut = "head -c 30; kill -9 $$"
+    with pytest.raises(RuntimeError, match=r"line ends after .* ended with status -9"):
+        seen(made(variables, path, command=cut))
+    with pytest.raises(FormatError, match=r"line 1 of 'echo 1; cat': slot (?!.*status)"):
+        seen(made(variables, path, command="echo 1; cat"))
 
 
 def test_files_where_hdfs_is(variables):

@@ -96,9 +96,9 @@ _handover = Handover()
 def as_array(value: Any, var: Variable) -> tuple[Any, Lod]:
     """A plain array of the host, or one of a GPU, and the levels of detail of one fed value.
 
-    A number gets the dtype of the variable and one dimension; so does an array without dimensions. Arrays keep their
-    dtype, whatever the variable's. Raises FeedError for what holds no numbers of a type that tensors have, RuntimeError
-    for a list.
+    A number gets the dtype of the variable and one dimension, which an array or tensor without dimensions gets, too.
+    Arrays keep their dtype, whatever the variable's. Raises FeedError for what holds no numbers of a type that tensors
+    have, RuntimeError for a list.
     """
     if isinstance(value, LoDTensor):
         if value.array is None:
@@ -109,7 +109,9 @@ def as_array(value: Any, var: Variable) -> tuple[Any, Lod]:
                 f"the LoDTensor fed as {var.name!r} has {value._rows()} rows, but its sequences end at "
                 f"{value.offsets[-1][-1]}: set the levels of detail anew after other elements"
             )
-        return (plain(array) if isinstance(array, np.ndarray) else array), value.offsets
+        if isinstance(array, np.ndarray):
+            array = plain(array)
+        return (array.reshape(1) if array.ndim == 0 else array), value.offsets
     if isinstance(value, np.ndarray):
         array = value
     elif on_device(value):

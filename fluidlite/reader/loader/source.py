@@ -218,6 +218,8 @@ def ready_tensors(items: Any, specs: Sequence[Spec], handover: Handover, where: 
     for item, spec in zip(items, specs, strict=True):
         this = f"{where}, variable {spec.name!r}"
         array, lod = plain_array(item, handover, this)
+        if array.ndim == 0:
+            array = array.reshape(1)  # as one that is fed
         batch.append(LoDTensor.wrap(fitting(array, spec, this) if spec.checked else array, lod))
     return batch
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import select
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -100,7 +101,7 @@ class SlotReader:
             fault = self.parser.fault
             if fault is not None:
                 yield  # the samples before the line go first
-                raise FormatError(self._explained(fault, path))
+                raise FormatError(self._explained(fault, path) + self._failure(file))
 
     def _explained(self, fault: tuple[int, int, int, int, int, bytes, bytes], path: str) -> str:
         line, number, problem, expected, found, word, text = fault
@@ -117,6 +118,17 @@ class SlotReader:
             what = f"expects a {'number' if slot.real else 'whole number'}, got {shown!r}"
         where = f"{path}, line {line}" + ("" if self._plain() else f" of {self._command!r}")
         return f"{where}: slot {slot.name!r} {what}: {text.decode('utf8', 'replace').strip()!r}"
+
+    def _failure(self, output: int) -> str:
+        """What is to be said of a command that has failed where its output ends: it may have cut off a line."""
+        if self._process is None or not select.select([output], [], [], 0)[0] or os.read(output, 1):
+            return ""
+        import subprocess  # slow to import
+
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(1)
+        status = self._process.returncode
+        return f"; then the pipe command ended with status {status}" if status else ""
 
     def _plain(self) -> bool:
         return self._command.strip() in ("", "cat")
