@@ -47,11 +47,20 @@ class _EpochDecay(LearningRateDecay):
         """The rate of epoch `epoch_num`."""
         raise NotImplementedError(f"{type(self).__name__} does not say what its rate is: define get_lr()")
 
-    def step(self) -> float:
-        return float(self.learning_rate)
+    def step(self) -> None:
+        """Raises NotImplementedError, as in Fluid: the rate goes by epochs."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no step(): call epoch() once an epoch, without which the rate never changes"
+        )
 
     def _state_keys(self) -> None:
         self.keys = ["epoch_num", "learning_rate"]
+
+    def _peek(self) -> float:
+        return float(self.learning_rate)
+
+    def _skip(self, calls: int) -> None:
+        """Nothing: calls change nothing."""
 
 
 def check_falling(factor: float, name: str) -> float:
@@ -251,3 +260,6 @@ class ReduceLROnPlateau(Plateau, LearningRateDecay):
 
     def _peek(self) -> float:
         return float(self.learning_rate)
+
+    def _skip(self, calls: int) -> None:
+        """Nothing: calls change nothing."""

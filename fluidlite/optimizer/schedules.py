@@ -93,6 +93,10 @@ class LearningRateDecay:
         """The rate that the next call gives, without moving on."""
         return float(self.step())
 
+    def _skip(self, calls: int) -> None:
+        """Move on, or back, by as many calls."""
+        self.step_num += calls * self.step_size
+
 
 def restore(schedule: object, keys: Sequence[str], state: dict[str, Any]) -> None:
     """Set the attributes `keys` of a schedule to what stands in `state`, arrays and tensors to their number.
@@ -309,3 +313,34 @@ class LinearLrWarmup(LearningRateDecay):
         after = self.learning_rate
         rate = float(after() if isinstance(after, LearningRateDecay) else after)
         return self.lr_ratio_before_warmup * self.step_num if self.step_num < self.warmup_steps else rate
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state, with that of the other schedule as `LinearWarmup_LR`."""
+        state = super().state_dict()
+        if isinstance(self.learning_rate, LearningRateDecay):
+            state[_INNER] = self.learning_rate.state_dict()
+        return state
+
+    def set_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from a `state_dict()`; see `LearningRateDecay.set_dict`.
+
+        Where it does not say where the other schedule stands, as in files of Paddle, that moves on as far as this one.
+        """
+        inner, before = state_dict.get(_INNER), self.step_num
+        super().set_dict({key: value for key, value in state_dict.items() if key != _INNER})
+        if not isinstance(self.learning_rate, LearningRateDecay):
+            return
+        if inner is None:
+            self.learning_rate._skip((self.step_num - before) // self.step_size)
+        else:
+            self.learning_rate.set_dict(inner)
+
+    set_state_dict = set_dict
+
+    def _skip(self, calls: int) -> None:
+        super()._skip(calls)
+        if isinstance(self.learning_rate, LearningRateDecay):
+            self.learning_rate._skip(calls)
+
+
+_INNER = "LinearWarmup_LR"

@@ -5,6 +5,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.base import unique_name
+from fluidlite.eager import Tensor
 
 L = fluid.layers
 
@@ -150,6 +151,17 @@ def test_errors_say_what_is_wrong(main):
         fluid.gradients([y], [x], no_grad_set=[3])
     with pytest.raises(TypeError, match="target_gradients.*str"):
         fluid.gradients([y], [x], target_gradients="y")
+
+
+def test_gradients_of_eager_tensors_are_computed_elsewhere(main):
+    x = Tensor(np.ones(2, "float32"), stop_gradient=False)
+    a = main.global_block().create_var(name="a", shape=[2], dtype="float32", stop_gradient=False)
+    y, b = L.reduce_sum(x * x), L.reduce_sum(a)
+    for given in (([y], [x]), (y, a), (b, x), ([b], [a], [y])):
+        with pytest.raises(fluid.core.EnforceNotMet, match="computed by fluid.dygraph.grad"):
+            fluid.gradients(*given)
+    with pytest.raises(TypeError, match="member must be paddle.fluid.Variable or str"):
+        fluid.gradients(b, a, no_grad_set=[x])
 
 
 def test_one_name_is_no_list_of_names(main):

@@ -121,6 +121,44 @@ def test_schedules_that_go_by_epochs(make, expected):
     assert float(twin()) == pytest.approx(float(schedule()))
     schedule.epoch(0)
     assert float(schedule()) == 0.5
+    with pytest.raises(NotImplementedError, match=r"has no step\(\): call epoch\(\) once an epoch"):
+        schedule.step()
+
+
+def warming(inner):
+    return dygraph.LinearLrWarmup(inner, 2, 0.1, 0.4)
+
+
+RESUMED = [
+    # How many steps a schedule has when its state is saved, and the rates after that; `epoch` goes on before each.
+    (lambda: warming(dygraph.PiecewiseDecay([2, 4], [1.0, 0.5, 0.25], 0)), 3, [0.5, 0.25, 0.25]),
+    (lambda: warming(warming(dygraph.CosineDecay(0.5, 2, 5))), 1, [0.5, 0.4522542, 0.4522542]),
+    (lambda: warming(dygraph.StepDecay(0.5, 1, 0.5)), 2, [0.0625, 0.03125, 0.015625]),
+    (lambda: dygraph.PolynomialDecay(0.5, 4, 0.1, 2.0, cycle=True), 3, [0.125, 0.1, 0.15625]),
+    (lambda: dygraph.NoamDecay(8, 3), 3, [0.1767767, 0.1581139, 0.1443376]),
+]
+
+
+@pytest.mark.parametrize(("make", "steps", "after"), RESUMED)
+def test_schedules_in_the_middle_of_training_are_resumed(make, steps, after):
+    def rates(schedule, count):
+        found = []
+        for _ in range(count):
+            inner = getattr(schedule, "learning_rate", None)
+            if isinstance(inner, dygraph.StepDecay):
+                inner.epoch()
+            found.append(float(schedule()))
+        return found
+
+    schedule, twin, of_paddle = make(), make(), make()
+    rates(schedule, steps)
+    rates(twin, 1)
+    state = schedule.state_dict()
+    twin.set_dict(state)
+    assert rates(twin, 3) == pytest.approx(after, rel=1e-6)
+    if not isinstance(getattr(schedule, "learning_rate", None), dygraph.StepDecay):
+        of_paddle.set_dict({"step_num": state["step_num"]})
+        assert rates(of_paddle, 3) == pytest.approx(after, rel=1e-6)
 
 
 LOSSES = [1.0, 0.9, 0.89, 0.895, 0.9, 0.95, 0.8, 0.85, 0.9, 0.9, 0.9, 0.9, 0.7]

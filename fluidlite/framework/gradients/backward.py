@@ -11,7 +11,7 @@ from typing import Any
 
 from ...base import unique_name
 from ...base.dtypes import VarType
-from ...base.errors import ArgumentAssertion, ArgumentError, ArgumentTypeError
+from ...base.errors import ArgumentAssertion, ArgumentError, ArgumentNotMet, ArgumentTypeError
 from ...ops.registry import OpSpec, grad_name
 from ..block import Block
 from ..operator import OpRole
@@ -125,7 +125,7 @@ def gradients(
 
     Without `inputs`, of all that has gradients. `target_gradients` weigh the targets (None: ones). Returns one
     gradient per input, None where there is no path; an empty list for a single input without one. Raises ValueError if
-    the weights do not match the targets. Follows `fluid.gradients`.
+    the weights do not match the targets, EnforceNotMet for eager tensors. Follows `fluid.gradients`.
 
     Example:
         >>> import numpy as np
@@ -178,10 +178,15 @@ def gradients(
 
 
 def _variables(given: Any, what: str, kinds: tuple[type, ...] = (Variable,)) -> list[Any]:
-    items = [given] if isinstance(given, (str, Variable)) else list(given)
+    items: list[Any] = [given] if isinstance(given, (str, Variable)) else list(given)
     for item in items:
         if not isinstance(item, kinds):
             raise ArgumentTypeError(f"{what} of gradients must be Variables, got {type(item).__name__}")
+        if hasattr(type(item), "stands_for"):
+            raise ArgumentNotMet(
+                f"{what} of gradients must be Variables of a program, got an eager tensor (shape {item.shape}): its "
+                "gradients are computed by fluid.dygraph.grad, or by backward()"
+            )
     if not items and what == "targets":
         raise ArgumentError(f"{what} of gradients must not be empty")
     return items

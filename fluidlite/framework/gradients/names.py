@@ -47,7 +47,7 @@ def _get_no_grad_set_name(no_grad_set: Collection[Variable | str] | None) -> set
             f"The type of no_grad_set should be set or list or tuple, but received {type(no_grad_set)}"
         )
     for member in no_grad_set or ():
-        if not isinstance(member, (Variable, str)):
+        if not isinstance(member, (Variable, str)) or hasattr(type(member), "stands_for"):
             raise TypeError(
                 "The type of no_grad_set's member must be paddle.fluid.Variable or str, but received "
                 f"{type(member)}."
