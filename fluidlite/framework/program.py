@@ -394,15 +394,26 @@ def _touched(ops: Iterable[Operator]) -> set[str]:
 
 _TRAINING = OpRole.Backward | OpRole.Optimize | OpRole.LRSched
 
+LR_COUNTER, EMA_COUNTER = "@LR_DECAY_COUNTER@", "@EMA_STEP_COUNTER@"
+"""The variables that count the steps of training, for schedules of rates and averages of parameters."""
+
 
 def without_training(blocks: Sequence[Block]) -> list[list[Operator]]:
     """The operators of each block without gradients, updates and learning rates, if a loss is trained, by `minimize` or
     `append_backward`. Otherwise all of them: gradients, and averages, that nobody updates anything with are results.
+    None counts steps of training.
     """
     start = OpRole.Backward | OpRole.Loss
-    if not any(op.attrs.get("op_role", 0) == start for block in blocks for op in block.ops):
-        return [block.ops for block in blocks]
-    return [[op for op in block.ops if not op.attrs.get("op_role", 0) & _TRAINING] for block in blocks]
+    trains = any(op.attrs.get("op_role", 0) == start for block in blocks for op in block.ops)
+    roles, counter = (_TRAINING, EMA_COUNTER) if trains else (0, LR_COUNTER)
+    return [
+        [op for op in block.ops if not (op.attrs.get("op_role", 0) & roles or _counts(op, counter))]
+        for block in blocks
+    ]
+
+
+def _counts(op: Operator, counter: str) -> bool:
+    return op.type == "increment" and op.output("Out") == [counter]
 
 
 def _own_blocks(value: Any, program: Program) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from ..base import missing
 from ..base.errors import ArgumentError
 from ..framework import Variable, default_main_program, mode
+from ..framework.program import LR_COUNTER
 from ..layer_helper import run_op
 from ..optimizer import schedules
 from .control_flow.counter import autoincreased_step_counter
@@ -62,7 +63,7 @@ def _eager_piecewise(boundaries: Sequence[int], values: Sequence[float]) -> sche
 
 def _decay_step_counter(begin: int = 0) -> Variable:
     """The number of the step as float32; `begin` in the first run."""
-    return cast(autoincreased_step_counter("@LR_DECAY_COUNTER@", begin, 1), "float32")
+    return cast(autoincreased_step_counter(LR_COUNTER, begin, 1), "float32")
 
 
 def _apply(op_type: str, x: Variable, y: Variable | None = None) -> Variable:

@@ -20,6 +20,7 @@ from ..framework import (
     name_scope,
     program_guard,
 )
+from ..framework.program import EMA_COUNTER
 from ..initializer import Constant
 from ..layer_helper import LayerHelper, run_op
 from ..layers.control_flow.switch import Switch
@@ -27,8 +28,6 @@ from ..layers.tensor.variables import assign
 from .base import Optimizer
 from .descent import number
 from .eager import programs_only
-
-_COUNTER = "@EMA_STEP_COUNTER@"
 
 
 class _Averages:
@@ -221,7 +220,7 @@ def _step_counter(force_cpu: bool = False) -> Variable:
     """The int64 number of updates so far, in the main program of the moment; startup sets it to 0."""
     helper = LayerHelper("global_step_counter")
     counter, new = helper.create_or_get_global_variable(
-        name=_COUNTER, dtype=VarType.INT64, shape=[1], persistable=True, stop_gradient=True
+        name=EMA_COUNTER, dtype=VarType.INT64, shape=[1], persistable=True, stop_gradient=True
     )
     if new:
         helper.set_variable_initializer(counter, Constant(0.0, force_cpu=force_cpu))

@@ -74,6 +74,21 @@ def test_exponential_average_is_that_of_paddle(scheduled, engine):
     assert value("@EMA_STEP_COUNTER@") == 5
 
 
+def test_a_test_program_counts_no_updates(engine):
+    """In real Paddle its runs count, so that averages are divided by too much."""
+    exe, step = network()
+    ema = opt.ExponentialMovingAverage(0.3)
+    ema.update()
+    test = fluid.default_main_program().clone(for_test=True)
+    assert not test.global_block().has_var("@EMA_STEP_COUNTER@")
+    exe.run(fluid.default_startup_program())
+    for k, recorded in enumerate(STEADY):
+        step(k)
+        exe.run(test, feed={"x": np.ones((2, 2), "float32")})
+        with ema.apply(exe):
+            np.testing.assert_allclose(value(), recorded[2], rtol=1e-5, atol=1e-6)
+
+
 def test_averages_stay_until_they_are_restored(engine):
     exe, step = network()
     ema = opt.ExponentialMovingAverage(0.3, name="own_")

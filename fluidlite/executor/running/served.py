@@ -14,6 +14,7 @@ from ...base.errors import EnforceNotMet
 from ...base.selected_rows import SelectedRows
 from ...base.storage.files import atomic_files, atomic_writer, make_folder
 from ...framework import Block, Operator, Variable
+from ...framework.program import LR_COUNTER
 from ..blocks.environment import Environment
 from ..blocks.pieces import Blocks
 from ..tensors.lod_tensor import LoDTensor
@@ -21,7 +22,6 @@ from ..tensors.scope import Scope
 from ..tensors.tensor_file import write_tensor
 from .driver import Driver
 
-_COUNTER = "@LR_DECAY_COUNTER@"
 _SYNC, _GEO = 0, 3
 
 
@@ -59,7 +59,7 @@ class ServedParameters:
 
     def take(self, name: str, value: Any, trainer: int) -> None:
         """See `Store`; EnforceNotMet for a gradient that this server does not have, or of another size."""
-        if name.startswith(_COUNTER) and self._decay is not None:
+        if name.startswith(LR_COUNTER) and self._decay is not None:
             if self.merges:
                 return  # rounds are counted here
             self._fits(name, value)
@@ -130,7 +130,7 @@ class ServedParameters:
 
     def _count_round(self) -> None:
         """Have rates decay by the number of this round, for programs that add up what trainers have counted."""
-        counted = [name for name in self._home.vars if name.startswith(f"{_COUNTER}.trainer_")]
+        counted = [name for name in self._home.vars if name.startswith(f"{LR_COUNTER}.trainer_")]
         for name in counted:
             held = self._variable(name).get_tensor()
             held.set(np.full_like(held.numpy(), self._rounds if name == counted[0] else 0))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from ...base.dtypes import VarType
 from ...framework import Block, Operator, Program, Variable
 from ...framework.operator import OpRole
+from ...framework.program import LR_COUNTER
 from .optimizers import kept_shape
 from .slicing import name_parts, original_name, same_or_split_var
-from .trainer import LR_COUNTER
 
 if TYPE_CHECKING:
     from ..distribute_transpiler import DistributeTranspiler
