@@ -11,7 +11,7 @@ from fluidlite.data import data
 from fluidlite.eager import Parameter, Tensor
 from fluidlite.executor import Executor, Scope
 from fluidlite.framework import Program, program_guard
-from fluidlite.initializer import NumpyArrayInitializer
+from fluidlite.initializer import Constant, NumpyArrayInitializer
 from fluidlite.param_attr import ParamAttr
 
 W = np.array([[0.5, -1.0, 0.25], [1.5, 0.125, -0.75]], "float32")
@@ -503,3 +503,38 @@ def test_building_an_update_leaves_the_users_programs_alone(programs):
         made.minimize(LOSS)
     assert [len(program.global_block().ops) for program in programs] == [0, 0]
     assert not programs[0].global_block().vars
+
+
+FROZEN = [
+    # The optimizer, what is set after two steps of four, and the weight after each, as in Fluid 1.8.5.
+    (lambda p: optimizer.SGD(0.1, parameter_list=p), "stop_gradient", [0.9, 0.8, 0.8, 0.8]),
+    (lambda p: optimizer.Momentum(0.1, 0.9, parameter_list=p), "stop_gradient", [0.9, 0.71, 0.539, 0.3851]),
+    (lambda p: optimizer.Adam(0.1, parameter_list=p), "stop_gradient", [0.9, 0.8, 0.7227, 0.65938]),
+    (lambda p: optimizer.Momentum(0.1, 0.9, parameter_list=p), "trainable", [0.9, 0.71, 0.71, 0.71]),
+]
+
+
+@pytest.mark.parametrize(("make", "how", "expected"), FROZEN)
+def test_parameters_frozen_in_the_middle_of_training(make, how, expected):
+    with dygraph.guard():
+        net = dygraph.Linear(2, 1, param_attr=Constant(1.0), bias_attr=Constant(1.0))
+        steps, seen = make(net.parameters()), []
+        for step in range(4):
+            if step == 2:
+                setattr(net.weight, how, how == "stop_gradient")
+            loss = layers.mean(net(dygraph.to_variable(np.ones((2, 2), "float32"))))
+            loss.backward()
+            steps.minimize(loss)
+            net.clear_gradients()
+            seen.append(float(net.weight.numpy()[0, 0]))
+        np.testing.assert_allclose(seen, expected, rtol=1e-5)
+
+
+def test_of_several_backward_passes_the_last_one_counts():
+    with dygraph.guard():
+        net = dygraph.Linear(2, 1, param_attr=Constant(1.0), bias_attr=False)
+        for size in (1, 2, 4):
+            loss = layers.mean(net(dygraph.to_variable(np.full((2, 2), size, "float32"))))
+            loss.backward()
+        optimizer.SGD(1.0, parameter_list=net.parameters()).minimize(loss)
+        assert net.weight.numpy().tolist() == [[-3], [-3]]

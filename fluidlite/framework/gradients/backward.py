@@ -180,13 +180,13 @@ def gradients(
 def _variables(given: Any, what: str, kinds: tuple[type, ...] = (Variable,)) -> list[Any]:
     items: list[Any] = [given] if isinstance(given, (str, Variable)) else list(given)
     for item in items:
-        if not isinstance(item, kinds):
-            raise ArgumentTypeError(f"{what} of gradients must be Variables, got {type(item).__name__}")
         if hasattr(type(item), "stands_for"):
             raise ArgumentNotMet(
                 f"{what} of gradients must be Variables of a program, got an eager tensor (shape {item.shape}): its "
                 "gradients are computed by fluid.dygraph.grad, or by backward()"
             )
+        if not isinstance(item, kinds):
+            raise ArgumentTypeError(f"{what} of gradients must be Variables, got {type(item).__name__}")
     if not items and what == "targets":
         raise ArgumentError(f"{what} of gradients must not be empty")
     return items
