@@ -6,6 +6,7 @@ import atexit
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from queue import Empty
 from typing import Any
 
 from .base import missing
@@ -50,6 +51,17 @@ class CleanupFuncRegistrar:
         if function not in cls._registered_func_set:
             atexit.register(once)
             cls._registered_func_set.add(function)
+
+
+def _cleanup() -> None:
+    """Empty and close the queues in `multiprocess_queue_set`."""
+    while multiprocess_queue_set:
+        waiting = multiprocess_queue_set.pop()
+        try:
+            while True:
+                waiting.get_nowait()
+        except (Empty, OSError, ValueError):  # there is nothing more, or it was closed
+            waiting.close()
 
 
 __getattr__ = missing.reporter(__name__)

@@ -21,13 +21,13 @@ LAYERS = [
     {"framework"},
     {"executor"},
     {"eager"},
-    {"reader"},
+    {"reader", "multiprocess_utils"},
     # The public building blocks, and thin modules that give Fluid's names to what stands above.
     {
         "annotations", "log_helper", "deprecated", "layer_helper_base",
         "param_attr", "initializer", "regularizer", "clip", "layer_helper", "op_functions", "optimizer", "layers",
         "nets", "metrics", "io", "profiler", "data", "input", "average", "evaluator", "wrapped_decorator", "op",
-        "default_scope_funcs", "distribute_lookup_table", "multiprocess_utils",
+        "default_scope_funcs", "distribute_lookup_table",
         "backward", "compiler", "core", "data_feeder", "lod_tensor", "parallel_executor", "unique_name", "weight_norm",
         "inference", "device_worker", "proto", "trainer_desc", "trainer_factory",
     },

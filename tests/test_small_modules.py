@@ -1,6 +1,7 @@
 """`paddle.compat`, `fluid.average`, `fluid.wrapped_decorator`, `fluid.unique_name`, `fluid.core`'s facts and places."""
 
 import inspect
+import queue
 
 import numpy as np
 import pytest
@@ -172,3 +173,48 @@ def test_a_program_runs_at_a_place_that_stands_for_another(programs):
     place.set_place(core.CPUPlace())
     out = fluid.layers.fill_constant([2], "float32", 3.0)
     assert fluid.Executor(place).run(fetch_list=[out])[0].tolist() == [3, 3]
+
+
+def test_private_functions_that_scripts_use(programs, caplog):
+    """Their results are those of Paddle 1.8.5."""
+    place, lengths = fluid.CPUPlace(), fluid.create_lod_tensor(np.ones((3, 1)), [[1, 2]], fluid.CPUPlace())
+    as_tensor = fluid.executor._as_lodtensor
+    for given, dtype, made in (
+        (np.ones((2, 2)), "float32", ("float64", [2, 2])),  # an array keeps its type
+        (3, VarType.FP32, ("float32", [1])),
+        (3.5, "int64", ("int64", [1])),
+        ((1, 2), VarType.INT64, ("int64", [2])),
+        (lengths, None, ("float64", [3, 1])),
+    ):
+        tensor = as_tensor(given, place, dtype)
+        assert (str(np.array(tensor).dtype), tensor.shape()) == made and tensor.lod() == []
+    for given, dtype, error in (
+        (3, None, AssertionError),
+        ([1, 2], "int64", RuntimeError),
+        ("abc", "float32", ValueError),
+        (None, None, EnforceNotMet),
+        (np.array([None]), "float32", EnforceNotMet),
+    ):
+        with pytest.raises(error):
+            as_tensor(given, place, dtype)
+
+    check = fluid.reader.GeneratorLoader._check_input_array
+    assert check([1, 2]).dtype == np.int64 and check(lengths).shape == (3, 1)
+    for given in ([[1], [1, 2]], np.array([None]), None):
+        with pytest.raises(TypeError, match="an item of a batch holds numbers"):
+            check(given)
+
+    waiting = queue.Queue()
+    waiting.put(1)
+    waiting.close = lambda: waiting.put("closed")
+    fluid.reader.multiprocess_queue_set.add(waiting)
+    fluid.reader._cleanup()
+    assert not fluid.reader.multiprocess_queue_set and waiting.get_nowait() == "closed"
+
+    out = fluid.layers.ops._scale(fluid.data("x", [2, 3]), scale=3.0)
+    assert (out.name, out.shape, out.op.attr("scale"), out.op.attr("bias_after_scale")) == (
+        "scale_0.tmp_0", (2, 3), 3.0, True,
+    )  # fmt: skip
+
+    assert fluid.dygraph.base._print_debug_msg([], is_test=True) is None
+    assert "Debug mode is not enabled" in caplog.text

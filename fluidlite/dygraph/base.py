@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -218,6 +219,15 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
     if zero_copy is not False and isinstance(value, np.ndarray):
         return eager.Tensor(eager.placing.here(np.asarray(value, order="C")), name)
     return eager.to_variable(value, name)
+
+
+def _print_debug_msg(parameter_list: Any, limit: int = 5, is_test: bool = False) -> None:
+    """Log that nothing is counted, as Fluid does where FLAGS_dygraph_debug is not set; the arguments are for what it
+    counts with the flag.
+    """
+    logging.getLogger().warning(
+        "Debug mode is not enabled: fluidlite does not count names and tensors; gc and tracemalloc tell what is kept"
+    )
 
 
 __getattr__ = missing.reporter(__name__)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .reading.from_dataset import FetchHandler
     from .running.executor import Executor
     from .running.feed_fetch_ops import check_feed_shape_type, has_feed_operators, has_fetch_operators
+    from .tensors.inspection import _as_lodtensor as _as_lodtensor
     from .tensors.inspection import _fetch_var as _fetch_var
     from .tensors.inspection import _to_name_str as _to_name_str
     from .tensors.inspection import as_numpy, dimension_is_compatible_with, dtype_is_compatible_with

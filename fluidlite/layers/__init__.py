@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .metric_op import *  # noqa: F403
     from .nn import *  # noqa: F403
     from .ops import *  # noqa: F403
+    from .ops import _scale as _scale
     from .recurrent import *  # noqa: F403
     from .sequence_lod import *  # noqa: F403
     from .tensor import *  # noqa: F403

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..base import missing
 from ..framework import Variable
 from ..op_functions import run_layer, unary
+from .layer_function_generator import generate_layer_fn
 
 __all__ = [
     "abs",
@@ -91,6 +94,12 @@ def cumsum(
     `exclusive` leaves out the element itself, `reverse` sums from the end.
     """
     return run_layer("cumsum", locals())
+
+
+def _scale(*args: Any, **kwargs: Any) -> Variable:
+    """`scale` as a layer that is made of the operator alone: of a Variable, with the operator's attributes."""
+    made: Variable = generate_layer_fn("scale")(*args, **kwargs)
+    return made
 
 
 __getattr__ = missing.reporter(__name__)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         keep_data_loader_order,
         multiprocess_queue_set,
     )
+    from .loader.fluid_names import _cleanup as _cleanup
     from .loader.of_files import DatasetLoader
     from .loader.py_reader import PyReader
     from .processes import multiprocess_reader

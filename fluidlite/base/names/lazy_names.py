@@ -74,7 +74,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             ".reading.from_dataset": "FetchHandler",
             ".running.executor": "Executor",
             ".running.feed_fetch_ops": "check_feed_shape_type has_feed_operators has_fetch_operators",
-            ".tensors.inspection": "_fetch_var _to_name_str as_numpy dimension_is_compatible_with dtype_is_compatible_with",
+            ".tensors.inspection": "_as_lodtensor _fetch_var _to_name_str as_numpy dimension_is_compatible_with dtype_is_compatible_with",
         },
     ),
     "fluidlite.framework": (
@@ -146,6 +146,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             "": "control_flow detection device distributions io learning_rate_scheduler loss math_op_patch metric_op nn ops recurrent sequence_lod tensor utils",
             ".control_flow": "BlockGuard ConditionalBlock WhileGuard array_to_lod_tensor copy_var_to_parent_block lod_rank_table lod_tensor_to_array max_sequence_len merge_lod_tensor select_input select_output shrink_memory split_lod_tensor",
             ".learning_rate_scheduler": "_decay_step_counter",
+            ".ops": "_scale",
         },
     ),
     "fluidlite.layers.control_flow": (
@@ -345,7 +346,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             ".leak_counters": "leaks",
             ".loader.dataset": "DataLoader",
             ".loader.epoch": "LoaderError State",
-            ".loader.fluid_names": "KEEP_DATA_LOADER_ORDER QUEUE_GET_TIMEOUT DataLoaderBase DygraphGeneratorLoader GeneratorLoader data_loader_unique_name_generator keep_data_loader_order multiprocess_queue_set",
+            ".loader.fluid_names": "KEEP_DATA_LOADER_ORDER QUEUE_GET_TIMEOUT DataLoaderBase DygraphGeneratorLoader GeneratorLoader data_loader_unique_name_generator keep_data_loader_order multiprocess_queue_set _cleanup",
             ".loader.of_files": "DatasetLoader",
             ".loader.py_reader": "PyReader",
             ".processes": "multiprocess_reader",

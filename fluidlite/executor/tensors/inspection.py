@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...base.dtypes import to_vartype
+from ...base.dtypes import to_numpy, to_vartype
+from ...base.errors import FeedError, TypeAssertion
+from ...base.place import Place
 from ...framework import Operator, Variable
 from .lod_tensor import LoDTensor
 from .scope import Scope, global_scope
@@ -39,6 +41,27 @@ def dimension_is_compatible_with(first: Sequence[int], second: Sequence[int]) ->
 def dtype_is_compatible_with(first: Any, second: Any) -> bool:
     """Whether two element types are the same."""
     return to_vartype(first) == to_vartype(second)
+
+
+def _as_lodtensor(data: Any, place: Place, dtype: Any = None) -> LoDTensor:
+    """A tensor on `place` of an array, which keeps its element type, or of a number or tuple in `dtype`.
+
+    Raises AssertionError for a number without `dtype`, RuntimeError for a list, of which `create_lod_tensor` makes
+    sequences, EnforceNotMet for what holds no numbers.
+    """
+    if isinstance(data, list):
+        raise RuntimeError("some of the fed data are lists: make arrays or LoDTensors of them")
+    if not isinstance(data, np.ndarray):
+        if np.isscalar(data):
+            if dtype is None:
+                raise TypeAssertion(f"dtype should be given for the number {data!r}")
+            data = [data]
+        data = np.array(data, dtype=None if dtype is None else to_numpy(dtype))
+    if data.dtype.hasobject:
+        raise FeedError(f"a tensor holds numbers, and there are Python objects in {data!r:.80}")
+    tensor = LoDTensor()
+    tensor.set(data, place)
+    return tensor
 
 
 def _to_name_str(var: Any) -> str:

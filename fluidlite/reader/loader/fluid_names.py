@@ -6,6 +6,8 @@ from typing import Any
 
 from ...base.context import Slot
 from ...base.unique_name import UniqueNameGenerator
+from ...multiprocess_utils import _cleanup as _cleanup
+from ...multiprocess_utils import multiprocess_queue_set as multiprocess_queue_set
 from .eager import EagerLoader
 from .from_generator import make_loader
 from .generator import Loader, as_capacity
@@ -19,14 +21,13 @@ data_loader_unique_name_generator = UniqueNameGenerator()
 
 _order = Slot("keep_data_loader_order", KEEP_DATA_LOADER_ORDER)
 
-multiprocess_queue_set: set[Any] = set()
-"""Queues that Fluid would have to close; there are none."""
-
 DataLoaderBase = Loader
 
 
 class GeneratorLoader:
     """Calling it makes the loader that `DataLoader.from_generator` makes in static mode."""
+
+    _check_input_array = Loader._check_input_array
 
     def __new__(
         cls,

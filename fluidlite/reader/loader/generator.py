@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..._ext.collate import Spec
 from ..._ext.queue import QueueClosed
 from ...base.errors import EOFException
@@ -87,6 +89,20 @@ class Loader(BaseLoader):
         them. `places` as in `set_sample_generator`. Returns the loader.
         """
         return self._set(self._ready(reader, self._specs), places)
+
+    @classmethod
+    def _check_input_array(cls, item: Any) -> np.ndarray:
+        """`item` of a batch as an array; TypeError for what holds something else than numbers, or ragged lists."""
+        try:
+            array = np.asarray(item)
+        except ValueError:
+            array = None
+        if array is None or array.dtype.hasobject:
+            raise TypeError(
+                f"an item of a batch holds numbers, in an array, a tensor or lists of one length, got {item!r:.60}"
+                "; fluid.create_lod_tensor makes tensors of sequences"
+            )
+        return array
 
     def _set(self, feeding: Feeding, places: Any) -> Loader:
         self._feeding = feeding
