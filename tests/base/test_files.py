@@ -213,7 +213,7 @@ def test_a_device_stays_one(tmp_path):
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
     with pytest.raises(OSError, match="cannot write the file /dev/full: No space left") as caught:
         write("/dev/full")
-    assert caught.value.errno == errno.ENOSPC
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, "/dev/full")
 
 
 def test_a_pipe_gets_the_bytes(tmp_path):

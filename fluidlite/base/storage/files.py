@@ -33,17 +33,17 @@ _NO_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 
 
 @contextmanager
-def _about(what: str) -> Iterator[None]:
-    """Say in an OSError of the block what was to be done, not only what the system refused."""
+def _about(what: str, path: AnyPath) -> Iterator[None]:
+    """Say in an OSError of the block what was to be done, and with which file, not only what the system refused."""
     try:
         yield
     except OSError as error:
-        raise OSError(error.errno, f"cannot {what}: {error.strerror or error}", error.filename) from None
+        raise OSError(error.errno, f"cannot {what}: {error.strerror or error}", os.fspath(path)) from None
 
 
 def make_folder(path: AnyPath) -> None:
     """Make a folder and those on the way to it, if they are not there. OSError naming `path` if that cannot be."""
-    with _about(f"make the folder {path} to write in"):
+    with _about(f"make the folder {path} to write in", path):
         Path(path).mkdir(parents=True, exist_ok=True)
 
 
@@ -99,20 +99,20 @@ class _Raw(io.FileIO):
     """A file open for writing, whose errors name the file that the bytes are for."""
 
     def __init__(self, file: AnyPath | int, mode: str, target: AnyPath) -> None:
-        self._what = f"write the file {os.fspath(target)}"
+        self._about = f"write the file {os.fspath(target)}", target
         super().__init__(file if isinstance(file, int) else os.fspath(file), mode)
 
     def write(self, data: Any) -> int:
-        with _about(self._what):
+        with _about(*self._about):
             return super().write(data)
 
     def close(self) -> None:
-        with _about(self._what):
+        with _about(*self._about):
             super().close()
 
     def sync(self) -> None:
         """Have the system write the bytes to the disk, if they are to stay on one."""
-        with _about(self._what):
+        with _about(*self._about):
             _sync(self.fileno())
 
 
@@ -143,7 +143,7 @@ class _Files:
     def create(self, path: AnyPath, folders: bool) -> Iterator[BinaryIO]:
         """A binary file that is to take the place of `path`; see `atomic_writer`."""
         draft = _Draft(Path(os.path.realpath(path)))
-        with _about(f"write the file {draft.target}"):
+        with _about(f"write the file {draft.target}", draft.target):
             found = os.stat(path) if os.path.exists(path) else None
             if found is not None and stat.S_ISDIR(found.st_mode):
                 raise IsADirectoryError(errno.EISDIR, "there is a folder of that name")
@@ -152,7 +152,7 @@ class _Files:
                 self._make_folder(draft.target.parent)
             raw = self._begin(draft, found)
         else:
-            with _about(f"write the file {draft.target}"):
+            with _about(f"write the file {draft.target}", draft.target):
                 raw = _Raw(path, "wb", draft.target)
         with io.BufferedWriter(raw) as file:
             yield file  # type: ignore[misc]
@@ -171,7 +171,7 @@ class _Files:
         _sweep(folder)
         drafts = self._drafts.setdefault(folder, [])
         path = folder / f".fluidlite-{self._token}-{len(drafts)}.tmp"
-        with _about(f"write the file {target}"):
+        with _about(f"write the file {target}", target):
             if found is not None and not os.access(target, os.W_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             try:
@@ -244,7 +244,7 @@ class _Files:
 def _replace(draft: _Draft) -> None:
     """Put a draft in the place of its target; where that cannot be replaced, its contents."""
     if draft.path is not None:
-        with _about(f"write the file {draft.target}"):
+        with _about(f"write the file {draft.target}", draft.target):
             try:
                 draft.path.replace(draft.target)
                 return
@@ -260,7 +260,7 @@ def _replace(draft: _Draft) -> None:
 
 
 def _write_in_place(source: BinaryIO, target: Path) -> None:
-    with _about(f"write the file {target}"):
+    with _about(f"write the file {target}", target):
         raw = _Raw(target, "wb", target)
     with io.BufferedWriter(raw) as file:
         shutil.copyfileobj(source, file)
