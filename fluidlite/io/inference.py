@@ -172,7 +172,9 @@ def append_fetch_ops(
         block.append_op(type="fetch", inputs={"X": [name]}, outputs={"Out": [holder]}, attrs={"col": number})
 
 
-def _for_inference(program: Program, feeds: list[str], targets: list[Variable]) -> tuple[Program, list[str]]:
+def _for_inference(
+    program: Program, feeds: list[str], targets: Sequence[Variable]
+) -> tuple[Program, list[str]]:
     """A copy of `program` cut down to what the targets need, with its ends marked, and the names of its
     outputs.
     """

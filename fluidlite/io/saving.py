@@ -42,8 +42,9 @@ def save_vars(
 
     `vars`: which; or `predicate`: Variable -> whether to save it. `dirname`: a folder, made if need be, that
     gets a file for each variable, of its name; with `filename` one file in that folder has them all, sorted
-    by name. With `dirname=None` the bytes of the combined file are returned instead. `executor` is not needed
-    and there for Fluid's sake. Tables that a trainer looks up on parameter servers come from these, whole.
+    by name. Without variables nothing is written. With `dirname=None` the bytes of the combined file are returned
+    instead. `executor` is not needed and there for Fluid's sake. Tables that a trainer looks up on parameter servers
+    come from these, whole.
 
     Raises EnforceNotMet, with nothing written, if a variable has no value; ValueError for a name that leaves
     the folder; TypeError for a `main_program` that is no Program; OSError as `open` does.
@@ -55,6 +56,8 @@ def save_vars(
         if filename is not None:
             raise TypeError("save_vars with a filename needs dirname, the folder for it; got None")
         return _combined(tensors)
+    if not tensors:
+        return None
     if filename is not None:
         with atomic_writer(_inside(dirname, filename)) as file:
             for name in sorted(tensors):
@@ -195,6 +198,8 @@ def read_vars(
     dirname: Folder | None, chosen: dict[str, Variable], filename: str | bytes | None = None
 ) -> dict[str, LoDTensor]:
     """The saved values of the variables `chosen`, checked against their shapes and types; see `load_vars`."""
+    if not chosen:
+        return {}
     if dirname is None:
         if not isinstance(filename, (bytes, bytearray)):
             raise TypeError(

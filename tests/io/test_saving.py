@@ -84,6 +84,14 @@ def test_a_combined_file_of_paddle(scope, tmp_path):
     assert (tmp_path / "own").read_bytes() == (DATA / "combined").read_bytes()
 
 
+@pytest.mark.parametrize("filename", [None, "all"])
+def test_without_variables_nothing_is_written_and_nothing_read(scope, tmp_path, filename):
+    program = Program()
+    io.save_persistables(None, tmp_path / "new", program, filename)
+    assert not (tmp_path / "new").exists()
+    io.load_persistables(None, tmp_path / "new", program, filename)
+
+
 def test_chosen_variables(program, values, tmp_path):
     block = program.global_block()
     io.save_vars(None, tmp_path, program, vars=[block.var("fc_0.w_0"), block.var("fc_0.w_0")])

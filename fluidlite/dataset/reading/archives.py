@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tarfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import IO, Any, cast
@@ -21,10 +20,7 @@ def _reading(path: str) -> Iterator[None]:
         yield
     except (FileNotFoundError, FormatError):
         raise
-    except (
-        tarfile.TarError, BadZipFile, EOFError, OSError, zlib.error, NotImplementedError, RuntimeError, ValueError,
-        *files.lzma_errors(),
-    ) as error:  # fmt: skip
+    except files.damage(tarfile.TarError, BadZipFile) as error:
         raise files.damaged(path, str(error)) from error
 
 
@@ -50,7 +46,7 @@ class _Budget:
 class _Limited:
     """A binary file for `tarfile`, which reads names as long as the archive says."""
 
-    def __init__(self, file: IO[bytes], budget: _Budget) -> None:
+    def __init__(self, file: files.BinaryFile, budget: _Budget) -> None:
         self._file, self._budget = file, budget
         self.seek, self.tell = file.seek, file.tell
 

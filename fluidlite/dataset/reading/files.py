@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import BufferedIOBase
 from pathlib import Path
 from typing import IO
 
@@ -11,6 +12,8 @@ from ...base.errors import FormatError
 
 DATA_VARIABLE = "FLUIDLITE_DATA"
 """The environment variable that names the user's directory of data sets."""
+
+BinaryFile = IO[bytes] | BufferedIOBase
 
 AT_LEAST = 32 << 20
 """How many bytes a packed file may hold however small it is."""
@@ -45,13 +48,11 @@ def read(path: str) -> bytes:
         return file.read() if packed is None else read_packed(packed, path, room(os.path.getsize(path)))
 
 
-def read_packed(file: IO[bytes], what: str, most: int) -> bytes:
+def read_packed(file: BinaryFile, what: str, most: int) -> bytes:
     """What is left of a packed file, `most` bytes. Raises FormatError, naming `what`, if there are more or damage."""
-    import zlib
-
     try:
         data = file.read(most + 1)
-    except (EOFError, OSError, zlib.error, ValueError, RuntimeError, *lzma_errors()) as error:
+    except damage() as error:
         raise damaged(what, str(error)) from error
     if len(data) > most:
         raise damaged(what, f"it is packed and holds more than {most} bytes")
@@ -63,7 +64,7 @@ def room(size: int) -> int:
     return AT_LEAST + 20 * size
 
 
-def unpacked(file: IO[bytes]) -> IO[bytes] | None:
+def unpacked(file: IO[bytes]) -> BinaryFile | None:
     """A reader of what a packed file holds; None for one that is not packed."""
     begin = file.read(6)
     file.seek(0)
@@ -83,10 +84,13 @@ def unpacked(file: IO[bytes]) -> IO[bytes] | None:
     return None
 
 
-def lzma_errors() -> tuple[type[Exception], ...]:
-    """The errors of damaged xz files, if any was opened."""
+def damage(*errors: type[Exception]) -> tuple[type[Exception], ...]:
+    """What readers of damaged packed files raise, and `errors`."""
+    import zlib
+
     module = sys.modules.get("lzma")
-    return () if module is None else (module.LZMAError,)
+    found: tuple[type[Exception], ...] = () if module is None else (module.LZMAError,)
+    return (*found, *errors, zlib.error, EOFError, OSError, RuntimeError, ValueError)
 
 
 def damaged(path: str, what: str) -> FormatError:
