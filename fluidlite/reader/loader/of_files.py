@@ -23,8 +23,9 @@ class DatasetLoader(BaseLoader):
 
     Args:
         dataset: a `QueueDataset` or `InMemoryDataset`, in whose order batches come.
-        places: devices; each item is a list with a batch for each, {name: LoDTensor}.
-        drop_last: leave out a last batch with fewer samples, and a last item with fewer batches than places.
+        places: devices; each item is a list with a batch for each, {name: LoDTensor}. They take files in turn, or parts
+            of the memory, and what others have left when they have no more.
+        drop_last: leave out last batches with fewer samples, and a last item with fewer batches than places.
 
     Raises TypeError for another `dataset`; iterating raises what reading does.
     """
@@ -48,7 +49,7 @@ class DatasetLoader(BaseLoader):
 
     def _batches(self, skip: int) -> Iterator[FetchedBatch]:
         begin = time.perf_counter()
-        for feed in self._dataset._feeds():
+        for feed in self._in_turn():
             batch = {
                 name: value if isinstance(value, LoDTensor) else LoDTensor.wrap(value)
                 for name, value in feed.items()
@@ -61,3 +62,19 @@ class DatasetLoader(BaseLoader):
             else:
                 yield FetchedBatch(batch, samples, time.perf_counter() - begin, 0.0)
             begin = time.perf_counter()
+
+    def _in_turn(self) -> Iterator[dict[str, Any]]:
+        """The batches of the places' parts of the data, one of each, as long as there are any."""
+        parts = self._dataset._parts(len(self._places))
+        try:
+            reading = [iter(part) for part in parts]
+            while reading:
+                for batches in list(reading):
+                    feed = next(batches, None)
+                    if feed is None:
+                        reading.remove(batches)
+                    else:
+                        yield feed
+        finally:
+            for part in parts:
+                part.stop()

@@ -163,9 +163,16 @@ class DatasetBase:
         """
         raise NotImplementedError
 
+    def _parts(self, count: int) -> list[Share]:
+        """The batches of an epoch in at most `count` parts, which are the same in each epoch.
+
+        ValueError if no variables are set; iterating raises what `SlotReader.read` does.
+        """
+        raise NotImplementedError
+
     def _feeds(self) -> Iterator[Feed]:
-        """The feeds of an epoch in order. ValueError if no variables are set; and what `SlotReader.read` raises."""
-        return iter(self._shares(single=True)[0])
+        """The feeds of an epoch in order; see `_parts`."""
+        return iter(self._parts(1)[0])
 
 
 class QueueDataset(DatasetBase):
@@ -190,11 +197,17 @@ class QueueDataset(DatasetBase):
 
     def _shares(self, threads: int = 0, single: bool = False) -> list[Share]:
         paths = deque(self._files())
-        shares = []
-        for _ in range(1 if single else max(1, min(self.thread_num, len(paths)))):
-            reader = self._reader()
-            shares.append(Share(partial(batches_of_files, reader, paths, self._batch_size), reader.stop))
-        return shares
+        count = 1 if single else max(1, min(self.thread_num, len(paths)))
+        return [self._share(paths) for _ in range(count)]
+
+    def _parts(self, count: int) -> list[Share]:
+        paths = list(self._files())
+        return [self._share(deque(paths[first::count])) for first in range(max(1, min(count, len(paths))))]
+
+    def _share(self, paths: deque[str]) -> Share:
+        """The batches of files that are taken from `paths`."""
+        reader = self._reader()
+        return Share(partial(batches_of_files, reader, paths, self._batch_size), reader.stop)
 
 
 class InMemoryDataset(DatasetBase):
@@ -371,14 +384,16 @@ class InMemoryDataset(DatasetBase):
         """Accepted: it is about tables of parameter servers that exist inside Baidu only."""
 
     def _shares(self, threads: int = 0, single: bool = False) -> list[Share]:
+        return self._parts(1 if single else threads or self.thread_num)
+
+    def _parts(self, count: int) -> list[Share]:
         if not self._slots:
             self._reader()  # says what is missing
         self._gone_through = True
-        count = len(self._records)
-        threads = 1 if single else threads or self.thread_num
-        share = count if threads <= 1 else count // threads + 1
-        starts = range(0, count, share) if count else (0,)
-        return [Share(partial(self._batches, start, min(start + share, count))) for start in starts]
+        samples = len(self._records)
+        share = samples if count <= 1 else samples // count + 1
+        starts = range(0, samples, share) if samples else (0,)
+        return [Share(partial(self._batches, start, min(start + share, samples))) for start in starts]
 
     def _batches(self, start: int, end: int) -> Iterator[Feed]:
         slots, records, size = list(self._slots), self._records, self._batch_size
