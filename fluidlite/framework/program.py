@@ -59,7 +59,7 @@ class Program:
             -1,
             {},
         )  # see `gradients.blocks.kept_names`
-        self._kept_sequences: tuple[int, dict[Operator, list[Kept]]] = (-1, {})  # see `sequences.declared`
+        self._kept_sequences: tuple[int, dict[Operator, list[Kept]]] = (-1, {})  # see `sequences.remembered`
         self._readers: tuple[int, list[Operator]] = (-1, [])
         self._tracer: Tracer | None = None
 

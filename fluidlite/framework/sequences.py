@@ -1,4 +1,4 @@
-"""Whose sequences the outputs of an operator have: decided from its declaration, before it runs."""
+"""Whose sequences the outputs of an operator have: that of its declaration, where a run finds as many rows."""
 
 from __future__ import annotations
 
@@ -34,11 +34,18 @@ class Kept(NamedTuple):
             return False
         return bool(out[self.axis] == source[self.source_axis])
 
-    def lod(self, levels: Sequence[Lod], shape: Shape) -> Lod:
-        """The levels of detail of an output of this shape; `levels`: those of `source` and the `others`."""
-        lod = joined(levels) if self.others else levels[0]
-        fits = lod and len(shape) > self.axis and shape[self.axis] == lod[-1][-1]
-        return lod if fits else ()
+    def lod(self, levels: Sequence[Lod], shape: Shape, source: Shape) -> Lod:
+        """The levels of detail of an output of this shape.
+
+        Args:
+            levels: those of `source` and the `others`.
+            shape: that of the output.
+            source: the shape of `source`.
+        """
+        if not self.others:
+            return levels[0] if self.fits(shape, source) else ()
+        lod = joined(levels)
+        return lod if lod and shape[:1] == (lod[-1][-1],) else ()
 
 
 def kept(op: OpView) -> list[Kept]:
@@ -50,8 +57,9 @@ def kept(op: OpView) -> list[Kept]:
             continue
         axes = int(out_slot == SHAPE), int(slot == SHAPE)
         others = tuple(given[1:]) if slot.endswith("*") else ()
-        each = out_slot == slot + GRAD and len(given) > 1
-        for index, name in enumerate(op.outputs.get(out_slot, ())):
+        made = op.outputs.get(out_slot, ())
+        each = len(made) == len(given)  # also of gradients
+        for index, name in enumerate(made):
             found.append(Kept(name, given[index if each else 0], *axes, others))
     # What an operator writes in place stays as it is.
     told = {one.out for one in found}
@@ -63,14 +71,10 @@ def kept(op: OpView) -> list[Kept]:
 
 
 def same_rows(block: Block, one: Kept) -> bool:
-    """Whether output and source are declared with the same number of rows (or one is not declared).
-
-    A result of one row keeps no sequences only because the batch has one row, too.
-    """
+    """Whether output and source can have the same number of rows, as far as their declared shapes say."""
     out, source = [block._find_var_recursive(_unversioned(name)) for name in (one.out, one.source)]
-    if one.others or out is None or source is None:
-        return True
-    return bool(out._shape and source._shape) and one.fits(out._shape, source._shape)
+    known = out is not None and source is not None and out._shape and source._shape
+    return not known or bool(one.others) or one.fits(out._shape, source._shape)
 
 
 def _unversioned(name: str) -> str:
@@ -78,15 +82,15 @@ def _unversioned(name: str) -> str:
     return name.partition(VERSION)[0]
 
 
-def declared(op: Operator) -> list[Kept]:
-    """What of `kept` the declared shapes admit; remembered until the program changes."""
+def remembered(op: Operator) -> list[Kept]:
+    """`kept` of an operator of a program; remembered until the program changes."""
     program = op.block.program
     if program._kept_sequences[0] != program._version:
         program._kept_sequences = program._version, {}
     known = program._kept_sequences[1]
     found = known.get(op)
     if found is None:
-        found = known[op] = [one for one in kept(op.view()) if same_rows(op.block, one)]
+        found = known[op] = kept(op.view())
     return found
 
 

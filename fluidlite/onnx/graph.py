@@ -13,7 +13,7 @@ from ..base.dtypes import VarType, to_numpy
 from ..base.errors import NotSupportedError
 from ..framework import Block, Variable
 from ..framework.operator import Operator
-from ..framework.sequences import declared
+from ..framework.sequences import remembered, same_rows
 
 OPSET = 17
 """The version of ONNX's operators that exported graphs are made of."""
@@ -124,9 +124,9 @@ class Graph:
                 raise NotSupportedError(f"operator {op.type} has no counterpart in ONNX")
             before = {name: self.lengths_of(name) for name in op.input_arg_names}
             exporter(Exported(self, op))
-            for one in declared(op):
+            for one in remembered(op):
                 lengths = before.get(one.source)
-                if lengths and one.out in self.values and one.out not in self.lengths:
+                if lengths and same_rows(op.block, one) and one.out in self.values and one.out not in self.lengths:
                     self.lengths[one.out] = lengths
 
 

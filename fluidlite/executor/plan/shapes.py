@@ -204,13 +204,9 @@ def carry_over(op: Operator, view: OpView, meta: ExactMeta) -> None:
         if not levels or one.out in meta.lods:
             continue
         if one.others:
-            if all(len(meta.lod(name)) == len(levels) for name in one.others):
-                raise CannotPlan(f"operator {op.type} joins sequences", op)
-            continue
+            raise CannotPlan(f"operator {op.type} joins sequences", op)
         shape = meta.shapes.get(one.out)
         if shape is None or not one.fits(shape, meta.shapes[one.source]):
-            continue
-        if not sequences.same_rows(op.block, one):
             continue
         if meta.is_persistable(one.out):
             raise CannotPlan(f"persistable variable {one.out!r} gets sequences", op)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...backend import to_host
 from ...backend.cupy_ import library
 from ...backend.timing import record
 from ...base.dtypes import FLOATS, VarType, to_numpy, to_vartype
@@ -60,6 +61,28 @@ class RetypedMeta(BlockMeta):
 
     def set(self, name: str, shape: Shape, dtype: VarType) -> None:
         self.made[name] = dtype
+
+
+class RunMeta(BlockMeta):
+    """Answers an operator's questions with what its variables hold in a run."""
+
+    __slots__ = ("environment",)
+
+    def __init__(self, block: Block, environment: Environment) -> None:
+        super().__init__(block)
+        self.environment = environment
+
+    def shape(self, name: str) -> Shape:
+        return _shape(self.environment.find(name))
+
+    def value(self, name: str) -> np.ndarray | None:
+        value = self.environment.find(name)
+        return None if value is None else to_host(value)
+
+
+def _shape(value: Any) -> Shape:
+    """The shape of an array or of SelectedRows, () for anything else."""
+    return getattr(value, "shape", ())
 
 
 def _is_part(value: Any, inputs: dict[str, list[Any]]) -> bool:
@@ -187,20 +210,27 @@ class Interpreter(Run):
                 raise
             failures.raise_in_operator(op, error)
         kept = {}
-        for one in sequences.declared(op) if inputs else ():
+        for one in self._kept(op, environment) if inputs else ():
             levels = [environment.lod_of(name) for name in (one.source, *one.others)]
             if levels[0]:
-                kept[one.out] = one, levels
+                kept[one.out] = one, levels, _shape(environment.find(one.source))
         persistable = any(environment.holder(name) is None for names in op.inputs.values() for name in names)
         for name, value in op._named(results):
             if persistable and not isinstance(value, TensorArray) and _is_part(value, inputs):
                 value = self.xp.array(value)  # a later operator may overwrite the variable of the scope
             lod: Lod = ()
             if name in kept:
-                one, levels = kept[name]
-                lod = one.lod(levels, getattr(value, "shape", ()))
+                one, levels, source = kept[name]
+                lod = one.lod(levels, _shape(value), source)
             exact = to_numpy(types[name]) if name in types else None
             self._store(op, environment, name, value, lod, exact)
+
+    def _kept(self, op: Operator, environment: Environment) -> list[sequences.Kept]:
+        """Which outputs have the sequences of which inputs; asked anew where that may depend on what these hold."""
+        if not callable(op.definition.lod_from):
+            return sequences.remembered(op)
+        meta = RunMeta(op.block, environment)
+        return sequences.kept(OpView(op.definition, op.inputs, op.outputs, op.attrs, meta))
 
     def _store(
         self, op: Operator, environment: Environment, name: str, value: Any, lod: Lod, exact: np.dtype | None

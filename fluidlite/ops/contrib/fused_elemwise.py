@@ -107,6 +107,7 @@ register(
         kernel=_fused,
         grad=_rule,
         stop_gradient=(BETWEEN,),
+        lod_from=lambda op: {OUT: X, BETWEEN: Y if op.attr("functor_list")[0] in BINARY else X},
         doc="functor_list[0] after functor_list[1]: X with a function of Y, or a function of X with Y.",
     )
 )

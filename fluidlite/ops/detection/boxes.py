@@ -203,7 +203,7 @@ register(
         infer=_infer_decode_and_assign,
         kernel=_decode_and_assign,
         stop_gradient=("DecodeBox", "OutputAssignBox"),
-        lod_from={"OutputAssignBox": "PriorBox"},
+        lod_from={"DecodeBox": "TargetBox", "OutputAssignBox": "PriorBox"},
         doc="Boxes of each class from offsets, and for each box that of its best class but the background.",
     )
 )
@@ -282,6 +282,7 @@ register(
         infer=_infer_polygon,
         kernel=_polygon,
         stop_gradient=("Output",),
+        lod_from=None,
         doc="Corners from their distances to places 4 pixels apart: x in even channels, y in odd ones.",
     )
 )

@@ -189,7 +189,7 @@ register(
         infer=_merge_ids_infer,
         kernel=_merge_ids,
         stop_gradient=("Out",),
-        lod_from=None,
+        lod_from="Ids",
         doc="For each of Ids the row of X that stands where Rows have that id.",
     )
 )

@@ -42,6 +42,7 @@ register(
         infer=_infer_repeated,
         kernel=_repeated,
         stop_gradient=("ReluOut", "Out"),
+        lod_from={"Out": "X"},
         doc="relu(X * W + Bias), again and again.",
     )
 )
@@ -70,6 +71,7 @@ register(
         infer=_infer_squared,
         kernel=_squared,
         stop_gradient=("SquaredX", "SquaredY", "SquaredXY", "Out"),
+        lod_from=None,
         doc="scalar * ((X * Y) ** 2 - X ** 2 * Y ** 2), products of matrices.",
     )
 )

@@ -52,4 +52,5 @@ register_pair(
     keep_out=("SampleCenterDiff",),
     gradable=("X",),
     stop_gradient=("SampleCenterDiff", "CentersOut"),
+    lod_from={"Loss": "X"},
 )

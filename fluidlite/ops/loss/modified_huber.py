@@ -36,4 +36,5 @@ register_pair(
     keep_out=("IntermediateVal",),
     gradable=("X",),
     stop_gradient=("IntermediateVal",),
+    lod_from=None,
 )

@@ -9,7 +9,7 @@ from ..broadcast import broadcast_shape, reduced
 from ..grad_pairs import register_pair
 from ..infer import normalize_axis, require_same_dtype, same_as
 from ..registry import OpView
-from .reduce import axes_of
+from .reduce import axes_of, unless_rows
 from .sign import sign_of
 
 
@@ -134,6 +134,7 @@ register_pair(
     "The root of the sum of squares over the dimensions `dim`.",
     attrs={"dim": [0], "keep_dim": False, "reduce_all": False, "in_dtype": -1, "out_dtype": -1},
     keep_out=("Out",),
+    lod_from=unless_rows,
 )
 register_pair(
     "l1_norm",

@@ -84,6 +84,12 @@ def _infer_reduce(out_dtype: VarType | None = None) -> Callable[[OpView], None]:
     return infer
 
 
+def unless_rows(op: OpView) -> str | None:
+    """`OpDef.lod_from` of reductions: the sequences of X, unless its rows are reduced."""
+    rank = max(len(op.shape("X")), 1)  # 0: it is not declared
+    return None if 0 in axes_of(rank, op.attr("dim"), op.attr("reduce_all")) else "X"
+
+
 def _reduced(function: Kernel) -> Kernel:
     """The kernel that applies `function(xp, x, axes)` and puts the shape right."""
 
@@ -193,6 +199,7 @@ def _register_reduction(
             native=_native(native, types, mean) if native else None,
             stop_gradient=() if grad else ("Out",),
             by_row=by_row.reduced,
+            lod_from=unless_rows,
             cuda=f"reductions.forward:{name}" if native and types is not BYTES else None,
             **others,
             doc=doc,

@@ -260,6 +260,7 @@ register(
         kernel=_tree,
         native=_tree_native,
         stop_gradient=("Out",),
+        lod_from=None,
         doc="Whole hypotheses from the tokens that each step has added and the hypotheses that these continue.",
     )
 )

@@ -97,8 +97,9 @@ def _concat_grad_native(op: OpView) -> Call | None:
 
 
 def _concat_lod(op: OpView) -> str:
-    """Rows one after another are the sequences of all; what is put beside the first has its sequences."""
-    return "X*" if _axis_of(op) in (0, -len(op.shape("X"))) else "X"
+    """Rows one after another are the sequences of all (also where the axis is not known yet); what is put beside the
+    first has its sequences."""
+    return "X*" if _axis_of(op) in (None, 0, -len(op.shape("X"))) else "X"
 
 
 register(

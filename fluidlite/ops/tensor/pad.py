@@ -69,7 +69,6 @@ register(
         grad=standard_grad(),
         counted=False,
         doc="X with a border of pad_value; `paddings`: how much before and after each dimension.",
-        lod_from=None,
     )
 )
 register(

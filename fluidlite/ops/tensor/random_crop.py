@@ -73,7 +73,7 @@ register(
         stop_gradient=("Out", "SeedOut"),
         random=True,
         unset=("Seed",),
-        lod_from={"Out": "X"},
+        lod_from=None,
         doc="A part of the given shape of each element along the leading dimensions; for a seed at Fluid's places.",
     )
 )

@@ -212,7 +212,7 @@ register(
         native=lambda op: _slice_call(op, "slice", "Input", "Out"),
         by_row=by_row.sliced,
         doc="Input from starts to ends along `axes`; dimensions in `decrease_axis` are dropped.",
-        lod_from=lambda op: None if 0 in op.attr("axes") else "Input",
+        lod_from=lambda op: None if [*op.attr("axes")][:1] == [0] else "Input",
     )
 )
 register(

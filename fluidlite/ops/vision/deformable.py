@@ -187,6 +187,7 @@ register_pair(
     "The convolution of windows whose elements are moved by Offset and multiplied by Mask.",
     outputs=("Output",),
     attrs=_ATTRS,
+    lod_from=None,
 )
 register_pair(
     "deformable_conv_v1",
@@ -197,4 +198,5 @@ register_pair(
     "The convolution of windows whose elements are moved by Offset.",
     outputs=("Output",),
     attrs=_ATTRS,
+    lod_from=None,
 )

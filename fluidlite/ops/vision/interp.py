@@ -249,7 +249,7 @@ def _register(op_type: str, dims: int, doc: str) -> None:
         keep=("X#", "OutSize#", "SizeTensor#", "Scale#"),
         gradable=("X",),
         again=again,
-        lod_from=None,
+        lod_from=lambda op: "X" if op.has("OutSize") and not op.has("SizeTensor") else None,
         native=(
             lambda op: native(op, "Out", "X", "Out", "resize"),
             lambda op: native(op, DOUT, DOUT, DX, "resize_grad"),

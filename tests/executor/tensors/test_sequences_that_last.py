@@ -5,19 +5,10 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import layers
-from fluidlite.base import flags
 from fluidlite.executor.host.plan import Plan
 
 pytestmark = pytest.mark.usefixtures("alone")
 ROWS = np.arange(12, dtype="float32").reshape(6, 2)
-
-
-@pytest.fixture(params=["plan", "interpret"])
-def engine(request):
-    before = flags.engine()
-    flags.set_engine(request.param)
-    yield request.param
-    flags.set_engine(before)
 
 
 def tensor(array, *offsets):
