@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..base.lod import Lod, joined
-from ..ops.registry import EMPTY, GRAD, VERSION, Levels, OpView, Shape
+from ..ops.registry import EMPTY, VERSION, Levels, OpView, Shape
 
 if TYPE_CHECKING:
     from .block import Block

@@ -125,8 +125,8 @@ class Graph:
             before = {name: self.lengths_of(name) for name in op.input_arg_names}
             exporter(Exported(self, op))
             for one in remembered(op):
-                lengths = before.get(one.source)
-                if lengths and same_rows(op.block, one) and one.out in self.values and one.out not in self.lengths:
+                lengths = before.get(one.source) if same_rows(op.block, one) else None
+                if lengths and one.out in self.values and one.out not in self.lengths:
                     self.lengths[one.out] = lengths
 
 

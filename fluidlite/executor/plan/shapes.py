@@ -198,7 +198,10 @@ def is_no_tensor(op: Operator, name: str) -> bool:
 
 
 def carry_over(op: Operator, view: OpView, meta: ExactMeta) -> None:
-    """Give the outputs of an ordinary operator the sequences of what its declaration says, where they fit."""
+    """Give the outputs of an ordinary operator the sequences of what its declaration says, where they fit.
+
+    What joins sequences is refused: the offsets that come out are not in the plan.
+    """
     for one in sequences.kept(view):
         levels = meta.lods.get(one.source)
         if not levels or one.out in meta.lods:

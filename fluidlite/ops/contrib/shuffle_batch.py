@@ -76,7 +76,7 @@ register(
         gradable=("X",),
         random=True,
         unset=("Seed",),
-        lod_from={"Out": "X"},
+        lod_from={"Out": "X", "SeedOut": "Seed"},
         doc="All rows (what the last dimension holds) in another order; SeedOut: the seed of the next run.",
     )
 )

@@ -39,7 +39,6 @@ register(
         infer=_infer_child,
         kernel=_child,
         stop_gradient=("Child", "LeafMask"),
-        lod_from=None,
         doc="The children of nodes of a tree, and which of them are leaves.",
     )
 )

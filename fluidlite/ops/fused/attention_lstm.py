@@ -6,7 +6,7 @@ from typing import Any
 
 from ...backend.products import matmul
 from ..host_fallback import hosted
-from ..registry import OpDef, OperatorError, OpView, find, register
+from ..registry import LodArray, OpDef, OperatorError, OpView, find, register
 from ..rnn.unit import ACTIVATIONS, activate
 from ..sequence import Lods, one_level
 
@@ -59,7 +59,8 @@ def _attention(
             c = forget * c + into * activate(xp, gates[:, 3 * size :], candidate_activation)
             h = activate(xp, c, cell_activation) * out
             cell[row], hidden[row] = c[0], h[0]
-    return hidden, cell, scores, None, None, None
+    levels = [offsets]
+    return LodArray(hidden, levels), LodArray(cell, levels), scores, None, None, None
 
 
 def _infer_attention(op: OpView) -> None:

@@ -45,6 +45,7 @@ register_pair(
     keep=("X#", "Y#"),
     keep_out=("sub_result",),
     stop_gradient=("sub_result",),
+    lod_from={"Out": "X"},
 )
 
 

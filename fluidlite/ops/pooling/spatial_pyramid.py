@@ -70,4 +70,5 @@ register_pair(
     _infer,
     "The maxima or means of 1, 2 x 2, 4 x 4, ... bins of an image, side by side.",
     attrs={"pyramid_height": 1, "pooling_type": "max"},
+    lod_from=None,
 )

@@ -54,4 +54,5 @@ register_pair(
     attrs={"ksize": [2, 2], "strides": [1, 1], "paddings": [0, 0], "unpooling_type": "max"},
     keep=("X#", "Indices"),
     gradable=("X",),
+    lod_from=None,
 )
