@@ -181,8 +181,9 @@ def firstn(reader: Reader, n: int | None) -> Reader:
 
 
 def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Reader:
-    """A reader of lists of `batch_size` samples (`paddle.batch`); the last, shorter one is left out if
-    `drop_last`.
+    """A reader of lists of `batch_size` samples (`paddle.batch`); the last, shorter one is left out with `drop_last`.
+
+    A `drop_last` of None leaves it out as well, as in Fluid.
 
     Fractions of a `batch_size` do not count. Raises ValueError if it is less than 1, TypeError if it is no number.
     """
@@ -191,11 +192,13 @@ def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Reader:
     if size <= 0:
         raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size!r}")
 
+    keep_last = drop_last is not None and not drop_last
+
     @after(reader)
     def batched() -> Iterator[list[Any]]:
         with iterating(reader) as samples:
             while rows := list(itertools.islice(samples, size)):
-                if len(rows) == size or not drop_last:
+                if len(rows) == size or keep_last:
                     yield rows
 
     return batched

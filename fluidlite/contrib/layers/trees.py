@@ -168,7 +168,7 @@ def tdm_sampler(
     lists: tuple[list[Variable], list[Variable], list[Variable]] = [], [], []
     start = 0
     for count in neg_samples_num_list:
-        end = start + count + output_positive
+        end = start + count + (output_positive is not False)
         parts = [slice(one, axes=[1], starts=[start], ends=[end]) for one in made]
         for found, part in zip(lists, parts, strict=True):
             found.append(reshape(part, [-1, end - start, 1]))

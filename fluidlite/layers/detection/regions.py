@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import NoneType
 from typing import Any
 
 from ...base.dtypes import VarType
@@ -30,9 +31,9 @@ _SIZES = ("pooled_height", "pooled_width", "transformed_height", "transformed_wi
 
 def _pooled(op_type: str, arguments: dict[str, Any]) -> Any:
     for what in _SIZES:
-        if not isinstance(arguments.get(what, 1), int):
+        if not isinstance(arguments.get(what), (int, NoneType)):
             raise TypeError(f"'{what}' of {op_type} must be an integer, got {arguments[what]!r}")
-    if not isinstance(arguments["spatial_scale"], (int, float)):
+    if not isinstance(arguments["spatial_scale"], (int, float, NoneType)):
         raise TypeError(f"'spatial_scale' of {op_type} must be a float, got {arguments['spatial_scale']!r}")
     return run_layer(op_type, arguments, X="input")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import Any
 
 from ...base.errors import ArgumentError
@@ -20,15 +21,19 @@ def detected(
     No gradient goes through either. `layer`: what the results are named after, unless it is the operator.
     `without`: as of `run_layer`.
     """
-    for number in ("score_threshold", "nms_threshold", "nms_eta"):
-        if not isinstance(arguments.get(number, 0.0), (int, float)):
-            raise TypeError(f"'{number}' of {op_type} must be a number, got {arguments[number]!r}")
+    _check_numbers(op_type, arguments, int, float, NoneType)
     helper = LayerHelper(layer or op_type, name=arguments.get("name"))
     made = run_layer(
         op_type, arguments, without=("return_index", *without), stop_gradient=True, helper=helper
     )
     results = made if isinstance(made, tuple) else (made,)
     return results if arguments.get("return_index") else results[0]
+
+
+def _check_numbers(op_type: str, arguments: dict[str, Any], *kinds: type) -> None:
+    for number in ("score_threshold", "nms_threshold", "nms_eta"):
+        if number in arguments and not isinstance(arguments[number], kinds):
+            raise TypeError(f"'{number}' of {op_type} must be a number, got {arguments[number]!r}")
 
 
 def _suppressed(
@@ -46,6 +51,7 @@ def _suppressed(
 ) -> Variable:
     if kind == "locality_aware_nms" and (len(scores.shape) != 3 or scores.shape[1] != 1):
         raise ArgumentError(f"'scores' of locality_aware_nms must be [N, 1, M], got {list(scores.shape)}")
+    _check_numbers(kind, locals(), int, float)
     return detected(kind, locals(), without=("kind",))
 
 

@@ -128,13 +128,15 @@ class GraphWrapper:
         in_nodes, out_nodes: pairs of a name for people and the name of a variable, in order; kept in dictionaries.
     """
 
-    def __init__(self, program: Program | None = None, in_nodes: Nodes = (), out_nodes: Nodes = ()) -> None:
+    def __init__(
+        self, program: Program | None = None, in_nodes: Nodes | None = (), out_nodes: Nodes | None = ()
+    ) -> None:
         self.program = Program() if program is None else program
         self.persistables = {var.name: var for var in self.program.list_vars() if var.persistable}
         self.teacher_persistables: dict[str, Variable] = {}
         self.compiled_graph: CompiledProgram | None = None
-        self.in_nodes = OrderedDict(in_nodes)
-        self.out_nodes = OrderedDict(out_nodes)
+        self.in_nodes = OrderedDict(in_nodes or ())
+        self.out_nodes = OrderedDict(out_nodes or ())
         self._attrs: OrderedDict[str, Any] = OrderedDict()
 
     def all_parameters(self) -> list[VarWrapper]:
