@@ -125,6 +125,31 @@ def test_the_process_ends_while_readers_run(leave: str) -> None:
     assert time.monotonic() - begin < 10
 
 
+def test_the_process_ends_beside_workers_that_do_not() -> None:
+    """Some are stopped, which signals do not reach, others ignore the one that asks them to end."""
+    process = start(
+        """
+import multiprocessing, os, signal
+def deaf():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    yield (np.zeros((2, 3), 'float32'),)
+    time.sleep(60)
+samples = multiprocess_reader([endless] * 4)()
+next(samples)
+stopped = multiprocessing.active_children()
+other.set_batch_generator(deaf, CPUPlace())
+epoch = iter(other)
+next(epoch)
+for process in stopped:
+    os.kill(process.pid, signal.SIGSTOP)
+print('done')"""
+    )
+    try:
+        assert process.communicate(timeout=30) == ("done\n", "") and process.returncode == 0
+    finally:
+        process.kill()
+
+
 @pytest.mark.parametrize("reader", ["endless", "stuck"])
 def test_workers_end_when_their_parent_is_killed(reader: str) -> None:
     process = start(

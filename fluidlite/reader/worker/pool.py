@@ -95,6 +95,7 @@ class WorkerPool:
             # Python's default from 3.14 on, which stands there as soon as anything has asked for processes.
             if method == "forkserver" == multiprocessing.get_all_start_methods()[0]:
                 method = "fork"
+        _close_at_exit()
         with _starting:
             _pools.add(self)
             try:
@@ -318,11 +319,16 @@ class WorkerPool:
                 _pools.discard(self)
 
     def _end_processes(self, deadline: float) -> None:
-        for worker in self._workers:
-            if worker.process is not None and not worker.gone(deadline - time.monotonic()):
-                worker.process.terminate()
-                if not worker.gone(PATIENCE / 5):
-                    worker.process.kill()
+        left = self._left(deadline)
+        for process in left:
+            process.terminate()
+        for process in self._left(deadline + PATIENCE / 5) if left else ():
+            process.kill()
+
+    def _left(self, deadline: float) -> list[BaseProcess]:
+        """The processes that have not ended until then."""
+        slow = [worker for worker in self._workers if not worker.gone(deadline - time.monotonic())]
+        return [worker.process for worker in slow if worker.process is not None]
 
     def __enter__(self) -> WorkerPool:
         return self
@@ -379,7 +385,18 @@ def _forget_parents_workers() -> None:
 os.register_at_fork(after_in_child=_forget_parents_workers)
 
 
-@atexit.register
+@functools.cache
+def _close_at_exit() -> None:
+    """Have the pools closed when the interpreter ends, before multiprocessing waits for the processes.
+
+    Its handler, which is registered when a process is started first, asks daemons to end and waits for them: for ever
+    if one is stopped, or ignores that. Handlers run in the reverse order in which they were registered.
+    """
+    import multiprocessing.util  # noqa: F401 - registers its handler; slow to import
+
+    atexit.register(_close_all)
+
+
 def _close_all() -> None:
     for pool in list(_pools):
         pool.close()
