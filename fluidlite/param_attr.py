@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import NoneType
 from typing import Any
 
 from .base import missing
@@ -38,7 +37,7 @@ class ParamAttr:
         _check("name", name, (str, type(None)), "a string or None")
         _check("learning_rate", learning_rate, (float, int), "a number")
         _check("trainable", trainable, (bool,), "True or False")
-        _check("do_model_average", do_model_average, (bool, NoneType), "True or False")
+        _check("do_model_average", do_model_average, (bool,), "True or False")
         for what, value in (("initializer", initializer), ("regularizer", regularizer)):
             if value is not None and not callable(value):
                 raise TypeError(

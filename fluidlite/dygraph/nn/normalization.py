@@ -82,7 +82,7 @@ class BatchNorm(Layer):
             for parameter in (self.weight, self.bias):
                 if parameter.optimize_attr["learning_rate"] == 0.0:
                     parameter.stop_gradient = True
-        averaged = do_model_average_for_mean_and_var
+        averaged = bool(do_model_average_for_mean_and_var)  # Fluid checks no types in dygraph mode
         self._mean, self._variance = create_moving_averages(create, num_channels, names, averaged, kind)
         self._act, self._in_place, self._is_test = act, in_place, is_test
         self._momentum, self._epsilon, self._data_layout = momentum, epsilon, data_layout
