@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
+_log = logging.getLogger(__name__)
 _numbers = itertools.count()
 
 
@@ -27,6 +30,33 @@ def _summary_writer() -> type:
             "pip install 'fluidlite[visual]' (or tensorboardX)"
         ) from None
     return SummaryWriter  # type: ignore[no-any-return]
+
+
+class _EventFile:
+    """tensorboardX's file of events, without errors: they would end the thread that writes, and whoever adds events
+    would wait for it for ever. After the first one, which is logged, nothing is written any more.
+    """
+
+    def __init__(self, file: Any, folder: str) -> None:
+        self._file, self._folder, self._failed = file, folder, False
+
+    def _try(self, action: Callable[[], Any]) -> None:
+        if self._failed:
+            return
+        try:
+            action()
+        except OSError as error:
+            self._failed = True
+            _log.error("LogWriter: the events of %s are lost from here on: %s", self._folder, error)
+
+    def write_event(self, event: Any) -> None:
+        self._try(lambda: self._file.write_event(event))
+
+    def flush(self) -> None:
+        self._try(self._file.flush)
+
+    def close(self) -> None:
+        self._try(self._file.close)
 
 
 def _array(value: Any) -> np.ndarray:
@@ -48,7 +78,8 @@ class LogWriter:
         file_name: VisualDL goes on with a file of its own by this name; here every writer begins a new one, in the same
             folder, which readers join.
 
-    It is a context manager that closes itself. The API of VisualDL 2.0. Raises NotSupportedError without tensorboardX.
+    A disk that is full does not end the training: what cannot be written is lost, and the log says so once. It is a
+    context manager that closes itself. The API of VisualDL 2.0. Raises NotSupportedError without tensorboardX.
     """
 
     def __init__(
@@ -72,6 +103,9 @@ class LogWriter:
             filename_suffix=f".{os.getpid()}.{next(_numbers)}{filename_suffix}",
             write_to_disk=write_to_disk,
         )
+        if write_to_disk:
+            events = self._writer.file_writer.event_writer
+            events._ev_writer = events._worker._record_writer = _EventFile(events._ev_writer, self._logdir)
         if display_name:
             self.add_text("display_name", display_name, 0)
 

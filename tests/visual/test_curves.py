@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import resource
 import struct
 import subprocess
 import sys
@@ -139,6 +140,22 @@ def test_long_curves_keep_their_extremes():
     assert len(kept) <= curves.MOST_POINTS
     assert {curve[0], curve[5003], curve[6007], curve[-1]} <= set(kept)
     assert kept == sorted(kept)
+
+
+def test_a_full_disk_neither_ends_nor_stops_a_training(tmp_path, caplog):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    writer = LogWriter(logdir=str(tmp_path), flush_secs=0)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limits[1]))
+    try:
+        for step in range(300):
+            writer.add_scalar("loss", 0.5, step)
+        writer.flush()
+        writer.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    (told,) = [record.getMessage() for record in caplog.records]
+    assert told.startswith(f"LogWriter: the events of {tmp_path} are lost from here on: ")
+    assert 10 < len(events.runs(tmp_path)["."]["loss"]) < 300
 
 
 def test_writers_that_begin_in_the_same_second_have_files_of_their_own(tmp_path, monkeypatch):
