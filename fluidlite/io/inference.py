@@ -127,12 +127,18 @@ def load_inference_model(
 
 
 def parse_model(data: bytes, source: str) -> Program:
-    """The program of a model that may be a stranger's: data, which only computes. Errors are those of `parse_program`.
-
-    Raises NotSupportedError, unless FLUIDLITE_TRUST_MODELS=1, for operators that write or read files, open connections
-    or call Python functions.
+    """The program of a model that may be a stranger's: data, which only computes. Errors are those of `parse_program`
+    and `must_only_compute`.
     """
     program = parse_program(data, source)
+    must_only_compute(program, source)
+    return program
+
+
+def must_only_compute(program: Program, source: str) -> None:
+    """Raise NotSupportedError, unless FLUIDLITE_TRUST_MODELS=1, if a program loaded from `source` has operators
+    that write or read files, open connections or call Python functions.
+    """
     trusted = flags.is_true(os.environ.get("FLUIDLITE_TRUST_MODELS", "0"))
     for block in program.blocks if not trusted else ():
         for op in block.ops:
@@ -141,7 +147,6 @@ def parse_model(data: bytes, source: str) -> Program:
                     f"{source} has an operator {op.type}, which {op.definition.outside}; a model should only compute. "
                     "If you know who made it, set the environment variable FLUIDLITE_TRUST_MODELS=1"
                 )
-    return program
 
 
 def prepend_feed_ops(

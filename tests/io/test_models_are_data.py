@@ -1,6 +1,7 @@
 """Models that are loaded only compute: what would reach out of the program is refused, unless the user trusts them."""
 
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import fluidlite as fluid
 from fluidlite import inference
 from fluidlite.base.errors import NotSupportedError
 from fluidlite.dygraph.jit.models import load as load_layer
+from fluidlite.incubate.fleet.utils.utils import check_saved_vars_try_dump
 from fluidlite.ops import registry
 from fluidlite.ops.places import PLACES
 
@@ -121,6 +123,14 @@ def test_a_loaded_model_with_an_operator_that_reaches_out_is_refused(
         fluid.io.load_inference_model(None, None, data, b"")
     monkeypatch.setenv("FLUIDLITE_TRUST_MODELS", "1")
     assert fluid.io.load_inference_model(folder, None)[1] == ["x"]
+
+
+def test_a_dumped_program_is_data_as_well(model):
+    folder = model("save", {"file_path": "FILE"})
+    feed = SimpleNamespace(feeded_vars_names=["x"], feeded_vars_dims=[2], feeded_vars_types=["float32"])
+    fetch = SimpleNamespace(fetch_vars_names=[])
+    with pytest.raises(NotSupportedError, match=f"{folder}/__model__ has an operator save"):
+        check_saved_vars_try_dump(folder, "__model__", False, feed, fetch)
 
 
 def test_layers_made_of_models_are_data_as_well(model, tmp_path):

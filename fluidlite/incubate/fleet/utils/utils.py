@@ -17,8 +17,9 @@ from ....base.place import CPUPlace
 from ....base.storage.files import write_file
 from ....executor import Executor, LoDTensor
 from ....framework import Block, Program, Variable
-from ....framework.serialization.proto import parse_program_text
+from ....framework.serialization import proto
 from ....io import load_vars
+from ....io.inference import must_only_compute
 from ....log_helper import get_logger
 
 __all__ = [
@@ -45,13 +46,13 @@ not_expected_op_types = ["lookup_table"]
 def load_program_binary(model_filename: str) -> Program:
     """The program in a file like `__model__`. Raises FormatError if it is none."""
     with open(model_filename, "rb") as file:
-        return Program.parse_from_string(file.read())
+        return proto.parse_program(file.read(), model_filename)
 
 
 def load_program_text(model_filename: str) -> Program:
     """The program in a file with the text of `print(program)`. Raises FormatError if it is none."""
     with open(model_filename, encoding="utf-8", errors="replace") as file:
-        return parse_program_text(file.read(), model_filename)
+        return proto.parse_program_text(file.read(), model_filename)
 
 
 def load_program(model_filename: str, is_text: bool = False) -> Program:
@@ -228,7 +229,9 @@ def try_load_model_vars(
     saved_params: Sequence[Variable],
 ) -> list[np.ndarray]:
     """Load a saved program and `saved_params`, run it once and log what it gives; see `check_saved_vars_try_dump`."""
-    program = load_program(os.path.join(dump_dir, dump_prog_fn), is_text_dump_program)
+    path = os.path.join(dump_dir, dump_prog_fn)
+    program = load_program(path, is_text_dump_program)
+    must_only_compute(program, path)
     block = program.global_block()
     exe = Executor(CPUPlace())
     if save_filename is None:
