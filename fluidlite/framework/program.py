@@ -199,12 +199,14 @@ class Program:
         return self._prune(targets, names)
 
     def _inference_optimize(self, prune_read_op: bool = True) -> Program:
-        """A copy for inference, see `clone`; without what reads from loaders if `prune_read_op`."""
-        copy = self.clone(for_test=True)
+        """A copy with `is_test` set on what has it; without what reads from loaders if `prune_read_op`."""
+        copy = self.clone()
+        for op in (op for block in copy.blocks for op in block.ops if "is_test" in op.definition.attrs):
+            op.attrs["is_test"] = True
         if prune_read_op:
             block = copy.global_block()
             block.ops = [op for op in block.ops if op.type not in READING]
-            copy._changed()
+        copy._changed()
         return copy
 
     @property
@@ -233,27 +235,37 @@ class Program:
         """A copy with only what is needed to compute `targets` from `feeds` and persistables, and for `updates`.
 
         `targets`: a Variable, its name or an Operator, or several. `updates`: operators of this program that are kept.
+        Other updates are left out: parameters and accumulators among the targets have the values that they have.
 
-        Raises ValueError for any other target.
+        Raises ValueError for any other target, and for a name that is not declared.
         """
         listed = targets if isinstance(targets, (list, tuple, set)) else [targets]
+        chosen = updates | {target for target in listed if isinstance(target, Operator)}
         targets = [name for target in listed for name in _names_of(target)]
+        for name in targets:
+            if name not in self.global_block().vars:
+                raise ValueError(f"a program is pruned to {name!r}, which its global block does not declare")
         asked = [
-            not updates.isdisjoint([op, *(inner for sub in op.sub_blocks() for inner in sub.ops)])
+            not chosen.isdisjoint([op, *(inner for sub in op.sub_blocks() for inner in sub.ops)])
             for op in self.global_block().ops
         ]
         copy = self.clone()
         block = copy.global_block()
-        needed, fed = set(targets), set(feeds)
+        fed = set(feeds)
+        needed = set(targets) - fed
         kept = []
         for op, wanted in zip(reversed(block.ops), reversed(asked), strict=True):
-            if updates and not wanted and "ParamOut" in op.outputs:
-                continue  # another update
-            if wanted or (not needed.isdisjoint(op.writes()) and not fed.issuperset(op.writes())):
+            written = needed.intersection(op.writes())
+            updating = "ParamOut" in op.outputs or (op._is_optimize_op() and not updates)
+            if updating and not wanted and all(map(block._is_persistable, written)):
+                continue
+            if wanted or written:
                 kept.append(op)
                 needed.update(name for name in op.reads() if name not in fed)
                 for sub in op.sub_blocks():
-                    needed.update(name for inner in sub.ops for name in inner.input_arg_names)
+                    needed.update(
+                        name for inner in sub.ops for name in inner.input_arg_names if name not in fed
+                    )
         block.ops = kept[::-1]
         copy._drop_blocks()
         used = _touched(block.ops) | {*targets, *feeds}
