@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .base import missing, unique_name
+from .base import missing
 from .base.dtypes import FLOATS, VarType, to_numpy
 from .base.errors import ArgumentAssertion, ArgumentError, ArgumentTypeError, TypeAssertion
 from .framework import Block, Operator, Variable
@@ -71,7 +71,7 @@ def _fill(
     if dtype == VarType.FP16:
         dtype = VarType.FP32
         target = block.create_var(
-            name=unique_name.generate(f"{label}.{var.name}.tmp"),
+            name=block._new_name(f"{label}.{var.name}.tmp"),
             shape=var.shape,
             dtype=dtype,
             persistable=False,

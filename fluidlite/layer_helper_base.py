@@ -12,7 +12,7 @@ from . import eager
 from .base import missing, unique_name
 from .base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from .base.errors import NotSupportedError
-from .framework import Program, Variable, default_main_program, default_startup_program, mode
+from .framework import Parameter, Program, Variable, default_main_program, default_startup_program, mode
 from .initializer import ConstantInitializer, Initializer, XavierInitializer
 from .param_attr import ParamAttr, WeightNormParamAttr
 from .weight_norm import WeightNorm
@@ -86,7 +86,7 @@ class LayerHelperBase:
         if attr.initializer is None:
             attr.initializer = default_initializer
         if attr.name is None:
-            attr.name = unique_name.generate(".".join([self.name, "b" if is_bias else "w"]))
+            attr.name = self._new_parameter_name(f"{self.name}.{'b' if is_bias else 'w'}")
         if isinstance(attr, WeightNormParamAttr):
             return self._create_weight_normalize(attr, shape, dtype)
         given = attr._to_kwargs(with_initializer=True)
@@ -105,6 +105,18 @@ class LayerHelperBase:
         if stop_gradient:
             param.stop_gradient = True
         return param
+
+    def _new_name(self, key: str) -> str:
+        """A name for a new variable of the current block; see `Block._new_name`."""
+        return self.main_program.current_block()._new_name(key)
+
+    def _new_parameter_name(self, key: str) -> str:
+        """A name `key_N` that no variable has, or a parameter, which two networks built alike share, as in Fluid."""
+        known = self.main_program.global_block().vars
+        name = unique_name.generate(key)
+        while name in known and not isinstance(known[name], Parameter):
+            name = unique_name.generate(key)
+        return name
 
     def _create_weight_normalize(
         self, attr: WeightNormParamAttr, shape: Sequence[int], dtype: VarType
@@ -125,7 +137,7 @@ class LayerHelperBase:
         if is_eager(like):
             return eager.empty()
         return self.main_program.current_block().create_var(
-            name=unique_name.generate(f"{self.name}.tmp"),
+            name=self._new_name(f"{self.name}.tmp"),
             dtype=dtype,
             persistable=False,
             stop_gradient=stop_gradient,
@@ -142,7 +154,7 @@ class LayerHelperBase:
     def create_global_variable(self, persistable: bool = False, *args: Any, **kwargs: Any) -> Any:
         """A variable of the global block (an eager tensor in dygraph mode), named `NAME.tmp_N` by default."""
         if not kwargs.get("name"):
-            kwargs["name"] = unique_name.generate(f"{self.name}.tmp")
+            kwargs["name"] = self._new_name(f"{self.name}.tmp")
         kwargs.setdefault("stop_gradient", False)
         if mode.in_dygraph_mode():
             zeros = np.zeros(

@@ -100,7 +100,7 @@ class WeightNorm:
         return out
 
     def _temporary(self, block: Block, what: str, like: Variable) -> Variable:
-        name = unique_name.generate(f"{self._layer}.weight_norm_{what}")
+        name = block._new_name(f"{self._layer}.weight_norm_{what}")
         return block.create_var(name=name, dtype=like.dtype, persistable=False, stop_gradient=False)
 
     def _combine(self, op_type: str, x: Variable, y: Variable, axis: int) -> Variable:
@@ -113,12 +113,12 @@ class WeightNorm:
     def _flattened(self, x: Variable, size: int) -> Variable:
         layer = unique_name.generate("reshape2")
         out, old_shape = (
-            self._main.create_var(name=unique_name.generate(f"{layer}.tmp"), dtype=x.dtype) for _ in range(2)
+            self._main.create_var(name=self._main._new_name(f"{layer}.tmp"), dtype=x.dtype) for _ in range(2)
         )
         outputs = {"Out": [out], "XShape": [old_shape]}
         self._main.append_op(type="reshape2", inputs={"X": [x]}, outputs=outputs, attrs={"shape": [size]})
         return out
 
     def _result(self, op_type: str, like: Variable) -> Variable:
-        name = unique_name.generate(f"{unique_name.generate(op_type)}.tmp")
+        name = self._main._new_name(f"{unique_name.generate(op_type)}.tmp")
         return self._main.create_var(name=name, dtype=like.dtype)

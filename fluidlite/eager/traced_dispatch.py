@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from .._ext import eager as core
-from ..base import unique_name
 from ..framework import tracing
 
 
@@ -28,7 +27,7 @@ def divert(form: core.Form, values: list[Any]) -> list[Any] | None:
     outputs = {
         slot: [
             block.create_var(
-                name=unique_name.generate(f"{op_type}.tmp"),
+                name=block._new_name(f"{op_type}.tmp"),
                 stop_gradient=slot in form.definition.stop_gradient,
             )
             for _ in names

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ..base import unique_name
 from . import mode, sequences, tracing, verify
 from .mode_switches import _dygraph_tracer
 from .operator import Operator, OpRole
@@ -70,6 +71,15 @@ class Block:
         if found is None and self.parent_idx >= 0:
             return self.program.blocks[self.parent_idx]._find_var_recursive(name)
         return found
+
+    def _new_name(self, key: str) -> str:
+        """A name `key_N` for a new variable: one that no variable has that this block sees. Where names count anew
+        (`unique_name.guard`), or a program was loaded, numbers that come next may be in use.
+        """
+        name = unique_name.generate(key)
+        while self._find_var_recursive(name) is not None:
+            name = unique_name.generate(key)
+        return name
 
     def _is_persistable(self, name: str) -> bool:
         """Whether a variable of this block, or of one around it, outlives the step."""

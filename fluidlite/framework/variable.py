@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..base import unique_name
 from ..base.dtypes import VarType, to_vartype
 from ..base.errors import StaticModeError
 from ..base.sizes import Size
@@ -72,7 +71,7 @@ class Variable(VariableMath, metaclass=_VariableKind):
         **kwargs: Any,
     ) -> None:
         self.block = block
-        self.name = name if name is not None else unique_name.generate("_generated_var")
+        self.name = name if name is not None else block._new_name("_generated_var")
         self.type = type
         self._shape = as_shape(shape, f"variable {self.name!r}")
         self._shaped = shape is not None

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..base import flags, unique_name
+from ..base import flags
 from ..base.dtypes import VarType
 from ..base.errors import FormatError, NotSupportedError
 from ..base.storage.files import atomic_files, write_file
@@ -221,7 +221,7 @@ def _scaled(program: Program, number: int, target: Variable) -> str:
     """
     block = program.global_block()
     out = block.create_var(
-        name=unique_name.generate(f"save_infer_model/scale_{number}.tmp"),
+        name=block._new_name(f"save_infer_model/scale_{number}.tmp"),
         shape=target.shape,
         dtype=target.dtype,
         lod_level=target.lod_level,

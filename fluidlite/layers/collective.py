@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base import missing, unique_name
+from ..base import missing
 from ..distributed.communicator import REDUCTIONS
 from ..framework import Variable, default_main_program
 from ..layer_helper import LayerHelper
@@ -14,17 +14,14 @@ __all__: list[str] = []
 
 def _beside(x: Any, suffix: str, stop_gradient: bool = False) -> Any:
     """A new variable like `x`, named after it."""
-    return (
-        default_main_program()
-        .current_block()
-        .create_var(
-            name=unique_name.generate(f"{x.name}.{suffix}"),
-            shape=x.shape,
-            dtype=x.dtype,
-            type=x.type,
-            persistable=x.persistable if suffix != "tmp" else False,
-            stop_gradient=stop_gradient,
-        )
+    block = default_main_program().current_block()
+    return block.create_var(
+        name=block._new_name(f"{x.name}.{suffix}"),
+        shape=x.shape,
+        dtype=x.dtype,
+        type=x.type,
+        persistable=x.persistable if suffix != "tmp" else False,
+        stop_gradient=stop_gradient,
     )
 
 

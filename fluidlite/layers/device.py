@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..annotations import deprecated
-from ..base import missing, unique_name
+from ..base import missing
 from ..base.dtypes import VarType
 from ..framework import Variable
 from ..layer_helper import LayerHelper
@@ -15,7 +15,7 @@ __all__: list[str] = []
 def get_places(device_count: int | None = None, device_type: str | None = None) -> Variable:
     """A variable that stands for `device_count` devices of a type, 'CPU' or 'CUDA'; of no use since Fluid 0.15."""
     helper = LayerHelper("get_places")
-    places = helper.create_variable(name=unique_name.generate(f"{helper.name}.out"), type=VarType.PLACE_LIST)
+    places = helper.create_variable(name=helper._new_name(f"{helper.name}.out"), type=VarType.PLACE_LIST)
     attrs = {"device_count": int(device_count) if device_count else 0, "device_type": device_type or "AUTO"}
     helper.append_op(type="get_places", outputs={"Out": [places]}, attrs=attrs)
     return places

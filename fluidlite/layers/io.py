@@ -86,7 +86,7 @@ def read_file(reader: Variable) -> Variable | list[Variable]:
     block = default_main_program().current_block()
     out = [
         block.create_var(
-            name=unique_name.generate(f"{label}.tmp"),
+            name=block._new_name(f"{label}.tmp"),
             shape=item["shape"],
             dtype=item["dtype"],
             lod_level=item["lod_level"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..base import missing, unique_name
+from ..base import missing
 from ..base.dtypes import VarType
 from ..framework import Variable
 from ..initializer import ConstantInitializer
@@ -70,7 +70,7 @@ def auc(
     counters = []
     for shape in (window, window, total, total):
         counter = helper.create_global_variable(
-            persistable=True, dtype=VarType.INT64, shape=shape, name=unique_name.generate("_generated_var")
+            persistable=True, dtype=VarType.INT64, shape=shape, name=helper._new_name("_generated_var")
         )
         helper.set_variable_initializer(counter, ConstantInitializer(0.0))
         counters.append(counter)

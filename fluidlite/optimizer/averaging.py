@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base import unique_name
 from ..base.dtypes import FLOATS, VarType, to_vartype
 from ..framework import (
     Block,
@@ -151,7 +150,7 @@ class ExponentialMovingAverage(_Averages):
         self._ema_vars: dict[str, Variable] = {}
         for param, kept in swaps:
             with param.block.program._optimized_guard([param, kept]), name_scope("moving_average"):
-                name_here = unique_name.generate(self._name + param.name + "_ema")
+                name_here = param.block._new_name(self._name + param.name + "_ema")
                 self._ema_vars[param.name] = _global(name_here, param.shape, param.dtype, 0.0)
         self._swap_programs(swaps)
 
@@ -207,7 +206,7 @@ def _averaged(suffix: str, prefix: str = "") -> list[tuple[Parameter, Variable]]
     for param in default_main_program().global_block().all_parameters():
         if param.do_model_average is not False:
             kept = param.block.create_var(
-                name=unique_name.generate(f"{prefix}{param.name}.{suffix}"),
+                name=param.block._new_name(f"{prefix}{param.name}.{suffix}"),
                 dtype=param.dtype,
                 persistable=False,
                 stop_gradient=True,

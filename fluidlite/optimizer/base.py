@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..backward import append_backward
-from ..base import unique_name
 from ..base.dtypes import VarType, attribute, to_numpy
 from ..base.errors import ArgumentError, ArgumentTypeError, TypeAssertion
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
@@ -308,7 +307,9 @@ class Optimizer:
         return value
 
     def _state_name(self, stem: str) -> str:
-        return unique_name.generate(stem) if self._eager is None else self._eager.name(stem)
+        if self._eager is not None:
+            return self._eager.name(stem)
+        return default_main_program().global_block()._new_name(stem)
 
     def _create_global_learning_rate(self) -> None:
         """Make the variable that holds the rate, once for each program."""

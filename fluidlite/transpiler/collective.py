@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..base import missing, unique_name
+from ..base import missing
 from ..base.dtypes import VarType
 from ..framework import Operator, OpRole, Parameter, Program, default_main_program, default_startup_program
 from ..framework.gradients.exchange import reduce_gradients, scale_loss_gradients, wait_for_all
@@ -96,7 +96,7 @@ class Collective:
         wait_port: bool,
     ) -> None:
         block = program.global_block()
-        nccl_id = block.create_var(name=unique_name.generate("nccl_id"), persistable=True, type=VarType.RAW)
+        nccl_id = block.create_var(name=block._new_name("nccl_id"), persistable=True, type=VarType.RAW)
         others = [endpoint for endpoint in endpoints if endpoint != current_endpoint]
         block.append_op(
             type="c_gen_nccl_id",

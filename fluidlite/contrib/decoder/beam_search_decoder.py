@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ... import layers
-from ...base import missing, unique_name
+from ...base import missing
 from ...base.dtypes import VarType
 from ...base.errors import ArgumentError
 from ...framework import Block, Variable
@@ -256,7 +256,7 @@ class BeamSearchDecoder:
             raise TypeError(f"The input argument `init` must be a Variable, got {type(init).__name__}")
         around = self._parent_block()
         array = around.create_var(
-            name=unique_name.generate("beam_search_decoder_array"),
+            name=around._new_name("beam_search_decoder_array"),
             type=VarType.LOD_TENSOR_ARRAY,
             dtype=init.dtype,
         )

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ... import layers
-from ...base import unique_name
 from ...base.dtypes import VarType
 from ...base.errors import ArgumentError
 from ...framework import Block, Variable
@@ -74,10 +73,10 @@ class _ArrayState:
 
     def __init__(self, around: Block, init: InitState) -> None:
         self._counter = around.create_var(
-            name=unique_name.generate("array_state_counter"), shape=[1], dtype="int64"
+            name=around._new_name("array_state_counter"), shape=[1], dtype="int64"
         )
         self._array = around.create_var(
-            name=unique_name.generate("array_state_array"),
+            name=around._new_name("array_state_array"),
             type=VarType.LOD_TENSOR_ARRAY,
             dtype=init.value.dtype,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base import missing, unique_name
+from ...base import missing
 from ...framework import Variable
 from ...initializer import ConstantInitializer
 from ...layer_helper import LayerHelper, check_variables
@@ -37,9 +37,7 @@ def ctr_metric_bundle(input: Variable, label: Variable) -> tuple[Variable, ...]:
 
     def made(**kind: Any) -> Variable:
         # Fluid gives these names that do not mention the layer.
-        return helper.create_global_variable(
-            name=unique_name.generate("_generated_var"), dtype="float32", **kind
-        )
+        return helper.create_global_variable(name=helper._new_name("_generated_var"), dtype="float32", **kind)
 
     sums = ("abserr", "sqrerr", "prob", "q", "pos", "ins")
     total = {name: made(persistable=True, shape=[1]) for name in sums}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base import missing, unique_name
+from ...base import missing
 from ...base.dtypes import VarType
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variables, run_op
@@ -172,7 +172,7 @@ def shuffle_batch(x: Variable, seed: int | Variable | None = None) -> Variable:
             seed = helper.main_program.random_seed or int(np.random.randint(-65536, 65535))
         attrs["startup_seed"] = seed
         seed = helper.create_variable(
-            name=unique_name.generate("shuffle_batch_seed"), dtype=VarType.INT64, persistable=True
+            name=helper._new_name("shuffle_batch_seed"), dtype=VarType.INT64, persistable=True
         )
     outputs = ("Out", "ShuffleIdx", "SeedOut")
     made = helper.run("shuffle_batch", {"X": x, "Seed": seed}, outputs, attrs, into={"SeedOut": seed})

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ... import layers
-from ...base import missing, unique_name
+from ...base import missing
 from ...framework import Operator, Parameter, Program, Variable, default_main_program, default_startup_program
 from ...optimizer import Optimizer
 from .fp16_lists import AutoMixedPrecisionLists
@@ -117,9 +117,8 @@ class OptimizerWithMixedPrecision:
 
 
 def _state(name: str, value: float, dtype: str) -> Variable:
-    return layers.create_global_var(
-        [1], value=value, dtype=dtype, persistable=True, name=unique_name.generate(name)
-    )
+    unused = default_main_program().global_block()._new_name(name)
+    return layers.create_global_var([1], value=value, dtype=dtype, persistable=True, name=unused)
 
 
 def decorate(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base import missing, unique_name
+from ...base import missing
 from ...base.dtypes import VarType
 from ...executor import Scope, global_scope
 from ...framework import Block, Operator, Program, Variable, default_main_program, default_startup_program
@@ -253,7 +253,7 @@ def _held(kind: str, shape: list[int], var: Variable, value: float) -> Variable:
     """A new persistable variable, with its first value in the startup program."""
     helper = LayerHelper("quantize")
     made = helper.create_global_variable(
-        name=unique_name.generate(kind), persistable=True, dtype=var.dtype, shape=shape
+        name=helper._new_name(kind), persistable=True, dtype=var.dtype, shape=shape
     )
     helper.set_variable_initializer(made, Constant(value))
     return made

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from ...base import unique_name
 from ...base.dtypes import VarType
 from ...base.errors import ArgumentAssertion, ArgumentError, ArgumentNotMet, ArgumentTypeError
 from ...ops.registry import OpSpec, grad_name
@@ -91,7 +90,7 @@ def append_backward(
 def _first_gradient(tape: Tape, target: Variable) -> str:
     """The name of the gradient that a pass begins with: with a number if an earlier pass has taken the usual one."""
     name = grad_name(target.name)
-    return name if tape.home._find_var_recursive(name) is None else unique_name.generate(name)
+    return name if tape.home._find_var_recursive(name) is None else tape.home._new_name(name)
 
 
 def _around(block: Block) -> list[Block]:

@@ -97,7 +97,7 @@ def seed_dropouts(ops: Iterable[Operator]) -> None:
             continue
         block = op.block
         seed = block.create_var(
-            name=unique_name.generate(f"{unique_name.generate('seed')}.tmp"),
+            name=block._new_name(f"{unique_name.generate('seed')}.tmp"),
             persistable=False,
             stop_gradient=True,
         )

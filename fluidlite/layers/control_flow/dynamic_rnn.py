@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ...base import unique_name
 from ...base.dtypes import VarType
 from ...base.errors import ArgumentError, ArgumentTypeError
 from ...framework import Block, Variable
@@ -105,12 +104,12 @@ class DynamicRNN:
     def _count_steps(self, outside: Block, x: Variable, level: int) -> None:
         """Append what sorts the sequences of `x`, and says whether there is a first step."""
         table = outside.create_var(
-            name=unique_name.generate("lod_rank_table"), type=VarType.LOD_RANK_TABLE, stop_gradient=True
+            name=outside._new_name("lod_rank_table"), type=VarType.LOD_RANK_TABLE, stop_gradient=True
         )
         outside.append_op(
             type="lod_rank_table", inputs={"X": x}, outputs={"Out": table}, attrs={"level": level}
         )
-        longest = outside.create_var(name=unique_name.generate("dynamic_rnn_max_seq_len"), dtype="int64")
+        longest = outside.create_var(name=outside._new_name("dynamic_rnn_max_seq_len"), dtype="int64")
         longest.stop_gradient = False
         outside.append_op(type="max_sequence_len", inputs={"RankTable": table}, outputs={"Out": longest})
         outside.append_op(
@@ -180,13 +179,13 @@ class DynamicRNN:
         if shape is None:
             raise TypeError("memory() needs init or shape")
         outside = block_around(self.helper.main_program)
-        first = outside.create_var(name=unique_name.generate("in0"), dtype=self.input_array[0].dtype)
+        first = outside.create_var(name=outside._new_name("in0"), dtype=self.input_array[0].dtype)
         outside.append_op(
             type="read_from_array",
             inputs={"X": [self.input_array[0]], "I": [self._zero(outside)]},
             outputs={"Out": [first]},
         )
-        start = outside.create_var(name=unique_name.generate("mem_init"), dtype=dtype)
+        start = outside.create_var(name=outside._new_name("mem_init"), dtype=dtype)
         outside.append_op(
             type="fill_constant_batch_size_like",
             inputs={"Input": [first]},
@@ -236,7 +235,7 @@ class DynamicRNN:
         outside = block_around(self.helper.main_program)
         from_outside(outside, x)
         made = outside.create_var(
-            name=unique_name.generate(name), lod_level=x.lod_level, dtype=x.dtype, shape=x.shape
+            name=outside._new_name(name), lod_level=x.lod_level, dtype=x.dtype, shape=x.shape
         )
         outside.append_op(
             type="reorder_lod_tensor_by_rank",
@@ -247,13 +246,13 @@ class DynamicRNN:
 
     def _array(self, outside: Block, name: str, like: Variable) -> Variable:
         return outside.create_var(
-            name=unique_name.generate(name), type=VarType.LOD_TENSOR_ARRAY, dtype=like.dtype
+            name=outside._new_name(name), type=VarType.LOD_TENSOR_ARRAY, dtype=like.dtype
         )
 
     def _zero(self, outside: Block) -> Variable:
         """The number of the first step."""
         if self.zero_idx is None:
-            self.zero_idx = outside.create_var(name=unique_name.generate("zero_idx"), dtype="int64")
+            self.zero_idx = outside.create_var(name=outside._new_name("zero_idx"), dtype="int64")
             outside.append_op(
                 type="fill_constant",
                 outputs={"Out": [self.zero_idx]},

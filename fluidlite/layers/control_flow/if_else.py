@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from ...base import unique_name
 from ...base.errors import ArgumentError, ArgumentTypeError
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable
@@ -96,7 +95,7 @@ class IfElse:
             parent = block_around(self.helper.main_program)
             from_outside(parent, x)
             yes, no = (
-                parent.create_var(name=unique_name.generate("ifelse_input" + self.helper.name), dtype=x.dtype)
+                parent.create_var(name=parent._new_name("ifelse_input" + self.helper.name), dtype=x.dtype)
                 for _ in range(2)
             )
             parent.append_op(
@@ -145,9 +144,7 @@ class IfElse:
                     "The type of 'each output' in fluid.layers.IfElse.output must be Variable, but received "
                     f"{type(out)}."
                 )
-            outside = parent.create_var(
-                name=unique_name.generate(f"{self.helper.name}_output"), dtype=out.dtype
-            )
+            outside = parent.create_var(name=parent._new_name(f"{self.helper.name}_output"), dtype=out.dtype)
             self.output_table[self.status == IfElse.IN_IF_ELSE_TRUE_BLOCKS].append(outside)
             assign(out, outside)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...base import unique_name
 from ...base.dtypes import VarType
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable
@@ -27,7 +26,7 @@ def lod_rank_table(x: Variable, level: int = 0) -> Variable:
     """
     check_variable(x, "x", "lod_rank_table")
     helper = LayerHelper("lod_rank_table")
-    table = _table(helper, unique_name.generate("lod_rank_table"))
+    table = _table(helper, helper._new_name("lod_rank_table"))
     helper.append_op(type="lod_rank_table", inputs={"X": x}, outputs={"Out": table}, attrs={"level": level})
     return table
 
@@ -88,7 +87,7 @@ def lod_tensor_to_array(x: Variable, table: Variable) -> Variable:
     check_table(table, "lod_tensor_to_array")
     helper = LayerHelper("lod_tensor_to_array")
     array: Variable = helper.create_variable(
-        name=unique_name.generate("lod_tensor_to_array"), type=VarType.LOD_TENSOR_ARRAY, dtype=x.dtype
+        name=helper._new_name("lod_tensor_to_array"), type=VarType.LOD_TENSOR_ARRAY, dtype=x.dtype
     )
     append_split(helper.main_program.current_block(), x, table, array)
     return array

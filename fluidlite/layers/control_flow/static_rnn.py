@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ...base import unique_name
 from ...base.dtypes import VarType
 from ...base.errors import ArgumentAssertion, ArgumentError
 from ...framework import Block, Variable
@@ -129,7 +128,7 @@ class StaticRNN:
             from_outside(block_around(self.helper.main_program), init)
             start = init
         before: Variable = self.helper.create_variable(
-            name=unique_name.generate(f"{self.helper.name}@mem"), dtype=start.dtype, shape=start.shape
+            name=self.helper._new_name(f"{self.helper.name}@mem"), dtype=start.dtype, shape=start.shape
         )
         self._memories[before.name] = StaticRNNMemoryLink(start, before)
         return before
@@ -157,7 +156,7 @@ class StaticRNN:
                 f"{batch_ref.name!r} is neither"
             )
         boot = outside.create_var(
-            name=unique_name.generate(f"{self.helper.name}@memory_boot"),
+            name=outside._new_name(f"{self.helper.name}@memory_boot"),
             shape=list(shape),
             dtype=batch_ref.dtype,
             persistable=False,

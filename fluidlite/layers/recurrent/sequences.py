@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base import unique_name
 from ...base.dtypes import VarType
 from ...base.errors import ArgumentAssertion, StaticModeError
 from ...framework import Variable, default_main_program, mode
@@ -258,7 +257,7 @@ def _cache() -> Variable | None:
         return None
     block = default_main_program().current_block()
     made: Variable = block.create_var(
-        name=unique_name.generate("_generated_var"), type=VarType.RAW, persistable=True
+        name=block._new_name("_generated_var"), type=VarType.RAW, persistable=True
     )
     made.stop_gradient = True
     return made

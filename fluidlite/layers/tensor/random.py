@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ...base import unique_name
 from ...base.dtypes import FLOATS, VarType, to_vartype
 from ...base.errors import ArgumentError
 from ...framework import Variable, device_guard
@@ -212,7 +211,7 @@ def random_crop(x: Variable, shape: Sequence[int], seed: int | Variable | None =
         if is_eager(x):
             return helper.run("random_crop", {"X": x}, ("Out",), attrs)
         seed = helper.create_variable(
-            name=unique_name.generate("random_crop_seed"), dtype=VarType.INT64, persistable=True
+            name=helper._new_name("random_crop_seed"), dtype=VarType.INT64, persistable=True
         )
     inputs, outputs = {"X": x, "Seed": seed}, ("Out", "SeedOut")
     return helper.run("random_crop", inputs, outputs, attrs, into={"SeedOut": seed})[0]

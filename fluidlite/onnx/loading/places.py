@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType, to_vartype
-from ...framework import Variable, unique_name
+from ...framework import Variable
 from .values import Node, Size, Value, imports
 
 
@@ -114,7 +114,7 @@ def _unique(n: Node) -> None:
     flat = n.flat(n.var())
     whole = {"dtype": int(VarType.INT64)}
     outs = {
-        name: n.maker.block.create_var(name=unique_name.generate("unique.tmp"))
+        name: n.maker.block.create_var(name=n.maker.block._new_name("unique.tmp"))
         for name in ("Out", "Index", "Count")
     }
     n.maker.block.append_op(type="unique_with_counts", inputs={"X": flat}, outputs=outs, attrs=whole)

@@ -181,7 +181,7 @@ class Maker:
     ) -> Variable:
         """Append an operator; the variable in its output `slot`. `more`: other outputs that it has to have."""
         made = {
-            name: self.block.create_var(name=unique_name.generate(f"{kind}.tmp")) for name in (slot, *more)
+            name: self.block.create_var(name=self.block._new_name(f"{kind}.tmp")) for name in (slot, *more)
         }
         self.block.append_op(type=kind, inputs=inputs, outputs=made, attrs=attrs)
         return made[slot]
