@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base import unique_name
 from ..base.dtypes import FLOATS, VarType, to_numpy
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ class VariableMath:
 
     def _temporary(self, dtype: VarType, key: str = "tmp") -> Variable:
         block = self.block.program.current_block()  # type: ignore[attr-defined]
-        return block.create_var(name=unique_name.generate(key), dtype=dtype)
+        return block.create_var(name=block._new_name(key), dtype=dtype)
 
     def _scaled(self, scale: float, bias: float) -> Variable:
         me: Variable = self  # type: ignore[assignment]
@@ -51,6 +50,8 @@ class VariableMath:
         shape = list(me.shape) if like_me else [1]
         attrs = {"shape": shape, "value": float(value), "dtype": int(me.dtype)}
         unknown = [axis for axis, n in enumerate(shape) if n < 0]
+        for axis in unknown[1:]:
+            shape[axis] = 1  # the operator fills in one size only
         if unknown:
             attrs |= {"input_dim_idx": unknown[0], "output_dim_idx": unknown[0]}
             self._append("fill_constant_batch_size_like", {"Input": [me]}, out, attrs)
@@ -88,29 +89,40 @@ class VariableMath:
         return out
 
     def __add__(self, other: Any) -> Variable:
-        return self._scaled(1.0, other) if _is_number(other) else self._binary("elementwise_add", other)
+        if isinstance(other, _PYTHONS):
+            return self._scaled(1.0, other)
+        return self._binary("elementwise_add", other)
 
     def __radd__(self, other: Any) -> Variable:
-        return self._scaled(1.0, other) if _is_number(other) else self._binary("elementwise_add", other, True)
+        other = _handed_over(other)
+        if isinstance(other, _PYTHONS):
+            return self._scaled(1.0, other)
+        return self._binary("elementwise_add", other, True)
 
     def __sub__(self, other: Any) -> Variable:
-        return (
-            self._scaled(1.0, -float(other)) if _is_number(other) else self._binary("elementwise_sub", other)
-        )
+        if isinstance(other, _PYTHONS):
+            return self._scaled(1.0, -float(other))
+        return self._binary("elementwise_sub", other)
 
     def __rsub__(self, other: Any) -> Variable:
-        return (
-            self._scaled(-1.0, other) if _is_number(other) else self._binary("elementwise_sub", other, True)
-        )
+        other = _handed_over(other)
+        if isinstance(other, _PYTHONS):
+            return self._scaled(-1.0, other)
+        return self._binary("elementwise_sub", other, True)
 
     def __mul__(self, other: Any) -> Variable:
-        return self._scaled(other, 0.0) if _is_number(other) else self._binary("elementwise_mul", other)
+        if isinstance(other, _PYTHONS):
+            return self._scaled(other, 0.0)
+        return self._binary("elementwise_mul", other)
 
     def __rmul__(self, other: Any) -> Variable:
-        return self._scaled(other, 0.0) if _is_number(other) else self._binary("elementwise_mul", other, True)
+        other = _handed_over(other)
+        if isinstance(other, _PYTHONS):
+            return self._scaled(other, 0.0)
+        return self._binary("elementwise_mul", other, True)
 
     def __truediv__(self, other: Any) -> Variable:
-        if _is_number(other) and self.dtype in FLOATS:  # type: ignore[attr-defined]
+        if isinstance(other, _PYTHONS) and self.dtype in FLOATS:  # type: ignore[attr-defined]
             return self._scaled(1.0 / other, 0.0)
         return self._binary("elementwise_div", other)
 
@@ -204,6 +216,21 @@ def _axis(left: Variable, right: Variable) -> int:
     Traced code is eager code, where only sizes count.
     """
     return 0 if right.shape[:1] == (-1,) and left.block.program._tracer is None else -1
+
+
+_PYTHONS = (int, float)
+"""Numbers of Python's, and with them np.float64: attributes of `scale` hold them. NumPy's others become variables of
+the operand's type, as in Fluid, so that `1 / np.float16(3)` is not computed in half precision.
+"""
+
+
+def _handed_over(value: Any) -> Any:
+    """The left operand that a reflected operator gets: of NumPy's numbers Fluid gets Python's."""
+    return (
+        value.item()
+        if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim)
+        else value
+    )
 
 
 def _is_number(value: Any) -> bool:
