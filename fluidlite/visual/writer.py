@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -33,24 +34,31 @@ def _summary_writer() -> type:
 
 
 class _EventFile:
-    """tensorboardX's file of events, without errors: they would end the thread that writes, and whoever adds events
-    would wait for it for ever. After the first one, which is logged, nothing is written any more.
+    """tensorboardX's file of events, written to by whoever adds an event, and flushed by a thread now and then.
+
+    In tensorboardX the thread writes as well: `flush` does not wait for it, and an error ends it, whereupon whoever
+    adds events waits for ever. Here the first error is logged, and nothing is written any more.
     """
 
-    def __init__(self, file: Any, folder: str) -> None:
-        self._file, self._folder, self._failed = file, folder, False
+    def __init__(self, events: Any, folder: str) -> None:
+        self._file, self._thread, self._folder = events._ev_writer, events._worker, folder
+        self._failed, self._lock = False, threading.Lock()
+        events.add_event = self.write_event
+        events._ev_writer = events._worker._record_writer = self
 
     def _try(self, action: Callable[[], Any]) -> None:
-        if self._failed:
-            return
-        try:
-            action()
-        except OSError as error:
-            self._failed = True
-            _log.error("LogWriter: the events of %s are lost from here on: %s", self._folder, error)
+        with self._lock:
+            if self._failed:
+                return
+            try:
+                action()
+            except OSError as error:
+                self._failed = True
+                _log.error("LogWriter: the events of %s are lost from here on: %s", self._folder, error)
 
     def write_event(self, event: Any) -> None:
         self._try(lambda: self._file.write_event(event))
+        self._thread._has_pending_data = True
 
     def flush(self) -> None:
         self._try(self._file.flush)
@@ -70,8 +78,8 @@ class LogWriter:
 
     Args:
         logdir: the folder, made if it is missing; by default `runs/` and the time, then `comment`.
-        max_queue: how many events wait at most before they are written.
-        flush_secs: how many seconds they wait at most.
+        max_queue: accepted; events go into the buffer of the file.
+        flush_secs: how many seconds they stay there at most.
         filename_suffix: ends the name of the event file.
         write_to_disk: False to write nothing.
         display_name: what VisualDL shows in the place of the folder; written as a text.
@@ -95,19 +103,23 @@ class LogWriter:
         **kwargs: Any,
     ) -> None:
         self._logdir = str(logdir) if logdir else time.strftime("runs/%b%d_%H-%M-%S") + comment
-        self._writer = _summary_writer()(
-            self._logdir,
-            max_queue=max_queue,
-            flush_secs=flush_secs,
-            # Names have the second in which they were made, and two writers may begin in one.
-            filename_suffix=f".{os.getpid()}.{next(_numbers)}{filename_suffix}",
-            write_to_disk=write_to_disk,
-        )
-        if write_to_disk:
-            events = self._writer.file_writer.event_writer
-            events._ev_writer = events._worker._record_writer = _EventFile(events._ev_writer, self._logdir)
+        self._settings = {"max_queue": max_queue, "flush_secs": flush_secs, "write_to_disk": write_to_disk}
+        self._suffix = filename_suffix
+        self._opened: Any = None
+        _ = self._writer  # the file is there from the beginning
         if display_name:
             self.add_text("display_name", display_name, 0)
+
+    @property
+    def _writer(self) -> Any:
+        """tensorboardX's writer; another one, with a file of its own, after `close`."""
+        if self._opened is None:
+            # Names have the second in which they were made, and two writers may begin in one.
+            suffix = f".{os.getpid()}.{next(_numbers)}{self._suffix}"
+            self._opened = _summary_writer()(self._logdir, filename_suffix=suffix, **self._settings)
+            if self._settings["write_to_disk"]:
+                _EventFile(self._opened.file_writer.event_writer, self._logdir)
+        return self._opened
 
     @property
     def logdir(self) -> str:
@@ -175,11 +187,14 @@ class LogWriter:
 
     def flush(self) -> None:
         """Write what waits."""
-        self._writer.flush()
+        if self._opened is not None:
+            self._opened.flush()
 
     def close(self) -> None:
-        """Write what waits and close the file."""
-        self._writer.close()
+        """Write what waits and close the file; what is added later begins another one."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
 
     def __enter__(self) -> LogWriter:
         return self

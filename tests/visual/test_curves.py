@@ -168,6 +168,21 @@ def test_writers_that_begin_in_the_same_second_have_files_of_their_own(tmp_path,
     assert sorted(value for _, value, _ in points) == [1.0, 2.0]
 
 
+def test_what_is_flushed_is_there_and_what_comes_after_the_end_has_another_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(time, "time", lambda: 1_600_000_000.0)
+    writer = LogWriter(logdir=str(tmp_path))
+    for step in range(50):
+        writer.add_scalar("loss", 0.5, step)
+    writer.flush()
+    assert len(events.runs(tmp_path)["."]["loss"]) == 50
+    writer.close()
+    writer.close()
+    writer.flush()
+    writer.add_scalar("loss", 0.5, 50)
+    writer.close()
+    assert [step for step, _, _ in events.runs(tmp_path)["."]["loss"]] == list(range(51))
+
+
 def test_plot_says_what_is_wrong(tmp_path, capsys):
     """A folder without events and an output that cannot be written: exit status 2 and one line."""
     assert main(["plot", str(tmp_path)]) == 2
