@@ -145,7 +145,7 @@ def _layer(op_type: str, helper: LayerHelper | None) -> str:
     if helper is not None:
         return helper.layer_type
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith((__name__, _LAYERS)):
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith((__name__, _LAYERS)):
         name = frame.f_code.co_name
         if name in frame.f_globals.get("__all__", ()):
             return name

@@ -40,12 +40,17 @@ def set_strict(strict: bool) -> None:
 
 
 def install() -> None:
-    """Put old names back in this process, and in the cells of a notebook that runs in it, unless `strict()`."""
-    if active() or strict():
+    """Put old names back in this process, and in the cells of a notebook that runs in it, unless `strict()`.
+
+    Calling it again looks for a notebook that has been started since.
+    """
+    if strict():
         return
     finder.install()
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if shell is not None:
+    if shell is not None and not any(
+        isinstance(one, rewriting.Transformer) for one in shell.ast_transformers
+    ):
         shell.ast_transformers.append(rewriting.Transformer(shell))
 
 

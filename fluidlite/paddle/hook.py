@@ -78,6 +78,8 @@ class PaddleFinder(MetaPathFinder):
             return spec
         if fullname.partition(".")[0] != "paddle":
             return None
+        if fullname == "paddle":
+            old_scripts.install()  # in a notebook that `fluidlite -m IPython` has started
         short = fullname.removeprefix("paddle.") if fullname.startswith("paddle.fluid") else fullname
         real = real_name(fullname)
         found = missing.spec_of(real)

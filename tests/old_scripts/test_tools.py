@@ -84,3 +84,12 @@ def test_python_i(python, tmp_path):
     commands = "x + 1\nimport traceback\n[one.lineno for one in traceback.extract_tb(sys.last_traceback)]\n"
     done = python("-W", "ignore", "-i", "-m", "fluidlite", "script.py", text_in=commands)
     assert done.stdout == "[] 2.0\n3.0\n[5]\n" and "SystemExit" not in done.stderr, done.stdout + done.stderr
+
+
+def test_ipython_that_the_command_starts(python, tmp_path):
+    """Cells are rewritten from the first import of paddle on."""
+    pytest.importorskip("IPython")
+    cells = "import paddle.fluid\nimport numpy as np\nnp.zeros(1)[2]\nfloat(np.ones(1)) + np.float(2)\n"
+    command = ("-W", "ignore", "-m", "fluidlite", "-m", "IPython", "--simple-prompt", "--colors=NoColor")
+    done = python(*command, text_in=cells, timeout=60, env={"HOME": str(tmp_path)})
+    assert "IndexError" in done.stdout and "Out[4]: 3.0" in done.stdout, done.stdout + done.stderr
