@@ -71,7 +71,7 @@ def test_places_take_files_in_turn(programs, tmp_path, files, places, drop_last)
 
 
 def test_parts_of_the_memory_end_together(programs, tmp_path):
-    """As in real Paddle 1.8.5: the last item has a batch for each place."""
+    """The last item has a batch for each place."""
     made = DatasetFactory().create_dataset("InMemoryDataset")
     (tmp_path / "part").write_text("".join(f"1 {sample}\n" for sample in range(32)))
     made.set_use_var([data("x", [None, 1], "int64")])

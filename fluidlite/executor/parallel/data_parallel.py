@@ -50,6 +50,9 @@ class DataParallel:
     devices: tuple[CudaDevice | None, ...]
     """Where each place computes; None: on the host."""
 
+    everywhere = False
+    """Whether every place does what is done once, on variables of its own."""
+
     def __init__(
         self,
         program: Program,
@@ -75,9 +78,8 @@ class DataParallel:
 
     def _build(self) -> None:
         """Cut the program into stages, and have places keep what they write for themselves."""
-        self.stages = Stages(self.program, self._shared.own, self._shared.different)
+        self.stages = Stages(self.program, self._shared.own, self._shared.different, self._reduced)
         self.in_turns = self._reduced and bool(self.stages.private)
-        self.everywhere = self.stages.everywhere and not self.in_turns
         self.scopes = [self.scope] * len(self.places) if self.in_turns else self._make_scopes()
         self._programs = [self.stages.program(stage, self.program) for stage in self.stages.stages]
         self.exchanged = [name for stage in self.stages.stages for name in stage.gradients]

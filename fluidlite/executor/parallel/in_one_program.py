@@ -39,8 +39,7 @@ class InOneProgram(DataParallel):
     def fits(self) -> bool:
         """Whether the program can be run so."""
         crossing = (name for stage in self.stages.stages for name in (*stage.gives, *stage.gradients))
-        apart = self.in_turns or self.everywhere or any(map(self._is_sparse, crossing))
-        return len(self.program.blocks) == 1 and not apart
+        return len(self.program.blocks) == 1 and not (self.in_turns or any(map(self._is_sparse, crossing)))
 
     def _join(self) -> Program:
         """The program of all places; `_names` says what their variables are called in the end."""

@@ -87,6 +87,7 @@ class Replicas(DataParallel):
     """
 
     devices: tuple[CudaDevice, ...]  # type: ignore[assignment]
+    everywhere = True
 
     def __init__(
         self, program: Program, gpus: Sequence[CudaDevice], shared: PlaceScopes, average: bool
@@ -94,7 +95,6 @@ class Replicas(DataParallel):
         self._gpus = tuple(gpus)
         super().__init__(program, [gpu.place for gpu in gpus], shared, average)
         self.devices = self._gpus
-        self.everywhere = True
         self._persistables = sorted(
             name for name, var in program.global_block().vars.items() if var.persistable and not var.is_data
         )

@@ -37,9 +37,11 @@ class Stages:
     An operator belongs to the first stage that follows everything it depends on, so that a training program has two:
     forward and backward pass, and the update. What reads updated parameters comes in a third one. An operator is done
     once if its role says so (optimizers, schedules, communication), and behind those if it computes the same at all
-    places, such as an average of the parameters.
+    places, such as an average of the parameters; but not if it depends on values that differ, such as a rate that is
+    fed for each place, or writes what each place has for itself.
 
-    `own`: persistable variables that each place has for itself already, of which `different` may differ.
+    `own`: persistable variables that each place has for itself already, of which `different` may differ. `reduced`: the
+    places share all of them, so that only the first place's values matter to an update.
     """
 
     stages: list[Stage]
@@ -50,25 +52,22 @@ class Stages:
     different: set[str]
     """The persistable variables whose values may differ from place to place after a step."""
 
-    everywhere: bool
-    """Whether each place does for itself what would be done once: because it depends on values that differ, or writes
-    what each place has for itself."""
-
     def __init__(
-        self, program: Program, own: Set[str] = frozenset(), different: Set[str] = frozenset()
+        self,
+        program: Program,
+        own: Set[str] = frozenset(),
+        different: Set[str] = frozenset(),
+        reduced: bool = False,
     ) -> None:
         self._block = program.global_block()
+        self._reduced = reduced
         self.different = {*different}
         self._find_different()
+        self._own = {*own}
         self._assign()
+        while not (reduced or self._own.isdisjoint(self._once)):
+            self._assign()
         self._connect()
-        persistable = self._block._is_persistable
-        once, each = (
-            [n for s in self.stages if s.once is k for n in self._written(s)] for k in (True, False)
-        )
-        self.everywhere = self.everywhere or not own.isdisjoint(once)
-        made = [*each, *once] if self.everywhere else each
-        self.private = [name for name in dict.fromkeys(made) if persistable(name)]
 
     def _find_different(self) -> None:
         """Find what differs from place to place: what depends on the places' batches, or is drawn by each of them."""
@@ -88,28 +87,28 @@ class Stages:
                 break
             self.different |= found
         self._differ = each
-        self.everywhere = any(
-            differs and _is_once(op) for op, differs in zip(self._block.ops, each, strict=True)
-        )
 
     def _assign(self) -> None:
-        """Give each operator to a stage: 0, 2, ... are those of each place."""
+        """Give each operator to a stage: 0, 2, ... are those of each place. Note what places have for themselves."""
         ops, persistable = self._block.ops, self._block._is_persistable
-        shared = {name for op in ops if _is_once(op) for name in op.writes() if persistable(name)}
+        alike = [
+            self._reduced or not (differs or not self._own.isdisjoint(op.writes()))
+            for op, differs in zip(ops, self._differ, strict=True)
+        ]
+        once = [_is_once(op) and same for op, same in zip(ops, alike, strict=True)]
+        shared = {
+            n for op, single in zip(ops, once, strict=True) if single for n in op.writes() if persistable(n)
+        }
         written: dict[str, int] = {}  # the last stage that writes a variable
         read: dict[str, int] = {}  # the last stage that reads it
         self.stages = [Stage(False)]
         for at, op in enumerate(ops):
-            least = max(
-                (
-                    *(written.get(name, 0) for name in op.reads()),
-                    *(max(written.get(name, 0), read.get(name, 0)) for name in op.writes()),
-                    0,
-                )
-            )
-            alike = not self._differ[at] and (least or not shared.isdisjoint(op.writes()))
-            once = _is_once(op) or bool(alike)
-            stage = least + (least % 2 != once)
+            before = [written.get(name, 0) for name in op.reads()]
+            before += [max(written.get(name, 0), read.get(name, 0)) for name in op.writes()]
+            least = max(before, default=0)
+            follows = least > 0 or not shared.isdisjoint(op.writes())
+            single = once[at] or (alike[at] and not self._differ[at] and follows)
+            stage = least + (least % 2 != single)
             while len(self.stages) <= stage:
                 self.stages.append(Stage(len(self.stages) % 2 == 1))
             self.stages[stage].ops.append(at)
@@ -117,9 +116,13 @@ class Stages:
                 read[name] = max(read.get(name, 0), stage)
             for name in op.writes():
                 written[name] = stage
-            for name in _gradients(op) if not once else ():
+            for name in () if single else _gradients(op):
                 self.stages[stage].gradients.append(name)
                 written[name] = stage + 1  # whoever reads it waits for the sum
+        made = [name for stage in self.stages if not stage.once for name in self._written(stage)]
+        self.private = [name for name in dict.fromkeys(made) if persistable(name)]
+        self._own.update(self.private)
+        self._once = {name for stage in self.stages if stage.once for name in self._written(stage)}
 
     def _connect(self) -> None:
         """Find which values pass from stage to stage."""

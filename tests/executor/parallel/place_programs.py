@@ -228,6 +228,16 @@ def lookahead(fluid, places):
 
 
 @program
+def averages_of_statistics(fluid, places):
+    """Averages of what each place has for itself are its own, those of parameters are one."""
+    out = normal(fluid)
+    loss = fluid.layers.mean(fluid.layers.square(out))
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    fluid.optimizer.ExponentialMovingAverage(0.5).update()
+    return steps(fluid, places, loss, ["mean", "w", "mean_ema_0", "variance_ema_0", "w_ema_0"])
+
+
+@program
 def gradients_read_by_the_program(fluid, places):
     """Gradients of parameters are those of all places wherever they are read, without an optimizer as well."""
     _, out = linear(fluid)
