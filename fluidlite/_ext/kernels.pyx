@@ -276,4 +276,7 @@ def call(str name, arrays, ints=(), floats=(), target=None) -> None:
 
 
 if os.environ.get("FLUIDLITE_ISA"):
-    use(os.environ["FLUIDLITE_ISA"])
+    try:
+        use(os.environ["FLUIDLITE_ISA"])
+    except ValueError as error:
+        raise ValueError(f"the environment variable FLUIDLITE_ISA: {error}") from None

@@ -5,6 +5,7 @@ Work is cut by its size (`parallel.h`); whoever has a thread takes the next piec
 a piece.
 """
 import os
+import warnings
 
 from cpython.pycapsule cimport PyCapsule_New
 
@@ -56,9 +57,17 @@ def _quotas(root="/sys/fs/cgroup", groups="/proc/self/cgroup"):
 
 
 def _at_first() -> int:
-    """OMP_NUM_THREADS, of which the first number counts; else as many as there are processors to use."""
-    text = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    return int(text) if text.isdecimal() and int(text) > 0 else usable()
+    """OMP_NUM_THREADS, of which the first number counts; else as many as there are processors to use.
+
+    What is no number of threads is warned of and left alone, as OpenMP's libraries do.
+    """
+    setting = os.environ.get("OMP_NUM_THREADS", "").strip()
+    text = setting.split(",")[0].strip()
+    if text.isdecimal() and 0 < int(text) < 1 << 31:
+        return int(text)
+    if setting:
+        warnings.warn(f"OMP_NUM_THREADS={setting!r} is no number of threads, and is ignored", RuntimeWarning)
+    return usable()
 
 
 def count() -> int:

@@ -4,6 +4,26 @@ from __future__ import annotations
 
 import os
 
+_ON = ("1", "true", "yes", "t", "y", "on")
+_OFF = ("0", "false", "no", "f", "n", "off")
+
+
+def is_true(text: str) -> bool:
+    """Whether the text of a switch of Fluid means True."""
+    return text.lower() in _ON
+
+
+def switch(name: str, default: bool = False) -> bool:
+    """Whether an environment variable of fluidlite is on; `default` if it is not set, or empty.
+
+    Raises ValueError if it holds neither what means yes nor what means no.
+    """
+    text = os.environ.get(name, "").strip()
+    if text and text.lower() not in _ON + _OFF:
+        raise ValueError(f"the environment variable {name} must be 1 or 0, got {text!r}")
+    return is_true(text) if text else default
+
+
 _DEVICES = ("auto", "cpu", "gpu")
 _device: str | None = None
 
@@ -12,7 +32,7 @@ def device() -> str:
     """'auto', 'cpu' or 'gpu': what `CUDAPlace` may mean (`--device`, FLUIDLITE_REQUIRE_GPU)."""
     if _device is not None:
         return _device
-    return "gpu" if os.environ.get("FLUIDLITE_REQUIRE_GPU", "0") not in ("", "0") else "auto"
+    return "gpu" if switch("FLUIDLITE_REQUIRE_GPU") else "auto"
 
 
 def set_device(name: str) -> None:
@@ -28,8 +48,18 @@ _engine: str | None = None
 
 
 def engine() -> str:
-    """'plan' or 'interpret': how executors run programs (FLUIDLITE_ENGINE); plans fall back to the interpreter."""
-    return _engine if _engine is not None else os.environ.get("FLUIDLITE_ENGINE", "plan")
+    """'plan' or 'interpret': how executors run programs (FLUIDLITE_ENGINE); plans fall back to the interpreter.
+
+    Raises ValueError if the variable holds something else.
+    """
+    if _engine is not None:
+        return _engine
+    name = os.environ.get("FLUIDLITE_ENGINE") or "plan"
+    if name not in _ENGINES:
+        raise ValueError(
+            f"the environment variable FLUIDLITE_ENGINE must be one of {', '.join(_ENGINES)}, got {name!r}"
+        )
+    return name
 
 
 def set_engine(name: str) -> None:
@@ -71,12 +101,12 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 def measures_convolutions() -> bool:
     """Whether the quicker way to compute a convolution on the host is found by trying (FLUIDLITE_MEASURE=1)."""
-    return os.environ.get("FLUIDLITE_MEASURE", "0") not in ("", "0")
+    return switch("FLUIDLITE_MEASURE")
 
 
 def allow_tf32() -> bool:
     """Whether products and convolutions on GPUs may round their factors to TF32 (FLUIDLITE_ALLOW_TF32=1)."""
-    return os.environ.get("FLUIDLITE_ALLOW_TF32", "0") not in ("", "0")
+    return switch("FLUIDLITE_ALLOW_TF32")
 
 
 def cudnn_deterministic() -> bool:
@@ -97,12 +127,7 @@ def convolution_workspace() -> int:
 
 def cuda_graphs() -> bool:
     """Whether steps on GPUs may become CUDA graphs (FLUIDLITE_CUDA_GRAPHS; on by default)."""
-    return os.environ.get("FLUIDLITE_CUDA_GRAPHS", "1") not in ("", "0")
-
-
-def is_true(text: str) -> bool:
-    """Whether the text of a switch of Fluid means True."""
-    return text.lower() in ("1", "true", "yes", "t", "y", "on")
+    return switch("FLUIDLITE_CUDA_GRAPHS", True)
 
 
 _checks_finite = is_true(os.environ.get("FLAGS_check_nan_inf", "0"))

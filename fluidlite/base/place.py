@@ -204,7 +204,7 @@ def cpu_places(device_count: int | None = None) -> list[CPUPlace]:
     """
     if device_count is None:
         text = os.environ.get("CPU_NUM", "1")
-        if not text.isdigit():
+        if not text.isdecimal() or int(text) < 1:
             raise ValueError(f"CPU_NUM must be a positive integer, got {text!r}")
         device_count = int(text)
     if device_count < 1:

@@ -139,7 +139,7 @@ def must_only_compute(program: Program, source: str) -> None:
     """Raise NotSupportedError, unless FLUIDLITE_TRUST_MODELS=1, if a program loaded from `source` has operators
     that write or read files, open connections or call Python functions.
     """
-    trusted = flags.is_true(os.environ.get("FLUIDLITE_TRUST_MODELS", "0"))
+    trusted = flags.switch("FLUIDLITE_TRUST_MODELS")
     for block in program.blocks if not trusted else ():
         for op in block.ops:
             if op.definition.outside:

@@ -6,9 +6,9 @@ to be rewritten before it is compiled (`rewriting.py`). Other packages see nothi
 """
 
 import atexit
-import os
 import sys
 
+from ..base import flags
 from . import finder, rewriting
 from .finder import active, for_user
 from .notes import OldNameWarning, print_list
@@ -30,7 +30,7 @@ _strict: bool | None = None
 
 def strict() -> bool:
     """Whether old names stay gone (`--strict`, FLUIDLITE_STRICT=1)."""
-    return _strict if _strict is not None else os.environ.get("FLUIDLITE_STRICT", "0") not in ("", "0")
+    return _strict if _strict is not None else flags.switch("FLUIDLITE_STRICT")
 
 
 def set_strict(strict: bool) -> None:

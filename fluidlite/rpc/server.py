@@ -6,12 +6,12 @@ store updates; what a trainer gets after its barrier waits for that. Without, ea
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from ..base import flags
 from .messages import Message, RpcError, TrainerLost
 from .transport import Listener, Stream
 
@@ -73,7 +73,7 @@ class ParameterServer:
         self._gone: set[int] = set()
         self._failure: Exception | None = None
         self._told: set[int] = set()
-        self._return = os.environ.get(TRAINERS_RETURN) == "1"
+        self._return = flags.switch(TRAINERS_RETURN)
         self._commands: Mapping[str, Callable[[Message], Message]] = {
             "send": self._send,
             "send_barrier": self._send_barrier,

@@ -217,12 +217,19 @@ def test_usable_is_what_the_affinity_leaves():
     assert 1 <= threads.usable() <= len(os.sched_getaffinity(0))
 
 
-@pytest.mark.parametrize("text, count", [("3", 3), ("4,2", 4), ("", None), ("none", None), ("0", None)])
+@pytest.mark.parametrize("text, count", [("3", 3), (" 4 , 2", 4), ("", None)])
 def test_omp_num_threads(text, count, python):
     code = "from fluidlite._ext import threads; print(threads.count(), threads.usable())"
     done = python("-c", code, env={"OMP_NUM_THREADS": text})
     found, usable = map(int, done.stdout.split())
-    assert found == (usable if count is None else count)
+    assert found == (usable if count is None else count) and not done.stderr
+
+
+def test_nonsense_in_omp_num_threads_is_warned_of(monkeypatch):
+    for text in ("none", "0", "-1", "2.5", "3000000000", "9" * 30):
+        monkeypatch.setenv("OMP_NUM_THREADS", text)
+        with pytest.warns(RuntimeWarning, match=f"OMP_NUM_THREADS='{text}' is no number of threads"):
+            assert threads._at_first() == threads.usable()
 
 
 def test_limits_of_control_groups(tmp_path):

@@ -7,6 +7,7 @@ import queue
 import threading
 from typing import Any
 
+from ...base import flags
 from ...base.reports import progress
 from ...base.storage.files import atomic_writer
 
@@ -51,7 +52,7 @@ def download(url: str, path: str, md5sum: str | None) -> None:
     Raises DownloadError if there is no connection, if it breaks, if the contents do not have the checksum
     `md5sum` (None: anything will do) after some tries, or if FLUIDLITE_OFFLINE is set.
     """
-    if os.environ.get("FLUIDLITE_OFFLINE", "0") not in ("", "0"):
+    if flags.switch("FLUIDLITE_OFFLINE"):
         raise DownloadError(f"{url} was not downloaded: FLUIDLITE_OFFLINE is set")
     for _ in range(TRIES):
         try:
