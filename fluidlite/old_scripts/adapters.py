@@ -134,9 +134,9 @@ def _json(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def _yaml(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    if len(args) == 1 and not kwargs:
-        note(f"yaml.{function.__name__}(stream)", f"yaml.safe_{function.__name__}(stream)", sys._getframe(1))
-        return function(*args, sys.modules["yaml"].FullLoader)
+    if len(args) + len(kwargs) == 1 and "Loader" not in kwargs:
+        note(f"yaml.{function.__name__}(stream)", f"yaml.full_{function.__name__}(stream)", sys._getframe(1))
+        return function(*args, **kwargs, Loader=sys.modules["yaml"].FullLoader)
     return function(*args, **kwargs)
 
 

@@ -150,8 +150,15 @@ def test_open_with_universal_newlines(tmp_path):
 
 def test_yaml_without_a_loader():
     yaml = pytest.importorskip("yaml")
-    with pytest.warns(OldNameWarning, match=r"yaml.load\(stream\).*yaml.safe_load"):
+    with pytest.warns(OldNameWarning, match=r"yaml.load\(stream\).*yaml.full_load\(stream\)"):
         assert run("yaml.load('a: 1')", yaml=yaml) == {"a": 1}
+    assert run("yaml.load('a: 1', yaml.FullLoader)", yaml=yaml) == {"a": 1}
+    with pytest.warns(OldNameWarning):
+        assert (
+            run("\n\nyaml.load(stream='!!python/tuple [1]')", yaml=yaml)
+            == (1,)
+            == yaml.full_load("!!python/tuple [1]")
+        )
     with pytest.raises(yaml.constructor.ConstructorError), pytest.warns(OldNameWarning):
         run("\nyaml.load('!!python/object/apply:os.getcwd []')", yaml=yaml)
 
