@@ -73,8 +73,9 @@ def kept(op: OpView) -> list[Kept]:
 def same_rows(block: Block, one: Kept) -> bool:
     """Whether output and source can have the same number of rows, as far as their declared shapes say."""
     out, source = [block._find_var_recursive(_unversioned(name)) for name in (one.out, one.source)]
-    known = out is not None and source is not None and out._shape and source._shape
-    return not known or bool(one.others) or one.fits(out._shape, source._shape)
+    if out is None or source is None or not out._shape or not source._shape:
+        return True
+    return bool(one.others) or one.fits(out._shape, source._shape)
 
 
 def _unversioned(name: str) -> str:

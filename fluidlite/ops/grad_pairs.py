@@ -43,7 +43,7 @@ def register_pair(
     lod: bool = False,
     carried: bool = False,
     random: bool = False,
-    lod_from: LodFrom = FIRST,
+    lod_from: LodFrom | Callable[[OpView], LodFrom] = FIRST,
     infer_back: Callable[[OpView], None] = grads_like_inputs,
     again: Rule | None = None,
     cuda: tuple[str | None, str | None] = (None, None),

@@ -200,16 +200,17 @@ def is_no_tensor(op: Operator, name: str) -> bool:
 def carry_over(op: Operator, view: OpView, meta: ExactMeta) -> None:
     """Give the outputs of an ordinary operator the sequences of what its declaration says, where they fit.
 
-    What joins sequences is refused: the offsets that come out are not in the plan.
+    CannotPlan where sequences are joined, for no plan makes such offsets, and where rows may be joined or not.
     """
     for one in sequences.kept(view):
         levels = meta.lods.get(one.source)
         if not levels or one.out in meta.lods:
             continue
-        if one.others:
-            raise CannotPlan(f"operator {op.type} joins sequences", op)
         shape = meta.shapes.get(one.out)
-        if shape is None or not one.fits(shape, meta.shapes[one.source]):
+        fits = shape is not None and one.fits(shape, meta.shapes[one.source])
+        if one.others and (fits or all(len(meta.lod(name)) == len(levels) for name in one.others)):
+            raise CannotPlan(f"operator {op.type} joins sequences", op)
+        if not fits:
             continue
         if meta.is_persistable(one.out):
             raise CannotPlan(f"persistable variable {one.out!r} gets sequences", op)

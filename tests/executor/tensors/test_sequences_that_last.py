@@ -125,3 +125,13 @@ def test_other_sequences_over_the_same_rows_copy_nothing(plans):
         assert sums == [(ROWS[:1].sum(0) * 2).tolist(), (ROWS[1:].sum(0) * 2).tolist()]
     (plan,) = plans
     assert [op.type for op in plan.ops].count("lod_reset") == 1, "one instruction, which makes the offsets"
+
+
+def test_rows_of_which_some_have_no_sequences_are_joined_in_a_plan(plans):
+    x = fluid.data("x", [None, 2], "float32", lod_level=1)
+    y = fluid.data("y", [None, 2], "float32")
+    joined = layers.concat([layers.scale(x, 2.0), y], axis=0)
+    feed = {"x": tensor(ROWS, [0, 2, 6]), "y": ROWS[:3]}
+    ((rows, lod),) = next(steps([joined], [feed]))
+    assert rows == [*(ROWS * 2).tolist(), *ROWS[:3].tolist()] and lod == []
+    assert len(plans) == 1
