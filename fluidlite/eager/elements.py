@@ -64,10 +64,8 @@ class Elements(core.Value):
         return bool(self._only())
 
     def __index__(self) -> int:
-        element = self._only()
-        if not isinstance(element, (int, np.integer)):
-            raise TypeError(f"only an integer tensor of one element can be an index, got {self.array.dtype}")
-        return int(element)
+        """The only element as an index; fractions are cut off, as in Fluid."""
+        return int(self._only())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self._on_host, dtype=dtype)

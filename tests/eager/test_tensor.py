@@ -249,3 +249,13 @@ def test_text_is_that_of_the_names_in_use():
         == repr(tensor)
         == "Tensor(shape=[1, 2], dtype=int64, stop_gradient=True,\n       [[1, 2]])"
     )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "bool"])
+def test_a_tensor_of_one_element_of_any_type_is_an_index(dtype):
+    with fluid.dygraph.guard():
+        one = fluid.dygraph.to_variable(np.array([1.7], dtype))
+        pair = fluid.dygraph.to_variable(np.array([1.7, 0.2], dtype))
+        assert ([10, 20, 30][one], list(range(one)), np.arange(5)[one]) == (20, [0], 1)
+        with pytest.raises(AssertionError, match="one element"):
+            [10, 20][pair]
