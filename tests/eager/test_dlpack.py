@@ -6,6 +6,7 @@ import pytest
 import fluidlite as fluid
 from fluidlite import dygraph
 from fluidlite.backend import dlpack
+from fluidlite.base.errors import EnforceNotMet
 from fluidlite.dygraph import to_variable
 from fluidlite.executor import LoDTensor
 from fluidlite.paddle.utils.dlpack import from_dlpack, to_dlpack
@@ -74,7 +75,7 @@ def test_lod_tensors_as_fluid_has_them(torch):
         fluid.core.from_dlpack(capsule)
     assert torch.from_dlpack(tensor).tolist() == [0, 1, 2, 3]
     assert np.from_dlpack(tensor).tolist() == [0, 1, 2, 3]
-    with pytest.raises(ValueError, match="has not been set"):
+    with pytest.raises(EnforceNotMet, match="has not been set"):
         LoDTensor()._to_dlpack()
 
 

@@ -16,7 +16,7 @@ from .scope import Scope, global_scope
 
 
 def as_numpy(tensor: Any) -> Any:
-    """The elements of a LoDTensor, or of each in a list (`fluid.executor.as_numpy`).
+    """The elements of a LoDTensor, None if it has not been set, or of each in a list (`fluid.executor.as_numpy`).
 
     Raises RuntimeError for a tensor of sequences, AssertionError for anything else, as Fluid does.
     """
@@ -28,7 +28,7 @@ def as_numpy(tensor: Any) -> Any:
             "Some of your fetched tensors hold LoD information. They can not be completely cast to Python ndarray. "
             "Please set the parameter 'return_numpy' as 'False' to return LoDTensor itself directly."
         )
-    return np.array(tensor)
+    return None if tensor.array is None else np.array(tensor)
 
 
 def dimension_is_compatible_with(first: Sequence[int], second: Sequence[int]) -> bool:

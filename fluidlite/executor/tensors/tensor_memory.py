@@ -115,7 +115,7 @@ class TensorMemory:
 
     def _elements(self) -> Any:
         if self.array is None:
-            raise ValueError("this LoDTensor has not been set and holds no elements")
+            raise EnforceNotMet("this LoDTensor has not been set and holds no elements")
         return self.array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
+from fluidlite.base.errors import EnforceNotMet
 
 CPU = fluid.CPUPlace()
 
@@ -48,8 +49,10 @@ def test_set_copies_and_keeps_memory_where_it_can():
     with pytest.warns(UserWarning, match="has not been set.*startup program"):
         empty = np.array(tensor)
     assert (empty.shape, empty.dtype) == ((0,), np.float64)
-    with pytest.raises(ValueError, match="has not been set"):
-        len(tensor)
+    for read in (len, fluid.LoDTensor._dtype, lambda tensor: tensor[0]):
+        with pytest.raises(EnforceNotMet, match="has not been set"):
+            read(tensor)
+    assert fluid.executor.as_numpy(tensor) is None
     assert tensor.shape() == [0]
     source = np.ones((2, 3), "float32")
     tensor.set(source, CPU)
