@@ -7,7 +7,8 @@ from typing import Any
 
 from ..base.errors import EnforceNotMet
 from ..base.storage.messages import messages
-from ..framework.program import Program, without_training
+from ..framework.program import Program
+from ..framework.pruning import needed_ops, without_training
 from ..framework.serialization.descs import ProgramDesc
 from ..framework.serialization.op_protos import get_all_op_protos as _protos
 from ..ops.registry import find, is_known
@@ -69,13 +70,7 @@ def prune(
     kept = {index for _, index in targets}
     copy = shown.clone()
     block = copy.global_block()
-    needed = set[str]()
-    for index in range(count - 1, -1, -1):
-        op = block.ops[index]
-        if index in kept or not needed.isdisjoint(op.writes()):
-            kept.add(index)
-            needed.update(name for name in op.reads() if name not in feeded_var_names)
-    block.ops = [op for index, op in enumerate(block.ops) if index in kept]
+    block.ops = needed_ops(block, [index in kept for index in range(count)], (), feeded_var_names)
     return _cut(copy, {*feeded_var_names})
 
 

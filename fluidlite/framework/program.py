@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from .block import Block
 from .devices import current_device
 from .name_scopes import _full_name_scope
 from .operator import COPY, Operator, OpRole
+from .pruning import needed_ops, touched, without_training
 from .tracing import Tracer
 from .variable import Parameter, Variable
 
@@ -147,7 +148,7 @@ class Program:
         kept = without_training(self.blocks) if for_test else [block.ops for block in self.blocks]
         for mine, theirs, ops in zip(self.blocks, copy.blocks, kept, strict=True):
             theirs.forward_block_idx = mine.forward_block_idx
-            unused = _touched(mine.ops) - _touched(ops) if len(ops) < len(mine.ops) else set[str]()
+            unused = touched(mine.ops) - touched(ops) if len(ops) < len(mine.ops) else set[str]()
             for name, var in mine.vars.items():
                 if name not in unused:
                     theirs.vars[name] = var._copied_to(theirs)
@@ -245,30 +246,15 @@ class Program:
         for name in targets:
             if name not in self.global_block().vars:
                 raise ValueError(f"a program is pruned to {name!r}, which its global block does not declare")
+        copy = self.clone()
+        block = copy.global_block()
         asked = [
             not chosen.isdisjoint([op, *(inner for sub in op.sub_blocks() for inner in sub.ops)])
             for op in self.global_block().ops
         ]
-        copy = self.clone()
-        block = copy.global_block()
-        fed = set(feeds)
-        needed = set(targets) - fed
-        kept = []
-        for op, wanted in zip(reversed(block.ops), reversed(asked), strict=True):
-            written = needed.intersection(op.writes())
-            updating = "ParamOut" in op.outputs or (op._is_optimize_op() and not updates)
-            if updating and not wanted and all(map(block._is_persistable, written)):
-                continue
-            if wanted or written:
-                kept.append(op)
-                needed.update(name for name in op.reads() if name not in fed)
-                for sub in op.sub_blocks():
-                    needed.update(
-                        name for inner in sub.ops for name in inner.input_arg_names if name not in fed
-                    )
-        block.ops = kept[::-1]
+        block.ops = needed_ops(block, asked, targets, feeds, bool(updates))
         copy._drop_blocks()
-        used = _touched(block.ops) | {*targets, *feeds}
+        used = touched(block.ops) | {*targets, *feeds}
         for name in [name for name in block.vars if name not in used]:
             del block.vars[name]
         copy._changed()
@@ -397,35 +383,6 @@ class Program:
         from .drawing import in_notebook
 
         return in_notebook(self)
-
-
-def _touched(ops: Iterable[Operator]) -> set[str]:
-    """The names of all variables that the operators read or write."""
-    return {name for op in ops for name in (*op.reads(), *op.writes())}
-
-
-_TRAINING = OpRole.Backward | OpRole.Optimize | OpRole.LRSched
-
-LR_COUNTER, EMA_COUNTER = "@LR_DECAY_COUNTER@", "@EMA_STEP_COUNTER@"
-"""The variables that count the steps of training, for schedules of rates and averages of parameters."""
-
-
-def without_training(blocks: Sequence[Block]) -> list[list[Operator]]:
-    """The operators of each block without gradients, updates and learning rates, if a loss is trained, by `minimize` or
-    `append_backward`. Otherwise all of them: gradients, and averages, that nobody updates anything with are results.
-    None counts steps of training.
-    """
-    start = OpRole.Backward | OpRole.Loss
-    trains = any(op.attrs.get("op_role", 0) == start for block in blocks for op in block.ops)
-    roles, counter = (_TRAINING, EMA_COUNTER) if trains else (0, LR_COUNTER)
-    return [
-        [op for op in block.ops if not (op.attrs.get("op_role", 0) & roles or _counts(op, counter))]
-        for block in blocks
-    ]
-
-
-def _counts(op: Operator, counter: str) -> bool:
-    return op.type == "increment" and op.output("Out") == [counter]
 
 
 def _own_blocks(value: Any, program: Program) -> Any:

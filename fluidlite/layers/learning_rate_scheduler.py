@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from ..base import missing
 from ..base.errors import ArgumentError
 from ..framework import Variable, default_main_program, mode
-from ..framework.program import LR_COUNTER
+from ..framework.pruning import LR_COUNTER
 from ..layer_helper import run_op
 from ..optimizer import schedules
 from .control_flow.counter import autoincreased_step_counter

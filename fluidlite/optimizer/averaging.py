@@ -19,7 +19,7 @@ from ..framework import (
     name_scope,
     program_guard,
 )
-from ..framework.program import EMA_COUNTER
+from ..framework.pruning import EMA_COUNTER
 from ..initializer import Constant
 from ..layer_helper import LayerHelper, run_op
 from ..layers.control_flow.switch import Switch

@@ -92,3 +92,12 @@ def test_a_prediction_is_exported_with_a_variable(net, name, tmp_path):
     assert fed == ["x"]
     assert np.array_equal(found[0], prediction)
     assert np.array_equal(found[1], held + (name == "@LR_DECAY_COUNTER@"))
+
+
+@pytest.mark.parametrize("name, kept", [("h.w_0", []), ("p.b_0_moment1_0", []), ("bn.w_1", NET[:3])])
+def test_a_description_is_pruned_to_an_operator_that_reads_a_variable(net, name, kept):
+    program = fluid.default_main_program()
+    L.scale(program.global_block().var(name), 2.0)
+    last = len(program.global_block().ops) - 1
+    pruned, _ = fluid.core.prune(program.desc, {"x"}, [[0, last]])
+    assert [pruned.block(0).op(k).type() for k in range(pruned.block(0).op_size())] == [*kept, "scale"]

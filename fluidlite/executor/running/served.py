@@ -14,7 +14,7 @@ from ...base.errors import EnforceNotMet
 from ...base.selected_rows import SelectedRows
 from ...base.storage.files import atomic_files, atomic_writer, make_folder
 from ...framework import Block, Operator, Variable
-from ...framework.program import LR_COUNTER
+from ...framework.pruning import LR_COUNTER
 from ..blocks.environment import Environment
 from ..blocks.pieces import Blocks
 from ..tensors.lod_tensor import LoDTensor

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...base.dtypes import VarType
 from ...framework import Block, Operator, Program, Variable
 from ...framework.operator import OpRole
-from ...framework.program import LR_COUNTER
+from ...framework.pruning import LR_COUNTER
 from .optimizers import kept_shape
 from .slicing import name_parts, original_name, same_or_split_var
 

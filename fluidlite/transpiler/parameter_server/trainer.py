@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...base.dtypes import VarType
 from ...framework import Block, Operator, Program, Variable
 from ...framework.operator import OpRole
-from ...framework.program import LR_COUNTER
+from ...framework.pruning import LR_COUNTER
 from ..details import delete_ops, find_op_by_output_arg
 from .slicing import rows_of
 
