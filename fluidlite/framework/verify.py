@@ -21,6 +21,16 @@ _OF_SCOPES = frozenset(slot + GRAD for slot in _SCOPES)
 """Slots that are there for their names' sake."""
 
 
+_MISFITS: dict[type, tuple[type, ...]] = {
+    bool: (str, list, tuple, dict),
+    int: (float, str, list, tuple, dict),
+    float: (str, list, tuple, dict),
+    str: (bool, int, float, list, tuple, dict),
+    list: (bool, int, float, str, dict),
+}
+"""By the type of an attribute's default: the types of values that Fluid does not convert to it."""
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'x'?`, or nothing."""
     import difflib  # slow to import
@@ -36,6 +46,7 @@ def operator(op: Operator) -> None:
     """
     try:
         slots(op)
+        _check_attributes(op)
         if op.definition.infer is not None:
             view = op.view()
             op.definition.infer(view)
@@ -43,6 +54,16 @@ def operator(op: Operator) -> None:
                 op.definition.rows.mark(view)
     except EnforceNotMet as error:
         raise _located(op, error) from None
+
+
+def _check_attributes(op: Operator) -> None:
+    declared = op.definition.attrs
+    for name, value in op.attrs.items():
+        kind, given = type(declared.get(name)), type(value)
+        if given is not kind and issubclass(given, _MISFITS.get(kind, ())):
+            raise op.view().fail(
+                f"attribute {name} must be of type {kind.__name__}, as its default {declared[name]!r} is; got {value!r}"
+            )
 
 
 def _located(op: Operator, error: Exception) -> Exception:

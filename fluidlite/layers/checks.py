@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 from ..base.dtypes import FLOATS, VarType, to_numpy
-from ..base.errors import ArgumentError
+from ..base.errors import ArgumentError, ArgumentTypeError
 from ..eager import as_numbers
 from ..layer_helper import check_variable
 
@@ -50,7 +51,7 @@ def check_lists(layer: str, of: str = "", **given: Any) -> None:
 def numbers(value: Any, count: int, name: str, layer: str) -> list[int]:
     """`value`, an integer or `count` of them, as a list of `count` integers.
 
-    Raises ValueError for another number of elements, TypeError for anything else.
+    Raises ValueError for another number of elements, ArgumentTypeError for anything else.
     """
     value = as_numbers(value)
     if isinstance(value, (list, tuple)):
@@ -64,9 +65,10 @@ def numbers(value: Any, count: int, name: str, layer: str) -> list[int]:
     else:
         items = [value] * count
     try:
-        return [int(item) for item in items]
-    except (TypeError, ValueError):
-        raise TypeError(f"'{name}' of {layer} must be an integer or {count} of them, got {value!r}") from None
+        return [operator.index(item) for item in items]
+    except TypeError:
+        message = f"'{name}' of {layer} must be an integer or {count} of them, got {value!r}"
+        raise ArgumentTypeError(message) from None
 
 
 def check_choice(
@@ -78,9 +80,9 @@ def check_choice(
 
 
 def check_switch(value: Any, name: str, layer: str) -> None:
-    """Raise ValueError unless argument `name` of `layer` is True or False."""
+    """Raise ArgumentTypeError unless argument `name` of `layer` is True or False."""
     if not isinstance(value, bool):
-        raise ArgumentError(f"'{name}' of {layer} must be True or False, got {value!r}")
+        raise ArgumentTypeError(f"'{name}' of {layer} must be True or False, got {value!r}")
 
 
 def paddings(padding: Any, dims: int, channels_last: bool, layer: str) -> tuple[list[int], str]:

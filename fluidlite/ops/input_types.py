@@ -40,7 +40,7 @@ _TAKEN = {
     """,
     "INT32 INT64 FP32 FP64": """
         crop_tensor diag:Diagonal dot:X,Y equal:X,Y greater_equal:X,Y greater_than:X,Y increment
-        index_sample index_select is_empty isfinite less_equal:X,Y less_than:X,Y multiplex not_equal:X,Y
+        index_sample index_select is_empty isfinite less_equal:X,Y less_than:X,Y lod_reset multiplex not_equal:X,Y
         pad_constant_like:Y pow reduce_mean reduce_sum sequence_expand shape:Input strided_slice:Input sum
         tril_triu unique unique_with_counts
     """,

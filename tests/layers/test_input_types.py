@@ -60,3 +60,53 @@ def test_the_table_names_inputs_that_exist():
         if op_type not in by_layer:
             assert op_type in known_types()
             assert slot in find(op_type).slots
+
+
+def shaped(*shape, dtype="float32"):
+    return layers.data(f"x{len(shape)}{dtype}", list(shape), dtype=dtype, append_batch_size=False)
+
+
+@pytest.mark.parametrize(
+    ("error", "build"),
+    [
+        (TypeError, lambda: layers.embedding(shaped(4, 1, dtype="int64"), [8, 2], dtype="int32")),
+        (TypeError, lambda: fluid.embedding(shaped(4, dtype="int64"), [8, 2], dtype="bool")),
+        (TypeError, lambda: layers.lod_reset(shaped(6, 3, dtype="uint8"), target_lod=[0, 6])),
+        (TypeError, lambda: layers.lod_append(shaped(6, 3, dtype="bool"), [0, 6])),
+        (TypeError, lambda: layers.less_than(shaped(4), shaped(4), force_cpu=1)),
+        (TypeError, lambda: layers.pool2d(shaped(2, 3, 4, 4), 2, use_cudnn=0)),
+        (TypeError, lambda: layers.pool3d(shaped(2, 3, 4, 4, 4), 2, use_cudnn="False")),
+        (ValueError, lambda: layers.pool2d(shaped(2, 3, 4, 4), 2.5)),
+        (ValueError, lambda: layers.pool2d(shaped(2, 3, 4, 4), "3")),
+        (ValueError, lambda: layers.pool2d(shaped(2, 3, 4, 4), [[1, 2]])),
+        (ValueError, lambda: layers.pool2d(shaped(2, 3, 4, 4), 2, pool_stride={})),
+        (fluid.core.EnforceNotMet, lambda: layers.pool2d(shaped(2, 3, 4, 4), 2, ceil_mode="False")),
+        (fluid.core.EnforceNotMet, lambda: layers.pool2d(shaped(2, 3, 4, 4), 2, exclusive=[])),
+        (fluid.core.EnforceNotMet, lambda: layers.topk(shaped(4), 2.0)),
+        (TypeError, lambda: layers.adaptive_pool2d(shaped(2, 3, 4, 4, dtype="int8"), 2)),
+    ],
+)
+def test_errors_that_scripts_catch(error, build):
+    with pytest.raises(error):
+        build()
+
+
+@pytest.mark.parametrize("dtype", ALL)
+def test_pooling_takes_any_type_while_it_is_built(dtype):
+    assert layers.pool2d(shaped(2, 3, 4, 4, dtype=dtype), 2).shape == (2, 3, 3, 3)
+    assert layers.pool3d(shaped(2, 3, 4, 4, 4, dtype=dtype), 2).shape == (2, 3, 3, 3, 3)
+    if dtype in ("int32", "int64"):
+        assert layers.adaptive_pool2d(shaped(2, 3, 4, 4, dtype=dtype), 2).shape == (2, 3, 2, 2)
+
+
+def test_attributes_have_the_type_of_their_default():
+    block, x = fluid.default_main_program().global_block(), shaped(4)
+    out = {"Out": [block.create_var(name="out")]}
+    for attrs in ({"scale": 2, "bias_after_scale": 1}, {"scale": True}):
+        block.append_op(type="scale", inputs={"X": [x]}, outputs=out, attrs=attrs)
+    for attrs in ({"scale": "2"}, {"bias": [1.0]}, {"bias_after_scale": "False"}):
+        with pytest.raises(fluid.core.EnforceNotMet, match=rf"attribute {next(iter(attrs))} must be of type"):
+            block.append_op(type="scale", inputs={"X": [x]}, outputs=out, attrs=attrs)
+    with pytest.raises(fluid.core.EnforceNotMet, match="attribute axis must be of type int.* got 1.0"):
+        inputs = {"X": [x], "Y": [x]}
+        block.append_op(type="elementwise_add", inputs=inputs, outputs=out, attrs={"axis": 1.0})

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...base.dtypes import VarType, to_vartype
+from ...base.dtypes import FLOATS, VarType, to_vartype
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...layer_helper import LayerHelper
@@ -102,8 +102,8 @@ def embedding(
         A variable of shape `input.shape[:-1] + [size[1]]`.
 
     Raises:
-        TypeError: if `input` is not an int64 Variable. ValueError: if `padding_idx` lies outside of the
-            table.
+        TypeError: if `input` is not an int64 Variable, or `dtype` no type of floats. ValueError: if
+            `padding_idx` lies outside of the table.
 
     Example:
         >>> import numpy as np
@@ -129,6 +129,8 @@ def looked_up(
 ) -> Variable:
     """What both embeddings do; see `embedding`."""
     check_dtype(input, "input", layer, (VarType.INT64,))
+    if to_vartype(dtype) not in FLOATS:
+        raise TypeError(f"The data type of 'dtype' in {layer} must be a float, but received {dtype}")
     attrs = lookup_attrs(int(size[0]), is_sparse, is_distributed, padding_idx)
     helper = LayerHelper("embedding")
     table = helper.create_parameter(attr=param_attr, shape=list(size), dtype=to_vartype(dtype))

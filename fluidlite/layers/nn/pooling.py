@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...base.dtypes import VarType
 from ...base.errors import ArgumentError
 from ...framework import Variable
-from ...layer_helper import run_op
+from ...layer_helper import check_variable, run_op
 from ...op_functions import of_kind
-from ..checks import FORMATS, alone, check_choice, check_dtype, check_switch, numbers, paddings
+from ..checks import FLOAT_TYPES, FORMATS, alone, check_choice, check_dtype, check_switch, numbers, paddings
 
 __all__ = ["adaptive_pool2d", "adaptive_pool3d", "pool2d", "pool3d"]
 
@@ -28,7 +29,7 @@ def _pool(
     data_format: str = "NCHW",
 ) -> Variable:
     given = {**locals(), "input": alone(input)}
-    check_dtype(given["input"], "input", kind)
+    check_variable(given["input"], "input", kind)
     attrs = pooling_attrs(kind, int(kind[4]), given)
     return run_op(kind, {"X": given["input"]}, attrs=attrs, name=name)
 
@@ -79,8 +80,7 @@ def pooling_attrs(layer: str, dims: int, given: dict[str, Any]) -> dict[str, Any
         "strides": numbers(given["pool_stride"], dims, "pool_stride", layer),
         "paddings": pads,
         "padding_algorithm": algorithm,
-        "global_pooling": bool(given["global_pooling"]),
-        **{name: given[name] for name in ("use_cudnn", "ceil_mode", "exclusive")},
+        **{name: given[name] for name in ("global_pooling", "use_cudnn", "ceil_mode", "exclusive")},
         "data_format": data_format,
     }
 
@@ -93,7 +93,7 @@ def _adaptive_pool(
     require_index: bool = False,
     name: str | None = None,
 ) -> Variable | tuple[Variable, Variable]:
-    check_dtype(input, "input", kind)
+    check_dtype(input, "input", kind, (*FLOAT_TYPES, VarType.INT32, VarType.INT64))
     check_choice(pool_type, "pool_type", ("max", "avg"), kind)
     check_switch(require_index, "require_index", kind)
     if pool_type == "avg" and require_index:

@@ -7,6 +7,7 @@ from typing import Protocol
 from ...framework import Variable
 from ...layer_helper import LayerHelper
 from ...op_functions import public, run_layer
+from ..checks import check_switch
 
 __all__ = [
     "elementwise_equal",
@@ -48,8 +49,10 @@ def less_than(
         cond: what to write; a new variable by default.
 
     Raises:
-        TypeError: an argument is no Variable.
+        TypeError: an argument is no Variable, or `force_cpu` neither True nor False.
     """
+    if force_cpu is not None:
+        check_switch(force_cpu, "force_cpu", "less_than")
     return _compared("less_than", x, y, cond, force_cpu)
 
 
