@@ -106,11 +106,15 @@ def _count(op: OpView, what: str) -> int:
     return sum(map(product, shapes)) if all(map(is_fixed, shapes)) else -1
 
 
+def _is_known(op: OpView, k: int, size: int, *names: str) -> bool:
+    """Whether attributes say all numbers of the axis at `k`, so that only those of others are in tensors."""
+    flags = op.attr("infer_flags")
+    return bool(flags) and flags[k] != -1 and size >= 0 and all(len(op.attr(name)) > k for name in names)
+
+
 def _partly_known(op: OpView, k: int, size: int) -> int:
     """The size of one sliced dimension when only the others depend on tensors; -1 if it does."""
-    flags = op.attr("infer_flags")
-    fixed = flags and flags[k] != -1 and size >= 0 and len(op.attr("starts")) > k and len(op.attr("ends")) > k
-    if not fixed:
+    if not _is_known(op, k, size, "starts", "ends"):
         return -1
     first, last = _range(op.fail, size, op.attr("starts")[k], op.attr("ends")[k], False)
     return last - first
@@ -231,11 +235,15 @@ register(
 )
 
 
-def _stepped(fail: Fail, x: Shape, axes: Any, starts: Any, ends: Any, strides: Any) -> tuple[slice, ...]:
-    """Python slices that take the same elements."""
+def _stepped(
+    fail: Fail, x: Shape, axes: Any, starts: Any, ends: Any, strides: Any, dropped: Sequence[int]
+) -> tuple[slice, ...]:
+    """Python slices that take the same elements. What is from -1 to 0 is the last where the dimension is `dropped`."""
     found = [slice(0, n, 1) for n in x]
     for axis, start, end, step in zip(axes, starts, ends, strides, strict=True):
         size = x[axis]
+        if axis in dropped and (start, end) == (-1, 0):
+            end = size
         if step == 0:
             raise fail("strides must not be 0")
         # A negative start or end counts from the end; an end that is still negative reaches beyond the first
@@ -271,16 +279,20 @@ STRIDED_ATTRS: dict[str, Any] = {**ATTRS, "strides": []}
 def _infer_strided(op: OpView) -> None:
     x, axes = op.shape("Input"), op.attr("axes")
     starts, ends, strides = (_known(op, what) for what in ("Starts", "Ends", "Strides"))
-    dims = list(x)
+    dims, gone, names = list(x), op.attr("decrease_axis"), ("starts", "ends", "strides")
     for k, axis in enumerate(axes):
         if not 0 <= axis < len(x):
             raise op.fail(f"axes must be in [0, {len(x)}), got {axis}")
         if starts is None or ends is None or strides is None:
+            known = _is_known(op, k, x[axis], *names)
+            bounds = [op.attr(name)[k] for name in names] if known else None
+        else:
+            bounds = [starts[k], ends[k], strides[k]]
+        if bounds is None:
             dims[axis] = -1
         elif x[axis] >= 0:
-            part = _stepped(op.fail, x, [axis], [starts[k]], [ends[k]], [strides[k]])[axis]
-            dims[axis] = _length(part)
-    op.set("Out", _without(dims, op.attr("decrease_axis")), op.dtype("Input"))
+            dims[axis] = _length(_stepped(op.fail, x, [axis], *([n] for n in bounds), gone)[axis])
+    op.set("Out", _without([1 if k in gone else n for k, n in enumerate(dims)], gone), op.dtype("Input"))
 
 
 def _strided(
@@ -291,20 +303,22 @@ def _strided(
     starts = _tensor_or_attribute(StartsTensor, StartsTensorList, starts)
     ends = _tensor_or_attribute(EndsTensor, EndsTensorList, ends)
     strides = _tensor_or_attribute(StridesTensor, StridesTensorList, strides)
-    part = xp.ascontiguousarray(Input[_stepped(_fail, Input.shape, axes, starts, ends, strides)])
+    part = xp.ascontiguousarray(
+        Input[_stepped(_fail, Input.shape, axes, starts, ends, strides, decrease_axis)]
+    )
     return part.reshape(_without(part.shape, decrease_axis)) if decrease_axis else part
 
 
 def _strided_grad(
     xp: Any, Input: Any, StartsTensor: Any, EndsTensor: Any, StridesTensor: Any, StartsTensorList: Any,
     EndsTensorList: Any, StridesTensorList: Any, Out_grad: Any, axes: Any, starts: Any, ends: Any,
-    strides: Any,
+    strides: Any, decrease_axis: Any,
 ) -> Any:  # fmt: skip
     starts = _tensor_or_attribute(StartsTensor, StartsTensorList, starts)
     ends = _tensor_or_attribute(EndsTensor, EndsTensorList, ends)
     strides = _tensor_or_attribute(StridesTensor, StridesTensorList, strides)
     whole = xp.zeros_like(Input)
-    part = whole[_stepped(_fail, Input.shape, axes, starts, ends, strides)]
+    part = whole[_stepped(_fail, Input.shape, axes, starts, ends, strides, decrease_axis)]
     part[...] = Out_grad.reshape(part.shape)
     return whole
 

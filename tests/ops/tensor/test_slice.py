@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
+from fluidlite import layers
 from fluidlite.ops.registry import OperatorError
 
 from ..harness import check, infer
@@ -95,6 +96,32 @@ def test_slice_of_nothing_is_an_error(starts, ends):
 def test_strided_slice(axes, starts, ends, strides, expected):
     attrs = {"axes": axes, "starts": starts, "ends": ends, "strides": strides}
     check("strided_slice", {"Input": X}, attrs, {"Out": expected}, grads=["Input"])
+
+
+def numbers_as_tensors(**named):
+    return {
+        f"{name.capitalize()}TensorList": [np.array([n], "int32") for n in values]
+        for name, values in named.items()
+    }
+
+
+@pytest.mark.parametrize("start", [1, -1])
+def test_a_dimension_of_a_strided_slice_is_dropped(start):
+    lists = numbers_as_tensors(starts=[start, -1], ends=[start + 1, 0], strides=[1, -1])
+    attrs = {"axes": [0, 2], "infer_flags": [-1, -1], "decrease_axis": [0]}
+    check("strided_slice", {"Input": X, **lists}, attrs, {"Out": X[start, :, :0:-1]}, grads=["Input"])
+
+
+@pytest.mark.usefixtures("alone")
+def test_sizes_that_no_tensor_says_are_known():
+    """As real Paddle 1.8.5 declares them."""
+    x = fluid.data("x", [3, 4, 5, 6])
+    minus = layers.fill_constant([1], "int32", -1)
+    cut = layers.strided_slice(x, [0, 1, 3], [minus, 0, 2], [3, 100, minus], [1, 2, 1])
+    assert cut.shape == (-1, 2, 5, -1)
+    assert x[minus, 0:100:2, :, -1:2:-1].shape == (2, 5, 3)
+    with pytest.raises(OperatorError, match="nothing is left of a dimension of 4 from 3 to 2"):
+        layers.strided_slice(x, [0, 1], [minus, 3], [3, 2], [1, 1])
 
 
 def test_strided_slice_of_nothing_is_an_error():
