@@ -175,7 +175,9 @@ def while_loop(
         return loop_vars
     loop = While(condition, is_test, name)
     with loop.block():
-        made = _same_structure(body(*loop_vars), loop_vars)
+        # The body may change the lists and dictionaries that it gets; those of the caller keep their variables.
+        own = map_structure(lambda var: var, loop_vars)
+        made = _same_structure(body(*own), loop_vars)
         again = cond(*made)
         map_structure(assign, made, loop_vars)
         assign(again, condition)
