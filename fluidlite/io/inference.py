@@ -74,7 +74,7 @@ def save_inference_model(
             raise ValueError(f"'feed_var_names' should be a list of str, got {feeds!r}")
         if not targets or not all(isinstance(var, Variable) for var in targets):
             raise ValueError("'target_vars' should be a list of Variable, with at least one in it")
-        saved, outputs = _for_inference(program, feeds, targets)
+        saved, outputs = _for_inference(program, feeds, list(targets))
     else:
         saved, outputs, model = program, [var.name for var in targets], model + ".main_program"
     data = saved.desc.serialize_to_string()

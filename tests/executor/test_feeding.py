@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
+from fluidlite.ops.registry import find
 
 layers = fluid.layers
 PLACE = fluid.CPUPlace()
@@ -185,7 +186,7 @@ def test_labels_of_fewer_bits_give_the_same_loss():
         for _ in range(2):
             (got,) = exe.run(feed=feed, fetch_list=[loss])
             np.testing.assert_allclose(got, np.log(4.0), rtol=1e-6)
-    with pytest.raises(fluid.core.EnforceNotMet, match="declared as int64 and is float32"):
+    with pytest.raises(fluid.core.EnforceNotMet, match="kernel for Label of float32, only for int64"):
         exe.run(feed={"x": value, "label": np.ones((2, 1), "float32")}, fetch_list=[loss])
 
 
@@ -296,3 +297,88 @@ def test_a_persistable_variable_of_a_reader_is_saved(tmp_path):
     fluid.io.save_persistables(exe, str(tmp_path), main)
     np.testing.assert_array_equal(fluid.global_scope().find_var("x").get_tensor(), np.full([2, 2], 2))
     assert (tmp_path / "x").is_file()
+
+
+TREE = {
+    "Travel": np.array([[0, 0], [1, 3], [2, 4]], "int32"),
+    "Layer": np.array([[1], [2], [3], [4]], "int32"),
+}
+TWICE = np.array([2, 1], "int32")
+SAMPLED = {"neg_samples_num_list": [0, 0], "layer_offset_lod": [0, 2, 4], "output_positive": True, "dtype": 3}
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attrs", "out", "want"),
+    [
+        ("expand", {"X": np.ones((1, 2), "float32"), "ExpandTimes": TWICE}, {}, "Out", [[1, 1]] * 2),
+        ("flatten", {"X": np.array([[[3], [4]]])}, {"axis": 1}, "Out", [[3, 4]]),
+        (
+            "cvm",
+            {"X": np.array([[1, 2, 7]], "float32"), "CVM": np.ones((1, 2))},
+            {"use_cvm": False},
+            "Y",
+            [[7]],
+        ),
+        ("equal_reduce", {"X": np.arange(3), "Y": np.arange(3)}, {"axis": 0}, "Out", True),
+        (
+            "crop",
+            {"X": np.arange(4, dtype="float32"), "Y": np.ones(2, bool)},
+            {"offsets": [1]},
+            "Out",
+            [1, 2],
+        ),
+        ("tdm_sampler", {"X": np.array([[1], [2]], "int32"), **TREE}, SAMPLED, "Out", [[1, 3], [2, 4]]),
+        ("tdm_sampler", {"X": np.array([[1], [2]]), **TREE}, SAMPLED, "Out", [[1, 3], [2, 4]]),
+    ],
+)
+def test_operators_compute_on_what_is_fed(op, inputs, attrs, out, want):
+    """Everything is declared float32."""
+    main = fluid.Program()
+    block = main.global_block()
+    given = {
+        slot: [block.create_var(name=slot, shape=value.shape, dtype="float32", is_data=True)]
+        for slot, value in inputs.items()
+    }
+    names = [slot.name for slot in find(op).output_slots]
+    block.append_op(op, given, {name: [block.create_var(name=name + "_out")] for name in names}, attrs)
+    for _ in range(2):
+        (got,) = fluid.Executor(PLACE).run(main, feed=inputs, fetch_list=[out + "_out"])
+        np.testing.assert_array_equal(np.reshape(got, np.shape(want)), want)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int64", "bool"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_sgd_takes_a_learning_rate_of_any_type(dtype, sparse):
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup), fluid.unique_name.guard():
+        ids = fluid.data("ids", [2], "int64")
+        rows = fluid.embedding(
+            ids, [3, 1], sparse, param_attr=fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+        )
+        optimizer = fluid.optimizer.SGD(0.5)
+        optimizer.minimize(layers.reduce_sum(rows))
+        name = optimizer._global_learning_rate().name
+    exe, rate = fluid.Executor(PLACE), 1 if dtype == "bool" else 2
+    with fluid.scope_guard(fluid.Scope()):
+        exe.run(startup)
+        scope = fluid.global_scope()
+        holder = scope.find_var(name).get_tensor()
+        holder.set(np.array([rate]).astype(dtype), PLACE)
+        for _ in range(3):
+            exe.run(main, feed={"ids": np.array([0, 2])})
+        assert np.array(scope.find_var("w").get_tensor()).tolist() == [[1 - 3 * rate], [1], [1 - 3 * rate]]
+        assert np.array(holder).dtype == dtype
+
+
+def test_other_optimizers_take_a_learning_rate_of_the_type_of_the_parameter():
+    main, startup = fluid.Program(), fluid.Program()
+    with fluid.program_guard(main, startup):
+        optimizer = fluid.optimizer.Momentum(0.5, 0.9)
+        optimizer.minimize(layers.mean(layers.fc(layers.data("x", [3]), 1)))
+        name = optimizer._global_learning_rate().name
+    exe = fluid.Executor(PLACE)
+    with fluid.scope_guard(fluid.Scope()):
+        exe.run(startup)
+        fluid.global_scope().find_var(name).get_tensor().set(np.array([0.5]), PLACE)
+        with pytest.raises(fluid.core.EnforceNotMet, match="must be of one data type"):
+            exe.run(main, feed={"x": np.ones((2, 3), "float32")})

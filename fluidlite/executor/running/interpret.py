@@ -199,7 +199,8 @@ class Interpreter(Run):
                 **{s: [environment.find(name) for name in names] for s, names in present.items()},
             }
         try:
-            types = self._retyped(op, inputs) if inputs else {}
+            types, unread = self._retyped(op, inputs) if inputs else ({}, {})
+            given = given | unread
             if self.device is None:
                 results = definition.call(np, given, op.attrs, lods)
             else:
@@ -249,8 +250,12 @@ class Interpreter(Run):
                 value = value.astype(declared) if value.dtype.itemsize > declared.itemsize else value
         environment.put(name, value, lod)
 
-    def _retyped(self, op: Operator, inputs: dict[str, list[Any]]) -> dict[str, VarType]:
-        """The types of the outputs of `op` if an input has another type of elements than the program says."""
+    def _retyped(
+        self, op: Operator, inputs: dict[str, list[Any]]
+    ) -> tuple[dict[str, VarType], dict[str, list[Any]]]:
+        """The types of the outputs of `op` if an input has another type of elements than the program says; and what a
+        gradient operator does not read of its inputs, in the type of the gradients.
+        """
         odd = {}
         for slot, arrays in inputs.items():
             for name, array in zip(op.inputs[slot], arrays, strict=True):
@@ -258,15 +263,17 @@ class Interpreter(Run):
                 if kind is not None and declared is not None and declared != kind:
                     odd[name] = to_vartype(kind)
         if not odd:
-            return odd
+            return {}, {}
         meta = RetypedMeta(op.block, odd)
         view = OpView(op.definition, op.inputs, op.outputs, op.attrs, meta)
-        kind, _ = kernel_types.check(view, meta.declared)
+        kind, several = kernel_types.check(view, meta.declared)
         if op.type.endswith("_grad") and kind is not None:
-            return dict.fromkeys(op.output_arg_names, kind)
+            unread = kernel_types.unread_slots(op.type).intersection(inputs) if several else ()
+            like = {slot: [array.astype(to_numpy(kind)) for array in inputs[slot]] for slot in unread}
+            return dict.fromkeys(op.output_arg_names, kind), like
         if op.definition.infer is not None:
             op.definition.infer(view)
-        return meta.made
+        return meta.made, {}
 
     def fetch(self, name: str) -> LoDTensor | LoDTensorArray:
         """A copy of the value of a variable, made dense; a tensor that is not set if nothing gave it a value.

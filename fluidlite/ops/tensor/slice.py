@@ -291,7 +291,8 @@ def _infer_strided(op: OpView) -> None:
         if bounds is None:
             dims[axis] = -1
         elif x[axis] >= 0:
-            dims[axis] = _length(_stepped(op.fail, x, [axis], *([n] for n in bounds), gone)[axis])
+            start, end, step = bounds
+            dims[axis] = _length(_stepped(op.fail, x, [axis], [start], [end], [step], gone)[axis])
     op.set("Out", _without([1 if k in gone else n for k, n in enumerate(dims)], gone), op.dtype("Input"))
 
 
