@@ -150,3 +150,14 @@ def test_with_reduce_places_cannot_be_fed_different_values_of_what_they_share():
     feed = {"x": rows(0, 2), "total": np.arange(2, dtype="float32")}
     with pytest.raises(fluid.core.EnforceNotMet, match="'total' was fed with different values"):
         exe.run(compiled, feed=feed, fetch_list=[total])
+
+
+def test_parts_of_a_program_have_its_variables():
+    """In real Paddle places after the first have others for each part."""
+    trained = Trained()
+    before = trained.means()
+    feed = {"x": rows(1, 2)}
+    part = trained.exe.run(trained.compiled, feed=feed, fetch_list=["mean"], use_prune=True)[0]
+    own = [half.mean(axis=0) for half in np.split(feed["x"], 2)]
+    np.testing.assert_allclose(part.reshape(2, 2), (before + own) / 2, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(trained.means(), part.reshape(2, 2))
