@@ -5,8 +5,7 @@ framework is imported: ResNet-50 (64x64, or 224x224, batch 8, Momentum) and an e
 wide, 4 texts of 128 words, Adam). fluidlite and Paddle 1.8.5 run the same script; PyTorch the equivalent
 (scripts/models_fluid.py, models_torch.py). Of fluidlite there are three rows more: what its parameters and accumulators
 take, what temporaries of the step are alive at most at the same time (`alive`), and the memory that they have got
-(`arena`). The rows `step` are times. With `--limits 75 50` there are more columns: fluidlite with
-FLUIDLITE_MEMORY_LIMIT at so many per cent of the arena that it takes without.
+(`arena`). The rows `step` are times.
 
     python benchmarks/memory.py --paddle PYTHON_OF_PADDLE_1.8.5
 """
@@ -24,33 +23,18 @@ def main() -> int:
     parser.add_argument(
         "--only", choices=MODELS, action="append", help="measure this model (can be repeated)"
     )
-    parser.add_argument(
-        "--limits",
-        type=int,
-        nargs="*",
-        default=[],
-        help="per cent of the memory that temporaries take without",
-    )
     options = parser.parse_args()
     ours, *others = sides.find(options)
     ours.env.pop("BENCHMARK_FLOOR", None)  # what floors are measured with takes memory, too
-    limited = {f"limit {share}%": share / 100 for share in options.limits}
-    arenas: dict[str, float] = {}
 
     def measure(side: sides.Side) -> sides.Values:
         script = "models_torch.py" if side.name == sides.TORCH else "models_fluid.py"
         found: sides.Values = {}
         for model in options.only or USUAL:
-            if side.name in limited:
-                count = int(arenas[model] * limited[side.name] * 2**20)
-                side.env["FLUIDLITE_MEMORY_LIMIT"] = str(count)
             found.update(side.values("memory_of.py", script, model))
-            if side is ours:
-                (arenas[model],) = found[model + ", arena"]
         return found
 
-    columns = [ours, *(sides.Side(name, ours.command, dict(ours.env)) for name in limited), *others]
-    results, failed = sides.alternate(columns, options.rounds, measure)
+    results, failed = sides.alternate([ours, *others], options.rounds, measure)
     unit = "MB, and in milliseconds of processor time where it says step"
     return sides.report(options, "memory of a training step", unit, results, failed, {})
 

@@ -77,28 +77,6 @@ def passes_left_out() -> frozenset[str]:
     return frozenset(filter(None, os.environ.get("FLUIDLITE_WITHOUT_PASSES", "").split(",")))
 
 
-def memory_limit() -> int | None:
-    """How many bytes the temporaries of a plan on the host should take at most (FLUIDLITE_MEMORY_LIMIT, as 800M); None:
-    as many as it takes.
-
-    Raises ValueError if the variable holds no such number.
-    """
-    text = os.environ.get("FLUIDLITE_MEMORY_LIMIT", "").strip()
-    if not text:
-        return None
-    number, unit = text.upper().removesuffix("B"), 1
-    if number[-1:] in _UNITS:
-        number, unit = number[:-1], _UNITS[number[-1]]
-    if not number.isdecimal() or int(number) == 0:
-        raise ValueError(
-            f"FLUIDLITE_MEMORY_LIMIT must be a number of bytes above 0, such as 800M or 2G, got {text!r}"
-        )
-    return int(number) * unit
-
-
-_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-
-
 def measures_convolutions() -> bool:
     """Whether the quicker way to compute a convolution on the host is found by trying (FLUIDLITE_MEASURE=1)."""
     return switch("FLUIDLITE_MEASURE")

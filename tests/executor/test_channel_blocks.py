@@ -157,18 +157,6 @@ def test_sizes_that_calls_do_not_mean(block):
     np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize("network", NETWORKS)
-def test_within_a_limit_of_memory(network, block, monkeypatch):
-    found = trained(network, [6])
-    monkeypatch.setenv("FLUIDLITE_MEMORY_LIMIT", "200K")
-    with pytest.warns(UserWarning, match="cannot be kept"):
-        limited = trained(network, [6])
-    assert "@AGAIN" in limited[2]
-    assert limited[0] == found[0]
-    for name, value in found[1].items():
-        np.testing.assert_array_equal(value, limited[1][name])
-
-
 def test_several_places(block, monkeypatch):
     monkeypatch.setenv("CPU_NUM", "2")
 

@@ -5,15 +5,13 @@ leaves out, because nobody reads it or it is there already.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ...base import flags
 from ...ops import epilogues
 from ...ops.optimizers import updates as optim
 from ...ops.registry import Call
 from ..plan.fusion import Gathering, Member, Pass, grown, joined
 from ..plan.instructions import Instruction, Uses
-from . import channel_blocks, packing, recomputation
+from . import channel_blocks, packing
 from .attention import join_attention
 from .chains import join_chains
 from .repeats import leave_out_copies, leave_out_repeats
@@ -94,8 +92,8 @@ _LAST = ("chains", "updates")
 """Those that come behind what has images lie in blocks."""
 
 
-def passes(in_blocks: Pass, others: Iterable[str] = ()) -> dict[str, Pass]:
-    """Those that are made, by name; `others`: what is left out besides what the user wants left out.
+def passes(in_blocks: Pass) -> dict[str, Pass]:
+    """The passes that are made, by name.
 
     `in_blocks`: what has images lie in blocks of channels, which chains of elementwise calls do not mind.
 
@@ -104,10 +102,10 @@ def passes(in_blocks: Pass, others: Iterable[str] = ()) -> dict[str, Pass]:
     out = flags.passes_left_out()
     made = {name: each for name, each in _PASSES.items() if name not in _LAST}
     made |= {channel_blocks.PASS: in_blocks} | {name: _PASSES[name] for name in _LAST}
-    known = (*made, packing.PASS, recomputation.PASS)
+    known = (*made, packing.PASS)
     unknown = out.difference(known)
     if unknown:
         raise ValueError(
             f"FLUIDLITE_WITHOUT_PASSES may name {', '.join(known)}, got {', '.join(sorted(unknown))}"
         )
-    return {name: each for name, each in made.items() if name not in out.union(others)}
+    return {name: each for name, each in made.items() if name not in out}

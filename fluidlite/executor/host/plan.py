@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ..._ext import engine
-from ...base import flags
 from ...base.reports import profiling
 from ...base.sizes import current
 from ...framework import Block, Operator, Program
@@ -37,7 +35,6 @@ from .channel_blocks import ChannelBlocks
 from .engine_plan import EnginePlan, is_call
 from .lowering import Lowering
 from .packing import packed_in_line
-from .recomputation import PASS, Limited, Recomputation, limited
 
 HARMLESS = (*marks.MARKS, marks.THERE, RANK, LOOK, *ON_ELEMENTS)
 """Operators that may be run again, though they do something besides computing."""
@@ -75,8 +72,6 @@ class Plan(EnginePlan):
     """Whether what is fetched has memory of its own."""
 
     _cut = 0
-    _left_out: tuple[str, ...] = ()  # passes of the fuser
-    _limited: Limited | None = None
 
     can_undo_turns = False
     """Whether what the turn of a loop finds is as it was until that ends."""
@@ -125,7 +120,7 @@ class Plan(EnginePlan):
         self._roots = lowering.aliases
         made = lowering.instructions(steps, self._array)
         self._saved: Counter[str] = Counter()
-        made = self._within_limit(made, {*fetches, *self._persistables(made)}, fetches)
+        made = self._fused(made, {*fetches, *self._persistables(made)})
         if self.can_undo_turns:
             return made
         return memory.made_in_place(
@@ -136,40 +131,13 @@ class Plan(EnginePlan):
         needed = list(needed)
         apart = self.results_apart  # then others know variables by their names as well
         in_blocks = ChannelBlocks(self.meta, lambda name: not apart and self._temporary(name))
-        for name, each in native_fusion.passes(in_blocks, self._left_out).items():
+        for name, each in native_fusion.passes(in_blocks).items():
             before = len(instructions)
             instructions = fuse(instructions, needed, [each], self._roots)
             self._saved[name] += before - len(instructions)
         # Not the pass, which asks this plan: both would stay until the collector comes by.
         self._blocks = str(in_blocks) if in_blocks.blocked else ""
         return self._packed(instructions)
-
-    def _within_limit(
-        self, lowered: list[Instruction], needed: Collection[str], fetches: Sequence[str]
-    ) -> list[Instruction]:
-        """The instructions, fused, with memory for temporaries that is no more than the user allows, as far as that can
-        be.
-
-        Turns of loops, and plans that find sizes while they run, take what they take. Chains go where the limit is
-        not kept otherwise: they want all that they read at once.
-        """
-        limit = flags.memory_limit()
-        is_left_out = PASS in flags.passes_left_out()
-        if limit is None or is_left_out or self.results_apart or self.can_undo_turns or self.meta.finding:
-            return self._fused(lowered, needed)
-        aliases = dict(self._roots)
-        for self._left_out in ((), ("chains",)):
-            self._roots.clear()
-            self._roots.update(aliases)
-            self._saved.clear()
-            made = self._fused(lowered, needed)
-            found = Recomputation(made, self.meta, self._roots, fetches, self._temporary, self._cut)
-            self._limited = kept = limited(found, limit)
-            if kept.fits:
-                break
-        else:
-            warnings.warn(f"FLUIDLITE_MEMORY_LIMIT cannot be kept: {kept}", stacklevel=2)
-        return kept.instructions
 
     def _before_finding(self, instructions: Sequence[Instruction]) -> list[str]:
         """The persistable variables changed before all sizes are known; CannotPlan if what happens cannot be undone."""
@@ -323,8 +291,6 @@ class Plan(EnginePlan):
             lines.append(f"  instructions saved by passes: {saved}")
         if self._blocks:
             lines.append(f"  {self._blocks}")
-        if self._limited is not None and self._limited.taken < self._limited.most:
-            lines.append(f"  {self._limited}")
         for at, (each, native) in enumerate(zip(self.instructions, self.is_native, strict=True)):
             lines.append(f"  {each.describe()}; {'native' if native else 'reference'}")
             for body in self._loops[at].bodies if at in self._loops else ():

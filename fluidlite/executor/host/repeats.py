@@ -51,7 +51,7 @@ def leave_out_repeats(instructions: list[Instruction], uses: Uses) -> list[Instr
     """The instructions without calls of the same kernel on the same values with the same numbers.
 
     Plans with branches or loops stay as they are: what is there on one way need not be on another. Backward
-    operators do not take what forward ones have made: recomputation is there to save memory.
+    operators do not take what forward ones have made: `RecomputeOptimizer` is there to save memory.
     """
     if any(each.jumps for each in instructions):
         return instructions

@@ -110,22 +110,6 @@ def joined(calls: Sequence[Call]) -> Call:
     return Call(first.kernel, operands, [*first.ints[:leading], *sizes], first.floats)
 
 
-def parted(call: Call) -> list[Call]:
-    """The updates that one call makes, each as a call: what `joined` has joined."""
-    leading = _LEADING_INTS[call.kernel.split(".")[0]]
-    own, sizes = call.operands[1:], call.ints[leading:]
-    each = len(own) // max(len(sizes), 1)
-    return [
-        Call(
-            call.kernel,
-            [call.operands[0], *own[k * each : (k + 1) * each]],
-            [*call.ints[:leading], n],
-            call.floats,
-        )
-        for k, n in enumerate(sizes)
-    ]
-
-
 def update(
     op_type: str,
     kernel: Callable[..., Any],
