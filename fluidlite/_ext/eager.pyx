@@ -9,7 +9,9 @@ from heapq import heappop, heappush
 
 import numpy as np
 cimport numpy as cnp
+from cpython.object cimport PyObject
 from cpython.pycapsule cimport PyCapsule_New
+from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uintptr_t
 from libcpp.memory cimport unique_ptr
 from libcpp.vector cimport vector
@@ -56,7 +58,8 @@ cdef extern from "eager/layout.h" namespace "fl" nogil:
         vector[int64_t] i
         vector[double] f
         States states
-        void fix()
+        Native() except +
+        void fix() except +
         void forget()
 
 
@@ -77,6 +80,7 @@ cdef extern from "eager/opening.h" namespace "fl" nogil:
         vector[Number] reals
         vector[uint32_t] free
         vector[int64_t] lengths
+        Opening(const CSizes &sizes) except +
         bint holds() noexcept
         void settle(vector[Layout] &ins, vector[Layout] &outs, vector[unique_ptr[Native]] &natives) noexcept
 
@@ -102,10 +106,23 @@ cdef extern from "numpy/arrayobject.h":
         void *(*calloc)(void *, size_t, size_t) noexcept nogil
         void *(*realloc)(void *, void *, size_t) noexcept nogil
         void (*free)(void *, void *, size_t) noexcept nogil
+    ctypedef struct Fields "PyArrayObject_fields":
+        PyObject *mem_handler
     ctypedef struct Handler "PyDataMem_Handler":
         char name[127]
         uint8_t version
         Allocator allocator
+
+
+cdef extern from *:
+    """
+    #if defined(FL_VERIFY)
+    #define FL_VERIFIES 1
+    #else
+    #define FL_VERIFIES 0
+    #endif
+    """
+    bint VERIFIES "FL_VERIFIES"  # whether calls are verified again when their sizes change: in builds for debugging
 
 
 # Larger operators run without the GIL; for smaller ones giving it away costs more than it brings.
@@ -190,6 +207,7 @@ cdef bint is_plain(cnp.ndarray array) noexcept:
     return cnp.PyArray_ISCARRAY_RO(array) and 0 <= number < 64 and _plain_numbers[number]
 
 
+include "vectors.pxi"
 include "eager/results.pxi"
 include "eager/tensor.pxi"
 include "eager/variant.pxi"

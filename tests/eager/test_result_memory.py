@@ -140,3 +140,18 @@ def test_forked_processes_go_on():
         os._exit(0 if good else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     np.testing.assert_array_equal(kept.array, 6)
+
+
+def test_a_result_that_there_is_no_memory_for_does_not_count():
+    x = Tensor(np.ones(LARGE // 2, "float32"))
+    for _ in range(2 * 4096):  # until what was in use before counts no more
+        layers.scale(x, 2.0)
+    one = Tensor(np.ones((1, 1), "float32"))
+    with pytest.raises(MemoryError):
+        layers.expand(one, [1 << 24, 1 << 24])
+    for count in range(1, 9):
+        live = eager.result_memory()[0]
+        result = doubled(count * LARGE)
+        most = eager.result_memory()[0]
+        del result
+        assert eager.result_memory()[1] <= 1.25 * most - live

@@ -22,6 +22,8 @@ struct Opening {
         int64_t reg;
     };
 
+    explicit Opening(const Sizes &formulas) : sizes(formulas) {}
+
     Sizes sizes;
     std::vector<Axis> ins, outs; /* registers of `ins` are roots */
     std::vector<Number> ints, reals;

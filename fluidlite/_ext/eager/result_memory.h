@@ -33,18 +33,12 @@ class ResultMemory {
     void *take(size_t bytes) noexcept {
         const size_t size = rounded(bytes);
         if (size < bytes) return nullptr;
-        const size_t live = live_ += size;
-        Block *block = nullptr;
         const Turn turn(busy_);
-        if (turn) {
-            next_period(live);
-            block = kept(size);
-        }
+        Block *block = turn ? kept(size) : nullptr;
         if (block == nullptr) block = fresh(size, static_cast<bool>(turn));
-        if (block == nullptr) {
-            live_ -= size;
-            return nullptr;
-        }
+        if (block == nullptr) return nullptr;
+        const size_t live = live_ += size; /* what was refused is no use of memory, which others might be kept for */
+        if (turn) next_period(live);
         if (turn) trim();
         return block->data(bytes);
     }

@@ -11,6 +11,7 @@ _memory.allocator.calloc = take_zeros
 _memory.allocator.realloc = resize_result
 _memory.allocator.free = give_result_back
 cdef object _handler = PyCapsule_New(&_memory, "mem_handler", NULL)
+cdef int64_t MOST_BYTES = 2**63 - 1
 
 
 cdef object new_array(int ndim, cnp.npy_intp *shape, int type_num, int64_t item):
@@ -18,11 +19,22 @@ cdef object new_array(int ndim, cnp.npy_intp *shape, int type_num, int64_t item)
     cdef int64_t count = cnp.PyArray_OverflowMultiplyList(shape, ndim)  # -1 for too many
     if 0 <= count < <int64_t> RESULT_FROM // item:
         return cnp.PyArray_EMPTY(ndim, shape, type_num, 0)
-    others = cnp.PyDataMem_SetHandler(_handler)
+    # Not by PyDataMem_SetHandler: it sets a variable of the context, for which the collector may run, and finalisers that
+    # set one as well then crash Python 3.11 and older.
+    cdef void *data = NULL
+    if 0 <= count <= MOST_BYTES // item:
+        data = take_result(NULL, count * item)
+    if data == NULL:
+        return cnp.PyArray_EMPTY(ndim, shape, type_num, 0)  # or the error that says how much there is not
     try:
-        return cnp.PyArray_EMPTY(ndim, shape, type_num, 0)
-    finally:
-        cnp.PyDataMem_SetHandler(others)
+        made = cnp.PyArray_SimpleNewFromData(ndim, shape, type_num, data)
+    except BaseException:
+        give_result_back(NULL, data, count * item)
+        raise
+    Py_INCREF(_handler)
+    (<Fields *> <PyObject *> made).mem_handler = <PyObject *> _handler
+    cnp.PyArray_ENABLEFLAGS(<cnp.ndarray> made, cnp.NPY_ARRAY_OWNDATA)
+    return made
 
 
 cdef object sum_of(cnp.ndarray a, cnp.ndarray b):

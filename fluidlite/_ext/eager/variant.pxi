@@ -46,15 +46,15 @@ cdef class Variant:
     cdef int64_t bytes
     cdef unique_ptr[Opening] opening
     cdef bint settled                # whether shapes and calls are those for `ins`
-    cdef bint busy
+    cdef bint busy                   # whether somebody computes with shapes, table and calls, so that nobody else may
     cdef tuple twin_of               # the arguments after the example arrays, to make a twin with
-    cdef list twins                  # what other threads use while this one is busy
+    cdef list twins                  # what others use while this one is busy
 
     def __init__(self, Form form, inputs, outputs, calls, bint view, python, stop_gradient, differentiate, meta, bint random,
                  bint cached, device=None, opening=None):
         cdef Native *native
-        if calls is not None:
-            self.twin_of = (outputs, calls, view, python, stop_gradient, differentiate, meta, random, cached, device, opening)
+        cdef size_t k
+        self.twin_of = (outputs, calls, view, python, stop_gradient, differentiate, meta, random, cached, device, opening)
         self.twins = []
         self.is_open = opening is not None
         self.is_fixed = opening is None and all([layout is not None and min(layout[1], default=0) >= 0 for layout in outputs])
@@ -78,20 +78,22 @@ cdef class Variant:
             native = new Native()
             self.natives.emplace_back(native)
             native.run = <fl_kernel> <uintptr_t> address
-            native.places = places
-            native.i = ints
-            native.f = floats
+            native.places.resize(len(places))
+            for k, place in enumerate(places):
+                native.places[k] = place
+            take_integers(native.i, ints)
+            take_reals(native.f, floats)
             native.fix()
         self.table.resize(self.n_in + self.n_out + 1)
         if self.is_open:
             self.open_up(opening)
 
     cdef int open_up(self, tuple opening) except -1:
-        cdef Opening *made = new Opening()
+        cdef Opening *made
         cdef size_t k
-        self.opening.reset(made)
         registers, ins, outs, ints, reals = opening
-        made.sizes = (<CSizes *> <uintptr_t> registers.address)[0]
+        made = new Opening((<CSizes *> <uintptr_t> registers.address)[0])
+        self.opening.reset(made)
         made.free.resize(self.n_in)
         made.lengths.resize(len(ins))
         for operand, axis, reg in ins:
@@ -109,11 +111,21 @@ cdef class Variant:
         return 0
 
     cdef bint adapt(self, list arrays) except -1:
-        """Whether an open variant holds for the sizes of `arrays`; takes them on, unless another thread is at it."""
+        """Whether an open variant, or while it is busy its twin, holds for the sizes of `arrays`; takes them on."""
+        cdef Variant twin
+        if not self.busy:
+            return self.take_on(arrays)
+        twin = self.twin(arrays)
+        try:
+            return twin.take_on(arrays)
+        finally:
+            self.twins.append(twin)
+
+    cdef bint take_on(self, list arrays) noexcept:
+        """Whether an open variant holds for the sizes of `arrays`, which are those of its shapes and calls from now on."""
         cdef Py_ssize_t k
         cdef int axis
         cdef cnp.ndarray array
-        cdef Variant twin
         cdef Opening *opening = self.opening.get()
         for k in range(self.n_in):
             item = arrays[k]
@@ -125,10 +137,6 @@ cdef class Variant:
             for axis in range(self.ins[k].ndim):
                 if not (opening.free[k] >> axis) & 1 and cnp.PyArray_DIM(array, axis) != self.ins[k].shape[axis]:
                     return False
-        if self.busy:
-            twin = self.twin(arrays)
-            self.twins.append(twin)
-            return twin.adapt(arrays)
         for k in range(<Py_ssize_t> opening.ins.size()):
             array = <cnp.ndarray> arrays[opening.ins[k].operand]
             opening.lengths[k] = cnp.PyArray_DIM(array, opening.ins[k].axis)
@@ -170,37 +178,57 @@ cdef class Variant:
         return out
 
     cdef list results(self, list arrays):
+        if self.device is not None or not (self.is_native or self.is_view):
+            return self.python(arrays)
+        if self.busy:
+            return self.compute_beside(arrays)
+        # Before anything is allocated: the garbage collector may run then, and finalisers call this operator for other
+        # arrays, in this thread or in another one.
+        self.busy = True
+        try:
+            return self.results_alone(arrays)
+        finally:
+            self.busy = False
+
+    cdef list results_alone(self, list arrays):
+        """The results, while this variant is busy for the caller."""
         cdef list out = []
         cdef Py_ssize_t k
         cdef cnp.PyArray_Dims wanted
-        if self.device is not None:
-            return self.python(arrays)
-        if self.is_open and not (self.settled and self.fits(arrays)):
-            if self.busy:
-                return self.compute_beside(arrays)
-            if not self.adapt(arrays):
-                raise ValueError(f"operator {self.form.definition.type}: an array has got another shape meanwhile")
+        if self.is_open and not (self.settled and self.fits(arrays)) and not self.take_on(arrays):
+            raise ValueError(f"operator {self.form.definition.type}: an array has got another shape meanwhile")
         if self.is_view:
             wanted.ptr, wanted.len = self.outs[0].shape, self.outs[0].ndim
             out.append(cnp.PyArray_Newshape(<cnp.ndarray> arrays[0], &wanted, cnp.NPY_CORDER))
             for k in range(1, self.n_out):
                 out.append(cnp.PyArray_EMPTY(self.outs[k].ndim, self.outs[k].shape, self.outs[k].type_num, 0))
             return out
-        if not self.is_native:
-            return self.python(arrays)
-        if self.busy:
-            return self.compute_beside(arrays)
         for k in range(self.n_in):
             self.table[k + 1] = cnp.PyArray_DATA(<cnp.ndarray> arrays[k])
         for k in range(self.n_out):
             made = new_array(self.outs[k].ndim, self.outs[k].shape, self.outs[k].type_num, self.outs[k].item)
             self.table[self.n_in + k + 1] = cnp.PyArray_DATA(<cnp.ndarray> made)
             out.append(made)
+        if VERIFIES and self.is_open:
+            self.verify(arrays + out)
         self.run_natives()
         return out
 
+    cdef int verify(self, list operands) except -1:
+        """Verify the calls for the sizes taken on last; ValueError if one is wrong."""
+        cdef size_t k
+        cdef Native *native
+        from . import kernels
+
+        for k in range(self.natives.size()):
+            native = self.natives[k].get()
+            there = [place >= 0 for place in native.places]
+            sizes = [operands[place].nbytes if place >= 0 else 0 for place in native.places]
+            kernels.verify(<uintptr_t> native.run, there, native.i, native.f, sizes)
+        return 0
+
     cdef list compute_beside(self, list arrays):
-        """`compute` while another thread is at it: with kernels, and what they keep, of its own."""
+        """`results` while this variant is busy: with shapes, kernels, and what they keep, of its own."""
         cdef Variant twin = self.twin(arrays)
         try:
             return twin.results(arrays)
@@ -208,14 +236,13 @@ cdef class Variant:
             self.twins.append(twin)
 
     cdef Variant twin(self, list arrays):
-        """What another thread may use while this variant is busy; put back by `twins.append`."""
+        """What may be used while this variant is busy; put back by `twins.append`."""
         return self.twins.pop() if self.twins else Variant(self.form, arrays, *self.twin_of)
 
     cdef int run_natives(self) except -1:
         cdef size_t k, j
         cdef int code = 0
         cdef Native *native
-        self.busy = True
         for k in range(self.natives.size()):
             native = self.natives[k].get()
             for j in range(native.places.size()):
@@ -228,9 +255,7 @@ cdef class Variant:
             if self.random:
                 native.forget()
             if code:
-                self.busy = False
                 raise _explain(self.form, code, tuple([native.call.err[j] for j in range(4)]))
-        self.busy = False
         return 0
 
     cpdef object recipe(self, tuple wanted):
