@@ -33,7 +33,8 @@ class OpenShapes:
             )
             for k, shape in enumerate(shapes)
         ]
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._asked = 0
 
     def close(self, program: Program, result: Any) -> Any:
         """Declare the dimensions of `program` that may change as -1, and have everything else that was made of sizes be
@@ -71,9 +72,13 @@ class OpenShapes:
                 if known is not None and known != n:
                     return False
         with self._lock:
-            for k, axis, register in self._roots:
-                self._found.set(register, shapes[k][axis])
-            return self._found.evaluate() and self._found.holds()
+            while True:  # again if this thread has asked for other shapes meanwhile, in a finaliser
+                self._asked = asked = self._asked + 1
+                for k, axis, register in self._roots:
+                    self._found.set(register, shapes[k][axis])
+                fits = self._found.evaluate() and self._found.holds()
+                if self._asked == asked:
+                    return fits
 
     def _declared(self, n: int) -> int:
         if not isinstance(n, Size):

@@ -69,12 +69,14 @@ class Piece:
         ]
 
     def run(self, run: Run, environment: Environment) -> bool:
-        """Run the plan; False if it does not fit what its inputs hold now."""
+        """Run the plan; False if it does not fit what its inputs hold now, or this thread is running it already."""
         plan, arrays = self._plan, gathered(self._inputs, environment)
-        if arrays is None:
+        if arrays is None or not plan.lock.acquire():
             return False
-        with plan.lock:
+        try:
             found = self._found(plan, arrays, environment) if plan.ready(run.program) else None
+        finally:
+            plan.lock.release()
         if found is None:
             return False
         self._put(found, environment)

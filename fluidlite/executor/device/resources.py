@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +12,7 @@ from ...backend.cupy_.recording import Recording
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
+    from ..plan.locking import PlanLock
 
 _live: weakref.WeakSet[Resources] = weakref.WeakSet()
 
@@ -25,7 +25,7 @@ class Resources:
     memory.
     """
 
-    def __init__(self, device: CudaDevice, lock: threading.Lock) -> None:
+    def __init__(self, device: CudaDevice, lock: PlanLock) -> None:
         self._device = device
         self._lock = lock
         self._pool: pools.PlanPool | None = None

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-import threading
 import weakref
 from typing import Protocol
+
+from .locking import PlanLock
 
 
 class Lockable(Protocol):
     """A plan: whoever runs it holds `lock`; one whose `version` is not its program's is made anew."""
 
-    lock: threading.Lock
+    lock: PlanLock
     version: int
 
 
@@ -26,8 +27,8 @@ def watch(plan: Lockable) -> None:
 def _give_up_running() -> None:
     """After a fork: plans that other threads were running in the parent will never be done here; make them anew."""
     for plan in list(_plans):
-        if plan.lock.locked():
-            plan.lock = threading.Lock()
+        if plan.lock.elsewhere():
+            plan.lock = PlanLock()
             plan.version = -1
 
 

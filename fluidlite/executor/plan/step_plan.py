@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +19,7 @@ from . import fusion
 from .analysis import Analysis
 from .forking import watch
 from .instructions import Instruction
+from .locking import PlanLock
 from .meta import ExactMeta
 from .refusals import CannotPlan
 
@@ -43,7 +43,7 @@ class StepPlan(ABC):
     """How many of `feed_names`, at their end, are persistable variables."""
 
     version: int
-    lock: threading.Lock
+    lock: PlanLock
     meta: ExactMeta
     feed_names: list[str]
     instructions: list[Instruction]
@@ -59,7 +59,7 @@ class StepPlan(ABC):
         self._scope_version = -1
         self._roots = {}
         self.version = program._version
-        self.lock = threading.Lock()
+        self.lock = PlanLock()
         watch(self)
         self.meta = analysis.meta
         self.feed_names = analysis.feed_names

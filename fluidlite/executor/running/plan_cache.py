@@ -158,14 +158,17 @@ class PlanCache:
         for plan in self.plans:
             if plan.feed_names != list(arrays):
                 continue
-            with plan.lock:
-                try:
-                    if not plan.ready(self.program) or not plan.accepts(list(arrays.values())):
-                        continue
-                    found = of_plan(plan, return_numpy)
-                except (Missed, MemoryError) as problem:
-                    self._note(plan, problem)
+            if not plan.lock.acquire():
+                continue
+            try:
+                if not plan.ready(self.program) or not plan.accepts(list(arrays.values())):
                     continue
+                found = of_plan(plan, return_numpy)
+            except (Missed, MemoryError) as problem:
+                self._note(plan, problem)
+                continue
+            finally:
+                plan.lock.release()
             if self.plans[0] is not plan:
                 self.plans = [plan, *(kept for kept in self.plans if kept is not plan)]
             return found
