@@ -32,6 +32,8 @@ FLAGS = [
     "-g0",
     "-Wall",
     "-Wextra",
+    # Kernels run on threads of the user's, whose stacks may be as small as 128 KB.
+    "-Wframe-larger-than=32768",
 ]
 
 # Loops vectorise only when floating-point traps and errno do not matter; results stay IEEE.

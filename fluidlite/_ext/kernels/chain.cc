@@ -10,6 +10,7 @@
 
 #include "kernels/topics.h"
 #include "parallel.h"
+#include "workspace.h"
 
 namespace fl {
 namespace {
@@ -77,12 +78,20 @@ template <int TARGET, class T> int chain(fl_call *call) {
         const int64_t *layout = layouts + 2 * k;
         stands[k] = layout[0] == 1 || (layout[1] == 1 && longest % layout[0] == 0);
     }
+    constexpr int64_t pitch = block<T> + 64 / static_cast<int64_t>(sizeof(T)); /* each begins in another set of the cache */
+    const size_t bytes = static_cast<size_t>((temporaries + repeats) * pitch) * sizeof(T);
     in_ranges(n, whole * static_cast<int64_t>(sizeof(T)), [&](int64_t from, int64_t to) {
-        alignas(64) T memory[most_temporaries][block<T> + 64 / sizeof(T)]; /* each begins in another set of the cache */
+        T *memory; /* not on the stack, of which threads may have little */
+        try {
+            memory = reinterpret_cast<T *>(Workspace<3>::of_this_thread(bytes));
+        } catch (const std::bad_alloc &) {
+            failed = FL_NO_MEMORY;
+            return;
+        }
         T *starts[most_operands], *places[most_operands];
         for (int k = 0; k < repeats; ++k) {
             const int64_t *layout = layouts + 2 * repeated[k];
-            T *given = static_cast<T *>(call->p[repeated[k]]), *place = memory[temporaries + k];
+            T *given = static_cast<T *>(call->p[repeated[k]]), *place = memory + (temporaries + k) * pitch;
             const bool whole_block = stands[repeated[k]] && layout[0] == longest;
             starts[repeated[k]] = whole_block ? given : place;
             if (stands[repeated[k]] && !whole_block) repeat(given, layout[0], layout[1], 0, place, longest);
@@ -102,7 +111,7 @@ template <int TARGET, class T> int chain(fl_call *call) {
                 int64_t i[most_step_ints] = {length};
                 for (int k = 0; k < step.n_p; ++k) {
                     const int64_t which = step.operands[k];
-                    p[k] = which >= 0 ? places[which] : which == -1 ? nullptr : memory[-2 - which];
+                    p[k] = which >= 0 ? places[which] : which == -1 ? nullptr : memory + (-2 - which) * pitch;
                 }
                 for (int k = 1; k < step.n_i; ++k) i[k] = step.ints[k - 1];
                 fl_call one{};
@@ -112,7 +121,7 @@ template <int TARGET, class T> int chain(fl_call *call) {
             }
         }
     });
-    return failed;
+    return failed == FL_NO_MEMORY ? no_memory(call, static_cast<int64_t>(bytes)) : failed.load();
 }
 
 template <int TARGET> constexpr fl_entry table[] = {{"chain.f32", chain<TARGET, float>, "(n)|z||?"},

@@ -138,14 +138,16 @@ struct Slab {
 };
 
 /* A slab strip by strip; `o` says how A is read. `panel`: memory for all strips, which are in it already if `packed`; without any, a strip
- * stays as long as it is read. `far`: rows of B are so far from each other that they are asked for ahead also where few rows of A are
+ * stays as long as it is read, in `own`, or if that is NULL a narrow one on the stack, of which threads may have little. `far`: rows of B are so far from each other that they are asked for ahead also where few rows of A are
  * multiplied by them. */
-template <class T> void by_strips(const Product<T> &g, const Slab &slab, Operands<T> o, T *panel, bool is_packed, bool far) {
-    alignas(64) T own[most_depth * strip_width<T>];
+template <class T> void by_strips(const Product<T> &g, const Slab &slab, Operands<T> o, T *own, T *panel, bool is_packed, bool far) {
+    alignas(64) T narrow[most_depth * lanes<T>];
+    const int64_t strip = own != nullptr ? strip_width<T> : lanes<T>;
+    if (own == nullptr) own = narrow;
     const int64_t across = g.trans_b ? g.ldb : 1, down = g.trans_b ? 1 : g.ldb;
     const bool few = slab.rows <= few_to_copy && !(far && may_copy(slab.rows));
-    for (int64_t first = slab.left; first < slab.right; first += strip_width<T>) {
-        o.width = slab.right - first < strip_width<T> ? slab.right - first : strip_width<T>;
+    for (int64_t first = slab.left; first < slab.right; first += strip) {
+        o.width = slab.right - first < strip ? slab.right - first : strip;
         o.c = g.c + slab.top * g.ldc + first;
         T *const packed = panel == nullptr ? own : panel + (first - slab.left) * slab.k;
         if (!is_packed) {
@@ -179,18 +181,18 @@ template <class T> bool is_for_copies(const Product<T> &g, const Part &part) {
 
 template <class T> void by_tiles(const Product<T> &g, const Part &part, bool far = false) {
     constexpr int64_t gap = 64 / static_cast<int64_t>(sizeof(T)), room = (most_depth + gap) * (rows_together + gap);
+    constexpr int64_t room_of_strip = most_depth * strip_width<T>;
     const int64_t row = g.trans_a ? 1 : g.lda, step = g.trans_a ? g.lda : 1, all = part.bottom - part.top;
     bool copies = is_for_copies(g, part);
-    T *memory = nullptr, *panel = nullptr;
+    T *own = nullptr, *memory = nullptr, *panel = nullptr;
     const bool parted = vector_bytes > 16 && all > (copies ? rows_together : 2 * rows_together);
-    if (copies || parted) {
-        const int64_t strips = parted ? (part.right - part.left + strip_width<T>) * most_depth : 0;
-        try {
-            memory = reinterpret_cast<T *>(Workspace<2>::of_this_thread(static_cast<size_t>(room + strips) * sizeof(T)));
-            panel = parted ? memory + room : nullptr;
-        } catch (const std::bad_alloc &) {
-            copies = false;
-        }
+    const int64_t strips = parted ? (part.right - part.left + strip_width<T>) * most_depth : 0;
+    try {
+        own = reinterpret_cast<T *>(Workspace<2>::of_this_thread(static_cast<size_t>(room_of_strip + (copies || parted ? room + strips : 0)) * sizeof(T)));
+        memory = own + room_of_strip;
+        panel = parted ? memory + room : nullptr;
+    } catch (const std::bad_alloc &) {
+        copies = false;
     }
     const int64_t together = panel != nullptr ? rows_together : all;
     int64_t begin = 0;
@@ -204,7 +206,7 @@ template <class T> void by_tiles(const Product<T> &g, const Part &part, bool far
                 for (int64_t t = 0; t < count; ++t) std::memcpy(memory + t * pitch, o.a + t * g.lda, static_cast<size_t>(length) * sizeof(T));
                 o.a = memory, o.row = g.trans_a ? 1 : pitch, o.step = g.trans_a ? pitch : 1;
             }
-            by_strips(g, {begin, k, top, rows, part.left, part.right}, o, panel, top > part.top, far);
+            by_strips(g, {begin, k, top, rows, part.left, part.right}, o, own, panel, top > part.top, far);
         }
         begin += k;
     } while (begin < g.k);
@@ -287,18 +289,28 @@ template <class T> void of_packed(const Packed<T> &b, const T *a, int64_t lda, T
 
 }  // namespace
 
+/* Calls f with memory for so many elements, which is not on the stack, of which threads may have little. */
+template <class T, class F> int with_room(fl_call *call, int64_t count, const F &f) {
+    const size_t bytes = static_cast<size_t>(count) * sizeof(T);
+    T *memory;
+    try {
+        memory = reinterpret_cast<T *>(Workspace<4>::of_this_thread(bytes));
+    } catch (const std::bad_alloc &) {
+        return no_memory(call, static_cast<int64_t>(bytes));
+    }
+    f(memory);
+    return FL_OK;
+}
+
 template <class T> int multiply(fl_call *call, const Product<T> &g) {
     constexpr bool wide = sizeof(T) == 4 && vector_bytes > 16;
     if constexpr (wide) {
-        if (is_along_depth(g)) {
-            along_depth(g);
-            return FL_OK;
-        }
+        if (is_along_depth(g)) return with_room<T>(call, g.n * pitch_of_columns(g), [&g](T *columns) { along_depth(g, columns); });
     }
     if (g.k <= tiny_depth && g.m <= tiny_work && g.n <= tiny_work && g.m * g.n * g.k <= tiny_work) {
         tiny(g);
     } else if (is_for_turned(g)) {
-        turned(g);
+        return with_room<T>(call, g.m * g.n, [&g](T *out) { turned(g, out); });
     } else if (is_for_tiles(g)) {
         in_blocks(g.m, g.n, g.k, [&g](const Part &part) { by_tiles(g, part); });
     } else if (fits_blas(g)) {

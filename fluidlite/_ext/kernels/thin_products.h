@@ -61,9 +61,9 @@ template <int ROWS, class T> void few_rows_of(const Product<T> &g, const Part &p
     if (end < part.right) by_tiles(g, {0, ROWS, end, part.right});
 }
 
-template <class T> void turned(const Product<T> &g) {
-    alignas(64) T out[most_turned];
-    in_blocks(g.n, g.m, g.k, [&g, &out](const Part &part) {
+/* `out`: room for C turned. */
+template <class T> void turned(const Product<T> &g, T *out) {
+    in_blocks(g.n, g.m, g.k, [&g, out](const Part &part) {
         const Product<T> other = {g.n, g.m, g.k, true, false, T(1), T(0), g.b, g.a, out, g.ldb, g.lda};
         switch (g.n) {
             case 1: return few_rows_of<1>(other, part);
@@ -166,16 +166,18 @@ void along_depth(const Product<T> &g, int64_t top, int64_t bottom, const T *colu
     }
 }
 
-template <class T> void along_depth(const Product<T> &g) {
-    constexpr int64_t most = most_bytes_of_columns / static_cast<int64_t>(sizeof(T)) + most_columns * lanes<T>;
-    alignas(64) T columns[most];
-    const int64_t pitch = (g.k + lanes<T> - 1) / lanes<T> * lanes<T>, across = g.trans_b ? g.ldb : 1, down = g.trans_b ? 1 : g.ldb;
+/* Elements from one column of B to the next. */
+template <class T> int64_t pitch_of_columns(const Product<T> &g) { return (g.k + lanes<T> - 1) / lanes<T> * lanes<T>; }
+
+/* `columns`: room for those of B. */
+template <class T> void along_depth(const Product<T> &g, T *columns) {
+    const int64_t pitch = pitch_of_columns(g), across = g.trans_b ? g.ldb : 1, down = g.trans_b ? 1 : g.ldb;
     for (int64_t j = 0; j < g.n; ++j) {
         T *const to = columns + j * pitch;
         for (int64_t p = 0; p < g.k; ++p) to[p] = g.b[j * across + p * down];
         for (int64_t p = g.k; p < pitch; ++p) to[p] = 0;
     }
-    in_blocks(g.m, g.n, g.k, [&g, &columns, pitch](const Part &part) {
+    in_blocks(g.m, g.n, g.k, [&g, columns, pitch](const Part &part) {
         const int64_t whole = part.top + (part.bottom - part.top) / rows_along * rows_along;
         along_depth<rows_along>(g, part.top, whole, columns, pitch);
         along_depth<1>(g, whole, part.bottom, columns, pitch);
