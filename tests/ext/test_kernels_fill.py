@@ -164,3 +164,32 @@ def test_halves(target):
     below = np.where(beyond, np.nextafter(nearest, np.float16(0)), nearest)
     below = np.where(np.abs(single) > 65504, np.copysign(np.float16(np.inf), single), below)
     np.testing.assert_array_equal(back.view(np.uint16), below.astype(np.float16).view(np.uint16))
+
+
+LEAST, MOST = {"i32": -(2**31), "i64": -(2**63)}, {"i32": 2**31 - 1, "i64": 2**63 - 1}
+
+
+@each_target
+@pytest.mark.parametrize("kind", ["i32", "i64"])
+def test_integers_wrap_around_as_those_of_numpy(kind, target):
+    """What the sanitizer of undefined behaviour watches: signed integers of C++ must not overflow."""
+    least, most = LEAST[kind], MOST[kind]
+    x = np.array([most, least, least, most // 2 + 1, -1, 3] * 7, TYPES[kind])
+    y = np.array([1, -1, least, 2, least, most] * 7, TYPES[kind])
+
+    def run(name, operands, ints, floats=()):
+        kernels.call(f"{name}.{kind}", operands, ints, floats, target)
+        return operands[-1]
+
+    out = np.empty_like
+    with np.errstate(over="ignore"):
+        for name, f in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply)):
+            np.testing.assert_array_equal(run(f"elementwise_{name}", [x, y, out(x)], [x.size]), f(x, y))
+        np.testing.assert_array_equal(run("increment", [x, out(x)], [x.size], [1.0]), x + 1)
+        np.testing.assert_array_equal(run("sum", [x, y, x, out(x)], [x.size]), x + y + x)
+        for name, f in (("sum", np.add), ("prod", np.multiply)):
+            whole = [1.0] if name == "sum" else []
+            made = run(f"reduce_{name}", [x, out(x[:1])], [1, x.size, 1], whole)
+            np.testing.assert_array_equal(made, [f.reduce(x, dtype=x.dtype)])
+            made = run(f"reduce_{name}", [x, out(x[:6])], [1, 7, 6], whole)
+            np.testing.assert_array_equal(made, f.reduce(x.reshape(7, 6), 0, dtype=x.dtype))

@@ -1,6 +1,9 @@
 """The threads that kernels share: how many, and that no result depends on it."""
 
+import ctypes
+import mmap
 import os
+import platform
 import threading
 
 import numpy as np
@@ -8,6 +11,8 @@ import pytest
 
 from fluidlite import core
 from fluidlite._ext import kernels, threads
+from fluidlite.ops.chains import chain, steps_of
+from fluidlite.ops.registry import Call
 
 from .native import draw
 
@@ -136,6 +141,57 @@ def test_results_are_the_same_bits_however_many_threads(name, any_count):
     assert any(given[k].tobytes() != operands[k].tobytes() for k in outputs)
 
 
+PRODUCTS = [
+    (2, 64, 20000, 1, 0),
+    (600, 3, 9000, 1, 0),
+    (64, 9, 4000, 0, 0),
+    (40, 600, 700, 0, 1),
+    (700, 300, 600, 1, 0),
+]
+"""Rows, columns, depth and what is transposed of products that are computed in different ways."""
+
+
+@pytest.mark.parametrize("target", kernels.targets())
+def test_threads_may_have_small_stacks(target, any_count):
+    """128 KB, as threads of servers have, and those of the C library of Alpine."""
+    threads.use(1)
+    found = {}
+
+    def work():
+        for name, (operands, outputs, ints, floats) in CALLS.items():
+            given = [None if array is None else array.copy() for array in operands]
+            kernels.call(f"{name}.f32", given, ints, floats, None if name.startswith("conv") else target)
+            found[name] = [given[k] for k in outputs]
+        for m, n, k, ta, tb in PRODUCTS:
+            for kind in ("f32", "f64"):
+                a, b = (
+                    draw(*((k, m) if ta else (m, k)), kind=kind),
+                    draw(*((n, k) if tb else (k, n)), kind=kind),
+                )
+                made = np.empty((m, n), a.dtype)
+                kernels.call(f"gemm.{kind}", [a, b, made], [m, n, k, ta, tb], [1.0, 0.0], target)
+                found[m, n, k, kind] = (made, (a.T if ta else a) @ (b.T if tb else b))
+        x = draw(300_000)
+        steps = [Call("scale.f32", ["x", "a"], [x.size, 1], [0.5, 1.0])]
+        names = "abcdefghijklmno"
+        steps += [Call("relu.f32", [one, two], [x.size]) for one, two in zip(names, names[1:], strict=False)]
+        call = chain(x.size, [step for each in steps for step in steps_of(each).steps], ["o"], kernels.number)
+        values = {"x": x, "o": np.empty_like(x)}
+        kernels.call(call.kernel, [values[name] for name in call.operands], call.ints, call.floats, target)
+        found["chain"] = (values["o"], np.maximum(x * np.float32(0.5) + 1, 0))
+
+    before = threading.stack_size(128 * 1024)
+    try:
+        worker = threading.Thread(target=work)
+        worker.start()
+    finally:
+        threading.stack_size(before)
+    worker.join()
+    assert len(found) == len(CALLS) + 2 * len(PRODUCTS) + 1
+    for made, wanted in (found["chain"], *[pair for key, pair in found.items() if isinstance(key, tuple)]):
+        np.testing.assert_allclose(made, wanted, rtol=1e-3, atol=1e-2)
+
+
 def test_convolutions_in_pieces_are_those_of_single_images(any_count):
     threads.use(2)
     if not kernels.available("conv2d.f32"):
@@ -248,3 +304,27 @@ def test_limits_of_control_groups(tmp_path):
         (root / folder / name).write_text(text + "\n")
     assert list(threads._quotas(str(root), str(groups))) == [(50000, 100000), (150000, 100000)]
     assert list(threads._quotas(str(root), str(tmp_path / "none"))) == []
+
+
+@pytest.mark.skipif(
+    platform.machine() not in ("x86_64", "AMD64"), reason="sets the mode by an instruction of x86"
+)
+def test_threads_compute_as_the_one_whose_work_it_is(any_count):
+    """A thread has the rounding and the small numbers of the one that has started it; kernels must not."""
+    code = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    code.write(bytes([0x0F, 0xAE, 0x17, 0xC3]))  # ldmxcsr [rdi]; ret
+    set_mode = ctypes.CFUNCTYPE(None, ctypes.POINTER(ctypes.c_uint32))(
+        ctypes.addressof(ctypes.c_char.from_buffer(code))
+    )
+    usual, to_zero = ctypes.c_uint32(0x1F80), ctypes.c_uint32(0x1F80 | 0x8040)
+    x = np.full(1 << 21, 1e-40, "float32")
+    out = np.empty_like(x)
+    threads.use(max(threads.count(), 6) + 2)
+    set_mode(ctypes.byref(to_zero))
+    try:
+        kernels.call("scale.f32", [x, out], [x.size, 1], [1.0, 0.0])
+    finally:
+        set_mode(ctypes.byref(usual))
+    for _ in range(20):
+        kernels.call("elementwise_add.f32", [x, x, out], [x.size])
+        assert (out == x + x).all()

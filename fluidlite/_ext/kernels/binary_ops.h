@@ -2,6 +2,7 @@
 #ifndef FLUIDLITE_KERNELS_BINARY_OPS_H
 #define FLUIDLITE_KERNELS_BINARY_OPS_H
 
+#include "kernels/arithmetic.h"
 #include "kernels/by_rows.h"
 
 namespace fl {
@@ -12,21 +13,21 @@ enum Reads { reads_nothing = 0, reads_x = 1, reads_y = 2, reads_out = 4 };
 
 struct Add {
     static constexpr int dx_reads = reads_nothing, dy_reads = reads_nothing;
-    template <class T> static FL_INLINE T f(T x, T y) { return static_cast<T>(x + y); }
+    template <class T> static FL_INLINE T f(T x, T y) { return sum_of(x, y); }
     template <class T> static FL_INLINE T dx(T, T, T, T g) { return g; }
     template <class T> static FL_INLINE T dy(T, T, T, T g) { return g; }
 };
 
 struct Sub {
     static constexpr int dx_reads = reads_nothing, dy_reads = reads_nothing;
-    template <class T> static FL_INLINE T f(T x, T y) { return static_cast<T>(x - y); }
+    template <class T> static FL_INLINE T f(T x, T y) { return difference_of(x, y); }
     template <class T> static FL_INLINE T dx(T, T, T, T g) { return g; }
     template <class T> static FL_INLINE T dy(T, T, T, T g) { return -g; }
 };
 
 struct Mul {
     static constexpr int dx_reads = reads_y, dy_reads = reads_x;
-    template <class T> static FL_INLINE T f(T x, T y) { return static_cast<T>(x * y); }
+    template <class T> static FL_INLINE T f(T x, T y) { return product_of(x, y); }
     template <class T> static FL_INLINE T dx(T, T y, T, T g) { return g * y; }
     template <class T> static FL_INLINE T dy(T x, T, T, T g) { return g * x; }
 };

@@ -1,6 +1,7 @@
 /* Scaling, sums of tensors, fills, copies and casts. */
 #ifndef FL_NS
 
+#include "kernels/arithmetic.h"
 #include "kernels/by_rows.h"
 #include "kernels/topics.h"
 
@@ -16,14 +17,6 @@ const Topic topic_fill = FL_TOPIC(fill_table);
 namespace fl {
 namespace FL_NS {
 namespace {
-
-/* What sums and products of T are taken in: integers must be able to overflow. */
-template <class T, bool real = std::is_floating_point<T>::value> struct arithmetic {
-    using type = T;
-};
-template <class T> struct arithmetic<T, false> {
-    using type = std::make_unsigned_t<T>;
-};
 
 template <class T> int scale(fl_call *call) {
     const T *x = at<T>(call, 0);
@@ -45,7 +38,7 @@ template <class T> int increment(fl_call *call) {
     T *out = at<T>(call, 1);
     const T step = static_cast<T>(call->f[0]);
     FL_LOOP
-    for (int64_t k = 0; k < call->i[0]; ++k) out[k] = x[k] + step;
+    for (int64_t k = 0; k < call->i[0]; ++k) out[k] = sum_of(x[k], step);
     return FL_OK;
 }
 
@@ -63,7 +56,7 @@ template <class T> int sum(fl_call *call) {
             for (int64_t k = 0; k < length; ++k) block[k] = first[k];
             for (int which = 1; which < count; ++which) {
                 const T *x = at<T>(call, which) + begin;
-                for (int64_t k = 0; k < length; ++k) block[k] += x[k];
+                for (int64_t k = 0; k < length; ++k) block[k] = sum_of(block[k], x[k]);
             }
             std::memcpy(out + begin, block, static_cast<size_t>(length) * sizeof(T));
         }

@@ -7,7 +7,7 @@
 namespace fl {
 
 /* A seed that nothing else shares: unpredictable, or the next one that follows from the number given last. */
-uint64_t fresh_seed();
+uint64_t fresh_seed() noexcept;
 
 /* Have fresh seeds follow from `number`, and be unpredictable again after 0. */
 void seeds_from(uint64_t number);

@@ -1,6 +1,7 @@
 /* Reductions over the middle of [pre, n, post], and their gradients. */
 #ifndef FL_NS
 
+#include "kernels/arithmetic.h"
 #include "kernels/by_rows.h"
 #include "kernels/topics.h"
 
@@ -19,10 +20,12 @@ namespace {
 
 constexpr int64_t strip = 32; /* columns reduced side by side when post is not 1 */
 
-template <class T> sum_t<T> row_sum(const T *x, int64_t n) {
-    sum_t<T> sum = 0;
+template <class T> using total_t = arithmetic_t<sum_t<T>>;
+
+template <class T> total_t<T> row_sum(const T *x, int64_t n) {
+    total_t<T> sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < n; ++j) sum += x[j];
+    for (int64_t j = 0; j < n; ++j) sum += static_cast<total_t<T>>(x[j]);
     return sum;
 }
 
@@ -30,7 +33,7 @@ template <class T> int reduce_sum(fl_call *call) {
     const T *x = at<T>(call, 0);
     T *out = at<T>(call, 1);
     const int64_t pre = call->i[0], n = call->i[1], post = call->i[2];
-    sum_t<T> factor = 1;
+    total_t<T> factor = 1;
     if constexpr (std::is_floating_point<T>::value) factor = call->f[0];
     for (int64_t p = 0; p < pre; ++p, x += n * post, out += post) {
         if (post == 1) {
@@ -39,10 +42,10 @@ template <class T> int reduce_sum(fl_call *call) {
         }
         for (int64_t begin = 0; begin < post; begin += strip) {
             const int64_t count = post - begin < strip ? post - begin : strip;
-            sum_t<T> sum[strip] = {};
+            total_t<T> sum[strip] = {};
             for (int64_t j = 0; j < n; ++j) {
                 const T *row = x + j * post + begin;
-                for (int64_t t = 0; t < count; ++t) sum[t] += row[t];
+                for (int64_t t = 0; t < count; ++t) sum[t] += static_cast<total_t<T>>(row[t]);
             }
             for (int64_t t = 0; t < count; ++t) out[begin + t] = static_cast<T>(sum[t] * factor);
         }
@@ -60,7 +63,7 @@ struct Smallest {
     template <class T> static FL_INLINE T join(T a, T b) { return static_cast<int>(a < b) | static_cast<int>(a != a) ? a : b; }
 };
 struct Product {
-    template <class T> static FL_INLINE T join(T a, T b) { return static_cast<T>(a * b); }
+    template <class T> static FL_INLINE T join(T a, T b) { return product_of(a, b); }
 };
 struct All {
     template <class T> static FL_INLINE T join(T a, T b) { return a & b; }

@@ -15,10 +15,21 @@
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
 #define FL_RELAX() _mm_pause()
+#define FL_MODE() _mm_getcsr()
+#define FL_SET_MODE(mode) _mm_setcsr(mode)
 #elif defined(__aarch64__)
 #define FL_RELAX() asm volatile("isb") /* takes about as long; `yield` takes no time where there is one thread to a core */
+#define FL_MODE() get_mode()
+#define FL_SET_MODE(mode) asm volatile("msr fpcr, %0" : : "r"(static_cast<uint64_t>(mode)))
+inline uint64_t get_mode() {
+    uint64_t mode;
+    asm volatile("mrs %0, fpcr" : "=r"(mode));
+    return mode;
+}
 #else
 #define FL_RELAX() ((void)0)
+#define FL_MODE() 0
+#define FL_SET_MODE(mode) ((void)(mode))
 #endif
 
 namespace fl {
@@ -83,6 +94,7 @@ class Pool {
             piece_ = piece;
             work_ = work;
             helpers_ = count - 1;
+            mode_ = FL_MODE();
             for (int k = 0; k < count; ++k) shares_[k].set(k * pieces / count, (k + 1) * pieces / count);
             open_ = true;
             job_.fetch_add(1, std::memory_order_release);
@@ -136,6 +148,7 @@ class Pool {
                 if (!open_ || number >= helpers_) continue;
                 inside_.fetch_add(1, std::memory_order_relaxed);
             }
+            FL_SET_MODE(mode_);
             take(number + 1);
             if (inside_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
                 std::lock_guard<std::mutex> lock(mutex_); /* or the waiting one may miss it */
@@ -151,6 +164,7 @@ class Pool {
     Piece piece_ = nullptr;
     void *work_ = nullptr;
     Share shares_[most_threads];
+    decltype(FL_MODE()) mode_{}; /* how the thread whose job it is rounds, and whether it takes the smallest numbers for zero */
     int helpers_ = 0, started_ = 0;
     bool open_ = false;
 };
