@@ -76,6 +76,15 @@ def _heads(operands: str) -> Sizes:
     return sizes
 
 
+def count_windows(size: int, before: int, behind: int, count: int, apart: int, step: int) -> int:
+    """How many windows there are along one dimension, as `count_windows` in windows.h says; ValueError if not even one
+    fits."""
+    reach, room = (count - 1) * apart + 1, size + before + behind
+    if reach > room:
+        raise ValueError(f"a window over {reach} elements, which does not fit into {room}")
+    return (room - reach) // step + 1
+
+
 def _images(ints: Ints) -> dict[str, int]:
     """Bytes of what takes part in a convolution over (len(ints) - 4) / 6 dimensions."""
     dims = (len(ints) - 4) // 6
@@ -83,7 +92,7 @@ def _images(ints: Ints) -> dict[str, int]:
     filters, *kernel = ints[2 + dims : 3 + 2 * dims]
     strides, pads, dilations = ints[3 + 2 * dims :][:dims], ints[3 + 3 * dims :], ints[-1 - dims : -1]
     out = [
-        max((size + before + behind - (k - 1) * dilation - 1) // stride + 1, 0)
+        count_windows(size, before, behind, k, dilation, stride)
         for size, k, stride, dilation, before, behind in zip(
             sizes, kernel, strides, dilations, pads[: 2 * dims : 2], pads[1 : 2 * dims : 2], strict=True
         )
@@ -287,9 +296,11 @@ class Arity:
         if not self.floats[0] <= len(floats) <= self.floats[1]:
             return f"{len(floats)} real numbers, which must be {self.floats[0]} to {self.floats[1]}"
         if sizes is not None:
-            for place, (there, has, wants) in enumerate(
-                zip(operands, sizes, self.needed(len(operands), ints), strict=False)
-            ):
+            try:
+                needed = self.needed(len(operands), ints)
+            except ValueError as error:
+                return str(error)
+            for place, (there, has, wants) in enumerate(zip(operands, sizes, needed, strict=False)):
                 if there and has < wants:
                     return f"{has} bytes as operand {place}, of which it needs {wants}"
         return None

@@ -7,6 +7,8 @@ import pytest
 
 from fluidlite import core
 from fluidlite._ext import kernels
+from fluidlite._ext.arity import count_windows
+from fluidlite._ext.engine import TOO_LARGE, Engine, KernelFailure
 
 from .native import blank, draw, each_target, near
 
@@ -116,7 +118,7 @@ def test_what_is_not_a_number_stays_where_it_is_seen(target):
 
 @each_target
 def test_nothing_to_convolve(target):
-    for n, c, h, oc in ((0, 3, 5, 4), (2, 0, 5, 4), (2, 3, 5, 0), (2, 3, 2, 4)):
+    for n, c, h, oc in ((0, 3, 5, 4), (2, 0, 5, 4), (2, 3, 5, 0)):
         sizes = [n, c, h, 5, oc, 3, 3, 1, 1, 0, 0, 0, 0, 1, 1]
         x, filters, back = blank(n, c, h, 5), blank(oc, c, 3, 3), blank(n, oc, max(0, h - 2), 3)
         kernels.call("conv2d_plain.f32", [x.copy(), filters.copy(), None, back], sizes, target=target)
@@ -145,3 +147,50 @@ def test_results_do_not_depend_on_the_number_of_threads(case):
         core.set_num_threads(0)
     for one, several in zip(*found, strict=True):
         np.testing.assert_array_equal(one, several)
+
+
+NO_WINDOW = {
+    "larger by less than a stride": (1, 8, 2, 5, 8, 3, 3, 2, 2, 0, 0, 0, 0, 1, 1),
+    "larger by a stride": (1, 8, 5, 2, 8, 3, 4, 1, 2, 0, 0, 0, 0, 1, 1),
+    "much larger": (1, 8, 5, 5, 8, 3, 3, 3, 3, 1, 0, 1, 0, 4, 4),
+}
+
+
+@pytest.mark.parametrize("case", NO_WINDOW)
+@pytest.mark.parametrize("name", ["conv2d_plain", "conv2d"])
+def test_windows_that_do_not_fit_are_refused(name, case):
+    """By the same rule whoever computes, before a call is made, and by the kernel itself, whose sizes may change."""
+    if not kernels.available(f"{name}.f32"):
+        pytest.skip("oneDNN is missing")
+    sizes = [*NO_WINDOW[case], *([1] if name == "conv2d" else [])]
+    n, c, h, w, oc, kh, kw = sizes[:7]
+    x, filters, out = draw(n, c, h, w), draw(oc, c, kh, kw), blank(n, oc, 9, 9)
+    for part, operands in (
+        ("", [x, filters, None, out]),
+        ("_grad_input", [filters, out, x]),
+        ("_grad_filter", [x, out, filters]),
+    ):
+        with pytest.raises(ValueError, match="does not fit into"):
+            kernels.call(f"{name}{part}.f32", operands, sizes)
+        plan = Engine(len(operands))
+        plan.add(f"{name}{part}.f32", [-1 if one is None else k for k, one in enumerate(operands)], sizes)
+        for k, one in enumerate(operands):
+            if one is not None:
+                plan.bind(k, one)
+        with pytest.raises(KernelFailure) as failure:
+            plan.run()
+        assert failure.value.code == TOO_LARGE and failure.value.err[0] > failure.value.err[1]
+    assert (out == 77).all()
+
+
+def test_windows_are_counted_alike():
+    for size, before, behind, count, apart, step in itertools.product(
+        (1, 2, 7), (0, 1), (0, 2), (1, 3), (1, 2), (1, 2, 3)
+    ):
+        reach = (count - 1) * apart + 1
+        starts = [k for k in range(0, size + before + behind, step) if k + reach <= size + before + behind]
+        if starts:
+            assert count_windows(size, before, behind, count, apart, step) == len(starts)
+        else:
+            with pytest.raises(ValueError, match="does not fit"):
+                count_windows(size, before, behind, count, apart, step)

@@ -304,7 +304,11 @@ template <class Kind> int convolve(fl_call *call, Family family) {
         if (call->state == nullptr) {
             const OneThread one;
             const Geometry g(call, family);
-            if (g.impossible()) throw Failure{dnnl_invalid_arguments};
+            if (const int k = g.impossible(); k >= 0) {
+                call->err[0] = g.reach(k);
+                call->err[1] = g.padded(k);
+                return FL_TOO_LARGE;
+            }
             if (g.empty()) {
                 if (const size_t bytes = Kind::result_bytes(g)) std::memset(call->p[Kind::output], 0, bytes);
                 return FL_OK;

@@ -4,6 +4,7 @@
 
 #include "abi.h"
 #include "dnn/handles.h"
+#include "windows.h"
 
 #if FL_HAVE_DNNL
 
@@ -59,7 +60,7 @@ struct Geometry {
             pad_before[k] = pads[2 * k];
             pad_after[k] = pads[2 * k + 1];
             dilates[k] = reach[k] - 1;
-            output[2 + k] = (sizes[k] + pad_before[k] + pad_after[k] - ((kernel[k] - 1) * reach[k] + 1)) / step[k] + 1;
+            output[2 + k] = count_windows(sizes[k], pad_before[k], pad_after[k], kernel[k], reach[k], step[k]);
         }
     }
 
@@ -176,13 +177,16 @@ struct Geometry {
 
     bool empty() const { return input_bytes() == 0 || output_bytes() == 0 || filter_bytes() == 0; }
 
-    /* Whether no window fits into the images. */
-    bool impossible() const {
-        for (int k = 2; k < rank; ++k) {
-            if (output[k] < 0) return true;
+    /* The first dimension of images into which no window fits; -1 if there is none. */
+    int impossible() const {
+        for (int k = 0; k < family.dims; ++k) {
+            if (output[2 + k] == 0) return k;
         }
-        return false;
+        return -1;
     }
+    /* How many elements a window reaches over in a dimension, and how many there are. */
+    int64_t reach(int k) const { return (filter[filter_rank - family.dims + k] - 1) * (dilates[k] + 1) + 1; }
+    int64_t padded(int k) const { return input[2 + k] + pad_before[k] + pad_after[k]; }
 };
 
 }  // namespace dnn

@@ -286,6 +286,7 @@ void channel_offsets(const Geometry &g, int64_t *out) {
 /* `norm`: the place of the scale, shift, mean and variance of a normalisation among the operands, or 0. */
 int forward(fl_call *call, int norm) {
     const Geometry g(call->i);
+    if (g.impossible()) return g.refuse(call);
     float *const y = at<float>(call, 3);
     if (g.empty()) {
         std::memset(y, 0, static_cast<size_t>(g.n * g.oc * g.oh * g.ow) * sizeof(float));
@@ -326,6 +327,7 @@ int conv2d_plain_norm(fl_call *call) { return forward(call, 4); }
 
 int conv2d_plain_grad_input(fl_call *call) {
     const Geometry g(call->i);
+    if (g.impossible()) return g.refuse(call);
     float *const dx = at<float>(call, 2);
     if (g.empty()) {
         std::memset(dx, 0, static_cast<size_t>(g.n * g.c * g.h * g.w) * sizeof(float));
@@ -353,6 +355,7 @@ int conv2d_plain_grad_input(fl_call *call) {
 
 int conv2d_plain_grad_filter(fl_call *call) {
     const Geometry g(call->i);
+    if (g.impossible()) return g.refuse(call);
     float *const filter = at<float>(call, 2);
     if (g.empty()) {
         std::memset(filter, 0, static_cast<size_t>(g.weights()) * sizeof(float));

@@ -1,6 +1,7 @@
 /* What windows of convolutions (`convolution.cc`) show of images, and how a batch of these is cut into pieces. Included once for every
  * instruction set, hence no guard. */
 #include "kernels/product.h"
+#include "windows.h"
 
 namespace fl {
 namespace FL_NS {
@@ -55,10 +56,8 @@ struct Geometry {
 
     explicit Geometry(const int64_t *i)
         : n(i[0]), c(i[1]), h(i[2]), w(i[3]), oc(i[4]), kh(i[5]), kw(i[6]), sh(i[7]), sw(i[8]), top(i[9]), left(i[11]), dh(i[13]), dw(i[14]) {
-        oh = std::max<int64_t>(0, (h + top + i[10] - (kh - 1) * dh - 1) / sh + 1);
-        ow = std::max<int64_t>(0, (w + left + i[12] - (kw - 1) * dw - 1) / sw + 1);
-        if (h + top + i[10] < (kh - 1) * dh + 1) oh = 0;
-        if (w + left + i[12] < (kw - 1) * dw + 1) ow = 0;
+        oh = count_windows(h, top, i[10], kh, dh, sh);
+        ow = count_windows(w, left, i[12], kw, dw, sw);
         const bool bordered = top != 0 || i[10] != 0 || left != 0 || i[12] != 0;
         copied = bordered || sw != 1 || (ow % unit != 0 && !(sh == 1 && w == ow));
         phases = sw;
@@ -70,7 +69,11 @@ struct Geometry {
         image = c * plane;
     }
 
-    bool empty() const { return n == 0 || c == 0 || oc == 0 || kh == 0 || kw == 0 || oh == 0 || ow == 0; }
+    bool empty() const { return n == 0 || c == 0 || oc == 0 || kh == 0 || kw == 0; }
+
+    /* Reports that no window fits into the images. */
+    int refuse(fl_call *call) const { return oh == 0 ? too_large(call, (kh - 1) * dh + 1, h + top + call->i[10]) : too_large(call, (kw - 1) * dw + 1, w + left + call->i[12]); }
+    bool impossible() const { return oh == 0 || ow == 0; }
     int64_t depth_of_window() const { return c * kh * kw; }
     int64_t weights() const { return oc * depth_of_window(); }
 

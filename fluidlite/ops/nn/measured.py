@@ -66,12 +66,13 @@ def _processor() -> str:
 
 
 def _tried(part: str, sizes: Sequence[int], usual: bool) -> bool:
+    from ..._ext.arity import count_windows
     from ..._ext.engine import Engine
 
     c, h, w, filters, kh, kw, stride_h, stride_w, top, bottom, left, right, down, across = sizes[1:15]
     out = [
-        (h + top + bottom - (kh - 1) * down - 1) // stride_h + 1,
-        (w + left + right - (kw - 1) * across - 1) // stride_w + 1,
+        count_windows(h, top, bottom, kh, down, stride_h),
+        count_windows(w, left, right, kw, across, stride_w),
     ]
     n = max(1, min(sizes[0], _IMAGES, _WORK // max(1, c * filters * kh * kw * out[0] * out[1])))
     images = [n, *sizes[1:]]
