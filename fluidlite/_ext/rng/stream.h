@@ -42,16 +42,29 @@ class Stream {
         return u < 1.0 ? u : 0x1.fffffffffffffp-1;
     }
 
-    /* Uniform integer in [low, high), high - low up to the generator's span: whole buckets, the rest is drawn again. */
+    /* Uniform integer in [low, high). */
     int64_t integer(int64_t low, int64_t high) {
-        const uint64_t wanted = static_cast<uint64_t>(high - low);
-        const uint64_t bucket = span / wanted;
-        const uint64_t past = wanted * bucket;
+        const uint64_t least = static_cast<uint64_t>(low);
+        return static_cast<int64_t>(least + up_to(static_cast<uint64_t>(high) - least - 1));
+    }
+
+    /* Uniform integer in [0, most]. */
+    uint64_t up_to(uint64_t most) {
+        if (most == span) return next();
         uint64_t x;
+        if (most < span) { /* whole buckets, the rest is drawn again */
+            const uint64_t wanted = most + 1, bucket = span / wanted, past = wanted * bucket;
+            do {
+                x = next();
+            } while (x >= past);
+            return x / bucket;
+        }
+        uint64_t tens; /* two digits, each of which is a number of the generator */
         do {
-            x = next();
-        } while (x >= past);
-        return low + static_cast<int64_t>(x / bucket);
+            tens = (span + 1) * up_to(most / (span + 1));
+            x = tens + next();
+        } while (x > most || x < tens);
+        return x;
     }
 
   private:
