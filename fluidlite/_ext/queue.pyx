@@ -228,9 +228,16 @@ cdef class Queue:
         }
 
 
+# A clock counts nanoseconds in 64 bits, which 292 years fill. Whoever waits longer than these seconds waits for ever.
+cdef double FOR_EVER = 1e9
+
+
 cdef double _seconds(timeout) except? -2.0:
-    """A timeout as C++ takes it: negative means for ever."""
-    return -1.0 if timeout is None else max(float(timeout), 0.0)
+    """A timeout as C++ takes it: negative means for ever. Raises ValueError for what is not a number."""
+    cdef double seconds = -1.0 if timeout is None else timeout
+    if seconds != seconds:
+        raise ValueError(f"a timeout is a number of seconds, got {timeout}")
+    return -1.0 if timeout is None or seconds > FOR_EVER else max(seconds, 0.0)
 
 
 cdef double _slice(double* seconds):

@@ -122,7 +122,7 @@ cdef class Ring:
         self.mapping = Mapping(file, 0, RING)
         self.ring = <RingMemory*> self.mapping.address
 
-    def put(self, uint64_t number, bytes message not None):
+    def put(self, uint64_t number, bytes message):
         """Append a message; False if there is no room."""
         return ring_put(self.ring[0], number, PyBytes_AS_STRING(message), len(message))
 

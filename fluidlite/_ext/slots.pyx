@@ -28,9 +28,8 @@ cdef extern from "slots/records.h" namespace "fluidlite" nogil:
 
     cdef cppclass RecordsC "fluidlite::Records":
         vector[const char*] rows
-        void join(RecordsC& other)
-        void clear()
-        void drop(size_t count, const vector[uint8_t]& real)
+        void join(RecordsC& other) except +
+        void drop(size_t count, const vector[uint8_t]& real) except +
 
     cdef cppclass SlotParser:
         SlotParser(vector[uint8_t] real, vector[int64_t] widths, size_t skip, vector[uint8_t] sparse) except +
@@ -52,6 +51,19 @@ cdef extern from "slots/records.h" namespace "fluidlite" nogil:
     void shuffle(vector[const char*]& rows, ShuffleEngine& engine)
     void mix_slots(const vector[const char*]& rows, const vector[uint8_t]& real, const vector[uint8_t]& chosen,
                    size_t capacity, ShuffleEngine& engine, RecordsC& out) except +
+
+
+include "vectors.pxi"
+
+
+cdef int take_truths(vector[uint8_t] &into, items) except -1:
+    """Have `into` say of each item whether it is true."""
+    cdef uint8_t truth
+    into.clear()
+    for item in items:
+        truth = 1 if item else 0
+        into.push_back(truth)
+    return 0
 
 
 PROBLEMS = {"count": <int>Problem.kCount, "short": <int>Problem.kShort, "number": <int>Problem.kNumber,
@@ -97,9 +109,12 @@ cdef class Parser:
     cdef SlotParser* parser
 
     def __cinit__(self, reals, widths, size_t skip=0, sparse=None):
-        cdef vector[uint8_t] real = [1 if each else 0 for each in reals]
-        cdef vector[int64_t] width = widths
-        cdef vector[uint8_t] without = [0] * len(widths) if sparse is None else [1 if each else 0 for each in sparse]
+        cdef vector[uint8_t] real
+        cdef vector[int64_t] width
+        cdef vector[uint8_t] without
+        take_truths(real, reals)
+        take_integers(width, widths)
+        take_truths(without, [False] * len(widths) if sparse is None else sparse)
         if real.size() != width.size() or real.size() != without.size():
             raise ValueError(f"{real.size()} types of slots, {width.size()} widths, {without.size()} of whether zeros stay")
         self.parser = new SlotParser(real, width, skip, without)
@@ -151,14 +166,18 @@ cdef class Records:
     cdef vector[uint8_t] real
 
     def __init__(self, reals):
-        self.real = [1 if each else 0 for each in reals]
+        take_truths(self.real, reals)
 
     def take(self, Parser parser):
         """Take over the records that `parser` holds, behind those that are here."""
+        if parser.parser.real != self.real:
+            raise ValueError(f"a parser of {parser.parser.real.size()} slots for records of {self.real.size()}, or of other types")
         self.records.join(parser.parser.records)
 
     def join(self, Records other):
         """Take over the records of `other`, behind those that are here."""
+        if other is self or other.real != self.real:
+            raise ValueError("records take over those of other records with the same slots")
         self.records.join(other.records)
 
     def __len__(self):
@@ -171,11 +190,11 @@ cdef class Records:
 
     def mixed(self, chosen, size_t capacity, Engine engine):
         """New records, with the integers of the slots in `chosen` (a truth for each) from others, drawn as Fluid does."""
-        cdef vector[uint8_t] wanted = [1 if each else 0 for each in chosen]
+        cdef vector[uint8_t] wanted
+        take_truths(wanted, chosen)
         if wanted.size() != self.real.size() or not capacity:
             raise ValueError(f"{wanted.size()} slots chosen of {self.real.size()}, {capacity} candidates")
-        cdef Records out = Records(())
-        out.real = self.real
+        cdef Records out = Records(self.real)
         with nogil:
             mix_slots(self.records.rows, self.real, wanted, capacity, engine.engine, out.records)
         return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import namedtuple
 from typing import Any
@@ -157,3 +158,38 @@ def test_who_waits_is_woken_once(file: int) -> None:
     assert writer.put(0, b"a") and writer.wanted() and not writer.wanted()
     assert not reader.doze(), "there is something"
     assert reader.take(0) == b"a" and reader.doze()
+
+
+@pytest.mark.parametrize("kind", ["list", "list of lists", "dict"])
+def test_what_changes_while_it_is_packed_arrives_as_it_is_then(file: int, kind: str) -> None:
+    """Finalisers, and other threads while an array is copied, may change what is being written."""
+    arrays = [np.full(BIG, k, "uint8") for k in range(4)]
+    inner: Any = {k: array for k, array in enumerate(arrays)} if kind == "dict" else list(arrays)
+    value = [inner, 7] if kind == "list of lists" else inner
+
+    class Circle:
+        def __init__(self) -> None:
+            self.me = self
+
+        def __del__(self) -> None:
+            if kind != "dict":
+                inner.append("more")
+            else:
+                inner.pop(0, None)
+
+    arena, window = shm.Arena(file, 4), shm.Window(file)
+    threshold = gc.get_threshold()
+    gc.freeze()
+    Circle()
+    gc.set_threshold(1)
+    try:
+        message = shm.pack(arena, ("head",), value)
+    finally:
+        gc.set_threshold(*threshold)
+        gc.unfreeze()
+    found, head, _ = shm.unpack(window, message)
+    assert head[0] == "head"
+    items = found[0] if kind == "list of lists" else list(found.values()) if kind == "dict" else found
+    assert len(items) >= 3 and (kind != "list of lists" or found[1] == 7)
+    for item in items:
+        assert isinstance(item, str) or any(alike(item, array) for array in arrays)

@@ -128,6 +128,19 @@ def test_timeouts() -> None:
     assert queue.get(timeout=0) == 1
 
 
+@pytest.mark.parametrize("timeout", [1e10, 1e300, float("inf"), 1 << 80])
+def test_timeouts_beyond_what_a_clock_counts_are_waited_for(timeout: float) -> None:
+    queue = Queue(1)
+    later(0.02, lambda: queue.put("late"))
+    assert queue.get(timeout=timeout) == "late"
+
+
+def test_a_timeout_is_a_number() -> None:
+    for call in (lambda: Queue(1).get(timeout=float("nan")), lambda: Queue(1).put(1, timeout=float("nan"))):
+        with pytest.raises(ValueError, match="a number of seconds, got nan"):
+            call()
+
+
 def test_reference_counts() -> None:
     item = object()
     before = sys.getrefcount(item)

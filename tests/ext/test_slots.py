@@ -1,7 +1,10 @@
 """Slot files in C++: numbers as the C library reads them, lines across reads, records across blocks, random orders."""
 
 import ctypes
+import locale
 import os
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -78,6 +81,29 @@ def test_reals_are_the_nearest_floats(tmp_path):
     strtof.restype, strtof.argtypes = ctypes.c_float, [ctypes.c_char_p, ctypes.c_void_p]
     expected = np.array([strtof(word.encode(), None) for word in words], "float32")
     np.testing.assert_array_equal(values.view("int32"), expected.view("int32"))
+
+
+def test_reals_have_a_point_in_every_country(tmp_path, monkeypatch):
+    """`strtof` reads what the locale of the process says, and numbers of many digits are left to the C library."""
+    builder, source = shutil.which("localedef"), tmp_path / "source"
+    if builder is None:
+        pytest.skip("needs localedef")
+    source.write_text('LC_NUMERIC\ndecimal_point "<U002C>"\nthousands_sep ""\ngrouping -1\nEND LC_NUMERIC\n')
+    command = [builder, "-c", "-f", "ANSI_X3.4-1968", "-i", source, tmp_path / "comma"]
+    subprocess.run(command, capture_output=True, check=False)
+    monkeypatch.setenv("LOCPATH", str(tmp_path))
+    before = locale.setlocale(locale.LC_NUMERIC)
+    try:
+        locale.setlocale(locale.LC_NUMERIC, "comma")
+    except locale.Error:
+        pytest.skip("needs a locale with a comma")
+    try:
+        assert locale.localeconv()["decimal_point"] == ","
+        parser, _ = parsed(tmp_path, "3 0.12345678901234567 1.5e-3 0x1.8p1\n", [True])
+        assert parser.fault is None
+        np.testing.assert_array_equal(parser.take(1)[0][0], np.float32([0.12345678901234567, 1.5e-3, 3.0]))
+    finally:
+        locale.setlocale(locale.LC_NUMERIC, before)
 
 
 def test_whole_numbers_keep_their_bits(tmp_path):
@@ -187,6 +213,24 @@ def test_records_of_several_files_are_one(tmp_path):
     held.join(records([4, 5]))
     assert held.batch(1, 4)[0][0].tolist() == [2, 3, 4] and len(held) == 5
     assert held.batch(5, 9)[0][0].tolist() == [] and held.batch(7, 2)[0][1].tolist() == [0]
+
+
+def test_records_take_over_what_has_the_same_slots(tmp_path):
+    parser, _ = parsed(tmp_path, "1 5\n1 6\n", [False])
+    own, reals = Records([False]), Records([True])
+    for call, error in (
+        (lambda: own.take(None), TypeError),
+        (lambda: own.join(None), TypeError),
+        (lambda: own.shuffle(None), TypeError),
+        (lambda: own.mixed([True], 1, None), TypeError),
+        (lambda: reals.take(parser), ValueError),
+        (lambda: own.join(reals), ValueError),
+        (lambda: own.join(own), ValueError),
+    ):
+        with pytest.raises(error):
+            call()
+    own.take(parser)
+    assert len(own) == 2 and own.batch(0, 2)[0][0].tolist() == [5, 6]
 
 
 def test_a_parser_that_was_stopped_reads_no_more(tmp_path):

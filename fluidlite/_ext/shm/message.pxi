@@ -10,7 +10,7 @@ cdef class Writer:
     cdef vector[char] made
     cdef Arena arena
 
-    def __cinit__(self, Arena arena):
+    def __cinit__(self, Arena arena or None):
         self.arena = arena
 
     cdef int raw(self, const void* data, size_t size) except -1:
@@ -20,6 +20,19 @@ cdef class Writer:
     cdef int begin(self, char kind, int64_t number) except -1:
         self.made.push_back(kind)
         return self.raw(&number, sizeof(number))
+
+    cdef bint items(self, char kind, object items, size_t depth) except -1:
+        """Append how many items there are, and these. They are counted on the way: what makes room for an array lets other
+        threads run, which may change a list that is being written."""
+        cdef size_t at = self.made.size() + 1
+        cdef int64_t count = 0
+        self.begin(kind, 0)
+        for item in items:
+            if not self.value(item, depth + 1):
+                return False
+            count += 1
+        memcpy(self.made.data() + at, &count, sizeof(count))
+        return True
 
     cdef bint value(self, object value, size_t depth) except -1:
         """Append a value; False if it is of a kind that has no letter."""
@@ -55,15 +68,9 @@ cdef class Writer:
         elif depth == DEEPEST:
             return False
         elif kind is list or kind is tuple:
-            self.begin(c"l" if kind is list else c"t", len(value))
-            for item in value:
-                if not self.value(item, depth + 1):
-                    return False
+            return self.items(c"l" if kind is list else c"t", value, depth)
         elif kind is dict:
-            self.begin(c"m", len(<dict> value))
-            for key, item in (<dict> value).items():
-                if not self.value(key, depth + 1) or not self.value(item, depth + 1):
-                    return False
+            return self.items(c"m", [part for pair in (<dict> value).items() for part in pair], depth)
         elif kind is cnp.ndarray:
             return self.array(<cnp.ndarray> value)
         else:
@@ -72,23 +79,24 @@ cdef class Writer:
 
     cdef bint array(self, cnp.ndarray array) except -1:
         cdef int rank = cnp.PyArray_NDIM(array), type_num = cnp.PyArray_TYPE(array)
-        cdef size_t size = cnp.PyArray_NBYTES(array)
+        cdef size_t size = cnp.PyArray_NBYTES(array), at = self.made.size()
         cdef bint plain = (cnp.PyTypeNum_ISNUMBER(type_num) or type_num == cnp.NPY_FLOAT16 or type_num == cnp.NPY_BOOL)
         cdef Place place
         if not plain or not cnp.PyArray_ISCARRAY_RO(array):
             return False
-        place = None if self.arena is None else self.arena.into(<char*> cnp.PyArray_DATA(array), size)
-        self.begin(c"a" if place is None else c"A", type_num)
+        self.begin(c"a", type_num)
         self.raw(&rank, sizeof(rank))
-        self.raw(cnp.PyArray_DIMS(array), rank * sizeof(cnp.npy_intp))
+        self.raw(cnp.PyArray_DIMS(array), rank * sizeof(cnp.npy_intp))  # before `into` lets other threads run
+        place = None if self.arena is None else self.arena.into(<char*> cnp.PyArray_DATA(array), size)
         if place is None:
             self.raw(cnp.PyArray_DATA(array), size)
         else:
+            self.made[at] = c"A"
             self.raw(&place.at, sizeof(place.at))
         return True
 
 
-def pack(Arena arena, tuple head not None, value):
+def pack(Arena arena or None, tuple head, value):
     """The message (bytes) that brings `value` and `head`, and news of the arena: the slots that are gone, and its `shortage`.
 
     None for a value of another kind than None, numbers, strings, bytes, lists, tuples, dicts and contiguous arrays of
@@ -149,7 +157,7 @@ cdef class Reader:
             return tuple([self.value() for i in range(count)])
         if kind == c"m":
             found = {}
-            for i in range(count):
+            for i in range(count // 2):
                 key = self.value()
                 found[key] = self.value()
             return found
@@ -174,7 +182,7 @@ cdef class Reader:
         return array
 
 
-def unpack(Window window, bytes message not None):
+def unpack(Window window or None, bytes message):
     """(value, head with the arena's news, bytes of arrays in slots) of what `pack` has made."""
     cdef Reader reader = Reader()
     reader.at, reader.window = PyBytes_AS_STRING(message), window

@@ -1,4 +1,8 @@
 #include <fcntl.h>
+#include <locale.h>
+#if defined(__APPLE__)
+#include <xlocale.h>
+#endif
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <new>
 
 #include "slots/records.h"
 
@@ -115,12 +120,15 @@ inline bool whole(const char*& at, int64_t* out) {
     return true;
 }
 
-// What the C library says a word is as a float, which takes everything: many digits, exponents, nan, hexadecimal.
+// What the C library says a word is as a float, which takes everything: many digits, exponents, nan, hexadecimal. A point
+// stands before the fraction whatever the locale of the process says, which `locale.setlocale` changes.
 bool any_real(const char*& at, const char* end, float* out) {
+    static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
+    if (plain == nullptr) throw std::bad_alloc();
     const char* last = word_end(at, end);
     std::string word(at, last);
     char* stopped;
-    *out = std::strtof(word.c_str(), &stopped);
+    *out = strtof_l(word.c_str(), &stopped, plain);
     if (word.empty() || stopped != word.c_str() + word.size()) return false;
     at = last;
     return true;

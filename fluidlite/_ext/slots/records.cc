@@ -34,9 +34,11 @@ char* block(size_t size) {
 char* Records::room(size_t size) {
     if (size_ - used_ < size) {
         // Few samples take little memory, many are in large blocks.
-        size_ = std::max(size, bytes_ == 0 ? kSmall : bytes_ < kLarge ? kPage : kLarge);
-        blocks_.emplace_back(block(size_));
-        bytes_ += size_;
+        const size_t taken = std::max(size, bytes_ == 0 ? kSmall : bytes_ < kLarge ? kPage : kLarge);
+        blocks_.reserve(blocks_.size() + 1);
+        blocks_.emplace_back(block(taken));
+        size_ = taken;
+        bytes_ += taken;
         used_ = 0;
     }
     return blocks_.back().get() + used_;
@@ -49,6 +51,7 @@ void Records::commit(size_t size) {
 
 void Records::join(Records& other) {
     if (other.blocks_.empty()) return;
+    blocks_.reserve(blocks_.size() + other.blocks_.size());
     rows.insert(rows.end(), other.rows.begin(), other.rows.end());
     std::move(other.blocks_.begin(), other.blocks_.end(), std::back_inserter(blocks_));
     bytes_ += other.bytes_;
