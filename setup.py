@@ -59,6 +59,8 @@ DIRECTIVES = {
     "wraparound": DEBUG,
     "initializedcheck": DEBUG,
     "cdivision": not DEBUG,
+    # An argument of a class written in C whose attributes are read would be read from None as well.
+    "allow_none_for_extension_args": False,
     # Nobody asks functions for their signatures or code, and few classes are pickled: those say so themselves.
     "binding": False,
     "auto_pickle": False,
@@ -91,6 +93,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
+# Where kernels are called: they verify what varies, too.
+VERIFY = [("FL_VERIFY", "1")] if DEBUG or SANITIZE else []
+
+
 def extension(pyx: Path) -> Extension:
     """The extension that `pyx` describes."""
     options = OPTIONS.get(pyx.stem, {})
@@ -102,7 +108,7 @@ def extension(pyx: Path) -> Extension:
         libraries=options.get("libraries", []),
         extra_compile_args=[*FLAGS, *options.get("flags", [])],
         extra_link_args=SANITIZERS,
-        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION"), *options.get("macros", [])],
+        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION"), *options.get("macros", []), *VERIFY],
         language="c++",
     )
 

@@ -5,6 +5,7 @@
 #   scripts/sanitize.sh            all of it
 #   scripts/sanitize.sh small      what .ci/run takes of it
 #   scripts/sanitize.sh fuzz N     N damaged copies of each kind of file
+#   scripts/sanitize.sh refused    the selection of `small` with requests for memory refused (tests/refused_memory.py), or what follows
 #   scripts/sanitize.sh TESTS...   these arguments of pytest
 #
 # environment: PYTHON, whose packages include those that building and testing need; BUILD, the folder (build/sanitized).
@@ -19,12 +20,17 @@ tar --create --exclude='*.so' --exclude='*.cpp' --exclude=__pycache__ fluidlite 
 tar --create --exclude=__pycache__ tests pyproject.toml | tar --extract --directory="$build"
 
 run=(-m pytest -q -p no:cacheprovider --capture=sys) # reports go to the real standard error
+small=(tests/ext/test_kernels_*.py tests/ext/test_engine.py tests/ext/test_s*.py tests/ext/test_places.py)
+small+=(tests/ext/test_messages.py tests/ext/test_collate.py tests/executor/test_sizes_of_steps.py)
+small+=(tests/executor/test_odd_arrays.py tests/executor/test_declared.py tests/io/test_hostile_files.py)
+preloaded=
 case "${1:-all}" in
-    small)
-        run+=(tests/ext/test_kernels_*.py tests/ext/test_engine.py tests/ext/test_s*.py tests/ext/test_places.py)
-        run+=(tests/ext/test_messages.py)
-        run+=(tests/ext/test_collate.py tests/executor/test_sizes_of_steps.py)
-        run+=(tests/executor/test_odd_arrays.py tests/executor/test_declared.py tests/io/test_hostile_files.py) ;;
+    small) run+=("${small[@]}") ;;
+    refused)
+        shift
+        preloaded=$build/refused_memory.so
+        ${CXX:-g++} -std=c++17 -shared -fPIC -O1 -Wno-ignored-attributes tests/refused_memory.cc -o "$preloaded" -ldl
+        run+=(-p tests.refused_memory "${@:-${small[@]}}") ;;
     all)
         run+=(-m 'not cuda' --ignore=tests/ext/test_queue_sanitizer.py tests/ext tests/executor tests/eager tests/ops)
         run+=(tests/io tests/optimizer tests/dygraph tests/reader/test_loader_workers.py) ;;
@@ -34,10 +40,11 @@ esac
 
 # libstdc++ is loaded with them, so that exceptions thrown in extensions are seen. What the interpreter and other libraries
 # do not give back at their end is not looked for.
-libraries=
+libraries="$preloaded "
 for name in libasan.so libubsan.so libstdc++.so; do libraries+="$(gcc -print-file-name=$name) "; done
 cd "$build"
 export PYTHONPATH="$build/lib" PYTHONMALLOC=malloc
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=4096
+[ -z "$preloaded" ] || ASAN_OPTIONS+=:verify_asan_link_order=0
 export UBSAN_OPTIONS=print_stacktrace=1
 LD_PRELOAD=$libraries exec "$python" "${run[@]}"

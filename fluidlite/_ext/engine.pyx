@@ -6,6 +6,7 @@ without arguments and run with it.
 """
 import math
 import time
+import traceback
 
 import numpy as np
 cimport numpy as cnp
@@ -14,6 +15,7 @@ from cpython.buffer cimport PyBUF_WRITE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.stdint cimport int64_t, uintptr_t
+from libc.stdlib cimport abort
 from libc.string cimport memcpy
 from libcpp cimport bool as cbool
 from libcpp.algorithm cimport sort
@@ -38,6 +40,7 @@ cdef extern from "abi.h":
     ctypedef int (*fl_kernel)(fl_call *call) noexcept nogil
 
 
+include "vectors.pxi"
 include "engine/places.pxi"
 include "engine/sizes.pxi"
 
@@ -56,7 +59,7 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         LOOP_CARRIED
         LOOP_LAST
     cdef cppclass Loop:
-        Loop()
+        Loop() except +
         void move(int kind, size_t operand, size_t other, size_t row) except +
         void clear(size_t operand, size_t bytes) except +
         void set_back(cbool back)
@@ -68,13 +71,21 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         size_t stopped_body()
         size_t stopped_at()
         void go_on() noexcept
+    enum:
+        STEP_KERNEL
     cdef cppclass Step:
         fl_call call
+        fl_kernel run
+        int kind
+        size_t stage
+        vector[size_t] slots
+        vector[int64_t] i
+        vector[double] f
         int64_t begin
         int64_t ns
     cdef cppclass Plan:
-        Plan()
-        Plan(size_t n_slots)
+        Plan() noexcept
+        Plan(size_t n_slots) except +
         size_t n_slots()
         size_t size()
         void set(size_t slot, void *address)
@@ -83,12 +94,15 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
         void *get(size_t slot)
         const Step &step(size_t k)
         CSizes *sizes
+        void (*verify)(void *owner, size_t stage) noexcept
+        void *owner
+        vector[int64_t] extents() except +
         void vary(size_t k, size_t position, int64_t reg, cbool real) except +
         void add_storage(int64_t first, int64_t last, int64_t bytes, const vector[int64_t] &slots) except +
         void point(char *base) noexcept
         int64_t needed()
         int64_t resize() except +
-        void enter_all() noexcept
+        cbool enter_all() noexcept
         void spare() noexcept
         int64_t found_bytes() noexcept
         void add_find(int64_t slot, const vector[Find] &finds) except +
@@ -105,6 +119,26 @@ cdef extern from "engine/plan.h" namespace "fl" nogil:
 
 
 LOOP_KINDS = {"packed": LOOP_PACKED, "each": LOOP_EACH, "same": LOOP_SAME, "carried": LOOP_CARRIED, "last": LOOP_LAST}
+
+cdef extern from *:
+    """
+    #if defined(FL_VERIFY)
+    #define FL_VERIFIES 1
+    #else
+    #define FL_VERIFIES 0
+    #endif
+    """
+    bint VERIFIES "FL_VERIFIES"  # whether calls are verified again when their sizes change: in builds for debugging
+
+
+cdef void verify_stage(void *owner, size_t stage) noexcept with gil:
+    """What a plan calls whose sizes change while it runs; there is no way on from what must not be."""
+    try:
+        (<Engine> owner).verify(stage)
+    except BaseException:
+        traceback.print_exc()
+        abort()
+
 
 include "engine/failure.pxi"
 include "engine/layouts.pxi"
@@ -131,11 +165,14 @@ cdef class Engine(Bindings):
     cdef bint timed
     cdef public bint release_gil
     cdef readonly Py_ssize_t failed
+    cdef Py_ssize_t verified  # the last generation whose calls have been verified
 
     def __cinit__(self, Py_ssize_t n_slots, Sizes sizes=None):
         self.callables = []
         self.release_gil = True
         self.failed = -1
+        if VERIFIES:
+            self.plan.verify, self.plan.owner = verify_stage, <void *> self
 
     def __len__(self) -> int:
         """Number of instructions."""
@@ -159,6 +196,9 @@ cdef class Engine(Bindings):
             ValueError: the kernel takes other numbers of operands, integers or floats (`kernels.check`; not verified
                 for an address).
         """
+        cdef vector[int64_t] places
+        cdef vector[int64_t] integers
+        cdef vector[double] reals
         self.check_idle()
         if isinstance(kernel, str):
             from . import kernels
@@ -168,14 +208,19 @@ cdef class Engine(Bindings):
         for slot in slots:
             if slot != -1:
                 self.check_slot(slot)
-        self.plan.add(<fl_kernel> <uintptr_t> kernel, slots, ints, floats)
+        take_integers(places, slots)
+        take_integers(integers, ints)
+        take_reals(reals, floats)
+        self.plan.add(<fl_kernel> <uintptr_t> kernel, places, integers, reals)
         self.callables.append(None)
         return self.plan.size() - 1
 
     def add_python(self, function) -> int:
         """Append an instruction that calls `function()` with the GIL held; returns its position."""
+        cdef vector[int64_t] none
+        cdef vector[double] nothing
         self.check_idle()
-        self.plan.add(NULL, (), (), ())
+        self.plan.add(NULL, none, none, nothing)
         self.callables.append(function)
         return self.plan.size() - 1
 
@@ -240,6 +285,10 @@ cdef class Engine(Bindings):
             if slot != -1:
                 self.check_slot(slot)
         operands, numbers = range(len(slots)), range(len(ints))
+        cdef vector[int64_t] places
+        cdef vector[int64_t] integers
+        take_integers(places, slots)
+        take_integers(integers, ints)
         loop = new Loop()
         try:
             loop.set_back(back)
@@ -268,8 +317,8 @@ cdef class Engine(Bindings):
                         raise IndexError(f"operand {operand} of a loop is none")
                     loop.stay(slot, operand)
                 for register, which, value in (*roots, *spans):
-                    if register != -1 and not (0 <= register < len(body.sizes) and body.sizes.sizes.is_root(register)):
-                        raise ValueError(f"register {register} is computed: only a root of sizes can be set")
+                    if register != -1:
+                        body.sizes.check_root(register)
                 for register, which, value in roots:
                     if not 0 <= which < 2 + len(ints):
                         raise IndexError(f"integer {which - 2} of a loop is none")
@@ -281,7 +330,7 @@ cdef class Engine(Bindings):
         except BaseException:
             del loop
             raise
-        self.plan.add_loop(loop, slots, ints)
+        self.plan.add_loop(loop, places, integers)
         self.callables.append([each[0] for each in bodies])
         return self.plan.size() - 1
 
@@ -327,8 +376,7 @@ cdef class Engine(Bindings):
     def set_root(self, int64_t register, int64_t value) -> None:
         """Change a root of `sizes`; whatever follows from it is found when arrays are bound or instructions run."""
         self.check_idle()
-        if not self.sizes.sizes.is_root(register):
-            raise ValueError(f"register {register} is computed: only a root of sizes can be set")
+        self.sizes.check_root(register)
         if self.sizes.sizes.get(register) != value:
             self.sizes.sizes.set(register, value)
             self.unsettled = True
@@ -339,6 +387,25 @@ cdef class Engine(Bindings):
         if not 0 <= at < <Py_ssize_t> self.plan.size():
             raise IndexError(f"there is no instruction {at}")
         self.plan.vary(at, position, register, real)
+
+    cdef int verify(self, size_t stage) except -1:
+        """Verify the calls of a stage for the numbers and the memory that they have now; ValueError if one is wrong."""
+        cdef vector[int64_t] extents = self.plan.extents()
+        cdef const Step *step
+        cdef size_t k
+        from . import kernels
+
+        for k in range(self.plan.size()):
+            step = &self.plan.step(k)
+            if step.kind != STEP_KERNEL or step.stage != stage:
+                continue
+            sizes, slots = [], list(step.slots)
+            for slot in slots:
+                held = self.held[slot - 1] if slot else None
+                size = extents[slot - 1] if slot and held is None else 0 if held is None else held.nbytes
+                sizes.append(2**63 - 1 if size < 0 else size)
+            kernels.verify(<uintptr_t> step.run, [slot != 0 for slot in slots], step.i, step.f, sizes)
+        return 0
 
     cdef int check_bound(self, size_t at, size_t stop) except -1:
         """Raise if an instruction of these works on an empty slot."""
@@ -377,6 +444,9 @@ cdef class Engine(Bindings):
             raise RuntimeError("this plan is not for the sizes that were given to it")
         if begin == 0:
             self.spare()
+        if VERIFIES and self.verified != self.generation:
+            self.verify(0)
+            self.verified = self.generation
         self.plan.forget_loops()
         self.running = True
         self.failed = -1

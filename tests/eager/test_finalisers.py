@@ -26,6 +26,8 @@ def eager() -> Iterator[None]:
     with fluid.dygraph.guard():
         yield
     gc.set_threshold(*threshold)
+    array.cache_clear()
+    trained.cache_clear()
 
 
 @cache

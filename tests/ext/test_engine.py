@@ -539,6 +539,13 @@ def test_wrong_uses_of_sizes_are_refused():
                 declare([(0, np.float32, shape)])
     with pytest.raises(ValueError, match="only a root"):
         plan.set_signature([(0, np.float32, (-1 - len(sizes) + 1,))])
+    with pytest.raises(ValueError, match="only a root"):
+        plan.set_root(len(sizes) - 1, 2)
+    for register in (-1, len(sizes), 1 << 40):
+        with pytest.raises(IndexError, match="is not among the"):
+            plan.set_root(register, 2)
+        with pytest.raises(IndexError, match="is not among the"):
+            plan.array(0, np.float32, (-1 - register,) if register >= 0 else (-1 - len(sizes),))
     assert plan.bind_arrays([filled(3, 2)])
     plan.run()
     assert plan.fetch_all()[0].tolist() == filled(3, 2, value=2.0).tolist()

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
+#include <new>
 
 namespace fluidlite {
 
@@ -42,7 +43,12 @@ void BlockPool::release(void* block, std::size_t size) {
   std::lock_guard<std::mutex> lock(mutex_);
   --counters_.live_blocks;
   counters_.live_bytes -= static_cast<std::int64_t>(size);
-  unused_[size].push_back(block);
+  try {
+    unused_[size].push_back(block);
+  } catch (const std::bad_alloc&) {
+    std::free(block);
+    return;
+  }
   counters_.cached_bytes += static_cast<std::int64_t>(size);
   if (counters_.live_blocks == 0) {
     most_live_ = most_live_before_ = 0;

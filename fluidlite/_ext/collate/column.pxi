@@ -58,7 +58,7 @@ cdef class Spec:
         """Readers go to worker processes, and know what variables take."""
         return type(self), (self.name, self.dtype, self.shape, self.lod_level, self.checked)
 
-    def takes(self, cnp.ndarray array not None):
+    def takes(self, cnp.ndarray array):
         """Whether a batch is just as the variable wants it: its type, in native byte order, and its shape."""
         cdef int i, rank = cnp.PyArray_NDIM(array)
         cdef Py_ssize_t wanted

@@ -55,7 +55,7 @@ cdef class Handover:
         finally:
             Py_DECREF(made)
 
-    def copy(self, cnp.ndarray array not None):
+    def copy(self, cnp.ndarray array):
         """A copy of an array as `take` makes them; the array itself when nothing is copied.
 
         Contiguous arrays are copied with the GIL: other threads of Python write them before or after, not meanwhile.

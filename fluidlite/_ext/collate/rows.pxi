@@ -21,7 +21,7 @@ cdef inline bint _same_row(cnp.ndarray array, cnp.ndarray out):
     return True
 
 
-def fill_rows(list samples, Py_ssize_t field, Py_ssize_t fields, cnp.ndarray out not None):
+def fill_rows(list samples, Py_ssize_t field, Py_ssize_t fields, cnp.ndarray out):
     """Copy item `field` of each sample, a tuple or list of `fields` items, into the rows of `out`.
 
     With `field` -1 the samples are the items themselves. `out`: a contiguous array with at least as many rows as there

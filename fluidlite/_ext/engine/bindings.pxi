@@ -179,7 +179,7 @@ cdef class Bindings(Memory):
         """
         cdef Py_ssize_t at, size
         self.check_slot(slot)
-        shape = tuple([n if n >= 0 else self.sizes.sizes.get(-1 - n) for n in shape])
+        shape = tuple([n if n >= 0 else self.sizes.get(-1 - n) for n in shape])
         found = self.held[slot]
         if found is not None:
             return found.reshape(shape)

@@ -127,6 +127,8 @@ def gather(addresses, sizes, cnp.ndarray into) -> None:
     if n_sizes != n or not cnp.PyArray_ISCARRAY(into):
         raise ValueError(f"{n} addresses, but {n_sizes} sizes; or an array that is not contiguous")
     for k in range(n):
+        if many[k] < 0:
+            raise ValueError(f"a piece of {many[k]} bytes")
         total += many[k]
     if total != cnp.PyArray_NBYTES(into):
         raise ValueError(f"{total} bytes do not fill an array of {cnp.PyArray_NBYTES(into)}")

@@ -48,7 +48,7 @@ class Loop {
     /* The same with the number of rows that an operand says where they begin of. */
     void span(int64_t reg, size_t operand, int64_t value) { bodies_.back().spans.push_back({reg, operand, value}); }
 
-    /* Which body stopped, and at which of its instructions. */
+    /* Which body stopped, and at which of its instructions; the number of bodies if the loop did between two turns. */
     size_t stopped_body() const { return body_; }
     size_t stopped_at() const { return at_; }
     /* The instruction at which it stopped has been carried out. */
@@ -76,38 +76,12 @@ class Loop {
         return true;
     }
 
-    int run(Step &step) {
-        void *const *p = step.p.data();
-        const int64_t *ints = step.i.data();
-        const int64_t count = ints[0];
-        if (!under_way_) {
-            for (const auto &[operand, bytes] : sums_) std::memset(p[operand], 0, static_cast<size_t>(ints[bytes]));
-            turn_ = 0;
-            rows_ = carried_ = -1;
-            body_ = bodies_.size();
-            within_ = false;
-            under_way_ = true;
+    int run(Step &step) noexcept {
+        try {
+            return turns(step);
+        } catch (const std::exception &) {
+            return fail_between(FL_NO_MEMORY);
         }
-        for (; turn_ < count; ++turn_) {
-            if (!within_) {
-                if (const int code = prepare(step, p, ints, count)) return fail(code);
-            }
-            Plan &plan = *bodies_[body_].plan;
-            const int code = plan.run(at_, plan.size(), false);
-            within_ = code == FL_PAUSE || code == FL_PYTHON;
-            if (within_) return code;
-            if (code != FL_OK) {
-                std::memcpy(step.call.err, plan.step(at_).call.err, sizeof step.call.err);
-                return fail(code);
-            }
-            now_.swap(before_);
-            if (plan.pauses()) {
-                ++turn_;
-                return FL_PAUSE;
-            }
-        }
-        under_way_ = false;
-        return FL_OK;
     }
 
   private:
@@ -131,9 +105,47 @@ class Loop {
         std::vector<Root> roots, spans;
     };
 
+    int turns(Step &step) {
+        void *const *p = step.p.data();
+        const int64_t *ints = step.i.data();
+        const int64_t count = ints[0];
+        if (!under_way_) {
+            for (const auto &[operand, bytes] : sums_) std::memset(p[operand], 0, static_cast<size_t>(ints[bytes]));
+            turn_ = 0;
+            rows_ = carried_ = -1;
+            body_ = bodies_.size();
+            within_ = false;
+            under_way_ = true;
+        }
+        for (; turn_ < count; ++turn_) {
+            if (!within_) {
+                if (const int code = prepare(step, p, ints, count)) return fail_between(code);
+            }
+            Plan &plan = *bodies_[body_].plan;
+            const int code = plan.run(at_, plan.size(), false);
+            within_ = code == FL_PAUSE || code == FL_PYTHON;
+            if (within_) return code;
+            if (code != FL_OK) {
+                std::memcpy(step.call.err, plan.step(at_).call.err, sizeof step.call.err);
+                return fail(code);
+            }
+            now_.swap(before_);
+            if (plan.pauses()) {
+                ++turn_;
+                return FL_PAUSE;
+            }
+        }
+        under_way_ = false;
+        return FL_OK;
+    }
+
     int fail(int code) noexcept {
         under_way_ = false;
         return code;
+    }
+    int fail_between(int code) noexcept {
+        body_ = bodies_.size();
+        return fail(code);
     }
 
     /* Where the rows of a place begin, as an operand says. */
@@ -166,7 +178,8 @@ class Loop {
     int prepare(Step &step, void *const *p, const int64_t *ints, int64_t count) {
         const int64_t place = back_ ? count - 1 - turn_ : turn_;
         const int64_t rows = rows_at(place, p[0], ints), carried = carried_at(place, p[0], ints);
-        if (rows != rows_ || carried != carried_) {
+        const bool resized = rows != rows_ || carried != carried_;
+        if (resized) {
             rows_ = rows;
             carried_ = carried;
             const size_t found = choose(rows, carried, place, p, ints);
@@ -193,7 +206,9 @@ class Loop {
             default: now_[k] = base;
             }
         }
-        for (const auto &[slot, k] : bodies_[body_].moving) bodies_[body_].plan->set(slot, now_[k]);
+        Plan &plan = *bodies_[body_].plan;
+        for (const auto &[slot, k] : bodies_[body_].moving) plan.set(slot, now_[k]);
+        if (resized && plan.verify != nullptr) plan.verify(plan.owner, 0);
         at_ = 0;
         return FL_OK;
     }
@@ -209,13 +224,7 @@ class Loop {
     std::vector<char *> now_, before_; /* where what moves is in this turn, and was in the one before */
 };
 
-inline int run_loop(Loop &loop, Step &step) noexcept {
-    try {
-        return loop.run(step);
-    } catch (const std::exception &) {
-        return FL_NO_MEMORY;
-    }
-}
+inline int run_loop(Loop &loop, Step &step) noexcept { return loop.run(step); }
 inline void spare_loop(Loop &loop) noexcept { loop.spare(); }
 inline void forget_loop(Loop &loop) noexcept { loop.forget(); }
 inline void free_loop(Loop *loop) noexcept { delete loop; }

@@ -41,10 +41,12 @@ cdef class Memory:
             register: of `sizes`: how many bytes.
             slots: which slots point there.
         """
+        cdef vector[int64_t] places
         self.check_idle()
         for slot in slots:
             self.check_slot(slot)
-        self.plan.add_storage(first, last, register, slots)
+        take_integers(places, slots)
+        self.plan.add_storage(first, last, register, places)
 
     def settle(self) -> bool:
         """Have everything follow the roots of `sizes`: numbers of instructions, memory of temporaries, shapes of fetches.
@@ -67,7 +69,8 @@ cdef class Memory:
         if need > cnp.PyArray_DIM(self.arena, 0):
             self.allocate(need)
         self.point()
-        self.plan.enter_all()
+        if not self.plan.enter_all():
+            raise MemoryError("the temporaries of this step need more memory than there is")
         self.signature.settle(self.plan.sizes)
         self.fetches.settle(self.plan.sizes)
         self.unsettled = False
@@ -75,9 +78,9 @@ cdef class Memory:
 
     cdef int allocate(self, Py_ssize_t size) except -1:
         """Have `size` bytes for the temporaries; `point` comes next. What is there now is given back before."""
-        self.arena = aligned(0)
         self.plan.point(NULL)
         try:
+            self.arena = aligned(0)
             self.arena = aligned(size)
         except (MemoryError, ValueError):
             raise MemoryError(f"the temporaries of this step need {size} bytes of memory") from None
@@ -96,8 +99,10 @@ cdef class Memory:
             return 0
         self.steps = 0
         if self.most < cnp.PyArray_DIM(self.arena, 0) // 2:
+            self.unsettled = True  # until there is memory
             self.allocate(self.most)
             self.point()
+            self.unsettled = False
         self.most = self.plan.needed()
         self.plan.spare()
         return 0

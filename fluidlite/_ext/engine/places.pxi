@@ -48,7 +48,7 @@ cdef class Places:
         if len(sizes) != <Py_ssize_t> self.places.size():
             raise ValueError(f"{self.places.size()} storages want as many sizes, got {len(sizes)}")
         try:
-            wanted = sizes
+            take_integers(wanted, sizes)
         except OverflowError:
             raise MemoryError("no machine has as much memory") from None
         offsets.resize(wanted.size())

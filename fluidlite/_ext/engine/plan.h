@@ -103,9 +103,14 @@ class Plan {
 
   public:
     Sizes *sizes = nullptr; /* what `resize` evaluates; the caller keeps it alive */
+    /* In builds for debugging: called with `owner` and a stage whose sizes are others now, before its instructions run. */
+    void (*verify)(void *owner, size_t stage) = nullptr;
+    void *owner = nullptr;
 
+    /* Nothing, which takes no memory; only good for being replaced. */
+    Plan() noexcept = default;
     /* Slot 0 is always NULL, so that operands left out need no test in the loop. */
-    explicit Plan(size_t n_slots = 0) : table_(n_slots + 1, nullptr), missing_(n_slots) {}
+    explicit Plan(size_t n_slots) : parts_(1), table_(n_slots + 1, nullptr), missing_(n_slots) {}
 
     size_t n_slots() const { return table_.size() - 1; }
     size_t size() const { return steps_.size(); }
@@ -174,11 +179,20 @@ class Plan {
         if (sizes->stage(bytes) > static_cast<size_t>(&part - parts_.data())) {
             throw std::invalid_argument("a storage begins before its size is found");
         }
-        part.places.add(first, last);
-        part.registers.push_back(bytes);
-        part.slots.push_back(slots);
-        part.bytes.push_back(0);
-        part.offsets.push_back(0);
+        const size_t count = part.registers.size();
+        try {
+            part.registers.push_back(bytes);
+            part.slots.push_back(slots);
+            part.bytes.push_back(0);
+            part.offsets.push_back(0);
+            part.places.add(first, last);
+        } catch (...) {
+            part.registers.resize(count);
+            part.slots.resize(count);
+            part.bytes.resize(count);
+            part.offsets.resize(count);
+            throw;
+        }
     }
     /* Has the temporaries of a stage begin at `base`; nowhere if that is NULL. */
     void point(char *base, size_t stage = 0) noexcept {
@@ -225,13 +239,25 @@ class Plan {
         if (!part.grow()) return FL_NO_MEMORY;
         point(part.memory.get(), stage);
         part.settled = true;
+        if (verify != nullptr) verify(owner, stage);
         return FL_OK;
     }
-    /* Gives the temporaries of later stages a place for the sizes that the plan was made for. */
-    void enter_all() noexcept {
-        for (size_t stage = 1; stage < parts_.size(); ++stage) {
-            if (parts_[stage].memory == nullptr) enter(stage);
+    /* How many bytes there are for the temporary in each slot; -1 for what is no temporary. */
+    std::vector<int64_t> extents() const {
+        std::vector<int64_t> found(n_slots(), -1);
+        for (const Part &part : parts_) {
+            for (size_t k = 0; k < part.slots.size(); ++k) {
+                for (const int64_t slot : part.slots[k]) found[static_cast<size_t>(slot)] = part.bytes[k];
+            }
         }
+        return found;
+    }
+    /* Gives the temporaries of later stages a place for the sizes that the plan was made for; false if there is no memory. */
+    bool enter_all() noexcept {
+        for (size_t stage = 1; stage < parts_.size(); ++stage) {
+            if (parts_[stage].memory == nullptr && enter(stage) == FL_NO_MEMORY) return false;
+        }
+        return true;
     }
 
     /* Between steps: gives memory of later stages back that has not been needed since this was called last. */
@@ -241,7 +267,7 @@ class Plan {
             if (part.memory != nullptr && part.most < part.capacity / 2) {
                 part.memory.reset();
                 part.settled = false;
-                if (part.grow()) point(part.memory.get(), stage);
+                point(part.grow() ? part.memory.get() : nullptr, stage);
             }
             part.most = part.needed;
         }
@@ -280,10 +306,12 @@ class Plan {
                 throw std::invalid_argument("a size is found in another stage than it belongs to");
             }
         }
+        std::vector<Find> own(finds);
+        sizes->outdate(parts_.size());
+        parts_.reserve(parts_.size() + 1);
         add(nullptr, {slot}, {}, {});
         steps_.back()->kind = STEP_FIND;
-        steps_.back()->finds = finds;
-        sizes->outdate(parts_.size());
+        steps_.back()->finds = std::move(own);
         parts_.emplace_back();
     }
 
@@ -298,6 +326,7 @@ class Plan {
     /* Appends an instruction that takes all turns of a loop, which belongs to the plan from now on. */
     void add_loop(Loop *loop, const std::vector<int64_t> &slots, std::vector<int64_t> ints) {
         std::unique_ptr<Loop, void (*)(Loop *)> own{loop, free_loop};
+        loops_.reserve(loops_.size() + 1);
         add(nullptr, slots, std::move(ints), {});
         steps_.back()->kind = STEP_LOOP;
         steps_.back()->loop = std::move(own);
@@ -316,7 +345,7 @@ class Plan {
     void forget_loops() noexcept {
         for (const size_t k : loops_) forget_loop(*steps_[k]->loop);
     }
-    Loop *loop(size_t k) { return steps_[k]->loop.get(); }
+    Loop *loop(size_t k) { return k < steps_.size() ? steps_[k]->loop.get() : nullptr; }
 
     /* Whether signals have to be looked for at this jump back: that is every 50 ms, and because the clock takes as long as
      * a small turn it is not asked at each of them. */
@@ -362,12 +391,6 @@ class Plan {
         return code;
     }
 
-    static std::vector<Part> single() {
-        std::vector<Part> parts;
-        parts.emplace_back();
-        return parts;
-    }
-
     template <bool timed, class Work> static int run_timed(Step &step, const Work &work) noexcept {
         if (!timed) return work();
         using std::chrono::nanoseconds;
@@ -408,12 +431,12 @@ class Plan {
         return FL_OK;
     }
 
-    std::vector<Part> parts_ = single(); /* by stage */
+    std::vector<Part> parts_; /* by stage */
     std::vector<size_t> varying_, loops_; /* numbers of instructions */
     uint32_t turns_a_look_ = 1, until_look_ = 1; /* turns between two looks at the clock, and those still to go */
     clock::time_point looked_{}, paused_{};
     std::vector<void *> table_;
-    size_t missing_;
+    size_t missing_ = 0;
     std::vector<std::unique_ptr<Step>> steps_;
 };
 

@@ -46,12 +46,19 @@ class Sizes {
         }
         if (op == OP_ROOT && (b < 0 || b > INT16_MAX)) throw std::invalid_argument("there is no such stage");
         const size_t own = given ? static_cast<size_t>(op == OP_ROOT ? b : 0) : std::max(stage(a), stage(b));
-        values_.push_back(given ? a : 0);
-        is_root_.push_back(op == OP_ROOT);
-        stage_.push_back(own);
-        const int64_t out = size() - 1;
-        outdate(own);
-        if (!given) stages_[own].code.push_back({op, narrow(out), narrow(a), narrow(b)});
+        const int64_t out = size();
+        try {
+            values_.push_back(given ? a : 0);
+            is_root_.push_back(op == OP_ROOT);
+            stage_.push_back(own);
+            outdate(own);
+            if (!given) stages_[own].code.push_back({op, narrow(out), narrow(a), narrow(b)});
+        } catch (...) {
+            values_.resize(static_cast<size_t>(out));
+            is_root_.resize(static_cast<size_t>(out));
+            stage_.resize(static_cast<size_t>(out));
+            throw;
+        }
         return out;
     }
 
@@ -71,6 +78,7 @@ class Sizes {
     }
 
     int64_t add_real_const(double value) {
+        real_stage_.reserve(reals_.size() + 1);
         reals_.push_back(value);
         real_stage_.push_back(0);
         return static_cast<int64_t>(reals_.size()) - 1;
@@ -249,7 +257,7 @@ class Sizes {
     std::vector<bool> is_root_;
     std::vector<double> reals_;
     std::vector<size_t> stage_, real_stage_; /* of each register */
-    std::vector<Stage> stages_{1};
+    std::vector<Stage> stages_; /* there is none before something belongs to it */
     int32_t n_guards_ = 0;
     int64_t failed_ = -1;
     bool undefined_ = false;

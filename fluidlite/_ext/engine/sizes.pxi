@@ -84,8 +84,17 @@ cdef class Sizes:
         """Append the condition that the integer registers `a` and `b` compare like `EQ`, `NE`, `LT` or `LE`."""
         self.sizes.guard(compare, a, b)
 
+    cdef int check_root(self, int64_t register) except -1:
+        """Raise if there is no such register, or it is no root."""
+        if not 0 <= register < self.sizes.size():
+            raise IndexError(f"register {register} is not among the {self.sizes.size()} sizes")
+        if not self.sizes.is_root(register):
+            raise ValueError(f"register {register} is computed: only a root of sizes can be set")
+        return 0
+
     def set(self, int64_t root, int64_t value) -> None:
         """Change a root."""
+        self.check_root(root)
         self.sizes.set(root, value)
 
     def evaluate(self) -> bool:
