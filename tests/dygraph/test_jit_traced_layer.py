@@ -136,7 +136,7 @@ def with_values(x):
     y = x * 2
     while float(layers.reduce_sum(y).numpy()[0]) < 50:
         y = y * 2
-    return y + to_variable(y.numpy()) * np.float32(0.5)
+    return y + to_variable(y.numpy()) * 0.5
 
 
 def overwritten(x):
