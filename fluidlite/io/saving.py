@@ -1,6 +1,6 @@
 """Variables in folders of tensor files, or in one combined file (`fluid.io.save_vars`, `load_params`, ...).
 
-All files are written whole or none is; loading reads and checks everything before it changes anything.
+Files take their places when all of them are written; loading reads and checks everything before it changes anything.
 """
 
 from __future__ import annotations

@@ -73,7 +73,8 @@ def atomic_writer(path: AnyPath, folders: bool = True) -> Iterator[BinaryIO]:
 @contextmanager
 def atomic_files() -> Iterator[_Files]:
     """What `atomic_writer` writes inside of the block takes its place when the block ends well, of the files of one
-    folder the first one last; if the block fails, none does. A block inside of another is part of that one.
+    folder the first one last; if the block fails, none does. A process that is killed between the first replacement and
+    the last leaves some of both. A block inside of another is part of that one.
     """
     outer = _current.get()
     if outer is not None:
