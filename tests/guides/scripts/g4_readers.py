@@ -95,7 +95,7 @@ feeder = fluid.DataFeeder([row], fluid.CPUPlace())
 assert numpy.array(feeder.feed([([1, 1, 1],), ([2, 2, 2],), ([3, 3, 3],)])['row']).shape == (3, 3)
 try:
     feeder.feed([[1, 1, 1], [2, 2, 2], [3, 3, 3]])
-except TypeError as error:
-    assert 'must be a tuple' in str(error)
+except AssertionError as error:
+    assert 'write it as a tuple' in str(error)
 else:
-    raise AssertionError('a sample that is no tuple was taken')
+    raise SystemExit('a sample of three numbers was taken for a variable of three')
