@@ -47,8 +47,6 @@ def test_switches(name: str, monkeypatch) -> None:
     ("name", "text", "read"),
     [
         ("FLUIDLITE_ENGINE", "nonsense", flags.engine),
-        ("FLUIDLITE_MEMORY_LIMIT", "nonsense", flags.memory_limit),
-        ("FLUIDLITE_MEMORY_LIMIT", "0", flags.memory_limit),
         ("CPU_NUM", "nonsense", cpu_places),
         ("CPU_NUM", "0", cpu_places),
         ("CPU_NUM", "\N{SUPERSCRIPT TWO}", cpu_places),
