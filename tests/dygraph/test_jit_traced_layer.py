@@ -166,7 +166,7 @@ RUNS = [
     (odd, "scale scale assign assign scale assign assign", ["x", "2 * x + 5", "2 * x + 2"]),
     (
         with_values,
-        "scale reduce_sum scale reduce_sum scale reduce_sum fill_constant elementwise_mul elementwise_add",
+        "scale reduce_sum scale reduce_sum scale reduce_sum scale elementwise_add",
         ["8 * x + 4 * S"],
     ),
     (overwritten, "scale elementwise_add", ["x + 5"]),
