@@ -27,10 +27,10 @@ preloaded=
 case "${1:-all}" in
     small) run+=("${small[@]}") ;;
     refused)
-        shift
+        shift # the kernels of test_states.py are in Python, which may be gone before what they have made
         preloaded=$build/refused_memory.so
         ${CXX:-g++} -std=c++17 -shared -fPIC -O1 -Wno-ignored-attributes tests/refused_memory.cc -o "$preloaded" -ldl
-        run+=(-p tests.refused_memory "${@:-${small[@]}}") ;;
+        run+=(-p tests.refused_memory --deselect tests/ext/test_states.py "${@:-${small[@]}}") ;;
     all)
         run+=(-m 'not cuda' --ignore=tests/ext/test_queue_sanitizer.py tests/ext tests/executor tests/eager tests/ops)
         run+=(tests/io tests/optimizer tests/dygraph tests/reader/test_loader_workers.py) ;;

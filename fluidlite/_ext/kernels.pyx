@@ -44,7 +44,7 @@ cdef extern from "abi.h":
 
 cdef extern from "kernels/topics.h" namespace "fl":
     vector[int] list_targets "fl::targets"() except +
-    vector[fl_entry] kernels_of(int target) except +
+    const vector[fl_entry] *all_kernels_of "&fl::kernels_of"(int target) except +
 
 
 cdef extern from "kernels/blas.h" namespace "fl":
@@ -107,12 +107,18 @@ _names = []  # of the kernels, in the order that all instruction sets have
 
 cdef dict _own_table(str target):
     """Name -> address of the kernels of this extension for one instruction set."""
+    cdef const vector[fl_entry] *found
+    cdef size_t k
     if target not in _tables:
         if target not in _targets:
             raise ValueError(f"this machine cannot run {target!r}, or this build has none of its kernels; there are those of {', '.join(_targets)}")
-        _tables[target] = {entry.name.decode(): <uintptr_t> entry.run for entry in kernels_of(_targets[target])}
-        _takes.update({entry.name.decode(): entry.takes.decode() for entry in kernels_of(_targets[target])})
-        _names[:] = [entry.name.decode() for entry in kernels_of(_targets[target])]
+        found = all_kernels_of(_targets[target])  # not a copy, for which there may be no memory
+        made = {}
+        for k in range(found.size()):
+            made[found.at(k).name.decode()] = <uintptr_t> found.at(k).run
+            _takes.setdefault(found.at(k).name.decode(), found.at(k).takes.decode())
+        _tables[target] = made
+        _names[:] = made
     return _tables[target]
 
 
