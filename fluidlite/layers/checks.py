@@ -79,10 +79,10 @@ def check_choice(
         raise error(f"'{name}' of {layer} must be one of {list(choices)}, got {value!r}")
 
 
-def check_switch(value: Any, name: str, layer: str) -> None:
-    """Raise ArgumentTypeError unless argument `name` of `layer` is True or False."""
+def check_switch(value: Any, name: str, layer: str, error: type[ValueError] = ArgumentError) -> None:
+    """Raise ValueError, or an `error` that is one, unless argument `name` of `layer` is True or False."""
     if not isinstance(value, bool):
-        raise ArgumentTypeError(f"'{name}' of {layer} must be True or False, got {value!r}")
+        raise error(f"'{name}' of {layer} must be True or False, got {value!r}")
 
 
 def paddings(padding: Any, dims: int, channels_last: bool, layer: str) -> tuple[list[int], str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.dtypes import VarType
-from ...base.errors import ArgumentError
+from ...base.errors import ArgumentError, ArgumentTypeError
 from ...framework import Variable
 from ...layer_helper import check_variable, run_op
 from ...op_functions import of_kind
@@ -69,7 +69,7 @@ def pooling_attrs(layer: str, dims: int, given: dict[str, Any]) -> dict[str, Any
     """The attributes of `pool2d` or `pool3d` for the arguments of `layer`. Raises ValueError for what does not fit."""
     data_format, size = given.get("data_format", FORMATS[dims][0]), given["pool_size"]
     check_choice(given["pool_type"], "pool_type", ("max", "avg"), layer)
-    check_switch(given["use_cudnn"], "use_cudnn", layer)
+    check_switch(given["use_cudnn"], "use_cudnn", layer, ArgumentTypeError)
     check_choice(data_format, "data_format", FORMATS[dims], layer)
     if size == -1 and not given["global_pooling"]:
         raise ArgumentError(f"{layer} needs 'pool_size' unless 'global_pooling' is True, got {size}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from ...base.errors import ArgumentTypeError
 from ...framework import Variable
 from ...layer_helper import LayerHelper
 from ...op_functions import public, run_layer
@@ -52,7 +53,7 @@ def less_than(
         TypeError: an argument is no Variable, or `force_cpu` neither True nor False.
     """
     if force_cpu is not None:
-        check_switch(force_cpu, "force_cpu", "less_than")
+        check_switch(force_cpu, "force_cpu", "less_than", ArgumentTypeError)
     return _compared("less_than", x, y, cond, force_cpu)
 
 
