@@ -112,7 +112,7 @@ class Region:
 
     def block_of(self, pointer: int) -> tuple[int, int] | None:
         """(start, size) of the live block that holds an address."""
-        for start, size in list(self.blocks.items()):  # other threads may free some meanwhile
+        for start, size in self.blocks.copy().items():  # one step: finalizers and other threads may free some
             if start <= pointer < start + max(size, 1):
                 return start, size
         return None

@@ -12,7 +12,7 @@ import numpy as np
 from ..._ext.collate import Collator, FieldCountError, Handover, Spec, empty
 from ...backend import on_device, to_host
 from ...base.dtypes import to_numpy
-from ...base.errors import EnforceNotMet
+from ...base.errors import EnforceNotMet, called
 from ...base.lod import Lod
 from ...eager import Tensor
 from ...executor.tensors.lod_tensor import LoDTensor
@@ -165,6 +165,7 @@ class SampleLists(Feeding):
                 begin = time.perf_counter()
 
 
+@called("AssertionError")
 class ItemCountError(FieldCountError, EnforceNotMet):
     """A batch that has not one item for each variable."""
 
