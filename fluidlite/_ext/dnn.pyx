@@ -24,7 +24,7 @@ cdef extern from "abi.h":
 
 cdef extern from "dnn/convolution.h" namespace "fl":
     bint load_onednn(const char *path)
-    vector[fl_entry] convolutions()
+    vector[fl_entry] convolutions() except +
 
 
 cdef extern from "parallel.h" namespace "fl":
