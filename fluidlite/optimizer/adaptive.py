@@ -295,12 +295,11 @@ class FtrlOptimizer(Optimizer):
         name: str | None = None,
     ) -> None:
         super().__init__(learning_rate, parameter_list, regularization, grad_clip, name)
-        number(l2, "l2", "Ftrl")
-        self._attrs = {
-            "l1": number(l1, "l1", "Ftrl"),
-            "l2": number(l1, "l1", "Ftrl"),
-            "lr_power": number(lr_power, "lr_power", "Ftrl"),
-        }
+        # None is the operator's default.
+        number(0.0 if l2 is None else l2, "l2", "Ftrl")
+        first = number(0.0 if l1 is None else l1, "l1", "Ftrl")
+        power = number(-0.5 if lr_power is None else lr_power, "lr_power", "Ftrl")
+        self._attrs = {"l1": first, "l2": first, "lr_power": power}
 
 
 Adam = AdamOptimizer

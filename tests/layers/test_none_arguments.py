@@ -54,6 +54,18 @@ def test_suppression(missing):
         layers.multiclass_nms(boxes, scores, **given)
 
 
+@pytest.mark.usefixtures("alone")
+def test_dropout_and_ftrl():
+    x = fluid.data("x", [None, 2])
+    out = layers.dropout(x, 0.25, is_test=True, dropout_implementation=None)
+    (got,) = run(out, x=np.ones((1, 2), "float32"))
+    np.testing.assert_array_equal(got, np.float32([[0.75, 0.75]]))
+    with fluid.dygraph.guard(), pytest.raises(ValueError, match="dropout_implementation"):
+        layers.dropout(fluid.dygraph.to_variable(np.ones(2, "float32")), 0.5, dropout_implementation=None)
+    found = fluid.optimizer.Ftrl(0.1, l1=None, l2=None, lr_power=None)._attrs
+    assert found == fluid.optimizer.Ftrl(0.1)._attrs
+
+
 def test_moving_averages_without_a_wish_about_model_averages():
     with fluid.dygraph.guard():
         layer = fluid.dygraph.BatchNorm(2, do_model_average_for_mean_and_var=None)

@@ -48,7 +48,7 @@ def dropout(
     is_test: bool = False,
     seed: int | None = None,
     name: str | None = None,
-    dropout_implementation: str = "downgrade_in_infer",
+    dropout_implementation: str | None = "downgrade_in_infer",
 ) -> Variable:
     """Sets elements to zero at random in training (`fluid.layers.dropout`).
 
@@ -66,7 +66,10 @@ def dropout(
         TypeError, ValueError: for arguments that do not fit.
     """
     check_dtype(x, "x", "dropout")
-    check_choice(dropout_implementation, "dropout_implementation", DROPOUTS, "dropout")
+    if dropout_implementation is not None or isinstance(
+        x, Tensor
+    ):  # in programs, None is the operator's default
+        check_choice(dropout_implementation, "dropout_implementation", DROPOUTS, "dropout")
     if not 0 <= dropout_prob <= 1:
         raise ArgumentNotMet(f"'dropout_prob' of dropout must be in [0, 1], got {dropout_prob}")
     if mode.in_dygraph_mode() and isinstance(x, Tensor):
@@ -80,7 +83,9 @@ def dropout(
     return helper.run("dropout", {"X": x}, ("Out", "Mask"), attrs, stop_gradient=("Mask",))[0]
 
 
-def dropout_attrs(probability: float, is_test: bool, seed: int | None, implementation: str) -> dict[str, Any]:
+def dropout_attrs(
+    probability: float, is_test: bool, seed: int | None, implementation: str | None
+) -> dict[str, Any]:
     """The attributes of `dropout`; `seed`: None draws another mask each time."""
     return {
         "dropout_prob": probability,
