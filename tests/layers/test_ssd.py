@@ -49,6 +49,27 @@ def test_head_that_does_not_fit(given, error, message):
         head(**given)
 
 
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"min_sizes": [4.0, 8.0]}, IndexError),
+        ({"max_sizes": [8.0, 12.0]}, IndexError),
+        ({"min_sizes": None}, TypeError),
+        ({"max_sizes": None}, TypeError),
+        ({"min_sizes": None, "max_sizes": None}, TypeError),
+    ],
+)
+def test_sizes_of_three_maps_that_do_not_fit(given, error):
+    with pytest.raises(error, match="for each of its 3 inputs"):
+        head(3, **{"min_sizes": [4.0, 8.0, 12.0], "max_sizes": [8.0, 12.0, 16.0], **given})
+
+
+def test_sizes_of_further_maps_are_ignored():
+    sizes, larger = [4.0, 8.0, 12.0], [8.0, 12.0, 16.0]
+    shapes = head(3, min_sizes=sizes, max_sizes=larger)
+    assert head(3, min_sizes=[*sizes, 18.0], max_sizes=[*larger, 20.0, 30.0]) == shapes
+
+
 def test_loss_mines_negatives_only():
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x = fluid.data("x", [None, 4], "float32")

@@ -181,6 +181,21 @@ def _one_each(values: Any, name: str, count: int) -> list[Any]:
     return list(values)
 
 
+def _first_sizes(sizes: Any, name: str, count: int) -> list[Any]:
+    """The sizes of `count` feature maps. Of three maps or more, sizes of further ones are ignored, as in Fluid."""
+    needed = (
+        f"multi_box_head needs {name} for each of its {count} inputs, or min_ratio and max_ratio for three "
+        f"inputs or more; got {sizes!r:.80}"
+    )
+    if count <= 2 and (sizes is None or len(sizes) != count):
+        raise AssertionError(needed)
+    if not isinstance(sizes, (list, tuple)):
+        raise TypeError(needed)
+    if len(sizes) < count:
+        raise IndexError(needed)
+    return list(sizes[:count])
+
+
 def multi_box_head(
     inputs: Sequence[Variable],
     image: Variable,
@@ -225,7 +240,7 @@ def multi_box_head(
         map: offsets [N, 4 M] and scores [N, classes * M], and what `prior_box` gives.
 
     Raises:
-        AssertionError, TypeError, ValueError: for arguments that do not fit.
+        AssertionError, IndexError, TypeError, ValueError: for arguments that do not fit.
     """
     if not isinstance(inputs, (list, tuple)):
         raise ArgumentError(f"'inputs' of multi_box_head must be a list of Variables, got {inputs!r:.80}")
@@ -238,12 +253,8 @@ def multi_box_head(
         and max_ratio is not None
     ):
         min_sizes, max_sizes = _sizes_between(base_size, min_ratio, max_ratio, count)
-    for what, given in (("min_sizes", min_sizes), ("max_sizes", max_sizes)):
-        if given is None or len(given) != count:
-            raise AssertionError(
-                f"multi_box_head needs {what} for each of its {count} inputs, or min_ratio and max_ratio for three "
-                f"inputs or more; got {given}"
-            )
+    smallest = _first_sizes(min_sizes, "min_sizes", count)
+    largest = _first_sizes(max_sizes, "max_sizes", count)
     ratios = _one_each(aspect_ratios, "aspect_ratios", count)
     across = _one_each(step_w, "step_w", count) if step_w else [0.0] * count
     down = _one_each(step_h, "step_h", count) if step_h else [0.0] * count
@@ -257,8 +268,8 @@ def multi_box_head(
         boxes = prior_box(
             map_,
             image,
-            _listed(min_sizes[k]),  # type: ignore[index]
-            _listed(max_sizes[k]),  # type: ignore[index]
+            _listed(smallest[k]),
+            _listed(largest[k]),
             _listed(ratios[k]),
             variance,
             flip,
