@@ -7,8 +7,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .base import missing
-from .base.dtypes import VarType
+from .base.dtypes import VarType, to_numpy
 from .base.errors import ArgumentAssertion, ArgumentError, ArgumentTypeError
 from .eager import Tensor
 from .eager.autograd import no_grad
@@ -211,12 +213,9 @@ class GradientClipByGlobalNorm(GradientClipBase):
         return _apply("reduce_sum", param, grad, {"X": square}, all_of_it)
 
     def _limit(self, param: Parameter, grad: Variable) -> Variable:
-        attrs = {
-            "shape": [1],
-            "dtype": int(grad.dtype),
-            "value": self.clip_norm,
-            "str_value": str(self.clip_norm),
-        }
+        largest = float(np.finfo(to_numpy(grad.dtype)).max)
+        limit = min(self.clip_norm, largest)  # infinity divided by infinity is no scale
+        attrs = {"shape": [1], "dtype": int(grad.dtype), "value": limit, "str_value": str(limit)}
         limit = _apply("fill_constant", param, grad, {}, attrs)
         limit.stop_gradient = True
         return limit

@@ -37,6 +37,7 @@ def _values(pairs):
         (clip.GradientClipByNorm(2.5), [[1.5, -2], [2.5]]),
         (clip.GradientClipByGlobalNorm(6.5), [[1.5, -2], [6]]),
         (clip.GradientClipByGlobalNorm(100.0), [[3, -4], [12]]),
+        (clip.GradientClipByGlobalNorm(float("inf")), [[3, -4], [12]]),
     ],
 )
 def test_values(programs, how, expected):

@@ -374,8 +374,8 @@ def _teacher_student_grad(
     probability = _sigmoid(xp, total)
     clicked = ((Label >= -1) & (Label < 0) | (Label >= 1)).astype(X.dtype)
     teacher = xp.where(Label < 0, xp.zeros((), X.dtype), probability - (Label - (Label >= 1).astype(X.dtype)))
-    inside = (X >= soft_max_lower_bound) & (X <= soft_max_up_bound)
-    return Y_grad * xp.where(inside, probability - clicked + teacher, xp.zeros((), X.dtype))
+    outside = (X < soft_max_lower_bound) | (X > soft_max_up_bound)  # NaN is neither inside nor outside
+    return Y_grad * xp.where(outside, xp.zeros((), X.dtype), probability - clicked + teacher)
 
 
 _declare(

@@ -7,7 +7,7 @@ from typing import Any
 from ...base.selected_rows import SelectedRows
 from .. import native
 from ..grad_pairs import double_grad, register_double_grad, self_adjoint_double_grad
-from ..infer import grads_like_inputs, same_as
+from ..infer import grads_like_inputs
 from ..registry import Call, OpDef, OpView, RowRule, register, standard_grad
 from ..tensor import selected_rows as rows
 
@@ -96,6 +96,12 @@ register(
 )
 
 
+def _clip_by_norm_infer(op: OpView) -> None:
+    if not op.attr("max_norm") > 0:  # nor is NaN
+        raise op.fail(f"max_norm must be greater than 0, got {op.attr('max_norm')}")
+    op.set("Out", op.shape("X"), op.dtype("X"))
+
+
 def _clip_by_norm(xp: Any, X: Any, max_norm: float) -> Any:
     norm = xp.sqrt(xp.sum(X * X))
     return X * (max_norm / xp.maximum(norm, max_norm)).astype(X.dtype)
@@ -127,7 +133,7 @@ register(
         "clip_by_norm",
         inputs=("X",),
         attrs={"max_norm": 1.0},
-        infer=same_as("X"),
+        infer=_clip_by_norm_infer,
         kernel=_clip_by_norm,
         native=_clip_by_norm_native,
         inplace=(("Out", "X"),),

@@ -6,7 +6,7 @@ from scipy.special import huber, log_expit, softmax
 
 from fluidlite.ops.registry import OperatorError
 
-from ..harness import check, infer
+from ..harness import check, gradients, infer
 
 rng = np.random.default_rng(0)
 
@@ -121,6 +121,13 @@ def test_teacher_student_sigmoid_loss_as_in_fluid():
     want = np.array([[0.8543553, 0.55435526, 1.7087106, 1.6187105, 1.4087105, 1.3187104]], "float32").T
     inputs = {"X": np.full((6, 1), 0.3, "float32"), "Label": label}
     check("teacher_student_sigmoid_loss", inputs, {}, {"Y": want}, grads=("X",))
+
+
+def test_gradient_of_teacher_student_sigmoid_loss_is_nan_where_the_loss_is():
+    x = np.array([[np.nan], [16.0], [0.0]], "float32")
+    inputs = {"X": x, "Label": np.zeros((3, 1), "float32")}
+    found = gradients("teacher_student_sigmoid_loss", inputs, {}, {"Y": [np.ones((3, 1), "float32")]})
+    np.testing.assert_array_equal(found["X"][0], [[np.nan], [0], [1]])
 
 
 def test_shapes_must_agree():

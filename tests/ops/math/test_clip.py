@@ -38,6 +38,12 @@ def test_clip_by_norm(max_norm):
     check("clip_by_norm", {"X": X}, {"max_norm": max_norm}, {"Out": expected})
 
 
+@pytest.mark.parametrize("max_norm", [0.0, -1.0, float("nan")])
+def test_clip_by_norm_refuses_norms_that_are_not_positive(max_norm):
+    with pytest.raises(OperatorError, match=f"max_norm must be greater than 0, got {max_norm}"):
+        infer("clip_by_norm", {"X": X}, {"max_norm": max_norm})
+
+
 def test_clip_by_norm_of_zeros():
     made = run_kernel("clip_by_norm", {"X": np.zeros(3, "float32")}, {"max_norm": 1.0})
     np.testing.assert_array_equal(made["Out"][0], np.zeros(3))
