@@ -169,3 +169,13 @@ def test_scales_need_a_scope():
     graph = IrGraph(core.Graph(build(True)[0].desc))
     with pytest.raises(AssertionError, match="the scope and the place must be given"):
         quantization.QuantizationTransformPass(activation_quantize_type="range_abs_max").apply(graph)
+
+
+@pytest.mark.parametrize("weights", ["abs_max", "channel_wise_abs_max"])
+def test_a_graph_is_frozen_once(weights):
+    scope = started()
+    graph = passes(("abs_max", weights), False, scope)
+    freezing = quantization.QuantizationFreezePass(scope, PLACE, weight_quantize_type=weights)
+    freezing.apply(graph)
+    with pytest.raises(KeyError, match="no quantized parameter and input"):
+        freezing.apply(graph)

@@ -46,7 +46,7 @@ class QuantizationFreezePass:
         self._weight_quantize_type = weight_quantize_type
 
     def apply(self, graph: IrGraph) -> IrGraph:
-        """Freeze what `graph` has; returns it."""
+        """Freeze what `graph` has; returns it. Raises KeyError for a graph that is frozen already."""
         persistable = {node.name() for node in graph.all_persistable_nodes()}
         weights: dict[str, np.ndarray] = {}
         scales: dict[str, IrVarNode] = {}
@@ -92,7 +92,7 @@ class QuantizationFreezePass:
         weight = next((weights[name] for name in names if name in weights), None)
         activation = next((scales[name] for name in names if name in scales), None)
         if weight is None or activation is None:
-            raise ValueError(f"operator {op.name()} on {names} has no quantized parameter and input")
+            raise KeyError(f"operator {op.name()} on {names} has no quantized parameter and input")
         (name,) = nodes.output_names(op)
         result = graph._find_node_by_name(op.outputs, name)
         made = graph.create_var_node(f"{name}.dequantized", result.type(), result.shape(), result.dtype())
