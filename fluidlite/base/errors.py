@@ -77,6 +77,19 @@ class ArgumentTypeError(TypeError, ValueError, AssertionError):
 
 
 @called("EnforceNotMet")
+class KernelTypeError(EnforceNotMet, TypeError):
+    """An eager tensor is of an element type that an operator does not take.
+
+    Fluid's layers ask for the types of Variables, with TypeError; those of eager tensors are left to its native part.
+    """
+
+
+def wrong_type(var: object) -> type[TypeError]:
+    """The class of an error about the element type of `var`: a Variable or an eager tensor."""
+    return KernelTypeError if hasattr(type(var), "grad_array") else TypeError
+
+
+@called("EnforceNotMet")
 class MissingFileError(EnforceNotMet, FileNotFoundError):
     """A file that is to be loaded does not exist."""
 

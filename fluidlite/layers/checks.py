@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.dtypes import FLOATS, VarType, to_numpy
-from ..base.errors import ArgumentError, ArgumentTypeError
+from ..base.errors import ArgumentError, ArgumentTypeError, wrong_type
 from ..eager import as_numbers
 from ..layer_helper import check_variable
 
@@ -26,11 +26,11 @@ def alone(given: Any) -> Any:
 
 
 def check_dtype(var: Any, name: str, layer: str, allowed: Sequence[VarType] = FLOAT_TYPES) -> None:
-    """Raise TypeError unless argument `name` of `layer` is a Variable of one of the `allowed` dtypes."""
+    """Raise TypeError unless argument `name` of `layer` is a Variable of one of the `allowed` dtypes (`wrong_type`)."""
     check_variable(var, name, layer)
     if var.dtype not in allowed:
         names = [str(to_numpy(kind)) for kind in allowed]
-        raise TypeError(
+        raise wrong_type(var)(
             f"The data type of '{name}' in {layer} must be {names}, but received {to_numpy(var.dtype)}."
         )
 

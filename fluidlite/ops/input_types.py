@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.dtypes import FLOATS, INTEGERS, VarType, to_numpy
+from ..base.errors import wrong_type
 
 _TAKEN = {
     "FP16 FP32 FP64": """
@@ -146,7 +147,7 @@ def check_kind(kinds: Kinds, name: str, layer: str, var: Any) -> None:
     dtype = getattr(var, "dtype", None)
     if isinstance(dtype, VarType) and dtype not in kinds:
         names = [str(to_numpy(kind)) for kind in kinds]
-        raise TypeError(
+        raise wrong_type(var)(
             f"The data type of '{name}' in {layer} must be {names}, but received {to_numpy(dtype)} "
             f"({var.name!r}); fluid.layers.cast converts it"
         )
