@@ -214,8 +214,8 @@ class GradientClipByGlobalNorm(GradientClipBase):
 
     def _limit(self, param: Parameter, grad: Variable) -> Variable:
         largest = float(np.finfo(to_numpy(grad.dtype)).max)
-        limit = min(self.clip_norm, largest)  # infinity divided by infinity is no scale
-        attrs = {"shape": [1], "dtype": int(grad.dtype), "value": limit, "str_value": str(limit)}
+        value = min(self.clip_norm, largest)  # infinity divided by infinity is no scale
+        attrs = {"shape": [1], "dtype": int(grad.dtype), "value": value, "str_value": str(value)}
         limit = _apply("fill_constant", param, grad, {}, attrs)
         limit.stop_gradient = True
         return limit
