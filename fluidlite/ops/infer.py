@@ -72,11 +72,14 @@ def normalize_axis(op: OpView, axis: int, rank: int, what: str = "axis") -> int:
 
 
 def require_same_dtype(op: OpView, *slots: str) -> VarType:
-    """The common dtype of the named slots; raises the operator's error if they differ."""
+    """The dtype of the first of the named slots; raises the operator's error if the others differ from it.
+
+    While a program is built they may differ, as in Fluid: the operator may be pruned before anything runs.
+    """
     first = op.dtype(slots[0])
     for slot in slots[1:]:
         if op.has(slot) and op.dtype(slot) != first:
-            raise op.fail(
+            op.refuse(
                 f"{slot} must have the dtype of {slots[0]} ({first}), got {op.dtype(slot)}; cast one of them"
             )
     return first

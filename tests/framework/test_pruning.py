@@ -101,3 +101,18 @@ def test_a_description_is_pruned_to_an_operator_that_reads_a_variable(net, name,
     last = len(program.global_block().ops) - 1
     pruned, _ = fluid.core.prune(program.desc, {"x"}, [[0, last]])
     assert [pruned.block(0).op(k).type() for k in range(pruned.block(0).op_size())] == [*kept, "scale"]
+
+
+def test_operands_of_two_types_may_be_pruned():
+    """Fluid appends an operator whatever the types of its operands are, and refuses them when it runs."""
+    x, y = fluid.data("x", [None, 1]), fluid.data("y", [None, 1], "int32")
+    out = L.fc(x, 1)
+    fluid.contrib.layers.ctr_metric_bundle(out, y)
+    exe = fluid.Executor(fluid.CPUPlace())
+    exe.run(fluid.default_startup_program())
+    feed = {"x": np.ones((2, 1), "float32"), "y": np.ones((2, 1), "int32")}
+    with pytest.raises(fluid.core.EnforceNotMet, match="elementwise_sub.*Y must have the dtype of X"):
+        exe.run(feed=feed, fetch_list=["_generated_var_0"])
+    pruned = fluid.default_main_program()._prune([out])
+    (got,) = exe.run(pruned, feed={"x": feed["x"]}, fetch_list=[out])
+    assert got.shape == (2, 1)

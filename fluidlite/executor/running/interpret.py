@@ -47,6 +47,7 @@ class RetypedMeta(BlockMeta):
     """
 
     __slots__ = ("made", "odd")
+    building = False
 
     def __init__(self, block: Block, odd: dict[str, VarType]) -> None:
         super().__init__(block)
@@ -64,9 +65,10 @@ class RetypedMeta(BlockMeta):
 
 
 class RunMeta(BlockMeta):
-    """Answers an operator's questions with what its variables hold in a run."""
+    """Answers an operator's questions with what its variables hold in a run; what it makes is not noted."""
 
     __slots__ = ("environment",)
+    building = False
 
     def __init__(self, block: Block, environment: Environment) -> None:
         super().__init__(block)
@@ -78,6 +80,9 @@ class RunMeta(BlockMeta):
     def value(self, name: str) -> np.ndarray | None:
         value = self.environment.find(name)
         return None if value is None else to_host(value)
+
+    def set(self, name: str, shape: Shape, dtype: VarType) -> None:
+        pass
 
 
 def _shape(value: Any) -> Shape:
@@ -199,7 +204,7 @@ class Interpreter(Run):
                 **{s: [environment.find(name) for name in names] for s, names in present.items()},
             }
         try:
-            types, unread = self._retyped(op, inputs) if inputs else ({}, {})
+            types, unread = self._retyped(op, inputs, environment) if inputs else ({}, {})
             given = given | unread
             if self.device is None:
                 results = definition.call(np, given, op.attrs, lods)
@@ -230,8 +235,11 @@ class Interpreter(Run):
         """Which outputs have the sequences of which inputs; asked anew where that may depend on what these hold."""
         if not callable(op.definition.lod_from):
             return sequences.remembered(op)
-        meta = RunMeta(op.block, environment)
-        return sequences.kept(OpView(op.definition, op.inputs, op.outputs, op.attrs, meta))
+        return sequences.kept(self._view(op, environment))
+
+    def _view(self, op: Operator, environment: Environment) -> OpView:
+        """An operator with what its variables hold."""
+        return OpView(op.definition, op.inputs, op.outputs, op.attrs, RunMeta(op.block, environment))
 
     def _store(
         self, op: Operator, environment: Environment, name: str, value: Any, lod: Lod, exact: np.dtype | None
@@ -251,18 +259,24 @@ class Interpreter(Run):
         environment.put(name, value, lod)
 
     def _retyped(
-        self, op: Operator, inputs: dict[str, list[Any]]
+        self, op: Operator, inputs: dict[str, list[Any]], environment: Environment
     ) -> tuple[dict[str, VarType], dict[str, list[Any]]]:
         """The types of the outputs of `op` if an input has another type of elements than the program says; and what a
         gradient operator does not read of its inputs, in the type of the gradients.
         """
-        odd = {}
+        odd, kinds = {}, set()
         for slot, arrays in inputs.items():
             for name, array in zip(op.inputs[slot], arrays, strict=True):
                 kind, declared = getattr(array, "dtype", None), declared_type(op, name)
+                kinds.add(kind)
                 if kind is not None and declared is not None and declared != kind:
                     odd[name] = to_vartype(kind)
+        if not odd and len(kinds) < 2:
+            return {}, {}
         if not odd:
+            if op.definition.infer is not None and not op.type.endswith("_grad"):
+                # It refuses operands that must be of one type.
+                op.definition.infer(self._view(op, environment))
             return {}, {}
         meta = RetypedMeta(op.block, odd)
         view = OpView(op.definition, op.inputs, op.outputs, op.attrs, meta)
