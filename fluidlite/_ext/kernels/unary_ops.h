@@ -178,7 +178,7 @@ FL_RULE(Silu, reads_x)
     FL_DX { const T s = vm::sigmoid(x); return g * (s + x * s * (T(1) - s)); }
 };
 FL_RULE_1(SoftShrink, reads_x, lambda)
-    FL_F { return x > lambda ? x - lambda : (x < -lambda ? x + lambda : T(0)); }
+    FL_F { return x > lambda ? x - lambda : (x < -lambda ? x + lambda : T(0) * x); } /* NaN stays NaN */
     FL_DX { return std::fabs(x) > lambda ? g : T(0); }
 };
 FL_RULE_1(HardShrink, reads_x, threshold)
@@ -197,7 +197,7 @@ FL_RULE_3(HardSwish, reads_x, threshold, scale, offset)
     FL_F { const T y = x + offset; return x * (y < T(0) ? T(0) : (y > threshold ? threshold : y)) / scale; }
     FL_DX { /* beyond the threshold Fluid takes 1 for the slope, which threshold / scale need not be */
         const T y = x + offset;
-        return y > T(0) ? g * (y < threshold ? (T(2) * x + offset) / scale : T(1)) : T(0);
+        return y <= T(0) ? T(0) : g * (y >= threshold ? T(1) : (T(2) * x + offset) / scale);
     }
 };
 /* x tanh(softplus(x)), where softplus is x above the threshold and exp(x) below its negative. */

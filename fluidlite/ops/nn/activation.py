@@ -64,7 +64,7 @@ register_function(
 # `lambda` is what Fluid calls the attribute.
 register_function(
     "softshrink",
-    lambda xp, X, lambda_: xp.where(X > lambda_, X - lambda_, xp.where(X < -lambda_, X + lambda_, 0)),
+    lambda xp, X, lambda_: xp.where(X > lambda_, X - lambda_, xp.where(X < -lambda_, X + lambda_, 0 * X)),
     lambda xp, X, Out_grad, lambda_: xp.where(xp.abs(X) > lambda_, Out_grad, 0),
     "x moved towards 0 by lambda, 0 within lambda of it.",
     {"lambda": 0.5},
@@ -247,8 +247,8 @@ register_function(
 def _hard_swish_grad(xp: Any, X: Any, Out_grad: Any, threshold: float, scale: float, offset: float) -> Any:
     moved = X + offset
     # Fluid takes the slope beyond the threshold for 1, which threshold / scale need not be.
-    slope = xp.where(moved < threshold, (2 * X + offset) / scale, 1)
-    return xp.where(moved > 0, Out_grad * slope, 0)
+    slope = xp.where(moved >= threshold, 1, (2 * X + offset) / scale)
+    return xp.where(moved <= 0, 0, Out_grad * slope)
 
 
 def _hard_swish_double_grad(

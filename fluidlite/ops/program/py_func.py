@@ -28,7 +28,9 @@ def _py_func(xp: Any, X: list[Any], forward_callable_id: int, lod: Lods) -> Any:
             "the script has to build it anew"
         )
     levels = [lod_of or () for lod_of in lod.get("X", [])]
-    made = _functions[forward_callable_id]([LodArray(x, own) for x, own in zip(X, levels, strict=True)])
+    # Functions get copies, as in Fluid: what they write into an input is not seen by other operators.
+    given = [LodArray(xp.array(x), own) for x, own in zip(X, levels, strict=True)]
+    made = _functions[forward_callable_id](given)
     return [one and LodArray(xp.asarray(one.array), one.lod) for one in made]
 
 

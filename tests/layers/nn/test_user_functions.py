@@ -53,6 +53,20 @@ def test_forward_and_backward_get_what_they_should():
     assert back.attr("forward_callable_id") == ops[0].attr("backward_callable_id")
 
 
+def test_what_a_function_writes_into_its_input_stays_there():
+    def scribble(x):
+        array = np.array(x, copy=False)
+        array[...] = 7
+        return array
+
+    doubled = fluid.data("x", [2, 3]) * 2.0
+    seen = layers.py_func(scribble, doubled, made("seen"))
+    got = run([seen, doubled + 1.0, doubled], x=X)
+    np.testing.assert_array_equal(got[0], np.full_like(X, 7))
+    np.testing.assert_array_equal(got[1], 2 * X + 1)
+    np.testing.assert_array_equal(got[2], 2 * X)
+
+
 def test_several_inputs_and_outputs_of_which_some_are_skipped():
     def both(x, y):
         return np.array(x) * np.array(y), np.array(x) - np.array(y)

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from scipy import special
 
+import fluidlite as fluid
+from fluidlite.base import flags
 from fluidlite.ops import registry
 
 from ..harness import check, run_kernel
@@ -153,3 +155,18 @@ def test_far_from_zero_nothing_overflows():
 def test_types_are_kept(op_type, dtype):
     x, attrs, _ = CASES[op_type]
     assert run_kernel(op_type, {"X": x.astype(dtype)}, attrs)["Out"][0].dtype == dtype
+
+
+@pytest.mark.parametrize("engine", ["interpret", "plan"])
+def test_what_is_no_number_stays_none(engine, monkeypatch):
+    monkeypatch.setattr(flags, "_engine", engine)
+    main = fluid.Program()
+    with fluid.program_guard(main):
+        x = fluid.data("x", [3])
+        x.stop_gradient = False
+        shrunk, swish = fluid.layers.softshrink(x), fluid.layers.hard_swish(x)
+        (slope,) = fluid.gradients(swish, x)
+    feed = {"x": np.float32([np.nan, 1.0, -0.25])}
+    got = fluid.Executor(fluid.CPUPlace()).run(main, feed=feed, fetch_list=[shrunk, slope])
+    np.testing.assert_allclose(got[0], [np.nan, 0.5, 0], 1e-6)
+    np.testing.assert_allclose(got[1], [np.nan, 5 / 6, 2.5 / 6], 1e-6)

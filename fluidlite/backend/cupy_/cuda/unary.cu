@@ -24,8 +24,8 @@ __device__ inline real mish_slope(real x) {
 
 __device__ inline real hard_swish_slope(real x, real threshold, real scale, real offset) {
     const real moved = x + offset;
-    if (!(moved > R(0))) return R(0);
-    return (moved < threshold ? R(2) * x + offset : threshold) / scale;
+    if (moved <= R(0)) return R(0);
+    return moved >= threshold ? R(1) : (R(2) * x + offset) / scale;
 }
 
 #define TANH_SCALE R(0.79788456080286536)
@@ -55,7 +55,7 @@ UNARY(relu6, within(x, R(0), a), k > R(0) && k < a ? g : R(0))
 UNARY(leaky_relu, x > R(0) ? x : x * a, k > R(0) ? g : g * a)
 UNARY(brelu, within(x, a, b), k > a && k < b ? g : R(0))
 UNARY(hard_sigmoid, within(x * a + b, R(0), R(1)), k > R(0) && k < R(1) ? g * a : R(0))
-UNARY(softshrink, x > a ? x - a : x < -a ? x + a : R(0), fabs(k) > a ? g : R(0))
+UNARY(softshrink, x > a ? x - a : x < -a ? x + a : R(0) * x, fabs(k) > a ? g : R(0))
 UNARY(hard_shrink, x * R(fabs(x) > a), fabs(k) > a ? g : R(0))
 UNARY(thresholded_relu, x * R(x > a), k > a ? g : R(0))
 UNARY(sigmoid, sigmoid(x), g * k * (R(1) - k))
