@@ -23,13 +23,12 @@ run=(-m pytest -q -p no:cacheprovider --capture=sys) # reports go to the real st
 small=(tests/ext/test_kernels_*.py tests/ext/test_engine.py tests/ext/test_s*.py tests/ext/test_places.py)
 small+=(tests/ext/test_messages.py tests/ext/test_collate.py tests/executor/test_sizes_of_steps.py)
 small+=(tests/executor/test_odd_arrays.py tests/executor/test_declared.py tests/io/test_hostile_files.py)
-preloaded=
 case "${1:-all}" in
     small) run+=("${small[@]}") ;;
     refused)
         shift # the kernels of test_states.py are in Python, which may be gone before what they have made
-        preloaded=$build/refused_memory.so
-        ${CXX:-g++} -std=c++17 -shared -fPIC -O1 -Wno-ignored-attributes tests/refused_memory.cc -o "$preloaded" -ldl
+        export REFUSED=$build/refused_memory.so
+        ${CXX:-g++} -std=c++17 -shared -fPIC -O1 tests/refused_memory.cc -o "$REFUSED" -ldl
         run+=(-p tests.refused_memory --deselect tests/ext/test_states.py "${@:-${small[@]}}") ;;
     all)
         run+=(-m 'not cuda' --ignore=tests/ext/test_queue_sanitizer.py tests/ext tests/executor tests/eager tests/ops)
@@ -40,11 +39,10 @@ esac
 
 # libstdc++ is loaded with them, so that exceptions thrown in extensions are seen. What the interpreter and other libraries
 # do not give back at their end is not looked for.
-libraries="$preloaded "
+libraries=
 for name in libasan.so libubsan.so libstdc++.so; do libraries+="$(gcc -print-file-name=$name) "; done
 cd "$build"
 export PYTHONPATH="$build/lib" PYTHONMALLOC=malloc
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=4096
-[ -z "$preloaded" ] || ASAN_OPTIONS+=:verify_asan_link_order=0
 export UBSAN_OPTIONS=print_stacktrace=1
 LD_PRELOAD=$libraries exec "$python" "${run[@]}"

@@ -2,10 +2,10 @@
 
     scripts/sanitize.sh refused [TESTS...]
 
-Requests are those of fluidlite's extensions and of NumPy (refused_memory.cc, which has to be preloaded). A test may
-fail then as it likes; what is looked for is that nothing crashes, reads what has been freed, or goes on with what is
-not there: the sanitizers end the process, and the last line of the file REFUSED_LOG names the test and the request. In
-the end each test runs with nothing refused, and has to pass.
+Requests are those of fluidlite's extensions and of NumPy (refused_memory.cc, built as the file REFUSED). A test
+may fail then, and because many tests cannot be repeated its end is not looked at: what is looked for is that nothing
+crashes, reads what has been freed, or goes on with what is not there. The sanitizers end the process, and the last
+line of the file REFUSED_LOG names the test and the request.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ MOST = 1 << 16
 
 
 def _refuse() -> Any:
-    """The function of the preloaded library: refuses a request from now on, and returns how many there have been."""
+    """The function of the library: refuses a request from now on, and returns how many there have been."""
     try:
-        refuse = ctypes.CDLL(None).fl_refuse
-    except AttributeError:
-        raise pytest.UsageError("the library of refused_memory.cc is not preloaded") from None
+        refuse = ctypes.CDLL(os.environ.get("REFUSED", "refused_memory.so")).fl_refuse
+    except OSError as error:
+        raise pytest.UsageError(f"REFUSED must name what is built of refused_memory.cc: {error}") from None
     refuse.restype, refuse.argtypes = ctypes.c_long, [ctypes.c_long]
     return refuse
 
@@ -34,7 +34,8 @@ def _refuse() -> Any:
 refuse = _refuse()
 
 
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool:
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
     which, made = 1, MOST
     with open(os.environ.get("REFUSED_LOG", os.devnull), "a", encoding="utf8") as log:
@@ -47,3 +48,4 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
                 finally:
                     made = refuse(0)
             which *= 2
+    return True

@@ -86,8 +86,9 @@ PoolCounters BlockPool::counters() const {
 }
 
 BlockPool& block_pool() {
-  // Never destroyed: arrays may outlive every static.
-  static BlockPool* const pool = new BlockPool(kCacheLimit);
+  // Never destroyed: arrays may outlive every static. In memory that is there, as nobody could tell of a lack of it.
+  alignas(BlockPool) static char memory[sizeof(BlockPool)];
+  static BlockPool* const pool = new (memory) BlockPool(kCacheLimit);
   return *pool;
 }
 

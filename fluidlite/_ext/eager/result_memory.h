@@ -10,6 +10,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <new>
 
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
@@ -23,9 +24,10 @@ class ResultMemory {
   public:
     static constexpr size_t from = 1 << 17; /* bytes from which results have their memory from here */
 
-    /* That of the process. It is never destroyed, because arrays may outlive everything else. */
+    /* That of the process. It is never destroyed, because arrays may outlive everything else, and takes no memory to be made. */
     static ResultMemory &here() {
-        static ResultMemory *const memory = new ResultMemory;
+        alignas(ResultMemory) static char place[sizeof(ResultMemory)];
+        static ResultMemory *const memory = new (place) ResultMemory;
         return *memory;
     }
 

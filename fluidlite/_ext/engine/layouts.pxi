@@ -186,7 +186,7 @@ class Ranks:
         cdef int64_t *ranks = made_in(made[4])
         cdef int64_t *bounds = made_in(made[5])
         cdef vector[int64_t] begins
-        begins.assign(longest + 2, 0)  # of each length: how many are longer, then where the next one goes
+        begins.resize(longest + 2)  # zeros: of each length: how many are longer, then where the next one goes
         for k in range(n):
             begins[offsets[k + 1] - offsets[k]] += 1
         at = 0
