@@ -33,7 +33,7 @@ def test_without_matplotlib(monkeypatch):
     plotter.plot()
 
 
-def test_curves_are_drawn_to_a_file(monkeypatch):
+def test_curves_are_drawn_to_a_file(monkeypatch, tmp_path):
     monkeypatch.delenv("DISABLE_PLOT", raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
     calls = []
@@ -41,7 +41,7 @@ def test_curves_are_drawn_to_a_file(monkeypatch):
     pyplot = types.ModuleType("pyplot")
     pyplot.plot = lambda step, value: calls.append((list(step), list(value)))
     pyplot.legend = lambda titles, loc: calls.append((titles, loc))
-    pyplot.savefig = calls.append
+    pyplot.savefig = lambda file, format: calls.append(format) or file.write(b"a picture")
     pyplot.gcf = lambda: figure
     matplotlib = types.ModuleType("matplotlib")
     matplotlib.pyplot = pyplot
@@ -49,8 +49,9 @@ def test_curves_are_drawn_to_a_file(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", pyplot)
     plotter = Ploter("train", "test")
     plotter.append("test", 3, 0.5)
-    plotter.plot("curves.png")
-    assert calls == [([3], [0.5]), (["test"], "upper left"), "curves.png", "clear"]
+    plotter.plot(str(tmp_path / "curves.png"))
+    assert calls == [([3], [0.5]), (["test"], "upper left"), "png", "clear"]
+    assert (tmp_path / "curves.png").read_bytes() == b"a picture"
 
 
 class Numbers(Dataset):
