@@ -271,12 +271,11 @@ class Interpreter(Run):
                 kinds.add(kind)
                 if kind is not None and declared is not None and declared != kind:
                     odd[name] = to_vartype(kind)
-        if not odd and len(kinds) < 2:
-            return {}, {}
         if not odd:
-            if op.definition.infer is not None and not op.type.endswith("_grad"):
-                # It refuses operands that must be of one type.
-                op.definition.infer(self._view(op, environment))
+            if len(kinds) > 1 and op.definition.infer is not None and not op.type.endswith("_grad"):
+                op.definition.infer(
+                    self._view(op, environment)
+                )  # it refuses operands that must be of one type
             return {}, {}
         meta = RetypedMeta(op.block, odd)
         view = OpView(op.definition, op.inputs, op.outputs, op.attrs, meta)
