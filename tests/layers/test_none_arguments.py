@@ -55,6 +55,14 @@ def test_suppression(missing):
 
 
 @pytest.mark.usefixtures("alone")
+def test_patches_without_a_stride():
+    x = fluid.data("x", [None, 1, 3, 3])
+    image = np.arange(9, dtype="float32").reshape(1, 1, 3, 3)
+    (got,) = run(layers.im2sequence(x, filter_size=2, stride=None), x=image)
+    np.testing.assert_array_equal(got, np.float32([[0, 1, 3, 4], [1, 2, 4, 5], [3, 4, 6, 7], [4, 5, 7, 8]]))
+
+
+@pytest.mark.usefixtures("alone")
 def test_dropout_and_ftrl():
     x = fluid.data("x", [None, 2])
     out = layers.dropout(x, 0.25, is_test=True, dropout_implementation=None)

@@ -67,7 +67,7 @@ def temporal_shift(x: Variable, seg_num: int, shift_ratio: float = 0.25, name: s
 def im2sequence(
     input: Variable,
     filter_size: int | Sequence[int] = 1,
-    stride: int | Sequence[int] = 1,
+    stride: int | Sequence[int] | None = 1,
     padding: int | Sequence[int] = 0,
     input_image_size: Variable | None = None,
     out_stride: int | Sequence[int] = 1,
@@ -88,7 +88,7 @@ def im2sequence(
     pads = padding if isinstance(padding, (list, tuple)) and len(padding) == 4 else None
     attrs = {
         "kernels": numbers(filter_size, 2, "filter_size", "im2sequence"),
-        "strides": numbers(stride, 2, "stride", "im2sequence"),
+        "strides": None if stride is None else numbers(stride, 2, "stride", "im2sequence"),
         "paddings": list(pads) if pads else numbers(padding, 2, "padding", "im2sequence") * 2,
     }
     if input_image_size is not None:
