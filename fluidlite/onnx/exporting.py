@@ -21,11 +21,11 @@ from ..ops.program.feed_fetch import ENDS
 from .graph import EXPORTERS, LENGTHS, OPSET, Graph, element_type
 
 _SMALL = 256
-"""Elements of constants that sizes may be computed from."""
+"""Constants of at most this many elements are folded when sizes are computed."""
 
 
 def missing_operators(program: Program) -> list[str]:
-    """The types of the operators of a program that nothing stands for in ONNX, sorted."""
+    """The types of the operators of a program that have no counterpart in ONNX, sorted."""
     return sorted({op.type for block in program.blocks for op in block.ops} - EXPORTERS.keys() - ENDS)
 
 
@@ -95,7 +95,7 @@ def _of_opset(graph: onnx.GraphProto) -> onnx.ModelProto:
     model = helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="fluidlite"
     )
-    model.ir_version = 8  # that of the release which brought the opset
+    model.ir_version = 8  # the IR version of the release that introduced the opset
     return model
 
 
@@ -130,7 +130,7 @@ def _name_sizes(
 
 
 def _input(var: Variable) -> list[Any]:
-    """What is fed for a variable; equal names of dimensions are equal sizes."""
+    """The graph inputs of a feed: its tensor and, if it has sequences, their lengths."""
     if var.lod_level > 1:
         raise NotSupportedError(
             f"feed {var.name!r} has sequences of sequences, which ONNX has no counterpart for"
@@ -157,7 +157,7 @@ def _output(graph: Graph, var: Variable, value: str, lengths: str | None) -> Any
 
 
 def _named(graph: Graph, value: str, name: str, dtype: VarType, shape: list[Any]) -> Any:
-    """An output of this name, which is a value of another."""
+    """Return the graph output `name`, copied from `value` by an Identity node."""
     if value != name:
         graph.nodes.append(helper.make_node("Identity", [value], [name]))
     return helper.make_tensor_value_info(name, element_type(dtype), shape)
@@ -179,7 +179,7 @@ def _parameters(graph: Graph, program: Program, fed: set[str], scope: Scope) -> 
 
 
 def _used_only(graph: Graph, outputs: list[str]) -> list[onnx.TensorProto]:
-    """The constants that some node reads, those of inner graphs as well."""
+    """The constants that a node of the graph or of an inner graph reads."""
     read = set(outputs)
 
     def look(nodes: Any) -> None:

@@ -19,7 +19,7 @@ OPSET = 17
 """The version of ONNX's operators that exported graphs are made of."""
 
 LENGTHS = ".lengths"
-"""What the name of an input or output with sequences ends with, where it stands for their lengths."""
+"""Suffix of the inputs and outputs that hold the lengths of sequences."""
 
 Exporter = Callable[["Exported"], None]
 EXPORTERS: dict[str, Exporter] = {}
@@ -62,7 +62,7 @@ class Graph:
             self.fed: set[str] = set()
 
     def fresh(self, hint: str) -> str:
-        """A name that nothing in the model has."""
+        """A name that the model does not use yet."""
         used, name, number = self.root._used, hint, 0
         while name in used:
             number += 1
@@ -92,7 +92,7 @@ class Graph:
         return outputs[0] if count == 1 else tuple(outputs)
 
     def value(self, name: str) -> str | None:
-        """What variable `name` is at the moment, or None if nothing has made it."""
+        """The current ONNX value of variable `name`, or None if it has not been computed."""
         graph: Graph | None = self
         while graph is not None:
             if name in graph.values:
@@ -209,7 +209,7 @@ class Exported:
         return str(self.node("Cast", value, to=element_type(dtype)))
 
     def static(self, slot: str, *axes: int) -> list[int]:
-        """Sizes that have to be known."""
+        """The declared sizes along `axes`; fails if one is open."""
         shape = self.shape(slot)
         for axis in axes:
             if shape[axis] < 0:
@@ -225,7 +225,7 @@ class Exported:
         return None if found is None else numpy_helper.to_array(found)
 
     def read_later(self) -> set[str]:
-        """The variables that operators behind this one read, or that are results of the model."""
+        """The variables that later operators read, or that are results of the model."""
         ops = self.graph.block.ops
         read = {name for op in ops[ops.index(self.op) + 1 :] for name in op.input_arg_names}
         return read | self.graph.root.wanted

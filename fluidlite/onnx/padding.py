@@ -10,26 +10,26 @@ from .graph import Exported
 
 @dataclass(frozen=True)
 class Sequences:
-    """What is known of sequences of some lengths. T: the longest, B: how many, N: how many rows."""
+    """ONNX values that describe B sequences of N rows in all, the longest of T steps."""
 
     lengths: str
     """[B]"""
     starts: str
     """[B], the first row of each."""
     ends: str
-    """[B], the row behind the last of each."""
+    """[B], one past the last row of each."""
     rows: str
-    """[T, B], which row is where; any row beyond the end of a sequence."""
+    """[T, B], the row of each step; an arbitrary valid row beyond the end of a sequence."""
     inside: str
-    """[T, B], whether a place is one of a sequence."""
+    """[T, B], whether the step is within its sequence."""
     owner: str
     """[N], the sequence of each row."""
     place: str
-    """[N], where in its sequence each row is."""
+    """[N], the step of each row in its sequence."""
 
 
 def sequences(o: Exported, lengths: str) -> Sequences:
-    """What follows from lengths; found out once in a graph."""
+    """Return the values derived from `lengths`, computed once a graph."""
     graph = o.graph
     known = graph.known.get(("sequences", lengths))
     if isinstance(known, Sequences):
@@ -43,11 +43,11 @@ def sequences(o: Exported, lengths: str) -> Sequences:
     last = o.node("Max", o.node("Sub", lengths, one), zero)
     rows = o.node("Add", o.node("Min", times, last), starts)
     total = o.node("ReduceSum", lengths, keepdims=0)
-    # Empty sequences at the end start behind the last row, which then stands for them.
+    # Empty sequences at the end start past the last row: clamp to it.
     rows = o.node("Min", rows, o.node("Max", o.node("Sub", total, one), zero))
     row = o.node("Range", zero, total, one)
-    behind = o.node("GreaterOrEqual", o.node("Unsqueeze", row, o.ints(1)), ends)
-    owner = o.node("ReduceSum", o.cast(behind, VarType.INT64), o.ints(1), keepdims=0)
+    past_ends = o.node("GreaterOrEqual", o.node("Unsqueeze", row, o.ints(1)), ends)
+    owner = o.node("ReduceSum", o.cast(past_ends, VarType.INT64), o.ints(1), keepdims=0)
     place = o.node("Sub", row, o.node("Gather", starts, owner))
     found = Sequences(lengths, starts, ends, rows, inside, owner, place)
     graph.known["sequences", lengths] = found  # type: ignore[assignment]
@@ -55,7 +55,7 @@ def sequences(o: Exported, lengths: str) -> Sequences:
 
 
 def padded(o: Exported, value: str, parts: Sequences) -> str:
-    """[N, ...] as [T, B, ...]; what lies beyond the end of a sequence is some row."""
+    """[N, ...] as [T, B, ...]; steps beyond the end of a sequence hold arbitrary rows."""
     return str(o.node("Gather", value, parts.rows))
 
 

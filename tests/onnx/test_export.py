@@ -129,7 +129,7 @@ def test_operators_without_counterpart_are_all_named(tmp_path):
 def test_what_of_an_operator_has_no_counterpart_is_said(tmp_path):
     x = fluid.data("x", [None, 4, 5, 5], "float32")
     out = L.adaptive_pool2d(x, 3, "avg")
-    with pytest.raises(NotSupportedError, match=r"pool2d .*pools \[5, 5\] places into \[3, 3\] parts"):
+    with pytest.raises(NotSupportedError, match=r"pool2d .*pools \[5, 5\] elements into \[3, 3\] windows"):
         export(fluid.default_main_program(), [x], [out], tmp_path / "model.onnx")
 
 

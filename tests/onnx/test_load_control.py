@@ -261,15 +261,15 @@ def test_parameters_inside_of_a_loop_have_gradients(tmp_path):
     [
         (TOTAL + """y = If (more) <
             then_branch = yes () => (float[a, b] left) { left = Identity (x) },
-            else_branch = no () => (float c) { c = Identity (all) }>""", "node If .* numbers of dimensions"),
+            else_branch = no () => (float c) { c = Identity (all) }>""", "node If .* equal ranks"),
         ("""y = Loop ( , , x) <body = turn (int64 i, bool on, float[a, b] h) => (bool on, float[c, d] after) {
             after = Neg (h) }>""", "node Loop .* never ends"),
         ("""zero = Constant <value = int64 {0}> ()
             some = SequenceConstruct (x, x) less = SequenceErase (some, zero)
-            y = ConcatFromSequence <axis = 0> (less)""", "'less', a sequence with an element less"),
+            y = ConcatFromSequence <axis = 0> (less)""", "'less', a sequence with an element erased"),
         ("""zero = Constant <value = int64 {0}> ()
             some = SequenceConstruct (x, x) more = SequenceInsert (some, x, zero)
-            y = ConcatFromSequence <axis = 0> (more)""", "SequenceInsert .* behind the last one"),
+            y = ConcatFromSequence <axis = 0> (more)""", "SequenceInsert .* elsewhere than at the end"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_loaded_is_named(text, named, tmp_path):

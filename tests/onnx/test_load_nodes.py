@@ -862,14 +862,14 @@ def test_random_numbers_are_distributed_as_they_should(made, mean, deviation, tm
 @pytest.mark.parametrize(
     ("nodes", "constants", "named"),
     [
-        (node("Resize", "x - s", mode="nearest"), {"s": np.float32([1.5, 1, 1, 1])}, "only a run knows"),
+        (node("Resize", "x - s", mode="nearest"), {"s": np.float32([1.5, 1, 1, 1])}, "unknown until run time"),
         (node("Einsum", "x", equation="ijkk->ij"), {}, "computes ijkk->ij"),
-        (node("ScatterElements", "x x x", reduction="mul"), {}, "whose number only a run knows"),
+        (node("ScatterElements", "x x x", reduction="mul"), {}, "whose number is unknown until run time"),
         (node("DFT", "x"), {}, "numbers of 6 parts"),
-        (node("Pad", "x p", mode="reflect"), {"p": whole(1, 0, 0, 0, 1, 0, 0, 0)}, "only a run knows"),
+        (node("Pad", "x p", mode="reflect"), {"p": whole(1, 0, 0, 0, 1, 0, 0, 0)}, "unknown until run time"),
         (node("Unique", "x", axis=1), {}, "along an axis"),
         (node("Det", "x"), {}, "matrices of"),
-        (node("MaxPool", "x", "y k", kernel_shape=[64, 64]), {}, "at most 1024 places"),
+        (node("MaxPool", "x", "y k", kernel_shape=[64, 64]), {}, "at most 1024 elements"),
         (node("MaxPool", "x", kernel_shape=[2, 2], dilations=[2, 2], auto_pad="SAME_UPPER"), {}, "auto_pad and"),
         (node("RandomNormalLike", "x", dtype=TensorProto.FLOAT16), {}, "FP16"),
         (node("Cast", "x", to=TensorProto.UINT32), {}, "elements of type uint32, which Fluid has not"),

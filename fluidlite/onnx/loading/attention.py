@@ -1,4 +1,4 @@
-"""Places of words turned into vectors."""
+"""Rotary position embeddings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .values import Node, imports
 
 @imports("RotaryEmbedding")
 def _rotated(n: Node) -> None:
-    """Inputs: [B, heads, T, D] or [B, T, heads * D], cosines and sines [B, T, D / 2], or [count, D / 2] and places."""
+    """Inputs: [B, heads, T, D] or [B, T, heads * D], cosines and sines [B, T, D / 2], or [count, D / 2] and indices."""
     flat = n.rank() == 3
     x, (cosines, sines) = n.var(), (n.var(1), n.var(2))
     if n.has(3):
@@ -18,16 +18,16 @@ def _rotated(n: Node) -> None:
     if flat:
         heads = n.attr("num_heads", 0)
         if heads < 1 or n.shape()[2] < 1:
-            raise n.fail("has three axes, and no number of heads or of what they hold")
+            raise n.fail("has an input of rank 3, and neither num_heads nor a known head size")
         x = n.op("reshape2", {"X": x}, more=["XShape"], shape=[0, 0, heads, n.shape()[2] // heads])
-    # For each head one table.
+    # The same table for every head.
     cosines, sines = (
         n.op("unsqueeze2", {"X": table}, more=["XShape"], axes=[2 if flat else 1])
         for table in (cosines, sines)
     )
     size, far = n.attr("rotary_embedding_dim", 0) or x.shape[-1], 2**31 - 1
     if size < 1:
-        raise n.fail("rotates an axis whose size only a run knows")
+        raise n.fail("rotates an axis whose size is unknown until run time")
 
     def part(start: int, end: int, step: int = 1) -> Variable:
         attrs: dict[str, Any] = {"axes": [3], "starts": [start], "ends": [end]}
@@ -51,6 +51,6 @@ def _rotated(n: Node) -> None:
 
 
 def _of_places(n: Node, table: Variable) -> Variable:
-    """The rows of a table that belong to the places [B, T]."""
+    """The rows of a table at the positions [B, T]."""
     places = n.op("unsqueeze2", {"X": n.var(3)}, more=["XShape"], axes=[2])
     return n.op("gather_nd", {"X": table, "Index": places})

@@ -15,7 +15,7 @@ _BITS = {VarType.UINT8: 8, VarType.INT8: 7, VarType.INT16: 15, VarType.INT32: 31
 def _kind(n: Node) -> VarType:
     kind = VarType(n.var().dtype)
     if kind not in _BITS:
-        raise n.fail(f"is about bits of elements of type {kind.name}")
+        raise n.fail(f"works on bits of elements of type {kind.name}")
     return kind
 
 
@@ -24,13 +24,13 @@ def _signs(n: Node, x: Variable) -> Variable:
     return n.cast(n.pair("less_than", x, n.number(0, VarType.INT64)), VarType.INT64)
 
 
-def _turned(n: Node, x: Variable, signs: Variable) -> Variable:
-    """Numbers, or where the sign is 1 their complements -1 - x."""
+def _complemented(n: Node, x: Variable, signs: Variable) -> Variable:
+    """`x`, or its complement -1 - x where the sign is 1."""
     return n.pair("sub", n.pair("mul", x, n.scaled(signs, -2.0, 1.0)), signs)
 
 
 def _both(n: Node, x: Variable, y: Variable) -> Variable:
-    """What a node makes of numbers that are 0 or 1."""
+    """Return AND, OR or XOR, by the kind of the node, of variables of 0 and 1."""
     product = n.pair("mul", x, y)
     if n.kind == "BitwiseAnd":
         return product
@@ -48,7 +48,7 @@ def _of_two(n: Node) -> None:
         signs.append(_signs(n, x))
         whole, sign = (
             n.op("unsqueeze2", {"X": one}, more=["XShape"], axes=axes)
-            for one in (_turned(n, x, signs[-1]), signs[-1])
+            for one in (_complemented(n, x, signs[-1]), signs[-1])
         )
         bit = n.pair("mod", n.pair("floordiv", whole, powers), n.number(2, VarType.INT64))
         differ = n.pair("sub", bit, sign)
@@ -58,7 +58,7 @@ def _of_two(n: Node) -> None:
     parts = n.pair("mul", n.pair("mul", differ, differ), powers)
     total = n.op("reduce_sum", {"X": parts}, dim=[last], keep_dim=False, reduce_all=False)
     scalar = n.value().scalar and n.value(1).scalar
-    n.out(n.cast(_turned(n, total, sign), kind), scalar=scalar)
+    n.out(n.cast(_complemented(n, total, sign), kind), scalar=scalar)
 
 
 @imports("BitwiseNot")
@@ -71,9 +71,9 @@ def _not(n: Node) -> None:
 
 @imports("BitShift")
 def _shift(n: Node) -> None:
-    """By products with powers of 2. Bytes are all that Fluid has of what ONNX moves bits of."""
+    """Shift by products with powers of 2. Of ONNX's unsigned types Fluid has bytes only."""
     if _kind(n) != VarType.UINT8:
-        raise n.fail("moves bits of signed integers")
+        raise n.fail("shifts bits of signed integers")
     x, by = (n.cast(n.var(index), VarType.INT64) for index in (0, 1))
     powers = n.maker.constant(2 ** np.arange(9, dtype="int64"))
     by = n.op("unsqueeze2", {"X": n.pair("min", by, n.number(8, VarType.INT64))}, more=["XShape"],

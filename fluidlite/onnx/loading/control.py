@@ -17,11 +17,11 @@ from .sequences import copied
 from .values import Maker, Node, Value, imports
 
 _FOREVER = 2**62
-"""Turns that nobody waits for: exporters write the largest integer where only the condition ends a loop."""
+"""Trip counts from here on mean no limit: exporters write the largest integer for loops that a condition ends."""
 
 
 class _Held(NamedTuple):
-    """A value that has a variable; `array`: its numbers if they are known."""
+    """A value held in a variable; `array`: its elements if they are constant."""
 
     var: Variable
     scalar: bool
@@ -33,22 +33,22 @@ class _Held(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Nothing for a sequence, whose elements may have any."""
+        """The shape of a tensor; () for a sequence, whose elements may differ."""
         return () if self.scalar or self.sequence else tuple(self.var.shape)
 
 
 def _results(maker: Maker, graph: GraphProto) -> list[_Held]:
-    """What a graph makes, each as a variable of the current block or one around it."""
+    """The outputs of a graph as variables of the current block or an outer one."""
     names = [(info.name, f"graph {graph.name!r}") for info in graph.output]
     return [_Held(maker.var(*name), maker.value(*name).scalar, maker.value(*name).array) for name in names]
 
 
 def _opened(n: Node, name: str, one: _Held, other: _Held) -> tuple[int, ...]:
-    """The shape of what is one or the other: sizes that differ are open. Other numbers of dimensions are refused."""
+    """The shape common to both values, -1 where sizes differ; fails for different ranks."""
     if one.sequence:
         return tuple(one.var.shape)
     if len(one.shape) != len(other.shape):
-        raise n.fail(f"gives {name!r} shapes {one.shape} and {other.shape}, of other numbers of dimensions")
+        raise n.fail(f"gives {name!r} shapes {one.shape} and {other.shape}, expected equal ranks")
     return tuple(a if a == b else -1 for a, b in zip(one.var.shape, other.var.shape, strict=True))
 
 
@@ -81,8 +81,10 @@ def _if(n: Node) -> None:
 
 
 def _taken_out(n: Node, then: GraphProto, other: GraphProto) -> Value | None:
-    """The sequence without the element at a place if it has one there, as exporters write that an element is replaced;
-    None for other branches."""
+    """Recognise the If by which exporters erase an element before inserting its replacement: the sequence without it.
+
+    None for other branches.
+    """
     if [[node.op_type for node in graph.node] for graph in (then, other)] != [
         ["SequenceErase"],
         ["Identity"],
@@ -98,14 +100,16 @@ def _taken_out(n: Node, then: GraphProto, other: GraphProto) -> Value | None:
     if length.input[0] != name or other.node[0].input[0] != name:
         return None
     value = n.maker.value(name, "node SequenceErase")
-    # Read in both branches and for its length: if that is all, nobody else knows the sequence.
+    # Both branches and the length read the sequence: without other readers it may be changed in place.
     return replace(value, own=value.own and n.maker.uses[name] == 3, without=place)
 
 
 @imports("Loop")
 def _loop(n: Node) -> None:
-    """Turns as long as the count and the condition say: inputs and outputs of the body follow each other from turn to
-    turn; what else it makes is stacked."""
+    """A While loop over the trip count and the condition.
+
+    The first outputs of the body are the loop-carried inputs of the next iteration; the others are stacked.
+    """
     maker, body = n.maker, n.attr("body")
     count = len(n) - 2
     most = n.value(0) if n.has(0) else None
@@ -114,22 +118,22 @@ def _loop(n: Node) -> None:
     start = n.value(1) if n.has(1) else Value(array=np.array(True))
     limit = None if most is None else n.var(0)
     first = [_Held(copied(n.var(k)), n.value(k).scalar) for k in range(2, len(n))]
-    turn = layers.fill_constant([1], "int64", 0)
+    iteration = layers.fill_constant([1], "int64", 0)
     asked = start.array is None or not bool(start.array)
     goes_on = layers.assign(n.var(1)) if asked else layers.fill_constant([1], "bool", True)
     if limit is not None:
-        counted = layers.less_than(turn, limit)
+        counted = layers.less_than(iteration, limit)
         goes_on = layers.logical_and(goes_on, counted) if asked else counted
     mark = Mark(maker.program)
     while True:
         loop = layers.While(goes_on)
         with loop.block():
-            made = _turn(n, body, turn, first)
+            made = _iteration(n, body, iteration, first)
             shapes = [
                 _opened(n, name, *both) for name, *both in zip(n.node.output, first, made[1:], strict=False)
             ]
             fits = all(shape == tuple(held.var.shape) for shape, held in zip(shapes, first, strict=True))
-            stacks = _turn_ends(n, made, first, turn, limit, goes_on) if fits else []
+            stacks = _end_iteration(n, made, first, iteration, limit, goes_on) if fits else []
         if fits:
             break
         mark.undo()
@@ -141,30 +145,37 @@ def _loop(n: Node) -> None:
         n.out(layers.tensor_array_to_tensor(array, 0, use_stack=not scalar)[0], index)
 
 
-def _turn(n: Node, body: GraphProto, turn: Variable, first: list[_Held]) -> list[_Held]:
-    """The results of the body in the current block: whether to go on, what goes to the next turn, what is stacked."""
+def _iteration(n: Node, body: GraphProto, iteration: Variable, first: list[_Held]) -> list[_Held]:
+    """Append the body to the current block; returns the condition, the loop-carried values and the stacked outputs."""
     names = [info.name for info in body.input]
     with n.maker.inside():
-        n.maker.values[names[0]] = Value(var=turn, scalar=True)
-        n.maker.values[names[1]] = Value(array=np.array(True), scalar=True)  # or there would be no such turn
+        n.maker.values[names[0]] = Value(var=iteration, scalar=True)
+        n.maker.values[names[1]] = Value(
+            array=np.array(True), scalar=True
+        )  # true in every iteration that runs
         for name, held in zip(names[2:], first, strict=True):
             n.maker.values[name] = Value(held.var, scalar=held.scalar, own=held.sequence)
         follow(n.maker, body)
         return _results(n.maker, body)
 
 
-def _turn_ends(
-    n: Node, made: list[_Held], first: list[_Held], turn: Variable, limit: Variable | None, goes_on: Variable
+def _end_iteration(
+    n: Node,
+    made: list[_Held],
+    first: list[_Held],
+    iteration: Variable,
+    limit: Variable | None,
+    goes_on: Variable,
 ) -> list[tuple[Variable, bool]]:
-    """Let the next turn have what this one made. The arrays of what is stacked, and whether these are scalars."""
+    """Assign the loop-carried variables; returns the arrays of the stacked outputs, and whether these are scalars."""
     stacks = []
     for held in made[1 + len(first) :]:
         outside = n.maker.program.block(n.maker.block.parent_idx)
         array = outside.create_var(type=VarType.LOD_TENSOR_ARRAY, dtype=held.var.dtype)
-        layers.array_write(held.var, turn, array)
+        layers.array_write(held.var, iteration, array)
         stacks.append((array, held.scalar))
     befores = [held.var for held in first]
-    # What another one was before is copied first: that one changes as well.
+    # A new value that is the old value of another carried variable is copied before that one is overwritten.
     afters = [
         copied(held.var) if held.var is not before and any(held.var is var for var in befores) else held.var
         for before, held in zip(befores, made[1:], strict=False)
@@ -172,11 +183,11 @@ def _turn_ends(
     for before, after in zip(befores, afters, strict=True):
         if after is not before:
             layers.assign(after, before)
-    layers.increment(turn, 1)
+    layers.increment(iteration, 1)
     says = made[0].array
     conditions = [] if says is not None and bool(says) else [made[0].var]
     if limit is not None:
-        conditions.append(layers.less_than(turn, limit))
+        conditions.append(layers.less_than(iteration, limit))
     if not conditions:
         raise n.fail("never ends")
     layers.assign(
@@ -187,7 +198,7 @@ def _turn_ends(
 
 @imports("Scan")
 def _scan(n: Node) -> None:
-    """The steps of a StaticRNN: its states, and the steps of what is scanned."""
+    """A Scan as a StaticRNN: its states, and the steps of the scanned inputs."""
     maker, body, scanned = n.maker, n.attr("body"), n.attr("num_scan_inputs")
     states = len(n) - scanned
     outputs = len(body.output) - states
@@ -195,11 +206,11 @@ def _scan(n: Node) -> None:
     def along(name: str, count: int) -> list[int]:
         return list(n.attr(name) or [0] * count)
 
-    axes, turned = along("scan_input_axes", scanned), along("scan_input_directions", scanned)
+    axes, backwards = along("scan_input_axes", scanned), along("scan_input_directions", scanned)
     first = [n.value(k) for k in range(states)]
     starts = [n.var(k) for k in range(states)]
     inputs = []
-    for k, (axis, backward) in enumerate(zip(axes, turned, strict=True), states):
+    for k, (axis, backward) in enumerate(zip(axes, backwards, strict=True), states):
         x, rank = n.var(k), n.rank(k)
         if axis % rank:
             order = [axis % rank, *(other for other in range(rank) if other != axis % rank)]

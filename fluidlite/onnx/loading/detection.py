@@ -9,7 +9,7 @@ from .values import Node, Size, imports
 
 @imports("NonMaxSuppression")
 def _non_max_suppression(n: Node) -> None:
-    """By Fluid's, whose numbers say which boxes were kept of which image, and whose first columns of which class."""
+    """By multiclass_nms2: its Index gives image and box, the first column of its Out the class of each box kept."""
     boxes, scores = _corners(n), n.var(1)
     count = n.ints(2)[0] if n.has(2) else 0
     most = {"nms_top_k": -1, "keep_top_k": -1, "background_label": -1, "nms_eta": 1.0, "normalized": True}
@@ -26,7 +26,7 @@ def _non_max_suppression(n: Node) -> None:
     image = n.pair("floordiv", index, boxes_of_each)
     box = n.pair("sub", index, n.pair("mul", image, boxes_of_each))
     rows = n.op("concat", {"X": [image, label, box]}, axis=1)
-    # Of each class of an image at most `count`: how many of the same come before.
+    # Keep at most `count` boxes of each class of an image: count the earlier ones of the same class.
     classes = _size(n, 1, 1)
     key = n.pair("add", n.pair("mul", image, classes), label)
     stretch = n.op("reduce_max", {"X": scores}, dim=[2], keep_dim=False, reduce_all=False)
@@ -43,7 +43,7 @@ def _non_max_suppression(n: Node) -> None:
 
 
 def _corners(n: Node) -> Variable:
-    """Boxes as two corners, the lower numbers first."""
+    """Boxes as two corners, the smaller coordinates first."""
     first, second = (n.op("slice", {"Input": n.var()}, axes=[2], starts=[k], ends=[k + 2]) for k in (0, 2))
     if n.attr("center_point_box", 0):
         half = n.scaled(second, 0.5)
@@ -58,18 +58,20 @@ def _size(n: Node, index: int, axis: int) -> Variable:
 
 
 def _plain(n: Node, x: Variable) -> Variable:
-    """Without sequences."""
+    """`x` without its LoD."""
     return n.op("reshape2", {"X": x}, more=["XShape"], shape=[-1, 1])
 
 
 @imports("RoiAlign")
 def _roi_align(n: Node) -> None:
-    """Regions in the order of their pictures, which Fluid needs, and back in theirs."""
+    """Sort regions by image, as Fluid needs them, and restore the order afterwards."""
     if (
         n.attr("mode", "avg") != "avg"
         or n.attr("coordinate_transformation_mode", "half_pixel") != "output_half_pixel"
     ):
-        raise n.fail("has another mode than avg, or not output_half_pixel")
+        raise n.fail(
+            "has another mode than avg, or another coordinate_transformation_mode than output_half_pixel"
+        )
     picture = n.cast(n.var(2), VarType.INT64)
     _, order = n.ordered(picture)
     _, back = n.ordered(order)

@@ -1,4 +1,4 @@
-"""Random numbers, which Fluid draws in its own way: the same distributions, other numbers than other runtimes have."""
+"""Random number nodes, by Fluid's generators: equal distributions, but other values than onnxruntime's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _drawn(n: Node, kind: str, like: Variable | None, dtype: VarType, **attrs: A
     if like is None:
         return n.op(kind, {}, shape=[int(size) for size in n.attr("shape")] or [1], **attrs)
     if -1 in like.shape[1:]:
-        raise n.fail("has sizes that only a run knows, other than the first")
+        raise n.fail("has sizes that are unknown until run time, other than the first")
     return n.op(f"{kind}_batch_size_like", {"Input": like}, shape=list(like.shape), **attrs)
 
 

@@ -1,4 +1,4 @@
-"""What onnxruntime makes of models that it optimizes or quantizes: several operators as one of its own."""
+"""Fused operators that onnxruntime writes when it optimizes or quantizes a model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ACTIVATIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def _active(n: Node, x: Variable) -> Variable:
-    """Behind the activation that an attribute names."""
+    """Apply the activation that an attribute names."""
     name = n.attr("activation", "")
     if not name:
         return x
@@ -47,9 +47,9 @@ def _convolution(n: Node) -> None:
 @imports(_OWN + "FusedMatMul", _OWN + "FusedGemm")
 def _product(n: Node) -> None:
     if n.attr("transBatchA", 0) or n.attr("transBatchB", 0):
-        raise n.fail("turns axes of stacks")
+        raise n.fail("transposes the batch axes (transBatchA, transBatchB)")
     x, y = (
-        n.turned(n.var(k), [*range(n.rank(k) - 2), n.rank(k) - 1, n.rank(k) - 2])
+        n.transposed(n.var(k), [*range(n.rank(k) - 2), n.rank(k) - 1, n.rank(k) - 2])
         if n.attr(name, 0)
         else n.var(k)
         for k, name in enumerate(("transA", "transB"))
@@ -75,7 +75,7 @@ def _gelu(n: Node) -> None:
 
 @imports(_OWN + "SkipLayerNormalization", _OWN + "SkipSimplifiedLayerNormalization")
 def _normalization(n: Node) -> None:
-    """Of the sum of two inputs, and of a bias; the sum is the fourth result."""
+    """Normalise the sum of two inputs and a bias; the sum is the fourth output."""
     simple = "Simplified" in n.kind
     total, bias, attrs = n.pair("add", n.var(), n.var(1)), 3 if simple else 4, {"epsilon": n.attr("epsilon")}
     total = n.pair("add", total, n.var(bias)) if n.has(bias) else total
@@ -92,7 +92,7 @@ def _normalization(n: Node) -> None:
 
 
 def _numbers(n: Node, index: int) -> Variable:
-    """Bytes as the numbers that they stand for: their scale and zero are the next two inputs."""
+    """Dequantize an input; its scale and zero point are the next two inputs."""
     return n.pair("mul", n.cast(without_zero(n, index, index + 2), VarType.FP32), n.var(index + 1))
 
 
@@ -103,7 +103,7 @@ def _pair_of_bytes(n: Node) -> None:
 
 @imports(_OWN + "QLinearConcat")
 def _concatenated_bytes(n: Node) -> None:
-    """Its first two inputs are the scale and zero of the result."""
+    """The first two inputs are the scale and zero point of the result."""
     parts = [_numbers(n, index) for index in range(2, len(n), 3)]
     as_bytes(n, n.op("concat", {"X": parts}, axis=n.attr("axis")), 0)
 
@@ -116,7 +116,7 @@ def _function_of_bytes(n: Node) -> None:
     if n.attr("channels_last", 0):
         raise n.fail("has channels last")
     if n.kind == "QLinearSoftmax" and n.attr("opset") < 13:
-        raise n.fail("is of all axes from one on together")
+        raise n.fail("normalises over all axes from one on together")
     functions: dict[str, Callable[[Variable], Variable]] = {
         "QLinearSigmoid": lambda x: n.op("sigmoid", {"X": x}),
         "QLinearLeakyRelu": lambda x: n.op("leaky_relu", {"X": x}, alpha=n.attr("alpha", 0.01)),
@@ -129,7 +129,7 @@ def _function_of_bytes(n: Node) -> None:
 
 @imports(_OWN + "QGemm")
 def _product_of_bytes(n: Node) -> None:
-    """Biases are in units of the product of both scales. Without a scale of the result it stays a number."""
+    """The bias is in units of the product of both scales. Without an output scale the result stays float."""
     x, y = without_zero(n, 0, 2), without_zero(n, 3, 5)
     sides: dict[str, Any] = {
         "transpose_X": bool(n.attr("transA", 0)),
@@ -148,7 +148,7 @@ def _product_of_bytes(n: Node) -> None:
 
 @imports(_OWN + "MatMulIntegerToFloat")
 def _numbers_from_bytes(n: Node) -> None:
-    """Inputs are two matrices, their scales, their zeros and a bias."""
+    """Inputs are two matrices, their scales, their zero points and a bias."""
     x, y = without_zero(n, 0, 4), without_zero(n, 1, 5)
     total = n.cast(n.op("matmul", {"X": x, "Y": y}), VarType.FP32)
     total = n.pair("mul", total, n.pair("mul", n.var(2), n.var(3)))
@@ -157,7 +157,7 @@ def _numbers_from_bytes(n: Node) -> None:
 
 @imports(_OWN + "DynamicQuantizeMatMul")
 def _product_by_bytes(n: Node) -> None:
-    """Of numbers, made bytes by what they are, and a matrix of bytes; inputs are both, a scale, a zero and a bias."""
+    """A dynamically quantized float matrix times a quantized one; inputs are both, a scale, a zero point and a bias."""
     x, scale, zero = quantized(n, n.var())
     less = n.pair("sub", n.cast(x, VarType.FP64), n.cast(zero, VarType.FP64))
     total = n.cast(n.op("matmul", {"X": less, "Y": without_zero(n, 1, 3)}), VarType.FP32)

@@ -17,17 +17,17 @@ _LATER = frozenset(
     "SequenceInsert SequenceErase SequenceAt SequenceLength SplitToSequence ConcatFromSequence QuantizeLinear "
     "DequantizeLinear DynamicQuantizeLinear HannWindow HammingWindow BlackmanWindow Col2Im MaxUnpool DFT STFT".split()
 )
-"""Nodes that a program computes, not its loading: sequences, bytes, and what may be far larger than its operands."""
+"""Nodes that are not constant-folded: sequences, quantization, and results far larger than the operands."""
 
 _SIZES: dict[str, Callable[[list[np.ndarray]], float]] = {
     "ConstantOfShape": lambda given: np.prod(given[0].astype(float)),
     "Expand": lambda given: np.prod(given[1].astype(float)),
     "MelWeightMatrix": lambda given: float(given[0]) * float(given[1]),
 }
-"""How many elements nodes make of known numbers that are no more than these say."""
+"""The number of elements of results that may be larger than the operands."""
 
 DAMAGED = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, MemoryError)
-"""What numbers, names and attributes that no sound model has may raise."""
+"""Exceptions that malformed constants, names and attributes may raise."""
 
 
 def follow(maker: Maker, graph: onnx.GraphProto) -> None:
@@ -56,7 +56,7 @@ def follow(maker: Maker, graph: onnx.GraphProto) -> None:
 
 
 def _computed(maker: Maker, node: onnx.NodeProto) -> bool:
-    """Whether the results follow from constants alone; they are then known."""
+    """Constant-fold the node if all its inputs are constants; True if it was."""
     given = [maker.values.get(name) for name in node.input if name]
     if node.op_type == "Constant":
         pass
@@ -83,7 +83,7 @@ def _computed(maker: Maker, node: onnx.NodeProto) -> bool:
     )
     try:
         results = ReferenceEvaluator(alone).run(None, arrays)
-    except RuntimeError:  # it does not know the node in this opset
+    except RuntimeError:  # the evaluator lacks the node in this opset
         return False
     for name, result in zip((name for name in node.output if name), results, strict=True):
         array = np.asarray(result)
@@ -92,7 +92,7 @@ def _computed(maker: Maker, node: onnx.NodeProto) -> bool:
 
 
 def _array_of(value: Value) -> bool:
-    """Whether the numbers are known; a list of known sizes becomes an array."""
+    """Whether the value is constant; a list of constant sizes becomes an array."""
     if value.array is None and value.sizes is not None and all(isinstance(size, int) for size in value.sizes):
         array = np.array(value.sizes, "int64")
         value.array = array.reshape(()) if value.scalar else array

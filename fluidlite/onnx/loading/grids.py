@@ -1,4 +1,4 @@
-"""Pictures and volumes where a grid looks at them."""
+"""GridSample: images and volumes sampled at the positions of a grid."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def _grid_sample(n: Node) -> None:
     mode, outside = n.attr("mode", "linear").removeprefix("bi"), n.attr("padding_mode", "zeros")
     sizes, corners = n.shape()[2:], bool(n.attr("align_corners", 0))
     if -1 in sizes or mode not in ("linear", "nearest", "cubic"):
-        raise n.fail(f"has mode {mode} and looks at axes of sizes {list(sizes)}, expected known ones")
+        raise n.fail(f"has mode {mode} and samples axes of sizes {list(sizes)}, expected known ones")
     if mode != "cubic" and outside != "reflection" and len(sizes) == 2 and 1 not in sizes:
         _by_fluid(n, mode, outside, corners)
         return
     if mode == "cubic" and len(sizes) != 2:
-        raise n.fail(f"is cubic about {len(sizes)} axes, expected 2")
-    # Axes are in the order of the picture, those of the grid in the other.
+        raise n.fail(f"is cubic over {len(sizes)} axes, expected 2")
+    # Axes are in the order of the image; the grid has them reversed.
     places = []
     for k, size in enumerate(sizes):
         column = len(sizes) - 1 - k
@@ -40,7 +40,7 @@ def _grid_sample(n: Node) -> None:
     ):  # there the elements are brought in, not the place between them
         places = _brought_in(n, places, sizes, outside, corners)
     shares = [_shares(n, at, mode) for at in places]
-    x = n.turned(n.var(), [0, *range(2, n.rank()), 1])
+    x = n.transposed(n.var(), [0, *range(2, n.rank()), 1])
     parts = []
     for combination in itertools.product(*shares):
         here = [place for place, _ in combination]
@@ -60,11 +60,11 @@ def _grid_sample(n: Node) -> None:
             found = n.pair("mul", found, weight)
         parts.append(found)
     total = reduce(lambda a, b: n.pair("add", a, b), parts)
-    n.out(n.turned(total, [0, n.rank() - 1, *range(1, n.rank() - 1)]))
+    n.out(n.transposed(total, [0, n.rank() - 1, *range(1, n.rank() - 1)]))
 
 
 def _by_fluid(n: Node, mode: str, outside: str, corners: bool) -> None:
-    """By Fluid's operator, whose grids have the corners in the middle of the outermost elements."""
+    """By `grid_sampler`, which has align_corners=True: -1 and 1 are the centres of the outermost elements."""
     grid, sizes = n.var(1), n.shape()[2:]
     if not corners:
         wider = np.array([size / (size - 1) for size in reversed(sizes)], "float32")
@@ -81,7 +81,7 @@ def _by_fluid(n: Node, mode: str, outside: str, corners: bool) -> None:
 def _brought_in(
     n: Node, places: list[Variable], sizes: tuple[int, ...], outside: str, corners: bool
 ) -> list[Variable]:
-    """Places outside as the nearest at the border, or as their reflections; with zeros outside as they are."""
+    """Positions outside the image clamped to the border or reflected; unchanged with zero padding."""
     if outside == "zeros":
         return places
     if outside == "border":
@@ -93,14 +93,14 @@ def _brought_in(
     for at, size in zip(places, sizes, strict=True):
         low, wide = (0.0, float(size - 1)) if corners else (-0.5, float(size))
         far = n.op("abs", {"X": n.scaled(at, 1.0, -low)})
-        turn = n.pair("mod", far, n.number(max(2 * wide, 1.0), at.dtype))
-        back = n.scaled(n.op("abs", {"X": n.scaled(turn, 1.0, -wide)}), -1.0, wide + low)
+        phase = n.pair("mod", far, n.number(max(2 * wide, 1.0), at.dtype))
+        back = n.scaled(n.op("abs", {"X": n.scaled(phase, 1.0, -wide)}), -1.0, wide + low)
         made.append(back)
     return made
 
 
 def _inside(n: Node, at: Variable, size: int) -> Variable:
-    """1 where a place is one of an axis, else 0."""
+    """1 where a position is within an axis, else 0."""
     both = [
         n.pair("greater_equal", at, n.number(0, at.dtype)),
         n.pair("less_than", at, n.number(size, at.dtype)),
@@ -109,7 +109,7 @@ def _inside(n: Node, at: Variable, size: int) -> Variable:
 
 
 def _shares(n: Node, at: Variable, mode: str) -> list[tuple[Variable, Variable | None]]:
-    """The elements of an axis that have a share in what is at a place, and their shares."""
+    """The elements of an axis that contribute to a position, and their interpolation weights."""
     if mode == "nearest":
         return [(at, None)]
     below = n.op("floor", {"X": at})

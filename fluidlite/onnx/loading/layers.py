@@ -11,7 +11,7 @@ from .windows import largest
 
 
 def _pads(n: Node, count: int, window: Sequence[int]) -> dict[str, Any]:
-    """Paddings as Fluid has them: two numbers for each dimension."""
+    """The attributes `paddings`, two numbers for each dimension, or `padding_algorithm`."""
     kind = n.attr("auto_pad", "NOTSET")
     if kind in ("SAME_UPPER", "VALID"):
         return {"padding_algorithm": "SAME" if kind == "SAME_UPPER" else "VALID", "paddings": [0] * count}
@@ -20,7 +20,7 @@ def _pads(n: Node, count: int, window: Sequence[int]) -> dict[str, Any]:
         dilations, strides = n.attr("dilations") or [1] * count, n.attr("strides") or [1] * count
         for k, (size, long, stride) in enumerate(zip(n.shape()[2:], window, strides, strict=True)):
             if size < 0 and stride > 1:
-                raise n.fail("has auto_pad SAME_LOWER and sizes that only a run knows")
+                raise n.fail("has auto_pad SAME_LOWER and sizes that are unknown until run time")
             over = max((-(-size // stride) - 1) * stride + dilations[k] * (long - 1) + 1 - size, 0)
             over = dilations[k] * (long - 1) if stride == 1 else over
             pads[k], pads[k + count] = over - over // 2, over // 2
@@ -28,7 +28,7 @@ def _pads(n: Node, count: int, window: Sequence[int]) -> dict[str, Any]:
 
 
 def _longer(n: Node, x: Variable) -> Variable:
-    """With an axis of size 1 behind the channels: lines as pictures."""
+    """Insert an axis of size 1 after the channels, so that a 1D input is an image of height 1."""
     return n.op("unsqueeze2", {"X": x}, more=["XShape"], axes=[2])
 
 
@@ -37,13 +37,13 @@ def _shorter(n: Node, x: Variable) -> Variable:
 
 
 def _flat(attrs: dict[str, Any]) -> dict[str, Any]:
-    """Attributes of an operator of one dimension for that of two."""
+    """The attributes of a 1D operator for the 2D one."""
     neutral = {"strides": [1], "dilations": [1], "paddings": [0] * len(attrs["paddings"]), "ksize": [1]}
     return {name: [*neutral[name], *value] if name in neutral else value for name, value in attrs.items()}
 
 
 def convolved(n: Node, x: Variable, weights: Variable, window: Sequence[int]) -> Variable:
-    """What the attributes of a convolution say, of one, two or three dimensions."""
+    """Append the 1D, 2D or 3D convolution that the attributes of a node describe."""
     count = n.rank() - 2
     if count not in (1, 2, 3):
         raise n.fail(f"has {count} dimensions")
@@ -66,7 +66,7 @@ def _convolution(n: Node) -> None:
 
 @imports("DeformConv")
 def _bent_convolution(n: Node) -> None:
-    """Inputs are the picture, weights, offsets, biases and shares of the places."""
+    """DeformConv: inputs are the image, weights, offsets, bias and mask."""
     pads = list(n.attr("pads") or [0] * 4)
     if n.rank() != 4 or pads[:2] != pads[2:]:
         raise n.fail(f"has {n.rank() - 2} dimensions and padding {pads}, expected two, alike on both sides")
@@ -91,8 +91,8 @@ def _biased(n: Node, out: Variable) -> None:
 
 
 @imports("ConvTranspose")
-def _turned_convolution(n: Node) -> None:
-    """What is to be added at the ends is padding less, or zeros where there was no padding."""
+def _transposed_convolution(n: Node) -> None:
+    """ConvTranspose: output_padding reduces the padding at the ends, or appends zeros where there is none."""
     count, x, weights = n.rank() - 2, n.var(), n.var(1)
     if count not in (1, 2, 3):
         raise n.fail(f"has {count} dimensions")
@@ -103,7 +103,7 @@ def _turned_convolution(n: Node) -> None:
     if wanted or kind.startswith("SAME"):
         for k, size in enumerate(n.shape()[2:]):
             if wanted and size < 0:
-                raise n.fail("has output_shape, and sizes that only a run knows")
+                raise n.fail("has output_shape, and sizes that are unknown until run time")
             less = (
                 strides[k] * (size - 1)
                 + more[k]
@@ -111,7 +111,7 @@ def _turned_convolution(n: Node) -> None:
                 - (wanted[k - count] if wanted else size * strides[k])
             )
             if less < 0:
-                raise n.fail("makes more than it has")
+                raise n.fail("has an output_shape larger than the unpadded result")
             begins = less // 2 if kind == "SAME_UPPER" else less - less // 2
             pads[k], pads[k + count] = begins, less - begins
     zeros = []
@@ -133,15 +133,15 @@ def _turned_convolution(n: Node) -> None:
 @imports("MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool")
 def _pool(n: Node) -> None:
     if n.kind == "MaxPool":
-        told = len(n.node.output) > 1 and n.node.output[1]
-        if told or any(k != 1 for k in n.attr("dilations") or []):
+        wants_indices = len(n.node.output) > 1 and n.node.output[1]
+        if wants_indices or any(k != 1 for k in n.attr("dilations") or []):
             largest(n)
             return
     n.out(pooled(n, n.var()))
 
 
 def pooled(n: Node, x: Variable) -> Variable:
-    """What the type and the attributes of a pooling node say, of one, two or three dimensions."""
+    """Append the 1D, 2D or 3D pooling that the type and attributes of a node describe."""
     count, most = n.rank() - 2, "Max" in n.kind
     if count not in (1, 2, 3):
         raise n.fail(f"has {count} dimensions")
@@ -160,7 +160,7 @@ def pooled(n: Node, x: Variable) -> Variable:
     ends = _without_empty(n, attrs) if attrs["ceil_mode"] and "padding_algorithm" not in attrs else []
     attrs = _flat(attrs) if count == 1 else attrs
     if counted and not most and attrs["ceil_mode"]:
-        # What lies beyond the padding does not count, what lies in it does.
+        # Averages count elements in the padding, but not beyond it.
         padding = [0] * 4 + attrs["paddings"]
         x = n.op("pad", {"X": x}, paddings=padding, pad_value=0.0)
         attrs |= {"paddings": [0] * len(attrs["paddings"]), "exclusive": True}
@@ -173,7 +173,7 @@ def pooled(n: Node, x: Variable) -> Variable:
 
 
 def _without_empty(n: Node, attrs: dict[str, Any]) -> list[int]:
-    """How many windows there are where the last one of Fluid would lie in the padding alone; otherwise nothing."""
+    """The numbers of windows if Fluid's ceil_mode adds one that covers padding only; otherwise nothing."""
     ends, cut = [], False
     for k, size in enumerate(n.shape()[2:]):
         before, after = attrs["paddings"][2 * k : 2 * k + 2]
@@ -182,7 +182,7 @@ def _without_empty(n: Node, attrs: dict[str, Any]) -> list[int]:
             ends.append(2**31 - 1)
             continue
         if size < 0:
-            raise n.fail("has ceil_mode, and sizes that only a run knows")
+            raise n.fail("has ceil_mode, and sizes that are unknown until run time")
         count = -(-(size + before + after - window) // stride) + 1
         empty = (count - 1) * stride >= size + before
         cut |= empty
@@ -193,7 +193,7 @@ def _without_empty(n: Node, attrs: dict[str, Any]) -> list[int]:
 @imports("BatchNormalization")
 def _batch_norm(n: Node) -> None:
     if n.attr("training_mode", 0) or not n.attr("spatial", 1):
-        raise n.fail("counts statistics of batches, or has statistics of each place")
+        raise n.fail("uses batch statistics, or has statistics of each element")
     mean, variance = n.var(3), n.var(4)
     inputs = {"X": n.var(), "Scale": n.var(1), "Bias": n.var(2), "Mean": mean, "Variance": variance}
     made = {
@@ -220,7 +220,7 @@ def _layer_norm(n: Node) -> None:
 
 @imports("InstanceNormalization")
 def _instance_norm(n: Node) -> None:
-    """Any number of dimensions behind the channels."""
+    """InstanceNormalization over any number of spatial axes."""
     x, rank = n.var(), n.rank()
     if rank == 3:
         x = n.op("unsqueeze2", {"X": x}, more=["XShape"], axes=[3])
@@ -232,7 +232,7 @@ def _instance_norm(n: Node) -> None:
 
 @imports("GroupNormalization")
 def _group_norm(n: Node) -> None:
-    """Of opset 21: a scale for each channel."""
+    """GroupNormalization of opset 21, with a scale for each channel."""
     inputs = {"X": n.var(), "Scale": n.var(1), "Bias": n.var(2)}
     attrs = {"epsilon": n.attr("epsilon", 1e-5), "groups": n.attr("num_groups")}
     n.out(n.op("group_norm", inputs, "Y", more=["Mean", "Variance"], **attrs))

@@ -1,4 +1,4 @@
-"""Numbers one by one, in pairs, and reduced."""
+"""Unary and binary elementwise nodes, and reductions."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _shrink(n: Node) -> None:
 
 @imports("Asinh", "Acosh", "Atanh")
 def _inverse_hyperbolic(n: Node) -> None:
-    """By logarithms of 1 and something, which keep the digits of small numbers."""
+    """Asinh, Acosh and Atanh by log1p, which is accurate for small numbers."""
     x = n.var()
     if n.kind == "Atanh":
         both = [n.op("log1p", {"X": side}) for side in (x, n.scaled(x, -1.0))]
@@ -111,7 +111,7 @@ def _inverse_hyperbolic(n: Node) -> None:
 
 
 def half_to_even(n: Node, x: Variable) -> Variable:
-    """Rounded; Fluid's operator rounds halves away from zero."""
+    """Round halves to even; Fluid's `round` takes them away from zero."""
     below = n.op("floor", {"X": x})
     half = n.pair("equal", n.pair("sub", x, below), n.number(0.5, x.dtype))
     even = n.scaled(n.op("round", {"X": n.scaled(x, 0.5)}), 2.0)
@@ -146,7 +146,7 @@ def _gelu(n: Node) -> None:
 
 @imports("Softmax", "LogSoftmax", "Hardmax")
 def _softmax(n: Node) -> None:
-    """Before opset 13 of all axes from one on together."""
+    """Before opset 13 over all axes from `axis` on together."""
     x, axis, together = n.var(), n.attr("axis", 1 if n.maker.opset < 13 else -1), False
     if n.maker.opset < 13 and axis % n.rank() != n.rank() - 1:
         x, axis, together = n.op("flatten2", {"X": x}, more=["XShape"], axis=axis % n.rank()), 1, True
@@ -199,13 +199,13 @@ def _cast(n: Node) -> None:
 
 @imports(*_PAIRS)
 def _pair(n: Node) -> None:
-    """Both sides may be spread."""
+    """A binary elementwise node; both operands may be broadcast."""
     scalar = all(n.value(i).scalar for i in range(len(n)))
     total = n.var()
     for index in range(1, len(n)):
         if n.kind in _TESTS and n.dtype().kind == "b":
             if n.kind != "Equal":
-                raise n.fail("compares truths")
+                raise n.fail("compares booleans")
             total = n.op("logical_not", {"X": n.pair("logical_xor", total, n.var(index))})
         else:
             total = n.pair(_PAIRS[n.kind], total, n.var(index))
@@ -218,20 +218,20 @@ def _pair(n: Node) -> None:
 def _mod(n: Node) -> None:
     x, y = n.var(), n.var(1)
     if n.dtype().kind == "f":
-        # Fluid's has the sign of the second.
+        # Fluid's has the sign of the divisor.
         left = n.pair("mod", n.op("abs", {"X": x}), n.op("abs", {"X": y}))
         rest = n.pair("mul", left, n.op("sign", {"X": x}))
     else:
         rest = n.pair("mod", x, y)
         if not n.attr("fmod", 0):
-            # Fluid's has the sign of the first, this one that of the second.
+            # Fluid's has the sign of the dividend, ONNX's that of the divisor.
             rest = n.pair("mod", n.pair("add", rest, y), y)
     n.out(rest, scalar=n.value().scalar and n.value(1).scalar)
 
 
 @imports("Pow")
 def _pow(n: Node) -> None:
-    """In the elements of the first."""
+    """Pow in the element type of the base."""
     x, y, kind = n.var(), n.var(1), n.var().dtype
     through = VarType.FP32 if n.dtype().kind != "f" and n.dtype(1).kind == "f" else kind
     power = n.pair("pow", n.cast(x, through), n.cast(y, through))
@@ -240,7 +240,7 @@ def _pow(n: Node) -> None:
 
 @imports("Where")
 def _where(n: Node) -> None:
-    """Operands are brought to one shape first."""
+    """Where, with operands broadcast to one shape first."""
     given = [n.var(i) for i in range(3)]
     kind = through = given[1].dtype
     shapes = [n.shape(i) for i in range(3)]
@@ -265,7 +265,7 @@ def _reduce(n: Node) -> None:
     axes, keep, x = n.list_of("axes", 1), bool(n.attr("keepdims", 1)), n.var()
     if not axes and n.attr("noop_with_empty_axes", 0):
         if n.kind not in _REDUCED:
-            raise n.fail("reduces nothing")
+            raise n.fail("has no axes to reduce")
         return _identity(n)
     if n.kind in _REDUCED:
         out = reduced(n, _REDUCED[n.kind], x, axes, keep)
@@ -284,7 +284,7 @@ def _reduce(n: Node) -> None:
 
 @imports("LpNormalization")
 def _lp_normalization(n: Node) -> None:
-    """What is zero stays zero."""
+    """LpNormalization; vectors of norm zero stay zero."""
     x, axis = n.var(), n.attr("axis", -1)
     if n.attr("p", 2) == 1:
         size = reduced(n, "sum", n.op("abs", {"X": x}), [axis], True)

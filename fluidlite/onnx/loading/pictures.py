@@ -1,4 +1,4 @@
-"""Pictures in other sizes."""
+"""Resized images, and depth to space and back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _depth_to_space(n: Node) -> None:
     if n.attr("mode", "DCR") != "CRD":
         channels = n.shape()[1]
         if channels < 0:
-            raise n.fail("has mode DCR and channels that only a run counts")
+            raise n.fail("has mode DCR and a number of channels that is unknown until run time")
         order = np.arange(channels).reshape(size, size, -1).transpose(2, 0, 1).ravel()
         x = taken(n, x, n.maker.constant(order), 1)
     n.out(n.op("pixel_shuffle", {"X": x}, upscale_factor=size))
@@ -24,7 +24,7 @@ def _depth_to_space(n: Node) -> None:
 
 @imports("SpaceToDepth")
 def _space_to_depth(n: Node) -> None:
-    """Every so many rows and columns, from each of the first on."""
+    """Strided slices of rows and columns, one for each offset within a block."""
     size, far = n.attr("blocksize"), 2**31 - 1
     attrs: dict[str, Any] = {"axes": [2, 3], "ends": [far, far], "strides": [size, size]}
     parts = [
@@ -37,9 +37,9 @@ def _space_to_depth(n: Node) -> None:
 
 @imports("Resize", "Upsample")
 def _resize(n: Node) -> None:
-    """By Fluid's where that computes the same, else axis by axis, as products with a matrix."""
+    """By Fluid's interpolation where it is equivalent, else one axis at a time by a product with a matrix."""
     if n.maker.opset < 11:
-        # These have scales alone, and take the place of an element times the scale.
+        # Upsample and opset 10 have scales only, and asymmetric coordinates.
         n.attrs |= {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     if n.attr("antialias", 0) or n.attr("keep_aspect_ratio_policy", "stretch") != "stretch":
         raise n.fail("has antialias or keep_aspect_ratio_policy")
@@ -52,7 +52,7 @@ def _resize(n: Node) -> None:
             if size == Size(n.var().name, axis):
                 continue
             if not isinstance(size, int):
-                raise n.fail("computes the sizes of pictures")
+                raise n.fail("computes the sizes of images")
             sizes[axis], known = size, n.shape()[axis] > 0
             scales[axis] = size / n.shape()[axis] if known else None
     else:
@@ -66,7 +66,9 @@ def _resize(n: Node) -> None:
     for axis in changed:
         size, scale = n.shape()[axis], scales[axis]
         if size < 0 or scale is None:
-            raise n.fail(f"changes axis {axis}, whose size only a run knows, in a way that Fluid has not")
+            raise n.fail(
+                f"changes axis {axis}, whose size is unknown until run time, in a way that Fluid has not"
+            )
         n.table(sizes[axis] * (1 if n.attr("mode", "nearest") == "nearest" else size))
         at = _sources(n, size, sizes[axis], scale)
         if n.attr("mode", "nearest") == "nearest":
@@ -74,9 +76,9 @@ def _resize(n: Node) -> None:
         else:
             matrix = _weights(n, at, size).astype("float32")
             order = [*(k for k in range(n.rank()) if k != axis), axis]
-            out = n.op("mul", {"X": n.turned(x, order), "Y": n.maker.constant(matrix.T)},
+            out = n.op("mul", {"X": n.transposed(x, order), "Y": n.maker.constant(matrix.T)},
                        x_num_col_dims=n.rank() - 1, y_num_col_dims=1)  # fmt: skip
-            x = n.turned(out, np.argsort(order).tolist())
+            x = n.transposed(out, np.argsort(order).tolist())
     n.out(x)
 
 
@@ -87,7 +89,7 @@ def _scales(n: Node) -> list[float]:
 
 
 def _by_fluid(n: Node, changed: list[int], scales: list[float | None], sizes: list[int]) -> bool:
-    """Height and width, where sizes have the ratio of the scales, which Fluid takes from the sizes."""
+    """Append Fluid's interpolation of height and width if its scales, ratios of sizes, are those of the node."""
     how, mode = n.attr("coordinate_transformation_mode", "half_pixel"), n.attr("mode", "nearest")
     near = n.attr("nearest_mode", "round_prefer_floor")
     times = all(scale is not None and scale == int(scale) for scale in scales)
@@ -124,7 +126,7 @@ def _by_fluid(n: Node, changed: list[int], scales: list[float | None], sizes: li
 
 
 def _sources(n: Node, size: int, out: int, scale: float) -> np.ndarray:
-    """Where along an axis each element comes from, in float32, whose rounding decides between neighbours."""
+    """The source coordinate of each element, in float32, whose rounding decides between neighbours."""
     how, place = n.attr("coordinate_transformation_mode", "half_pixel"), np.arange(out, dtype="float32")
     if how == "asymmetric":
         return place / np.float32(scale)
@@ -151,7 +153,7 @@ def _nearest(n: Node, at: np.ndarray, size: int, scale: float) -> np.ndarray:
 
 
 def _weights(n: Node, at: np.ndarray, size: int) -> np.ndarray:
-    """How much of each element goes into each new one [out, size]; beyond the ends there is what the ends have."""
+    """Interpolation weights [out, size]; the first and last elements continue beyond the ends."""
     matrix = np.zeros([len(at), size])
     below = np.floor(at).astype("int64")
     part = at - below

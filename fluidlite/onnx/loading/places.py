@@ -1,4 +1,4 @@
-"""Elements by their places: taken, replaced, found."""
+"""Gather, scatter and search nodes: elements by their indices."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from .values import Node, Size, Value, imports
 
 
 def taken(n: Node, x: Variable, places: Variable, axis: int) -> Variable:
-    """The parts of `x` at these places along an axis."""
+    """The slices of `x` at these indices along an axis."""
     order = [axis, *(k for k in range(len(x.shape)) if k != axis)]
-    out = n.op("gather", {"X": n.turned(x, order), "Index": places})
-    return n.turned(out, np.argsort(order).tolist())
+    out = n.op("gather", {"X": n.transposed(x, order), "Index": places})
+    return n.transposed(out, np.argsort(order).tolist())
 
 
 def numbered(n: Node, like: Variable, axis: int) -> Variable:
-    """Of the shape of another variable: which number each element has along an axis."""
+    """The index of each element along `axis`, in the shape of `like`."""
     ones = n.filled(like, 1.0, VarType.INT64)
     return n.op("cumsum", {"X": ones}, axis=axis, exclusive=True)
 
 
 def _counted(n: Node, index: int, x: Variable, axis: int) -> Variable:
-    """An input with places along an axis of `x`. Constants below zero count from the end; others fail in a run."""
+    """An input of indices along an axis of `x`. Negative constants count from the end; computed ones fail in a run."""
     places = n.value(index).array
     if places is None or not (places < 0).any():
         return n.var(index)
@@ -37,7 +37,7 @@ def _counted(n: Node, index: int, x: Variable, axis: int) -> Variable:
 
 
 def _counted_in_all(n: Node, index: int, first: int = 0) -> Variable:
-    """As `_counted`, where each row of an input has a place along each axis from the first on."""
+    """As `_counted` for an input [..., k] with an index for each axis from `first` on."""
     places = n.value(index).array
     if places is None or not (places < 0).any():
         return n.var(index)
@@ -76,12 +76,12 @@ def _gather(n: Node) -> None:
             out = n.op("squeeze2", {"X": out}, more=["XShape"], axes=[axis])
         n.out(out, scalar=alone)
         return
-    # Rows of the places' shape, then the axes of the data, brought where the axis was.
+    # The axes of the indices come first; move them to where the axis was.
     ahead = [axis, *(k for k in range(n.rank()) if k != axis)]
     places = n.op("unsqueeze2", {"X": places}, more=["XShape"], axes=[n.rank(1)])
-    out = n.op("gather_nd", {"X": n.turned(n.var(), ahead), "Index": places})
-    wide, behind = n.rank(1), n.rank(1) + axis
-    n.out(n.turned(out, [*range(wide, behind), *range(wide), *range(behind, wide + n.rank() - 1)]))
+    out = n.op("gather_nd", {"X": n.transposed(n.var(), ahead), "Index": places})
+    wide, trailing = n.rank(1), n.rank(1) + axis
+    n.out(n.transposed(out, [*range(wide, trailing), *range(wide), *range(trailing, wide + n.rank() - 1)]))
 
 
 @imports("GatherND")
@@ -108,9 +108,9 @@ def _non_zero(n: Node) -> None:
 
 @imports("Unique")
 def _unique(n: Node) -> None:
-    """Fluid's operator gives what differs in the order of the list; ONNX's also in that of the numbers."""
+    """Fluid's `unique` keeps the order of first occurrence; ONNX's may also sort."""
     if n.attr("axis") is not None:
-        raise n.fail("looks for parts along an axis that differ")
+        raise n.fail("looks for unique slices along an axis")
     flat = n.flat(n.var())
     whole = {"dtype": int(VarType.INT64)}
     outs = {
@@ -119,7 +119,7 @@ def _unique(n: Node) -> None:
     }
     n.maker.block.append_op(type="unique_with_counts", inputs={"X": flat}, outputs=outs, attrs=whole)
     found, inverse, count = outs["Out"], outs["Index"], outs["Count"]
-    # The last of those that are written to one place stays: from the end it is the first in the list.
+    # Of several writes to an index the last one wins: reversed, that is the first occurrence.
     backwards = n.op("reverse", {"X": inverse}, axis=[0])
     steps = n.op("cumsum", {"X": n.filled(flat, 1, VarType.INT64)}, axis=0, reverse=True, exclusive=True)
     first = _written(n, n.filled(count, 0, VarType.INT64), backwards, steps)
@@ -134,7 +134,7 @@ def _unique(n: Node) -> None:
 
 @imports("OneHot")
 def _one_hot(n: Node) -> None:
-    """Numbers below zero count from the end, others outside have no place."""
+    """OneHot; negative indices count from the end, others out of range give rows of the off value."""
     depth, (off, on) = int(n.array(1).item()), n.array(2).tolist()
     kind, indices = to_vartype(n.array(2).dtype), n.cast(n.var(), VarType.INT64)
     below = n.cast(n.pair("less_than", indices, n.number(0, VarType.INT64)), VarType.INT64)
@@ -144,7 +144,7 @@ def _one_hot(n: Node) -> None:
     out = n.scaled(n.cast(out, kind), on - off, off) if (off, on) != (0, 1) else n.cast(out, kind)
     rank = 0 if n.value().scalar else n.rank()
     axis = n.attr("axis", -1) % (rank + 1)
-    out = n.turned(out, [*range(axis), rank, *range(axis, rank)])
+    out = n.transposed(out, [*range(axis), rank, *range(axis, rank)])
     n.out(out)
 
 
@@ -154,7 +154,7 @@ def _gather_elements(n: Node) -> None:
 
 
 def _each_place(n: Node) -> Variable:
-    """The places of all elements of input 1, which are those along one axis, on the other axes its own."""
+    """Full indices of the elements of input 1: its values along one axis, their own positions along the others."""
     axis, rank = n.attr("axis", 0) % n.rank(), n.rank()
     places = n.cast(_counted(n, 1, n.var(), axis), VarType.INT64)
     whole = [places if k == axis else numbered(n, places, k) for k in range(rank)]
@@ -163,7 +163,7 @@ def _each_place(n: Node) -> Variable:
 
 @imports("ScatterND", "ScatterElements", "Scatter")
 def _scatter(n: Node) -> None:
-    """Sums at the places, in the place of what was there unless they are to be added."""
+    """Scatter updates at the indices; they replace the elements unless a reduction is named."""
     how = n.attr("reduction", "none")
     index = _counted_in_all(n, 1) if n.kind == "ScatterND" else _each_place(n)
     x, updates, kind = n.var(), n.var(2), n.var().dtype
@@ -187,9 +187,9 @@ def _added(n: Node, x: Variable, index: Variable, updates: Variable) -> Variable
 
 
 def _reduced_at(n: Node, how: str, index: Variable) -> Variable:
-    """The largest, the least, or the product of what is at each place and what comes there.
+    """The maximum, minimum or product of each element and the updates to it.
 
-    Of several that are written to one place the last one stays: for the largest they are written in order.
+    Of several writes to an index the last one wins, so updates are sorted before a maximum or minimum.
     """
     ids, flat, updates = _numbers_of(n, index), n.flat(n.var()), n.flat(n.var(2))
     if how == "mul":
@@ -208,10 +208,10 @@ def _written(n: Node, x: Variable, ids: Variable, updates: Variable) -> Variable
 
 
 def _numbers_of(n: Node, index: Variable) -> Variable:
-    """Which numbers the elements of the updates have in the whole of the first input, one after the other."""
+    """Flat indices of the updates' elements in the first input."""
     shape, depth = n.shape(), index.shape[-1]
     if -1 in shape[1:]:
-        raise n.fail("has a reduction and sizes that only a run knows, other than the first")
+        raise n.fail("has a reduction and sizes that are unknown until run time, other than the first")
     strides = [int(np.prod(shape[axis + 1 :], dtype="int64")) for axis in range(depth)]
     places = n.pair("mul", n.cast(index, VarType.INT64), n.maker.constant(np.array(strides, "int64")))
     rows = n.op("reduce_sum", {"X": places}, dim=[len(index.shape) - 1], keep_dim=False, reduce_all=False)
@@ -220,10 +220,10 @@ def _numbers_of(n: Node, index: Variable) -> Variable:
 
 
 def _products(n: Node, ids: Variable, updates: Variable) -> tuple[Variable, Variable]:
-    """Places in order, and at each the product of all updates of that place up to there."""
+    """Sorted indices, and the running product of the updates of each index."""
     count = int(np.prod(n.shape(2), dtype="int64"))
     if -1 in n.shape(2):
-        raise n.fail("has products of updates whose number only a run knows")
+        raise n.fail("has products of updates whose number is unknown until run time")
     ids, order = n.ordered(ids)
     total, far = n.op("gather", {"X": updates, "Index": order}), 2**31 - 1
 
@@ -259,16 +259,16 @@ def _reverse_sequence(n: Node) -> None:
     step = numbered(n, x, along)
     lengths = n.pair("add", lengths, n.filled(x, 0.0, VarType.INT64))
     back = n.scaled(n.pair("sub", lengths, step), 1.0, -1.0)
-    turned = n.choose(n.pair("less_than", step, lengths), back, step)
-    places = [turned if k == along else numbered(n, x, k) for k in range(n.rank())]
+    reversed_step = n.choose(n.pair("less_than", step, lengths), back, step)
+    places = [reversed_step if k == along else numbered(n, x, k) for k in range(n.rank())]
     n.out(n.op("gather_nd", {"X": x, "Index": n.op("stack", {"X": places}, "Y", axis=n.rank())}))
 
 
 @imports("TopK")
 def _top_k(n: Node) -> None:
-    """Of equal ones the first, as Fluid's `top_k` has it not: the beginning of all in order.
+    """TopK by a full stable sort: of equal elements the first comes first, unlike in Fluid's `top_k`.
 
-    Before opset 10 how many is an attribute.
+    Before opset 10 k is an attribute.
     """
     axis = n.attr("axis", -1) % n.rank()
     found, places = n.ordered(n.var(), axis, bool(n.attr("largest", 1)))

@@ -22,7 +22,7 @@ def _matmul(n: Node) -> None:
 
 
 def _alike(n: Node, x: Variable, y: Variable) -> tuple[Variable, Variable]:
-    """Stacks of matrices spread over each other: a zero for each matrix of the product is added to all elements."""
+    """Broadcast the batch axes of two stacks of matrices, by adding zeros."""
     sums = [n.op("reduce_sum", {"X": side}, dim=[-2, -1], keep_dim=True, reduce_all=False) for side in (x, y)]
     zeros = n.filled(n.pair("add", *sums), 0.0, x.dtype)
     return n.pair("add", x, zeros), n.pair("add", y, zeros)
@@ -45,14 +45,14 @@ def _gemm(n: Node) -> None:
 
 @imports("Einsum")
 def _einsum(n: Node) -> None:
-    """Without an axis that stands twice in one operand, two operands at a time: transposed, a product, transposed."""
+    """Einsum without repeated axes in an operand, two operands at a time: transpose, matmul, transpose."""
     rule = n.attr("equation").replace(" ", "")
     terms, _, result = rule.partition("->")
     parts = terms.split(",")
     if "->" not in rule:
         result = "".join(sorted(axis for axis in {*terms} - {*",."} if terms.count(axis) == 1))
         result = "..." + result if "..." in terms else result
-    # What dots stand for has names of its own, the last ones alike.
+    # The axes of an ellipsis get names of their own, aligned at the last one.
     more = max(n.rank(index) - len(part) + 3 if "." in part else 0 for index, part in enumerate(parts))
     names = "".join(map(str, range(more)))
     for index, part in enumerate(parts):
@@ -65,16 +65,18 @@ def _einsum(n: Node) -> None:
         wanted = {*result}.union(*parts[index + 1 :])
         x, first = _joined(n, (x, first), (n.var(index), parts[index]), wanted)
     x, first = _summed(n, x, first, [k for k, axis in enumerate(first) if axis not in result])
-    n.out(n.turned(x, [first.index(axis) for axis in result]), scalar=not result)
+    n.out(n.transposed(x, [first.index(axis) for axis in result]), scalar=not result)
 
 
 def _joined(
     n: Node, one: tuple[Variable, str], other: tuple[Variable, str], wanted: set[str]
 ) -> tuple[Variable, str]:
-    """The product of two operands, each with the names of its axes, summed over axes that nobody wants."""
+    """The product of two operands, each with the names of its axes, summed over axes that are not in `wanted`."""
     operands = [
-        _summed(n, var, part, [k for k, axis in enumerate(part) if axis not in wanted and axis not in beside])
-        for (var, part), (_, beside) in ((one, other), (other, one))
+        _summed(
+            n, var, part, [k for k, axis in enumerate(part) if axis not in wanted and axis not in partner]
+        )
+        for (var, part), (_, partner) in ((one, other), (other, one))
     ]
     (x, first), (y, second) = operands
     both = [axis for axis in first if axis in second]
@@ -104,8 +106,8 @@ def _summed(n: Node, x: Variable, part: str, axes: list[int]) -> tuple[Variable,
 def _as_stack(
     n: Node, x: Variable, part: str, groups: list[list[str]], sizes: dict[str, int | Size]
 ) -> Variable:
-    """An operand as three axes, each of a group of its axes."""
-    x = n.turned(x, [part.index(axis) for group in groups for axis in group])
+    """An operand reshaped to three axes, each a group of its axes."""
+    x = n.transposed(x, [part.index(axis) for group in groups for axis in group])
     shape: list[int] = []
     for group in groups:
         size = 1
@@ -116,7 +118,7 @@ def _as_stack(
     if shape.count(-1) < 2:
         return n.op("reshape2", {"X": x}, more=["XShape"], shape=shape)
     if max(map(len, groups)) > 1:
-        raise n.fail("has several groups of axes whose sizes only a run knows")
+        raise n.fail("has several groups of axes whose sizes are unknown until run time")
     for place, group in enumerate(groups):
         if not group:
             x = n.op("unsqueeze2", {"X": x}, more=["XShape"], axes=[place])

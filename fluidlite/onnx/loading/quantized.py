@@ -1,4 +1,4 @@
-"""Numbers as bytes, and back."""
+"""Quantization to integers, and back."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from .values import Node, imports
 
 
 def _along(n: Node, index: int) -> Variable:
-    """A scale or a zero: of all, or of each part along an axis."""
+    """A scale or zero point: one for all, or one for each index along an axis."""
     given = n.var(index)
     if n.rank(index) == 0 or given.shape == (1,):
         return given
     if n.rank(index) != 1 or n.attr("block_size", 0):
-        raise n.fail("has scales of blocks")
+        raise n.fail("has blocked scales")
     shape = [1] * n.rank()
     shape[n.attr("axis", 1) % n.rank()] = -1
     return n.op("reshape2", {"X": given}, more=["XShape"], shape=shape)
 
 
 def _bytes(n: Node, x: Variable, kind: int) -> Variable:
-    """Numbers as integers of a type, those outside at its ends."""
+    """Floats as integers of a type, saturated to its range."""
     if kind not in (VarType.UINT8, VarType.INT8):
         raise n.fail(f"makes elements of type {VarType(kind).name}")
     ends = np.iinfo(to_numpy(kind))
@@ -41,30 +41,32 @@ def _quantize(n: Node) -> None:
 
 
 def without_zero(n: Node, index: int, zero: int, rank: int = 0) -> Variable:
-    """Bytes as numbers less their zero, in float64, where sums of their products are exact.
+    """Subtract the zero point, in float64, where sums of products of bytes are exact.
 
-    `rank`: of what has a zero for each of its first axis.
+    `rank`: that of an input which has a zero point for each index of its first axis.
     """
     x = n.cast(n.var(index), VarType.FP64)
     if not n.has(zero):
         return x
     nothing = n.cast(n.var(zero), VarType.FP64)
-    return n.pair("sub", x, _behind(n, nothing, rank - 1) if rank and n.rank(zero) == 1 else nothing)
+    return n.pair(
+        "sub", x, _with_trailing_axes(n, nothing, rank - 1) if rank and n.rank(zero) == 1 else nothing
+    )
 
 
-def _behind(n: Node, x: Variable, count: int) -> Variable:
-    """A row of numbers with that many axes of size 1 behind it."""
+def _with_trailing_axes(n: Node, x: Variable, count: int) -> Variable:
+    """A vector with `count` trailing axes of size 1."""
     return n.op("reshape2", {"X": x}, more=["XShape"], shape=[-1, *[1] * count])
 
 
 def _scaled_bytes(n: Node, total: Variable, scale: Variable, index: int) -> None:
-    """Sums of products, whose unit is `scale`, as bytes of the scale and zero that inputs from `index` on are."""
+    """Requantize sums in units of `scale` by the scale and zero point in inputs `index` and `index + 1`."""
     unit = n.pair("div", scale, n.var(index))
     _rounded(n, n.pair("mul", n.cast(total, VarType.FP32), unit), index)
 
 
 def as_bytes(n: Node, x: Variable, index: int) -> None:
-    """Numbers as bytes of the scale and zero that inputs from `index` on are."""
+    """Quantize by the scale and zero point in inputs `index` and `index + 1`."""
     _rounded(n, n.pair("div", x, n.var(index)), index)
 
 
@@ -97,12 +99,12 @@ def _linear_matmul(n: Node) -> None:
 
 @imports("QLinearConv")
 def _linear_convolution(n: Node) -> None:
-    """Weights may have a scale and a zero for each of what the convolution gives."""
+    """Weights may have a scale and a zero point for each output channel."""
     rank = n.rank(3)
     out = convolved(n, without_zero(n, 0, 2), without_zero(n, 3, 5, rank), n.shape(3)[2:])
     if n.has(8):
-        out = n.pair("add", out, _behind(n, n.cast(n.var(8), VarType.FP64), rank - 2))
-    _scaled_bytes(n, out, _behind(n, n.pair("mul", n.var(1), n.var(4)), rank - 2), 6)
+        out = n.pair("add", out, _with_trailing_axes(n, n.cast(n.var(8), VarType.FP64), rank - 2))
+    _scaled_bytes(n, out, _with_trailing_axes(n, n.pair("mul", n.var(1), n.var(4)), rank - 2), 6)
 
 
 @imports("DequantizeLinear", "com.microsoft.DequantizeLinear")
@@ -122,7 +124,7 @@ def _dynamic_quantize(n: Node) -> None:
 
 
 def quantized(n: Node, x: Variable) -> tuple[Variable, Variable, Variable]:
-    """Numbers as bytes, their scale and their zero, from the least and the largest number, zero among them."""
+    """Quantize dynamically over the range of `x` and zero; returns the bytes, the scale and the zero point."""
     nothing = n.number(0.0, VarType.FP32)
     low = n.pair("min", reduced(n, "min", x, None, False), nothing)
     high = n.pair("max", reduced(n, "max", x, None, False), nothing)

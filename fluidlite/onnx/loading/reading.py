@@ -41,7 +41,7 @@ def load(
         _take_in_weights(model, Path(path).parent)
         _check_functions(model)
         for info in model.graph.output:
-            info.type.tensor_type.shape.SetInParent()  # the checker asks for what nothing needs
+            info.type.tensor_type.shape.SetInParent()  # required by the checker only
         onnx.checker.check_model(model)
         model = inline_local_functions(model) if model.functions else model
     except (DecodeError, onnx.checker.ValidationError, *DAMAGED) as error:
@@ -69,11 +69,11 @@ def _missing(model: onnx.ModelProto) -> set[str]:
 
 
 def _written_out(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with nodes that have no counterpart as those that ONNX says they are made of, if it does."""
+    """The model with nodes that have no counterpart expanded to ONNX's function bodies where these exist."""
     while found := {kind for kind in _missing(model) if _is_made_of_others(kind)}:
         kinds = [("", kind) for kind in sorted(found)]
         model = onnx.shape_inference.infer_shapes(model)
-        for tensor in model.graph.initializer:  # whose types it asks for as well
+        for tensor in model.graph.initializer:  # the expansion needs their types too
             info = helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
             model.graph.value_info.append(info)
         for node in all_nodes(model.graph):
@@ -84,13 +84,13 @@ def _written_out(model: onnx.ModelProto) -> onnx.ModelProto:
         except (
             RuntimeError,
             TypeError,
-        ):  # a type that does not follow; onnx before 1.19, which does not do this
+        ):  # a type that cannot be inferred, or onnx before 1.19
             break
     return model
 
 
 def _with_defaults(node: onnx.NodeProto) -> None:
-    """Have a node say what its attributes are without being given."""
+    """Write the default values of absent attributes into a node."""
     given = {attribute.name for attribute in node.attribute}
     for name, attribute in onnx.defs.get_schema(node.op_type).attributes.items():
         if name not in given and attribute.default_value.name:
@@ -105,7 +105,7 @@ def _is_made_of_others(kind: str) -> bool:
 
 
 def _check_functions(model: onnx.ModelProto) -> None:
-    """Raise FormatError for functions that call themselves or come to more nodes than any model has."""
+    """Raise FormatError for recursive functions and for those that expand to more than `_MOST_NODES` nodes."""
     functions = {(one.domain, one.name): one for one in model.functions}
     counts: dict[tuple[str, str], int] = {}
 
@@ -121,11 +121,11 @@ def _check_functions(model: onnx.ModelProto) -> None:
         return total
 
     if count(all_nodes(model.graph), ()) > _MOST_NODES:
-        raise FormatError(f"its functions come to more than {_MOST_NODES} nodes")
+        raise FormatError(f"its functions expand to more than {_MOST_NODES} nodes")
 
 
 def _take_in_weights(model: onnx.ModelProto, folder: Path) -> None:
-    """Read what a model keeps in other files, all of them in its folder. Raises FormatError for one elsewhere."""
+    """Read the tensors that a model keeps in external files. Raises FormatError for files outside its folder."""
     for tensor in model.graph.initializer:
         where = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")
         if PurePath(where).is_absolute() or ".." in PurePath(where).parts:
@@ -138,9 +138,9 @@ def _take_in_weights(model: onnx.ModelProto, folder: Path) -> None:
 def _feed(maker: Maker, info: onnx.ValueInfoProto) -> str:
     kind = info.type.tensor_type
     if kind.elem_type not in helper.get_all_tensor_dtypes():
-        raise FormatError(f"input {info.name!r} has elements of type {kind.elem_type}, which there is not")
+        raise FormatError(f"input {info.name!r} has the unknown element type {kind.elem_type}")
     if not info.type.HasField("tensor_type") or not kind.HasField("shape"):
-        raise NotSupportedError(f"input {info.name!r} is no tensor of a known number of dimensions")
+        raise NotSupportedError(f"input {info.name!r} is no tensor of known rank")
     shape = [dim.dim_value if dim.HasField("dim_value") else -1 for dim in kind.shape.dim]
     elements = helper.tensor_dtype_to_np_dtype(kind.elem_type)
     try:
@@ -158,9 +158,9 @@ def _feed(maker: Maker, info: onnx.ValueInfoProto) -> str:
 
 
 def _fetch(maker: Maker, name: str) -> Variable:
-    """The variable of an output, under its own name if the model does not use that otherwise."""
+    """The variable of an output, renamed to the output's name unless the name is taken."""
     if name not in maker.values:
-        raise FormatError(f"the model does not make its output {name!r}")
+        raise FormatError(f"the model does not compute its output {name!r}")
     var = maker.var(name, "the model")
     if var.type == VarType.LOD_TENSOR_ARRAY:
         raise NotSupportedError(f"output {name!r} is a sequence: fetches are tensors")

@@ -35,7 +35,7 @@ _NUMBERS: dict[str, tuple[float | None, ...]] = {
     "ScaledTanh": (None, None),
     "ThresholdedRelu": (1.0,),
 }
-"""Alpha and beta of the activations that have them, where the model says nothing; None: it has to."""
+"""Default alpha and beta of the activations that have them; None: the model has to give it."""
 
 _DEFAULTS = {"LSTM": ["Sigmoid", "Tanh", "Tanh"], "GRU": ["Sigmoid", "Tanh"], "RNN": ["Tanh"]}
 _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
@@ -51,29 +51,32 @@ def _recurrent(n: Node) -> None:
     step, count = _STEPS[n.kind], len(_DEFAULTS[n.kind])
     kinds = _activations(n, count * len(directions))
     with program_guard(n.maker.program):
-        x = n.turned(n.var(), [1, 0, 2] if batches_first else [0, 1, 2])
+        x = n.transposed(n.var(), [1, 0, 2] if batches_first else [0, 1, 2])
         held = [
-            n.turned(n.var(index), [1, 0, 2] if batches_first else [0, 1, 2]) if n.has(index) else None
+            n.transposed(n.var(index), [1, 0, 2] if batches_first else [0, 1, 2]) if n.has(index) else None
             for index in ([5, 6] if n.kind == "LSTM" else [5])
         ]
         made = [
-            _direction(n, step, place, turned, kinds[place * count :][:count], x, held)
-            for place, turned in enumerate(directions)
+            _direction(n, step, place, backward, kinds[place * count :][:count], x, held)
+            for place, backward in enumerate(directions)
         ]
         whole = [
             layers.concat([layers.unsqueeze(steps, [1]) for steps, _ in made], axis=1),
             *(layers.concat(list(last), axis=0) for last in zip(*(lasts for _, lasts in made), strict=True)),
         ]
         if batches_first:
-            whole = [n.turned(whole[0], [2, 0, 1, 3]), *(n.turned(last, [1, 0, 2]) for last in whole[1:])]
+            whole = [
+                n.transposed(whole[0], [2, 0, 1, 3]),
+                *(n.transposed(last, [1, 0, 2]) for last in whole[1:]),
+            ]
     for index, var in enumerate(whole):
         n.out(var, index)
 
 
 def _activations(n: Node, count: int) -> list[Activation]:
-    """Those of all directions, each behind `clip`; alphas and betas belong in turn to those that have them.
+    """The activations of all directions, each after `clip`; alphas and betas are consumed in order.
 
-    What the cell of an LSTM gives is not clipped: so onnxruntime has it.
+    The output activation of an LSTM is not clipped, as in onnxruntime.
     """
     names = [one.decode() for one in n.attr("activations") or []]
     names = names or _DEFAULTS[n.kind] * (count // len(_DEFAULTS[n.kind]))
@@ -95,11 +98,11 @@ def _activated(kind: Callable[..., Variable], most: float, numbers: list[Any], x
     return kind(layers.clip(x, -most, most) if most else x, *numbers)
 
 
-def _within(n: Node, x: Variable, size: int, turned: bool) -> Variable:
-    """Which steps are within the lengths of sequences, for each element of a state: truths [T, B, H]."""
+def _step_mask(n: Node, x: Variable, size: int, backward: bool) -> Variable:
+    """The mask of the steps within each sequence, repeated for each element of a state: bools [T, B, H]."""
     count = layers.cast(layers.slice(layers.shape(x), [0], [0], [1]), "int64")
     steps = layers.range(0, count, 1, "int64")
-    steps = layers.unsqueeze(layers.reverse(steps, [0]) if turned else steps, [1, 2])
+    steps = layers.unsqueeze(layers.reverse(steps, [0]) if backward else steps, [1, 2])
     state = layers.fill_constant([size], "int64", 0)
     lengths = n.pair("add", layers.unsqueeze(n.cast(n.var(4), VarType.INT64), [1]), state)
     whole = [
@@ -113,15 +116,14 @@ def _direction(
     n: Node,
     step: Callable[..., list[Variable]],
     place: int,
-    turned: bool,
+    backward: bool,
     activations: list[Activation],
     x: Variable,
     held: list[Variable | None],
 ) -> tuple[Variable, list[Variable]]:
-    """The hidden state of all steps [T, B, H] in one direction, and the states at its end [1, B, H].
+    """The hidden states of all steps [T, B, H] in one direction, and the final states [1, B, H].
 
-    Where a sequence is over, or in the other direction not begun, states stay as they are and the result is zero;
-    all of a sequence without steps is zero.
+    In padded steps states are kept and outputs are zero; outputs and states of empty sequences are zero.
     """
     weight, recurrent = n.array(1)[place], n.array(2)[place]
     size = recurrent.shape[1]
@@ -139,8 +141,8 @@ def _direction(
         for kind, array in parts.items()
     }
     x = layers.elementwise_add(n.op("mul", {"X": x, "Y": w["weight"]}, x_num_col_dims=2), w["bias"])
-    x = layers.reverse(x, [0]) if turned else x
-    within = _within(n, x, size, turned) if n.has(4) else None
+    x = layers.reverse(x, [0]) if backward else x
+    mask = _step_mask(n, x, size, backward) if n.has(4) else None
     first = [
         None if start is None else layers.squeeze(layers.slice(start, [0], [place], [place + 1]), [0])
         for start in held
@@ -149,7 +151,7 @@ def _direction(
     loop = layers.StaticRNN()
     with loop.step():
         now = loop.step_input(x)
-        goes_on = None if within is None else loop.step_input(within)
+        goes_on = None if mask is None else loop.step_input(mask)
         states = [loop.memory(**zeros) if start is None else loop.memory(init=start) for start in first]
         after = step(n, now, states, w, activations)
         if goes_on is not None:
@@ -160,11 +162,11 @@ def _direction(
     made = loop()
     found = list(made) if isinstance(made, (list, tuple)) else [made]
     steps, lasts = found[0], [_ends(var, -1) for var in found]
-    if within is not None:
-        steps = n.choose(within, steps, layers.zeros_like(steps))
-        begun = _ends(within, -1 if turned else 0)
+    if mask is not None:
+        steps = n.choose(mask, steps, layers.zeros_like(steps))
+        begun = _ends(mask, -1 if backward else 0)
         lasts = [n.choose(begun, last, layers.zeros_like(last)) for last in lasts]
-    return layers.reverse(steps, [0]) if turned else steps, lasts
+    return layers.reverse(steps, [0]) if backward else steps, lasts
 
 
 def _ends(x: Variable, place: int) -> Variable:
@@ -181,7 +183,7 @@ def _lstm(
 ) -> list[Variable]:
     """Gates are input, output, forget and candidate; peepholes input, output, forget.
 
-    With `input_forget` as much is forgotten as comes in.
+    With `input_forget` the forget gate is 1 minus the input gate.
     """
     (hidden, cell), (f, g, h) = states, kinds
     total = layers.elementwise_add(x, layers.elementwise_add(layers.mul(hidden, w["recurrent"]), w["more"]))
@@ -201,7 +203,7 @@ def _lstm(
 def _gru(
     n: Node, x: Variable, states: list[Variable], w: dict[str, Variable], kinds: list[Activation]
 ) -> list[Variable]:
-    """Gates are update, reset and candidate, which is reset before or behind its product."""
+    """Gates are update, reset and candidate, which is reset before or after its product."""
     (hidden,), (f, g), size = states, kinds, states[0].shape[1]
     gates, candidate = layers.split(w["recurrent"], [2 * size, size], dim=1)
     more, last = layers.split(w["more"], [2 * size, size], dim=0)
@@ -209,10 +211,10 @@ def _gru(
     both = f(layers.elementwise_add(inputs, layers.elementwise_add(layers.mul(hidden, gates), more)))
     update, reset = _parts(both, 2)
     if n.attr("linear_before_reset", 0):
-        told = reset * layers.elementwise_add(layers.mul(hidden, candidate), last)
+        recurrent = reset * layers.elementwise_add(layers.mul(hidden, candidate), last)
     else:
-        told = layers.elementwise_add(layers.mul(reset * hidden, candidate), last)
-    new = g(own + told)
+        recurrent = layers.elementwise_add(layers.mul(reset * hidden, candidate), last)
+    new = g(own + recurrent)
     return [new + update * (hidden - new)]
 
 

@@ -1,4 +1,4 @@
-"""Sequences as tensor arrays. A sequence of ONNX never changes: an array that others know is copied before it does."""
+"""Sequences as tensor arrays. Sequences of ONNX are immutable: a shared array is copied before it is written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .values import Node, imports
 
 
 def copied(var: Variable) -> Variable:
-    """A tensor or a sequence of its own."""
+    """A copy of a tensor or a sequence."""
     if var.type != VarType.LOD_TENSOR_ARRAY:
         return layers.assign(var)
     array: Variable = layers.create_array(var.dtype)
@@ -24,7 +24,7 @@ def copied(var: Variable) -> Variable:
 
 
 def _place(n: Node, index: int) -> Variable:
-    """A place in a sequence, int64 [1]; counted from its end if it is a negative constant."""
+    """An index into a sequence, int64 [1]; a negative constant counts from its end."""
     known = n.value(index).array
     if known is not None:
         at = layers.fill_constant([1], "int64", int(known))
@@ -49,14 +49,14 @@ def _construct(n: Node) -> None:
 
 @imports("SequenceInsert")
 def _insert(n: Node) -> None:
-    """Behind the last element, or in the place of one that has been taken out."""
+    """Append an element, or insert it where one has been erased."""
     given = n.value()
     if given.without:
         if not n.has(2) or n.node.input[2] != given.without:
-            raise n.fail("puts an element elsewhere than one has been taken out")
+            raise n.fail("inserts at another position than the erased one")
         place = _place(n, 2)
     elif n.has(2) and not _at_the_end(n):
-        raise n.fail("puts an element somewhere else than behind the last one")
+        raise n.fail("inserts elsewhere than at the end")
     else:
         place = layers.array_length(n.var())
     array = given.var
@@ -74,9 +74,9 @@ def _at_the_end(n: Node) -> bool:
 
 @imports("SequenceErase")
 def _erase(n: Node) -> None:
-    """Nothing but the SequenceInsert that puts another element there can follow."""
+    """Erase an element; only a SequenceInsert at the same position can follow."""
     if not n.has(1):
-        raise n.fail("takes the last element away")
+        raise n.fail("erases the last element")
     given = n.value()
     own = given.own and n.maker.uses[n.node.input[0]] == 1
     n.maker.values[n.node.output[0]] = replace(given, own=own, without=n.node.input[1])
@@ -100,7 +100,7 @@ def _joined(n: Node) -> None:
 
 @imports("SplitToSequence")
 def _split(n: Node) -> None:
-    """Parts of sizes that are known, or of one size until nothing is left."""
+    """Split into parts of given sizes, or of one size with a shorter last part."""
     axis, x = n.attr("axis", 0) % n.rank(), n.var()
     squeezed, far = not n.has(1) and not n.attr("keepdims", 1), 2**31 - 1
     given = n.array(1) if n.has(1) else np.array(1)

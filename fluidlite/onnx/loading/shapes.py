@@ -1,4 +1,4 @@
-"""Shapes, parts and places of tensors; sizes are followed through what computes shapes of them."""
+"""Shapes and slices of tensors; sizes are propagated through the nodes that compute shapes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .values import Node, Size, imports
 
 
 def shaped(n: Node, x: Variable, sizes: list[int | Size]) -> Variable:
-    """`x` in this shape. One size that only a run knows is what is left over."""
+    """`x` reshaped. A single size that is unknown until run time becomes -1."""
     open_sizes = [size for size in sizes if isinstance(size, Size)]
     if len(open_sizes) == 1 and -1 not in sizes:
         sizes = [-1 if isinstance(size, Size) else size for size in sizes]
@@ -27,7 +27,7 @@ def shaped(n: Node, x: Variable, sizes: list[int | Size]) -> Variable:
 
 
 def sizes_of(n: Node) -> list[int | Size]:
-    """The sizes of the first input, those that only a run knows among them."""
+    """The sizes of the first input; a `Size` where one is unknown until run time."""
     x = n.var()
     return [size if size >= 0 else Size(x.name, axis) for axis, size in enumerate(n.shape())]
 
@@ -111,7 +111,7 @@ def _split(n: Node) -> None:
     if sections is None:
         size = n.shape()[axis]
         if size < 0:
-            raise n.fail("splits a size that only a run knows")
+            raise n.fail("splits an axis whose size is unknown until run time")
         part = -(-size // count)
         sections = [part] * (count - 1) + [size - part * (count - 1)]
     start = 0
@@ -143,10 +143,10 @@ def _slice(n: Node) -> None:
 
 
 def _slice_by_sizes(n: Node) -> None:
-    """Where an end follows from sizes that only a run knows."""
+    """Slice up to an end computed from sizes that are unknown until run time."""
     axes = [axis % n.rank() for axis in (n.ints(3) if n.has(3) else range(n.shape(1)[0]))]
     if n.has(4) and set(n.ints(4)) != {1}:
-        raise n.fail("takes every so many up to a computed end")
+        raise n.fail("has steps other than 1 and a computed end")
     inputs = {"Input": n.var()}
     for slot, index in (("Starts", 1), ("Ends", 2)):
         kind = n.var(index).dtype
@@ -165,7 +165,7 @@ def _slice_by_sizes(n: Node) -> None:
 
 
 def _filled_shape(n: Node, index: int) -> tuple[dict[str, Any], list[int]]:
-    """Inputs and attribute `shape` of `fill_constant`, for the shape that an input is."""
+    """Inputs and attribute `shape` of `fill_constant` for the shape in input `index`."""
     value = n.value(index)
     if value.sizes is None and value.array is None:
         return {"ShapeTensor": n.var(index)}, [-1] * n.shape(index)[0]
@@ -185,7 +185,7 @@ def _range(n: Node) -> None:
 
 @imports("Expand")
 def _expand(n: Node) -> None:
-    """Spread over zeros of the other shape."""
+    """Broadcast by adding zeros of the target shape."""
     dtype, (inputs, shape) = n.var().dtype, _filled_shape(n, 1)
     kind = n.dtype().kind
     through = to_vartype("int32") if kind == "b" else dtype
@@ -228,7 +228,7 @@ def _pad(n: Node) -> None:
             if pair != (0, 0):
                 size = x.shape[axis]
                 if size < 0:
-                    raise n.fail(f"has mode {mode!r} along an axis whose size only a run knows")
+                    raise n.fail(f"has mode {mode!r} along an axis whose size is unknown until run time")
                 n.table(float(size) + sum(pair))
                 order = np.pad(np.arange(size), pair, mode=mode)
                 x = taken(n, x, n.maker.constant(order), axis)
@@ -259,11 +259,11 @@ def _trilu(n: Node) -> None:
 @imports("EyeLike")
 def _eye_like(n: Node) -> None:
     if -1 in n.shape():
-        raise n.fail("is of a size that only a run knows")
+        raise n.fail("has a size that is unknown until run time")
     given = n.attr("dtype")
     kind = to_vartype(n.dtype() if given is None else helper.tensor_dtype_to_np_dtype(given))
     if n.attr("k", 0):
-        raise n.fail("is of another diagonal")
+        raise n.fail("has another diagonal than the main one")
     rows, columns = n.shape()
     n.out(n.op("eye", {}, num_rows=rows, num_columns=columns, dtype=int(kind)))
 

@@ -22,15 +22,15 @@ def _transformed(
     """
     given, found = parts[0].shape[-1], count // 2 + 1 if onesided else count
     if given < 1:
-        raise n.fail("transforms an axis whose size only a run knows")
+        raise n.fail("transforms an axis whose size is unknown until run time")
     if given > count:
         parts = [
             n.op("slice", {"Input": one}, axes=[len(one.shape) - 1], starts=[0], ends=[count])
             for one in parts
         ]
     n.table(2.0 * min(given, count) * found)
-    turns = np.outer(np.arange(min(given, count)), np.arange(found)) % count * (2 * np.pi / count)
-    tables = [np.cos(turns), np.sin(turns) if inverse else -np.sin(turns)]
+    angles = np.outer(np.arange(min(given, count)), np.arange(found)) % count * (2 * np.pi / count)
+    tables = [np.cos(angles), np.sin(angles) if inverse else -np.sin(angles)]
     tables = [(table / count if inverse else table).astype(to_numpy(parts[0].dtype)) for table in tables]
     cosines, sines = (n.maker.constant(table) for table in tables)
     dims: dict[str, Any] = {"x_num_col_dims": len(parts[0].shape) - 1, "y_num_col_dims": 1}
@@ -49,7 +49,7 @@ def _complex_parts(n: Node, x: Variable) -> list[Variable]:
     """Real, or real and imaginary parts along the last axis."""
     last = len(x.shape) - 1
     if x.shape[last] not in (1, 2):
-        raise n.fail(f"is about numbers of {x.shape[last]} parts, expected real or complex ones")
+        raise n.fail(f"has numbers of {x.shape[last]} parts, expected real or complex ones")
     return [
         n.op("squeeze2", {"X": part}, more=["XShape"], axes=[last])
         for k in range(x.shape[-1])
@@ -66,10 +66,10 @@ def _fourier(n: Node) -> None:
     axis = (n.ints(2)[0] if n.has(2) else -2) if n.maker.opset >= 20 else n.attr("axis", 1)
     rank, axis = n.rank(), axis % n.rank()
     order = [*(k for k in range(rank - 1) if k != axis), axis, rank - 1]
-    x = n.turned(n.var(), order)
+    x = n.transposed(n.var(), order)
     count = n.ints(1)[0] if n.has(1) else x.shape[-2]
     out = _transformed(n, _complex_parts(n, x), count, inverse, onesided)
-    n.out(n.turned(out, np.argsort(order).tolist()))
+    n.out(n.transposed(out, np.argsort(order).tolist()))
 
 
 @imports("STFT")
@@ -79,7 +79,9 @@ def _short_time_fourier(n: Node) -> None:
     long = n.ints(3)[0] if n.has(3) else n.shape(2)[0]
     size = n.shape()[1]
     if size < long:
-        raise n.fail(f"has frames of {long} of a signal of {size}, expected one that is known and as long")
+        raise n.fail(
+            f"has frames of {long} of a signal of {size}, expected a known size of at least the frame's"
+        )
     frames = (size - long) // step + 1
     n.table(float(frames) * long)
     places = n.maker.constant((np.arange(frames)[:, None] * step + np.arange(long)).ravel())
@@ -94,8 +96,8 @@ def _short_time_fourier(n: Node) -> None:
 
 @imports("MelWeightMatrix")
 def _mel_weights(n: Node) -> None:
-    """Of constants it is a constant."""
-    raise n.fail("computes its inputs, or is too large")
+    """MelWeightMatrix is supported for constant inputs only, which constant folding has handled before."""
+    raise n.fail("has computed inputs, or is too large")
 
 
 _WAVES = {
@@ -108,7 +110,7 @@ _WAVES = {
 @imports(*_WAVES)
 def _window(n: Node) -> None:
     size = n.table(float(n.array(0).item()))
-    turns = np.arange(size) * (2 * np.pi / (size if n.attr("periodic", 1) else max(size - 1, 1)))
+    angles = np.arange(size) * (2 * np.pi / (size if n.attr("periodic", 1) else max(size - 1, 1)))
     level, first, second = _WAVES[n.kind]
     dtype = helper.tensor_dtype_to_np_dtype(n.attr("output_datatype", 1))
-    n.known(array=(level - first * np.cos(turns) + second * np.cos(2 * turns)).astype(dtype))
+    n.known(array=(level - first * np.cos(angles) + second * np.cos(2 * angles)).astype(dtype))

@@ -1,4 +1,4 @@
-"""What the values of an ONNX graph are while a program is made of it: variables, known numbers, sizes."""
+"""The values of an ONNX graph while it is imported: variables, constants, sizes; and the program being built."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Graph = TypeVar("Graph", GraphProto, GraphProto | FunctionProto)
 
 @dataclass(frozen=True)
 class Size:
-    """How many elements a variable has along an axis, which only a run knows."""
+    """The size of a variable along an axis that is unknown until run time."""
 
     of: str
     axis: int
@@ -30,10 +30,10 @@ class Size:
 
 @dataclass
 class Value:
-    """One of the three: a variable, an array, or a list of sizes. `scalar`: no dimensions, where Fluid has one of 1.
+    """A variable, a constant array, or a list of sizes. `scalar`: shape [] in ONNX, [1] in Fluid.
 
-    A sequence is a variable, a tensor array, and `scalar` is about its elements. `own`: no other value is the same
-    array, which may then be written to. `without`: the name of the place whose element has been taken out.
+    A sequence is a variable, a tensor array, and `scalar` describes its elements. `own`: no other value shares the
+    array, so it may be written to. `without`: the name of the index whose element has been erased.
     """
 
     var: Variable | None = None
@@ -45,7 +45,7 @@ class Value:
 
 
 LARGEST = 1 << 20
-"""Elements of what is computed while a model is loaded."""
+"""Most elements of a result that is constant-folded while a model is loaded."""
 
 Importer = Callable[["Node"], None]
 IMPORTERS: dict[str, Importer] = {}
@@ -87,7 +87,7 @@ def all_nodes(graph: GraphProto | FunctionProto) -> Iterator[NodeProto]:
 
 
 class Maker:
-    """The program in the making, and the values that it has so far."""
+    """The program being built, and the values computed so far."""
 
     def __init__(self, program: Program, scope: Scope, model: ModelProto, opset: int) -> None:
         self.model = model
@@ -102,22 +102,22 @@ class Maker:
 
     @property
     def block(self) -> Block:
-        """Where operators go."""
+        """The block that operators are appended to."""
         return self.program.current_block()
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Values of an inner graph, which sees those around it; variables that it makes of them are its own."""
-        around = self.values
-        self.values = {name: replace(value, own=False) for name, value in around.items()}
+        """A scope for the values of an inner graph, which also reads those of the outer ones."""
+        outer = self.values
+        self.values = {name: replace(value, own=False) for name, value in outer.items()}
         try:
             yield
         finally:
-            self.values = around
+            self.values = outer
 
     def value(self, name: str, reader: str) -> Value:
         if name not in self.values:
-            raise FormatError(f"{reader} reads {name!r}, which nothing before it makes")
+            raise FormatError(f"{reader} reads {name!r}, which no earlier node computes")
         return self.values[name]
 
     def var(self, name: str, reader: str) -> Variable:
@@ -125,7 +125,7 @@ class Maker:
         value = self.value(name, reader)
         if value.without:
             raise NotSupportedError(
-                f"{reader} reads {name!r}, a sequence with an element less: that is only replaced"
+                f"{reader} reads {name!r}, a sequence with an element erased: only an insertion there may follow"
             )
         if value.var is None:
             if value.array is not None:
@@ -152,7 +152,7 @@ class Maker:
         return var
 
     def constant(self, array: np.ndarray) -> Variable:
-        """A variable of these numbers that no training changes."""
+        """A variable with these values that is not trained."""
         name = unique_name.generate("constant")
         kind, shape = to_vartype(array.dtype), list(array.shape)
         var = self.program.global_block().create_var(name=name, shape=shape, dtype=kind, persistable=True)
@@ -214,7 +214,7 @@ class Node:
         return self.maker.var(self.node.input[index], f"node {self.kind}")
 
     def array(self, index: int) -> np.ndarray:
-        """An input whose numbers are known."""
+        """An input that is a constant array."""
         value = self.value(index)
         if value.array is None and value.sizes is not None and all(isinstance(n, int) for n in value.sizes):
             value.array = np.array(value.sizes, "int64")
@@ -252,7 +252,7 @@ class Node:
         return self.maker.op(kind, inputs, slot, more, **attrs)
 
     def pair(self, kind: str, x: Variable, y: Variable) -> Variable:
-        """An operator of two operands that are spread as NumPy does it: `elementwise_` is left out."""
+        """Append the operator `elementwise_KIND`, with operands broadcast as in NumPy."""
         if kind in ("add", "sub", "mul", "div", "max", "min", "mod", "pow", "floordiv"):
             kind = f"elementwise_{kind}"
         return self.op(kind, {"X": x, "Y": y}, axis=-1)
@@ -265,29 +265,29 @@ class Node:
         return self.op("scale", {"X": x}, scale=scale, bias=bias)
 
     def filled(self, like: Variable, value: float, kind: int) -> Variable:
-        """A variable of the shape of another one, of one value."""
+        """A variable of the shape of `like` filled with `value`."""
         return self.op("fill_any_like", {"X": like}, value=value, dtype=int(kind))
 
     def number(self, value: float, kind: int) -> Variable:
-        """One number."""
+        """A constant of one element."""
         return self.op("fill_constant", {}, shape=[1], value=value, dtype=kind)
 
     def choose(self, condition: Variable, x: Variable, y: Variable) -> Variable:
         """`x` where the condition holds, else `y`; all of one shape."""
         return self.op("where", {"Condition": condition, "X": x, "Y": y})
 
-    def turned(self, x: Variable, order: Sequence[int]) -> Variable:
+    def transposed(self, x: Variable, order: Sequence[int]) -> Variable:
         """`x` with its axes in this order."""
         if list(order) == sorted(order):
             return x
         return self.op("transpose2", {"X": x}, more=["XShape"], axis=[int(axis) for axis in order])
 
     def flat(self, x: Variable) -> Variable:
-        """All elements in one row."""
+        """`x` flattened to one dimension."""
         return self.op("reshape2", {"X": x}, more=["XShape"], shape=[-1])
 
     def ordered(self, x: Variable, axis: int = 0, descending: bool = False) -> tuple[Variable, Variable]:
-        """Along an axis in the order of the numbers, and where each of them was; equal ones stay as they stood."""
+        """A stable sort along an axis: the sorted elements and their indices."""
         out = self.op("argsort", {"X": x}, more=["Indices"], axis=axis, descending=descending)
         return out, self.maker.block.var(self.maker.block.ops[-1].output("Indices")[0])
 
@@ -301,7 +301,7 @@ class Node:
         self.maker.values[self.node.output[0]] = Value(sizes=sizes, array=array, scalar=scalar)
 
     def table(self, size: float) -> int:
-        """How many elements a table has that loading makes. Raises NotSupportedError for one that is too large."""
+        """`size` as an integer. Raises NotSupportedError if a table of so many elements is too large."""
         if not size <= 16 * LARGEST:
             raise self.fail(f"needs a table of {size:.0f} numbers")
         return int(size)

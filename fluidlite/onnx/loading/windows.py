@@ -1,4 +1,4 @@
-"""Pooling that Fluid has no operator for, window place by window place: dilations, where the largest are, and norms."""
+"""Pooling that Fluid has no operator for, one window element at a time: dilations, indices of maxima, norms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...framework import Variable
 from .values import Node, imports
 
 _LARGEST_WINDOW = 1024
-"""Places of a window, each of which becomes operators."""
+"""Most elements of a window, each of which becomes operators."""
 
 
 class _Windows:
@@ -24,21 +24,23 @@ class _Windows:
         self.n, self.sizes = n, list(n.shape()[2:])
         count = len(self.sizes)
         if not count or min(self.sizes) < 1:
-            raise n.fail(f"goes over axes of sizes {self.sizes}, expected some, all known")
+            raise n.fail(f"pools axes of sizes {self.sizes}, expected at least one, and all known")
         self.long = list(n.attr("kernel_shape"))
-        self.strides, self.apart = (list(n.attr(name) or [1] * count) for name in ("strides", "dilations"))
-        if any(len(one) != count or min(one) < 1 for one in (self.long, self.strides, self.apart)):
+        self.strides, self.dilations = (
+            list(n.attr(name) or [1] * count) for name in ("strides", "dilations")
+        )
+        if any(len(one) != count or min(one) < 1 for one in (self.long, self.strides, self.dilations)):
             raise FormatError(
-                f"node {n.kind} has windows of {self.long}, {self.strides} and {self.apart} apart"
+                f"node {n.kind} has windows of {self.long}, strides {self.strides} and dilations {self.dilations}"
             )
         if np.prod(self.long) > _LARGEST_WINDOW:
-            raise n.fail(f"has windows of {self.long}, expected at most {_LARGEST_WINDOW} places")
+            raise n.fail(f"has windows of {self.long}, expected at most {_LARGEST_WINDOW} elements")
         pads, kind = list(n.attr("pads") or [0] * (2 * count)), n.attr("auto_pad", "NOTSET")
         self.before, self.counts, self.after = [], [], []
         for k, size in enumerate(self.sizes):
             begin, end = pads[k], pads[k + count]
-            reach = self.apart[k] * (self.long[k] - 1) + 1
-            if kind.startswith("SAME") and self.apart[k] != 1:
+            reach = self.dilations[k] * (self.long[k] - 1) + 1
+            if kind.startswith("SAME") and self.dilations[k] != 1:
                 raise n.fail("has auto_pad and dilations")
             if kind.startswith("SAME"):
                 over = max((-(-size // self.strides[k]) - 1) * self.strides[k] + reach - size, 0)
@@ -55,14 +57,14 @@ class _Windows:
             self.after.append(max((windows - 1) * self.strides[k] + reach - size - begin, 0))
 
     def parts(self, fill: float) -> Iterator[tuple[Variable, tuple[int, ...]]]:
-        """What lies at each place of all windows, and that place; `fill` lies around the input."""
+        """Yield the input elements at each window offset, and the offset; the input is padded with `fill`."""
         axes = list(range(2, 2 + len(self.sizes)))
-        around = [number for pair in zip(self.before, self.after, strict=True) for number in pair]
+        padding = [number for pair in zip(self.before, self.after, strict=True) for number in pair]
         x = self.n.var()
-        if any(around):
-            x = self.n.op("pad", {"X": x}, paddings=[0, 0, 0, 0, *around], pad_value=fill)
+        if any(padding):
+            x = self.n.op("pad", {"X": x}, paddings=[0, 0, 0, 0, *padding], pad_value=fill)
         for place in itertools.product(*map(range, self.long)):
-            starts = [k * apart for k, apart in zip(place, self.apart, strict=True)]
+            starts = [k * dilation for k, dilation in zip(place, self.dilations, strict=True)]
             spans = [(count - 1) * by for count, by in zip(self.counts, self.strides, strict=True)]
             ends = [start + span + 1 for start, span in zip(starts, spans, strict=True)]
             attrs: dict[str, Any] = {"starts": starts, "ends": ends, "strides": self.strides}
@@ -72,12 +74,12 @@ class _Windows:
             )
 
     def numbered(self, place: tuple[int, ...], by_columns: bool) -> np.ndarray:
-        """The number, within one picture, of the element at a place of each window."""
+        """The flat index within one image of the element at offset `place` of each window."""
         self.n.table(float(np.prod(self.counts)))
         at = [
-            np.arange(count) * stride + k * apart - before
-            for count, stride, k, apart, before in zip(
-                self.counts, self.strides, place, self.apart, self.before, strict=True
+            np.arange(count) * stride + k * dilation - before
+            for count, stride, k, dilation, before in zip(
+                self.counts, self.strides, place, self.dilations, self.before, strict=True
             )
         ]
         order = range(len(at)) if by_columns else reversed(range(len(at)))
@@ -89,15 +91,15 @@ class _Windows:
 
 
 def largest(n: Node) -> None:
-    """MaxPool with dilations, or that says where the largest numbers are: the first of several."""
+    """MaxPool with dilations or with indices, which are those of the first maximum."""
     windows, x = _Windows(n), n.var()
     if x.dtype not in (VarType.FP32, VarType.FP64):
-        raise n.fail("has dilations or places, and elements that are no floats")
-    told = len(n.node.output) > 1 and n.node.output[1] != ""
+        raise n.fail("has dilations or indices, and elements that are no floats")
+    wants_indices = len(n.node.output) > 1 and n.node.output[1] != ""
     best: Variable | None = None
     places: Variable | None = None
     for part, place in windows.parts(-np.inf):
-        if told:
+        if wants_indices:
             numbers = n.maker.constant(windows.numbered(place, bool(n.attr("storage_order", 0))))
             here = n.pair("add", n.filled(part, 0, VarType.INT64), numbers)
             if best is None or places is None:
@@ -112,7 +114,7 @@ def largest(n: Node) -> None:
 
 
 def _pictures_before(n: Node, like: Variable, sizes: list[int]) -> Variable:
-    """How many elements lie before each channel of each picture: [count, channels, 1, ...]."""
+    """The flat index of the first element of each channel of each image: [count, channels, 1, ...]."""
     axes, channels = list(range(2, 2 + len(sizes))), n.shape()[1]
     one = n.op("slice", {"Input": like}, axes=axes, starts=[0] * len(axes), ends=[1] * len(axes))
     ones = n.op("reshape2", {"X": n.filled(one, 1, VarType.INT64)}, more=["XShape"], shape=[-1])
@@ -124,14 +126,14 @@ def _pictures_before(n: Node, like: Variable, sizes: list[int]) -> Variable:
 
 @imports("MaxUnpool")
 def _put_back(n: Node) -> None:
-    """Numbers at the places that MaxPool found, in the whole result one after the other, and zeros around them."""
+    """MaxUnpool: scatter the inputs to the flat indices that MaxPool returned, into zeros."""
     count, sizes = n.rank() - 2, n.shape()[2:]
     window, strides = list(n.attr("kernel_shape")), list(n.attr("strides") or [1] * count)
     pads = list(n.attr("pads") or [0] * (2 * count))
     if n.has(2):
         goal = n.ints(2)[2:]
     elif -1 in sizes:
-        raise n.fail("is about axes whose sizes only a run knows")
+        raise n.fail("has axes whose sizes are unknown until run time")
     else:
         goal = [
             (size - 1) * strides[k] + window[k] - pads[k] - pads[k + count] for k, size in enumerate(sizes)
@@ -146,16 +148,16 @@ def _put_back(n: Node) -> None:
 
 @imports("Col2Im")
 def _columns(n: Node) -> None:
-    """Sums of all that lies on one place of the picture. What lies in the padding goes to one place more."""
+    """Col2Im: sum the window elements at each position of the image; those in the padding go to an extra position."""
     goal, window, count = n.ints(1), n.ints(2), len(n.ints(1))
-    strides, apart = (list(n.attr(name) or [1] * count) for name in ("strides", "dilations"))
+    strides, dilations = (list(n.attr(name) or [1] * count) for name in ("strides", "dilations"))
     pads = list(n.attr("pads") or [0] * (2 * count))
     places, inside = np.zeros([1, 1], "int64"), np.ones([1, 1], bool)
     for k in range(count):
-        reach = apart[k] * (window[k] - 1) + 1
+        reach = dilations[k] * (window[k] - 1) + 1
         steps = (goal[k] + pads[k] + pads[k + count] - reach) // strides[k] + 1
         n.table(float(places.size) * window[k] * max(steps, 1))
-        at = np.arange(window[k])[:, None] * apart[k] + np.arange(steps) * strides[k] - pads[k]
+        at = np.arange(window[k])[:, None] * dilations[k] + np.arange(steps) * strides[k] - pads[k]
         fits = (at >= 0) & (at < goal[k])
         here = (
             places[:, None, :, None] * goal[k] + at[None, :, None, :],
@@ -166,12 +168,12 @@ def _columns(n: Node) -> None:
     channels = n.shape()[1] // int(np.prod(window))
     places = np.where(inside, places, size).ravel()
     x = n.op("reshape2", {"X": n.var()}, more=["XShape"], shape=[-1, channels, length])
-    x = n.turned(x, [2, 0, 1])
+    x = n.transposed(x, [2, 0, 1])
     row = n.op("slice", {"Input": x}, axes=[0], starts=[0], ends=[1])
     zeros = n.op("expand", {"X": n.filled(row, 0.0, row.dtype)}, expand_times=[size + 1, 1, 1])
     index = n.maker.constant(places[:, None])
     out = n.op("scatter_nd_add", {"X": zeros, "Index": index, "Updates": x})
-    out = n.turned(n.op("slice", {"Input": out}, axes=[0], starts=[0], ends=[size]), [1, 2, 0])
+    out = n.transposed(n.op("slice", {"Input": out}, axes=[0], starts=[0], ends=[size]), [1, 2, 0])
     n.out(n.op("reshape2", {"X": out}, more=["XShape"], shape=[-1, channels, *goal]))
 
 
@@ -204,10 +206,10 @@ def _root(n: Node, x: Variable, power: float) -> Variable:
 
 @imports("Det")
 def _determinant(n: Node) -> None:
-    """By the rule of Laplace, for matrices of at most four rows."""
+    """By Laplace expansion, for matrices of at most four rows."""
     rows = n.shape()[-1]
     if rows not in (1, 2, 3, 4) or n.rank() < 2:
-        raise n.fail(f"is about matrices of {rows} rows, expected at most 4")
+        raise n.fail(f"has matrices of {rows} rows, expected at most 4")
     x, axes = n.var(), [n.rank() - 2, n.rank() - 1]
 
     def element(row: int, column: int) -> Variable:

@@ -16,7 +16,7 @@ def _index(o: Exported) -> str:
 
 @exports("write_to_array")
 def _write(o: Exported) -> None:
-    """In the place of what is there, or behind the last one."""
+    """Replace the element at the index, or append one at the end."""
     name, index, kind = o.op.outputs["Out"][0], _index(o), element_type(o.dtype("X"))
     array = o.graph.value(name)
     if array is None:
@@ -44,14 +44,14 @@ def _length(o: Exported) -> None:
 
 @exports("lod_rank_table")
 def _rank_table(o: Exported) -> None:
-    """The lengths themselves: everything else follows from them."""
+    """A rank table is exported as the lengths of the sequences."""
     if o.attr("level"):
         raise o.fail("ranks sequences of sequences")
     o.out("Out", o.lengths("X"))
 
 
 def _order(o: Exported, table: str) -> str:
-    """The sequences, longest first, of equal ones the first one first."""
+    """The indices of the sequences, longest first, in a stable order."""
     known = o.graph.known
     if ("order", table) not in known:
         known["order", table] = o.node("TopK", table, size_of(o, table, 0), count=2, axis=0)[1]

@@ -1,4 +1,4 @@
-"""Blocks that run if something is so (If), as long as it is so (Loop), or once for each step (Scan)."""
+"""Conditional blocks (If), while loops (Loop) and StaticRNN (Scan)."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def _truth(o: Exported, value: str) -> str:
 
 
 def _passed(graph: Graph, value: str) -> str:
-    """A value of its own: results of inner graphs are made in them."""
+    """A copy of the value made in `graph`: results of inner graphs have to be."""
     return str(graph.node("Identity", [value]))
 
 
 @exports("conditional_block")
 def _conditional_block(o: Exported) -> None:
-    """What the block does not write if it does not run stays, or is zeros that nobody takes."""
+    """Outputs of a block that does not run keep their value, or are zeros if they had none."""
     if not o.attr("is_scalar_condition"):
         raise o.fail("runs its block if there are any rows")
     block = o.op._block_attr("sub_block")
@@ -88,7 +88,7 @@ def _select_input(o: Exported) -> None:
 
 @exports("while")
 def _while(o: Exported) -> None:
-    """Variables that a turn changes go from turn to turn; the others are seen from inside."""
+    """Variables that the body writes are loop-carried; it reads the others from the outer graph."""
     block, condition = o.op._block_attr("sub_block"), o.names("Condition")[0]
     for name in _changed(block):
         var = o.graph.block._var_recursive(name)
@@ -102,7 +102,7 @@ def _while(o: Exported) -> None:
         if o.graph.lengths_of(name):
             raise o.fail(f"changes {name!r}, which has sequences")
     body = Graph(block, o.graph)
-    count, before = body.fresh("turn"), body.fresh("goes_on")
+    count, before = body.fresh("iteration"), body.fresh("goes_on")
     inputs: list[ValueInfoProto] = [
         helper.make_tensor_value_info(count, 7, []),
         helper.make_tensor_value_info(before, 9, []),

@@ -1,4 +1,4 @@
-"""Convolutions, pooling, pictures in other sizes."""
+"""Convolutions, pooling, resized images."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def _pool(o: Exported) -> None:
     window = _window(o, count, o.attr("data_format") not in ("NHWC", "NDHWC"))
     most = o.op.type == "max_pool2d_with_index" or o.attr("pooling_type") == "max"
     if o.wants("Mask") and o.op.outputs["Mask"][0] in o.read_later():
-        raise o.fail("says where the largest numbers are")
+        raise o.fail("returns the indices of the maxima")
     if o.attr("global_pooling") or o.attr("adaptive") and kernel == [1] * count:
         o.out("Out", o.node("GlobalMaxPool" if most else "GlobalAveragePool", x))
         return
     if o.attr("adaptive"):
         places = o.static("X", *range(2, 2 + count))
         if any(n % k for n, k in zip(places, kernel, strict=True)):
-            raise o.fail(f"pools {places} places into {kernel} parts of different sizes")
+            raise o.fail(f"pools {places} elements into {kernel} windows of different sizes")
         kernel = [n // k for n, k in zip(places, kernel, strict=True)]
         window = {"strides": kernel}
     shared: dict[str, Any] = {"kernel_shape": kernel, "ceil_mode": int(bool(o.attr("ceil_mode")))}
@@ -108,9 +108,9 @@ def _pixel_shuffle(o: Exported) -> None:
 
 @exports("im2sequence")
 def _im2sequence(o: Exported) -> None:
-    """Windows of pictures as rows, by a convolution whose channels each take one number of the window."""
+    """Windows of images as rows, by a convolution with one one-hot filter for each element of the window."""
     if o.has("Y"):
-        raise o.fail("takes the sizes of pictures from a tensor")
+        raise o.fail("takes the sizes of images from a tensor")
     x, (channels,) = o.input("X"), o.static("X", 1)
     high, wide = o.attr("kernels")
     width, pads = channels * high * wide, list(o.attr("paddings"))
@@ -132,7 +132,7 @@ def _maxout(o: Exported) -> None:
 
 @exports("prior_box")
 def _prior_box(o: Exported) -> None:
-    """Boxes follow from the sizes of pictures alone: they are constants."""
+    """Prior boxes depend on the sizes of the images only and are exported as constants."""
     given = {}
     for slot in ("Input", "Image"):
         height, width = o.static(slot, 2, 3)

@@ -1,4 +1,4 @@
-"""Numbers one by one, in pairs, reduced, and products."""
+"""Unary and binary elementwise operators, reductions, and products."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SAME = {
     "atan": "Atan", "sinh": "Sinh", "cosh": "Cosh", "reciprocal": "Reciprocal", "sign": "Sign", "erf": "Erf",
     "softplus": "Softplus", "softsign": "Softsign", "logical_not": "Not", "assign": "Identity",
 }  # fmt: skip
-"""Operators that are one node, with one input and nothing to say."""
+"""Operators that are one node of one input without attributes."""
 
 _WITH_ATTRS: dict[str, tuple[str, dict[str, str]]] = {
     "leaky_relu": ("LeakyRelu", {"alpha": "alpha"}),
@@ -26,7 +26,7 @@ _WITH_ATTRS: dict[str, tuple[str, dict[str, str]]] = {
     "thresholded_relu": ("ThresholdedRelu", {"alpha": "threshold"}),
     "softmax": ("Softmax", {"axis": "axis"}),
 }
-"""Operators that are one node: its attributes, with the names that they have in Fluid."""
+"""Operators that are one node with attributes: ONNX's name of each, and Fluid's."""
 
 _PAIRS = {
     "elementwise_add": "Add", "elementwise_sub": "Sub", "elementwise_mul": "Mul", "elementwise_div": "Div",
@@ -77,7 +77,7 @@ _formula("increment")(lambda o, x: o.node("Add", x, scalar(o, o.attr("step"))))
 
 @_formula("round")
 def _round(o: Exported, x: str) -> str:
-    """Halves go away from zero."""
+    """Round halves away from zero; ONNX's Round takes them to the even neighbour."""
     up = o.node("Floor", o.node("Add", o.node("Abs", x), scalar(o, 0.5)))
     return str(o.node("Mul", o.node("Sign", x), up))
 
@@ -147,9 +147,9 @@ def aligned(o: Exported) -> tuple[str, str]:
     """The values of X and Y, with Y's dimensions under those of X from `axis` on."""
     x, y = o.input("X"), o.input("Y")
     axis, missing = o.attr("axis"), o.rank("X") - o.rank("Y")
-    behind = missing - axis if axis is not None and axis >= 0 else 0
-    if behind > 0:
-        y = o.node("Unsqueeze", y, o.ints(*range(o.rank("Y"), o.rank("Y") + behind)))
+    trailing = missing - axis if axis is not None and axis >= 0 else 0
+    if trailing > 0:
+        y = o.node("Unsqueeze", y, o.ints(*range(o.rank("Y"), o.rank("Y") + trailing)))
     return x, y
 
 
@@ -189,7 +189,7 @@ _REDUCED = {
 
 @exports(*_REDUCED)
 def _reduce(o: Exported) -> None:
-    """Everything reduced has one dimension in Fluid, and none in ONNX."""
+    """A full reduction has shape [1] in Fluid, and [] in ONNX."""
     kind, rank, x = _REDUCED[o.op.type], o.rank("X"), o.input("X")
     dims = sorted(axis % rank for axis in np.atleast_1d(o.attr("dim")).tolist())
     every = o.attr("reduce_all") or len(dims) in (0, rank)
@@ -239,12 +239,12 @@ def _mul(o: Exported) -> None:
     rows, columns = o.attr("x_num_col_dims"), o.attr("y_num_col_dims")
     if rows < o.rank("X") - 1:
         x = o.node("Reshape", x, o.ints(*[0] * rows, -1))
-    behind = o.static("Y", *range(columns, o.rank("Y"))) if o.rank("Y") > 2 else []
+    trailing = o.static("Y", *range(columns, o.rank("Y"))) if o.rank("Y") > 2 else []
     if o.rank("Y") > 2:
-        y = o.node("Reshape", y, o.ints(-1, int(np.prod(behind))))
+        y = o.node("Reshape", y, o.ints(-1, int(np.prod(trailing))))
     product = o.node("MatMul", x, y)
-    if len(behind) > 1:
-        product = o.node("Reshape", product, o.ints(*[0] * rows, *behind))
+    if len(trailing) > 1:
+        product = o.node("Reshape", product, o.ints(*[0] * rows, *trailing))
     o.out("Out", product)
 
 
@@ -267,6 +267,6 @@ def _softmax_with_cross_entropy(o: Exported) -> None:
 
 @exports("elementwise_floordiv")
 def _floordiv(o: Exported) -> None:
-    """Of integers towards 0, as ONNX divides them."""
+    """Integer division truncates towards 0, as ONNX's Div does."""
     quotient = o.node("Div", *aligned(o))
     o.out("Out", o.node("Floor", quotient) if to_numpy(o.dtype("X")).kind == "f" else quotient)

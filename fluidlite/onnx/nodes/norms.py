@@ -1,4 +1,4 @@
-"""Normalisation, and parameters of channels."""
+"""Normalisation, and parameters by channel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .tensors import like
 
 
 def _one_each(o: Exported, slot: str, count: int, default: float) -> str:
-    """A parameter with a number for each channel, or that of a constant."""
+    """The parameter [count] of a slot, or a constant filled with `default`."""
     return o.input(slot) if o.has(slot) else o.constant(np.full(count, default, to_numpy(o.dtype("X"))))
 
 
@@ -20,7 +20,7 @@ def _one_each(o: Exported, slot: str, count: int, default: float) -> str:
 def _batch_norm(o: Exported) -> None:
     how = (o.attr(name) for name in ("is_test", "use_global_stats", "trainable_statistics"))
     if not uses_moving_statistics(*how):
-        raise o.fail("counts statistics of batches: export a program for tests (clone(for_test=True))")
+        raise o.fail("uses batch statistics: export a program for tests (clone(for_test=True))")
     x, last = o.input("X"), o.attr("data_layout") == "NHWC" and o.rank("X") > 2
     rank = o.rank("X")
     if last:
@@ -34,7 +34,7 @@ def _batch_norm(o: Exported) -> None:
 
 @exports("layer_norm")
 def _layer_norm(o: Exported) -> None:
-    """What is normalised is made one dimension, if it is more."""
+    """Several normalised axes are flattened into one first."""
     x, axis = o.input("X"), o.attr("begin_norm_axis")
     width = int(np.prod(o.static("X", *range(axis, o.rank("X")))))
     flat = axis < o.rank("X") - 1
@@ -88,7 +88,7 @@ def _prelu(o: Exported) -> None:
 
 @exports("norm")
 def _norm(o: Exported) -> None:
-    """Divided by its length along an axis."""
+    """Divide by the L2 norm along an axis."""
     x = o.input("X")
     squares = o.node("ReduceSum", o.node("Mul", x, x), o.ints(o.attr("axis")), keepdims=1)
     length = o.node("Sqrt", o.node("Add", squares, scalar(o, o.attr("epsilon"))))

@@ -1,4 +1,4 @@
-"""LSTM and GRU over sequences, whose inputs are already multiplied by their weights in Fluid."""
+"""LSTM and GRU over sequences; in Fluid the inputs are already projected by the input weights."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _run(
 def _lstm(o: Exported) -> None:
     """Gates are candidate, input, forget, output in Fluid and input, output, forget, candidate in ONNX."""
     if o.wants("Cell") and o.op.outputs["Cell"][0] in o.read_later():
-        raise o.fail("hands out the cells of all steps")
+        raise o.fail("returns the cell states of all steps")
     weight, bias = _array(o, "Weight"), _array(o, "Bias").reshape(-1)
     size = weight.shape[0]
     order = np.concatenate([np.arange(size) + size * gate for gate in (1, 3, 2, 0)])
@@ -71,7 +71,7 @@ def _gru(o: Exported) -> None:
     weight = _array(o, "Weight")
     size = weight.shape[0]
     bias = _array(o, "Bias").reshape(-1) if o.has("Bias") else np.zeros(3 * size, weight.dtype)
-    # The rows of the update and reset gates lie in front of those of the candidate.
+    # The weights of the update and reset gates come before those of the candidate.
     flat = weight.reshape(-1)
     gates, candidate = (
         flat[: 2 * size * size].reshape(size, 2 * size),
@@ -105,7 +105,7 @@ def _lstm_unit(o: Exported) -> None:
 
 @exports("gru_unit")
 def _gru_unit(o: Exported) -> None:
-    """One step; the rows of the update and reset gates' weights lie in front of the candidate's."""
+    """One step; the weights of the update and reset gates come before the candidate's."""
     (size,) = o.static("HiddenPrev", 1)
     before, given = o.input("HiddenPrev"), o.input("Input")
     if o.has("Bias"):

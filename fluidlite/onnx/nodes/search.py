@@ -1,4 +1,4 @@
-"""The largest, the order of numbers, and the best path."""
+"""Top-k, sorting, and best paths (CRF, beam search)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _crf_decoding(o: Exported) -> None:
 
 
 def _forward_step(o: Exported, between: str, tags: int, kind: np.dtype) -> object:
-    """Scores [B, tags] and those of one step; the new ones, and the tag before each, where the sequence goes on."""
+    """Map scores [B, tags] and the emissions of a step to new scores and back-pointers; ended sequences keep theirs."""
     body = Graph(o.graph.block, o.graph)
     scores, given, inside = (body.fresh(hint) for hint in ("scores", "given", "inside"))
     inputs = [
@@ -99,7 +99,7 @@ def _forward_step(o: Exported, between: str, tags: int, kind: np.dtype) -> objec
 
 
 def _backward_step(o: Exported) -> object:
-    """The tag [B, 1] of a step and where each tag came from; the tag before it."""
+    """Map the tag [B, 1] of a step and the back-pointers of the step to the tag before it."""
     body = Graph(o.graph.block, o.graph)
     tag, came_from = body.fresh("tag"), body.fresh("came_from")
     inputs = [helper.make_tensor_value_info(name, element_type("int64"), None) for name in (tag, came_from)]
@@ -110,7 +110,7 @@ def _backward_step(o: Exported) -> object:
 
 @exports("multiclass_nms", "multiclass_nms2")
 def _multiclass_nms(o: Exported) -> None:
-    """Boxes of each class that overlap no better one, the best of each image; no rows where none is found."""
+    """Non-maximum suppression by class, then the best boxes of each image; zero rows if there are none."""
     if not o.attr("normalized") or o.attr("nms_eta") != 1 or o.rank("Scores") != 3 or o.wants("Index"):
         raise o.fail("has boxes in pixels, of each class, or with indices, or a threshold that changes")
     boxes, scores = o.input("BBoxes"), o.input("Scores")
@@ -135,12 +135,14 @@ def _multiclass_nms(o: Exported) -> None:
     image, label, box = (o.node("Slice", found, o.ints(i), o.ints(i + 1), o.ints(1)) for i in range(3))
     score = o.node("Unsqueeze", o.node("GatherND", scores, found), o.ints(1))
     if kept > -1:
-        # How many of the same image are better, or as good and found before.
-        turned = o.node("Transpose", score, perm=[1, 0])
+        # The number of boxes of the same image that score higher, or equal and come earlier.
+        transposed = o.node("Transpose", score, perm=[1, 0])
         number = o.node("Range", o.constant(0), o.node("Squeeze", size_of(o, found, 0)), o.constant(1))
         before = o.node("Less", number, o.node("Unsqueeze", number, o.ints(1)))
         better = o.node(
-            "Or", o.node("Greater", turned, score), o.node("And", o.node("Equal", turned, score), before)
+            "Or",
+            o.node("Greater", transposed, score),
+            o.node("And", o.node("Equal", transposed, score), before),
         )
         same = o.node("Equal", o.node("Transpose", image, perm=[1, 0]), image)
         rank = o.node("ReduceSum", o.cast(o.node("And", same, better), VarType.INT64), o.ints(1), keepdims=0)
@@ -158,7 +160,7 @@ def _multiclass_nms(o: Exported) -> None:
 
 @exports("gather_tree")
 def _gather_tree(o: Exported) -> None:
-    """Backwards from the last step: which hypothesis of the step before each one goes on from."""
+    """Follow the parents of the hypotheses backwards from the last step."""
     kind = element_type(o.dtype("Ids"))
     body = Graph(o.graph.block, o.graph)
     places, ids, parents = (body.fresh(hint) for hint in ("places", "ids", "parents"))

@@ -1,4 +1,4 @@
-"""Operators on sequences: parts of rows, whose lengths go along."""
+"""Operators on sequences: rows and the lengths of their sequences."""
 
 from __future__ import annotations
 
@@ -66,28 +66,28 @@ def _sequence_reverse(o: Exported) -> None:
 
 @exports("sequence_conv")
 def _sequence_conv(o: Exported) -> None:
-    """A product with the rows around each row, zeros beyond the ends of its sequence."""
+    """A matrix product with each row's context window, zero beyond the ends of its sequence."""
     if o.has("PaddingData"):
         raise o.fail("has trained padding")
     lengths = o.lengths("X")
     parts = sequences(o, lengths)
     length = o.node("Gather", parts.lengths, parts.owner)
     start = o.node("Gather", parts.starts, parts.owner)
-    around = []
+    context = []
     for offset in range(o.attr("contextStart"), o.attr("contextStart") + o.attr("contextLength")):
         place = o.node("Add", parts.place, o.constant(offset))
         inside = o.node("And", o.node("GreaterOrEqual", place, o.constant(0)), o.node("Less", place, length))
         row = o.node("Add", start, o.node("Where", inside, place, o.constant(0)))
         inside = o.node("Unsqueeze", inside, o.ints(1))
         zero = o.constant(0, to_numpy(o.dtype("X")))
-        around.append(o.node("Where", inside, o.node("Gather", o.input("X"), row), zero))
-    o.out("Out", o.node("MatMul", o.node("Concat", *around, axis=1), o.input("Filter")), lengths)
+        context.append(o.node("Where", inside, o.node("Gather", o.input("X"), row), zero))
+    o.out("Out", o.node("MatMul", o.node("Concat", *context, axis=1), o.input("Filter")), lengths)
 
 
 @exports("sequence_pad")
 def _sequence_pad(o: Exported) -> None:
     if o.attr("padded_length") != -1:
-        raise o.fail("pads to a length of its own")
+        raise o.fail("pads to a given length")
     parts = sequences(o, o.lengths("X"))
     columns = filled(o, o.input("X"), o.rank("X"), parts, o.input("PadValue"))
     o.out("Out", o.node("Transpose", columns, perm=[1, 0, *range(2, o.rank("X") + 1)]))
@@ -104,7 +104,7 @@ def _sequence_unpad(o: Exported) -> None:
 
 @exports("ctc_align")
 def _ctc_align(o: Exported) -> None:
-    """Of each sequence what is neither blank nor, if those are merged, what stood before it."""
+    """Remove blanks and, with `merge_repeated`, repeated tokens from each sequence."""
     if o.has("InputLength"):
         raise o.fail("takes padded sequences")
     parts = sequences(o, o.lengths("Input"))

@@ -1,4 +1,4 @@
-"""Shapes, parts and places of tensors."""
+"""Shapes, slices and indices of tensors."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _concat(o: Exported) -> None:
         raise o.fail("takes its axis from a tensor")
     values, axis = o.inputs("X"), o.attr("axis")
     if axis % o.rank("X") == 0 and any(map(o.graph.lengths_of, o.names("X"))):
-        raise o.fail("puts sequences one after the other")
+        raise o.fail("concatenates sequences")
     o.out("Out", o.node("Concat", *values, axis=axis))
 
 
@@ -84,7 +84,7 @@ def _stack(o: Exported) -> None:
     )
 
 
-def _pieces(o: Exported, axis: int, lengths: list[int]) -> list[str]:
+def _sections(o: Exported, axis: int, lengths: list[int]) -> list[str]:
     found, start = [], 0
     for length in lengths:
         ends = o.ints(start), o.ints(start + length)
@@ -96,8 +96,8 @@ def _pieces(o: Exported, axis: int, lengths: list[int]) -> list[str]:
 @exports("unstack")
 def _unstack(o: Exported) -> None:
     axis = o.attr("axis") % o.rank("X")
-    for index, piece in enumerate(_pieces(o, axis, [1] * len(o.op.outputs["Y"]))):
-        o.out("Y", o.node("Squeeze", piece, o.ints(axis)), index=index)
+    for index, section in enumerate(_sections(o, axis, [1] * len(o.op.outputs["Y"]))):
+        o.out("Y", o.node("Squeeze", section, o.ints(axis)), index=index)
 
 
 @exports("split")
@@ -110,8 +110,8 @@ def _split(o: Exported) -> None:
         sections = [o.static("X", axis)[0] // count] * count
     elif -1 in sections:
         sections[sections.index(-1)] = o.static("X", axis)[0] - sum(n for n in sections if n != -1)
-    for index, piece in enumerate(_pieces(o, axis, sections)):
-        o.out("Out", piece, index=index)
+    for index, section in enumerate(_sections(o, axis, sections)):
+        o.out("Out", section, index=index)
 
 
 @exports("slice", "strided_slice")
@@ -176,7 +176,7 @@ def _assign_value(o: Exported) -> None:
 
 @exports("fill_constant_batch_size_like")
 def _fill_like_batch(o: Exported) -> None:
-    """The number of sequences, where the other tensor has some."""
+    """Take the batch size from the number of sequences if the reference tensor has sequences."""
     source, shape = o.input("Input"), list(o.attr("shape"))
     lengths = o.graph.lengths_of(o.names("Input")[0])
     if lengths and o.attr("input_dim_idx") == 0:
@@ -219,7 +219,7 @@ def _gather_nd(o: Exported) -> None:
 @exports("scatter")
 def _scatter(o: Exported) -> None:
     if not o.attr("overwrite"):
-        raise o.fail("adds up what goes to one row")
+        raise o.fail("adds up the updates of a row (overwrite=False)")
     index = o.cast(o.node("Reshape", o.input("Ids"), o.ints(-1, 1)), VarType.INT64)
     o.out("Out", o.node("ScatterND", o.input("X"), index, o.input("Updates")))
 
