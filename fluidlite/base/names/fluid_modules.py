@@ -11,12 +11,6 @@ _LAYERS = [
     "sequence_lod",
 ]
 
-_REWRITING = [
-    "ast_transformer",
-    "convert_call_func",
-    "variable_trans_func",
-]
-
 ALIASES = {
     "paddle": "fluidlite.paddle",
     "paddle.dataset": "fluidlite.dataset",
@@ -25,10 +19,7 @@ ALIASES = {
     "fluid.dataloader.dataloader_iter": "fluidlite.reader.watchdog",
     "fluid.dataset": "fluidlite.reader.slots.datasets",
     "fluid.data_feed_desc": "fluidlite.reader.slots.feed_description",
-    **{
-        f"fluid.dygraph.dygraph_to_static.{name}": "fluidlite.dygraph.dygraph_to_static.fluid_modules"
-        for name in _REWRITING
-    },
+    "fluid.dygraph.dygraph_to_static.program_translator": "fluidlite.dygraph.jit.translator",
     **{f"fluid.layers.{name}": "fluidlite.layers" for name in _LAYERS},
 }
 """Modules of Fluid whose names live in a module of another name here."""

@@ -61,10 +61,8 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {
         },
         {
-            ".fluid_modules": "DygraphToStaticAst convert_to_static create_static_variable_gast_node data_layer_not_check to_static_variable_gast_node",
-            ".loop_transformer": "LoopTransformer NameVisitor",
-            ".program_translator": "ProgramTranslator",
-            ".static_analysis": "AstNodeWrapper NodeVarType StaticAnalysisVisitor",
+            "..jit.translator": "ProgramTranslator",
+            ".ast_transformer": "AstNodeWrapper DygraphToStaticAst convert_to_static",
         },
     ),
     "fluidlite.executor": (

@@ -40,6 +40,10 @@ _LEFT = "it is no more than what Fluid's own code leaves behind while it is impo
 RAISES = "Fluid 1.8.5 raises there itself"
 """How reasons begin for what can never have worked."""
 _GONE = f"{RAISES}: it has no such operator any more; fluid.layers has cond and DynamicRNN"
+_TRANSLATION = (
+    "it is a step of Fluid's translation of syntax trees, which works by another mechanism here: use "
+    "fluid.dygraph.declarative, and fluid.dygraph.ProgramTranslator().get_code(function) to read the result"
+)
 _CLASS = "it is a class of Paddle's C++ side that scripts cannot use by itself: use "
 
 _REASONS = {
@@ -88,4 +92,7 @@ def reason(name: str) -> str | None:
     """Why `name`, such as `fluid.core.BoxPS`, will not come; None for any other. Any of its places will do."""
     module, _, last = name.rpartition(".")
     origin = listed().get(module, {}).get(last)
-    return _REASONS.get(f"{origin.module}.{origin.name}" if origin else name)
+    full = f"{origin.module}.{origin.name}" if origin else name
+    if full.startswith("fluid.dygraph.dygraph_to_static."):
+        return _TRANSLATION
+    return _REASONS.get(full)

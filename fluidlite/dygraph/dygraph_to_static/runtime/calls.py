@@ -25,7 +25,6 @@ from ....layers import shape as shape_of
 from ....optimizer.schedules import LearningRateDecay
 from .. import source
 from ..rewriting import Refusal
-from ..utils import dygraph_class_to_static_api
 from . import arrays, iterables, values
 from .branching import choose, deciding, given
 from .records import TensorRecords
@@ -109,14 +108,25 @@ def built(function: Any) -> Any:
     return called
 
 
+_SCHEDULE_LAYERS = {
+    "CosineDecay": layers.cosine_decay,
+    "ExponentialDecay": layers.exponential_decay,
+    "InverseTimeDecay": layers.inverse_time_decay,
+    "NaturalExpDecay": layers.natural_exp_decay,
+    "NoamDecay": layers.noam_decay,
+    "PiecewiseDecay": layers.piecewise_decay,
+    "PolynomialDecay": layers.polynomial_decay,
+}
+
+
 def _schedule(rate: LearningRateDecay) -> Callable[..., Any]:
-    """What appends the operators of a schedule to a program, which counts the steps itself; a schedule of the user's
-    own as it is.
+    """A function that appends the operators of a schedule, which count the program's steps, in place of `rate`.
+
+    Schedules of the user's own are returned as they are.
     """
-    name = dygraph_class_to_static_api.get(type(rate).__name__)
-    if name is None or type(rate).__module__ != LearningRateDecay.__module__:
+    build = _SCHEDULE_LAYERS.get(type(rate).__name__)
+    if build is None or type(rate).__module__ != LearningRateDecay.__module__:
         return rate
-    build = getattr(layers, name)
     return partial(build, **{key: getattr(rate, key) for key in inspect.signature(build).parameters})
 
 
