@@ -176,7 +176,7 @@ class LayerHelperBase:
             array = eager.initial_value(
                 initializer, var.shape, var.dtype, var.name, self.main_program.random_seed
             )
-            var.array = eager.placing.beside(array, var.array)  # type: ignore[attr-defined]
+            var.array = eager.placing.to_device_of(array, var.array)  # type: ignore[attr-defined]
             return var
         block = self.startup_program.global_block()
         twin = block.create_var(

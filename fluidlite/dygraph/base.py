@@ -43,7 +43,7 @@ __all__ = [
 
 
 def _check_place(place: Place | None) -> None:
-    """Warn, or raise, if `place` cannot be had; TypeError if it is no place, ValueError for a GPU that is not there."""
+    """Warn if `place` is not usable. Raises TypeError if it is no place, ValueError for a GPU that does not exist."""
     if place is None:
         return
     if not isinstance(place, Place):
@@ -82,7 +82,7 @@ def guard(place: Place | None = None) -> Iterator[None]:
 
 
 class _Before:
-    """What `enable_dygraph` replaced, and `disable_dygraph` puts back."""
+    """The state replaced by `enable_dygraph`, which `disable_dygraph` restores."""
 
     def __init__(self, place: Place | None) -> None:
         self.place = mode.set_place(place) if place is not None else None
@@ -148,13 +148,13 @@ def _switch_tracer_mode_guard_(is_train: bool = True) -> Iterator[None]:
 
 @contextmanager
 def param_guard(parameters: Any) -> Iterator[None]:
-    """Without effect: traced functions know the parameters of layers by themselves."""
+    """Without effect: traces capture the parameters of layers when they are used."""
     yield
 
 
 @contextmanager
 def program_desc_tracing_guard(enable: bool) -> Iterator[None]:
-    """Without effect: tracing is a matter of `fluid.dygraph.jit`."""
+    """Without effect: `fluid.dygraph.jit` traces."""
     yield
 
 

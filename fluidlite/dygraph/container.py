@@ -13,12 +13,12 @@ __all__ = ["LayerList", "ParameterList", "Sequential"]
 
 
 class Sequential(Layer):
-    """Layers called one after the other, each with what the one before it returned (`fluid.dygraph.Sequential`).
+    """A chain of layers: each is called with the output of the previous one (`fluid.dygraph.Sequential`).
 
     Args:
         layers: layers, which are named '0', '1', ..., or (name, layer) pairs, as tuples.
 
-    `seq[0]` and `seq['name']` give layers by place and name, slices a Sequential of those.
+    `seq[0]` and `seq['name']` give layers by index and name, slices a Sequential of those.
 
     Raises:
         AssertionError, as in Fluid: for anything else.
@@ -147,9 +147,9 @@ class ParameterList(Layer):
 
 
 def _name(held: OrderedDict[str, Any], key: Any, may_be_new: bool = False) -> str:
-    """The name of what stands at `key`, a place or a name.
+    """The name of the item at `key`, an index or a name.
 
-    Raises KeyError for an unknown name, IndexError for a place that there is not.
+    Raises KeyError for an unknown name, IndexError for an index out of range.
     """
     if isinstance(key, str):
         if key in held or may_be_new:

@@ -24,7 +24,7 @@ __all__ = ["Layer"]
 
 
 class HookRemoveHelper:
-    """What the functions that register hooks return: `remove()` takes the hook away."""
+    """The handle of a registered hook: `remove()` unregisters it."""
 
     def __init__(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> None:
         if not callable(hook):
@@ -34,7 +34,7 @@ class HookRemoveHelper:
         hooks[self._hook_id] = hook
 
     def remove(self) -> None:
-        """Take the hook away; without effect the second time."""
+        """Unregister the hook; without effect the second time."""
         self._hooks.pop(self._hook_id, None)
 
 
@@ -91,7 +91,7 @@ class Layer(Members):
         return outputs
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """What the layer computes; subclasses define it."""
+        """Compute the layer's outputs; subclasses define it."""
         raise NotImplementedError(f"{type(self).__name__} does not define forward(self, ...)")
 
     def _build_once(self, *inputs: Any, **kwargs: Any) -> None:
@@ -105,7 +105,7 @@ class Layer(Members):
         )
 
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookRemoveHelper:
-        """Have `hook(layer, inputs)` run before `forward`.
+        """Call `hook(layer, inputs)` before `forward`.
 
         `inputs` is the tuple of positional arguments; what the hook returns, unless None, replaces them (anything but
         a tuple stands for a single argument). Returns an object whose `remove()` takes the hook away. Raises
@@ -114,7 +114,7 @@ class Layer(Members):
         return HookRemoveHelper(self._forward_pre_hooks, hook)
 
     def register_forward_post_hook(self, hook: Callable[..., Any]) -> HookRemoveHelper:
-        """Have `hook(layer, inputs, outputs)` run after `forward`; what it returns, unless None, is the result.
+        """Call `hook(layer, inputs, outputs)` after `forward`; its result, unless None, replaces the outputs.
 
         Returns an object whose `remove()` takes the hook away. Raises TypeError if `hook` cannot be called.
         """
@@ -148,7 +148,7 @@ class Layer(Members):
         return self._full_name
 
     def extra_repr(self) -> str:
-        """What `repr` says of the layer beside its sublayers."""
+        """Text for `repr`, before the sublayers."""
         return ""
 
     def __repr__(self) -> str:
@@ -274,7 +274,7 @@ class Layer(Members):
     def set_state_dict(
         self, state_dict: Mapping[str, Any], use_structured_name: bool = True
     ) -> tuple[list[str], list[str]]:
-        """As `set_dict`, but what is missing or of another shape keeps its value, with a warning
+        """As `set_dict`, but values that are missing or differ in shape are left unchanged, with a warning
         (`paddle.nn.Layer.set_state_dict`).
 
         Returns the names that are missing in `state_dict`, and those in it that the layer does not have.
@@ -293,7 +293,7 @@ class Layer(Members):
             for tensor in tensors:
                 tensor.array = placing.at(tensor.array, place)
                 if tensor.grad_array is not None:
-                    tensor.grad_array = placing.beside(tensor.grad_array, tensor.array)
+                    tensor.grad_array = placing.to_device_of(tensor.grad_array, tensor.array)
         if dtype is None:
             return self
         kind = to_vartype(dtype)

@@ -1,4 +1,4 @@
-"""What belongs to a layer: parameters, buffers and sublayers, registered by assigning them to attributes."""
+"""The parameters, buffers and sublayers of a layer, registered by assignment to attributes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Members:
             self._non_persistable_buffers.add(name)
 
     def _put(self, store: str, name: str, value: Any) -> None:
-        """Register `value`; what else had that name is forgotten."""
+        """Register `value`; it replaces any other member of that name."""
         mine = self.__dict__
         if store not in mine:
             raise ValueError("super(YourLayer, self).__init__() should be called first")
@@ -90,7 +90,7 @@ class Members:
 
     def __setattr__(self, name: str, value: Any) -> None:
         by_property = isinstance(getattr(type(self), name, None), property)
-        if by_property:  # what it is given is registered besides, as in Fluid
+        if by_property:  # as in Fluid, the property is set and the value is registered, too
             object.__setattr__(self, name, value)
         if isinstance(value, Parameter):
             self._put("_parameters", name, value)

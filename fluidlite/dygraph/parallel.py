@@ -21,7 +21,7 @@ __all__ = ["DataParallel", "ParallelEnv", "prepare_context"]
 
 
 class ParallelStrategy:
-    """How many processes train together, and which of them this one is."""
+    """The number of processes that train together, and the rank of this one."""
 
     def __init__(self) -> None:
         self.nranks = 1
@@ -31,7 +31,7 @@ class ParallelStrategy:
 
 
 class ParallelEnv:
-    """What the environment says about the processes of a distributed run (`fluid.dygraph.ParallelEnv`)."""
+    """The processes of a distributed run, from environment variables (`fluid.dygraph.ParallelEnv`)."""
 
     def __init__(self) -> None:
         self._nranks = int(os.environ.get("PADDLE_TRAINERS_NUM", "1"))
@@ -47,7 +47,7 @@ class ParallelEnv:
 
     @property
     def local_rank(self) -> int:
-        """The number of this process (PADDLE_TRAINER_ID)."""
+        """The rank of this process (PADDLE_TRAINER_ID)."""
         return self._local_rank
 
     @property
@@ -74,8 +74,8 @@ Env = ParallelEnv
 def prepare_context(strategy: ParallelStrategy | None = None) -> ParallelStrategy:
     """The strategy for `DataParallel`, by default from the environment (`fluid.dygraph.prepare_context`).
 
-    Processes meet here. Raises NotSupportedError for more than one without MPI, DistributedError if there are not as
-    many as the strategy says.
+    Joins the processes. Raises NotSupportedError for more than one without MPI, DistributedError if their number
+    differs from the strategy's.
     """
     if strategy is None:
         strategy, env = ParallelStrategy(), ParallelEnv()
@@ -92,18 +92,18 @@ def prepare_context(strategy: ParallelStrategy | None = None) -> ParallelStrateg
 class DataParallel(Layer):
     """A model that several processes train, each on its own batch (`fluid.dygraph.DataParallel`).
 
-    Parameters and buffers become those of process 0 when the model is first called. In Fluid's way, with a `strategy`,
-    the script scales the loss (`scale_loss`) and has gradients added up (`apply_collective_grads`) between `backward`
-    and `minimize`. In that of Paddle 2.0, without one, `backward` leaves the mean of the gradients of all processes.
+    The first call broadcasts the parameters and buffers of process 0. With a `strategy`, as in Fluid, the script scales
+    the loss (`scale_loss`) and sums the gradients (`apply_collective_grads`) between `backward` and `minimize`. Without
+    one, as in Paddle 2.0, `backward` averages the gradients over the processes.
 
     Args:
-        layers: the model. In all processes the same, with the same parameters taking part in each pass.
+        layers: the model, the same in all processes, with the same parameters used in each pass.
         strategy: from `prepare_context()`.
-        options: of Paddle's that say how gradients are put together for NCCL; accepted and without effect.
+        options: Paddle's options for grouping gradients for NCCL; accepted and without effect.
 
     Raises:
         NotSupportedError: for more than one process without MPI.
-        DistributedError: from the first call and from `backward`, if the processes do not do the same.
+        DistributedError: from the first call and from `backward`, if the processes call different operations.
     """
 
     def __init__(self, layers: Layer, strategy: ParallelStrategy | None = None, **options: Any) -> None:
@@ -111,28 +111,28 @@ class DataParallel(Layer):
         self._by_hooks = strategy is None
         self._strategy = prepare_context(strategy)
         self._layers = layers
-        self._alike = self._strategy.nranks <= 1
+        self._broadcasted = self._strategy.nranks <= 1
         self._synchronising = True
         self._hooked: set[int] = set()
-        self._behind: set[int] = set()  # what `no_sync` has left to its own process
+        self._unsynchronised: set[int] = set()  # ids of parameters with local gradients from `no_sync`
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        if not self._alike:
-            self._make_alike()
+        if not self._broadcasted:
+            self._broadcast_state()
         begin_step()
         made = self._layers(*inputs, **kwargs)
         if self._by_hooks and self._strategy.nranks > 1:
             self._hook()
         return made
 
-    def _make_alike(self) -> None:
-        """Give parameters and buffers the values that process 0 has."""
+    def _broadcast_state(self) -> None:
+        """Broadcast parameters and buffers from process 0."""
         for tensor in [*self._layers.parameters(), *self._layers.buffers()]:
             _keep(tensor, "array", world().broadcast(np.asarray(to_host(tensor.array))))
-        self._alike = True
+        self._broadcasted = True
 
     def _hook(self) -> None:
-        """Have `backward` put gradients of parameters together, of those that have come since as well."""
+        """Register hooks that average gradients in `backward`, for parameters that have none yet."""
         for parameter in self._layers.parameters():
             if id(parameter) in self._hooked or parameter.stop_gradient:
                 continue
@@ -142,31 +142,31 @@ class DataParallel(Layer):
             parameter.hooks.append(partial(self._mean, parameter))
 
     def _mean(self, parameter: Any, gradient: Any) -> Any:
-        """What a pass adds to the gradient of a parameter, so that it is the mean of all processes'."""
+        """The contribution of a backward pass to a parameter's gradient that makes it the mean over the processes."""
         if not self._synchronising:
-            self._behind.add(id(parameter))
+            self._unsynchronised.add(id(parameter))
             return gradient
         count = self._strategy.nranks
         if isinstance(gradient, SelectedRows):
             return _scaled(_sum_of_rows(gradient), 1.0 / count)
         own = np.asarray(to_host(gradient))
-        before = parameter.grad_array if id(parameter) in self._behind else None
-        self._behind.discard(id(parameter))
+        before = parameter.grad_array if id(parameter) in self._unsynchronised else None
+        self._unsynchronised.discard(id(parameter))
         if before is None or isinstance(before, SelectedRows):
             found = world().all_reduce(own) * own.dtype.type(1.0 / count)
         else:
             held = np.asarray(to_host(before))
             found = world().all_reduce(own + held) * own.dtype.type(1.0 / count) - held
-        return placing.beside(found, parameter.array)
+        return placing.to_device_of(found, parameter.array)
 
     def scale_loss(self, loss: Any) -> Any:
-        """`loss` divided by the number of processes; itself in one, and where `backward` takes the mean."""
+        """`loss` divided by the number of processes; unchanged for a single one, and where `backward` averages."""
         if self._strategy.nranks <= 1 or self._by_hooks:
             return loss
         return loss / float(self._strategy.nranks)
 
     def apply_collective_grads(self) -> None:
-        """Have the gradient of each parameter be the sum of those of all processes; nothing to do for one."""
+        """Replace the gradient of each parameter by its sum over all processes."""
         if self._strategy.nranks <= 1 or self._by_hooks:
             return
         dense: dict[np.dtype, list[Any]] = {}
@@ -187,9 +187,9 @@ class DataParallel(Layer):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Inside, gradients are not exchanged between processes (`paddle.DataParallel.no_sync`).
+        """Context manager: gradients are not exchanged between processes (`paddle.DataParallel.no_sync`).
 
-        The first pass after it exchanges what they have added up to.
+        The first pass after it exchanges the accumulated gradients.
         """
         before, self._synchronising = self._synchronising, False
         try:
@@ -203,19 +203,19 @@ class DataParallel(Layer):
         include_sublayers: bool = True,
         structured_name_prefix: str = "",
     ) -> dict[str, Any]:
-        """That of the model, under the names that it has on its own."""
+        """The state dict of the wrapped model, without a prefix."""
         return self._layers.state_dict(destination, include_sublayers, structured_name_prefix)
 
     def set_dict(
         self, stat_dict: Mapping[str, Any], include_sublayers: bool = True, use_structured_name: bool = True
     ) -> None:
-        """That of the model."""
+        """Load a state dict into the wrapped model."""
         self._layers.set_dict(stat_dict, include_sublayers, use_structured_name)
 
 
 def _keep(tensor: Any, name: str, array: np.ndarray) -> None:
-    """Have a tensor, or its gradient, hold `array`, on the device that the tensor is on."""
-    setattr(tensor, name, placing.beside(array, tensor.array))
+    """Set a tensor's array or gradient to `array`, moved to the tensor's device."""
+    setattr(tensor, name, placing.to_device_of(array, tensor.array))
 
 
 def _sum_of_rows(gradient: SelectedRows) -> SelectedRows:

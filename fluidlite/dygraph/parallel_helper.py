@@ -1,4 +1,4 @@
-"""Which processes train together: this one, alone (`fluid.dygraph.parallel_helper`)."""
+"""Names of `fluid.dygraph.parallel_helper`, for a single process."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ __all__: list[str] = []
 
 
 def _is_data_parallel_mode() -> bool:
-    """Whether several processes train together: never."""
+    """Always False."""
     return False
 
 
 def _set_parallel_ctx(nccl_parallel_context: Any) -> None:
-    """Accepted and without effect: there is nobody to talk to."""
+    """Accepted and without effect."""
 
 
 def _init_parallel_ctx() -> None:
-    """Without effect: there is nobody to talk to."""
+    """Without effect."""
 
 
 def _broadcast_parameters(parameters: Iterable[Any]) -> None:
-    """Without effect: there is nobody to send parameters to."""
+    """Without effect."""
 
 
 __getattr__ = missing.reporter(__name__)

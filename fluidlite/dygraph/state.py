@@ -1,4 +1,4 @@
-"""State dicts of layers: gathering them, and giving layers the values in them, all or none."""
+"""State dicts of layers: gathering and restoring them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ..executor.tensors.lod_tensor import LoDTensor
 from .members import Members
 
 NAME_TABLE = "StructuredToParameterName@@"
-"""Where files keep the names of parameters beside those of attributes."""
+"""The key in files of the table from structured names to parameters' names."""
 
 
 def gather(layer: Members, into: dict[str, Any], prefix: str, include_sublayers: bool) -> dict[str, Any]:
-    """Put the parameters and persistable buffers of `layer` into a dict by their names; returns it.
+    """Add the parameters and persistable buffers of `layer` to a dict by their names; returns it.
 
-    What is reached in two ways is there under both names, so that each layer can be restored on its own.
+    Shared tensors are there under each of their names, so that each layer can be restored separately.
     """
     for name, parameter in layer._parameters.items():
         if parameter is not None:
@@ -35,11 +35,11 @@ def gather(layer: Members, into: dict[str, Any], prefix: str, include_sublayers:
 
 
 def restore(targets: Mapping[str, Any], given: Any, structured: bool) -> None:
-    """Give `targets` (name -> tensor) the values in the dict `given`.
+    """Copy the values in the dict `given` into `targets` (name -> tensor), all or none.
 
-    `structured`: its keys are those of `targets`; otherwise they are the names of the tensors. With anything missing
-    or wrong nothing is changed: RuntimeError for a missing name, AssertionError, as in Fluid, for another shape or
-    element type, TypeError if `given` is no dict. Warns of names that are not used.
+    `structured`: its keys are those of `targets`; otherwise they are the names of the tensors. Warns of unused names.
+    Raises RuntimeError for a missing name, AssertionError, as in Fluid, for another shape or element type, TypeError if
+    `given` is no dict; then nothing is changed.
     """
     wanted = _keyed(targets, structured)
     state = _checked(given)
@@ -47,7 +47,7 @@ def restore(targets: Mapping[str, Any], given: Any, structured: bool) -> None:
     if missing:
         raise RuntimeError(
             f"Parameter not found: the state dict has no {missing[0]!r}"
-            + (f" (and {len(missing) - 1} others are missing)" if len(missing) > 1 else "")
+            + (f" (and {len(missing) - 1} more)" if len(missing) > 1 else "")
             + f"; its keys begin with {list(state)[:3]}. use_structured_name is {structured}: "
             + ("True takes names of attributes" if structured else "False takes names of parameters")
         )
@@ -60,9 +60,9 @@ def restore(targets: Mapping[str, Any], given: Any, structured: bool) -> None:
 def restore_what_fits(
     targets: Mapping[str, Any], given: Any, structured: bool
 ) -> tuple[list[str], list[str]]:
-    """As `restore`, but leave out, with a warning, what is missing or does not fit.
+    """As `restore`, but values that are missing or do not fit are skipped, with a warning.
 
-    Returns the names missing in `given` and those in it that nothing asked for.
+    Returns the names missing in `given` and the unused ones in it.
     """
     wanted = _keyed(targets, structured)
     state = _checked(given)

@@ -46,9 +46,9 @@ class StaticModelRunner(TranslatedLayer):
         super().__init__(program, feeds, [var.name for var in fetches], scope)
 
     def forward(self, *args: Any) -> Any:
-        """What the model computes from tensors or arrays, one for each of its inputs; a list if it has several outputs.
+        """Run the model on a tensor or array for each of its inputs; returns a list if it has several outputs.
 
-        Raises TypeError for anything else, ValueError for another number of them.
+        Raises TypeError for other inputs, ValueError for a wrong number of them.
         """
         for given in args:
             if not isinstance(given, (Tensor, np.ndarray)):
@@ -64,7 +64,7 @@ class StaticModelRunner(TranslatedLayer):
             if op.type not in ENDS:
                 apply_operator(op, values, {"is_test": False} if "is_test" in op.definition.attrs else {})
         for name, before in held.items():
-            if values[name] is not before:  # a statistic that has moved
+            if values[name] is not before:  # a moving statistic
                 before.set_value(values[name].detach())
         return self._results(values)
 

@@ -128,7 +128,7 @@ def backward(
     moving = library.array_type is not None  # without CuPy everything is on the host
     for leaf, gradient in sweep.arrived():
         if moving:
-            gradient = placing.beside(gradient, leaf.array)
+            gradient = placing.to_device_of(gradient, leaf.array)
         if leaf.stop_gradient:  # set after it was used: as in Fluid, a gradient there is, and nothing in it
             gradient = leaf.zeros_alike()
         for hook in list(leaf.hooks or ()):

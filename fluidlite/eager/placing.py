@@ -140,7 +140,7 @@ def device_of(value: Any) -> CudaDevice | None:
     return backend.device_of(value.values if type(value) is SelectedRows else value)
 
 
-def beside(value: Any, array: Any) -> Any:
+def to_device_of(value: Any, array: Any) -> Any:
     """`value` moved to where `array` is."""
     if type(value) is np.ndarray and type(array) is np.ndarray:
         return value

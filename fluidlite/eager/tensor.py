@@ -104,7 +104,7 @@ class Tensor(Elements, Located, PrivateNames, VariableMath):
             raise ValueError(
                 f"the gradient of {self.name!r} must have shape {self.shape}, got {list(array.shape)}"
             )
-        self.grad_array = None if array is None else placing.beside(array, self.array)
+        self.grad_array = None if array is None else placing.to_device_of(array, self.array)
 
     def gradient(self) -> Any:
         """A copy of the gradient as a NumPy array; None before `backward`, zeros after `clear_gradient`.

@@ -109,7 +109,7 @@ class EagerSteps:
         """Like `step`, with the gradients of `pairs`."""
         self.rate = self._optimizer._next_rate()
         chosen = [(param, grad) for param, grad in pairs if grad is not None and param.trainable]
-        grads = [placing.beside(grad.array, param.array) for param, grad in chosen]
+        grads = [placing.to_device_of(grad.array, param.array) for param, grad in chosen]
         self._update([param for param, _ in chosen], grads)
 
     def pairs(self) -> list[Any]:
@@ -200,7 +200,9 @@ class EagerSteps:
             grads = [clipped[param.name] for param in chosen]
         if library.array_type is not None:  # without CuPy everything is on the host
             self._follow(chosen)
-            grads = [placing.beside(grad, param.array) for param, grad in zip(chosen, grads, strict=True)]
+            grads = [
+                placing.to_device_of(grad, param.array) for param, grad in zip(chosen, grads, strict=True)
+            ]
         key = tuple([id(param) for param in chosen])
         update = self._updates.get(key)
         if update is None or not update.takes(grads):

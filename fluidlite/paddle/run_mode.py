@@ -55,7 +55,7 @@ def constant(value: Any, like: Any, dtype: Any = None) -> Any:
     """An array or number as a tensor of the same mode as the tensor `like`, by default of its type."""
     array = np.ascontiguousarray(value, to_numpy(like.dtype if dtype is None else dtype))
     if isinstance(like, Tensor):
-        return Tensor(placing.beside(array if array.ndim else array.reshape(1), like.array))
+        return Tensor(placing.to_device_of(array if array.ndim else array.reshape(1), like.array))
     with mode.guard(False):
         return layers.assign(array)
 

@@ -88,8 +88,8 @@ def test_to_variable_shares_or_copies():
         shared, copied = dygraph.to_variable(source), dygraph.to_variable(source, zero_copy=False)
         source[0] = 7
         assert shared.numpy().tolist() == [7, 0, 0] and copied.numpy().tolist() == [0, 0, 0]
-        turned = dygraph.to_variable(np.arange(6).reshape(2, 3).T)
-        assert turned.array.flags.c_contiguous and turned.numpy().tolist() == [[0, 3], [1, 4], [2, 5]]
+        transposed = dygraph.to_variable(np.arange(6).reshape(2, 3).T)
+        assert transposed.array.flags.c_contiguous and transposed.numpy().tolist() == [[0, 3], [1, 4], [2, 5]]
 
 
 def test_to_variable_names_and_types():

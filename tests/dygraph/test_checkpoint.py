@@ -81,7 +81,7 @@ def test_a_training_run_goes_on_from_its_files(tmp_path):
     assert [step(net, optimizer) for _ in range(2)] == want
 
 
-def test_endings(tmp_path):
+def test_suffixes(tmp_path):
     layer = Linear(2, 2)
     fluid.save_dygraph(layer.state_dict(), f"{tmp_path}/a")
     fluid.save_dygraph({"x": to_variable(np.ones(2, "float32")), "n": np.ones(3), "i": 7}, f"{tmp_path}/b")

@@ -1,4 +1,4 @@
-"""Models declared, traced, saved and loaded give what they give eagerly, with other batches and lengths, too."""
+"""Declared, traced, saved and loaded models give the eager results, also for other batch sizes and lengths."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def flat(found):
 
 
 def results(net, call, arrays):
-    """What a call returns, and the gradients of the sum of its squares with respect to inputs and parameters."""
+    """The results of a call, and the gradients of the sum of their squares for inputs and parameters."""
     inputs = [to_variable(array) for array in arrays]
     for x in inputs:
         x.stop_gradient = "float" not in str(x.numpy().dtype)
@@ -98,7 +98,7 @@ def test_saved_and_loaded(name, tmp_path):
     "name", ["conv", "residual", "language model", "seq2seq", "transformer", "sentiment of convolutions"]
 )
 def test_traced_and_run_by_others(name, tmp_path):
-    """What TracedLayer saves takes other batches: run by an Executor, and trained by StaticModelRunner."""
+    """Models saved by TracedLayer take other batch sizes: run by an Executor, and trained by StaticModelRunner."""
     kind, inputs = MODELS[name]
     net, folder = made(kind), str(tmp_path)
     net.eval()

@@ -259,7 +259,7 @@ def test_calls_before_backward_keep_their_own_values(engine):
     assert square(square(tensor(2))).numpy().tolist() == [16]
 
 
-def test_calls_that_overlap_get_a_plan_each_and_leave_few_behind():
+def test_overlapping_calls_get_a_plan_each_and_few_are_kept():
     call = declarative(lambda x: layers.exp(x))
     x = tensor(1, grad=True)
     outputs = [call(x) for _ in range(12)]
@@ -346,7 +346,7 @@ def test_frozen_parameters_get_no_gradient():
     assert call(tensor([1, 2])).stop_gradient
 
 
-def test_no_grad_around_and_inside():
+def test_no_grad_outside_and_inside():
     @declarative
     def half_known(x):
         with dygraph.no_grad():
@@ -571,7 +571,7 @@ def test_parameters_are_not_made_while_tracing():
         declarative(lambda x: layers.fc(x, 2))(tensor([1, 2]))
 
 
-def test_after_a_failed_trace_everything_is_eager_again():
+def test_a_failed_trace_restores_eager_mode():
     with pytest.raises(ZeroDivisionError):
         declarative(lambda x: x / (1 // 0))(tensor(1))
     assert (tensor(1) + tensor(2)).numpy().tolist() == [3]

@@ -33,7 +33,7 @@ def random(*shape, seed=0):
 
 
 def outcome(function, *arrays):
-    """What a function makes of tensors, and their gradients."""
+    """The result of a function of tensors, and their gradients."""
     inputs = [tensor(array) for array in arrays]
     found = function(*inputs)
     found = found if isinstance(found, (list, tuple)) else [found]

@@ -41,9 +41,9 @@ def test_trace_gives_the_layers_result_and_a_program():
     assert block.ops[2].output("Y") == ["fetch_0"]
     assert block.ops[2].output("MeanOut") == [net.norm._mean.name]
     assert block.ops[3].output("Out") == ["fetch_1"]
-    again = traced([to_variable(X)])
-    assert [type(value).__name__ for value in again] == ["ndarray", "ndarray"]
-    np.testing.assert_allclose(again[0], outputs[0].numpy(), rtol=1e-4, atol=1e-6)
+    arrays = traced([to_variable(X)])
+    assert [type(value).__name__ for value in arrays] == ["ndarray", "ndarray"]
+    np.testing.assert_allclose(arrays[0], outputs[0].numpy(), rtol=1e-4, atol=1e-6)
 
 
 def test_training_mode_goes_on_in_the_program():
@@ -75,8 +75,8 @@ def test_inputs_parameters_and_repeated_results_are_copied_out():
 
     net = Odd()
     _, traced = TracedLayer.trace(net, [to_variable(np.zeros(2, "float32"))])
-    x, weight, y, again = traced([np.ones(2, "float32")])
-    assert (x.tolist(), y.tolist(), again.tolist()) == ([1, 1], [2, 2], [2, 2])
+    x, weight, y, twin = traced([np.ones(2, "float32")])
+    assert (x.tolist(), y.tolist(), twin.tolist()) == ([1, 1], [2, 2], [2, 2])
     assert weight.tolist() == net.weight.numpy().tolist()
 
 
@@ -228,11 +228,11 @@ def test_layers_in_files_are_part_of_the_program(tmp_path):
     )
     loaded = paddle.jit.load(str(tmp_path / "m"))
 
-    class Around(dygraph.Layer):
+    class Wrapper(dygraph.Layer):
         def forward(self, x):
             return loaded(x) * 2
 
-    _, traced = TracedLayer.trace(Around(), [to_variable(X)])
+    _, traced = TracedLayer.trace(Wrapper(), [to_variable(X)])
     np.testing.assert_allclose(traced([X + 1])[0], 2 * loaded(to_variable(X + 1)).numpy(), rtol=1e-6)
 
 

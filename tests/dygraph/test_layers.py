@@ -42,7 +42,7 @@ class Plain(Layer):
 
 
 def test_names_of_layers():
-    """Those of real Paddle 1.8.5."""
+    """The names are those of real Paddle 1.8.5."""
     net = Net()
     assert [net.full_name(), *(layer.full_name() for layer in net.sublayers())] == [
         "net_0", "sc_0", "linear_0", "layer_list_0", "linear_1", "batch_norm_0", "sequential_0", "linear_2",
@@ -60,7 +60,7 @@ def test_names_of_layers():
     ],
 )  # fmt: skip
 def test_names_made_from_classes(name, full):
-    """Those of real Paddle 1.8.5."""
+    """The names are those of real Paddle 1.8.5."""
     assert type(name, (Layer,), {})().full_name() == full
 
 

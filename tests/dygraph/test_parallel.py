@@ -1,4 +1,4 @@
-"""`DataParallel` and what goes with it, for one process."""
+"""`DataParallel` and its helpers, for one process."""
 
 import sys
 

@@ -44,7 +44,7 @@ def test_set_dict_by_names_of_parameters(method):
     ("state", "error", "message"),
     [
         ({"weight": np.ones((2, 2), "float32")}, RuntimeError, "no 'bias'; its keys begin with .'weight'"),
-        ({}, RuntimeError, r"no 'weight' \(and 1 others are missing\)"),
+        ({}, RuntimeError, r"no 'weight' \(and 1 more\)"),
         ({**filled(), "bias": np.ones(3, "float32")}, AssertionError, "need tensor with shape .2,. but load"),
         (
             {**filled(), "bias": np.ones(2)},

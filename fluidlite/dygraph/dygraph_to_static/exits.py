@@ -29,7 +29,7 @@ class Exits:
         self._loops = 0
 
     def function(self, body: Block) -> Block:
-        """The body with one `return`, at its end, if there are any inside of its statements."""
+        """The body with a single `return` at its end, if its statements contain any."""
         if not any(_leaves(stmt) for stmt in body if not isinstance(stmt, ast.Return)):
             return body
         returns = any(isinstance(node, ast.Return) for stmt in body for node in own_nodes(stmt))
@@ -45,7 +45,7 @@ class Exits:
         return [*_flag(body[0], RETURNED, False), *made, *end]
 
     def _block(self, stmts: Sequence[ast.stmt], loop: str | None) -> tuple[Block, Flags]:
-        """Statements without exits, and the flags of those that they may have set."""
+        """The statements with exits replaced by flags, and the names of the flags that they may set."""
         out: Block = []
         exits = NONE
         for at, stmt in enumerate(stmts):
@@ -68,7 +68,7 @@ class Exits:
         return out, exits
 
     def _if(self, stmt: ast.If, rest: Sequence[ast.stmt], loop: str | None) -> tuple[Block, Flags, bool]:
-        """An `if`, the flags it may set, and whether it has taken the rest of its block inside."""
+        """An `if`, the flags it may set, and whether the rest of its block has moved into one of its branches."""
         if not _leaves(stmt):
             return [stmt], NONE, False
         body, orelse = list(stmt.body), list(stmt.orelse)
@@ -141,7 +141,7 @@ class Exits:
 
 
 def own_nodes(node: ast.AST) -> list[ast.AST]:
-    """A node and all below it, without what belongs to functions and classes that are defined there."""
+    """A node and its descendants, except the bodies of functions and classes that are defined there."""
     found, todo = [], [node]
     while todo:
         node = todo.pop()
@@ -158,7 +158,7 @@ def own_nodes(node: ast.AST) -> list[ast.AST]:
 
 
 def always(stmts: Sequence[ast.stmt]) -> bool:
-    """Whether what follows these statements in their block is never reached from them."""
+    """True if control never falls through these statements to the next one of their block."""
     for stmt in stmts:
         if isinstance(stmt, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
             return True
@@ -170,7 +170,7 @@ def always(stmts: Sequence[ast.stmt]) -> bool:
 
 
 def _leaves(stmt: ast.stmt, in_loop: bool = False) -> bool:
-    """Whether a statement has a `return`, or a `break` or `continue` (of its own loops as well)."""
+    """True if a statement contains `return`, `break` or `continue` (also those of its own loops)."""
     if isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return False
     return any(isinstance(node, (ast.Return, ast.Break, ast.Continue)) for node in own_nodes(stmt))

@@ -1,4 +1,4 @@
-"""What statements read and write: local variables, attributes, and which of them matter later."""
+"""Liveness analysis: the local variables and attributes that statements read and write, and which are live."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def assigned(stmts: Iterable[ast.AST]) -> dict[str, None]:
     def visit(node: ast.AST, own: bool) -> None:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             found[node.name] = None
-            # What functions in it change of the function around them may change wherever they are called.
+            # Its `nonlocal` names may change wherever the function is called.
             for inner in ast.walk(node):
                 if isinstance(inner, ast.Nonlocal):
                     found.update(dict.fromkeys(inner.names))
@@ -52,7 +52,7 @@ def assigned(stmts: Iterable[ast.AST]) -> dict[str, None]:
 
 
 def attributes(stmts: Iterable[ast.AST]) -> dict[str, ast.Attribute]:
-    """The attributes of named objects (`self.h`, `self.a.b`) that statements set, or that hold what they change."""
+    """The attributes of named objects (`self.h`, `self.a.b`) that statements set, or whose list or dict they change."""
     found: dict[str, ast.Attribute] = {}
     for stmt in stmts:
         for node in own_nodes(stmt):
@@ -79,7 +79,7 @@ def _dotted(node: ast.AST) -> bool:
 
 
 def escaping(body: Sequence[ast.stmt]) -> Names:
-    """The names that functions inside of a function use: they may do so at any time."""
+    """The names that nested functions use; these are always live."""
     found: set[str] = set()
     for stmt in body:
         for node in ast.walk(stmt):
@@ -105,10 +105,10 @@ def loads(node: ast.AST | None) -> Names:
 
 
 def block(stmts: Sequence[ast.stmt], live: Names) -> Names:
-    """The names that matter before statements behind which `live` matter.
+    """The names that are live before the statements, if `live` are live after them.
 
-    Every `if` and loop gets an attribute `live`, the names that matter behind it; loops get `carried` too, those that
-    matter at the beginning of a turn.
+    Every `if` and loop gets an attribute `live`, the names that are live after it; loops get `carried` too, the names
+    that are live at the beginning of an iteration.
     """
     for stmt in reversed(stmts):
         live = _before(stmt, live)
@@ -123,17 +123,17 @@ def _before(stmt: ast.stmt, live: Names) -> Names:
         stmt.live = live  # type: ignore[union-attr]
         test = loads(stmt.test) if isinstance(stmt, ast.While) else loads(getattr(stmt, "ends", None))
         target = NO if isinstance(stmt, ast.While) else frozenset(assigned([stmt.target]))
-        around = live | test
+        carried = live | test
         while True:
-            begin = (block(stmt.body, around) - target) | (
+            begin = (block(stmt.body, carried) - target) | (
                 NO if isinstance(stmt, ast.While) else loads(stmt.target)
             )
-            if begin <= around:
+            if begin <= carried:
                 break
-            around |= begin
-        stmt.carried = around  # type: ignore[union-attr]
+            carried |= begin
+        stmt.carried = carried  # type: ignore[union-attr]
         first = NO if isinstance(stmt, ast.While) else loads(stmt.iter)
-        return around | first | block(stmt.orelse, live)
+        return carried | first | block(stmt.orelse, live)
     if isinstance(stmt, (ast.Assign, ast.AnnAssign)):
         targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if stmt.value else []
         sure: Names = frozenset(name.id for target in targets for name in _plain(target))

@@ -26,11 +26,11 @@ _COMPARED = {
 
 
 class Refusal(Exception):
-    """The function is of a kind that is not rewritten; it runs as it is."""
+    """The function cannot be rewritten; it runs unchanged."""
 
 
 def function(node: ast.FunctionDef) -> ast.FunctionDef:
-    """A rewritten function, made of `node`, which is changed. Raises Refusal for generators."""
+    """Rewrite a function in place. Raises Refusal for generators and coroutines."""
     inside = [inner for stmt in node.body for inner in own_nodes(stmt)]
     if any(
         isinstance(inner, (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith))
@@ -55,21 +55,21 @@ class _Function:
         first = every[0].arg if every and (args.posonlyargs or args.args) else None
         own = [inner for stmt in node.body for inner in own_nodes(stmt)]
         self._global = {name for inner in own if isinstance(inner, ast.Global) for name in inner.names}
-        around = {name for inner in own if isinstance(inner, ast.Nonlocal) for name in inner.names}
+        nonlocals = {name for inner in own if isinstance(inner, ast.Nonlocal) for name in inner.names}
         body = Exits().function(node.body)
         self._parts = 0
         self._expressions = Expressions(first)
-        always = names.escaping(body) | self._global | around
+        always = names.escaping(body) | self._global | nonlocals
         names.block(body, always)
         self._always = always
         made = self._block(body)
-        local = [name for name in names.assigned(body) if name not in parameters | self._global | around]
+        local = [name for name in names.assigned(body) if name not in parameters | self._global | nonlocals]
         head: list[ast.stmt] = []
         if self._global:
             head.append(ast.Global(sorted(self._global)))
-        if around:
-            head.append(ast.Nonlocal(sorted(around)))
-        if local:  # has the compiler know them as variables of this function
+        if nonlocals:
+            head.append(ast.Nonlocal(sorted(nonlocals)))
+        if local:  # makes the compiler treat them as variables of this function
             unset = ast.Assign([ast.Name(name, ast.Store()) for name in local], ast.Constant(None))
             head.append(ast.If(ast.Constant(False), [unset], []))
         for stmt in head:
@@ -169,7 +169,7 @@ class _Function:
     def _part(
         self, where: ast.AST, body: list[ast.stmt], binds: dict[str, None], argument: str | None = None
     ) -> tuple[ast.stmt, ast.expr]:
-        """A function of a part of the code, which shares the variables, and its name."""
+        """A nested function with the statements `body`, which shares the variables `binds`, and its name."""
         self._parts += 1
         name = f"{PREFIX}{self._parts}"
         head: list[ast.stmt] = []
@@ -188,9 +188,9 @@ class _Function:
     def _described(
         self, stmt: ast.stmt, binds: dict[str, None], changed: dict[str, ast.Attribute], *live: names.Names
     ) -> list[ast.expr]:
-        """What helpers are told: the names bound, the live ones of them, and (object, attribute) of those changed."""
-        told: list[ast.expr] = [_constant(stmt, tuple(binds))]
-        told += [_constant(stmt, tuple([name for name in binds if name in these])) for these in live]
+        """The arguments of helpers: names bound, the live ones of them, and (label, object, attribute) of changes."""
+        args: list[ast.expr] = [_constant(stmt, tuple(binds))]
+        args += [_constant(stmt, tuple([name for name in binds if name in these])) for these in live]
         pairs: list[ast.expr] = []
         for label, target in changed.items():
             owner = ast.parse(ast.unparse(target.value), mode="eval").body
@@ -200,14 +200,14 @@ class _Function:
         objects = ast.Tuple(pairs, ast.Load())
         for node in ast.walk(objects):
             ast.copy_location(node, stmt)
-        return [*told, objects]
+        return [*args, objects]
 
     def _call(self, where: ast.AST, helper: str, *args: ast.expr) -> ast.expr:
         return helper_call(where, helper, *args)
 
 
 class Expressions(ast.NodeTransformer):
-    """Rewrites expressions; `first` is the function's first parameter, which `super()` means."""
+    """Rewrites expressions; `first` is the function's first parameter, the implicit argument of `super()`."""
 
     def __init__(self, first: str | None) -> None:
         self._first = first
@@ -293,7 +293,7 @@ class Expressions(ast.NodeTransformer):
 
 
 def helper_call(where: ast.AST, helper: str, *args: ast.expr) -> ast.Call:
-    """`_d2s_.helper(*args)` at the place of `where`."""
+    """`_d2s_.helper(*args)` with the source position of `where`."""
     name = ast.copy_location(ast.Name(HELPERS, ast.Load()), where)
     return ast.copy_location(
         ast.Call(ast.copy_location(ast.Attribute(name, helper, ast.Load()), where), list(args), []), where
@@ -314,14 +314,14 @@ def _expression(where: ast.AST, value: ast.expr) -> ast.stmt:
 
 
 def _binds(node: ast.AST) -> bool:
-    """Whether an expression binds names, or waits, which it could not in a function of its own."""
+    """True if an expression binds names, awaits or yields, so that it cannot move into a lambda."""
     return any(
         isinstance(inner, (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)) for inner in ast.walk(node)
     )
 
 
 def _plain_test(test: ast.expr) -> bool:
-    """Whether a condition is one that no tensor can be: `x is None`, `isinstance(x, list)`."""
+    """True if a condition cannot be a tensor: `x is None`, `isinstance(x, list)`."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return _plain_test(test.operand)
     if isinstance(test, ast.BoolOp):

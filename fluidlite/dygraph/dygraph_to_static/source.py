@@ -1,4 +1,4 @@
-"""Functions made anew from their source: found in the user's file, rewritten, compiled with the lines it has there."""
+"""Recompiles functions: finds the source in the user's file, rewrites it, compiles it with its line numbers."""
 
 from __future__ import annotations
 
@@ -49,9 +49,7 @@ def node_of(function: types.FunctionType) -> Any:
     if len(fitting) > 1:
         fitting = [node for node in fitting if _covers(node, code)]
     if len(fitting) != 1:
-        raise Refusal(
-            f"line {code.co_firstlineno} of {code.co_filename} has no function that is it, or several"
-        )
+        raise Refusal(f"line {code.co_firstlineno} of {code.co_filename} has no such function, or several")
     return fitting[0]
 
 
@@ -66,7 +64,7 @@ def _fits(node: Any, code: types.CodeType) -> bool:
 
 
 def _covers(node: Any, code: types.CodeType) -> bool:
-    """Whether the instructions of a lambda stand where the tree says that it is, if Python knows where."""
+    """True if the source positions of a lambda's instructions lie within the node (always before Python 3.11)."""
     if sys.version_info < (3, 11):
         return True
     body = node.body
@@ -84,7 +82,7 @@ def _rewritten(node: Any) -> Any:
 
 
 def compiled(function: types.FunctionType) -> types.CodeType:
-    """The rewritten code of a function; its helpers are the free variable `_d2s_`. Raises Refusal."""
+    """The rewritten code of a function, with the helpers as its free variable `_d2s_`. Raises Refusal."""
     code = function.__code__
     with _lock:
         found = _made.get(code)
@@ -106,9 +104,9 @@ def _compiled(function: types.FunctionType) -> types.CodeType:
     owner = outer[-2] if len(outer) > 1 and outer[-2] != "<locals>" else None
     inner: ast.stmt = node if isinstance(node, ast.FunctionDef) else ast.Expr(node)
     if isinstance(node, ast.FunctionDef):
-        node.name = _FUNCTION  # its own name means what it means outside
+        node.name = _FUNCTION  # inside, the function's own name refers to the global or cell
     free = [name for name in code.co_freevars if name != "__class__"]
-    if owner is not None:  # names like self.__x are those of the class, whose own underscores do not count
+    if owner is not None:  # for name mangling of self.__x, which strips leading underscores of the class
         inner = ast.ClassDef(f"___{owner}", [], [], [inner], [])
     arguments = ast.arguments(
         [], [ast.arg(name) for name in [HELPERS, "__class__", *free]], None, [], [], None, []
@@ -120,7 +118,7 @@ def _compiled(function: types.FunctionType) -> types.CodeType:
 
 
 def _inside(made: types.CodeType, name: str) -> types.CodeType:
-    """The code object of the function within that of the module around it."""
+    """The code object called `name` among the constants of the module's code object."""
     for item in made.co_consts:
         if isinstance(item, types.CodeType):
             return item if item.co_name == name else _inside(item, name)
@@ -128,7 +126,7 @@ def _inside(made: types.CodeType, name: str) -> types.CodeType:
 
 
 def _named(made: types.CodeType, code: types.CodeType) -> types.CodeType:
-    """The code with its parts called like the function, for tracebacks."""
+    """The code with the function's name, also for its nested parts, so that tracebacks show it."""
     consts = tuple(
         [
             _named(item, code)
@@ -144,12 +142,12 @@ def _named(made: types.CodeType, code: types.CodeType) -> types.CodeType:
 
 
 def rewritten(function: types.FunctionType, helpers: Any) -> types.FunctionType:
-    """`function` with rewritten code, and everything else it has. Raises Refusal if it cannot be."""
+    """A copy of `function` with rewritten code. Raises Refusal if it cannot be rewritten."""
     code = compiled(function)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells[HELPERS] = types.CellType(helpers)
     if any(name not in cells for name in code.co_freevars):
-        raise Refusal("it uses names that it has not been made with")
+        raise Refusal("it uses variables of an enclosing function that it has no cells for")
     made = types.FunctionType(
         code,
         function.__globals__,
@@ -169,6 +167,6 @@ def rewritten(function: types.FunctionType, helpers: Any) -> types.FunctionType:
 
 
 def text_of(function: types.FunctionType) -> str:
-    """The rewritten source of a function; Refusal if there is none."""
+    """The rewritten source of a function. Raises Refusal if it cannot be rewritten."""
     node = _rewritten(node_of(function))
     return textwrap.dedent(ast.unparse(ast.fix_missing_locations(node))) + "\n"

@@ -1,4 +1,4 @@
-"""`InputSpec`: what the inputs of a model look like."""
+"""`InputSpec`: shapes and types of a model's inputs."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ class InputSpec:
         return cls(ndarray.shape, ndarray.dtype, name)
 
     def batch(self, batch_size: int) -> InputSpec:
-        """Put a dimension of `batch_size` before the others; returns the spec."""
+        """Insert a first dimension of `batch_size`; returns the spec."""
         self.shape = (int(batch_size), *self.shape)
         return self
 
     def unbatch(self) -> InputSpec:
-        """Take the first dimension away; returns the spec. Raises ValueError if there is none."""
+        """Remove the first dimension; returns the spec. Raises ValueError if there is none."""
         if not self.shape:
             raise ValueError("an InputSpec without dimensions has no batch to take away")
         self.shape = self.shape[1:]
         return self
 
     def example(self) -> np.ndarray:
-        """Zeros of this shape, with 1 for sizes that are open."""
+        """Zeros of this shape, with 1 for unknown sizes."""
         return np.zeros([1 if n < 0 else n for n in self.shape], to_numpy(self.dtype))
 
     def __eq__(self, other: object) -> bool:
@@ -71,7 +71,7 @@ class InputSpec:
 
 
 def of(given: Any) -> InputSpec:
-    """The spec that `given` is, or is an example of; TypeError for something else than specs, tensors and arrays."""
+    """The InputSpec of a spec, tensor or array. Raises TypeError for anything else."""
     if isinstance(given, InputSpec):
         return given
     if isinstance(given, Tensor):

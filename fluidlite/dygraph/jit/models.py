@@ -1,4 +1,4 @@
-"""Models in files: layers saved as programs with their parameters, and layers made of those (`paddle.jit`)."""
+"""Models in files: layers saved as programs with their parameters, and loaded as layers (`paddle.jit`)."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def save(layer: Any, path: str, input_spec: Sequence[Any] | None = None) -> None
     Args:
         layer: a layer, or a function of tensors.
         path: folder and beginning of the files' names; the folder is made if need be.
-        input_spec: an InputSpec or example for each argument; by default what `to_static` was given, or what the
-            last call looked like.
+        input_spec: an InputSpec or example for each argument; by default that of `to_static`, or the shapes and types
+            of the last call.
 
     Raises:
-        ValueError: there is no `input_spec` and there was no call, or an argument is none of them.
-        NotSupportedError: the course of the function depends on the values of tensors.
+        ValueError: there is no `input_spec` and there was no call.
+        NotSupportedError: the control flow of the function depends on the values of tensors.
     """
     function = layer.forward if isinstance(layer, Layer) else layer
     static: StaticFunction = declarative(function)
@@ -44,8 +44,8 @@ def save(layer: Any, path: str, input_spec: Sequence[Any] | None = None) -> None
     traced = _traced(static, input_spec) if input_spec is not None else static.last()
     if traced is None:
         raise ValueError(
-            "jit.save does not know what the inputs look like: pass input_spec=[paddle.static.InputSpec(...)], or call "
-            "the layer first after to_static"
+            "jit.save needs the shapes and types of the inputs: pass input_spec=[paddle.static.InputSpec(...)], or "
+            "call the layer first after to_static"
         )
     folder, stem = os.path.split(os.fspath(path))
     if not stem:
@@ -90,7 +90,7 @@ class TranslatedLayer(Layer):
     """
 
     _suffix = ""
-    """What comes behind the names of parameters."""
+    """The suffix of parameters' names."""
 
     def __init__(self, program: Program, feeds: list[str], fetches: list[str], scope: Scope) -> None:
         super().__init__()
@@ -112,7 +112,7 @@ class TranslatedLayer(Layer):
         self._traced: Traced | None = None
 
     def forward(self, *inputs: Any) -> Any:
-        """What the program computes from tensors or arrays. Raises ValueError for another number of them."""
+        """Run the program on tensors or arrays. Raises ValueError for a wrong number of inputs."""
         if len(inputs) != len(self._feeds):
             raise ValueError(f"the model takes {len(self._feeds)} inputs ({self._feeds}), got {len(inputs)}")
         if self._program.num_blocks > 1:
@@ -120,7 +120,7 @@ class TranslatedLayer(Layer):
         return self._run(*inputs)
 
     def _controlled(self, inputs: tuple[Any, ...]) -> Any:
-        """Run a program with blocks, which is no row of operators."""
+        """Run a program with control flow."""
         if self._traced is None:
             program = _trainable(self._program)
             self._traced = of_program(program, self._feeds, self._fetches, self._held())
@@ -140,7 +140,7 @@ class TranslatedLayer(Layer):
         return self._results(values)
 
     def _held(self) -> dict[str, Any]:
-        """The parameters under the names that the program has for them."""
+        """The parameters by their names in the program."""
         return {name: self._parameters[name + self._suffix] for name in self._persistables}
 
     def _results(self, values: Mapping[str, Any]) -> Any:
@@ -149,7 +149,7 @@ class TranslatedLayer(Layer):
 
 
 def _differentiable(op: Operator) -> dict[str, bool]:
-    """The attributes with which an operator for evaluation gives the same results, and gradients as well."""
+    """Attributes that make an operator in evaluation mode differentiable, with the same results."""
     if not op.attrs.get("is_test"):
         return {}
     if "use_global_stats" in op.definition.attrs:
@@ -169,7 +169,7 @@ def _trainable(program: Program) -> Program:
 
 
 def apply_operator(op: Operator, values: dict[str, Any], changed: Mapping[str, Any]) -> None:
-    """Run one operator, with some attributes `changed`, on tensors by name, and put its results there."""
+    """Run one operator on the tensors in `values`, with the attributes `changed`; its results are added to `values`."""
     slots = {slot: names for slot, names in op.outputs.items() if names}
     inputs = {slot: [values[name] for name in names] for slot, names in op.inputs.items() if names}
     attrs = {**op.attrs, **changed}

@@ -15,7 +15,7 @@ Held = list[Any]
 
 
 def signature(value: Any, leaves: list[Tensor], held: Held) -> Any:
-    """What a trace depends on in `value`: ranks and types of tensors and arrays, everything else by value.
+    """The part of a trace's cache key for `value`: ranks and types of tensors and arrays, everything else by value.
 
     The tensors, whose shapes count as well, are appended to `leaves`, arrays as tensors that share their memory. What
     cannot be compared by value is compared by identity, and appended to `held`: as long as it is kept, nothing else
@@ -46,7 +46,7 @@ def signature(value: Any, leaves: list[Tensor], held: Held) -> Any:
 
 
 def modes(layer: Any) -> Hashable:
-    """Which layers are inside a layer, and which of all these are in training mode."""
+    """The identities and training modes of a layer and all its sublayers."""
     found: list[Any] = []
     _add_modes(layer, found)
     return tuple(found)

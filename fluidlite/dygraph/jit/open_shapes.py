@@ -1,4 +1,4 @@
-"""`OpenShapes`: the shapes of a trace's inputs where some dimensions may be others in a later call."""
+"""`OpenShapes`: the input shapes of a trace with dynamic dimensions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Axes = Set[tuple[int, int]]
 
 
 class OpenShapes:
-    """Shapes for a trace, with a `Size` for each of the dimensions `axes`.
+    """Shapes for a trace, with a symbolic `Size` for each of the dimensions `axes`.
 
-    What the code that is traced decides on a size, or needs as a number, becomes a guard; `close`, which comes after
-    the trace, takes the sizes out of the program. From then on `fit` says which shapes the trace is for.
+    Where the traced code compares a size, or needs its number, a guard is added. `close`, called after the trace,
+    replaces the symbolic sizes in the program. From then on `fit` evaluates the guards for other shapes.
     """
 
     def __init__(self, shapes: Shapes, axes: Axes) -> None:
@@ -37,8 +37,9 @@ class OpenShapes:
         self._asked = 0
 
     def close(self, program: Program, result: Any) -> Any:
-        """Declare the dimensions of `program` that may change as -1, and have everything else that was made of sizes be
-        numbers, also in `result`, which is returned like this.
+        """Declare the dynamic dimensions of `program` as -1 and replace all other sizes in it by numbers.
+
+        Returns `result` with its sizes replaced, too.
         """
         result = self._number(result)
         for block in program.blocks:
@@ -66,13 +67,13 @@ class OpenShapes:
         return result
 
     def fit(self, shapes: Shapes) -> bool:
-        """Whether the trace computes the same as the code for inputs of these shapes."""
+        """True if the trace is valid for inputs of these shapes."""
         for own, shape in zip(self._fixed, shapes, strict=True):
             for known, n in zip(own, shape, strict=True):
                 if known is not None and known != n:
                     return False
         with self._lock:
-            while True:  # again if this thread has asked for other shapes meanwhile, in a finaliser
+            while True:  # a finaliser in this thread may have evaluated other shapes meanwhile
                 self._asked = asked = self._asked + 1
                 for k, axis, register in self._roots:
                     self._found.set(register, shapes[k][axis])
@@ -86,7 +87,7 @@ class OpenShapes:
         return n.value if self._sizes.stays(n) else -1
 
     def _number(self, value: Any) -> Any:
-        """`value` with numbers for the sizes in it, which have to be these in every call."""
+        """`value` with numbers in place of its sizes, which become guards."""
         if isinstance(value, Size):
             return int(value)
         if isinstance(value, Real):

@@ -1,4 +1,4 @@
-"""Running a traced program: the forward part at once, the backward part when gradients arrive."""
+"""Execution of traced programs: the forward part at once, the backward part when gradients arrive."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Arrays = list[Any]
 
 SPARE_PLANS = 4
-"""How many plans that nobody uses are kept; a call whose gradients are open holds one."""
+"""At most this many idle plans are kept; a call whose gradients may still be asked for holds one."""
 
 
 class Runner:
@@ -40,10 +40,10 @@ class Runner:
 
     Args:
         traced: the program with its inputs, captured tensors and outputs.
-        wanted: for each input and captured tensor whether its gradient may be asked for; None: no gradients.
+        wanted: for each input and captured tensor, True if its gradient may be asked for; None: no gradients.
         device: the GPU where the arrays are; None for the host.
 
-    `differentiable` says which of the outputs have gradients.
+    `differentiable`: for each output, True if it has a gradient.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Runner:
         self.names = [*self._fed, *self._held]
         self.outputs = [var.name for var in traced.computed]
         self.program = traced.program
-        self.late: dict[str, str] = {}  # gradient that arrives -> output that it is the gradient of
+        self.late: dict[str, str] = {}  # output gradient, an input of the backward part -> its output
         self.gradients: list[str | None] = []
         self.differentiable = [False] * len(self.outputs)
         self._sparse: set[str] = set()
@@ -65,14 +65,14 @@ class Runner:
             try:
                 self._differentiate(wanted)
             except EnforceNotMet as error:
-                # Some operators have results in evaluation mode and no gradients: that matters if these are asked for.
+                # Some operators in evaluation mode have no gradients; raised when gradients are asked for.
                 self._refusal = error
                 self.program, self.late = traced.program, {}
         self._spare: list[TwoPhases] = []
         self._at = {name: k for k, name in enumerate(self.names)}
         self._planned = flags.engine() == "plan"
-        self._pieces: tuple[Blocks, Blocks] | None = None
-        self._watched = False  # whether the plans and pieces refuse results with NaN or infinities
+        self._segments: tuple[Blocks, Blocks] | None = None
+        self._watched = False  # True if the plans and segments check results for NaN and infinities
 
     def _differentiate(self, wanted: tuple[bool, ...]) -> None:
         """Append the backward operators to a copy of the program."""
@@ -87,7 +87,7 @@ class Runner:
             var = block.vars[name]
             self.differentiable[k] = name in reachable
             if self.differentiable[k]:
-                target = _unread(program, var)
+                target = _terminal(program, var)
                 weight = block.create_var(
                     name=grad_name(target.name), shape=var.shape, dtype=var.dtype, stop_gradient=True
                 )
@@ -107,7 +107,7 @@ class Runner:
         self._sparse = {var.name for var in found if var is not None and var.type == VarType.SELECTED_ROWS}
 
     def in_order(self, made: Iterable[Any]) -> list[Any]:
-        """A gradient or None for each input and captured tensor, of the arrays that a plan has made."""
+        """The gradient, or None, of each input and captured tensor, from the arrays that the backward part computed."""
         rest = iter(made)
         heights = self.program.global_block().vars
         found: list[Any] = []
@@ -123,9 +123,9 @@ class Runner:
         return found
 
     def run(self, arrays: Arrays) -> tuple[Arrays, Callable[..., Any] | None]:
-        """The outputs for arrays of the inputs and captured tensors, and what computes gradients afterwards."""
+        """The outputs for arrays of the inputs and captured tensors, and the function that computes gradients."""
         if self._watched != flags.checks_finite():
-            self._watched, self._spare, self._pieces = not self._watched, [], None
+            self._watched, self._spare, self._segments = not self._watched, [], None
         by_plan = self._planned and not (self._watched and self.device is not None)
         plan = self._plan(arrays) if by_plan else None
         if plan is None:
@@ -153,14 +153,14 @@ class Runner:
         return refuse
 
     def _plan(self, arrays: Arrays) -> TwoPhases | None:
-        """A plan that nobody uses, bound to the arrays; None if the program is no single plan."""
+        """An idle plan, bound to the arrays; None if the program cannot be planned as a whole."""
         refused = []
         try:
             while self._spare:
                 plan = self._spare.pop()
                 if plan.accepts(self._for(plan, arrays)):
                     return plan
-                refused.append(plan)  # it is for other sizes
+                refused.append(plan)  # its sizes differ
         finally:
             self._spare[:0] = refused
         if self.device is None:
@@ -190,7 +190,7 @@ class Runner:
         return plan
 
     def _for(self, plan: TwoPhases, arrays: Arrays) -> Arrays:
-        """Those of the arrays of inputs and captured tensors that a plan takes."""
+        """The arrays that are fed to a plan, in its order."""
         at = self._at
         return [arrays[at[name]] for name in plan.feed_names]
 
@@ -198,14 +198,14 @@ class Runner:
         self._traced.refresh()
         feed: Feed = {name: (array, ()) for name, array in zip(self._fed, arrays, strict=False)}
         scope = self._traced.scope
-        in_pieces = self.device is None and flags.engine() == "plan"
-        forward, _ = self.halves(in_pieces)
-        if in_pieces:
+        segmented = self.device is None and flags.engine() == "plan"
+        forward, _ = self.halves(segmented)
+        if segmented:
             self._traced.own()
             self._traced.refresh()
         run = (
             Driver(forward, scope, feed)
-            if in_pieces
+            if segmented
             else Interpreter(self.program, scope, feed, self.device, self._watched)
         )
         run.run(forward)
@@ -213,24 +213,24 @@ class Runner:
         outputs = [placing.moved(run.tensor(name).array, self.device) for name in self.outputs]
         return outputs, Unplanned(self, run, outputs) if self.late else self._refuse()
 
-    def halves(self, in_pieces: bool) -> tuple[Any, Any]:
-        """The forward and the backward operators; or cut into pieces, most of which are plans."""
+    def halves(self, segmented: bool) -> tuple[Any, Any]:
+        """The forward and the backward operators, if `segmented` partitioned into plans and other segments."""
         ops = self.program.global_block().ops
         late = [op for op in ops if op.attrs.get("op_role", 0) & OpRole.Backward]
         early = [op for op in ops if not op.attrs.get("op_role", 0) & OpRole.Backward]
-        if not in_pieces:
+        if not segmented:
             return early, late
-        if self._pieces is None:
+        if self._segments is None:
             read = dict.fromkeys(name for op in late for name in op.reads())
             wanted = [name for name in self.gradients if name is not None]
-            self._pieces = (
+            self._segments = (
                 Blocks(self.program, [*self.outputs, *read], early, self._watched),
                 Blocks(self.program, wanted, late, self._watched),
             )
-        return self._pieces
+        return self._segments
 
     def give_back(self, plan: TwoPhases) -> None:
-        """Keep a plan for a later call, without what it has computed on a GPU."""
+        """Make a plan idle, for a later call; memory of results on a GPU is released."""
         plan.rest()
         self._spare.append(plan)
         if len(self._spare) > SPARE_PLANS:
@@ -238,14 +238,14 @@ class Runner:
 
 
 class Pending:
-    """One call whose gradients may be asked for; the tape calls it with the gradients of the outputs."""
+    """A call whose gradients may be asked for; the tape calls it with the gradients of the outputs."""
 
     def __init__(self, runner: Runner, outputs: Arrays) -> None:
         self.runner = runner
         self._like = [(array.shape, array.dtype) for array in outputs]
 
     def arriving(self, given: Sequence[Any]) -> Arrays:
-        """The gradients of the differentiable outputs as contiguous arrays, zeros for those that got none."""
+        """The gradients of the differentiable outputs as contiguous arrays; zeros where none arrived."""
         arrays = []
         for gradient, (shape, dtype), used in zip(given, self._like, self.runner.differentiable, strict=True):
             if used:
@@ -262,7 +262,7 @@ class Pending:
 
 
 class Planned(Pending):
-    """A call that holds a plan until its gradients are computed or nobody can ask for them any more."""
+    """A call that holds a plan until it is released from the tape."""
 
     def __init__(self, runner: Runner, plan: TwoPhases, outputs: Arrays) -> None:
         super().__init__(runner, outputs)
@@ -298,7 +298,7 @@ class Unplanned(Pending):
 
 
 def _depending(program: Program, names: list[str]) -> set[str]:
-    """The variables through which gradients reach any of `names`."""
+    """The variables computed differentiably from any of `names`, and these."""
     reached = set(names)
     block = program.global_block()
     for op in block.ops:
@@ -314,8 +314,8 @@ def _depending(program: Program, names: list[str]) -> set[str]:
     return reached
 
 
-def _unread(program: Program, var: Variable) -> Variable:
-    """`var`, or a copy of it if the program goes on with it: gradients from outside then add to those from inside."""
+def _terminal(program: Program, var: Variable) -> Variable:
+    """`var`, or a copy if an operator reads it, so that the caller's gradient adds to that of these operators."""
     block = program.global_block()
     if not any(var.name in op.input_arg_names for op in block.ops):
         return var

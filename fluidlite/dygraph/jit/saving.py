@@ -18,10 +18,10 @@ def save(
     model_filename: str | None = None,
     params_filename: str | None = None,
 ) -> None:
-    """Write the program with the present values of its parameters, for `fluid.io.load_inference_model`.
+    """Write the program with the current values of its parameters, for `fluid.io.load_inference_model`.
 
-    `feed`, `fetch`: numbers of the inputs and outputs to keep, all by default. Raises IndexError for a number that does
-    not exist, TypeError for what is no number.
+    `feed`, `fetch`: indices of the inputs and outputs to keep, all by default. Raises IndexError for an index out of
+    range, TypeError for anything but an integer.
     """
     feeds = [var.name for var in _selected(traced.inputs, feed, "feed")]
     traced.refresh()

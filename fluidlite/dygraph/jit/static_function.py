@@ -21,20 +21,20 @@ from .trace_cache import Traces
 from .traced import Spec, Traced, trace
 
 TRACES_KEPT = 64
-"""How many traces of one function are kept; the oldest goes first."""
+"""At most this many traces of a function are kept; the oldest is dropped first."""
 
 KINDS_KEPT = 256
-"""For how many kinds of arguments it is remembered which traces there are."""
+"""The size of a function's trace cache, in kinds of arguments."""
 
 MANY_TRACES = 32
-"""After how many traces of one function there is a warning."""
+"""A function that is traced this many times causes a warning."""
 
 _enabled: context.Slot[bool] = context.Slot("tracing.enabled", True)
 _latest: context.Slot[Callable[[], Traced | None]] = context.Slot("tracing.latest", lambda: None)
 
 
 def enable(on: bool) -> None:
-    """Whether functions made by `declarative` run as programs, or as they are."""
+    """Switch whether functions made by `declarative` run as programs or eagerly."""
     _enabled.set(on)
 
 
@@ -50,16 +50,15 @@ def latest() -> Traced | None:
 class StaticFunction:
     """A function that is traced into a program for every new kind of arguments, and run as that program.
 
-    One program serves all sizes of a dimension that has been seen to change, if the function does not ask for its
-    number.
+    A dimension that differs between calls becomes dynamic, if the function does not need its number.
 
-    Arguments and results may hold tensors in lists, tuples and dicts. What else an argument is counts as a constant
-    of the trace. The parameters and buffers that the function reaches belong to the program and are trained as ever.
-    Follows what `fluid.dygraph.declarative` returns.
+    Arguments and results may hold tensors in lists, tuples and dicts; all other arguments are constants of the trace.
+    The parameters and buffers that the function uses belong to the program and remain trainable. Follows the results of
+    `fluid.dygraph.declarative`.
 
     Args:
-        function: what to run.
-        instance: what it is bound to, its first argument.
+        function: the function to trace.
+        instance: the object that it is bound to, its first argument.
         input_spec: shapes and types that inputs may have, for saving.
     """
 
@@ -85,7 +84,7 @@ class StaticFunction:
         return found
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function returns. Raises NotSupportedError where it needs values that a trace does not know."""
+        """Call the function. Raises NotSupportedError where it needs values that are unknown in a trace."""
         given = args if self._instance is None else (self._instance, *args)
         if not _enabled.get() or tracing.record.get() is not None:
             return self.function(*given, **kwargs)
@@ -96,7 +95,7 @@ class StaticFunction:
         key = (
             signature(given, leaves, held),
             signature(kwargs, leaves, held) if kwargs else None,
-            self._around(held),
+            self._free_layers(held),
             mode.is_training(),
         )
         shapes = tuple([leaf.array.shape for leaf in leaves])
@@ -119,7 +118,7 @@ class StaticFunction:
         kwargs: Mapping[str, Any],
         held: list[Any],
     ) -> Traced:
-        """A new trace, kept among those of its kind of arguments."""
+        """Trace the function and add the result to the cache."""
         found = traces.make(
             shapes,
             lambda open_shapes: trace(
@@ -149,7 +148,7 @@ class StaticFunction:
             )
 
     def traced(self, *args: Any, specs: Mapping[int, Spec] | None = None, **kwargs: Any) -> Traced:
-        """The trace for such arguments, without running it; `specs`: see `trace`."""
+        """The trace for these arguments, without running it; `specs`: see `trace`."""
         given = args if self._instance is None else (self._instance, *args)
         return trace(self._built, given, kwargs, self.__name__, specs=specs)
 
@@ -162,12 +161,12 @@ class StaticFunction:
         """The trace that was used last."""
         return self._last
 
-    def _around(self, held: list[Any]) -> Hashable:
-        """The layers that the function uses without getting them as arguments, and their modes."""
+    def _free_layers(self, held: list[Any]) -> Hashable:
+        """The signatures of layers that the function refers to without getting them as arguments."""
         function = self.function
         if not isinstance(function, types.FunctionType):
             return signature(function, [], held)
-        return tuple([signature(layer, [], held) for layer in _layers_around(function)])
+        return tuple([signature(layer, [], held) for layer in _free_layers(function)])
 
     @property
     def code(self) -> str:
@@ -184,7 +183,7 @@ class StaticFunction:
         return f"<declarative {self.__qualname__}{of}>"
 
 
-def _layers_around(function: types.FunctionType) -> Iterator[Any]:
+def _free_layers(function: types.FunctionType) -> Iterator[Any]:
     """Layers in the closure of a function and among the globals that it names."""
     for cell in function.__closure__ or ():
         try:
@@ -193,9 +192,8 @@ def _layers_around(function: types.FunctionType) -> Iterator[Any]:
             continue
         if isinstance(value, Members):
             yield value
-    around = function.__globals__
     for name in function.__code__.co_names:
-        value = around.get(name)
+        value = function.__globals__.get(name)
         if isinstance(value, Members):
             yield value
 
@@ -216,15 +214,15 @@ class _Bound(dict[Any, StaticFunction]):
 
 
 def _bound_to(owner: Any) -> _Bound:
-    """The declarative functions that belong to an object, which keeps them."""
+    """The declarative functions of an object, stored in its `__dict__`."""
     own = getattr(owner, "__dict__", {})
     if isinstance(owner, type) and _BOUND not in own:
-        setattr(owner, _BOUND, _Bound())  # what a class holds can't be written otherwise
+        setattr(owner, _BOUND, _Bound())  # the __dict__ of a class is read-only
     return own[_BOUND] if _BOUND in own else own.setdefault(_BOUND, _Bound())  # type: ignore[no-any-return]
 
 
 def kept(function: Any) -> StaticFunction:
-    """`declarative(function)`, the same every time for the same function or method."""
+    """`declarative(function)`, cached by function or method."""
     if isinstance(function, StaticFunction):
         return function
     plain = getattr(function, "__func__", function)
@@ -255,15 +253,15 @@ def declarative(function: Any = None) -> Any:
 
 
 def dygraph_to_static_func(function: Any) -> Any:
-    """What builds a program when it is called with Variables: conditions and loops on them become operators.
+    """Rewrite a function that builds programs, so that conditions and loops on Variables become operators.
 
-    The function itself if there are none. Follows `fluid.dygraph.jit.dygraph_to_static_func`.
+    Returns the function itself if it has none. Follows `fluid.dygraph.jit.dygraph_to_static_func`.
     """
     return built(undecorated(function))
 
 
 def undecorated(function: Any) -> Any:
-    """What a declarative function was made of, bound as it is; other functions as they are."""
+    """The original of a declarative function or method; other functions are returned as they are."""
     if not isinstance(function, StaticFunction):
         return function
     instance = function._instance

@@ -1,4 +1,4 @@
-"""`Traces`: the traces of a function for arguments that differ in the shapes of their tensors only."""
+"""`Traces`: the traces of a function for arguments that differ only in the shapes of their tensors."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from .open_shapes import OpenShapes, Shapes
 from .traced import Traced
 
 SHAPES_KEPT = 256
-"""For how many shapes it is remembered which of the traces with open dimensions fits."""
+"""The size of the cache from shapes to the dynamic-shape trace that is valid for them."""
 
 
 class Traces:
-    """Finds and makes traces: the first for the very shapes it is asked for, from the second on one for all sizes.
+    """Finds and makes traces: the first is specialised on its shapes, later ones have dynamic dimensions.
 
-    What differs between the shapes seen so far is left open. Where the code asks for the number that such a dimension
-    is, it is traced for each number, and for each outcome where it compares.
+    Dimensions that differ between the calls so far are dynamic. Where the code needs the number of such a dimension, it
+    is traced for each number; where it compares, for each outcome.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Traces:
         self._closed = False
 
     def find(self, shapes: Shapes) -> Traced | None:
-        """A trace for tensors of these shapes, if there is one."""
+        """The trace that is valid for tensors of these shapes, or None."""
         found = self._exact.get(shapes) or self._remembered.get(shapes)
         if found is not None:
             return found
@@ -40,7 +40,7 @@ class Traces:
         return None
 
     def make(self, shapes: Shapes, trace: Callable[[OpenShapes | None], Traced]) -> Traced:
-        """A new trace for these shapes, by `trace`, which is given those that are to be left open, if any."""
+        """Trace for these shapes, by `trace`, whose argument holds the dynamic dimensions, None without any."""
         if self._first is None:
             self._first = shapes
         for k, (one, other) in enumerate(zip(self._first, shapes, strict=True)):
@@ -49,7 +49,7 @@ class Traces:
             try:
                 traced = trace(OpenShapes(shapes, self._axes))
             except Exception:
-                # The code takes nothing but integers for a shape, or it fails: if so, it will again.
+                # The code needs integers as shapes, or fails in any case; then the trace below raises as well.
                 self._closed = True
             else:
                 assert traced.open_shapes is not None
@@ -60,7 +60,7 @@ class Traces:
         return traced
 
     def forget(self, traced: Traced) -> None:
-        """Keep `traced` no longer."""
+        """Remove `traced` from the cache."""
         self._open = [one for one in self._open if one is not traced]
         for found in (self._exact, self._remembered):
             for shapes in [shapes for shapes, one in found.items() if one is traced]:

@@ -1,4 +1,4 @@
-"""`trace` and `Traced`: a function of tensors as a program, with the tensors that it holds."""
+"""`trace` and `Traced`: a function of tensors as a program, with the tensors that it captures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .program_execution import Runner
 _HOST = {np.ndarray}
 
 Spec = tuple[Sequence[int], VarType, str | None]
-"""Shape, with -1 for what may vary, type and name of an input."""
+"""Shape (-1 for dynamic dimensions), type and name of an input."""
 
 
 def _is_input(value: Any) -> bool:
@@ -41,11 +41,11 @@ def _constant(array: np.ndarray) -> Tensor:
 
 
 class Traced:
-    """A program that computes what a function computes from tensors like those it was traced with.
+    """The program of a function, specialised on the kind of arguments that it was traced with.
 
     `inputs` and `outputs`: its Variables in the order of the arguments' and results' tensors. `captured`: the eager
     tensors that are part of it (parameters, buffers, constants), by name; the program works on their memory.
-    `open_shapes` says for which shapes it is where that is not the very shapes of the arguments it was traced with.
+    `open_shapes` holds the guards on shapes if it has dynamic dimensions, else None.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Traced:
         for var in self.outputs:
             if not isinstance(var, Tensor) and var.name not in self.program.global_block().vars:
                 raise NotSupportedError(
-                    f"{self.name} returns {var.name!r}, which belongs to a branch or a loop that tensors decide on: "
+                    f"{self.name} returns {var.name!r}, which belongs to a branch or a loop that depends on tensors: "
                     "make it a variable of the function that has the condition"
                 )
         self._single = isinstance(result, Variable)
@@ -87,7 +87,7 @@ class Traced:
         self._written = {name for op in self.program.global_block().ops for name in op.output_arg_names}
 
     def _place(self, var: Any) -> Tensor | int | None:
-        """Where an output comes from if nothing computes it: the tensor itself, or the number of an input."""
+        """The source of an output that no operator computes: a captured tensor, or the index of an input; else None."""
         if isinstance(var, Tensor):
             return var
         if var.name in self.captured:
@@ -95,7 +95,7 @@ class Traced:
         return next((k for k, given in enumerate(self.inputs) if given is var), None)
 
     def refresh(self) -> None:
-        """Have the scope point to the memory that the captured tensors have now."""
+        """Make the scope share the current memory of the captured tensors."""
         for name, tensor in self.captured.items():
             holder = self.scope.var(name)
             known = holder.get()
@@ -103,17 +103,17 @@ class Traced:
                 holder.set(LoDTensor.wrap(tensor.array))
 
     def own(self) -> list[np.ndarray]:
-        """The arrays of the captured tensors, which are on the host, where native code can write into them."""
+        """The arrays of the captured tensors, on the host, made writable by native code."""
         for tensor in self._tensors:
             tensor.array = owned(tensor.array)
         return [tensor.array for tensor in self._tensors]
 
     def __call__(self, leaves: list[Tensor]) -> Any:
-        """The function's result for `leaves`, the tensors of its arguments, with gradients where they are wanted."""
+        """The function's result for `leaves`, the tensors of its arguments, recorded for gradients."""
         if tracing_record.get() is not None:
             raise NotSupportedError(
                 f"{self.name} is a program with branches or loops, which TracedLayer.trace cannot make part of another "
-                "one: trace the layers around it, and run it on what they give"
+                "one: trace the layers before and after it, and run it on their outputs"
             )
         tensors = leaves + self._tensors
         wanted = None
@@ -149,9 +149,9 @@ class Traced:
         return replaced(self._result, _is_output, value)
 
     def bring_back(self, arrays: Iterable[Any]) -> None:
-        """Copy what the program has written to where the captured tensors are.
+        """Copy results that the program has written into captured tensors back to their devices.
 
-        `arrays`: for each of these the array that the program worked on.
+        `arrays`: for each captured tensor, the array that the program worked on.
         """
         for (name, tensor), array in zip(self.captured.items(), arrays, strict=True):
             if tensor.array is not array and array is not None and name in self._written:
@@ -161,7 +161,7 @@ class Traced:
 def of_program(
     program: Program, inputs: Sequence[str], outputs: Sequence[str], held: dict[str, Tensor]
 ) -> Traced:
-    """A program that was made elsewhere, as if it had been traced; `held`: its persistable variables."""
+    """A given program as a Traced; `held`: its persistable variables."""
     tracer = Tracer(program, "the program", is_recording, _constant)
     tracer.captured = held
     variables = program.global_block().vars
@@ -187,12 +187,12 @@ def trace(
     """The program that `function(*args, **kwargs)` builds with Variables in place of the tensors and arrays.
 
     Args:
-        function: what to trace; called once. It sees static mode.
-        args, kwargs: arguments like those to come.
-        what: what messages call the function.
+        function: the function to trace; called once, in static mode.
+        args, kwargs: arguments of the kind that the program is for.
+        what: the function's name in messages.
         held: objects to keep as long as the result.
-        specs: shapes, types and names of inputs (by number) for which they shall be others than those of the arguments.
-        open_shapes: the inputs' shapes if dimensions are to be left open.
+        specs: shapes, types and names of inputs (by index) that override those of the arguments.
+        open_shapes: the inputs' shapes with dynamic dimensions.
 
     Raises:
         NotSupportedError: if the function asks for the value of a tensor (`if tensor:`, `float(tensor)`).

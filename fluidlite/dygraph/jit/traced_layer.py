@@ -19,9 +19,8 @@ from .traced import Traced
 class TracedLayer:
     """The program of a layer, with the layer's own parameters; made by `TracedLayer.trace`.
 
-    Calling it with a list of tensors (or arrays) runs the program and returns a list of arrays. It goes the way that
-    the layer took when it was traced: in training or evaluation mode, through the same conditions and loops. Follows
-    `fluid.dygraph.TracedLayer`.
+    Calling it with a list of tensors (or arrays) runs the program and returns a list of arrays. Training mode, branches
+    taken and iterations of loops are those of the traced call. Follows `fluid.dygraph.TracedLayer`.
     """
 
     def __init__(self, traced: Traced) -> None:
@@ -30,7 +29,7 @@ class TracedLayer:
 
     @staticmethod
     def trace(layer: Layer, inputs: Sequence[Any]) -> tuple[Any, TracedLayer]:
-        """Call `layer` with `inputs` and keep the operators that run as a program.
+        """Call `layer` with `inputs` and record the operators that run as a program.
 
         `inputs`: a list of the tensors to call the layer with. Returns what the layer returned, and the TracedLayer.
         Raises AssertionError, as Fluid does, if `layer` is no Layer; TypeError for inputs or results that are not
@@ -94,7 +93,7 @@ class TracedLayer:
     ) -> None:
         """Save the program and its parameters to the folder `dirname`, for `fluid.io.load_inference_model`.
 
-        `feed`, `fetch`: the numbers of the inputs and outputs to keep, all by default. Raises IndexError for a number
-        that does not exist, TypeError for what is no number.
+        `feed`, `fetch`: the indices of the inputs and outputs to keep, all by default. Raises IndexError for an index
+        out of range, TypeError for anything but an integer.
         """
         saving.save(self._traced, dirname, feed, fetch)

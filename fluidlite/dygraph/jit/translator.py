@@ -1,4 +1,4 @@
-"""`ProgramTranslator`: the switch for tracing, and access to what it makes."""
+"""`ProgramTranslator`: the switch for tracing, and access to traced programs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .static_function import kept, undecorated
 
 
 def source_of(function: Callable[..., Any]) -> str:
-    """The source of a function as it is traced, rewritten where need be; OSError if there is none."""
+    """The source of a function as it is traced, rewritten if it can be. Raises OSError if it has no source."""
     plain = undecorated(function)
     try:
         return text_of(getattr(plain, "__func__", plain))
@@ -29,7 +29,7 @@ def source_of(function: Callable[..., Any]) -> str:
 
 @dataclass
 class ConcreteProgram:
-    """A program that a declarative function has become, as `ProgramCache.last` gives it.
+    """The program of a declarative function, as `ProgramCache.last` returns it.
 
     `captured`: all eager tensors that are part of it, parameters included, by the names of their variables.
     """
@@ -46,7 +46,7 @@ class ProgramCache:
     """Access to the program that ran last (`ProgramTranslator.get_program_cache`)."""
 
     def last(self) -> tuple[str, tuple[ConcreteProgram, Callable[..., Any]]]:
-        """The name of the function, its program, and what runs it for a list of tensors.
+        """The name of the function, its program, and a callable that runs it on a list of tensors.
 
         Raises AssertionError, as Fluid does, if none has run.
         """
@@ -88,7 +88,7 @@ class ProgramTranslator:
         return static_function.enabled()
 
     def enable(self, enable_declarative: bool) -> None:
-        """Whether declarative functions run as programs from here on (at first they do), or eagerly.
+        """Switch whether declarative functions run as programs (the default) or eagerly.
 
         Raises TypeError for anything but True and False.
         """
@@ -99,7 +99,7 @@ class ProgramTranslator:
         static_function.enable(enable_declarative)
 
     def get_output(self, dygraph_func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What `dygraph_func(*args, **kwargs)` returns, computed by a program if tracing is on.
+        """Call `dygraph_func(*args, **kwargs)`, as a program if tracing is on.
 
         Raises AssertionError, as Fluid does, for what cannot be called.
         """
@@ -113,13 +113,13 @@ class ProgramTranslator:
         return built(plain) if static_function.enabled() else plain  # type: ignore[no-any-return]
 
     def get_program_cache(self) -> ProgramCache:
-        """What knows the program that ran last."""
+        """Access to the program that ran last."""
         return ProgramCache()
 
     def get_program(
         self, dygraph_func: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> tuple[Program, Program, list[Variable], list[Variable]] | Any:
-        """The program of `dygraph_func` for such arguments: (main, startup, inputs, outputs).
+        """The program of `dygraph_func` for these arguments: (main, startup, inputs, outputs).
 
         With tracing off, what the function returns, as in Fluid.
         """
@@ -139,8 +139,8 @@ class ProgramTranslator:
     ) -> None:
         """Save the program that a declarative function ran last, for `fluid.io.load_inference_model`.
 
-        `feed`, `fetch`: the numbers of the inputs and outputs to keep, all by default. Raises RuntimeError if none has
-        run, IndexError for a number that does not exist.
+        `feed`, `fetch`: the indices of the inputs and outputs to keep, all by default. Raises RuntimeError if none has
+        run, IndexError for an index out of range.
         """
         traced = static_function.latest()
         if traced is None:

@@ -10,7 +10,7 @@ from ...framework.serialization.descs import ProgramDesc
 
 
 def extract_vars(inputs: Any) -> list[Any]:
-    """The tensors and Variables in lists and tuples inside each other, in order (`fluid.dygraph.jit.extract_vars`)."""
+    """The tensors and Variables in nested lists and tuples, in order (`fluid.dygraph.jit.extract_vars`)."""
     if isinstance(inputs, (Tensor, Variable)):
         return [inputs]
     if isinstance(inputs, (list, tuple)):
@@ -19,5 +19,5 @@ def extract_vars(inputs: Any) -> list[Any]:
 
 
 def create_program_from_desc(program_desc: ProgramDesc) -> Program:
-    """A program like the one that `program_desc` shows (`fluid.dygraph.jit.create_program_from_desc`)."""
+    """A copy of the program that `program_desc` describes (`fluid.dygraph.jit.create_program_from_desc`)."""
     return program_desc._shown.clone()

@@ -12,7 +12,7 @@ __all__ = ["Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
 
 
 class _Convolution(Layer):
-    """What the four have in common: filters, bias, activation."""
+    """The common base of the four convolutions: filters, bias, activation."""
 
     _kind: str
     _stride, _padding, _dilation = setting("strides"), setting("paddings"), setting("dilations")

@@ -64,7 +64,7 @@ class SequenceConv(Layer):
 
 
 class RowConv(Layer):
-    """What follows each row of a sequence, weighted column by column (`fluid.dygraph.nn.RowConv`).
+    """Lookahead convolution: each row plus the weighted rows after it, column by column (`fluid.dygraph.nn.RowConv`).
 
     `name_scope`: what the names of parameters begin with; `future_context_size`: how many rows after each;
     `param_attr`: the attributes of `[future_context_size + 1, width]`; `act`: an activation.

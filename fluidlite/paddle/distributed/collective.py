@@ -62,7 +62,7 @@ def _array(tensor: Any) -> np.ndarray:
 
 def _put(tensor: Tensor, array: np.ndarray) -> None:
     """Have a tensor hold `array`, on the device that it is on."""
-    tensor.array = placing.beside(array, tensor.array)
+    tensor.array = placing.to_device_of(array, tensor.array)
 
 
 def _reduction(op: int) -> str:

@@ -64,7 +64,7 @@ def gather_indexed(x: Tensor, index: Any) -> Any:
     places = _flat_indices(x, index)
     shape = list(places.shape) or [1]
     if not places.size:
-        return Tensor(placing.beside(np.empty(shape, x.array.dtype), x.array))
+        return Tensor(placing.to_device_of(np.empty(shape, x.array.dtype), x.array))
     flat = reshape(x, [-1])
     numbers = constant(places.reshape(-1), x, "int64")
     return reshape(run("gather", {"X": flat, "Index": numbers}, attrs={"overwrite": False}), shape)
@@ -86,7 +86,7 @@ def assigned(x: Tensor, index: Any, value: Any) -> None:
         if placing.on_device(x.array):
             elements = x.numpy()
             elements[_for_numpy(index)] = plain
-            made = placing.beside(elements, x.array)
+            made = placing.to_device_of(elements, x.array)
             if x.persistable:
                 placing.overwrite(x.array, made)
             else:

@@ -167,11 +167,11 @@ def histogram(input: Any, bins: int = 100, min: float = 0, max: float = 0, name:
     array = eager_array(input, "histogram")
     limits = (float(array.min()), float(array.max())) if min == max == 0 and array.size else (min, max)
     counts = np.histogram(array, bins, limits)[0].astype(np.int64)
-    return Tensor(placing.beside(counts, input.array))
+    return Tensor(placing.to_device_of(counts, input.array))
 
 
 def bincount(x: Any, weights: Any = None, minlength: int = 0, name: str | None = None) -> Any:
     """How often each number comes in the eager vector `x`, or the sums of its weights (`paddle.bincount`)."""
     heavy = None if weights is None else eager_array(weights, "bincount")
     found = np.bincount(eager_array(x, "bincount"), heavy, minlength)
-    return Tensor(placing.beside(found if heavy is None else found.astype(heavy.dtype), x.array))
+    return Tensor(placing.to_device_of(found if heavy is None else found.astype(heavy.dtype), x.array))

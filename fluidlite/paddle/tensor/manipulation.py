@@ -358,7 +358,7 @@ def unique(
     found = find(eager_array(x, "unique"), return_index, return_inverse, return_counts, axis=axis)
 
     def tensor(array: np.ndarray) -> Tensor:
-        return Tensor(placing.beside(np.ascontiguousarray(array), x.array))
+        return Tensor(placing.to_device_of(np.ascontiguousarray(array), x.array))
 
     if not isinstance(found, tuple):
         return tensor(found)

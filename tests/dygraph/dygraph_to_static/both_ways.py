@@ -13,7 +13,7 @@ def flat(value):
 
 
 def seen(function, array):
-    """What a function returns for an array, and the gradient of the sum of its squares."""
+    """The results of a function of an array, and the gradient of the sum of their squares."""
     with dygraph.guard():
         x = to_variable(array)
         x.stop_gradient = False
@@ -27,7 +27,7 @@ def seen(function, array):
 
 
 def assert_same(function, sign):
-    """That results and gradients of a function of a 2x2 tensor are the same both ways."""
+    """Assert that a function of a 2x2 tensor has the same results and gradients eagerly and as a program."""
     array = sign * np.array([[1, 0.5], [0.25, 2]], "float32")
     eager, gradient = seen(function, array)
     declared, other = seen(declarative(function), array)

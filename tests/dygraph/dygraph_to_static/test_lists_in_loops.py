@@ -1,4 +1,4 @@
-"""Lists that loops over tensors grow, read by the number of the turn and cut; elements that are lists themselves."""
+"""Lists that grow in loops over tensors: read by the index of the iteration, sliced, with lists as elements."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def tensor_of_a_list(x):
     return total
 
 
-def state_of_the_turn_before(x):
+def previous_state(x):
     states = [x]
     for i in range(four(x)):
         states.append(layers.tanh(states[i] * x))
@@ -113,7 +113,7 @@ def slice_of_pairs(x):
 
 
 FUNCTIONS = [
-    number_of_a_list, tensor_of_a_list, state_of_the_turn_before, pairs, dicts_of_tuples, rows_first_lists_later,
+    number_of_a_list, tensor_of_a_list, previous_state, pairs, dicts_of_tuples, rows_first_lists_later,
     lists_in_a_branch, backwards, slices, slice_of_pairs,
 ]  # fmt: skip
 
@@ -139,10 +139,10 @@ def elements_of_text(x):
 
 
 @pytest.mark.parametrize("function", [elements_of_two_forms, elements_of_text])
-def test_elements_that_are_not_alike_are_refused(function):
+def test_elements_of_different_structure_are_refused(function):
     with (
         dygraph.guard(),
-        pytest.raises(NotSupportedError, match="kept changes its length .* as many tensors"),
+        pytest.raises(NotSupportedError, match="kept changes its length .* of equal structure"),
     ):
         declarative(function)(to_variable(np.ones([2, 2], "float32")))
 

@@ -1,4 +1,4 @@
-"""What is not translated says which line it is; lines in tracebacks are the user's."""
+"""Errors name the line of code that cannot be translated; tracebacks show the user's lines."""
 
 import traceback
 
@@ -41,7 +41,7 @@ def none_on_one_way(x):
     return y
 
 
-def other_type_after_a_turn(x):
+def other_type_after_an_iteration(x):
     y = layers.fill_constant([1], "int64", 1)
     while layers.reduce_sum(x) < 100:  # here
         y = y * layers.fill_constant([1], "int64", 2)
@@ -94,7 +94,7 @@ def condition_of_several(x):
 
 
 REFUSED = [
-    text_on_one_way, none_on_one_way, other_type_after_a_turn, tensors_of_two_types, raising, comprehension,
+    text_on_one_way, none_on_one_way, other_type_after_an_iteration, tensors_of_two_types, raising, comprehension,
     index_of_a_list, list_of_text_that_grows,
 ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Layers whose `forward` has conditions and loops on tensors: trained, saved, loaded, fed with other sizes."""
+"""Layers with conditions and loops on tensors in `forward`: trained, saved, loaded, fed with several sizes."""
 
 import numpy as np
 import pytest

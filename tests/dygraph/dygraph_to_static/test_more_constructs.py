@@ -50,7 +50,7 @@ def recursion(x, n=4):
 
 
 def lambdas(x):
-    """Two on a line are told apart since Python says in which column an instruction stands."""
+    """Two lambdas on a line are distinguished by the columns of their instructions (Python 3.11)."""
     if sys.version_info < (3, 11):
         several = [lambda y: y * 2 if layers.reduce_sum(y) > 0 else y * 3]
         return several[0](x) + 1
@@ -127,7 +127,7 @@ def tuples(x):
     return a, b, c
 
 
-def dict_made_in_each_turn(x):
+def dict_made_in_each_iteration(x):
     st = {"h": x, "n": 0}
     while layers.reduce_sum(st["h"] * st["h"]) < 100:
         st = {"h": st["h"] * 1.5, "n": st["n"] + 1}

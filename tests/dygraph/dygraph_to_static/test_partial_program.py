@@ -43,12 +43,12 @@ def test_the_program_that_ran_last(net):
     _, (concrete, _) = fluid.dygraph.ProgramTranslator().get_program_cache().last()
     layer = partial_program_from(concrete)
     net.clear_gradients()
-    again = to_variable(GIVEN)
-    again.stop_gradient = False
-    found = layer([again])
+    twin = to_variable(GIVEN)
+    twin.stop_gradient = False
+    found = layer([twin])
     np.testing.assert_array_equal(found.numpy(), expected.numpy())
     found.backward()
-    for value, gradient in zip((again, net.hidden.weight), wanted, strict=True):
+    for value, gradient in zip((twin, net.hidden.weight), wanted, strict=True):
         np.testing.assert_array_equal(value.gradient(), gradient)
     mean = net.norm._mean.numpy().copy()
     layer.eval()
@@ -57,7 +57,7 @@ def test_the_program_that_ran_last(net):
     net.eval()
     np.testing.assert_allclose(tested.numpy(), net(to_variable(GIVEN)).numpy(), rtol=1e-6)
     with pytest.raises(ValueError, match="takes 1 tensors, got 2"):
-        layer([again, again])
+        layer([twin, twin])
 
 
 def test_a_program_of_ones_own():
@@ -75,7 +75,7 @@ def test_a_program_of_ones_own():
             PartialProgramLayer(main, [x], outs, [])
 
 
-def test_none_is_one_that_nobody_reads(net):
+def test_no_variables_give_a_placeholder(net):
     (made,) = valid_vars([])
     assert (made.name, made.shape) == ("Fake_var", [1])
     assert valid_vars([net.shift]) == [net.shift] and valid_vars(None)[0].name == "Fake_var"

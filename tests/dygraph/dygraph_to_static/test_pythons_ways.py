@@ -1,4 +1,4 @@
-"""What Python programmers write around tensors (decorators, properties, slices, nested loops): the same both ways."""
+"""Python constructs with tensors (decorators, properties, slices, nested loops): the same eagerly and as programs."""
 
 import contextlib
 import functools

@@ -1,4 +1,4 @@
-"""What called functions change elsewhere (lists, attributes, dicts) under conditions and in loops on tensors."""
+"""Side effects of called functions (on lists, attributes, dicts) under conditions and in loops on tensors."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def list_given_to_a_function(x):
     return outs[-1], len(outs), layers.concat(outs, 0)
 
 
-def list_of_the_function_around(x):
+def list_of_the_enclosing_function(x):
     outs = []
 
     def add(value):
@@ -64,7 +64,12 @@ def list_bound_anew_and_changed(x):
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize(
     "function",
-    [list_given_to_a_function, list_of_the_function_around, object_with_methods, list_bound_anew_and_changed],
+    [
+        list_given_to_a_function,
+        list_of_the_enclosing_function,
+        object_with_methods,
+        list_bound_anew_and_changed,
+    ],
 )
 def test_lists_and_objects_that_functions_change(function, sign):
     assert_same(function, sign)

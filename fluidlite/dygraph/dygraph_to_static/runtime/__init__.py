@@ -1,1 +1,1 @@
-"""What rewritten functions call while they run: conditions, loops, calls, and the values in them."""
+"""The helpers that rewritten functions call: conditions, loops, calls, and the values in them."""

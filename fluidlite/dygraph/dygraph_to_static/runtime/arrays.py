@@ -13,7 +13,7 @@ from .values import here
 
 
 class Array(Variable):
-    """The elements of a tensor, without its gradient. What NumPy's functions would make of it is not known."""
+    """The elements of a tensor, without its gradient. NumPy's functions refuse it."""
 
     def reshape(self, *shape: Any, order: str = "C") -> Array:
         """The elements in another shape."""

@@ -1,4 +1,4 @@
-"""Conditions in rewritten functions: Python's are decided at once, those on tensors become conditional blocks."""
+"""Conditions in rewritten functions: Python values are decided at once, tensors become conditional blocks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .values import UNSET, here, is_scalar, is_tensor, kind_of, truth
 Thunk = Callable[[], Any]
 
 deciding: Ambient[bool] = Ambient("dygraph_to_static.deciding", False)
-"""Whether what is built may not run: it is in a branch or a loop that tensors decide on."""
+"""True while a branch or a loop that depends on tensors is built: its operators may not run."""
 
 _COMPARE = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
@@ -33,11 +33,11 @@ _COMPARE = {
 }  # fmt: skip
 
 _RISKY = frozenset({"read_from_array", "gather", "gather_nd", "lookup_table", "lookup_table_v2"})
-"""Operators that fail for some values: they must not run where Python would not have come to them."""
+"""Operators that fail for some values: they must not run where Python would have skipped them."""
 
 
 class Grows(Exception):
-    """A list has other lengths in two branches, or after a turn: it has to become a tensor array."""
+    """A list differs in length between two branches or iterations, and must become a tensor array."""
 
     def __init__(self, slot: Contents, items: list[Any]) -> None:
         super().__init__(slot.label)
@@ -46,7 +46,7 @@ class Grows(Exception):
 
 
 class Changes(Exception):
-    """Attributes are changed that are no slots yet: they have to be."""
+    """Attributes are changed that are not slots yet; the construct is built once more with them as slots."""
 
     def __init__(self, attributes: list[Attribute]) -> None:
         super().__init__(*[attribute.label for attribute in attributes])
@@ -54,7 +54,7 @@ class Changes(Exception):
 
 
 class Mark:
-    """How far a program has been built, to go back to if it has to be built in another way."""
+    """A checkpoint of a program under construction, to roll back to before it is built in another way."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -63,11 +63,11 @@ class Mark:
         self._ops = len(self._block.ops)
 
     def new(self) -> list[Operator]:
-        """The operators that have been appended since."""
+        """The operators appended since the mark."""
         return self._block.ops[self._ops :]
 
     def undo(self) -> None:
-        """Take everything away that has been built since."""
+        """Remove the operators and blocks appended since the mark."""
         del self._block.ops[self._ops :]
         del self._program.blocks[self._blocks :]
         self._program.current_block_idx = self._block.idx
@@ -76,7 +76,7 @@ class Mark:
 
 @contextmanager
 def building(block: Block) -> Any:
-    """Append to `block`."""
+    """Context manager: operators are appended to `block`."""
     program = block.program
     before = program.current_block_idx
     program.current_block_idx = block.idx
@@ -87,7 +87,7 @@ def building(block: Block) -> Any:
 
 
 class _Pick:
-    """One value where the condition holds, another where it does not."""
+    """A value that depends on the condition: `yes` where it holds, `no` where it does not."""
 
     def __init__(self, label: str, yes: Any, no: Any) -> None:
         self.yes, self.no = yes, no
@@ -127,7 +127,7 @@ class _Pick:
         self.stop_gradient = all(not isinstance(v, Variable) or v.stop_gradient for v in known)
 
     def outside(self, block: Block) -> Variable:
-        """A new variable of `block` for it."""
+        """Create the variable of `block` for the selected value."""
         made = block.create_var(shape=self.shape, dtype=self.dtype, stop_gradient=self.stop_gradient)
         return values.as_number(made) if self.number else made
 
@@ -151,7 +151,7 @@ def values_text(value: Any) -> str:
 
 
 def _join(label: str, yes: Any, no: Any, picks: list[_Pick]) -> Any:
-    """What a variable is behind both branches; a `_Pick`, also noted in `picks`, where the condition decides."""
+    """The value of a variable after both branches; where they differ, a `_Pick`, which is added to `picks`."""
     if same(yes, no):
         return yes
     if yes is UNSET or no is UNSET:
@@ -186,12 +186,12 @@ def _join(label: str, yes: Any, no: Any, picks: list[_Pick]) -> Any:
             return yes
     raise NotSupportedError(
         f"{label} is {values_text(yes)} where the condition holds and {values_text(no)} where it does not{here()}: "
-        "a condition on tensors can choose between tensors, numbers, and lists, tuples and dicts of as many of them"
+        "a condition on tensors can choose between tensors, numbers, and lists, tuples and dicts of equal structure"
     )
 
 
 def branch(pred: Variable, yes: Thunk, no: Thunk, slots: Slots | None, what: str = "the value") -> Any:
-    """Build both functions as conditional blocks; what they return, and the slots, are chosen by `pred`."""
+    """Build both functions as conditional blocks; `pred` selects the returned value and the slots' values."""
     program = pred.block.program if tracing.current() is None else values.program()
     slots = Slots((yes, no), (), (), (), ()) if slots is None else slots
     while True:
@@ -214,10 +214,10 @@ def branch(pred: Variable, yes: Thunk, no: Thunk, slots: Slots | None, what: str
 
 
 def grow(grown: Grows) -> None:
-    """Have a list be a tensor array from here on, with what is in it now."""
+    """Replace a list by a tensor array with the same elements."""
     slot = grown.slot
     if slot.holder.get() is not slot.container:
-        raise NotSupportedError(f"list {slot.label} is not where it was{here()}")
+        raise NotSupportedError(f"list {slot.label} is no longer the value of its variable{here()}")
     now = slot.container if isinstance(slot.container, list) else [slot.container]
     slot.holder.put(growing(slot.label, list(now), grown.items))
 
@@ -263,7 +263,7 @@ def _branch(
 def _selected(
     picks: list[_Pick], blocks: Sequence[Block], outside: Block, pred: Variable
 ) -> dict[int, Variable]:
-    """Append the blocks' operators, and what chooses between their results; a variable for each pick."""
+    """Append the conditional blocks and the selects of their results; returns a variable for each pick, by id."""
     sides: list[list[Variable]] = []
     for block, side in zip(blocks, ("yes", "no"), strict=True):
         outs: list[Variable] = []
@@ -304,7 +304,7 @@ def choose(test: Any, yes: Thunk, no: Thunk) -> Any:
 
 
 def _both(value: Any, term: Thunk, conjunction: bool) -> Any:
-    """`value and term()`, or `or`, of a tensor and something else."""
+    """`value and term()`, or `value or term()`, where `value` is a tensor."""
     pred = truth(value)
     mark = Mark(pred.block.program if tracing.current() is None else values.program())
     other = term()
@@ -364,7 +364,7 @@ def given(value: Any) -> Any:
 
 
 def compare(left: Any, *terms: Any) -> Any:
-    """`left < a <= b ...`; `terms`: operators, each with a function that computes what stands right of it."""
+    """`left < a <= b ...`; `terms`: operators, each followed by a function that computes its right operand."""
     result: Any = True
     for sign, right in zip(terms[::2], terms[1::2], strict=True):
         if not is_tensor(result) and not result:

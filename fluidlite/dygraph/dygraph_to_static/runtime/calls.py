@@ -1,4 +1,4 @@
-"""Calls in rewritten functions: what is called is rewritten as well, and built-in functions take Variables."""
+"""Calls in rewritten functions: callees are rewritten as well, and built-in functions accept Variables."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _is_package(filename: str) -> bool:
 
 
 def _is_users(function: types.FunctionType) -> bool:
-    """Whether a function may work on tensors; of installed packages, if its module knows this one."""
+    """True if a function may operate on tensors; in an installed package, if its module imports this one."""
     filename = function.__code__.co_filename
     if _passed(filename):
         return False
@@ -70,7 +70,7 @@ def _is_users(function: types.FunctionType) -> bool:
 
 
 def rewritten(function: Any) -> Any:
-    """`function` as it is run to build a program: rewritten if it is the user's and can be, bound as it is."""
+    """The version of `function` that builds a program: rewritten if it is the user's and can be; methods stay bound."""
     if isinstance(function, types.MethodType):
         made = rewritten(function.__func__)
         return function if made is function.__func__ else types.MethodType(made, function.__self__)
@@ -95,7 +95,7 @@ def rewritten(function: Any) -> Any:
 
 
 def built(function: Any) -> Any:
-    """What builds a program in place of `function`, and of the layers it calls; itself if it is not rewritten."""
+    """A wrapper that builds a program, also in the layers that are called; `function` itself if it is not rewritten."""
     made = rewritten(function)
     if made is function:
         return function
@@ -132,13 +132,13 @@ def _schedule(rate: LearningRateDecay) -> Callable[..., Any]:
 
 @contextmanager
 def rewriting() -> Iterator[None]:
-    """Have the `forward` of layers that are called be rewritten."""
+    """Context manager: layers that are called run a rewritten `forward`."""
     with tracing.rewriter.hold(rewritten):
         yield
 
 
 def call(function: Any) -> Any:
-    """What stands for `function` in a call."""
+    """The function to call in place of `function`."""
     if isinstance(function, LearningRateDecay) and not mode.in_dygraph_mode():
         return _schedule(function)
     numpys = getattr(function, "__module__", None) == "numpy"
@@ -220,7 +220,7 @@ def _map(function: Any, *several: Any) -> Any:
 
 
 def _filled(function: Any, value: float | None) -> Any:
-    """`np.zeros` and the like, of sizes that may be Variables: then what is made is one, too."""
+    """`np.zeros`, `np.ones` or `np.full` that also accepts Variables as sizes, and then returns a Variable."""
 
     def made(shape: Any, *args: Any, **options: Any) -> Any:
         sizes = list(shape) if isinstance(shape, (list, tuple)) else [shape]
@@ -257,7 +257,7 @@ _BUILTIN: dict[Any, Any] = {
 
 
 def shape(value: Any) -> Any:
-    """`value.shape`, with Variables for sizes that are known only when the program runs."""
+    """`value.shape`, with Variables in place of sizes of -1."""
     found = value.shape
     if not isinstance(value, Variable) or not is_tensor(value) or value.type != VarType.LOD_TENSOR:
         return found
@@ -268,7 +268,7 @@ def shape(value: Any) -> Any:
 
 
 def numpy(value: Any) -> Any:
-    """`value.numpy()`; of what is known only when the program runs, a Variable that can do some of what arrays can."""
+    """`value.numpy()`; for a Variable, one with some methods of arrays."""
     lasts = isinstance(value, Variable) and getattr(value, "persistable", False)
     if not is_tensor(value) or (isinstance(value, Tensor) and not lasts):
         return value.numpy()
@@ -276,7 +276,7 @@ def numpy(value: Any) -> Any:
 
 
 def rows(items: Any) -> Any:
-    """What a comprehension goes through."""
+    """The iterable of a comprehension."""
     found = iterables.of(items)
     return items if found is None else list(found)
 
@@ -291,7 +291,7 @@ def known(test: Any) -> Any:
 
 
 def result(returned: Any, value: Callable[[], Any]) -> Any:
-    """What a function returns that may end without `return`."""
+    """The result of a function that may end without `return`."""
     if is_tensor(returned):
         raise NotSupportedError(
             f"whether anything is returned depends on tensors{here()}: end the function with a return of its own"

@@ -1,4 +1,4 @@
-"""What rewritten code calls, as `_d2s_`."""
+"""The namespace of helpers that rewritten code calls, as `_d2s_`."""
 
 from .branching import and_, choose, compare, if_, not_, or_
 from .calls import assert_, call, known, numpy, raised, result, rows, shape

@@ -1,4 +1,4 @@
-"""What `for` loops over tensors go through: ranges, rows, tensor arrays, and these numbered or side by side."""
+"""Iterables of `for` loops over tensors: ranges, rows, tensor arrays, and their `enumerate` and `zip`."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ _ZERO = 0
 
 
 class Source:
-    """Items by number."""
+    """Items by index."""
 
     def known(self) -> int | None:
-        """How many there are if that is known while the program is built."""
+        """The number of items if it is constant while the program is built, else None."""
         raise NotImplementedError
 
     def count(self) -> Variable:
-        """How many there are, int64."""
+        """The number of items, as an int64 Variable."""
         raise NotImplementedError
 
     def item(self, index: Any) -> Any:
-        """The item with a number, an integer or an int64 Variable."""
+        """The item at an index, an integer or an int64 Variable."""
         raise NotImplementedError
 
     def __iter__(self) -> Any:
         count = self.known()
         if count is None:
             raise NotSupportedError(
-                f"how often this is repeated is known only when the program runs{here()}: use `for`"
+                f"the number of iterations is known only when the program runs{here()}: use `for`"
             )
         return iter([self.item(k) for k in range(count)])
 
@@ -75,7 +75,7 @@ class Rows(Source):
     def __init__(self, tensor: Any) -> None:
         self._tensor = values.variable(tensor)
         if not self._tensor.shape:
-            raise TypeError(f"a tensor without dimensions cannot be gone through{here()}")
+            raise TypeError(f"cannot iterate over a tensor without dimensions{here()}")
 
     def known(self) -> int | None:
         return None if self._tensor.shape[0] < 0 else self._tensor.shape[0]
@@ -120,7 +120,7 @@ class Numbered(Source):
 
 
 class Items(Source):
-    """A sequence of Python's beside tensors."""
+    """A Python sequence that is zipped with tensors."""
 
     def __init__(self, items: Any) -> None:
         self._items = list(items)
@@ -154,7 +154,7 @@ class Together(Source):
 
 
 def of(iterable: Any) -> Source | None:
-    """The source that something is, None for what Python goes through."""
+    """The Source of an iterable; None if it is an ordinary Python iterable."""
     if isinstance(iterable, Source):
         return iterable
     if isinstance(iterable, (values.TensorList, TensorRecords)):

@@ -20,16 +20,16 @@ from .slots import Attribute, Contents, Objects, Slot, Slots, same
 from .values import UNSET, here, is_scalar, is_tensor, kind_of, truth
 
 UNROLLED = 64
-"""Up to how many turns are built one by one where their number is known."""
+"""Loops of at most this many iterations, if the number is constant, are unrolled."""
 
 _ATTEMPTS = 12
 
 
 class _Counter(Slot):
-    """The number of the turn."""
+    """The index of the iteration."""
 
     def __init__(self) -> None:
-        super().__init__("the number of the turn")
+        super().__init__("the index of the iteration")
         self.value: Any = 0
 
     def get(self) -> Any:
@@ -48,15 +48,15 @@ def while_(
     objects: Objects,
 ) -> None:
     """`while test(): body()`; see `rewriting` for the arguments."""
-    again = test()
-    while not is_tensor(again):
-        if not again:
+    condition = test()
+    while not is_tensor(condition):
+        if not condition:
             return
         body()
-        again = test()
+        condition = test()
     _Loop(
-        test, body, lambda turn: Slots((test, body), names, carried if turn else live, carried, objects)
-    ).build(again)
+        test, body, lambda in_loop: Slots((test, body), names, carried if in_loop else live, carried, objects)
+    ).build(condition)
 
 
 def for_(
@@ -69,11 +69,11 @@ def for_(
     carried: Sequence[str],
     objects: Objects,
 ) -> None:
-    """`for target in iterable: body()`; `ends` says whether the next turn is to be taken."""
+    """`for target in iterable: body()`; `ends`, if given, is the condition for another iteration."""
     parts = (target, body) if ends is None else (target, body, ends)
 
-    def slots(turn: bool) -> Slots:
-        return Slots(parts, names, carried if turn else live, carried, objects)
+    def slots(in_loop: bool) -> Slots:
+        return Slots(parts, names, carried if in_loop else live, carried, objects)
 
     found = of(iterable)
     if found is not None:
@@ -85,23 +85,23 @@ def for_(
     for item in items:
         target(item)
         body()
-        again = True if ends is None else ends()
-        if is_tensor(again):
+        condition = True if ends is None else ends()
+        if is_tensor(condition):
             assert ends is not None
             for other in items:
-                branch(truth(ends()), partial(_turn, target, body, other), _nothing, slots(True))
+                branch(truth(ends()), partial(_iteration, target, body, other), _nothing, slots(True))
             return
-        if not again:
+        if not condition:
             return
 
 
-def _turn(target: Callable[[Any], None], body: Thunk, item: Any) -> None:
+def _iteration(target: Callable[[Any], None], body: Thunk, item: Any) -> None:
     target(item)
     body()
 
 
 def _nothing() -> None:
-    """What there is to do where no turn is taken."""
+    """The empty `else` branch of an iteration that may not run."""
 
 
 def _counted(
@@ -120,35 +120,37 @@ def _counted(
             return more
         return and_(lambda: more, ends)
 
-    def turn() -> None:
+    def iteration() -> None:
         target(found.item(counter.value))
         body()
         counter.value = counter.value + 1
 
-    def with_counter(turn: bool) -> Slots:
-        made = slots(turn)
+    def with_counter(in_loop: bool) -> Slots:
+        made = slots(in_loop)
         made.assigned.append(counter)
         return made
 
     counter.value = values.variable(0, VarType.INT64)
-    loop = _Loop(test, turn, with_counter)
-    loop.build(test())
+    _Loop(test, iteration, with_counter).build(test())
 
 
 class _Loop:
-    """One loop that tensors decide on; `slots(True)`: its variables, of which those matter that a next turn reads."""
+    """A loop with a tensor as its condition.
+
+    `slots(in_loop)`: its variables; live are those read by the next iteration or, if not `in_loop`, after the loop.
+    """
 
     def __init__(self, test: Thunk, body: Thunk, slots: Callable[[bool], Slots]) -> None:
         self._test, self._body, self._slots = test, body, slots
         self._types: dict[tuple[str, int], tuple[VarType, tuple[int, ...]]] = {}
         self._open: dict[tuple[str, int], tuple[int, ...]] = {}
         self._changed: list[Attribute] = []  # attributes that are no variables of this function
-        self._bound: set[str] = set()  # variables that hold another list or dict after a turn
-        self._held: set[int] = set()  # lists and dicts whose elements change from turn to turn
+        self._bound: set[str] = set()  # variables that hold another list or dict after an iteration
+        self._held: set[int] = set()  # ids of lists and dicts whose elements are loop-carried
 
-    def build(self, again: Any) -> None:
-        """Append the loop, whose first condition is `again`."""
-        pred = truth(again)
+    def build(self, condition: Any) -> None:
+        """Append the loop; `condition` decides on its first iteration."""
+        pred = truth(condition)
         program = values.program() if pred.block.program._tracer is not None else pred.block.program
         for _ in range(_ATTEMPTS):
             mark = Mark(program)
@@ -158,7 +160,7 @@ class _Loop:
                 with deciding.hold(True):
                     self._attempt(pred, slots, before)
                 return
-            except _Again:
+            except _Rebuild:
                 mark.undo()
                 slots.restore(before)
             except Changes as changed:
@@ -178,10 +180,12 @@ class _Loop:
                 mark.undo()
                 slots.restore(before)
                 raise
-        raise NotSupportedError(f"the variables of the loop change their types from turn to turn{here()}")
+        raise NotSupportedError(
+            f"the types of the loop's variables still change after {_ATTEMPTS} attempts to build it{here()}"
+        )
 
-    def _with(self, turn: bool) -> Slots:
-        slots = self._slots(turn)
+    def _with(self, in_loop: bool) -> Slots:
+        slots = self._slots(in_loop)
         slots.add(self._changed)
         return slots
 
@@ -193,12 +197,12 @@ class _Loop:
             loop_values.append(self._enter(slot, value))
         condition = assign(pred)
         loop = While(condition)
-        around = condition.block
+        outer = condition.block
         with loop.block():
             for slot, value in zip(every, loop_values, strict=True):
                 slot.put(value if self._keeps(slot, value) else replaced(value, _never, _never))
             self._body()
-            again = truth(values.variable(self._test()))
+            next_condition = truth(values.variable(self._test()))
             after = slots.values()
             if changed := watch.changes():
                 raise Changes(changed)
@@ -206,18 +210,18 @@ class _Loop:
             writes: list[tuple[Variable, Any]] = []
             for slot, begin, end in zip(every, loop_values, after, strict=True):
                 if begin is UNSET:
-                    late.append((slot, self._late(slot, end, around) if slot.live else UNSET))
+                    late.append((slot, self._late(slot, end, outer) if slot.live else UNSET))
                 elif slot.carried or slot.live:
                     self._pair(slot, begin, end, writes)
             self._write(writes, loop_values)
-            assign(again, condition)
+            assign(next_condition, condition)
         for slot, value in zip(every, loop_values, strict=True):
             slot.put(value if slot.live or slot.carried else UNSET)
         for slot, value in late:
             slot.put(value)
 
     def _enter(self, slot: Slot, value: Any) -> Any:
-        """What a variable holds at the beginning of a turn: Variables of the loop's own for tensors, numbers."""
+        """The value of a variable at the start of an iteration: tensors and numbers become loop-carried Variables."""
         if value is UNSET or isinstance(value, (values.TensorList, TensorRecords)):
             return value
         if not slot.carried:
@@ -255,19 +259,19 @@ class _Loop:
         return made
 
     def _pair(self, slot: Slot, begin: Any, end: Any, writes: list[tuple[Variable, Any]]) -> None:
-        """Note what a variable gets at the end of a turn, leaf by leaf."""
+        """Add the (loop-carried Variable, value at the end of an iteration) pairs of a slot to `writes`."""
         if isinstance(slot, Contents) and id(slot.container) not in self._held:
             if same(begin, end):
                 return
             if isinstance(end, list) and len(begin) != len(end):
                 raise Grows(slot, end)
             self._held.add(id(slot.container))
-            raise _Again
+            raise _Rebuild
         if self._keeps(slot, begin):
             if end is begin:
                 return
             self._bound.add(slot.label)
-            raise _Again
+            raise _Rebuild
         starts: list[Any] = []
         replaced(begin, lambda item: isinstance(item, Variable), starts.append)
         ends: list[Any] = []
@@ -277,17 +281,17 @@ class _Loop:
             writes.append((start, item))
 
     def _keeps(self, slot: Slot, value: Any) -> bool:
-        """Whether a variable holds one list or dict all the time, whose elements are another slot."""
+        """True if a variable refers to the same list or dict in all iterations; its elements are another slot."""
         return (
             type(value) in (list, dict) and not isinstance(slot, Contents) and slot.label not in self._bound
         )
 
     def _match(self, label: str, begin: Any, end: Any, ends: list[Any]) -> None:
-        """Collect from `end` what stands where `begin` has Variables."""
+        """Append to `ends` the parts of `end` at the positions of the Variables in `begin`."""
         if isinstance(begin, Variable):
             if isinstance(end, Variable) or is_scalar(end):
                 if isinstance(begin, values.TensorList) and end is not begin:
-                    raise NotSupportedError(f"list {label} is another one after a turn of the loop{here()}")
+                    raise NotSupportedError(f"list {label} is another one after an iteration{here()}")
                 ends.append(end)
                 return
         elif isinstance(begin, dict) and isinstance(end, dict) and begin.keys() == end.keys():
@@ -303,12 +307,12 @@ class _Loop:
         ):
             return
         raise NotSupportedError(
-            f"{label} is {values_text(begin)} before and {values_text(end)} after a turn of a loop that tensors decide "
-            f"on{here()}: tensors and numbers may change there, and lists, tuples and dicts of as many of them"
+            f"{label} is {values_text(begin)} before and {values_text(end)} after an iteration of a loop on tensors"
+            f"{here()}: only tensors, numbers, and lists, tuples and dicts of equal structure may change there"
         )
 
     def _check(self, slot: Slot, number: int, start: Variable, item: Any) -> None:
-        """Have the loop built anew if a variable is of another type or shape after a turn."""
+        """Request another attempt if a variable's type or shape differs after an iteration."""
         if isinstance(start, values.TensorList) or item is start:
             return
         key = slot.label, number
@@ -317,35 +321,36 @@ class _Loop:
         is_number = isinstance(start, values.Number) or key in self._types
         if kind != start.dtype and is_number and not isinstance(item, Variable):
             if start.dtype in FLOATS:
-                return  # a number of Python's
+                return  # a Python number, which is converted
         if kind != start.dtype:
             if not is_number or key in self._types or kind not in FLOATS:
                 raise NotSupportedError(
-                    f"{slot.label} is of type {start.dtype} before the loop and of type {kind} after a turn{here()}; "
-                    "convert it with fluid.layers.cast"
+                    f"{slot.label} is of type {start.dtype} before the loop and of type {kind} after an iteration"
+                    f"{here()}; convert it with fluid.layers.cast"
                 )
             known = start.shape
             self._types[key] = kind, known
             if isinstance(item, values.Number) or not isinstance(item, Variable):
-                raise _Again
+                raise _Rebuild
         plain = isinstance(item, values.Number) or not isinstance(item, Variable)
         if isinstance(start, values.Number) and not plain:
             if not all(isinstance(n, int) and type(n) is int and n >= 0 for n in shape):
                 raise _Peel
             self._types[key] = kind, shape
-            raise _Again
+            raise _Rebuild
         if len(shape) == len(start.shape) and shape != start.shape:
             opened = tuple([a if a == b else -1 for a, b in zip(start.shape, shape, strict=True)])
             if opened != start.shape:
                 self._open[key] = opened
-                raise _Again
+                raise _Rebuild
         elif len(shape) != len(start.shape):
             raise NotSupportedError(
-                f"{slot.label} has {len(start.shape)} dimensions before the loop and {len(shape)} after a turn{here()}"
+                f"{slot.label} has {len(start.shape)} dimensions before the loop and {len(shape)} after an iteration"
+                f"{here()}"
             )
 
     def _write(self, writes: list[tuple[Variable, Any]], loop_values: list[Any]) -> None:
-        """Give the loop's variables their new values, all at once."""
+        """Assign the loop-carried Variables; values that are targets themselves are copied first."""
         targets = {id(start) for start, item in writes if item is not start}
         moved = [
             (start, assign(item) if id(item) in targets else item)
@@ -360,8 +365,8 @@ class _Loop:
                 assign(values.variable(item), start)
             start._shape = shape
 
-    def _late(self, slot: Slot, value: Any, around: Any) -> Any:
-        """Variables around the loop for what is first assigned inside of it."""
+    def _late(self, slot: Slot, value: Any, outer: Any) -> Any:
+        """Variables of the block `outer` for a value that is first assigned inside of the loop."""
 
         def outside(item: Any) -> Variable:
             var = item if isinstance(item, TensorRecords) else values.variable(item)
@@ -369,8 +374,8 @@ class _Loop:
                 raise NotSupportedError(
                     f"list {slot.label} is made inside of the loop{here()}: make it before"
                 )
-            made = around.create_var(shape=var.shape, dtype=var.dtype, stop_gradient=var.stop_gradient)
-            values.placeholder(around, made)
+            made = outer.create_var(shape=var.shape, dtype=var.dtype, stop_gradient=var.stop_gradient)
+            values.placeholder(outer, made)
             assign(var, made)
             made._shape = var.shape
             if isinstance(var, values.Number):
@@ -386,9 +391,9 @@ def _never(value: Any) -> bool:
     return False
 
 
-class _Again(Exception):
-    """The loop has to be built once more, with what has been found out."""
+class _Rebuild(Exception):
+    """The loop has to be built once more, with the types, shapes and carried containers noted so far."""
 
 
 class _Peel(Exception):
-    """The first turn has to be built on its own: only it shows what a variable becomes."""
+    """The first iteration has to be built separately: the type that a variable then has depends on it."""

@@ -1,4 +1,4 @@
-"""Lists that grow in a program, of lists, tuples and dicts of tensors: a tensor array for each place in these."""
+"""Growing lists of lists, tuples and dicts of tensors (structure of arrays): a tensor array for each leaf."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .values import TensorList, here, is_scalar, is_tensor
 
 
 class TensorRecords:
-    """A list whose elements are alike: containers of as many tensors, kept in one `TensorList` for each.
+    """A list of containers of equal structure, with one `TensorList` for each leaf.
 
-    Where some elements are tensors and others lists of their rows, as states that begin as one tensor for all layers,
-    all are lists of rows.
+    If some elements are tensors and others lists of their rows (states that begin as one tensor for all layers), all
+    become lists of rows.
     """
 
     def __init__(self, items: list[Any], form: Any) -> None:
@@ -25,17 +25,17 @@ class TensorRecords:
         self.arrays: list[TensorList] = arrays
 
     def append(self, item: Any) -> None:
-        """Add an element at the end."""
+        """Append an element."""
         for array, leaf in zip(self.arrays, _leaves(item, self._form), strict=True):
             array.append(leaf)
 
     def extend(self, items: Any) -> None:
-        """Add elements at the end."""
+        """Append all of `items`."""
         for item in items:
             self.append(item)
 
     def length(self) -> Variable:
-        """How many elements there are."""
+        """The number of elements, as a Variable."""
         return self.arrays[0].length()
 
     def __getitem__(self, index: Any) -> Any:
@@ -58,14 +58,14 @@ class TensorRecords:
 
 
 class _Leaf:
-    """A place for a tensor."""
+    """The type of `_LEAF`, which marks a tensor in a form."""
 
 
 _LEAF = _Leaf()
 
 
 def growing(label: str, now: list[Any], later: list[Any]) -> TensorList | TensorRecords:
-    """What a list becomes that holds the items `now` and will hold such as `later`."""
+    """A tensor array, or several, with the items `now` of a list that items such as `later` are appended to."""
     every = [*now, *later]
     if all(is_tensor(item) or is_scalar(item) for item in every):
         return grown_list(now, later)
@@ -77,14 +77,14 @@ def growing(label: str, now: list[Any], later: list[Any]) -> TensorList | Tensor
             _leaves(item, form)
     except _Unlike:
         raise NotSupportedError(
-            f"{label} changes its length under a condition or in a loop that tensors decide on{here()}: only "
-            "lists of tensors, or of containers of as many tensors, can do that, by append"
+            f"{label} changes its length in a branch or loop that depends on tensors{here()}: only "
+            "lists of tensors, or of containers of tensors of equal structure, can do that, by append"
         ) from None
     return TensorRecords(now, form) if now else _empty(form, later)
 
 
 def at(items: Any, index: Any) -> Any:
-    """`items[index]`, also where a tensor chooses among the elements of a list of Python's."""
+    """`items[index]`, also for a Python list and a tensor as the index."""
     if type(items) is not list or not items or not isinstance(index, Variable) or not is_tensor(index):
         return items[index]
     found = growing("a list that a tensor chooses from", items, [])
@@ -92,17 +92,17 @@ def at(items: Any, index: Any) -> Any:
 
 
 def grown_list(now: list[Any], later: list[Any] | None = None) -> TensorList:
-    """A tensor array with the elements `now`, of the type and shape of all."""
+    """A tensor array with the elements `now`; its type and shape fit `later` as well."""
     every = [*now, *(later or ())]
     first = next((item for item in every if isinstance(item, Variable)), None)
     kind = first.dtype if first is not None else values.kind_of(every[0])
     array = values.tensor_list(now, kind)
     if first is not None:
         shapes = [item.shape for item in every if isinstance(item, Variable)]
-        alike = all(len(shape) == len(shapes[0]) for shape in shapes)
+        same_rank = all(len(shape) == len(shapes[0]) for shape in shapes)
         array._shape = (
             tuple([sizes[0] if len(set(sizes)) == 1 else -1 for sizes in zip(*shapes, strict=True)])
-            if alike
+            if same_rank
             else tuple(first.shape)
         )
     return array
@@ -117,7 +117,7 @@ def _empty(form: Any, later: list[Any]) -> TensorRecords:
 
 
 class _Unlike(Exception):
-    """Elements of a list have not the same form."""
+    """The elements of a list differ in structure."""
 
 
 def _form(item: Any) -> Any:
@@ -132,7 +132,7 @@ def _form(item: Any) -> Any:
 
 
 def _finer(form: Any, item: Any) -> Any:
-    """What both a form and an element can be brought to."""
+    """The common form of `form` and an element: where one has a tensor and the other a list of rows, the list."""
     if form is _LEAF:
         other = _form(item)
         return other if other is _LEAF or isinstance(other, (list, tuple)) else _unlike()
@@ -150,7 +150,7 @@ def _unlike() -> Any:
 
 
 def _leaves(item: Any, form: Any) -> list[Any]:
-    """The tensors of an element in the order of a form's places."""
+    """The tensors of an element in the order of the form's leaves."""
     if form is _LEAF:
         return [item] if is_tensor(item) or is_scalar(item) else _unlike()
     if isinstance(form, dict):

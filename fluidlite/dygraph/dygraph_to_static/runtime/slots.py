@@ -1,4 +1,4 @@
-"""The variables that parts of a function share: cells of closures, globals, attributes, and lists and dicts in them."""
+"""The variables that parts of a function share: closure cells, globals, attributes, and the lists and dicts in them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..rewriting import HELPERS
 from .values import UNSET
 
 Objects = Sequence[tuple[str, Callable[[], Any], str]]
-"""Attributes that are changed: what messages call each, its object, its name."""
+"""Attributes that are changed: the label in messages, a function that returns the object, the attribute's name."""
 
 
 class Slot:
-    """One variable. `live`: whether somebody reads it later; `carried`: whether the next turn of a loop does."""
+    """A variable. `live`: it is read later; `carried`: it is read by the next iteration of a loop."""
 
     def __init__(self, label: str, live: bool = True, carried: bool = True) -> None:
         self.label = label
@@ -53,18 +53,18 @@ class Cell(Slot):
 class Entry(Slot):
     """A global variable, or an attribute kept in a dict."""
 
-    def __init__(self, label: str, around: dict[str, Any]) -> None:
+    def __init__(self, label: str, space: dict[str, Any]) -> None:
         super().__init__(label)
-        self._around = around
+        self._space = space
 
     def get(self) -> Any:
-        return self._around.get(self.label, UNSET)
+        return self._space.get(self.label, UNSET)
 
     def put(self, value: Any) -> None:
         if value is not UNSET:
-            self._around[self.label] = value
+            self._space[self.label] = value
         else:
-            self._around.pop(self.label, None)
+            self._space.pop(self.label, None)
 
 
 class Attribute(Slot):
@@ -87,7 +87,7 @@ class Attribute(Slot):
 
 
 class Contents(Slot):
-    """What is in a list or dict that several may hold; `get` gives a copy, `put` changes it in place."""
+    """The elements of a list or dict, which may be shared; `get` returns a copy, `put` assigns in place."""
 
     def __init__(self, label: str, container: Any, holder: Slot) -> None:
         super().__init__(label)
@@ -106,7 +106,7 @@ class Contents(Slot):
 
 
 class Slots:
-    """All variables that some functions, parts of one, may change."""
+    """All variables that some parts of a function may change."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class Slots:
         self._find_contents()
 
     def add(self, attributes: Iterable[Attribute]) -> None:
-        """Take attributes for variables as well."""
+        """Add attributes to the variables."""
         self.assigned += attributes
         self._find_contents()
 
@@ -152,7 +152,7 @@ class Slots:
                 self.contents.append(Contents(slot.label, value, slot))
 
     def watch(self) -> Watch:
-        """What finds out whether other attributes are changed, of objects that the parts can reach."""
+        """A Watch on the other attributes of objects that the parts can reach."""
         known = {(id(slot.owner), slot.name) for slot in self.assigned if isinstance(slot, Attribute)}
         return Watch(self._reach.values(), known)
 
@@ -168,7 +168,7 @@ class Slots:
 
 
 class Reach:
-    """What functions, and the functions that they mention, can reach: cells by name, and values of globals."""
+    """Cells by name and values of globals that functions, and the functions they mention, can reach."""
 
     def __init__(self, parts: Iterable[Callable[..., Any]]) -> None:
         self.cells: dict[str, types.CellType] = {}
@@ -191,7 +191,7 @@ class Reach:
                 todo += _functions(value)
 
     def values(self) -> list[Any]:
-        """All that there is."""
+        """The values of all cells and globals."""
         return [*(Cell("", cell, True, True).get() for cell in self.cells.values()), *self.globals]
 
 
@@ -201,13 +201,13 @@ def _functions(value: Any) -> list[Any]:
 
 
 def _mentioned(code: types.CodeType) -> set[str]:
-    """The names of globals and attributes in a function and those inside of it."""
+    """The names of globals and attributes in a function and its nested functions."""
     inner = [item for item in code.co_consts if isinstance(item, types.CodeType)]
     return set(code.co_names).union(*map(_mentioned, inner))
 
 
 class Watch:
-    """The attributes of objects as they are before something is built, to see which of them it changes."""
+    """A snapshot of objects' attributes, to detect which of them the building of a block changes."""
 
     def __init__(self, reached: Iterable[Any], known: set[tuple[int, str]]) -> None:
         self._known = known
@@ -228,7 +228,7 @@ class Watch:
                 todo += item._sub_layers.values()
 
     def changes(self) -> list[Attribute]:
-        """Attributes that are others now, or hold lists and dicts with other elements; put back as they were."""
+        """Restore the attributes whose values, or list or dict elements, have changed, and return them."""
         found = []
         for item, before in self._before:
             now = _state(item)
@@ -246,13 +246,13 @@ class Watch:
 
 
 _OBJECTS = 10000
-"""How many objects are looked at."""
+"""At most this many objects are inspected."""
 
 _OTHERS = (types.ModuleType, types.FunctionType, type, VariableMath)
 
 
 def _has_state(item: Any) -> bool:
-    """Whether something is a layer, or an object of a class of the user's."""
+    """True for layers and objects of the user's classes."""
     if isinstance(item, Members):
         return True
     if isinstance(item, _OTHERS) or not hasattr(item, "__dict__"):
@@ -282,7 +282,7 @@ def _copied(value: Any) -> Any:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are one, or containers of the same ones."""
+    """True if two values are identical, or containers of identical values."""
     if one is other:
         return True
     if type(one) is not type(other):

@@ -1,4 +1,4 @@
-"""What counts as a tensor while a program is built, and Python's numbers as Variables of it."""
+"""Tensors, numbers and lists of rewritten code as Variables of the program that is built."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from ....layers import (
 from ....layers.control_flow.loops import While
 
 UNSET: Any = type("Unset", (), {"__repr__": lambda self: "nothing"})()
-"""What a variable holds that has not been assigned."""
+"""The value of a variable that has not been assigned."""
 
 
 class Number(Variable):
-    """A number of Python's that a program computes: with tensors it takes their type, as numbers do."""
+    """A Python number computed by a program: combined with tensors, it is converted to their type."""
 
     of_python = True
 
@@ -59,7 +59,7 @@ class Number(Variable):
 
     def __index__(self) -> int:
         raise NotSupportedError(
-            f"a place in a list of Python, or a size, depends on the value of variable {self.name!r}"
+            f"an index of a Python list, or a size, depends on the value of variable {self.name!r}"
             f"{callsite.describe(callsite.user_line())}, which is known only when the program runs"
         )
 
@@ -75,23 +75,23 @@ def _number(made: Any, plain: bool) -> Any:
 
 
 class TensorList(Variable):
-    """A list of Python's that grows in a program: a tensor array."""
+    """A list that grows in a program: a tensor array."""
 
     def append(self, item: Any) -> None:
-        """Add an element at the end."""
+        """Append an element."""
         array_write(variable(item), array_length(self), self)
 
     def extend(self, items: Any) -> None:
-        """Add elements at the end."""
+        """Append all of `items`."""
         for item in items:
             self.append(item)
 
     def length(self) -> Variable:
-        """How many elements there are."""
+        """The number of elements, as a Variable."""
         return as_number(array_length(self))
 
     def part(self, wanted: slice) -> TensorList:
-        """A copy of some of the elements, as of lists."""
+        """The slice `wanted`, as a copy."""
         step = 1 if wanted.step is None else wanted.step
         if isinstance(step, Variable) or step == 0:
             raise NotSupportedError(
@@ -111,15 +111,15 @@ class TensorList(Variable):
         start = bound(wanted.start, least if step > 0 else most)
         stop = bound(wanted.stop, most if step > 0 else least)
         distance = elementwise_max(stop - start if step > 0 else start - stop, zero)
-        turns = (distance + (abs(step) - 1)) // abs(step)
+        size = (distance + (abs(step) - 1)) // abs(step)
         made = tensor_list([], self.dtype)
         made._shape = self._shape
-        turn = fill_constant([1], VarType.INT64, 0)
-        more = less_than(turn, turns)
+        index = fill_constant([1], VarType.INT64, 0)
+        more = less_than(index, size)
         with While(more).block():
-            array_write(array_read(self, start + turn * step), turn, made)
-            increment(turn)
-            less_than(turn, turns, cond=more)
+            array_write(array_read(self, start + index * step), index, made)
+            increment(index)
+            less_than(index, size, cond=more)
         return made
 
     def __getitem__(self, index: Any) -> Variable:
@@ -143,12 +143,12 @@ class TensorList(Variable):
 
     def __iter__(self) -> Any:
         raise NotSupportedError(
-            f"a list that grows in a loop over tensors can be gone through by `for` only{here()}"
+            f"only `for` can iterate over a list that grows in a loop over tensors{here()}"
         )
 
     def __len__(self) -> int:
         raise NotSupportedError(
-            f"how long a list is that grows in a loop is known only when the program runs{here()}"
+            f"the length of a list that grows in a loop is known only when the program runs{here()}"
         )
 
     def __bool__(self) -> bool:
@@ -174,7 +174,7 @@ def program() -> Program:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a value is known only when the program runs."""
+    """True if a value is known only when the program runs."""
     if isinstance(value, Tensor):
         return tracing.current() is not None
     return isinstance(value, Variable)
@@ -211,14 +211,14 @@ def variable(value: Any, dtype: VarType | None = None) -> Variable:
 
 
 def as_number(made: Variable) -> Variable:
-    """The same Variable, which stands for a number of Python's from here on."""
+    """The same Variable, marked as a Python number."""
     if type(made) is Variable and made.dtype != VarType.BOOL:
         made.__class__ = Number
     return made
 
 
 def placeholder(block: Block, var: Variable) -> None:
-    """Append to `block` what gives a variable a value that nobody takes for one, where Python's has none yet."""
+    """Append the operator that fills a variable with NaN, or the least integer, where Python has it unassigned."""
     shape = var._shape
     block.append_op(
         type="fill_constant",
@@ -236,9 +236,9 @@ _LEAST = {VarType.INT32: -(2**31), VarType.INT64: -(2**63)}
 
 
 def truth(value: Any) -> Variable:
-    """A bool Variable that says whether a tensor of one element is true.
+    """A tensor of one element as a bool Variable.
 
-    In a branch or loop, which may never run, a tensor of several is an error only where it does.
+    Tensors of several elements raise at once or, in a branch or loop, when that runs.
     """
     var = variable(value)
     if var.type != VarType.LOD_TENSOR:
@@ -257,11 +257,11 @@ def truth(value: Any) -> Variable:
 
 
 def scalar(value: Any, dtype: VarType) -> Variable:
-    """`int(x)` and the like of a tensor of one element."""
+    """A tensor of one element converted to a number (`int(x)`, `float(x)`)."""
     var = variable(value)
     if all(n >= 0 for n in var.shape) and math.prod(var.shape) != 1:
         raise ArgumentAssertion(
-            f"only a tensor of one element becomes a number, got shape {list(var.shape)}{here()}"
+            f"only a tensor of one element converts to a number, got shape {list(var.shape)}{here()}"
         )
     made = as_number(cast(var, dtype))
     made.stop_gradient = True
