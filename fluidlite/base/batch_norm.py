@@ -1,4 +1,4 @@
-"""What batch normalisation means by its attributes, for all its kernels."""
+"""The attributes of batch normalisation, interpreted for all its kernels."""
 
 from __future__ import annotations
 

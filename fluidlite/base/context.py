@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Frame(Generic[T]):
-    """What one block holds of a slot."""
+    """The value of a slot in one `with` block."""
 
     __slots__ = ("value",)
 
@@ -28,7 +28,7 @@ class Frame(Generic[T]):
 
 
 class Frames(threading.local, Generic[T]):
-    """What the blocks of the calling thread hold of a slot; the outermost, the default, is that of all threads."""
+    """The stack of a slot's frames in the calling thread; the outermost, the default, is shared by all threads."""
 
     def __init__(self, default: Frame[T]) -> None:
         self.held = [default]

@@ -111,7 +111,7 @@ class MissingModelError(FileNotFoundError, ValueError, RuntimeError):
 
 @called("ValueError")
 class DataTypeError(TypeError, ValueError):
-    """What was given as a data type is none; Fluid raises ValueError."""
+    """A value is no data type; Fluid raises ValueError."""
 
 
 @called("ValueError")
@@ -121,7 +121,7 @@ class UnknownOperator(NotSupportedError, ValueError):
 
 @called("EnforceNotMet")
 class FeedError(EnforceNotMet, ValueError, TypeError):
-    """What was fed is nothing that a tensor can hold; also an EnforceNotMet, a ValueError and a TypeError."""
+    """A fed value is nothing that a tensor can hold; also an EnforceNotMet, a ValueError and a TypeError."""
 
 
 def out_of_range(

@@ -71,14 +71,12 @@ def set_engine(name: str) -> None:
 
 
 def passes_left_out() -> frozenset[str]:
-    """What the fuser leaves undone on the host (FLUIDLITE_WITHOUT_PASSES, names with commas between), to find what it
-    gains, or spoils.
-    """
+    """The compiler passes to skip on the host (FLUIDLITE_WITHOUT_PASSES, comma-separated), to measure or debug."""
     return frozenset(filter(None, os.environ.get("FLUIDLITE_WITHOUT_PASSES", "").split(",")))
 
 
 def measures_convolutions() -> bool:
-    """Whether the quicker way to compute a convolution on the host is found by trying (FLUIDLITE_MEASURE=1)."""
+    """Whether convolutions on the host are autotuned (FLUIDLITE_MEASURE=1)."""
     return switch("FLUIDLITE_MEASURE")
 
 
@@ -117,6 +115,6 @@ def checks_finite() -> bool:
 
 
 def set_checks_finite(value: bool) -> None:
-    """What `checks_finite` says from now on."""
+    """Set the result of `checks_finite`."""
     global _checks_finite
     _checks_finite = value

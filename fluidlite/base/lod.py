@@ -86,7 +86,7 @@ def same(one: Sequence[Any], other: Sequence[Any]) -> bool:
 
 
 def problem(levels: Lod, rows: int | None) -> str | None:
-    """What is wrong with offsets for a tensor of so many rows (None: unknown); None if they add up."""
+    """The message if offsets are invalid for a tensor of `rows` rows (None: unknown); else None."""
     for depth, level in enumerate(levels):
         if len(level) < 2 or level[0] != 0:
             return f"level {depth} must begin with 0 and have an end, got {_brief(level)}"

@@ -11,7 +11,7 @@ class for a message."""
 
 
 class Message:
-    """A message whose fields are attributes: what was not set is the default, and is not written."""
+    """A message with its fields as attributes: unset ones have their defaults, and are not written."""
 
     fields: ClassVar[tuple[Field, ...]] = ()
 

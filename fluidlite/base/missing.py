@@ -58,7 +58,7 @@ def module_here(name: str) -> ModuleType | None:
 
 @cache
 def module_in_place(name: str) -> StandInModule:
-    """What stands in the place of the module `name` of Fluid, which this package does not have."""
+    """A stand-in for the module `name` of Fluid, which is missing here."""
 
     def find(part: str) -> Any:
         if part in fluid_names.listed()[name]:
@@ -75,7 +75,7 @@ def module_in_place(name: str) -> StandInModule:
 
 @cache
 def found_or_stand_in(module: str, name: str) -> Any:
-    """What `name` of Fluid's `module` is here, wherever it lives; if it is nowhere, something that raises when used."""
+    """Find `name` of Fluid's `module` anywhere in this package; if it is missing, return a stand-in."""
     origin = fluid_names.listed()[module][name]
     if not origin.name:
         return module_here(origin.module) or module_in_place(origin.module)
@@ -88,14 +88,14 @@ def found_or_stand_in(module: str, name: str) -> Any:
 
 @cache
 def _in_place(origin: Origin) -> Any:
-    """The one stand-in for what Fluid has under several names; it is known by the shortest."""
+    """The stand-in for an object that Fluid has under several names; it has the shortest."""
     module, name = min(fluid_names.places()[origin], key=lambda place: (len(place.module), place))
     full = f"{module}.{name}"
     return stand_in(module, name, lambda: explain(full), unsupported.reason(full))
 
 
 def _held(place: Origin, origin: Origin) -> Any:
-    """What is here at `place`, where Fluid has what it defined at `origin`; None if that is not there."""
+    """The object here at `place`, one of the names of Fluid's `origin`; None if it is missing."""
     owner = module_here(place.module)
     if owner is None:
         return None
@@ -123,17 +123,17 @@ def public(package: str) -> list[str]:
 
 
 def lazy(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package whose names are loaded when somebody asks for them; see `reporter`."""
+    """`__getattr__` and `__dir__` of a package with lazily loaded names; see `reporter`."""
     return reporter(package), lambda: sorted({*vars(sys.modules[package]), *_lazy(package)})
 
 
 def reporter(module: str) -> Callable[[str], Any]:
     """A module-level `__getattr__` for `module` (its `__name__`).
 
-    What its package has lazily is loaded. Other names of Fluid 1.8 are found where they live here (`fluid.layers.nn`),
-    or are something that raises NotSupportedError when it is used. Names of Paddle after 1.8 raise it at once; names
-    that nobody has raise AttributeError, with a suggestion if one is near. In `from module import name` these become
-    ImportError with the same text, which Python would replace by its own.
+    It loads the package's lazy names. Other names of Fluid 1.8 are found elsewhere in this package (`fluid.layers.nn`)
+    or are stand-ins, which raise NotSupportedError when used. Names of Paddle after 1.8 raise it at once; unknown names
+    raise AttributeError, with a suggestion if one is similar. In `from module import name` these become ImportError
+    with the same text, which Python would replace by its own.
     """
     fluid_module = fluid_name(module)
 
@@ -185,7 +185,7 @@ def _played_by(module: str) -> list[str]:
 
 
 def _import_asks(caller: FrameType) -> str:
-    """Which part of the statement `from module import name` looks the name up; '' if it is something else."""
+    """The part of the statement `from module import name` that looks the name up; '' outside of such a statement."""
     code = caller.f_code
     if code.co_filename == "<frozen importlib._bootstrap>" and code.co_name == "_handle_fromlist":
         return "fromlist"  # a package is asked first whether it has the name

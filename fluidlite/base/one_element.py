@@ -8,10 +8,10 @@ import numpy as np
 
 
 class Convertible(np.ndarray):
-    """An array of which, and of whose rows and slices, `float` and `int` make a number if there is one element.
+    """An array that `float` and `int` convert if it has one element, whatever its dimensions; its slices too.
 
-    Arrays with dimensions lost that in NumPy 2.4. Results of arithmetic that have one element convert too; other
-    results, and what is pickled, are plain arrays.
+    NumPy 2.4 dropped that for arrays with dimensions. Results of arithmetic with one element convert too; other
+    results, and unpickled arrays, are plain.
     """
 
     def _number(self) -> Any:

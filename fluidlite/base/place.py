@@ -182,7 +182,7 @@ def cuda_device_count() -> int:
 
 
 def usable_gpus() -> str:
-    """Which GPUs programs can run on, as a part of a sentence."""
+    """A clause for messages that names the usable GPUs."""
     count = cuda_device_count()
     if not count:
         return "no usable GPU was found"

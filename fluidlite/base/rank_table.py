@@ -55,7 +55,7 @@ class RankTable:
         return cls((np.zeros(1, "int64"),))
 
     def items(self) -> list[tuple[int, int]]:
-        """Which sequence is the k-th longest, and its length (`core.LodRankTable.items`)."""
+        """The index and the length of each sequence, longest first (`core.LodRankTable.items`)."""
         return list(zip(self.order.tolist(), self.lengths.tolist(), strict=True))
 
     def by_step(self) -> np.ndarray:
@@ -65,7 +65,7 @@ class RankTable:
         return self._items
 
     def places(self) -> np.ndarray:
-        """Where each item stands in the order of steps: int64 [items]; `by_step` in reverse."""
+        """The position of each item in the order of steps: int64 [items], the inverse of `by_step`."""
         if self._places is None:
             items = self.by_step()
             self._places = np.empty_like(items)
@@ -73,7 +73,7 @@ class RankTable:
         return self._places
 
     def items_of(self, offsets: np.ndarray) -> np.ndarray:
-        """As `by_step`, of other sequences with as many steps or more; what they have more is left out."""
+        """`by_step` for other offsets, of sequences at least as long; their further steps are left out."""
         starts = offsets[:-1][self.order]
         counts = np.array(self.running, np.int64)
         steps = np.repeat(np.arange(len(counts)), counts)

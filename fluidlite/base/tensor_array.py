@@ -63,7 +63,7 @@ class TensorArray:
         self.lods[index:end] = [()] * len(arrays) if lods is None else lods
 
     def take_out(self, index: int, count: int) -> None:
-        """Leave nothing at `index` and those behind it; what is beyond the end stays there."""
+        """Clear `count` elements from `index` on."""
         count = min(index + count, len(self)) - index
         if count > 0:
             self.put(index, [None] * count)

@@ -43,7 +43,7 @@ _current: context.Slot[State] = context.Slot(
 
 
 def current() -> State:
-    """What counts names now, and what knows those of parameters."""
+    """The current generator of names, and that of parameters in dygraph mode."""
     return _current.get()
 
 

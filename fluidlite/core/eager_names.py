@@ -12,10 +12,10 @@ __all__ = ["Layer", "dygraph_partial_grad"]
 
 
 class Layer:
-    """What C++ layers were derived from (`fluid.core.Layer`): `forward` gives nothing."""
+    """The base of C++ layers (`fluid.core.Layer`): `forward` returns []."""
 
     def forward(self, inputs: list[Tensor]) -> list[Tensor]:
-        """To be defined: results of `inputs`."""
+        """Results of `inputs`, for subclasses to define."""
         return []
 
 

@@ -1,4 +1,4 @@
-"""What `fluid.core` does with graphs, and the passes that it has names for."""
+"""Graphs and passes in `fluid.core`."""
 
 from __future__ import annotations
 

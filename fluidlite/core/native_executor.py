@@ -27,10 +27,10 @@ __all__ = [
 
 
 class FetchList(LoDTensorArray):
-    """What `fetch` operators have put into a variable, in the order of their columns (`fluid.core.FetchList`)."""
+    """The tensors fetched into a variable, in the order of their columns (`fluid.core.FetchList`)."""
 
     def _move_to_list(self) -> list[LoDTensor]:
-        """The tensors, which are not in here any more."""
+        """Take the tensors out of the list."""
         found = list(self)
         self.clear()
         return found
@@ -59,9 +59,9 @@ def set_feed_variable(scope: Scope, tensor: LoDTensor, var_name: str, index: int
 
 
 def get_fetch_variable(scope: Scope, var_name: str, index: int) -> LoDTensor:
-    """What a `fetch` operator of column `index` has put into a variable.
+    """The tensor that a `fetch` operator of column `index` wrote to a variable.
 
-    Raises EnforceNotMet if there is no such variable, nothing was fetched into it, or not as much.
+    Raises EnforceNotMet if the variable is missing, no FetchList, or too short.
     """
     found = scope.find_var(var_name)
     if found is None:
@@ -100,9 +100,9 @@ class Executor:
         create_vars: bool,
         skip_vars: Sequence[str] = (),
     ) -> None:
-        """Run the first block. What the last three arguments say is found out here.
+        """Run the first block; the last three arguments have no effect.
 
-        Raises EnforceNotMet for another block, for what was not fed, and whatever running a program does.
+        Raises EnforceNotMet for another block or a missing feed, and whatever running a program does.
         """
         _only_block_0(block_id)
         whole = program._shown
@@ -128,14 +128,14 @@ class Executor:
         skip_vars: Sequence[str] = (),
         force_disable_gc: bool = False,
     ) -> ExecutorPrepareContext:
-        """What `run_prepared_ctx` takes; the last two arguments are accepted."""
+        """The context for `run_prepared_ctx`; the last two arguments have no effect."""
         return ExecutorPrepareContext(program, block_id)
 
     def run_prepared_ctx(self, context: ExecutorPrepareContext, scope: Scope, *how: Any) -> None:
-        """Run what was prepared, as `run` does.
+        """Run a prepared context, as `run` does.
 
-        `how`: whether to make a scope and variables and keep what is in them, all found out here; or tensors for the
-        names of what `feed` operators write, and a dict for what the names of `fetch` operators' inputs have then.
+        `how`: switches for scopes and variables, which have no effect; or a dict of tensors by the names of `feed`
+        outputs, and a dict that is filled by the names of `fetch` inputs.
         """
         if how and isinstance(how[0], Mapping):
             given, wanted = how[0], how[1]

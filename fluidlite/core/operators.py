@@ -1,4 +1,4 @@
-"""What `fluid.core` tells about operators."""
+"""Queries about operators in `fluid.core`."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ _INTO = {
     "momentum": ("ParamOut", "VelocityOut"),
     "sgd": ("ParamOut",),
 }
-"""Outputs whose tensors are arguments, behind the inputs."""
+"""Outputs that are passed as tensors, as arguments after the inputs."""
 
 
 def _slots(

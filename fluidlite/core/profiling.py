@@ -78,6 +78,6 @@ def is_profiler_enabled() -> bool:
 
 
 def reset_profiler() -> None:
-    """Forget what the profiler has recorded so far."""
+    """Discard the profiler's records."""
     if profiling.active is not None and not profiling.active.detailed:
         profiling.active.reset()

@@ -23,7 +23,7 @@ __all__ = [
 
 
 def get_all_op_protos() -> list[bytes]:
-    """What every operator takes, each as the bytes of an OpProto (`fluid.core.get_all_op_protos`)."""
+    """The declarations of all operators, each as the bytes of an OpProto (`fluid.core.get_all_op_protos`)."""
     found = []
     for proto in _protos():
         message = messages().OpProto(type=proto.type, comment=proto.comment)

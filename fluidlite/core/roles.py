@@ -8,7 +8,7 @@ from ..framework import operator
 
 
 class OpRole(IntEnum):
-    """What part of training an operator belongs to, as saved programs number it."""
+    """The phase of training that an operator belongs to, as saved programs number it."""
 
     Forward = operator.OpRole.Forward
     Backward = operator.OpRole.Backward

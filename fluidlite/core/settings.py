@@ -1,4 +1,4 @@
-"""What `fluid.core` lets programs set: how many threads compute; the rest is settled otherwise, and accepted."""
+"""Settings in `fluid.core`: the number of threads; all others are accepted and have no effect."""
 
 from __future__ import annotations
 

@@ -21,10 +21,10 @@ __all__ = [
 
 
 def run_cmd(cmd: str, time_out: int = -1, sleep_inter: int = -1) -> str:
-    """What a shell command prints (`fluid.core.run_cmd`).
+    """The output of a shell command (`fluid.core.run_cmd`).
 
-    A command that fails is run again, every `sleep_inter` milliseconds, until `time_out` milliseconds have passed; what
-    it printed last is given, with a warning. With -1 it is run once.
+    A command that fails is retried every `sleep_inter` milliseconds until `time_out` milliseconds have passed; then
+    its last output is returned, with a warning. With -1 it is run once.
     """
     end = time.monotonic() + time_out / 1000
     while True:
@@ -38,7 +38,7 @@ def run_cmd(cmd: str, time_out: int = -1, sleep_inter: int = -1) -> str:
 
 
 def run_shell_command(cmd: str) -> str | None:
-    """What a shell command prints, without blanks around it; None if it writes to standard error."""
+    """The stripped output of a shell command; None if it writes to standard error."""
     done = subprocess.run(["/bin/sh", "-c", cmd], capture_output=True, check=False)
     return None if done.stderr else done.stdout.decode(errors="replace").strip()
 

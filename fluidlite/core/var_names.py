@@ -9,5 +9,5 @@ def empty() -> str:
 
 
 def temp() -> str:
-    """What the names of temporaries hold."""
+    """A part of the names of temporaries."""
     return TEMP_VAR_NAME

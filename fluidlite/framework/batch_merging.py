@@ -53,7 +53,7 @@ def _role(op: Operator) -> int:
 
 
 def _divided(ops: list[Operator]) -> tuple[list[Operator], list[Operator], list[Operator]]:
-    """What makes learning rates, what a batch needs, and what updates parameters."""
+    """The operators of the learning rate schedule, of a batch (forward and backward), and of the updates."""
     schedule = [op for op in ops if _role(op) & OpRole.LRSched]
     update = [
         op for op in ops if _role(op) & (OpRole.Optimize | OpRole.RPC | OpRole.Dist) and op not in schedule

@@ -192,9 +192,9 @@ class Block:
         return op
 
     def _running(self) -> Any:
-        """What runs operators at once in dygraph mode; None where they are appended.
+        """The tracer that runs operators at once in dygraph mode; None where they are appended.
 
-        They run for the default main program outside of `program_guard`; other programs are built in any mode.
+        Only the default main program outside of `program_guard` runs them; other programs are built in any mode.
         """
         from .program import default_main_program
 
@@ -202,7 +202,7 @@ class Block:
         return _dygraph_tracer() if mine and tracing.current() is None else None
 
     def _insert_blank(self, index: int) -> Operator:
-        """A new operator at `index` that has no type and no variables yet."""
+        """Insert an operator without type and variables at `index`."""
         op = Operator.blank(self)
         self.ops.insert(index, op)
         self.program._changed()

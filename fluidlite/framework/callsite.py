@@ -24,7 +24,7 @@ def user_line() -> tuple[str, int] | None:
 
 
 def stacklevel() -> int:
-    """What makes `warnings.warn`, called by the caller of this, show the same line as `user_line`."""
+    """The `stacklevel` with which `warnings.warn` in the calling function shows the line of `user_line`."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and _is_ours(frame):
         frame, level = frame.f_back, level + 1

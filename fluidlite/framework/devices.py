@@ -11,7 +11,7 @@ _device: Slot[str | None] = Slot("op_device", None)
 
 
 def current_device() -> str | None:
-    """What `op_device` of an operator built now says; None if nothing was said."""
+    """The `op_device` of operators built now; None outside of `device_guard`."""
     return _device.get()
 
 

@@ -1,6 +1,5 @@
-"""Attributes that tell Fluid's kernels how to work, or whose parts on other machines: operators have them, with these
-values unless a program says otherwise, and nothing here heeds them. In saved programs gradient operators have them:
-for others Fluid fills them in."""
+"""Tuning attributes of Fluid's kernels, such as `use_mkldnn`, which have no effect here: operators have them with these
+defaults. Saved programs carry them on gradient operators; for all others Fluid fills them in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `a + b`, `a < 1.0`, `a[1:]` and the like append to a program."""
+"""The operators that `a + b`, `a < 1.0`, `a[1:]` and so on append to a program."""
 
 from __future__ import annotations
 

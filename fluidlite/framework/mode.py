@@ -68,7 +68,7 @@ def switch(eager: bool | None) -> None:
 
 
 def is_training() -> bool:
-    """What the last `train()` or `eval()` of any layer said, under Fluid's dygraph mode; True at its start.
+    """Whether the last `train()` or `eval()` of any layer in dygraph mode was `train()`; True at its start.
 
     Layers have a flag of their own; this is for functions, which belong to no layer.
     """

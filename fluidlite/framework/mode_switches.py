@@ -21,7 +21,7 @@ def set_tracer(tracer: Any) -> None:
 
 
 def _dygraph_tracer() -> Any:
-    """What runs operators in dygraph mode, a `fluid.dygraph.Tracer`; None outside of it."""
+    """The `fluid.dygraph.Tracer` that runs operators in dygraph mode; None outside of it."""
     return _tracer[0] if mode.in_dygraph_mode() and _tracer else None
 
 
@@ -59,7 +59,7 @@ def dygraph_not_support(func: Function) -> Function:
 
 
 def fake_interface_only(func: Function) -> Function:
-    """What only eager tensors have: raises AssertionError in either mode (`fluid.framework.fake_interface_only`)."""
+    """Make a method of eager tensors raise AssertionError elsewhere (`fluid.framework.fake_interface_only`)."""
     return _checked(
         func,
         lambda: False,

@@ -26,11 +26,11 @@ _PLAIN = {bool, int, float, str, tuple}
 
 
 COPY = "@KEPT@"
-"""Stands behind the name of a variable: a copy of what is overwritten, for gradients; then the block and a number."""
+"""The suffix of a copy that gradients read instead of an overwritten variable; a block and a number follow."""
 
 
 class OpRole:
-    """What part of training an operator belongs to, as saved programs number it."""
+    """The phase of training that an operator belongs to, as saved programs number it."""
 
     Forward = 0
     Backward = 1
@@ -172,7 +172,7 @@ class Operator:
         return chain.from_iterable(self.outputs.values())
 
     def _named(self, results: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-        """What a kernel has made (see `OpDef.call`), by the names of the variables; without what it has not made."""
+        """A kernel's results (see `OpDef.call`) with the names of their variables; without None."""
         for slot, result in zip(self.definition.output_slots, results, strict=True):
             names = self.outputs.get(slot.name)
             if names and result is not None:

@@ -196,11 +196,11 @@ class Program:
         names = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names)
         for name in names:
             if not isinstance(name, str):
-                raise ValueError(f"what is fed must be told by names, got {type(name).__name__}")
+                raise ValueError(f"feeded_var_names must be names (str), got {type(name).__name__}")
         return self._prune(targets, names)
 
     def _inference_optimize(self, prune_read_op: bool = True) -> Program:
-        """A copy with `is_test` set on what has it; without what reads from loaders if `prune_read_op`."""
+        """A copy with `is_test` set; without operators that read from loaders if `prune_read_op`."""
         copy = self.clone()
         for op in (op for block in copy.blocks for op in block.ops if "is_test" in op.definition.attrs):
             op.attrs["is_test"] = True
@@ -216,7 +216,7 @@ class Program:
         return self._op_role_vars
 
     def _part(self, names: tuple[str, ...], feeds: tuple[str, ...], updates: frozenset[Operator]) -> Program:
-        """What `names` and `updates` need, or all updates of optimizers if there are none; kept with this program.
+        """The program of the operators that `names` and `updates` (none: all updates of optimizers) need; cached.
 
         `updates`: operators of this program, or of one that it was cloned from.
         """
@@ -350,7 +350,7 @@ class Program:
     def _copy_data_info_from(
         self, other: Program, pruned_origin_block_id_map: dict[int, int] | None = None
     ) -> None:
-        """Mark what is fed, and what stops gradients, as in `other`; blocks are matched by number, or by the map."""
+        """Copy the marks of feeds and `stop_gradient` from `other`; blocks are matched by number, or by the map."""
         origins = pruned_origin_block_id_map or {index: index for index in range(len(self.blocks))}
         for block in self.blocks:
             for name, var in other.block(origins[block.idx]).vars.items():

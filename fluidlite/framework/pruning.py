@@ -1,4 +1,4 @@
-"""Which operators of a program are needed: for variables, for inference."""
+"""Pruning: the operators of a program that variables, or inference, need."""
 
 from __future__ import annotations
 

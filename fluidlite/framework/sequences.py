@@ -1,4 +1,4 @@
-"""Whose sequences the outputs of an operator have: that of its declaration, where a run finds as many rows."""
+"""LoD of operators' outputs: that of the input that the declaration names, if a run has as many rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .operator import Operator
 
 SHAPE = "XShape"
-"""The slot of what only remembers a shape, behind a first dimension of 0."""
+"""The slot of outputs that hold a shape, after a first dimension of 0."""
 
 
 class Kept(NamedTuple):
@@ -49,7 +49,7 @@ class Kept(NamedTuple):
 
 
 def kept(op: OpView) -> list[Kept]:
-    """Which outputs have the sequences of which inputs, whatever these are in a run."""
+    """The outputs that have the LoD of an input, whatever this is in a run."""
     found = []
     for out_slot, slot in op.definition.lod_sources(op).items():
         given = op.inputs.get(slot.removesuffix("*"))

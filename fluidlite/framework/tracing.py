@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 class Tracer:
-    """What one trace has met.
+    """The state of one trace.
 
     Args:
         program: the program that is built.
-        what: what is traced, for messages: a function's name.
-        recording: whether what is built now shall have gradients.
+        what: the name of the traced function, for messages.
+        recording: returns whether operators built now shall have gradients.
         tensor: makes an eager tensor of an array.
 
     `captured` holds the eager tensors that became variables, by the names of those.
@@ -124,7 +124,7 @@ class Tracer:
         )
 
     def needs_value(self, var: Variable, use: str) -> NotSupportedError:
-        """The error for code whose course depends on the elements of `var`, which nobody knows while tracing."""
+        """The error for control flow on the value of `var`, which is unknown while tracing."""
         return NotSupportedError(
             f"{use} needs the value of tensor {var.name!r}{_at(callsite.user_line())}, but {self.what} is being traced "
             "into a program, which does not know values yet and takes the same way for all of them. Choose with "
@@ -140,14 +140,14 @@ def _at(line: tuple[str, int] | None) -> str:
 _current: Slot[Tracer | None] = Slot("tracer", None)
 
 record: Slot[Any] = Slot("tracing.record", None)
-"""What notes the operators that run on eager tensors, for a program (`eager.program_record`)."""
+"""Records operators that run on eager tensors into a program (`eager.program_record`)."""
 
 rewriter: Slot[Callable[[Any], Any] | None] = Slot("tracing.rewriter", None)
-"""What makes of the `forward` of layers what is run instead, while code with conditions on tensors builds a program."""
+"""Rewrites the `forward` of layers while a function with control flow on tensors builds a program."""
 
 
 def current() -> Tracer | None:
-    """What is being traced here, if anything."""
+    """The current trace; None outside of one."""
     return _current.get()
 
 

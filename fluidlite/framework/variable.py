@@ -225,4 +225,4 @@ class Parameter(Variable):
 
 
 _NAMED: dict[str, type] = {"variable": Variable, "parameter": Parameter}
-"""What a class of eager tensors may say it `stands_for`."""
+"""The values of `stands_for` in classes of eager tensors."""

@@ -21,7 +21,7 @@ from .saving import Folder, load_persistables, save_persistables
 from .selection import as_program
 
 MODEL = "__model__"
-"""What the program's file is called if nobody says otherwise."""
+"""The default name of the program's file."""
 
 
 @also_by_url("dirname", 0, writes=True)

@@ -39,7 +39,7 @@ def save_remote(program: Program, folder: str | os.PathLike[str]) -> None:
 
 
 def looked_up(variables: Iterable[Variable]) -> dict[str, LoDTensor]:
-    """Of tables whose rows trainers ask for, the values that servers have: what a trainer has is a name."""
+    """The values of distributed lookup tables, fetched from the parameter servers, by the names of their variables."""
     found = {}
     for var in variables:
         for op in var.block.program.global_block().ops:
@@ -59,9 +59,7 @@ def _trainer_of(program: Program) -> int:
 
 
 def on_this_server(program: Program) -> dict[str, tuple[str, int, int] | None]:
-    """Of what a server's program holds: the name of the whole, the first row that is here and how many there are.
-
-    None for what is here as a whole.
+    """For each variable of a server's program its origin's name, first row and number of rows; None if it is whole.
     """
     found: dict[str, tuple[str, int, int] | None] = {}
     for var in program._parameters_on_pservers.distributed_vars:

@@ -38,7 +38,7 @@ _DAMAGED = (
     TypeError,
     ValueError,
 )
-"""What reading a damaged pickle, or something that is none, may raise."""
+"""The exceptions that reading a damaged pickle, or another file, may raise."""
 
 
 class _Refused(Exception):
@@ -161,7 +161,7 @@ for _core in ("numpy.core", "numpy._core"):
 
 
 class _Budget:
-    """How many bytes, or elements of containers, may still be made of a file: what no file has is each part twice."""
+    """The bytes and container elements that a pickle may still create, to stop one that reuses parts to grow."""
 
     def __init__(self, size: int) -> None:
         self._left = size
@@ -169,7 +169,7 @@ class _Budget:
     def spend(self, size: int) -> None:
         self._left -= size
         if self._left < 0:
-            raise _Refused("parts that are used again and again")
+            raise _Refused("parts that repeat until they outgrow the file")
 
 
 class _Unpickler(pickle.Unpickler):

@@ -169,9 +169,9 @@ def load_persistables(
 
 
 def load_parts(folder: Path, program: Program, own: dict[str, Path] | None = None) -> None:
-    """Load what a server's program holds, or what a trainer's does and no server, from files of whole variables.
+    """Load a server's parts, or a trainer's variables that no server holds, from files of whole variables.
 
-    `own`: files of just what variables of the program hold, by their names.
+    `own`: files of single parts, by the names of their variables.
     """
     own = own or {}
     here = on_servers.on_this_server(program) if on_servers.is_server(program) else None

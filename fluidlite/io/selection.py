@@ -1,4 +1,4 @@
-"""Which variables of a program belong in files, and their values (`fluid.io.is_parameter` and the like)."""
+"""Selection of the variables of a program to save, and their values (`fluid.io.is_parameter`, ...)."""
 
 from __future__ import annotations
 

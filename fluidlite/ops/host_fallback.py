@@ -36,7 +36,7 @@ def call_on_host(
     lods: dict[str, list[Any]] | None,
     device: CudaDevice,
 ) -> list[Any]:
-    """What `definition.call` gives for arrays of `device`, computed on the host.
+    """Return `definition.call` for arrays of `device`, computed on the host.
 
     Waits until the inputs are computed. The results, `LodArray`s and lists among them, are on the device.
     """

@@ -1,6 +1,6 @@
-"""Which element types the layers of Fluid 1.8 take while a program is built; others are a TypeError there.
+"""The element types that the layers of Fluid 1.8 accept while a program is built; any other is a TypeError there.
 
-What an operator could compute is another question: `kernel_types` answers it when a program runs.
+What an operator can compute is checked when a program runs, by `kernel_types`.
 """
 
 from __future__ import annotations

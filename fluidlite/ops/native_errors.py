@@ -1,4 +1,4 @@
-"""What the codes mean that native kernels return."""
+"""Exceptions for the error codes of native kernels."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ _UNEVEN_TEXTS = {
     "sequence_pad": "padded_length must be -1 or at least {1}, the length of the longest sequence, got {2}",
     "sequence_reshape": "sequence {0} has {1} elements, which rows of {2} do not divide",
 }
-"""What is told about sequences that do not fit: which one, its size, what that must fit."""
+"""Messages for sequences of a wrong size: {0} which one, {1} its size, {2} the size required."""
 
 _EMPTY_TEXTS = {
     "edit_distance": "sequence {0} of Refs is empty, so that nothing can be divided by its length"
 }
-"""What is told about sequences that must not be empty."""
+"""Messages for sequences that must not be empty."""
 
 
 def division_by_zero(op_type: str) -> str:
-    """What is told about integers that an operator is to divide by zero."""
+    """The message for a division of integers by zero."""
     return f"operator {op_type}: integer division by zero: Y must not hold 0"
 
 
 def native_error(op_type: str, inputs: Mapping[str, object], code: int, err: Sequence[int]) -> Exception:
-    """The error for what a kernel of operator `op_type` reports.
+    """The exception for an error code of a kernel of operator `op_type`.
 
     Args:
         op_type: the operator.
-        inputs: what there is to say of each input slot that is given.
-        code: what the kernel returned, one of `_ext/abi.h`.
+        inputs: a description of each input slot that is given.
+        code: the kernel's error code, one of `_ext/abi.h`.
         err: the details that belong to the code.
     """
     if code == _OUT_OF_RANGE:

@@ -1,4 +1,4 @@
-"""What operators on sequences share: levels of detail (LoD) as reference kernels get them, and as plans have them."""
+"""Helpers of sequence operators: LoD as reference kernels get it, and as plans have it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Padded:
         return cls(own, steps, False)
 
     def pad(self, rows: Any) -> Any:
-        """Rows as [batch, time, ...], with zeros behind each sequence; padded ones as they are."""
+        """Rows as [batch, time, ...] with zeros after each sequence; padded ones are returned unchanged."""
         if not self._as_rows:
             return rows
         whole = np.zeros((*self.inside.shape, *rows.shape[1:]), rows.dtype)
@@ -97,7 +97,7 @@ class Padded:
         return whole
 
     def back(self, whole: Any) -> Any:
-        """[batch, time, ...] in the form that was given."""
+        """The inverse of `pad`."""
         return whole[self.inside] if self._as_rows else whole
 
 

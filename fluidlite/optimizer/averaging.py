@@ -30,7 +30,7 @@ from .eager import programs_only
 
 
 class _Averages:
-    """What both averages share: programs that swap the parameters for their averages and back."""
+    """Base of both averages: programs that swap the parameters for their averages and back."""
 
     apply_program: Program
     restore_program: Program

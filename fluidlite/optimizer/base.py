@@ -256,7 +256,7 @@ class Optimizer:
         return self._eager
 
     def _steps_for(self, loss: Any) -> EagerSteps | None:
-        """What updates the eager parameters; None for an optimizer of programs.
+        """The state that updates eager parameters; None for an optimizer of programs.
 
         Raises TypeError if `loss` is of the other kind.
         """
@@ -395,7 +395,7 @@ class Optimizer:
             return base * factor
 
     _state_slots: ClassVar[dict[str, str]] = {}
-    """What an update keeps of each parameter: accumulators by slot of the operator."""
+    """The accumulator of each parameter by slot of the update operator."""
 
     _attrs: dict[str, Any] | None = None
     """The attributes of all updates."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .base import Optimizer
 
 RATE = "learning_rate"
-"""What the name of the variable with the learning rate begins with."""
+"""The prefix of the name of the learning rate's variable."""
 
 
 def eager_parameters(given: Sequence[Any] | None, eager: bool, argument: str) -> list[Parameter] | None:
@@ -304,7 +304,7 @@ class EagerSteps:
 
 
 def _variable(param: Parameter, block: Block) -> ProgramParameter:
-    """What stands for an eager parameter in a private program."""
+    """Create the parameter of a private program that represents an eager one."""
     return block.create_parameter(
         name=param.name,
         shape=param.shape,

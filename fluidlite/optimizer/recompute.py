@@ -76,7 +76,7 @@ class RecomputeOptimizer(Optimizer):
             )
 
     def apply_gradients(self, params_grads: Sequence[ParamGrad]) -> list[Operator]:
-        """What the wrapped optimizer does with the pairs of `backward`."""
+        """Apply the pairs of `backward` with the wrapped optimizer."""
         return self._optimizer.apply_gradients(params_grads)
 
     def apply_optimize(

@@ -137,7 +137,7 @@ def piecewise_rate(step: float, boundaries: Sequence[float], values: Sequence[fl
 
 
 def polynomial_part(step: float, decay_steps: float, power: float, cycle: bool) -> float:
-    """How much of the way down is still to go, from 1 to 0; with `cycle` again and again, each time longer."""
+    """The factor of polynomial decay, from 1 to 0; with `cycle` it restarts over ever longer spans."""
     if cycle:
         decay_steps *= max(1, math.ceil(step / decay_steps))
     return float((1 - min(step, decay_steps) / decay_steps) ** power)

@@ -1,1 +1,1 @@
-"""Which names Fluid 1.8 has, where they are here, and what stands where there is nothing, for `missing.py`."""
+"""The names of Fluid 1.8, where they are in this package, and stand-ins for the missing ones (see `missing.py`)."""

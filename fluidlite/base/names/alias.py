@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
 
     class Loader:
-        """What `importlib.abc`, which is slow to import, has by this name, as far as the import system needs it."""
+        """The part of `importlib.abc.Loader` that the import system needs; that module is slow to import."""
 
         def create_module(self, spec: ModuleSpec) -> None:
             """Have the import system make the module."""

@@ -38,7 +38,7 @@ ADVICE = {
     "paddle.vision.models": "put the source of the network into your script",
     "paddle.vision.ops": "put what you need of it into your script",
 }
-"""What to do without modules that later Paddle has and this package does not."""
+"""Advice for modules of later Paddle that are missing here."""
 
 
 def real_name(name: str) -> str:
@@ -56,8 +56,7 @@ def real_name(name: str) -> str:
 
 
 def fluid_name(module: str) -> str:
-    """What Fluid calls a module of this package: `fluidlite.io` gives `fluid.io`, `fluidlite.paddle` gives
-    `paddle`."""
+    """Fluid's name of a module of this package: `fluid.io` for `fluidlite.io`, `paddle` for `fluidlite.paddle`."""
     for prefix, name in (
         ("fluidlite.paddle", "paddle"),
         ("fluidlite.dataset", "paddle.dataset"),

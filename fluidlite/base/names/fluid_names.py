@@ -1,6 +1,6 @@
-"""What names the modules of Fluid 1.8 have: `fluid_names.txt`, which is read when a name is missing for the first time.
+"""The names in the modules of Fluid 1.8, from `fluid_names.txt`, which is read at the first missing name.
 
-A line of it is a module and its names; `@` tells in which module a name was defined that another one has too.
+A line of it is a module and its names; `@` precedes the module that defines a name which several modules have.
 `scripts/list_fluid_names.py` writes it.
 """
 

@@ -1,7 +1,7 @@
-"""What stands where Fluid 1.8 has a name that is not in this package: it can be imported, and raises when used.
+"""Stand-ins for names of Fluid 1.8 that are missing in this package: they can be imported, and raise when used.
 
-A script then runs as far as it needs nothing that is missing. Such names can be passed around, stored, subclassed and
-asked for by `hasattr`, all as in Fluid; calling them, their subclasses or their attributes raises NotSupportedError.
+A script runs until it uses a missing name. Stand-ins can be passed on, stored, subclassed and tested with `hasattr` as
+in Fluid; calling them, their subclasses or their attributes raises NotSupportedError.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def stand_in(module: str, name: str, explain: Callable[[], str], never: str | No
 
 
 class StandInModule(ModuleType):
-    """A module of Fluid that this package does not have: its names are stand-ins, or found where they are here."""
+    """A module of Fluid that is missing here: its names are stand-ins, or found in other modules of this package."""
 
     def __init__(self, name: str, find: Callable[[str], Any], names: list[str]) -> None:
         super().__init__(name, "A module of Fluid 1.8 that is not in fluidlite.")

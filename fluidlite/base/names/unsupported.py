@@ -89,7 +89,7 @@ _REASONS.update((name, _PSLIB) for name in _OF_PSLIB.split())
 
 
 def reason(name: str) -> str | None:
-    """Why `name`, such as `fluid.core.BoxPS`, will not come; None for any other. Any of its places will do."""
+    """Why `name` (`fluid.core.BoxPS`, by any of its paths) will never be supported; None if that is not decided."""
     module, _, last = name.rpartition(".")
     origin = listed().get(module, {}).get(last)
     full = f"{origin.module}.{origin.name}" if origin else name

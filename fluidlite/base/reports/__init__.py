@@ -1,1 +1,1 @@
-"""What people look at: spans of time and their table, progress bars, pages."""
+"""Reports for people: spans of time and their table, progress bars, pages."""

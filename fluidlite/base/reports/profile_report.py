@@ -27,7 +27,7 @@ _WIDTH = 12
 
 
 def table(recorder: Recorder, key: EventSortingKey) -> str:
-    """What was recorded as Fluid 1.8 prints it: all threads together, and each of several by itself.
+    """The profile as Fluid 1.8 prints it: all threads together, and each of several by itself.
 
     Times are milliseconds; the ratio is that to the time of all rows.
     """

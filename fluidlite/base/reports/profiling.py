@@ -1,4 +1,4 @@
-"""What takes how long: spans of time that operators, executors and loaders record while somebody profiles."""
+"""Profiling: spans of time that operators, executors and loaders record while a profiler is active."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ SPANS_KEPT = 500_000
 
 
 STEP = "Executor.run"
-"""What the part of a step is called that is spent around its operators."""
+"""The name of a step's overhead: its time outside of operators."""
 
 
 UPDATE = "Optimizer.update"
-"""What the part of an update of eager parameters is called that is spent around its operators."""
+"""The name of the overhead of an update of eager parameters."""
 
 TRAINER = "fluidlite trainer"
-"""What the names of threads begin with that train a program from files."""
+"""The prefix of the names of threads that train a program from files."""
 
 TRAINERS = "waiting for trainers"
-"""What the part of `train_from_dataset` is called that such threads take."""
+"""The name of the time that `train_from_dataset` waits for these threads."""
 
 
 class ProfilerState(IntEnum):
-    """What is profiled: nothing, the host, the GPU, or both (`fluid.core.ProfilerState`)."""
+    """The devices that are profiled: none, the host, the GPU, or both (`fluid.core.ProfilerState`)."""
 
     kDisabled = 0
     kCPU = 1
@@ -38,7 +38,7 @@ class ProfilerState(IntEnum):
 
 
 class Kind(IntEnum):
-    """What a span is spent on: an operator, a copy from or to a GPU, or something around them."""
+    """The kind of a span: an operator, a copy from or to a GPU, or overhead."""
 
     OPERATOR = 0
     COPY = 1
@@ -84,7 +84,7 @@ class Row:
 
 
 class Lane:
-    """What one thread has recorded. `inside`: for each frame that is open, nanoseconds of the spans in it."""
+    """The records of one thread. `inside`: for each open frame, nanoseconds of the spans in it."""
 
     __slots__ = ("dropped", "inside", "name", "rows", "spans")
 
@@ -117,9 +117,9 @@ class Recorder:
         """Forget everything so far."""
         self.lanes: list[Lane] = []
         self.loaders: list[Any] = []
-        """Those that have begun an epoch, if it is a detailed one."""
+        """The loaders that have begun an epoch, if the profile is detailed."""
         self.workers: dict[str, list[tuple[int, Sequence[float]]]] = {}
-        """Of each worker process when a message came, and its clock: seconds at work, sending and idle so far."""
+        """For each worker process the times of its messages, with its total seconds working, sending and idle."""
         self._mine = threading.local()
 
     def _lane(self) -> Lane:
@@ -136,14 +136,14 @@ class Recorder:
         end: int,
         kind: Kind = Kind.OPERATOR,
         device: tuple[int, int] | None = None,
-        within: int = 0,
+        nested: int = 0,
     ) -> None:
-        """Record a span of this thread. `within`: nanoseconds that other spans of it have recorded already."""
+        """Record a span of this thread. `nested`: nanoseconds of it that inner spans have recorded already."""
         lane = self._lane()
         length = end - begin
         if lane.inside:
             lane.inside[-1] += length
-        own, there = length - within, device[1] if device is not None else 0
+        own, there = length - nested, device[1] if device is not None else 0
         counted = {ProfilerState.kCPU: own, ProfilerState.kCUDA: there}.get(self.state, own + there)
         row = lane.rows.get(name)
         if row is None:
@@ -180,13 +180,13 @@ class Recorder:
             yield
         finally:
             end = time.perf_counter_ns()
-            within = lane.inside[depth]
+            nested = lane.inside[depth]
             del lane.inside[depth:]
-            self.add(name, begin, end, kind, within=within)
+            self.add(name, begin, end, kind, nested=nested)
 
 
 active: Recorder | None = None
-"""What records at present; None as long as nobody profiles."""
+"""The current recorder; None while no profiler is active."""
 
 _watchers: list[Callable[[Recorder | None], Any]] = []
 
@@ -197,12 +197,12 @@ def watch(watcher: Callable[[Recorder | None], Any]) -> None:
 
 
 def detailed() -> Recorder | None:
-    """What records at present, if it wants to know of loaders' threads and processes."""
+    """The current recorder if it records loaders' threads and processes, too."""
     return active if active is not None and active.detailed else None
 
 
 def switch(recorder: Recorder | None) -> Recorder | None:
-    """Begin to record with `recorder`, or end with None; returns what has recorded so far."""
+    """Begin to record with `recorder`, or end with None; returns the recorder before."""
     global active
     before, active = active, recorder
     for watcher in _watchers:

@@ -34,7 +34,7 @@ _NO_SYNC = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 
 @contextmanager
 def _about(what: str, path: AnyPath) -> Iterator[None]:
-    """Say in an OSError of the block what was to be done, and with which file, not only what the system refused."""
+    """Add the action and the file to the message of an OSError in the block."""
     try:
         yield
     except OSError as error:
@@ -72,9 +72,10 @@ def atomic_writer(path: AnyPath, folders: bool = True) -> Iterator[BinaryIO]:
 
 @contextmanager
 def atomic_files() -> Iterator[_Files]:
-    """What `atomic_writer` writes inside of the block takes its place when the block ends well, of the files of one
-    folder the first one last; if the block fails, none does. A process that is killed between the first replacement and
-    the last leaves some of both. A block inside of another is part of that one.
+    """Defer the files of `atomic_writer` in the block: they replace their targets when it ends; if it fails, none does.
+
+    Of one folder's files the first is placed last. A process that is killed between the first replacement and the last
+    leaves old and new files. A nested block joins the outer one.
     """
     outer = _current.get()
     if outer is not None:
@@ -119,7 +120,7 @@ class _Raw(io.FileIO):
 
 @dataclass
 class _Draft:
-    """A file beside `target`, or without a name of its own, that holds what is to be there."""
+    """The new content of `target`: a file in the same folder, or one without a name."""
 
     target: Path
     path: Path | None = None
@@ -193,7 +194,7 @@ class _Files:
         return raw
 
     def _lock(self, path: Path, descriptor: int) -> bool:
-        """Lock a draft; False if somebody, who took it for left behind, has removed it before that."""
+        """Lock a draft; False if another process has swept it before that."""
         with suppress(OSError):  # some file systems have no locks; nothing is swept there
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         try:

@@ -1,2 +1,1 @@
-"""Gradients of programs: which operators compute them, in blocks too, what is computed again for them, and how
-trainers exchange them."""
+"""Gradients of programs: backward operators, also in blocks; recomputation; and the exchange between trainers."""

@@ -28,7 +28,7 @@ def kept_names(op: Operator) -> frozenset[str] | None:
 
 
 def _kept(program: Program) -> dict[str, frozenset[str]]:
-    """What the gradients of all operators with blocks read, by the names of their step scopes."""
+    """The names read in the blocks of each operator that has blocks, by the name of its step scopes."""
     version, found = program._kept_names
     if version != program._version:
         found = {}
@@ -59,9 +59,9 @@ def names_read(block: Block) -> set[str]:
 
 
 def names_from_outside(block: Block) -> tuple[list[str], list[str]]:
-    """Which variables of blocks around the operators of a block read, and which they write, in order of first use.
+    """The variables of outer blocks that the operators of a block read, and those that they write, in order of use.
 
-    What a block in it writes is declared there or is among the outputs of the operator that has it.
+    Inner blocks need no look: they declare what they write, or it is an output of the operator that has them.
     """
     own = block.vars
     read = dict.fromkeys(name for op in block.ops for name in op.input_arg_names if name not in own)
@@ -218,7 +218,7 @@ def _exclude(tape: Tape, one: Operator, other: Operator) -> bool:
 
 
 def _terms(tape: Tape, name: str) -> set[tuple[str, bool]]:
-    """What has to hold, or not to hold, where a condition does; nothing is known of what has several values."""
+    """The bool variables, with their values, that condition `name` implies; none if `name` has several values."""
     if not tape.versions.constant(name):
         return set()
     var = tape.block._find_var_recursive(name)

@@ -1,4 +1,4 @@
-"""What depends on what among operators, by their positions (`fluid.backward.ProgramStats`)."""
+"""Dependencies among operators, by their positions (`fluid.backward.ProgramStats`)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ __all__ = ["ProgramStats"]
 
 
 class ProgramStats:
-    """What recomputation asks of the operators of a block (`fluid.backward.ProgramStats`).
+    """Def-use information on the operators of a block, for recomputation (`fluid.backward.ProgramStats`).
 
     Args:
-        block: where the variables are.
+        block: the block with the variables.
         ops: the operators, in order.
 
-    `build_stats` fills the rest: `op_deps`, of each operator's position the positions of those that made its inputs
-    (`in_ops`) and that read what it made (`out_ops`), and `var_op_deps`, of each variable's name the positions of the
-    operators that read it (`var_as_input_ops`) and that write it (`var_as_output_ops`).
+    `build_stats` fills `op_deps` (operator position -> positions of the producers of its inputs, `in_ops`, and of the
+    readers of its outputs, `out_ops`) and `var_op_deps` (variable name -> positions of its readers,
+    `var_as_input_ops`, and writers, `var_as_output_ops`).
     """
 
     def __init__(self, block: Block, ops: Sequence[Operator]) -> None:
@@ -54,13 +54,13 @@ class ProgramStats:
         ]
 
     def get_reserved_vars(self) -> list[str]:
-        """What is not computed twice: the seeds of dropouts."""
+        """The variables that recomputation keeps: the seeds of dropouts."""
         return [name for op in self.ops if op.type == "seed" for name in op.output_arg_names]
 
     def get_out_of_subgraph_vars(self, begin_op_idx: int, end_op_idx: int) -> list[str]:
-        """What the operators from `begin_op_idx` to before `end_op_idx` exchange with others.
+        """The variables that pass the borders of the operators [`begin_op_idx`, `end_op_idx`).
 
-        A name stands there once for each operator behind them that reads it, or before them that has written it.
+        A name is listed once for each later operator that reads it, and each earlier one that writes it.
         """
         names = []
         for op in (self.ops[index] for index in range(begin_op_idx, end_op_idx)):

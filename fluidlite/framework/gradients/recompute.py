@@ -1,4 +1,4 @@
-"""Recomputation: what a backward pass computes again between checkpoints instead of keeping it.
+"""Recomputation: a backward pass that recomputes the values between checkpoints instead of keeping them.
 
 Follows `checkpoints` of `fluid.backward.append_backward`.
 """
@@ -52,7 +52,7 @@ def segments(block: Block, path: list[Operator], checkpoints: Sequence[Variable 
 
 
 def _not_repeated(path: list[Operator]) -> set[str]:
-    """What blocks work on, and what is changed step by step: running one of the operators again is one too many."""
+    """Variables used in blocks or updated in place: their operators cannot be recomputed."""
     names: set[str] = set()
     written: set[str] = set()
     for op in path:

@@ -201,9 +201,9 @@ class Tape:
                 self._settle(gradient)
 
     def _takes_out(self, op: Operator) -> bool:
-        """Whether the gradients of what `op` writes, of which there are some, change even if it reads nothing with one.
+        """Whether `op` changes existing gradients of its outputs, even if none of its inputs has one.
 
-        It may have replaced elements of an array, or in a block, which may not have run, a variable.
+        It does if it overwrites an element of an array, or a variable in a block that may not run.
         """
         if op.sub_blocks():
             known = (name for name in op.output_arg_names if self.available(name))
@@ -213,7 +213,7 @@ class Tape:
         return op.definition.role == "write" and not self.versions.first(op, op.outputs["Out"][0])
 
     def _count_back(self, op: Operator) -> None:
-        """Take back what an increment in place has added; its gradient stays what it is."""
+        """Undo an increment in place; its gradient passes unchanged."""
         (name,) = op.inputs["X"]
         var = self.home._var_recursive(name)
         if self.outer is not None:
@@ -405,13 +405,13 @@ class Tape:
     # What the functions of `backward_blocks` call: gradients of operators that run blocks.
 
     def into(self, block: Block, op: Operator) -> Tape:
-        """A pass over the block of `op`, which this pass has come to, with a new block for its gradients."""
+        """A tape for the block of `op`, with a new block for its gradients."""
         return Tape(block, self.no_grad, self, op)
 
     def carried(self, known: Iterable[str], candidates: Iterable[str]) -> set[str]:
-        """Which variables of blocks around need a gradient when the block ends, if it runs several times.
+        """The outer variables that need a gradient at the end of a block that iterates.
 
-        Those with a `known` one, and those of the `candidates` (which the block writes) that the next run computes one
+        Those in `known`, and those of the `candidates` (which the block writes) that the next iteration computes one
         of these from.
         """
         needed = set(known)
@@ -452,7 +452,7 @@ class Tape:
         self.append()
 
     def counted(self, op: Operator, inner: Tape) -> None:
-        """Note which variables hold again what they held before `op`, once its gradient has run."""
+        """Note the counters that the gradient of `op` restores to their values before `op`."""
         for name in op.writes():
             if inner.versions.writes(name) and inner.versions.counted_back(name):
                 self.versions.undo(op, name)

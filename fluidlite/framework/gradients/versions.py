@@ -72,7 +72,7 @@ class Versions:
         self._writers: dict[str, list[Operator]] = defaultdict(list)
         self._undone: set[tuple[int, str]] = set()
         self.replaced: set[str] = set()
-        """What has several values in a run of the block, each with a gradient of its own."""
+        """Variables with several values in a run of the block, each with a gradient of its own."""
         seen: set[str] = set()
         for op in block.ops:
             seen.update(op.reads())

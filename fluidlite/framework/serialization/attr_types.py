@@ -1,4 +1,4 @@
-"""Which wire type an attribute has in a saved program.
+"""The wire types of attributes in saved programs.
 
 Fluid's own reader insists on the declared type (FLOAT for `scale=2`, LONGS for the shape of `fill_constant`).
 Most types follow from the operator's declared default or are in its `wire`; the names below are those where Python's

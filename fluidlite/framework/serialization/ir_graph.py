@@ -19,7 +19,7 @@ EMPTY = "@EMPTY@"
 
 
 class Graph:
-    """What an `IrGraph` is made of: the program that `desc` shows (`fluid.core.Graph`)."""
+    """The native graph under an `IrGraph`: a copy of the program of `desc` (`fluid.core.Graph`)."""
 
     def __init__(self, desc: ProgramDesc) -> None:
         self._program = desc._shown.clone()
@@ -174,13 +174,13 @@ class IrOpNode(IrNode):
         self._rename_role(old_output_name, new_output_name)
 
     def _rename_role(self, old: str, new: str) -> None:
-        """What an operator works for goes by the new name, too, as in Fluid."""
+        """Rename a variable in `op_role_var`, too, as in Fluid."""
         names = self._operator.attrs.get("op_role_var")
         if names:
             self._operator.attrs["op_role_var"] = [new if name == old else name for name in names]
 
     def set_type(self, new_type: str) -> None:
-        """Call it an operator of another type, be there such a type here or not; it runs as before."""
+        """Change the type, to a known one or not; the operator runs as before."""
         self._operator.type = new_type
 
     def set_attr(self, name: str, val: Any) -> None:

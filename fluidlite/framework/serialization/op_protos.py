@@ -1,4 +1,4 @@
-"""What operators take and give, in the form of Fluid's protocol buffers (`fluid.framework.OpProtoHolder`)."""
+"""The declarations of operators in the form of Fluid's protocol buffers (`fluid.framework.OpProtoHolder`)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class OpProtoHolder:
         return {name: _proto(name) for name in known_types()}
 
     def get_op_proto(self, type: str) -> OpProto:
-        """What operators of this type take; ValueError for an unknown type."""
+        """The declaration of operator `type`; ValueError for an unknown type."""
         if not is_known(type):
             raise ValueError(f'Operator "{type}" has not been registered.')
         return _proto(type)
@@ -106,5 +106,5 @@ def _attr_types(definition: OpDef) -> dict[str, AttrType]:
 
 
 def get_all_op_protos() -> list[OpProto]:
-    """What every operator takes (`fluid.framework.get_all_op_protos`)."""
+    """The declarations of all operators (`fluid.framework.get_all_op_protos`)."""
     return list(_instance().op_proto_map.values())

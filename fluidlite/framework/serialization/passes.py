@@ -37,7 +37,7 @@ KNOWN_PASSES = frozenset(
         "transpose_flatten_concat_fuse_pass while_op_eager_deletion_pass "
     ).split()
 )
-"""Those of which `fluid.core.get_pass` makes something."""
+"""The names that `fluid.core.get_pass` accepts."""
 
 
 class Pass:

@@ -23,7 +23,7 @@ _SUMS = ("BatchSize", "BatchSum", "BatchSquareSum")
 
 
 def _shown(xp: Any, X: Any, slot_dim: int) -> Any:
-    """Which elements count: slots of `slot_dim` columns begin with how often something was shown; None for all."""
+    """The mask of elements to normalise (None: all): groups of `slot_dim` columns whose first, a count, is not 0."""
     if slot_dim <= 0:
         return None
     firsts = xp.repeat(xp.abs(X[:, ::slot_dim]) >= 1e-7, slot_dim, axis=1)

@@ -52,7 +52,7 @@ class _Runs:
         return len(self.sequence)
 
     def each(self, function: Any, dtype: str) -> Any:
-        """What `function` of bytes, a row for each run, gives for all runs."""
+        """Return `function` of the bytes of all runs; it is called once for each length, with [runs, bytes]."""
         made = np.zeros(len(self), dtype)
         for length in np.unique(self._lengths):
             mine = np.flatnonzero(self._lengths == length)
@@ -61,7 +61,7 @@ class _Runs:
         return made
 
     def columns(self, num_emb: int, rand_len: int, space_len: int) -> Any:
-        """Where in W the numbers of each run's row are, [runs, num_emb]."""
+        """The indices into the flat W of each run's row, [runs, num_emb]."""
         starts = [
             self.each(lambda rows, seed=seed: xxh32(rows, seed) % np.uint32(space_len), "int64")
             for seed in range(0, num_emb, rand_len)
@@ -70,7 +70,7 @@ class _Runs:
 
 
 def _kept(runs: _Runs, white: Any, black: Any, is_training: bool, drop_out_percent: float, seed: int) -> Any:
-    """Which runs have rows: those in the filter `white` and not in `black`, less what is dropped."""
+    """The mask of runs that get an embedding: in the filter `white`, not in `black`, and not dropped."""
     kept = np.ones(len(runs), bool)
     if white is not None:
         kept = runs.each(lambda rows: in_bloom_filter(white, rows, "WhiteList"), "bool")
@@ -143,7 +143,7 @@ def _pyramid_hash_grad(
     lr: float,
     lod: Lods,
 ) -> Any:
-    """What W is after the step that Fluid's gradient operator takes by itself; X has no gradient."""
+    """W after the SGD step that Fluid's gradient operator takes by itself; X has no gradient."""
     offsets = np.asarray(input_lod(lod, "X")[0])
     runs = _Runs(X_Temp_Out.reshape(-1), offsets, pyramid_layer)
     kept = DropPos.reshape(-1)[: len(runs)] != 0

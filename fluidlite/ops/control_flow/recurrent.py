@@ -13,7 +13,7 @@ DX, DOUT = grad_name("X"), grad_name("Out")
 
 
 def _shaped_by_the_layer(op: OpView) -> None:
-    """What a block makes has the shapes that its operators say, one size more than in the block."""
+    """Infer nothing: the layer sets the shapes of outputs, those of the block with the time axis in front."""
 
 
 def _infer_grad(op: OpView) -> None:

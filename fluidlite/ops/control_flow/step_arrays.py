@@ -151,7 +151,7 @@ def _nothing(xp: Any, array: TensorArray) -> Any:
 
 
 def _join_gradient(xp: Any, X: TensorArray, table: RankTable, source: Any, deep: Lod) -> LodArray:
-    """The gradient of `source`, which was taken apart; zero for steps that nobody has looked at."""
+    """The gradient of `source`, which was split into steps; zero for steps without a gradient."""
     order, bounds, _ = _ordered_rows(table, deep)
     if X.whole is not None and order is table.by_step() and len(order) == len(source) and X.bounds == bounds:
         return LodArray(X.whole.take(xp.asarray(table.places()), axis=0), deep)

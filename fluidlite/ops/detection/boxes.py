@@ -146,7 +146,7 @@ def _infer_box_coder(op: OpView) -> None:
 
 
 def _coded(op: OpView) -> str:
-    """Whose sequences the result has: along axis 1 each row of offsets belongs to a prior box, as to a region."""
+    """The input whose LoD the result has: with axis 1 the rows are those of PriorBox (regions)."""
     decoded = op.attr("code_type") == "decode_center_size"
     return "PriorBox" if decoded and op.attr("axis") == 1 else "TargetBox"
 

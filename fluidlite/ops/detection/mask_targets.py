@@ -1,4 +1,4 @@
-"""What the masks of regions should be, from the outlines of objects (He et al. 2017)."""
+"""Target masks of regions, from the outlines of objects (He et al. 2017)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _steps(polygon: Array) -> tuple[Array, Array]:
 
 
 def filled(polygon: Array, size: int) -> Array:
-    """Which pixels of a square are inside of an outline [points, 2], in pixels: bools [size, size].
+    """The mask [size, size] of pixels inside of an outline [points, 2], which is in pixels.
 
     As the masks of COCO: columns change sides where the outline crosses their middles.
     """
@@ -57,7 +57,7 @@ def filled(polygon: Array, size: int) -> Array:
 
 
 def _mask(outlines: Sequence[Array], region: Array, size: int) -> Array:
-    """What of an object, the union of outlines, is in a region that is seen with size * size pixels."""
+    """The mask [size, size] of an object, the union of outlines, inside of a region."""
     wide, high = np.maximum(region[2:] - region[:2], 1)
     scale = np.array([size / wide, size / high], "float32")
     found = np.zeros((size, size), bool)

@@ -1,4 +1,4 @@
-"""Which prior box stands for which box of an image: matching, targets, and negatives worth to be learned from.
+"""Matching of prior boxes to the boxes of images, targets for them, and hard negative mining.
 
 Follows the single shot detector (Liu et al. 2016). Boxes of an image are a sequence; prior boxes are columns.
 """
@@ -137,7 +137,7 @@ register(
 
 
 def _hardest(loss: np.ndarray, eligible: np.ndarray, count: int) -> np.ndarray:
-    """Which columns the `count` greatest losses are in, in ascending order."""
+    """The columns of the `count` greatest losses among the eligible ones, in ascending order."""
     columns = np.flatnonzero(eligible)
     return np.sort(columns[np.argsort(-loss[columns], kind="stable")[: max(count, 0)]])
 

@@ -68,7 +68,7 @@ def _keep_best(found: _Found, most: int) -> None:
 
 
 def _by_class(boxes: np.ndarray, scores: np.ndarray, attrs: dict[str, Any]) -> _Found:
-    """What of one image is left of every class but the background."""
+    """Suppress the boxes of one image class by class; the background has none."""
     classes = [k for k in range(len(scores)) if k != attrs["background_label"]]
     places, values = [], []
     for k in classes:

@@ -8,7 +8,7 @@ Array = np.ndarray
 
 
 def _area(corners: Array) -> float:
-    """The area that a polygon [n, 2] goes around; what it goes around the other way counts less."""
+    """The area of a polygon [n, 2]; clockwise and counterclockwise loops cancel."""
     x, y = corners.T
     return abs(float((x * np.roll(y, -1) - np.roll(x, -1) * y).sum() / 2))
 

@@ -1,4 +1,4 @@
-"""What anchors and proposed regions stand for while a detector learns (Ren et al. 2015, Lin et al. 2017)."""
+"""Training targets of anchors and proposed regions (Ren et al. 2015, Lin et al. 2017)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _joined(parts: list[Array], width: int, kind: Any) -> Array:
 
 
 class _Targets:
-    """What has been found for the images so far, and the results that it makes."""
+    """The targets of the images up to now, and the operator's results made from them."""
 
     def __init__(self) -> None:
         self.located: list[Array] = []

@@ -1,4 +1,4 @@
-"""RetinaNet (Lin et al. 2017): its loss, and what it has found."""
+"""RetinaNet (Lin et al. 2017): the sigmoid focal loss, and detections from its outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Precise pooling of regions (Jiang et al. 2018): means over bins whose edges lie anywhere and have gradients."""
+"""Precise pooling of regions (Jiang et al. 2018): means over bins with fractional edges, which have gradients."""
 
 from __future__ import annotations
 

@@ -82,8 +82,8 @@ def grad_calls(
     whole: tuple[str, ...],
     ints: Callable[[OpView], list[int]],
 ) -> tuple[Selector, Selector]:
-    """What chooses the call that gives gradients of the slots `table`: x, table and bias; first where all of them are
-    arrays, then where that of the table is SelectedRows. The rest is as in `call_of`.
+    """Selectors of the gradient call for the slots `table` (x, table, bias): with dense gradients, and with that of the
+    table as SelectedRows. The other arguments are those of `call_of`.
     """
     dx, dtable, dbias = map(grad_name, table)
 

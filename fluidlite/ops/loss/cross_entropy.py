@@ -18,7 +18,7 @@ from ..value_checks import require_in_range
 DX, DY, DOUT, DLOSS, DLOGITS = (grad_name(slot) for slot in ("X", "Y", "Out", "Loss", "Logits"))
 
 LARGEST = 1e20
-"""What Fluid makes of the logarithm of 0, negated."""
+"""-log(0), as in Fluid."""
 
 
 def _negative_log(xp: Any, p: Any) -> Any:

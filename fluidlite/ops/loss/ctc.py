@@ -216,7 +216,7 @@ register_pair(
 
 
 def _collapsed(tokens: Any, first: Any, blank: int, merge_repeated: bool) -> Any:
-    """Which tokens of a path [..., time] remain; `first`: those that begin a sequence."""
+    """The mask of tokens of a path [..., time] that remain; `first`: those that begin a sequence."""
     again = np.zeros(tokens.shape, bool)
     again[..., 1:] = tokens[..., 1:] == tokens[..., :-1]
     return (tokens != blank) & ~(again & ~first & merge_repeated)

@@ -98,7 +98,7 @@ _INTEGERS = ("Label", "PathTable", "PathCode")
 
 
 def _ints(op: OpView) -> list[int]:
-    """What the kernels take."""
+    """The integer arguments of the native kernels."""
     return [*op.shape("PreOut"), *op.shape("W"), op.attr("num_classes")]
 
 

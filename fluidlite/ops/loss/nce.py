@@ -18,13 +18,13 @@ from ..value_checks import require_in_range
 from .class_scores import call_of, check_rows, grad_calls, scores_grad, scores_of
 
 SAMPLERS = ("uniform", "log_uniform", "custom_dist")
-"""What the numbers in the attribute `sampler` mean."""
+"""The samplers by the number in the attribute `sampler`."""
 
 _PROBS, _ALIAS, _OWN = "CustomDistProbs", "CustomDistAlias", "CustomDistAliasProbs"
 
 
 def _odds(xp: Any, labels: Any, sampler: int, classes: int, probs: Any) -> Any:
-    """How probable the sampler finds each label."""
+    """The probability with which the sampler draws each label."""
     kind = SAMPLERS[sampler]
     if kind == "uniform":
         return xp.full(labels.shape, 1.0 / classes)
@@ -139,7 +139,7 @@ def _labels(op: OpView) -> int:
 
 
 def _ints(op: OpView) -> list[int]:
-    """What the kernels of costs and gradients take."""
+    """The integer arguments of the native kernels, forward and gradient."""
     looked_at, weight = op.shape("SampleLabels"), op.shape("Weight")
     return [*looked_at, _labels(op), *weight, op.attr("sampler"), op.attr("num_neg_samples")]
 

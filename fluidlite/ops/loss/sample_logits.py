@@ -16,13 +16,13 @@ from ..tensor.random_ import stream_of
 from ..value_checks import require_in_range
 
 _HIT = 1e20
-"""What is taken off the score of a drawn class that is a true one."""
+"""Subtracted from the score of a sampled class that is a true one (an accidental hit)."""
 
 
 def _drawn(classes: int, count: int, seed: int) -> tuple[Any, int]:
-    """`count` different classes, small ones more often, and after how many draws there were so many.
+    """`count` different log-uniform samples of classes, and the number of draws that they took.
 
-    For a seed those of Fluid 1.8.
+    They are those of Fluid 1.8 for the same seed.
     """
     if count > classes:
         raise OperatorError(f"operator sample_logits: num_samples must be at most {classes}, got {count}")

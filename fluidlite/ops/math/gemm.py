@@ -47,9 +47,9 @@ _LEAST, _MOST_ROWS = 1 << 11, 128
 
 
 def shared_matrix(call: Call) -> Matrix | None:
-    """The second operand of a product that gains if that is packed for it and others; None of other calls.
+    """The second operand of a product that is worth prepacking, to share it with other products; else None.
 
-    Above some rows packing takes little of the time, and a BLAS is as fast.
+    With many rows packing takes little of the time, and a BLAS is as fast.
     """
     kind, _, suffix = call.kernel.partition(".")
     if kind != "gemm":

@@ -1,4 +1,4 @@
-"""Found sequences beside wanted ones: edit distances, and chunks of tags."""
+"""Predicted sequences compared with references: edit distances, and chunks of tags."""
 
 from __future__ import annotations
 
@@ -111,11 +111,11 @@ register(
 )
 
 _SCHEMES = {"IOB": "BI", "IOE": "IE", "IOBES": "BIES", "plain": " "}
-"""What the tags of each scheme are, in order: beginning, inside, end, all of a chunk. Label = type * tags + tag."""
+"""The tags of each scheme, in order (begin, inside, end, single). Label = type * tags + tag."""
 
 
 def _tables(scheme: str) -> tuple[list[list[bool]], list[list[bool]]]:
-    """Which tags begin a chunk behind which tag of the same type, and which tags end one in front of which."""
+    """`begins[before][tag]`, `ends[before][tag]`: does a chunk begin with `tag`, or end before it, within one type?"""
     tags = _SCHEMES[scheme]
     begins = [[tag in "BS" or (tag in "IE" and before in "ES") for tag in tags] for before in tags]
     ends = [[before in "ES" or (before in "BI" and tag in "BS") for tag in tags] for before in tags]

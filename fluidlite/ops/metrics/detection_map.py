@@ -26,9 +26,9 @@ def _overlaps(box: Any, boxes: Any) -> Any:
 
 
 def _match(found: Any, wanted: Any, threshold: float, all_count: bool) -> list[tuple[float, bool]]:
-    """Which of the `found` boxes of a class and image, best first, is the first to meet one of those `wanted`.
+    """The score of each of the `found` boxes, best first, and whether it is the first to match its `wanted` box.
 
-    Those that meet a difficult one are left out unless `all_count`.
+    Boxes that match a difficult one are left out unless `all_count`.
     """
     if not len(wanted):
         return [(float(score), False) for score in found[:, 1]]

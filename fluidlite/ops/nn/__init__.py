@@ -1,1 +1,1 @@
-"""What networks are made of: activations, convolutions, pooling, normalisation, embeddings, dropout."""
+"""Operators of neural networks: activations, convolutions, pooling, normalisation, embeddings, dropout."""

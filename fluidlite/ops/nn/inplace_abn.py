@@ -32,7 +32,7 @@ def _activated(xp: Any, y: Any, activation: str, alpha: float) -> Any:
 
 
 def _undone(xp: Any, y: Any, dy: Any, activation: str, alpha: float) -> tuple[Any, Any]:
-    """What the activation was applied to, and its gradient."""
+    """The activation's input, recomputed from its result, and the gradient of that input."""
     rate = y.dtype.type(alpha)
     if activation == "leaky_relu":
         return xp.where(y < 0, y / rate, y), xp.where(y < 0, dy * rate, dy)

@@ -1,8 +1,8 @@
-"""Which way a convolution takes less time on this machine: found by trying, once, and remembered in a file.
+"""Autotuning of convolutions: the faster layout on this machine, measured once and cached in a file.
 
-The file is `fluidlite/convolutions.json` in the user's cache folder (XDG_CACHE_HOME, or else `~/.cache`). What is
-remembered is for a processor, an instruction set, a number of threads and the shape of one image: all batches go the
-same way. Whoever writes first is right, so that processes that try at the same time agree.
+The file is `fluidlite/convolutions.json` in the user's cache folder (XDG_CACHE_HOME, or else `~/.cache`). An entry is
+for a processor, an instruction set, a number of threads and the shape of one image, whatever the batch size. The
+first entry written stays, so that processes that measure at the same time agree.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _path() -> Path:
 
 
 def _read() -> dict[str, bool]:
-    """What is remembered; nothing if the file is not there or damaged."""
+    """The entries of the cache file; none if it is missing or damaged."""
     try:
         found = json.loads(_path().read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -119,9 +119,9 @@ def _read() -> dict[str, bool]:
 
 
 def _remembered(key: str, plain: bool) -> bool:
-    """Write down what was found, unless somebody else has; what is remembered from now on.
+    """Add a measurement to the cache file, unless it has one for `key`; returns the entry that counts.
 
-    Where nothing can be written, this process remembers alone.
+    If the file cannot be written, the measurement holds for this process alone.
     """
     path = _path()
     try:

@@ -1,4 +1,4 @@
-"""Images taken apart into patches and put together again (im2col)."""
+"""im2col and col2im: patches of images, and sums of patches as images."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ DX, DOUT = grad_name("X"), grad_name("Out")
 
 
 def _padded(steps: int, width: int) -> Any:
-    """What is added to each sequence of so many steps."""
+    """The encoding of positions 0 to `steps` - 1."""
     return _encoded(np.arange(steps), width)
 
 

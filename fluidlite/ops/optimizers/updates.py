@@ -94,7 +94,7 @@ _LEADING_INTS = {"sgd": 0, "momentum": 1, "adam": 0, "adagrad": 0, "rmsprop": 1}
 
 
 def update_kind(call: Call) -> tuple[Any, ...] | None:
-    """What updates have in common that one call can make; None if a kernel updates one parameter at a time."""
+    """The key of updates that one call can make together; None if the kernel updates one parameter at a time."""
     leading = _LEADING_INTS.get(call.kernel.split(".")[0])
     return None if leading is None else (call.kernel, call.operands[0], *call.floats, *call.ints[:leading])
 
@@ -139,7 +139,7 @@ def update(
 
 
 def cast_like(value: Any, like: Any) -> Any:
-    """`value` in the type of `like`: a single precision rate must not widen or narrow what it updates."""
+    """Cast `value` to the type of `like`, so that a float32 rate neither widens nor narrows the parameter."""
     return value.astype(like.dtype)
 
 
@@ -196,7 +196,7 @@ update(
 
 
 MOMENTS = ("Moment1", "Moment2", "Beta1Pow", "Beta2Pow")
-"""What Adam and its kin keep for each parameter."""
+"""The accumulator slots of Adam and its kin."""
 
 
 def _adamax(

@@ -40,9 +40,9 @@ def _windows(sizes: Shape, spans: tuple[tuple[Any, ...], ...]) -> tuple[np.ndarr
 
 
 class Pooling:
-    """What forward and gradient kernels share: the image with channels first, and its windows.
+    """The image with channels first and its windows, for forward and gradient kernels.
 
-    `attrs`: those of a pooling operator; what it does not have is as in `pool2d` by default.
+    `attrs`: those of a pooling operator; missing ones have the defaults of `pool2d`.
     """
 
     def __init__(self, xp: Any, X: Any, attrs: Mapping[str, Any]) -> None:
@@ -70,7 +70,7 @@ class Pooling:
         return self.xp.where(self.valid, rows, rows.dtype.type(fill))
 
     def divisors(self) -> Any:
-        """What the sum over each place's window is divided by."""
+        """The divisor of the sum over each output element's window."""
         inside = self.valid.sum(axis=1)
         if not any(self.attrs[name] for name in ("exclusive", "adaptive", "global_pooling")):
             inside = self.xp.full_like(inside, product(tuple(self.attrs["ksize"])))
@@ -120,7 +120,7 @@ def _pool_grad(xp: Any, X: Any, Out_grad: Any, pooling_type: str, **attrs: Any) 
 
 
 def _pool_double_grad(xp: Any, X: Any, DDX: Any, pooling_type: str, **attrs: Any) -> Any:
-    """What pooling X makes of DDX: the same places, or the same shares."""
+    """Pool DDX with the maxima of X, or average it."""
     if pooling_type != "max":
         return _pool(xp, DDX, pooling_type, **attrs)
     pooling = Pooling(xp, X, attrs)

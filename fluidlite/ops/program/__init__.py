@@ -1,1 +1,1 @@
-"""What programs have to do with their surroundings: feeds, fetches, readers, printing, functions, other processes."""
+"""Operators for a program's input and output: feeds, fetches, readers, printing, functions, other processes."""

@@ -35,7 +35,7 @@ def _py_func(xp: Any, X: list[Any], forward_callable_id: int, lod: Lods) -> Any:
 
 
 def _infer(op: OpView) -> None:
-    """What the user has declared stays; gradients look like their variables."""
+    """Give gradients the shape and type of their variables; other outputs keep those that the user declared."""
     for index, name in enumerate(op.outputs.get("Out", ())):
         base = name.split(GRAD)[0]
         if name and base != name and not op.exact and op.knows(base):

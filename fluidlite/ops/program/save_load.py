@@ -93,7 +93,7 @@ def _infer_nothing(op: OpView) -> None:
 
 
 def _infer_loaded(op: OpView) -> None:
-    """What the user has declared stays; in a run the file says how many dimensions there are, of any size."""
+    """Keep the shapes that the user declared; in a run the file says the rank, and sizes are open."""
     if op.building:
         return
     path, names = op.attr("file_path"), op.outputs["Out"]

@@ -1,4 +1,4 @@
-"""Integers of few bits, or numbers that stand for some, become real numbers again."""
+"""Dequantisation: from integers of few bits, or codes of a table, to real numbers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _abs_max(xp: Any, X: Any, Scale: Any, max_range: float) -> Any:
 
 
 def _log(xp: Any, X: Any, Dict: Any) -> Any:
-    """Dict has what the integers from 0 to 127 stand for; below zero it begins anew, with the sign turned."""
+    """Look codes up in Dict: 0 to 127 are its values, -128 to -1 the same values negated."""
     places = X.astype("int32")
     return xp.where(places < 0, -Dict[places + 128 * (places < 0)], Dict[places + 128 * (places < 0)])
 

@@ -15,7 +15,7 @@ from ..registry import OpDef, OperatorError, OpView, register
 
 
 def _largest(bits: int) -> int:
-    """The largest integer of so many bits, one of which is the sign."""
+    """The largest signed integer of `bits` bits."""
     return (1 << (bits - 1)) - 1
 
 

@@ -151,7 +151,7 @@ _NATIVE = {"identity": 0, "sigmoid": 4, "tanh": 3, "relu": 1}
 
 
 def _gru_unit_ints(op: OpView) -> list[Any]:
-    """Those of the kernels of `gru`, to which each row is a sequence here."""
+    """The integer arguments of the `gru` kernels, for rows that are sequences of one step."""
     rows, size = op.shape("HiddenPrev")
     acts = [_NATIVE[ACTIVATIONS[op.attr(name)]] for name in ("gate_activation", "activation")]
     return [rows, rows, size, 3 * size, 0, int(op.attr("origin_mode")), *acts]

@@ -37,21 +37,21 @@ DX, DOUT = grad_name("X"), grad_name("Out")
 
 
 def _level(ref_level: int, count: int) -> int:
-    """Which of `count` levels is meant, -1 being the last; ValueError if there is none."""
+    """The index of level `ref_level` among `count`, -1 being the last; ValueError if out of range."""
     if not -1 <= ref_level < count:
         raise ValueError(f"ref_level must be in [-1, {count}), got {ref_level}")
     return ref_level % count
 
 
 def _counted(own: int, has_sequences: bool, level: int, times: int) -> str | None:
-    """What is wrong if X has another number of parts than Y says how often to repeat."""
+    """The message if the parts of X are not as many as the repetitions of Y; else None."""
     if own == times:
         return None
     return f"X has {own} {'sequences' if has_sequences else 'rows'} but level {level} of Y has {times}"
 
 
 def _expansion(op_type: str, rows: int, lod: Lods, ref_level: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Which row of X each row of the output is, and the LoD of the output."""
+    """The row of X for each row of the output, and the LoD of the output."""
     reference, own = levels(op_type, lod, "Y"), input_lod(lod, "X")
     try:
         times = np.diff(reference[_level(ref_level, len(reference))])
@@ -157,7 +157,7 @@ register(
 
 
 def _repeats(op_type: str, X: Any, lod: Lods) -> tuple[np.ndarray, np.ndarray]:
-    """Which row of X each row of the output is, and the sequences of Y."""
+    """The row of X for each row of the output, and the offsets of Y."""
     offsets = one_level(op_type, lod, "Y")
     if len(X) != len(offsets) - 1:
         raise OperatorError(f"operator {op_type}: X has {len(X)} rows but Y has {len(offsets) - 1} sequences")

@@ -18,7 +18,7 @@ DX, DOUT = grad_name("X"), grad_name("Out")
 
 
 def _wrong(offsets: np.ndarray, rows: int) -> str | None:
-    """What is wrong with the offsets of one level over so many rows."""
+    """The message if the offsets of one level do not cover `rows` rows; else None."""
     if (
         len(offsets)
         and offsets[0] == 0

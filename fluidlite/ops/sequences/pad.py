@@ -43,7 +43,7 @@ def _padded_width(lengths: np.ndarray, padded_length: int) -> int:
 
 
 def _misshapen(value: Sequence[int], row: Sequence[int]) -> str | None:
-    """What is wrong with the shape of PadValue for rows of that shape."""
+    """The message if PadValue neither has one element nor the shape of a row; else None."""
     if product(tuple(value)) == 1 or tuple(value) == tuple(row):
         return None
     return f"PadValue must have one element or the shape {list(row)} of a row, got {list(value)}"

@@ -30,14 +30,14 @@ DX, DOUT, DUPDATES = grad_name("X"), grad_name("Out"), grad_name("Updates")
 
 
 def _unmatched(sequences: int, begins: int, counts: int) -> str | None:
-    """What is wrong if there is not one Offset and one Length for each sequence."""
+    """The message if there is not one Offset and one Length for each sequence; else None."""
     if begins == sequences and counts == sequences:
         return None
     return f"X has {sequences} sequences, but Offset has {begins} and Length {counts} elements"
 
 
 def _slice_rows(op_type: str, Offset: Any, Length: Any, lod: Lods) -> tuple[np.ndarray, np.ndarray]:
-    """Which rows a slice of each sequence has, and how many."""
+    """The rows in the slice of each sequence, and how many they are."""
     segments = Segments(one_level(op_type, lod, "X"))
     begin, count = (np.asarray(to_host(value), np.int64).reshape(-1) for value in (Offset, Length))
     text = _unmatched(len(segments), len(begin), len(count))
@@ -158,7 +158,7 @@ register_pair(
 
 
 def _miscounted(sequences: int, ids: int, rows: int, updates: int) -> str | None:
-    """What is wrong if there is not one row for each sequence, and one update for each id."""
+    """The message if there is not one row for each sequence and one update for each id; else None."""
     if sequences <= rows and ids == updates:
         return None
     return f"{sequences} sequences of {ids} ids for {rows} rows and {updates} updates"
@@ -167,7 +167,7 @@ def _miscounted(sequences: int, ids: int, rows: int, updates: int) -> str | None
 def _update_positions(
     op_type: str, X: Any, Ids: Any, Updates: Any, lod: Lods
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each id the row that it is for, and which number of that row it means."""
+    """The row and the column that each id updates."""
     segments = Segments(one_level(op_type, lod, "Ids"))
     columns = np.asarray(to_host(Ids), np.int64).reshape(-1)
     text = _miscounted(len(segments), len(columns), len(X), Updates.size)

@@ -16,7 +16,7 @@ DX, DOUT = grad_name("X"), grad_name("Out")
 
 
 def _divisors(kind: str, lengths: Any) -> Any:
-    """What the sum of a sequence is divided by under pooling type `kind`."""
+    """The divisor of each sequence's sum under pooling type `kind`."""
     return {"SUM": np.ones_like(lengths), "AVERAGE": lengths, "SQRT": np.sqrt(lengths)}[kind]
 
 

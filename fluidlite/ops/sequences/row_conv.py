@@ -19,7 +19,7 @@ def _levels(X: Any, lod: Lods) -> Lod:
 
 
 def _spans(X: Any, lod: Lod) -> list[tuple[Any, int]]:
-    """What selects each sequence of X, with its length; a padded batch is one selection over its time."""
+    """The index and the length of each sequence of X; a padded batch is one index over its time axis."""
     if X.ndim == 3:
         return [((slice(None), slice(None)), X.shape[1])]
     offsets = lod[-1].tolist()
@@ -27,7 +27,7 @@ def _spans(X: Any, lod: Lod) -> list[tuple[Any, int]]:
 
 
 def _pairs(steps: int, length: int) -> list[tuple[int, Any, Any]]:
-    """For each filter row that reaches into a sequence of `length`: the rows it is added to, and those it sees."""
+    """For each filter row that reaches into a sequence of `length`: its number, the output rows and the input rows."""
     return [
         (k, (Ellipsis, slice(0, length - k), slice(None)), (Ellipsis, slice(k, length), slice(None)))
         for k in range(min(steps, length))

@@ -97,8 +97,7 @@ def _concat_grad_native(op: OpView) -> Call | None:
 
 
 def _concat_lod(op: OpView) -> str:
-    """Rows one after another are the sequences of all (also where the axis is not known yet); what is put beside the
-    first has its sequences."""
+    """The LoDs of all inputs are joined along axis 0 or an unknown axis; otherwise the first input's stays."""
     return "X*" if _axis_of(op) in (None, 0, -len(op.shape("X"))) else "X"
 
 

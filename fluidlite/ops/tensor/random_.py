@@ -57,7 +57,7 @@ def _randint(xp: Any, size: list[int], low: int, high: int, seed: int, dtype: in
 
 
 def _of_shape(draw: Kernel) -> Kernel:
-    """The kernel of operators that are told the shape of what `draw` draws."""
+    """The kernel of operators that take the shape of the result, which `draw` draws, as an attribute or tensors."""
 
     def kernel(xp: Any, ShapeTensor: Any, ShapeTensorList: list[Any], shape: list[int], **attrs: Any) -> Any:
         return draw(xp, dims.actual(shape, ShapeTensor, ShapeTensorList), **attrs)

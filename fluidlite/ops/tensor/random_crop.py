@@ -25,7 +25,7 @@ def _states(seed: int, count: int) -> np.ndarray:
 
 
 def _place(state: int, spans: tuple[int, ...]) -> list[int]:
-    """Numbers below each of `spans`, drawn one after the other from `state` on; too large ones are drawn again."""
+    """A number below each of `spans`, drawn from the stream at `state` by rejection."""
     found = []
     for span in spans:
         scale = (_PRIME - 2) // span

@@ -1,7 +1,7 @@
-"""Operators on `SelectedRows`, and what the rules of others share.
+"""Operators on `SelectedRows`, and helpers for the row rules of other operators.
 
-While a plan runs, SelectedRows `g` are two arrays: `g@ROWS`, int64 [n], and `g@VALUES`, [n, width]. How many rows there
-are is known beforehand; rows that a merge leaves over are -1, with values of 0, and are passed over by every kernel.
+While a plan runs, SelectedRows `g` are two arrays: `g@ROWS`, int64 [n], and `g@VALUES`, [n, width]. Their number of
+rows is static; a merge fills the rows that it does not need with -1 and values of 0, and every kernel skips them.
 """
 
 from __future__ import annotations

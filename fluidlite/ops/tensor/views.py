@@ -56,9 +56,9 @@ def _register_view(
     infer: Callable[[OpView], Shape],
     kernel: Callable[..., Any],
     doc: str,
-    **others: Any,
+    **fields: Any,
 ) -> None:
-    """Declare `op_type`, whose Out has the shape that `infer(op)` says, and its gradient; `others`: see `OpDef`."""
+    """Declare `op_type`, whose Out has the shape `infer(op)`, and its gradient; `fields`: more fields of `OpDef`."""
 
     def infer_both(op: OpView) -> None:
         # XShape first: a reshape in place changes X.
@@ -79,7 +79,7 @@ def _register_view(
             native=copy("X", "Out"),
             view=("Out", "X"),
             stop_gradient=("XShape",),
-            **others,
+            **fields,
             doc=doc,
         )
     )

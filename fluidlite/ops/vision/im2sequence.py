@@ -52,7 +52,7 @@ def _geometry(X: Any, grids: list[tuple[int, int]], attrs: dict[str, Any]) -> Ge
 
 
 def _rows(grids: list[tuple[int, int]], g: Geometry) -> np.ndarray:
-    """Which of all patches, image by image and row by row, belong to a sequence."""
+    """The indices of the patches that belong to sequences, among all patches of all images."""
     each = g.out[0] * g.out[1]
     return np.concatenate(
         [

@@ -11,7 +11,7 @@ from ..registry import OpDef, OpView, register
 
 
 def _focus(scores: Any) -> Any:
-    """The mask of [batch, height, width]: again and again the largest element whose row and column are free."""
+    """The mask [batch, height, width] of a greedy choice: each time the largest element in an unused row and column."""
     count, height, width = scores.shape
     mask, free = np.zeros(scores.shape, bool), np.ones(scores.shape, bool)
     batch = np.arange(count)
