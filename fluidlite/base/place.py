@@ -162,12 +162,12 @@ def _nothing() -> int:
     return 0
 
 
-def _nobody() -> str:
+def _no_backend() -> str:
     return "the GPU backend was not imported"
 
 
 _count: Callable[[], int] = _nothing
-_why_none: Callable[[], str] = _nobody
+_why_none: Callable[[], str] = _no_backend
 
 
 def set_probe(count: Callable[[], int], why_none: Callable[[], str]) -> None:

@@ -272,7 +272,7 @@ class Tensor(Elements, Located, PrivateNames, VariableMath):
     def __matmul__(self, other: Tensor) -> Tensor:
         return apply("matmul", {"X": self, "Y": other})  # type: ignore[no-any-return]
 
-    def _drops_beside_steps(self) -> bool:
+    def _drops_with_steps(self) -> bool:
         return not mode.in_dygraph_mode()
 
     def __getitem__(self, index: Any) -> Tensor:  # type: ignore[override]

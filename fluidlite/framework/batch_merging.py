@@ -36,7 +36,7 @@ def merge_batches(program: Program, count: int) -> None:
         for op in repeated:
             block.ops.append(_of_time(op, block, time))
             if op.type == "read":
-                _read_apart(block, time)
+                _read_into_own(block, time)
         last = time == count - 1
         for name in gradients:
             terms = [sums[name], name] if time else [name]
@@ -70,7 +70,7 @@ def _variable_like(block: Block, name: str, new: str) -> str:
     ).name
 
 
-def _read_apart(block: Block, time: int) -> None:
+def _read_into_own(block: Block, time: int) -> None:
     """Have the last operator, which reads a batch, read it into variables of this time: all batches come first."""
     read = block.ops[-1]
     for slot, names in read.outputs.items():

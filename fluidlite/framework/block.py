@@ -55,7 +55,7 @@ class Block:
     def has_var(self, name: str) -> bool:
         return name in self.vars
 
-    def within(self) -> list[Block]:
+    def walk(self) -> list[Block]:
         """This block and all that its operators run, each once."""
         found, known = [self], {self.idx}
         for block in found:

@@ -189,7 +189,7 @@ class VariableMath:
             return iter([self[k] for k in range(shape[0])])
         raise TypeError(f"variable {self.name!r} of a static program has no elements to iterate over")  # type: ignore[attr-defined]
 
-    def _drops_beside_steps(self) -> bool:
+    def _drops_with_steps(self) -> bool:
         """Whether integers take their dimensions away in an index that has steps other than 1 as well."""
         return True
 
@@ -283,20 +283,20 @@ def _indexed(var: Variable, index: Any) -> Variable:
             ends.append(stop)
         elif isinstance(item, slice):
             step = 1 if item.step is None else _bound(item.step)
-            told = not isinstance(step, VariableMath)
-            forward = not told or step > 0  # as Fluid takes it
+            constant = not isinstance(step, VariableMath)
+            forward = not constant or step > 0  # as Fluid takes it
             if item.start is None and item.stop is None:
-                if told and step == 1:
+                if constant and step == 1:
                     continue
-                if not told or step == -1:
+                if not constant or step == -1:
                     reverse.append(axis)
                     continue
-            if told and step == 0:
+            if constant and step == 0:
                 raise ValueError(f"the step of an index of variable {var.name!r} must not be 0")
             axes.append(axis)
             starts.append((0 if forward else _ALL) if item.start is None else _bound(item.start))
             ends.append((_ALL if forward else -_ALL) if item.stop is None else _bound(item.stop))
-            if not told or step != 1:
+            if not constant or step != 1:
                 strided[len(axes) - 1] = step
         elif isinstance(item, (int, np.integer)) or (isinstance(item, np.ndarray) and item.size == 1):
             item = _bound(item)
@@ -308,7 +308,7 @@ def _indexed(var: Variable, index: Any) -> Variable:
             raise TypeError(
                 f"variable {var.name!r} can be indexed with integers, slices and variables, got {item!r}"
             )
-    if drop and (strided or reverse) and not var._drops_beside_steps():
+    if drop and (strided or reverse) and not var._drops_with_steps():
         drop = []
     out = var
     if axes:

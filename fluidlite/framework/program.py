@@ -161,7 +161,7 @@ class Program:
         """Leave out the blocks that no operator runs any more, such as those of gradients, and copies that these would
         have read; number the others anew.
         """
-        found = self.blocks[0].within()
+        found = self.blocks[0].walk()
         used = {block.idx for block in found}
         self._drop_copies(found)
         if len(used) == len(self.blocks):
@@ -179,12 +179,12 @@ class Program:
         copies = {name for block in blocks for name in block.vars if COPY in name}
         if not copies:
             return
-        unread = copies.difference(
+        unused = copies.difference(
             name for block in blocks for op in block.ops for name in op.input_arg_names
         )
         for block in blocks:
-            block.ops = [op for op in block.ops if unread.isdisjoint(op.output_arg_names)]
-            for name in unread.intersection(block.vars):
+            block.ops = [op for op in block.ops if unused.isdisjoint(op.output_arg_names)]
+            for name in unused.intersection(block.vars):
                 del block.vars[name]
         self._changed()
 

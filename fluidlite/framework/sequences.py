@@ -62,10 +62,10 @@ def kept(op: OpView) -> list[Kept]:
         for index, name in enumerate(made):
             found.append(Kept(name, given[index if each else 0], *axes, others))
     # What an operator writes in place stays as it is.
-    told = {one.out for one in found}
+    named = {one.out for one in found}
     read = {_unversioned(name): name for names in op.inputs.values() for name in names}
     for name in [name for names in op.outputs.values() for name in names if not op.definition.lod]:
-        if _unversioned(name) in read and name not in told:
+        if _unversioned(name) in read and name not in named:
             found.append(Kept(name, read[_unversioned(name)]))
     return [one for one in found if one.out and one.out != EMPTY]
 

@@ -90,11 +90,11 @@ class Tracer:
         inputs: Sequence[Any],
         starts: Sequence[Any],
         blocked: Sequence[Any],
-        again: bool,
+        create_graph: bool,
     ) -> list[Any]:
-        """The gradients of the sum of `outputs`, weighed by `starts`, for each of `inputs`; None where there is no way.
+        """The gradients of the sum of `outputs`, weighed by `starts`, for each of `inputs`; None without a path.
 
-        `blocked`: what no gradient goes through; `again`: whether the gradients have gradients in turn.
+        `blocked`: variables that stop gradients; `create_graph`: whether the gradients are differentiable.
         """
         from .gradients.backward import gradients
         from .operator import OpRole
@@ -109,7 +109,7 @@ class Tracer:
         for op in self.program.global_block().ops:
             op._set_attr("op_role", OpRole.Forward)
         for var in found:
-            if var is not None and not again:
+            if var is not None and not create_graph:
                 var.stop_gradient = True
         return found or [None] * len(targets)
 

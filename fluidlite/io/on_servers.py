@@ -13,7 +13,7 @@ from ..executor.tensors.lod_tensor import LoDTensor
 from ..executor.tensors.tensor_file import write_tensor
 from ..framework import Program, Variable
 
-_TOLD = ("recv", "send_barrier", "fetch_barrier", "distributed_lookup_table")
+_WITH_TRAINER_ID = ("recv", "send_barrier", "fetch_barrier", "distributed_lookup_table")
 _REMOTE = ("RemotePrefetch", "Optimizer")
 
 
@@ -54,13 +54,12 @@ def looked_up(variables: Iterable[Variable]) -> dict[str, LoDTensor]:
 
 def _trainer_of(program: Program) -> int:
     """The number of the trainer that a program is for."""
-    told = [op.attr("trainer_id") for op in program.global_block().ops if op.type in _TOLD]
-    return told[0] if told else int(os.environ.get("PADDLE_TRAINER_ID", "0"))
+    ids = [op.attr("trainer_id") for op in program.global_block().ops if op.type in _WITH_TRAINER_ID]
+    return ids[0] if ids else int(os.environ.get("PADDLE_TRAINER_ID", "0"))
 
 
 def on_this_server(program: Program) -> dict[str, tuple[str, int, int] | None]:
-    """For each variable of a server's program its origin's name, first row and number of rows; None if it is whole.
-    """
+    """For each variable of a server's program its origin's name, first row and number of rows; None if it is whole."""
     found: dict[str, tuple[str, int, int] | None] = {}
     for var in program._parameters_on_pservers.distributed_vars:
         if var.endpoint == program._ps_endpoint:

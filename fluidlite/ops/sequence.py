@@ -105,7 +105,7 @@ def deep(op: OpView, slot: str, index: int = 0) -> tuple[str, ...] | None:
     """For `infer`: the arrays of offsets of an input that has to have some, outermost level first; None as long as
     nobody can know them. Raises the operator's error if a run has none.
     """
-    if not knows_sequences(op):
+    if not has_lod(op):
         return None
     found = op.lod(slot, index)
     if not found:
@@ -121,7 +121,7 @@ def single(op: OpView, slot: str, index: int = 0) -> tuple[str, ...] | None:
     return found
 
 
-def knows_sequences(op: OpView) -> bool:
+def has_lod(op: OpView) -> bool:
     """Whether the sequences of inputs can be asked for: in a run, but not while a program is built."""
     return op.exact and hasattr(op.meta, "lod")
 

@@ -75,9 +75,9 @@ class LookaheadOptimizer:
             )
             zero = fill_constant([1], "float32", 0.0)
             one = fill_constant([1], "float32", 1.0)
-            turn = elementwise_mod(step, k)
+            phase = elementwise_mod(step, k)
             with Switch() as switch:
-                with switch.case(turn == zero):
+                with switch.case(phase == zero):
                     for name in params:
                         _follow(block.var(name), block.var(name + "@SLOW"), alpha, one)
                 with switch.default():

@@ -198,7 +198,7 @@ SIZE = 1 << 16
 
 
 @pytest.mark.parametrize("what", ["array", "text", "list"])
-def test_parts_that_are_used_again_and_again_are_refused(what, tmp_path):
+def test_pickles_that_outgrow_their_file_are_refused(what, tmp_path):
     """Many arrays of the same bytes, or many texts and dicts of the same ones, are far more than the file."""
     text = b"X" + SIZE.to_bytes(4, "little") + b"a" * SIZE + b"q\x000"
     if what == "array":
@@ -208,5 +208,5 @@ def test_parts_that_are_used_again_and_again_are_refused(what, tmp_path):
     else:
         pairs = b"(" + b"".join(b"K" + bytes([k]) + b"N\x86" for k in range(200)) + b"l" + b"q\x000"
         data = pairs + b"]" + b"ccollections\nOrderedDict\n(h\x00tRa" * 1000
-    with pytest.raises(FormatError, match="used again and again"):
+    with pytest.raises(FormatError, match="outgrow the file"):
         read_pickle(written(tmp_path, b"\x80\x02" + data + b"."))

@@ -100,7 +100,7 @@ def reduced_axes(rank: int, dim: list[int] | tuple[int, ...] | int, reduce_all: 
     return tuple(sorted({axis % rank for axis in listed}))
 
 
-def around(shape: Shape, axes: tuple[int, ...]) -> tuple[int, int, int] | None:
+def collapse(shape: Shape, axes: tuple[int, ...]) -> tuple[int, int, int] | None:
     """`shape` as (pre, taken, post) around the `axes`, or None if these do not stand side by side."""
     if not axes or axes[-1] - axes[0] + 1 != len(axes):
         return None

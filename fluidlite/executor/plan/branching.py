@@ -250,7 +250,7 @@ def own_names(block: Block) -> dict[str, str]:
 
 def names_within(block: Block, *others: Block) -> Callable[[str], bool]:
     """What says whether a name in line is that of something that nobody outside of the block, or of others, knows."""
-    numbers = {each.idx for one in (block, *others) for each in one.within()}
+    numbers = {each.idx for one in (block, *others) for each in one.walk()}
 
     def known(name: str) -> bool:
         for mark in (

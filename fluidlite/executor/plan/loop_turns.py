@@ -249,7 +249,7 @@ class LoopTurns:
     def _is_fixed(self, name: str) -> bool:
         """Whether what a turn makes is as large as in any other turn, as the program declares it."""
         var = self.block._find_var_recursive(name.partition(VERSION)[0])
-        for inner in self.block.within() if var is None else ():
+        for inner in self.block.walk() if var is None else ():
             var = var or inner.vars.get(name.partition(VERSION)[0])
         shape = (var._shape if var is not None else None) or (-1,)
         steps = self.op.block._find_var_recursive(self.steps) if self.steps else None

@@ -110,7 +110,7 @@ def _turn(ops: list[Operator], end: int) -> Iterable[Operator]:
 
 def _acts(op: Operator) -> bool:
     """Whether an operator, or one in a block that it runs, does something besides computing its results."""
-    inside = (each for block in op.sub_blocks() for inner in block.within() for each in inner.ops)
+    inside = (each for block in op.sub_blocks() for inner in block.walk() for each in inner.ops)
     return any(
         each.definition.host
         or any(each.block._is_persistable(name) for name in each.writes())

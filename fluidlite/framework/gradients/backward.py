@@ -52,8 +52,8 @@ def append_backward(
     left_out = _get_no_grad_set_name(no_grad_set)
     program = loss.block.program
     block = program.current_block()
-    around = _around(block)
-    if not around or block.backward_block_idx >= 0:
+    outer = _outer_blocks(block)
+    if not outer or block.backward_block_idx >= 0:
         program._appending_grad_times += 1
     if checkpoints:
         seed_dropouts(block.ops)
@@ -69,8 +69,8 @@ def append_backward(
         }
         tape.emit(OpSpec("fill_constant", {}, {"Out": [start]}, fill))
         tape.have(loss.name, start)
-        path = tape.path([loss.name], None, [op for each in (*around, block) for op in each.ops])
-        parts = [Segment([op for op in path if op.block is each]) for each in around]
+        path = tape.path([loss.name], None, [op for each in (*outer, block) for op in each.ops])
+        parts = [Segment([op for op in path if op.block is each]) for each in outer]
         own = path[sum(len(part.ops) for part in parts) :]
         tape.run(parts + (segments(block, own, checkpoints) if checkpoints else [Segment(own)]))
         tape.append(callbacks)
@@ -93,7 +93,7 @@ def _first_gradient(tape: Tape, target: Variable) -> str:
     return name if tape.home._find_var_recursive(name) is None else tape.home._new_name(name)
 
 
-def _around(block: Block) -> list[Block]:
+def _outer_blocks(block: Block) -> list[Block]:
     """The blocks around a block, outermost first."""
     blocks: list[Block] = []
     while block.parent_idx >= 0:

@@ -46,7 +46,7 @@ def _kept(program: Program) -> dict[str, frozenset[str]]:
 def names_read(block: Block) -> set[str]:
     """The names of all variables that the operators of a block read, and those of the blocks in it."""
     names: set[str] = set()
-    for op in (op for each in block.within() for op in each.ops):
+    for op in (op for each in block.walk() for op in each.ops):
         slot = {"while_grad": "X", "conditional_block_grad": "Input"}.get(op.type)
         if slot is not None:
             # Of these and Out, it looks at those that get a gradient; the others only have their places there.

@@ -17,22 +17,21 @@ from ..variable import Variable
 
 @dataclass
 class Segment:
-    """Neighbouring operators: which of them run again before they are differentiated, and under which names.
+    """Neighbouring operators that are differentiated together, after those between checkpoints were recomputed.
 
-    `again` are the operators to append; `names` says what the gradient operators of this segment read instead of the
-    variables that were not kept.
+    `recomputed`: the operators to append; `names`: variable -> the recomputed one that gradient operators read instead.
     """
 
     ops: list[Operator]
-    again: list[OpSpec] = field(default_factory=list)
+    recomputed: list[OpSpec] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)
 
 
 def segments(block: Block, path: list[Operator], checkpoints: Sequence[Variable | str]) -> list[Segment]:
     """Cut `path` after the operators that make the checkpoints.
 
-    The operators after the last checkpoint are not run again. Names of repeated variables end in `.subprog_K`, K
-    counting segments from the last one to the first, as in Fluid 1.8. Raises ValueError for a name that is no variable.
+    The operators after the last checkpoint are not recomputed. Names of recomputed variables end in `.subprog_K`, K
+    counting segments from the last one to the first, as in Fluid 1.8. ValueError for a name that is no variable.
     """
     kept = {_checkpoint(block, item) for item in checkpoints}
     cuts = sorted({i + 1 for i, op in enumerate(path) if kept.intersection(op.output_arg_names)})
@@ -77,7 +76,7 @@ def _repeat(block: Block, part: Segment, kept: set[str], suffix: str) -> None:
             continue
         part.names.update((name, name + suffix) for name in made)
         attrs = {name: value for name, value in op.attrs.items() if not name.startswith("op_")}
-        part.again.append(
+        part.recomputed.append(
             OpSpec(op.type, _renamed(op.inputs, part.names), _renamed(op.outputs, part.names), attrs)
         )
 

@@ -167,7 +167,7 @@ class Tape:
     def run(self, parts: list[Segment]) -> None:
         """Collect the gradient operators of the path that `parts` make up; its last gradients are known."""
         for part in reversed(parts):
-            self.specs += part.again
+            self.specs += part.recomputed
             self.repeated = part.names
             if part.ops and part.ops[0].block is not self.versions.block:
                 self.versions = Versions(part.ops[0].block)
@@ -481,11 +481,11 @@ class Tape:
                     self._contribute(name, grad_name(name), spec, given, index)
 
 
-def gradient_block(block: Block, around: Block) -> Block:
+def gradient_block(block: Block, parent: Block) -> Block:
     """A new block for the gradients of `block`, inside of the one that has those of the block around that."""
     program = block.program
     current = program.current_block_idx
-    made = program._create_block(around.idx)
+    made = program._create_block(parent.idx)
     program.current_block_idx = current
     made._set_forward_block_idx(block.idx)
     return made

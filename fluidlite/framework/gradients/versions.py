@@ -1,12 +1,12 @@
-"""`Versions`: which value of a variable an operator has seen, where that is written more than once.
+"""`Versions`: the value of a variable that an operator read, where the variable is written more than once.
 
 Gradient operators read variables of the forward operators by name, long after these have run. Loops overwrite variables
-(counters, loop variables, conditions), so that a name may hold another value by then. Two things help:
+(counters, loop variables, conditions), so that a name may hold another value by then. There are two remedies:
 
-* A counter that is only ever incremented is counted down by the gradient operators, as in Fluid: at the gradient of an
-  operator it holds again what that operator saw.
-* Of all others the value is copied, by an `assign` that is put into the forward block where the value is about to be
-  overwritten. In the block of a loop the copy is a variable of the turn, and kept as such.
+* Gradient operators count a counter that is only ever incremented back down, as in Fluid, so that the gradient of an
+  operator reads the value that the operator read.
+* All other values are copied, by an `assign` in the forward block before the write that overwrites them. In the block
+  of a loop the copy is a variable of the iteration, and stashed as such.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _UPDATE = OpRole.Optimize | OpRole.LRSched
 
 
 def _written(op: Operator) -> set[str]:
-    """The variables that `op` and its blocks write: gradients of loops count back what they do not name.
+    """The variables that `op` and its blocks write: gradients of loops count counters back that they do not name.
 
     Updates of persistable variables, by optimizers and of batch_norm's averages, are no new values: as in Fluid, what
     comes before them is differentiated with what the variables hold afterwards.
@@ -53,16 +53,16 @@ def _written(op: Operator) -> set[str]:
     for slot in op.definition.stop_gradient:
         names.difference_update(name for name in op.outputs.get(slot, ()) if op.block._is_persistable(name))
     for block in op.sub_blocks():
-        within = set().union(*(_written(inner) for inner in block.ops))
-        updated = {name for inner in block.ops for name in inner.writes()} - within
-        names = (names - updated) | (within - block.vars.keys())
+        written = set().union(*(_written(inner) for inner in block.ops))
+        updated = {name for inner in block.ops for name in inner.writes()} - written
+        names = (names - updated) | (written - block.vars.keys())
     return names
 
 
 class Versions:
-    """The writes to the variables of a block, as they were when a pass over it began.
+    """The writes to the variables of a block before its gradient operators were added.
 
-    `outer`, `at`: those of the block around, and the operator there that has this block.
+    `outer`, `at`: the writes of the outer block, and the operator there that has this block.
     """
 
     def __init__(self, block: Block, outer: Versions | None = None, at: Operator | None = None) -> None:
@@ -70,7 +70,7 @@ class Versions:
         self.outer, self.at = outer, at
         self._order = {id(op): number for number, op in enumerate(block.ops)}
         self._writers: dict[str, list[Operator]] = defaultdict(list)
-        self._undone: set[tuple[int, str]] = set()
+        self._reverted: set[tuple[int, str]] = set()
         self.replaced: set[str] = set()
         """Variables with several values in a run of the block, each with a gradient of its own."""
         seen: set[str] = set()
@@ -109,28 +109,28 @@ class Versions:
         return len(self._writers.get(name, ())) <= (0 if given else 1)
 
     def undo(self, op: Operator, name: str) -> None:
-        """Note that the gradient operators collected so far take back what `op` has written."""
-        self._undone.add((id(op), name))
+        """Note that the gradient operators collected so far revert the write of `op`."""
+        self._reverted.add((id(op), name))
 
     def counted_back(self, name: str) -> bool:
-        """Whether a variable from outside the block holds, at the gradient of each of its operators, what that saw.
+        """Whether gradient operators read an outer variable with the value that the forward operators read.
 
-        That is so if only increments of this block have changed it since the operators that lead here began.
+        True if only increments of this block have changed it since the outer operators with this block began.
         """
         mine = self._writers.get(name, ())
-        if not all(counts(op) or (id(op), name) in self._undone for op in mine):
+        if not all(counts(op) or (id(op), name) in self._reverted for op in mine):
             return False
-        around, at = self.outer, self.at
-        while around is not None and at is not None:
-            before = around._order[id(at)]
-            since = [op for op in around._writers.get(name, ()) if op is not at]
-            if around.owns(name):
-                since = [op for op in since if around._order[id(op)] > before]
-            if any((id(op), name) not in around._undone for op in since):
+        outer, at = self.outer, self.at
+        while outer is not None and at is not None:
+            before = outer._order[id(at)]
+            since = [op for op in outer._writers.get(name, ()) if op is not at]
+            if outer.owns(name):
+                since = [op for op in since if outer._order[id(op)] > before]
+            if any((id(op), name) not in outer._reverted for op in since):
                 return False
-            if around.owns(name):
+            if outer.owns(name):
                 return True
-            at, around = around.at, around.outer
+            at, outer = outer.at, outer.outer
         return False
 
     def value(self, op: Operator, name: str, after: bool = False) -> str:
@@ -142,7 +142,7 @@ class Versions:
         here = self._order[id(op)] + after
         later = [writer for writer in self._writers[name] if self._order[id(writer)] >= here]
         if self.owns(name):
-            if all((id(writer), name) in self._undone for writer in later):
+            if all((id(writer), name) in self._reverted for writer in later):
                 return name
         elif self.counted_back(name):
             return name
@@ -174,7 +174,7 @@ class Versions:
         return copy
 
     def has_value(self, name: str, place: int = 0) -> bool:
-        """Whether a variable surely has a value before the operator at `place` of the block, whatever was decided."""
+        """Whether a variable has a value before the operator at `place` of the block on every path."""
         before = self.block.ops[:place]
         if any(name in op.writes() and not op.definition.may_skip for op in before) or self._is_array(name):
             return True
@@ -182,12 +182,12 @@ class Versions:
             assert self.outer is not None and self.at is not None
             return self.outer.has_value(name, self.at.idx)
         if self.at is not None:
-            return not self.at.definition.may_skip  # others put it there
+            return not self.at.definition.may_skip  # the operator with this block sets it
         var = self.block._find_var_recursive(name)
         return var is not None and (var.is_data or var.persistable)
 
     def _end(self) -> int:
-        """Where the operators end that were here when the pass began."""
+        """The position after the last forward operator."""
         return 1 + max(index for index, op in enumerate(self.block.ops) if id(op) in self._order)
 
 

@@ -402,10 +402,10 @@ class IrGraph:
         left, count = dict(self._nodes), 0
         while left:
             count += 1
-            around = [left.popitem()[1]]
-            while around:
-                node = around.pop()
-                around += [other for other in (*node.inputs, *node.outputs) if left.pop(other.id(), None)]
+            pending = [left.popitem()[1]]
+            while pending:
+                node = pending.pop()
+                pending += [other for other in (*node.inputs, *node.outputs) if left.pop(other.id(), None)]
         return count
 
     def build_adjacency_list(self) -> dict[IrOpNode, set[IrOpNode]]:

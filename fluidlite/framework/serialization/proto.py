@@ -244,8 +244,8 @@ def _read_program(program: Program, message: Any, what: str) -> Program:
                 f"{what} is a damaged program: block {number} of {count} has idx {block.idx}, parent_idx "
                 f"{block.parent_idx} and forward_block_idx {forward}"
             )
-    within = [{block.parent_idx} - {-1} for block in message.blocks]
-    _check_nesting(within, what)
+    parents = [{block.parent_idx} - {-1} for block in message.blocks]
+    _check_nesting(parents, what)
     program.blocks = [Block(program, block.idx, block.parent_idx) for block in message.blocks]
     for block, saved in zip(program.blocks, message.blocks, strict=True):
         block.forward_block_idx = saved.forward_block_idx
@@ -311,7 +311,7 @@ def _read_op(block: Block, message: Any, what: str) -> None:
         attr.name: _read_attr(attr, block, what) for attr in message.attrs if attr.name not in _NOT_SAVED
     }
     inputs, outputs = _read_slots(message.inputs), _read_slots(message.outputs)
-    _add_unread(message.type, inputs, outputs)
+    _add_left_out(message.type, inputs, outputs)
     op = Operator(block, message.type, inputs, outputs, attrs)
     verify.loaded(op)
     block.ops.append(op)
@@ -321,7 +321,7 @@ def _read_op(block: Block, message: Any, what: str) -> None:
             var.op = op
 
 
-def _add_unread(op_type: str, inputs: dict[str, list[str]], outputs: dict[str, list[str]]) -> None:
+def _add_left_out(op_type: str, inputs: dict[str, list[str]], outputs: dict[str, list[str]]) -> None:
     """Put in what gradient operators of Paddle leave out, as they read no elements of it: it has these gradients."""
     known = op_type.endswith("_grad") and registry.is_known(op_type)
     for slot in registry.find(op_type).input_slots if known else ():

@@ -65,8 +65,8 @@ def _data_norm_grad(
 ) -> Any:
     shown = _shown(xp, X, slot_dim)
     # As in Fluid what is not shown takes part in the gradient for X after all, unless it is scaled.
-    apart, dy = X - Means, _kept(xp, shown, Y_grad)
-    sums, squares = _kept(xp, shown, X).sum(axis=0), _kept(xp, shown, apart * apart).sum(axis=0)
+    centered, dy = X - Means, _kept(xp, shown, Y_grad)
+    sums, squares = _kept(xp, shown, X).sum(axis=0), _kept(xp, shown, centered * centered).sum(axis=0)
     if shown is None:
         counts = xp.full_like(Means, len(X))
         squares = squares + counts * counts.dtype.type(epsilon)
@@ -77,7 +77,7 @@ def _data_norm_grad(
     dscale = dbias = None
     dx = Y_grad * Scales
     if enable_scale_and_shift:
-        dscale, dbias, dx = (dy * apart * Scales).sum(axis=0), dy.sum(axis=0), dy * Scales * scale_w
+        dscale, dbias, dx = (dy * centered * Scales).sum(axis=0), dy.sum(axis=0), dy * Scales * scale_w
     return dscale, dbias, dx, counts, sums, squares, None, None, None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
+from ..contrib.byte_hashes import rotated
 from ..host_fallback import hosted
 from ..registry import Levels, LodArray, OpDef, OpView, register
 from ..sequence import Lods, input_lod
@@ -23,12 +24,8 @@ _PRIMES = tuple(
 )
 
 
-def _turned(x: Any, bits: int) -> Any:
-    return x << np.uint64(bits) | x >> np.uint64(64 - bits)
-
-
 def _round(lane: Any, word: Any) -> Any:
-    return _turned(lane + word * _PRIMES[1], 31) * _PRIMES[0]
+    return rotated(lane + word * _PRIMES[1], 31) * _PRIMES[0]
 
 
 def xxh64(rows: Any, seed: int) -> Any:
@@ -42,17 +39,17 @@ def xxh64(rows: Any, seed: int) -> Any:
         lanes = [np.full(len(rows), s) for s in (start + one + two, start + two, start, start - one)]
         for stripe in range(stripes):
             lanes = [_round(lane, words[:, 4 * stripe + k]) for k, lane in enumerate(lanes)]
-        made = _turned(lanes[0], 1) + _turned(lanes[1], 7) + _turned(lanes[2], 12) + _turned(lanes[3], 18)
+        made = rotated(lanes[0], 1) + rotated(lanes[1], 7) + rotated(lanes[2], 12) + rotated(lanes[3], 18)
         for lane in lanes:
             made = (made ^ _round(np.zeros_like(lane), lane)) * one + four
     else:
         made = np.full(len(rows), start + five)
     made = made + np.uint64(length)
     for k in range(4 * stripes, length // 8):
-        made = _turned(made ^ _round(np.zeros_like(made), words[:, k]), 27) * one + four
+        made = rotated(made ^ _round(np.zeros_like(made), words[:, k]), 27) * one + four
     if length % 8:
         rest = np.ascontiguousarray(rows[:, length // 8 * 8 :]).view("<u4")[:, 0].astype(np.uint64)
-        made = _turned(made ^ rest * one, 23) * two + three
+        made = rotated(made ^ rest * one, 23) * two + three
     made = (made ^ made >> np.uint64(33)) * two
     made = (made ^ made >> np.uint64(29)) * three
     return made ^ made >> np.uint64(32)

@@ -13,8 +13,8 @@ _MAGIC = 17070416
 _PRIMES = tuple(np.uint32(p) for p in (0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1))
 
 
-def _turned(x: Any, bits: int) -> Any:
-    """Bits turned to the left."""
+def rotated(x: Any, bits: int) -> Any:
+    """Rotate unsigned integers to the left."""
     kind = x.dtype.type
     return x << kind(bits) | x >> kind(8 * x.dtype.itemsize - bits)
 
@@ -30,14 +30,14 @@ def xxh32(rows: Any, seed: int) -> Any:
             lanes = [start + one + two, start + two, start, start - one]
             for stripe in range(stripes):
                 lanes = [
-                    _turned(lane + words[:, 4 * stripe + k] * two, 13) * one for k, lane in enumerate(lanes)
+                    rotated(lane + words[:, 4 * stripe + k] * two, 13) * one for k, lane in enumerate(lanes)
                 ]
-            made = _turned(lanes[0], 1) + _turned(lanes[1], 7) + _turned(lanes[2], 12) + _turned(lanes[3], 18)
+            made = rotated(lanes[0], 1) + rotated(lanes[1], 7) + rotated(lanes[2], 12) + rotated(lanes[3], 18)
         else:
             made = start + five
         made = made + np.uint32(rows.shape[1])
         for k in range(4 * stripes, words.shape[1]):
-            made = _turned(made + words[:, k] * three, 17) * four
+            made = rotated(made + words[:, k] * three, 17) * four
         made = (made ^ made >> np.uint32(15)) * two
         made = (made ^ made >> np.uint32(13)) * three
     return made ^ made >> np.uint32(16)
@@ -61,13 +61,13 @@ def murmur3(rows: Any, seed: int) -> tuple[Any, Any]:
     one = two = np.full(len(rows), seed, np.uint64)
     with np.errstate(over="ignore"):
         for block in range(words.shape[1] // 2):
-            one = one ^ _turned(words[:, 2 * block] * _FIRST, 31) * _SECOND
+            one = one ^ rotated(words[:, 2 * block] * _FIRST, 31) * _SECOND
             whole = (block + 1) * 16 <= length
             if whole:
-                one = (_turned(one, 27) + two) * np.uint64(5) + np.uint64(0x52DCE729)
-            two = two ^ _turned(words[:, 2 * block + 1] * _SECOND, 33) * _FIRST
+                one = (rotated(one, 27) + two) * np.uint64(5) + np.uint64(0x52DCE729)
+            two = two ^ rotated(words[:, 2 * block + 1] * _SECOND, 33) * _FIRST
             if whole:
-                two = (_turned(two, 31) + one) * np.uint64(5) + np.uint64(0x38495AB5)
+                two = (rotated(two, 31) + one) * np.uint64(5) + np.uint64(0x38495AB5)
         one, two = one ^ np.uint64(length), two ^ np.uint64(length)
         one = one + two
         two = two + one

@@ -83,8 +83,8 @@ def _infer(op: OpView) -> None:
 def _infer_grad(op: OpView) -> None:
     for slot in (X, Y):
         op.set(grad_name(slot), op.shape(slot), op.dtype(slot))
-    within = Y if op.attr("functor_list")[0].removesuffix("_grad") in BINARY else OUT
-    op.set(grad_name(BETWEEN), op.shape(within), op.dtype(within))
+    inner = Y if op.attr("functor_list")[0].removesuffix("_grad") in BINARY else OUT
+    op.set(grad_name(BETWEEN), op.shape(inner), op.dtype(inner))
 
 
 def _rule(op: OpView) -> list[OpSpec]:

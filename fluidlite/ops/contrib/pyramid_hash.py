@@ -124,8 +124,8 @@ def _pyramid_hash(
 
 def _rows_of(counts: Any, ends: Any) -> Any:
     """The rows of Out that are of runs: a sequence without any has one of zeros."""
-    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.repeat(ends[:-1], counts) + within
+    position = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.repeat(ends[:-1], counts) + position
 
 
 @hosted

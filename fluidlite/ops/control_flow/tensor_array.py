@@ -159,8 +159,10 @@ def _elements(X: Any, axis: int, use_stack: bool) -> list[Any]:
         kinds = [(v.dtype, v.ndim, rest) for v, rest in zip(values, rests, strict=True)]
         other = next((index for index, kind in enumerate(kinds) if kind != kinds[0]), None)
         if other is not None:
-            told = [f"{value.dtype} of shape {list(value.shape)}" for value in (values[0], values[other])]
-            what = f"element 0 is {told[0]} and element {other} is {told[1]}"
+            described = [
+                f"{value.dtype} of shape {list(value.shape)}" for value in (values[0], values[other])
+            ]
+            what = f"element 0 is {described[0]} and element {other} is {described[1]}"
     if what:
         raise ValueError(f"the tensor array cannot become one tensor: {what}")
     return values

@@ -209,7 +209,7 @@ register(
 )
 
 
-def within(boxes: Any, edges: Any) -> Any:
+def clipped(boxes: Any, edges: Any) -> Any:
     """The boxes between 0 and `edges`; at 0 in an image without pixels."""
     return np.maximum(np.minimum(boxes, edges), 0)
 
@@ -231,7 +231,7 @@ def _box_clip(xp: Any, Input: Any, ImInfo: Any, lod: Lods) -> Any:
         )
     most = image_edges(np, ImInfo)[images.of_row]
     shape = (len(Input), *[1] * (Input.ndim - 2), 4)
-    return LodArray(within(Input, np.concatenate([most, most], 1).reshape(shape)).astype(Input.dtype), known)
+    return LodArray(clipped(Input, np.concatenate([most, most], 1).reshape(shape)).astype(Input.dtype), known)
 
 
 def _infer_box_clip(op: OpView) -> None:

@@ -52,8 +52,8 @@ def filled(polygon: Array, size: int) -> Array:
     row = (np.minimum(y[at], y[at - 1]) + 0.5) / _FINE - 0.5
     row = np.ceil(np.clip(row, 0, size))
     places = (column * size + row)[crossed].astype("int64")
-    turns = np.bincount(places, minlength=size * size + 1)[: size * size]
-    return (np.cumsum(turns) % 2).astype(bool).reshape(size, size).T
+    crossings = np.bincount(places, minlength=size * size + 1)[: size * size]
+    return (np.cumsum(crossings) % 2).astype(bool).reshape(size, size).T
 
 
 def _mask(outlines: Sequence[Array], region: Array, size: int) -> Array:

@@ -15,12 +15,12 @@ def _area(corners: Array) -> float:
 
 def _heights(begin: Array, end: Array) -> Array:
     """The heights, from below, between which the edges from `begin` to `end` [n, 2] do not cross."""
-    along, apart = end - begin, begin[None] - begin[:, None]
-    x, y = along.T
+    edges, distances = end - begin, begin[None] - begin[:, None]
+    x, y = edges.T
     with np.errstate(divide="ignore", invalid="ignore"):
-        part = (apart[..., 0] * y - apart[..., 1] * x) / (x[:, None] * y - y[:, None] * x)
-    within = (0 <= part) & (part <= 1)
-    return np.unique(begin[:, None, 1] + np.where(within & within.T, part, 0) * y[:, None])
+        part = (distances[..., 0] * y - distances[..., 1] * x) / (x[:, None] * y - y[:, None] * x)
+    crossing = (0 <= part) & (part <= 1)
+    return np.unique(begin[:, None, 1] + np.where(crossing & crossing.T, part, 0) * y[:, None])
 
 
 def _inside(begin: Array, end: Array, heights: Array, beyond: float) -> tuple[Array, Array]:

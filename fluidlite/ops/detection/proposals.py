@@ -11,7 +11,7 @@ from ...base.dtypes import VarType
 from ..host_fallback import hosted
 from ..registry import Levels, LodArray, OpDef, OpView, register
 from ..sequence import Lods, levels, offsets_of
-from .boxes import areas, middles, within
+from .boxes import areas, clipped, middles
 from .suppression import suppressed
 
 Array = np.ndarray
@@ -37,7 +37,7 @@ def _proposed(
     order = order[:before] if 0 < before < len(order) else order
     boxes = decoded(anchors[order], deltas[order] * variances[order])
     edges = np.tile(info[1::-1] - 1, 2)
-    boxes = within(boxes, edges).astype(scores.dtype)
+    boxes = clipped(boxes, edges).astype(scores.dtype)
     # Sides are counted at the size before scaling; those below one pixel never do.
     sides = (boxes[:, 2:] - boxes[:, :2]) / info[2] + 1
     middle = boxes[:, :2] + (boxes[:, 2:] - boxes[:, :2] + 1) / 2

@@ -10,7 +10,7 @@ from ..grad_pairs import register_pair
 from ..host_fallback import hosted
 from ..registry import LodArray, OpDef, OpView, register
 from ..sequence import Lods, offsets_of
-from .boxes import within
+from .boxes import clipped
 from .proposals import decoded
 from .suppression import best_first, suppressed
 
@@ -71,7 +71,7 @@ def _of_level(
     order = best_first(scores.reshape(-1), threshold, top_k)
     place, label = np.divmod(order, scores.shape[1])
     edges = np.tile(np.floor(info[1::-1] / info[2] + 0.5) - 1, 2).astype(boxes.dtype)
-    found = within(decoded(anchors[place], boxes[place]) / info[2], edges)
+    found = clipped(decoded(anchors[place], boxes[place]) / info[2], edges)
     return found.astype(boxes.dtype), scores.reshape(-1)[order], label
 
 

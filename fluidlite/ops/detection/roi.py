@@ -24,11 +24,11 @@ DX, DOUT = grad_name("X"), grad_name("Out")
 
 
 def images_of(
-    op_type: str, X: Array, ROIs: Array, lod: Lods, told: Array | None = None, all_images: bool = True
+    op_type: str, X: Array, ROIs: Array, lod: Lods, bounds: Array | None = None, all_images: bool = True
 ) -> Array:
-    """The image of each region: by the sequences of ROIs, or by the offsets `told`; `all_images`: of every image."""
-    if told is not None:
-        offsets = np.asarray(told, np.int64).reshape(-1)
+    """The image of each region: by the sequences of ROIs, or by the offsets `bounds`; `all_images`: of every image."""
+    if bounds is not None:
+        offsets = np.asarray(bounds, np.int64).reshape(-1)
     else:
         known = input_lod(lod, "ROIs")
         if not known:

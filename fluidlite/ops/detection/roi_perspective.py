@@ -43,7 +43,7 @@ def _matrices(corners: Array, high: int, wide: int) -> Array:
     return made
 
 
-def _within(at: Array, corners: Array) -> Array:
+def _in_quadrilateral(at: Array, corners: Array) -> Array:
     """[regions, places]: which places [regions, places, 2] are in or on the edge of a quadrilateral."""
     x, y = at[..., 0, None], at[..., 1, None]
     begin, end = corners[:, None], np.roll(corners, -1, axis=1)[:, None]
@@ -51,8 +51,8 @@ def _within(at: Array, corners: Array) -> Array:
     flat = abs(y0 - y1) < _NEAR
     least, most = np.minimum(y0, y1), np.maximum(y0, y1)
     crossing = (y - y0) * (x1 - x0) / np.where(flat, 1, y1 - y0) + x0
-    beside = (x > np.minimum(x0, x1) - _NEAR) & (x < np.maximum(x0, x1) + _NEAR)
-    on_flat = flat & (abs(y - y0) < _NEAR) & (abs(y - y1) < _NEAR) & beside
+    between = (x > np.minimum(x0, x1) - _NEAR) & (x < np.maximum(x0, x1) + _NEAR)
+    on_flat = flat & (abs(y - y0) < _NEAR) & (abs(y - y1) < _NEAR) & between
     tall = (y > least - _NEAR) & (y < most + _NEAR)
     on_edge = on_flat | (~flat & tall & (abs(crossing - x) < _NEAR))
     passed = ~flat & (y > least + _NEAR) & (y < most + _NEAR) | (~flat & (abs(y - most) <= _NEAR))
@@ -73,7 +73,7 @@ class _Places:
         at = (from_[:, :2] / from_[:, 2:]).swapaxes(1, 2)
         size = np.array([X.shape[3], X.shape[2]], ROIs.dtype)
         inside = ((at >= -0.5 - _NEAR) & (at <= size - 0.5 + _NEAR)).all(axis=-1)
-        self.mask = _within(at, corners) & inside
+        self.mask = _in_quadrilateral(at, corners) & inside
         at = np.where(self.mask[..., None], np.clip(at, 0, size - 1), 0)
         low = np.floor(at).astype(np.int64)
         high_ = np.minimum(low + 1, size.astype(np.int64) - 1)

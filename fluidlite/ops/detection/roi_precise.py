@@ -54,8 +54,8 @@ def _axes(X: Array, ROIs: Array, attrs: dict[str, Any]) -> tuple[_Axis, _Axis]:
 
 
 def _images(op_type: str, X: Array, ROIs: Array, BatchRoINums: Array | None, lod: Lods) -> Array:
-    told = None if BatchRoINums is None else np.concatenate([[0], np.cumsum(BatchRoINums)])
-    return images_of(op_type, X, ROIs, lod, told)
+    offsets = None if BatchRoINums is None else np.concatenate([[0], np.cumsum(BatchRoINums)])
+    return images_of(op_type, X, ROIs, lod, offsets)
 
 
 @hosted

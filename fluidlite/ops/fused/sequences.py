@@ -78,9 +78,9 @@ def _conv_relu(
 ) -> Any:
     conv = find("sequence_conv").kernel
     assert conv is not None
-    around = {"PaddingData": None, "paddingTrainable": False}
+    padding = {"PaddingData": None, "paddingTrainable": False}
     context = {"contextStart": contextStart, "contextLength": contextLength}
-    made = conv(xp, X=X, Filter=Filter, lod={"X": lod["X"]}, **around, **context)
+    made = conv(xp, X=X, Filter=Filter, lod={"X": lod["X"]}, **padding, **context)
     return LodArray(xp.maximum(made.array + Bias.reshape(1, -1), 0), made.lod), None
 
 

@@ -14,14 +14,14 @@ def _center_loss(
 ) -> Any:
     label = Label.reshape(-1)
     require_in_range(xp, "center_loss", "Label", label, cluster_num, "classes")
-    apart = X - Centers[label]
-    loss = (apart * apart).sum(axis=1, keepdims=True) / 2
+    difference = X - Centers[label]
+    loss = (difference * difference).sum(axis=1, keepdims=True) / 2
     if not need_update:
-        return apart, loss, Centers
+        return difference, loss, Centers
     moves, counts = xp.zeros_like(Centers), xp.ones((len(Centers), 1), Centers.dtype)
-    xp.add.at(moves, label, apart)
+    xp.add.at(moves, label, difference)
     xp.add.at(counts, label, xp.ones((len(label), 1), Centers.dtype))
-    return apart, loss, Centers + CenterUpdateRate.reshape(-1)[0] * moves / counts
+    return difference, loss, Centers + CenterUpdateRate.reshape(-1)[0] * moves / counts
 
 
 def _center_loss_grad(xp: Any, SampleCenterDiff: Any, Loss_grad: Any) -> Any:

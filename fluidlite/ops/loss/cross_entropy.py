@@ -339,7 +339,7 @@ def _softmax_rule(op: OpView) -> list[OpSpec]:
     return [*standard_grad(inputs=("Label",), outputs=("Softmax",))(op), through]
 
 
-def _softmax_again(
+def _softmax_double_grad(
     xp: Any,
     Softmax: Any,
     Label: Any,
@@ -359,7 +359,7 @@ def _softmax_again(
     return for_softmax, (Logits_grad_grad * slope).sum(axis=axis, keepdims=True)
 
 
-def _softmax_again_infer(op: OpView) -> None:
+def _infer_softmax_double_grad(op: OpView) -> None:
     op.set(grad_name("Softmax"), op.shape("Softmax"), op.dtype("Softmax"))
     op.set(grad_name(DLOSS), op.shape(DLOSS), op.dtype(DLOSS))
 
@@ -407,8 +407,8 @@ register(
         inputs=("Label", "Softmax", DLOSS, grad_name(DLOGITS)),
         outputs=(grad_name("Softmax"), grad_name(DLOSS)),
         attrs=_SOFTMAX,
-        infer=_softmax_again_infer,
-        kernel=_softmax_again,
+        infer=_infer_softmax_double_grad,
+        kernel=_softmax_double_grad,
         doc="The gradient of softmax_with_cross_entropy_grad for the softmax and the gradient of the loss.",
     )
 )

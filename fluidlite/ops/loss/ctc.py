@@ -41,8 +41,8 @@ class _Batch:
                 f"got {found[(found < 0) | (found >= classes)][0]}"
             )
         self.labels = np.where(labels.inside, self.labels, blank)
-        again = (self.labels[:, 1:] == self.labels[:, :-1]) & labels.inside[:, 1:]
-        self.least = self.sizes + again.sum(axis=1)
+        repeated = (self.labels[:, 1:] == self.labels[:, :-1]) & labels.inside[:, 1:]
+        self.least = self.sizes + repeated.sum(axis=1)
 
 
 def _shifted(scores: Any, by: int) -> Any:
@@ -109,8 +109,8 @@ def _warpctc(
     batch = _Batch(Logits, Label, LogitsLength, LabelLength, lod, blank)
     costs, gradient = _costs(batch, blank)
     if LogitsLength is None:
-        turned = gradient.swapaxes(0, 1)
-        gradient = turned[batch.frames.inside]
+        by_batch = gradient.swapaxes(0, 1)
+        gradient = by_batch[batch.frames.inside]
     return xp.asarray(gradient, dtype=Logits.dtype), xp.asarray(costs.reshape(-1, 1), dtype=Logits.dtype)
 
 
@@ -217,9 +217,9 @@ register_pair(
 
 def _collapsed(tokens: Any, first: Any, blank: int, merge_repeated: bool) -> Any:
     """The mask of tokens of a path [..., time] that remain; `first`: those that begin a sequence."""
-    again = np.zeros(tokens.shape, bool)
-    again[..., 1:] = tokens[..., 1:] == tokens[..., :-1]
-    return (tokens != blank) & ~(again & ~first & merge_repeated)
+    repeated = np.zeros(tokens.shape, bool)
+    repeated[..., 1:] = tokens[..., 1:] == tokens[..., :-1]
+    return (tokens != blank) & ~(repeated & ~first & merge_repeated)
 
 
 @hosted

@@ -217,7 +217,7 @@ def _where_grad_native(op: OpView) -> Call:
     return Call("where_grad", operands, [numel(op, dout), itemsize(op, dout)])
 
 
-def _where_again(op: OpView) -> list[OpSpec]:
+def _where_double_grad(op: OpView) -> list[OpSpec]:
     """Choosing is linear: the gradient of the gradient chooses, among what there is."""
     takes = {"Condition": list(op.names("Condition"))}
     for slot in ("X", "Y"):
@@ -260,7 +260,7 @@ register(
             xp.where(Condition, 0, Out_grad),
         ),
         native=_where_grad_native,
-        grad=_where_again,
+        grad=_where_double_grad,
         doc="Gradients of where.",
     )
 )

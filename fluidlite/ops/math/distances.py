@@ -38,8 +38,10 @@ def _slope(xp: Any, x: Any, length: Any, p: float) -> Any:
 
 
 def _dist_grad(xp: Any, X: Any, Y: Any, Out: Any, Out_grad: Any, p: float) -> Any:
-    apart = X - Y
-    slope = _slope(xp, apart, Out.reshape((1,) * apart.ndim), p) * Out_grad.reshape((1,) * apart.ndim)
+    difference = X - Y
+    slope = _slope(xp, difference, Out.reshape((1,) * difference.ndim), p) * Out_grad.reshape(
+        (1,) * difference.ndim
+    )
     return reduced(xp, slope, X.shape, Y.shape, -1), reduced(xp, -slope, Y.shape, X.shape, -1)
 
 

@@ -30,8 +30,8 @@ def _inverse(xp: Any, Input: Any) -> Any:
 
 
 def _inverse_grad(xp: Any, Output: Any, Output_grad: Any) -> Any:
-    turned = Output.swapaxes(-1, -2)
-    return -matmul(xp, matmul(xp, turned, Output_grad), turned)
+    transposed = Output.swapaxes(-1, -2)
+    return -matmul(xp, matmul(xp, transposed, Output_grad), transposed)
 
 
 register_pair(
@@ -62,8 +62,8 @@ def _cholesky(xp: Any, X: Any, upper: bool) -> Any:
 def _cholesky_grad(xp: Any, Out: Any, Out_grad: Any, upper: bool) -> Any:
     """The symmetric gradient, by Murray (2016)."""
     low, dlow = (a.swapaxes(-1, -2) if upper else a for a in (Out, Out_grad))
-    turned = low.swapaxes(-1, -2)
-    half = xp.tril(matmul(xp, turned, dlow))
+    transposed = low.swapaxes(-1, -2)
+    half = xp.tril(matmul(xp, transposed, dlow))
     half = half - 0.5 * half * xp.eye(half.shape[-1], dtype=half.dtype)
     inverse = library_call(xp.linalg.inv, low)
     found = matmul(xp, matmul(xp, inverse.swapaxes(-1, -2), half), inverse)

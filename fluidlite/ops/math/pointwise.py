@@ -107,7 +107,7 @@ def register_function(
             doc=doc,
         )
     )
-    again: Rule | None = (
+    double_grad: Rule | None = (
         self_adjoint_double_grad
         if linear
         else _double_grad_rule(kept)
@@ -115,7 +115,7 @@ def register_function(
         else None
     )
     if kept is None:
-        again = _nothing
+        double_grad = _nothing
     register(
         OpDef(
             op_type + "_grad",
@@ -124,7 +124,7 @@ def register_function(
             attrs=attrs,
             infer=grads_like_inputs,
             kernel=grad,
-            grad=again,
+            grad=double_grad,
             native=unary_grad(op_type, floats, out_as_x=op_type == "leaky_relu") if native else None,
             inplace=((DX, DOUT),),
             cuda=f"activations.grad:{op_type}",

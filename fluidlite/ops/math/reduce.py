@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...base.dtypes import VarType
-from ...base.sizes.shapes import around
+from ...base.sizes.shapes import collapse
 from ...base.sizes.shapes import reduced_axes as axes_of
 from .. import by_row
 from ..grad_pairs import Rule, double_grad, linear_double_grad, or_zeros, register_double_grad
@@ -119,7 +119,7 @@ def _stages(op: OpView) -> list[tuple[Shape, tuple[int, int, int]]] | None:
     stages = []
     while axes:
         run = next(axes[k:] for k in range(len(axes)) if axes[-1] - axes[k] == len(axes) - k - 1)
-        seen = around(shape, run)
+        seen = collapse(shape, run)
         if seen is None or 0 in seen:
             return None
         stages.append((shape, seen))
@@ -183,7 +183,7 @@ def _register_reduction(
     native_grad: str | None = None,
     types: Sequence[str] = NUMERIC,
     out_dtype: VarType | None = None,
-    again: Rule | None = None,
+    grad_grad: Rule | None = None,
     **others: Any,
 ) -> None:
     op_type = f"reduce_{name}"
@@ -215,7 +215,7 @@ def _register_reduction(
             attrs=ATTRS,
             infer=grads_like_inputs,
             kernel=grad,
-            grad=again,
+            grad=grad_grad,
             native=_native_grad(native_grad, mean) if native_grad else None,
             by_row=by_row.reduced,
             cuda=f"reductions.grad:{name}" if native_grad else None,
@@ -271,7 +271,7 @@ _register_reduction(
     lambda xp, x, axes: x.sum(axis=axes, dtype=x.dtype),
     "The sum over the dimensions `dim`.",
     grad=_sum_grad,
-    again=linear_double_grad("reduce_sum"),
+    grad_grad=linear_double_grad("reduce_sum"),
     native="reduce_sum",
     native_grad="reduce_fill",
     zero_rows="summed",
@@ -281,7 +281,7 @@ _register_reduction(
     _mean_of,
     "The mean over the dimensions `dim`.",
     grad=_rmean_grad,
-    again=linear_double_grad("reduce_mean"),
+    grad_grad=linear_double_grad("reduce_mean"),
     native="reduce_sum",
     native_grad="reduce_fill",
     types=REAL,
@@ -305,7 +305,7 @@ _register_reduction(
     lambda xp, x, axes: _extreme(xp, x, axes, "max"),
     "The largest over the dimensions `dim`; every element as large gets the gradient.",
     grad=_extreme_grad,
-    again=double_grad("Out", ()),
+    grad_grad=double_grad("Out", ()),
     needs_out=True,
     native="reduce_max",
     native_grad="reduce_max_grad",
@@ -316,7 +316,7 @@ _register_reduction(
     lambda xp, x, axes: _extreme(xp, x, axes, "min"),
     "The smallest over the dimensions `dim`; every element as small gets the gradient.",
     grad=_extreme_grad,
-    again=double_grad("Out", ()),
+    grad_grad=double_grad("Out", ()),
     needs_out=True,
     native="reduce_min",
     native_grad="reduce_min_grad",

@@ -13,8 +13,8 @@ def _flat(x: Any) -> Any:
 
 
 def _distance(xp: Any, X: Any, Y: Any) -> Any:
-    apart = _flat(X) - _flat(Y)
-    return apart, (apart * apart).sum(axis=1, keepdims=True)
+    difference = _flat(X) - _flat(Y)
+    return difference, (difference * difference).sum(axis=1, keepdims=True)
 
 
 def _distance_grad(xp: Any, X: Any, Y: Any, sub_result: Any, Out_grad: Any) -> Any:
@@ -49,21 +49,21 @@ register_pair(
 )
 
 
-def _around(xp: Any, width: int, window: int) -> Any:
+def _windows(xp: Any, width: int, window: int) -> Any:
     """[width, window]: which columns the window around each column sees; beyond the ends it begins anew."""
     return (xp.arange(width)[:, None] + xp.arange(window) - (window - 1) // 2) % width
 
 
 def _shift(xp: Any, X: Any, Y: Any) -> Any:
-    return (X[:, _around(xp, X.shape[1], Y.shape[1])] * Y[:, None, :]).sum(axis=2)
+    return (X[:, _windows(xp, X.shape[1], Y.shape[1])] * Y[:, None, :]).sum(axis=2)
 
 
 def _shift_grad(xp: Any, X: Any, Y: Any, Out_grad: Any) -> Any:
-    around = _around(xp, X.shape[1], Y.shape[1])
-    dy = (X[:, around] * Out_grad[:, :, None]).sum(axis=1)
+    windows = _windows(xp, X.shape[1], Y.shape[1])
+    dy = (X[:, windows] * Out_grad[:, :, None]).sum(axis=1)
     dx = xp.zeros_like(X)
     for k in range(Y.shape[1]):
-        dx[:, around[:, k]] += Out_grad * Y[:, k : k + 1]
+        dx[:, windows[:, k]] += Out_grad * Y[:, k : k + 1]
     return dx, dy
 
 

@@ -31,7 +31,7 @@ def _activated(xp: Any, y: Any, activation: str, alpha: float) -> Any:
     return y
 
 
-def _undone(xp: Any, y: Any, dy: Any, activation: str, alpha: float) -> tuple[Any, Any]:
+def _inverted(xp: Any, y: Any, dy: Any, activation: str, alpha: float) -> tuple[Any, Any]:
     """The activation's input, recomputed from its result, and the gradient of that input."""
     rate = y.dtype.type(alpha)
     if activation == "leaky_relu":
@@ -83,7 +83,7 @@ def _inplace_abn_grad(
     alpha: float,
 ) -> Any:
     axes, shape = channel_axes(Y.ndim, data_layout)
-    y, dy = _undone(xp, Y, Y_grad, activation, alpha)
+    y, dy = _inverted(xp, Y, Y_grad, activation, alpha)
     moving = uses_moving_statistics(is_test, use_global_stats, trainable_statistics)
     if Y.size == Scale.size and not moving:
         return dy, xp.zeros_like(Scale), xp.zeros_like(Scale), y

@@ -15,12 +15,12 @@ def _levels(height: int, width: int, pyramid_height: int) -> list[dict[str, Any]
     for level in range(pyramid_height):
         bins = 1 << level
         size = [-(-n // bins) for n in (height, width)]
-        around = [(k * bins - n + 1) // 2 for k, n in zip(size, (height, width), strict=True)]
+        paddings = [(k * bins - n + 1) // 2 for k, n in zip(size, (height, width), strict=True)]
         made.append(
             {
                 "ksize": size,
                 "strides": size,
-                "paddings": around,
+                "paddings": paddings,
                 "global_pooling": False,
                 "exclusive": True,
                 "adaptive": False,

@@ -103,14 +103,14 @@ def _quantize_range(
             raise OperatorError(
                 "operator fake_quantize_range_abs_max: Iter is missing; only is_test needs none"
             )
-        turn, now = int(Iter.reshape(-1)[0]), _abs_max(xp, X)
+        step, now = int(Iter.reshape(-1)[0]), _abs_max(xp, X)
         window = xp.zeros(window_size, X.dtype) if OutScales is None else OutScales.copy()
-        dropped = window[turn % window_size]
-        window[turn % window_size] = now
+        dropped = window[step % window_size]
+        window[step % window_size] = now
         if now > scale:
             scale = now
         elif abs(dropped - scale) < 1e-6:
-            scale = window[: min(turn, window_size)].max(initial=0)
+            scale = window[: min(step, window_size)].max(initial=0)
         OutScales = window
     return _steps(xp, X, scale, bit_length), scale.reshape(1), OutScales
 

@@ -132,8 +132,8 @@ def _search_native(op: OpView) -> list[Call] | None:
     if _is_last(op):
         return calls
     outer, inner = op.lod("scores")[-2:]
-    within = Call("gather_nd.i64", [inner, outer, begins], [sources + 1, 8, op.sequences("scores") + 1])
-    return [within, *calls]
+    begin = Call("gather_nd.i64", [inner, outer, begins], [sources + 1, 8, op.sequences("scores") + 1])
+    return [begin, *calls]
 
 
 register(

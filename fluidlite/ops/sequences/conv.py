@@ -21,11 +21,11 @@ def _context(xp: Any, offsets: np.ndarray, start: int, length: int, padded: bool
     segments = Segments(offsets)
     at = np.arange(offsets[-1])[:, None] + np.arange(start, start + length)
     low, high = (bounds[segments.of_row][:, None] for bounds in (segments.starts, segments.ends))
-    before, behind = at < low, at >= high
+    before, after = at < low, at >= high
     if padded:
         padding = np.where(before, max(0, -start) + at - low, max(0, -start) + at - high)
-        return xp.asarray(np.where(before | behind, offsets[-1] + padding, at)), xp.ones(at.shape, bool)
-    return xp.asarray(np.where(before | behind, 0, at)), xp.asarray(~(before | behind))
+        return xp.asarray(np.where(before | after, offsets[-1] + padding, at)), xp.ones(at.shape, bool)
+    return xp.asarray(np.where(before | after, 0, at)), xp.asarray(~(before | after))
 
 
 def _padded(xp: Any, x: Any, padding: Any, trained: bool) -> Any:

@@ -66,8 +66,8 @@ def _expansion(op_type: str, rows: int, lod: Lods, ref_level: int) -> tuple[np.n
         raise OperatorError(f"operator {op_type}: {wrong}")
     if not own:
         return np.repeat(starts, times), []
-    pieces = np.repeat(lengths, times)
-    return ranges(np.repeat(starts, times), pieces), [offsets_of(pieces)]
+    repeated = np.repeat(lengths, times)
+    return ranges(np.repeat(starts, times), repeated), [offsets_of(repeated)]
 
 
 def _expand(xp: Any, X: Any, ref_level: int, lod: Lods) -> Any:

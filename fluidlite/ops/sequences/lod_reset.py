@@ -12,7 +12,7 @@ from ...base.lod import frozen_offsets
 from ..grad_pairs import register_pair
 from ..native import copy, itemsize, numel, typed
 from ..registry import Call, LodArray, OperatorError, OpView, grad_name
-from ..sequence import Lods, grads_keep_sequences, input_lod, knows_sequences, set_rows
+from ..sequence import Lods, grads_keep_sequences, has_lod, input_lod, set_rows
 
 DX, DOUT = grad_name("X"), grad_name("Out")
 
@@ -43,7 +43,7 @@ def _reset_grad(xp: Any, X: Any, Out_grad: Any, lod: Lods) -> Any:
 
 
 def _infer(op: OpView) -> None:
-    set_rows(op, "Out", op.shape("X"), op.dtype("X"), _levels(op) if knows_sequences(op) else None)
+    set_rows(op, "Out", op.shape("X"), op.dtype("X"), _levels(op) if has_lod(op) else None)
 
 
 def _levels(op: OpView) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ def _levels(op: OpView) -> tuple[str, ...]:
 
 
 def _native(op: OpView) -> list[Call] | None:
-    if not knows_sequences(op):
+    if not has_lod(op):
         return None
     rows = Call("copy", [op.name("X"), op.name("Out")], [numel(op, "X") * itemsize(op, "X")])
     if op.lod("Y"):

@@ -25,7 +25,7 @@ from ..sequence import (
     Segments,
     deep,
     grads_keep_sequences,
-    knows_sequences,
+    has_lod,
     levels,
     offsets_of,
     one_level,
@@ -71,7 +71,7 @@ def _concat_infer(op: OpView) -> None:
         other = op.shape("X", k)[1:]
         if len(other) != len(row) or any(m != n and min(m, n) >= 0 for m, n in zip(other, row, strict=True)):
             raise op.fail(f"the rows of all inputs must have shape {list(row)}, got {list(other)}")
-    if not knows_sequences(op):
+    if not has_lod(op):
         op.set("Out", (-1, *row), op.dtype("X"))
         return
     for k in inputs:

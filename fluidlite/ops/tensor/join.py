@@ -69,7 +69,7 @@ def _concat_native(op: OpView) -> Call | None:
     return Call("concat", [*op.names("X"), op.name("Out")], [product(shape[:axis]), *rows])
 
 
-def _pieces(xp: Any, whole: Any, sizes: Sequence[int], axis: int) -> list[Any]:
+def _sections(xp: Any, whole: Any, sizes: Sequence[int], axis: int) -> list[Any]:
     """`whole` cut along `axis` into parts of `sizes`."""
     found, start = [], 0
     before = (slice(None),) * (axis % whole.ndim)
@@ -81,7 +81,7 @@ def _pieces(xp: Any, whole: Any, sizes: Sequence[int], axis: int) -> list[Any]:
 
 def _concat_grad(xp: Any, X: Any, AxisTensor: Any, Out_grad: Any, axis: int) -> list[Any]:
     axis = _axis(AxisTensor, axis)
-    return _pieces(xp, Out_grad, [x.shape[axis] for x in X], axis)
+    return _sections(xp, Out_grad, [x.shape[axis] for x in X], axis)
 
 
 def _concat_grad_native(op: OpView) -> Call | None:
@@ -179,7 +179,7 @@ def _split(
     axis = _axis(AxisTensor, axis)
     if SectionsTensorList:
         sections = numbers(SectionsTensorList)
-    return _pieces(xp, X, _sizes(_fail, X.shape[axis], num, sections, num), axis)
+    return _sections(xp, X, _sizes(_fail, X.shape[axis], num, sections, num), axis)
 
 
 def _split_native(op: OpView) -> Call | None:

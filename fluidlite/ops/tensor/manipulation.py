@@ -39,7 +39,7 @@ def _inverse(perm: Sequence[int]) -> list[int]:
     return [perm.index(axis) for axis in range(len(perm))]
 
 
-def _transpose_again(op: OpView) -> list[OpSpec]:
+def _transpose_double_grad(op: OpView) -> list[OpSpec]:
     """Transposing is linear: the gradient of the gradient transposes."""
     takes, gives = {"X": [grad_name(op.name(DX))]}, {"Out": [grad_name(op.name(DOUT))]}
     return [OpSpec("transpose", takes, gives, {"axis": list(op.attr("axis"))})]
@@ -68,7 +68,7 @@ register(
         attrs=TRANSPOSE_ATTRS,
         infer=infer_from_xshape,
         kernel=lambda xp, Out_grad, axis: xp.ascontiguousarray(Out_grad.transpose(_inverse(axis))),
-        grad=_transpose_again,
+        grad=_transpose_double_grad,
         native=lambda op: _transpose_call(op, DOUT, DX, _inverse(op.attr("axis"))) if op.has(DX) else None,
         doc="Gradient of transpose2.",
     )

@@ -14,12 +14,12 @@ DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
 Pairs = list[tuple[int, int]]
 
 
-def _zeros_around(op_type: str) -> Rule:
+def _zero_pad_double_grad(op_type: str) -> Rule:
     """The gradient rule of a padding's gradient: padding with 0."""
-    again = linear_double_grad(op_type)
+    linear = linear_double_grad(op_type)
 
     def rule(op: OpView) -> list[OpSpec]:
-        specs = again(op)
+        specs = linear(op)
         for spec in specs:
             spec.attrs["pad_value"] = 0.0
         return specs
@@ -79,7 +79,7 @@ register(
         attrs={"paddings": [], "pad_value": 0.0},
         infer=_infer_pad_grad,
         kernel=lambda xp, Out_grad, paddings: xp.ascontiguousarray(_inside(Out_grad, _pairs(paddings))),
-        grad=_zeros_around("pad"),
+        grad=_zero_pad_double_grad("pad"),
         doc="Gradient of pad.",
     )
 )
@@ -183,7 +183,7 @@ register(
         attrs=PAD2D_ATTRS,
         infer=grads_like_inputs,
         kernel=_pad2d_grad,
-        grad=_zeros_around("pad2d"),
+        grad=_zero_pad_double_grad("pad2d"),
         doc="Gradient of pad2d.",
     )
 )

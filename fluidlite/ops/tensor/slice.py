@@ -249,14 +249,14 @@ def _stepped(
         # A negative start or end counts from the end; an end that is still negative reaches beyond the first
         # element.
         last = end + size if end < 0 else end
-        first, stop = _within(size, start, max(last, -1 if step < 0 else 0), step < 0)
+        first, stop = _clamped(size, start, max(last, -1 if step < 0 else 0), step < 0)
         if (stop <= first) if step > 0 else (first <= stop):
             raise fail(f"nothing is left of a dimension of {size} from {start} to {end} in steps of {step}")
         found[axis] = slice(first, stop if stop >= 0 else None, step)
     return tuple(found)
 
 
-def _within(size: int, start: int, last: int, backwards: bool) -> tuple[int, int]:
+def _clamped(size: int, start: int, last: int, backwards: bool) -> tuple[int, int]:
     """Where to begin and where to end within a dimension; `last` is not counted from the end of it any more."""
     first = start + size if start < 0 else start
     if backwards:

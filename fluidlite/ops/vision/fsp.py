@@ -28,8 +28,10 @@ def _fsp_grad(xp: Any, X: Any, Y: Any, Out_grad: Any) -> Any:
 
 def _infer(op: OpView) -> None:
     x, y = op.shape("X"), op.shape("Y")
-    apart = len(x) != 4 or len(y) != 4
-    if apart or any(m != n and min(m, n) >= 0 for m, n in zip((x[0], *x[2:]), (y[0], *y[2:]), strict=True)):
+    misshapen = len(x) != 4 or len(y) != 4
+    if misshapen or any(
+        m != n and min(m, n) >= 0 for m, n in zip((x[0], *x[2:]), (y[0], *y[2:]), strict=True)
+    ):
         raise op.fail(
             "X and Y must be [batch, channels, height, width] and differ in channels only, got "
             f"{list(x)} and {list(y)}"

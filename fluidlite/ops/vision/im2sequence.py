@@ -13,7 +13,7 @@ from ..grad_pairs import register_pair
 from ..native import typed
 from ..nn.patches import gather_patches, scatter_patches
 from ..registry import Call, Levels, LodArray, OperatorError, OpView, grad_name
-from ..sequence import Lods, grads_keep_sequences, knows_sequences, offsets_of
+from ..sequence import Lods, grads_keep_sequences, has_lod, offsets_of
 
 DX, DOUT = grad_name("X"), grad_name("Out")
 
@@ -91,7 +91,7 @@ def _infer(op: OpView) -> None:
     known = not op.has("Y") and min(shape) >= 0
     if known and min(high, wide) < 1:
         op.refuse(f"an image would have {high} x {wide} patches")
-    known = known and (knows_sequences(op) or not op.exact)
+    known = known and (has_lod(op) or not op.exact)
     rows = shape[0] * high * wide if known else -1
     if op.building:
         rows = shape[0]  # as Fluid declares it

@@ -130,9 +130,9 @@ def _matrix(how: How, dtype: Any) -> np.ndarray:
 def _spread(xp: Any, dout: Any, hows: Sequence[How], first: int) -> Any:
     """The adjoint of `_resized`: one product with a matrix for each axis."""
     for axis, how in enumerate(hows, first):
-        turned = xp.moveaxis(dout, axis, -1)
-        flat = matmul(xp, turned.reshape(-1, turned.shape[-1]), constant(xp, _matrix, how, dout.dtype).T)
-        dout = xp.moveaxis(flat.reshape(*turned.shape[:-1], flat.shape[-1]), -1, axis)
+        last = xp.moveaxis(dout, axis, -1)
+        flat = matmul(xp, last.reshape(-1, last.shape[-1]), constant(xp, _matrix, how, dout.dtype).T)
+        dout = xp.moveaxis(flat.reshape(*last.shape[:-1], flat.shape[-1]), -1, axis)
     return xp.ascontiguousarray(dout)
 
 
@@ -231,7 +231,7 @@ def _register(op_type: str, dims: int, doc: str) -> None:
 
     linear = linear_double_grad(op_type)
 
-    def again(op: OpView) -> list[OpSpec]:
+    def double_grad(op: OpView) -> list[OpSpec]:
         """Interpolating is linear: the gradient of the gradient interpolates."""
         first = _first_axis(op.attr("data_layout"))
         outs = op.shape(DOUT)[first : first + dims]
@@ -248,7 +248,7 @@ def _register(op_type: str, dims: int, doc: str) -> None:
         attrs=attrs,
         keep=("X#", "OutSize#", "SizeTensor#", "Scale#"),
         gradable=("X",),
-        again=again,
+        again=double_grad,
         lod_from=lambda op: "X" if op.has("OutSize") and not op.has("SizeTensor") else None,
         native=(
             lambda op: native(op, "Out", "X", "Out", "resize"),

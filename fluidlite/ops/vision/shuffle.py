@@ -40,7 +40,6 @@ def _register(
             raise op.fail(f"X must be [batch, channels, height, width], got shape {list(op.shape('X'))}")
         op.set("Out", infer(op), op.dtype("X"))
 
-    again = linear_double_grad(op_type)
     register_pair(
         op_type,
         ("X",),
@@ -51,7 +50,7 @@ def _register(
         attrs=attrs,
         keep=keep,
         infer_back=infer_back,
-        again=again,
+        again=linear_double_grad(op_type),
         lod_from=lod_from,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ....base.sizes.shapes import around, reduced_axes
+from ....base.sizes.shapes import collapse, reduced_axes
 from .. import launch
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def mean_grad(device: CudaDevice, X: Any, Out_grad: Any) -> Any:
 def _layout(X: Any, dim: Any, reduce_all: bool) -> tuple[tuple[int, int, int] | None, tuple[int, ...]]:
     """`X` as (pre, n, post) around the reduced axes, if kernels can take it; and its shape with these as ones."""
     axes = reduced_axes(X.ndim, dim, reduce_all)
-    layout = around(X.shape, axes)
+    layout = collapse(X.shape, axes)
     kept = tuple(1 if axis in axes else n for axis, n in enumerate(X.shape))
     return (None if layout is None or 0 in layout else layout), kept
 
