@@ -12,7 +12,6 @@ from fluidlite import core, profiler
 from fluidlite.base import flags
 from fluidlite.base.errors import NotSupportedError
 from fluidlite.base.reports import profiling
-from fluidlite.executor.parallel.in_one_program import InOneProgram
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -187,8 +186,7 @@ def test_the_trace_is_json_for_chrome(trace):
     assert {event["args"]["name"] for event in content["traceEvents"] if event["ph"] == "M"} >= {"host"}
 
 
-def test_threads_of_a_compiled_program_are_told_apart(trace, capsys, monkeypatch):
-    monkeypatch.setattr(InOneProgram, "fits", lambda runner: False)
+def test_threads_of_a_compiled_program_are_told_apart(trace, capsys):
     loss = network()
     executor = fluid.Executor()
     executor.run(fluid.default_startup_program())

@@ -268,11 +268,10 @@ def _without_readers(program: Program) -> Program:
 
 
 def _total(values: Sequence[LoDTensor]) -> LoDTensor:
-    """The sum of dense gradients."""
-    total = values[0].array.copy()
+    """The sum of dense gradients, in the memory of the first one: what steps fetch are copies."""
     for value in values[1:]:
-        total += value.array
-    return LoDTensor.wrap(total)
+        np.add(values[0].array, value.array, out=values[0].array)
+    return values[0]
 
 
 def _joined_rows(values: Sequence[SelectedRows]) -> SelectedRows:

@@ -15,7 +15,6 @@ from ...framework import Program
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
 from .data_parallel import DataParallel, Values, _differs, _same
-from .in_one_program import InOneProgram
 from .place_scopes import PlaceScopes
 
 _copies: WeakKeyDictionary[Scope, dict[tuple[int, ...], Copies]] = WeakKeyDictionary()
@@ -132,5 +131,5 @@ def parallel(
     devices = [device_at(place) for place in places]
     gpus = [device for device in devices if device is not None]
     if len(gpus) < len(devices):
-        return InOneProgram(program, places, shared, average, reduced)
+        return DataParallel(program, places, shared, average, reduced)
     return Replicas(program, gpus, shared, average)

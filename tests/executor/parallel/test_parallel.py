@@ -6,8 +6,6 @@ import pytest
 import fluidlite as fluid
 from fluidlite._ext import threads
 from fluidlite.base import unique_name
-from fluidlite.executor.parallel import in_one_program
-from fluidlite.executor.parallel.in_one_program import InOneProgram
 
 L = fluid.layers
 
@@ -245,16 +243,14 @@ def test_training_uses_every_place():
 
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("average", [True, False])
-def test_places_have_the_same_numbers_in_one_program_and_in_threads(count, average, monkeypatch):
-    """Threads from the first step on, one program all the time, and threads after some steps."""
+def test_numbers_do_not_depend_on_the_threads_that_kernels_may_use(count, average):
     strategy = fluid.BuildStrategy()
     if not average:
         strategy.gradient_scale_strategy = fluid.BuildStrategy.GradientScaleStrategy.One
     results = []
-    before = threads.use(2)
-    for fits, long in ((False, 0), (True, np.inf), (True, 0)):
-        monkeypatch.setattr(InOneProgram, "fits", lambda runner, fits=fits: fits)
-        monkeypatch.setattr(in_one_program, "LONG", long)
+    before = threads.count()
+    for kernel_threads in (1, 8):
+        threads.use(kernel_threads)
         main, startup = fluid.Program(), fluid.Program()
         main.random_seed = startup.random_seed = 7
         with fluid.program_guard(main, startup), unique_name.guard(), fluid.scope_guard(fluid.Scope()):
@@ -274,11 +270,9 @@ def test_places_have_the_same_numbers_in_one_program_and_in_threads(count, avera
                 steps.append(exe.run(program, feed={"x": rows, "y": rows[:, :1]}, fetch_list=fetched))
             results.append((steps, [parameter(v.name) for v in main.list_vars() if v.persistable]))
     threads.use(before)
-    for steps, last in results[1:]:
-        for expected, found in zip(results[0][0], steps, strict=True):
-            for array, other in zip(expected, found, strict=True):
-                np.testing.assert_array_equal(other, array)
-        for array, other in zip(results[0][1], last, strict=True):
+    (steps, last), (other_steps, other_last) = results
+    for arrays, others in zip([*steps, last], [*other_steps, other_last], strict=True):
+        for array, other in zip(arrays, others, strict=True):
             np.testing.assert_array_equal(other, array)
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.executor.parallel.in_one_program import InOneProgram
 
 from .place_programs import PROGRAMS, normal, parallel, rows, run, started
 
@@ -15,11 +14,9 @@ L = fluid.layers
 RECORDED = json.loads(Path(__file__).with_name("places.json").read_text())
 
 
-@pytest.mark.parametrize(("places", "threads"), [(2, True), (3, False)])
+@pytest.mark.parametrize("places", [2, 3])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_places_compute_as_in_paddle(name, places, threads, monkeypatch):
-    if threads:
-        monkeypatch.setattr(InOneProgram, "fits", lambda runner: False)
+def test_places_compute_as_in_paddle(name, places):
     found = run(fluid, PROGRAMS[name], places)
     recorded = RECORDED[f"{name} {places}"]
     for step, (ours, theirs) in enumerate(zip(found, recorded, strict=True)):
