@@ -1,6 +1,6 @@
-"""Eager tensors: operators that compute at once, and gradients through what they leave behind.
+"""Eager tensors: operators that compute at once, and gradients through the tape that they record.
 
-The operators are those of `ops/`; how a call finds its kernels is in `dispatch`, the way back in `autograd`.
+The operators are those of `ops/`; `dispatch` selects the kernels of a call, `autograd` computes gradients.
 """
 
 import functools

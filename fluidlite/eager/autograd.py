@@ -1,4 +1,4 @@
-"""Backwards over the tape: `backward`, `grad`, `no_grad`, hooks."""
+"""Reverse-mode differentiation over the tape: `backward`, `grad`, `no_grad`, hooks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def set_recording(on: bool) -> None:
 
 @contextmanager
 def recording(on: bool) -> Iterator[None]:
-    """Have recording on or off inside the block."""
+    """Context manager that switches recording on or off."""
     with _recording.hold(on):
         yield
 
@@ -44,7 +44,7 @@ def recording(on: bool) -> Iterator[None]:
 class no_grad:  # noqa: N801 - Fluid's name
     """Nothing inside is recorded: `with no_grad():`, `@no_grad`, `@no_grad()` (`fluid.dygraph.no_grad`).
 
-    A decorated generator function records nothing while it runs, and leaves its consumer alone.
+    A decorated generator function records nothing while it runs; code that consumes it is not affected.
     """
 
     def __new__(cls, func: Callable[..., Any] | None = None) -> Any:
@@ -96,7 +96,7 @@ class no_grad:  # noqa: N801 - Fluid's name
 
 
 def add_up(have: Any, more: Any) -> Any:
-    """The sum of two gradients of which at least one is not an array of the host."""
+    """The sum of two gradients, at least one of which is sparse or on a GPU."""
     both = [have, more]
     placing.settle(None, both)
     with placing.computing(both[0]) as xp:
@@ -109,27 +109,27 @@ def backward(
     """Add the gradients of `tensors` to all leaves they were computed from; see `Tensor.backward`.
 
     In Fluid's dygraph mode they replace those of earlier passes, as they do in 1.8; outside of it, where names of
-    Paddle 2.0 are used, they add up. `gradients`: what to start from, None for ones. Raises OperatorError if shapes do
-    not fit, and where operators were released by an earlier pass after those behind them had been recorded.
+    Paddle 2.0 are used, they add up. `gradients`: the initial gradients, None for ones. Raises OperatorError if shapes
+    do not fit, and if an earlier pass has released a part of the graph that is needed.
     """
-    sweep = core.Sweep(retain_graph)
+    engine = core.Sweep(retain_graph)
     starts = gradients if gradients is not None else [None] * len(tensors)
     for tensor, start in zip(tensors, starts, strict=True):
         if tensor.stop_gradient or (tensor.node is not None and tensor.node.released):
             continue
-        sweep.give(tensor if tensor.node is None else tensor.node, tensor.index, _start(tensor, start).array)
-    sweep.sweep()
-    if sweep.broken:
+        engine.give(tensor if tensor.node is None else tensor.node, tensor.index, _start(tensor, start).array)
+    engine.sweep()
+    if engine.broken:
         raise OperatorError(
-            "an earlier backward pass has used up part of the graph that this one goes through: pass retain_graph=True "
-            "to the earlier one, or detach() what was computed before"
+            "an earlier backward pass has released part of the graph that this one needs: pass retain_graph=True "
+            "to the earlier one, or detach() the tensors computed before it"
         )
     replace = mode.in_dygraph_mode()
     moving = library.array_type is not None  # without CuPy everything is on the host
-    for leaf, gradient in sweep.arrived():
+    for leaf, gradient in engine.arrived():
         if moving:
             gradient = placing.to_device_of(gradient, leaf.array)
-        if leaf.stop_gradient:  # set after it was used: as in Fluid, a gradient there is, and nothing in it
+        if leaf.stop_gradient:  # set after it was used: as in Fluid, the gradient is zeros
             gradient = leaf.zeros_alike()
         for hook in list(leaf.hooks or ()):
             gradient = hook(gradient)
@@ -165,11 +165,11 @@ def grad(
 ) -> list[Tensor | None]:
     """The gradients of the sum of `outputs` with respect to `inputs`, which are left as they are.
 
-    `grad_outputs` weigh the outputs (None: ones). `create_graph` records how the gradients are computed, so
-    that they have gradients in turn; `retain_graph` (by default as `create_graph`) keeps the tape.
-    `no_grad_vars`: tensors that no gradient goes through. Raises OperatorError (an EnforceNotMet and a ValueError) for
-    an input that the outputs do not depend on, unless `allow_unused` (None for it then), and AssertionError for
-    arguments that are no tensors, as Fluid does. Follows `fluid.dygraph.grad`.
+    `grad_outputs` weigh the outputs (None: ones). `create_graph` records the computation of the gradients, for second
+    derivatives; `retain_graph` (by default as `create_graph`) keeps the tape. `no_grad_vars`: tensors treated as
+    constants. Raises OperatorError (an EnforceNotMet and a ValueError) for an input that the outputs do not depend on,
+    unless `allow_unused`, when its gradient is None, and AssertionError for arguments that are no tensors, as Fluid
+    does. Follows `fluid.dygraph.grad`.
     """
     tracer = tracing.current()
     targets = _tensors(inputs, "inputs", tracer)
@@ -210,7 +210,7 @@ def grad(
 
 
 def _tensors(given: Any, what: str, tracer: tracing.Tracer | None) -> list[Tensor]:
-    """A list of tensors; while a program is traced, Variables will do as well."""
+    """`given` as a list of tensors, Variables while a program is traced. Raises AssertionError for anything else."""
     from .tensor import Tensor
 
     items = list(given) if isinstance(given, (list, tuple, set)) else [given]
@@ -226,12 +226,12 @@ _Place = tuple[Any, int]
 
 
 def _place(tensor: Tensor) -> _Place:
-    """Where on the tape a tensor stands: (its node, which output), or (itself, 0) for a leaf."""
+    """The position of a tensor on the tape: (its node, index of the output), or (itself, 0) for a leaf."""
     return (tensor, 0) if tensor.node is None else (tensor.node, tensor.index)
 
 
 class _Walk:
-    """One call of `grad`."""
+    """A call of `grad`: the part of the tape between sources and targets."""
 
     def __init__(self, sources: list[Tensor], targets: list[Tensor], blocked: list[Tensor]) -> None:
         self.sources, self.targets = sources, targets
@@ -240,7 +240,7 @@ class _Walk:
         self.needed, self.ends = self._between()
 
     def _between(self) -> tuple[set[Any], set[Any]]:
-        """The nodes on a way from a target to a source, and those among them that lead to no other target."""
+        """The nodes on paths from targets to sources, and those among them from which no further target is reached."""
         leads: dict[int, bool] = {}
         nodes: dict[int, Any] = {}
         wanted_nodes = {key for key, _ in self.wanted}
@@ -265,27 +265,27 @@ class _Walk:
     def plain(self, starts: list[Tensor | None], retain: bool) -> list[Tensor | None]:
         from .tensor import Tensor
 
-        sweep = core.Sweep(retain, self.needed, self.blocked, self.ends)
+        engine = core.Sweep(retain, self.needed, self.blocked, self.ends)
         for source, start in zip(self.sources, starts, strict=True):
             if not source.stop_gradient:
                 place, index = _place(source)
-                sweep.give(place, index, _start(source, start).array)
-        sweep.sweep()
+                engine.give(place, index, _start(source, start).array)
+        engine.sweep()
         found: list[Tensor | None] = []
-        leaves = {id(leaf): gradient for leaf, gradient in sweep.arrived()}
+        leaves = {id(leaf): gradient for leaf, gradient in engine.arrived()}
         for target in self.targets:
             place, index = _place(target)
             if place is target:
                 value = leaves.get(id(target))
             else:
-                value = place.out_grads[index] if place in sweep.nodes() else None
+                value = place.out_grads[index] if place in engine.nodes() else None
             found.append(None if value is None else Tensor(value))
-        for node in sweep.nodes():
+        for node in engine.nodes():
             node.out_grads = None
         return found
 
     def recorded(self, starts: list[Tensor | None], retain: bool) -> list[Tensor | None]:
-        """As `plain`, with tensors that are recorded in turn."""
+        """As `plain`, with the gradient operators recorded for second derivatives."""
         got: dict[tuple[int, int], Tensor] = {}
         alive: list[Any] = []
         queue: list[tuple[int, Any]] = []
@@ -329,7 +329,9 @@ class _Walk:
         saved_places, steps = node.recipe
         if isinstance(steps, Exception):
             raise steps
-        saved = [_again(node, place, array) for place, array in zip(saved_places, node.saved, strict=True)]
+        saved = [
+            _saved_tensor(node, place, array) for place, array in zip(saved_places, node.saved, strict=True)
+        ]
         arriving: list[Any] = [got.get((id(node), k)) for k in range(node.n_out)]
         made: list[Any] = []
         for form, places, targets in steps:
@@ -354,8 +356,8 @@ class _Walk:
                     give(node.edges[target], node.indices[target], result)
 
 
-def _again(node: Any, place: int, array: Any) -> Tensor:
-    """A saved array as the tensor it belonged to."""
+def _saved_tensor(node: Any, place: int, array: Any) -> Tensor:
+    """The tensor, with its position on the tape, of an array that a node has saved."""
     from .tensor import Tensor
 
     count = len(node.edges)
@@ -368,7 +370,7 @@ def _again(node: Any, place: int, array: Any) -> Tensor:
             return leaf
         source, index = edge, node.indices[place]
     else:
-        # Outputs without gradients of their own, such as the softmax in a loss, depend on the inputs all the same.
+        # Outputs that get no gradients, such as the softmax in a loss, still depend on the inputs.
         source, index = node, place - count
         if array.dtype.kind != "f":
             return Tensor(array)
@@ -378,13 +380,13 @@ def _again(node: Any, place: int, array: Any) -> Tensor:
 
 
 class HookHandle:
-    """What `register_hook` returns: `remove()` takes the hook away."""
+    """The handle of a registered hook: `remove()` unregisters it."""
 
     def __init__(self, hooks: list[Any], hook: Any) -> None:
         self._hooks, self._hook = hooks, hook
 
     def remove(self) -> bool:
-        """Take the hook away; whether it was still there."""
+        """Unregister the hook; returns False if it was removed before."""
         try:
             self._hooks.remove(self._hook)
         except ValueError:

@@ -1,4 +1,4 @@
-"""What operators on eager tensors do on a GPU, beyond what they do on the host."""
+"""Calls of operators on eager tensors on a GPU."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Run = Callable[[list[Any]], list[Any]]
 Layout = tuple[np.dtype, tuple[int, ...]]
 
 Own = Callable[[Any, Layout | None, list[Any]], Any]
-"""Makes a result of a kernel an array of memory of its own; takes what is declared of it, and the arguments."""
+"""Turns a kernel's result into an array that owns its memory: (result, declared layout, arguments) -> array."""
 
 UPDATES = frozenset({"Param", "LearningRate"})
-"""Operators with these inputs write their kernels' results over them."""
+"""Kernels of operators with these inputs update them in place."""
 
 
 def guarded(device: CudaDevice, op_type: str, run: Run) -> Run:
-    """`run` with the device active, and errors of CUDA as those of the operator."""
+    """`run` with the device active; errors of CUDA name the operator."""
     what = f"operator {op_type} on GPU {device.number}"
 
     def call(arrays: list[Any]) -> list[Any]:
@@ -38,7 +38,7 @@ def guarded(device: CudaDevice, op_type: str, run: Run) -> Run:
             with device.active():
                 return run(arrays)
         except Exception:
-            with library.errors(what):  # says what it means if it is one of CUDA's
+            with library.errors(what):  # translates errors of CUDA
                 raise
 
     return call
@@ -51,12 +51,12 @@ def call(
     lods: dict[str, list[Any]] | None,
     device: CudaDevice,
 ) -> list[Any]:
-    """What `OpDef.call` gives for arrays of `device`, which must be active; MemoryError if that is full."""
+    """Run an operator's kernel on arrays of `device`, which must be active. Raises MemoryError if it is full."""
     try:
         if definition.host:
             return call_on_host(definition, inputs, form.attrs, lods, device)
         if UPDATES.intersection(form.inputs):
-            # Launchers of updates write into what they are given, but here results have memory of their own.
+            # Launchers of updates write into their arguments, but eager results own their memory.
             return definition.call(device.xp, inputs, form.attrs, lods)
         return definition.call(device.xp, inputs, form.attrs, lods, device, form.outputs)
     except Exception:
@@ -65,7 +65,7 @@ def call(
 
 
 def reshaped(device: CudaDevice, outputs: list[Layout | None]) -> Run:
-    """For operators whose first result is the input under another shape, and whose others are empty."""
+    """A Run for operators whose first result is the reshaped input; further results are empty."""
     (_, shape), *others = [layout for layout in outputs if layout is not None]
     empty = [placing.zeros(device, shape, dtype) for dtype, shape in others]
 
@@ -76,7 +76,7 @@ def reshaped(device: CudaDevice, outputs: list[Layout | None]) -> Run:
 
 
 def from_host(device: CudaDevice, run: Run) -> Run:
-    """For operators without arguments: computed on the host by `run`, and copied to the device."""
+    """A Run for operators without arguments: `run` computes on the host, the results are copied to the device."""
 
     def compute(arrays: list[Any]) -> list[Any]:
         return [placing.moved(array, device) for array in run(arrays)]
@@ -85,7 +85,7 @@ def from_host(device: CudaDevice, run: Run) -> Run:
 
 
 def owner(device: CudaDevice) -> Own:
-    """What makes results of kernels contiguous arrays of the declared type with memory of their own, on the device."""
+    """An Own for `device`: results become contiguous arrays of the declared type."""
     kind = library.array_type
     assert kind is not None
     xp = device.xp
@@ -108,5 +108,5 @@ def owner(device: CudaDevice) -> Own:
 
 
 def _memory(array: Any) -> Any:
-    """What holds the memory of an array."""
+    """The memory object of an array or of the values of SelectedRows."""
     return array.values.data.mem if type(array) is SelectedRows else array.data.mem

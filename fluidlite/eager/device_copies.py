@@ -1,4 +1,4 @@
-"""Where a tensor lives: copies between the host and GPUs, and other libraries' views of its memory."""
+"""The device of a tensor: copies between the host and GPUs, and other libraries' views of its memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Located(core.Value):
-    """What tensors know about where their elements are."""
+    """The methods of tensors about the device of their elements."""
 
     @property
     def place(self) -> Place:
@@ -35,7 +35,7 @@ class Located(core.Value):
 
         Raises:
             ValueError: there are GPUs, but none of this number.
-            MemoryError: there is no room on it.
+            MemoryError: it is full.
 
         Follows `paddle.Tensor.cuda`.
         """
@@ -88,7 +88,7 @@ class Located(core.Value):
         return self  # type: ignore[return-value]
 
     def _moved(self, place: Place) -> Tensor:
-        """This tensor where `place` means, itself or a copy recorded for gradients."""
+        """This tensor at `place`: itself, or a copy recorded for gradients."""
         from .tensor import Tensor
 
         array = placing.at(self.array, place)
@@ -125,7 +125,7 @@ class Located(core.Value):
 
 
 class _Back:
-    """The gradient of a copy: the same, where the original is."""
+    """The gradient of a copy: the same, moved to the device of the original."""
 
     def __init__(self, original: Any) -> None:
         self._device = placing.device_of(original)

@@ -1,4 +1,4 @@
-"""From a call of an operator to its `Form` and `Variant`: shapes, kernels, gradient operators."""
+"""Dispatch of operator calls: call signatures (`core.Form`), their specialisations (`core.Variant`) and gradients."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def form(
     outputs: Sequence[tuple[str, int]],
     attrs: Mapping[str, Any] | None = None,
 ) -> core.Form:
-    """A way to call operator `op_type`: input slots with numbers of tensors, outputs likewise, attributes.
+    """A call signature of operator `op_type`: (slot, number of tensors) for inputs and outputs, and attributes.
 
-    Calling what is returned with the tensors in that order computes at once. Raises NotSupportedError for an unknown
-    operator. As in Fluid, attributes that it does not have are left out.
+    It is called with the tensors in that order. As in Fluid, unknown attributes are ignored. Raises NotSupportedError
+    for an unknown operator.
     """
     definition = find(op_type)
     given = {
@@ -61,11 +61,11 @@ def form(
 _EVERYWHERE = frozenset(
     {"op_role", "op_role_var", "op_namescope", "op_callstack", "op_device", "use_cudnn", "use_mkldnn"}
 )
-"""Attributes that any operator may carry and that change nothing here."""
+"""Attributes that any operator may have, without effect here."""
 
 
 def hashable_attrs(attrs: Mapping[str, Any]) -> Any:
-    """Attributes as something to look up by."""
+    """Attributes as a key of dicts."""
     try:
         key = tuple(attrs.items())
         hash(key)
@@ -88,7 +88,7 @@ def cached_form(
     outputs: tuple[Any, ...],
     attrs: Mapping[str, Any] | None,
 ) -> core.Form:
-    """`form`, remembered; `outputs` hold names, or (name, count)."""
+    """`form`, cached; `outputs` hold names, or (name, count)."""
     key = (op_type, slots, outputs, hashable_attrs(attrs) if attrs else ())
     found = _forms.get(key)
     if found is None:
@@ -99,7 +99,7 @@ def cached_form(
         pairs = [(item, 1) if isinstance(item, str) else (item[0], item[1]) for item in outputs]
         found = form(op_type, slots, pairs, attrs)
         if attrs and any(isinstance(value, list) and len(value) > _LONGEST_KEPT for value in attrs.values()):
-            return found  # the elements of an array, which hardly come again
+            return found  # the elements of an array, unlikely to recur
         if len(_forms) >= _FORMS_KEPT:
             _forms.clear()
         _forms[key] = found
@@ -107,7 +107,7 @@ def cached_form(
 
 
 def _tensors(attrs: Mapping[str, Any]) -> bool:
-    """Whether eager tensors stand for numbers among attributes."""
+    """True if there are eager tensors among the attributes, in place of numbers."""
     return any(
         isinstance(item, core.Value)
         for value in attrs.values()
@@ -118,13 +118,14 @@ def _tensors(attrs: Mapping[str, Any]) -> bool:
 def _specialise(
     form: core.Form, arrays: list[Array], device: CudaDevice | None, may_open: bool
 ) -> core.Variant:
-    """The variant of a form for arrays: native kernels or the reference kernel; an open one where it is time for that.
+    """The specialisation of a call signature for arrays: native kernels or the reference kernel.
 
-    `device`: the GPU that the arrays are on; there no native kernels are chosen.
+    With `may_open`, one for dynamic shapes if several sizes have been seen. `device`: the GPU of the arrays, where
+    native kernels are not used.
     """
-    kind = dynamic_shapes.kind_of(form, arrays) if may_open else None
-    if kind is not None:
-        variant = _opened(form, arrays, kind)
+    history = dynamic_shapes.history_of(form, arrays) if may_open else None
+    if history is not None:
+        variant = _dynamic(form, arrays, history)
         if variant is not None:
             return variant
     known: EagerMeta | None = form.known
@@ -135,25 +136,27 @@ def _specialise(
     return _variant(form, arrays, meta, device)
 
 
-def _opened(form: core.Form, arrays: list[Array], kind: dynamic_shapes.Kind) -> core.Variant | None:
-    """An open variant of a form, at present for these arrays; None if it has to be an exact one."""
-    meta = dynamic_shapes.open_meta(form, arrays, kind.axes)
+def _dynamic(
+    form: core.Form, arrays: list[Array], history: dynamic_shapes.ShapeHistory
+) -> core.Variant | None:
+    """A dynamic-shape specialisation, with the sizes of `arrays` at first; None if there can be none."""
+    meta = dynamic_shapes.symbolic_meta(form, arrays, history.axes)
     if meta is None:
         return None
-    kind.left -= 1
+    history.left -= 1
     try:
         variant = _variant(form, arrays, meta, None)
-    except Exception:  # what is wrong is told with the numbers, by the exact variant
+    except Exception:  # the static specialisation raises it with the numbers in its message
         return None
     if not variant.cached or any(layout is None or -1 in layout[1] for layout in variant.layouts_out):
-        kind.left = 0  # values decide, whatever the sizes
+        history.left = 0  # results depend on values, whatever the sizes
     return variant if variant.is_open else None
 
 
 def _variant(
     form: core.Form, arrays: list[Array], meta: EagerMeta, device: CudaDevice | None
 ) -> core.Variant:
-    """The variant of a form for arrays whose shapes are in `meta`, exact ones or sizes."""
+    """The specialisation for arrays whose shapes are in `meta`, static or symbolic."""
     definition: OpDef = form.definition
     for name, array in zip(form.names_in, arrays, strict=True):
         meta.dtypes[name] = to_vartype(array.dtype)
@@ -180,7 +183,9 @@ def _variant(
     opened = None
     if meta.sizes is not None and whole and cached:
         dynamic_shapes.note_gradient(view)
-        opened = dynamic_shapes.opening(form, arrays, meta, calls or (), is_view or calls is not None)
+        opened = dynamic_shapes.dynamic_arguments(
+            form, arrays, meta, calls or (), is_view or calls is not None
+        )
     meta.values = {}
 
     def layouts(number: Callable[[Any], int]) -> list[device_calls.Layout | None]:
@@ -207,7 +212,7 @@ def _variant(
         stop_gradient,
         _differentiate,
         meta,
-        # A seed makes every call draw the same; without one the kernel goes on where it was.
+        # With a seed every call draws the same numbers; without one the kernel continues its stream.
         definition.random and bool(form.attrs.get("seed") or form.attrs.get("fix_seed")),
         cached,
         device,
@@ -218,12 +223,12 @@ def _variant(
 def _elsewhere(
     form: core.Form, outputs: list[device_calls.Layout | None], device: CudaDevice, is_view: bool
 ) -> device_calls.Run:
-    """Computes the results of a form on a GPU."""
+    """A function that runs the operator on a GPU."""
     if is_view:
         return device_calls.reshaped(device, outputs)
     definition: OpDef = form.definition
     if not form.names_in and (definition.random or definition.cuda is None):
-        # The same numbers as on the host; nothing has to wait for them.
+        # For the same random numbers as on the host.
         return device_calls.from_host(device, _specialise(form, [], None, False).compute)
     return _reference(form, outputs, device)
 
@@ -239,7 +244,7 @@ def _check_slots(view: OpView) -> None:
 
 
 def _native(view: OpView, form: core.Form) -> list[tuple[int, list[int], list[int], list[float]]] | None:
-    """The native calls for a view, with operands as places; there may be sizes among their numbers."""
+    """The native calls for a view, with operands as indices; their numbers may be symbolic sizes."""
     from .._ext import kernels  # brings SciPy, which importing the package alone should not
 
     definition = view.definition
@@ -251,7 +256,7 @@ def _native(view: OpView, form: core.Form) -> list[tuple[int, list[int], list[in
         return None
     place = {name: k for k, name in enumerate((*form.names_in, *form.names_out))}
     if any(name is not None and name not in place for call in listed for name in call.operands):
-        return None  # arrays between the calls are a plan's
+        return None  # intermediate arrays between calls exist only in plans
     shapes, dtypes = view.meta.shapes, view.meta.dtypes  # type: ignore[attr-defined]
     sizes = {
         name: math.prod(shapes[name]) * to_numpy(dtypes[name]).itemsize for name in place if name in shapes
@@ -275,7 +280,7 @@ def _native(view: OpView, form: core.Form) -> list[tuple[int, list[int], list[in
 
 
 def _is_view(definition: OpDef, form: core.Form, meta: EagerMeta) -> bool:
-    """Whether the first result is the only input under another shape, and the others hold nothing."""
+    """True if the first result is the reshaped single input, and all others are empty."""
     if definition.view is None or len(form.names_in) != 1 or not form.names_out:
         return False
     if form.outputs.get(definition.view[0], [None])[0] != form.names_out[0]:
@@ -288,7 +293,7 @@ def _reference(
     outputs: list[device_calls.Layout | None],
     device: CudaDevice | None = None,
 ) -> device_calls.Run:
-    """Runs the reference kernel on a list of arrays; gives a list of arrays that share no memory with them."""
+    """A function that runs the reference kernel on a list of arrays; its results do not share memory with them."""
     definition: OpDef = form.definition
     counts = [(slot, len(names)) for slot, names in form.inputs.items()]
     wanted = [(slot, form.outputs.get(slot.name, ())) for slot in definition.output_slots]
@@ -334,7 +339,7 @@ def _reference(
 
 
 def _own(value: Any, declared: device_calls.Layout | None, arrays: list[Array]) -> Any:
-    """A result as a contiguous array of the declared type with memory of its own."""
+    """A result as a contiguous array of the declared type that owns its memory."""
     if isinstance(value, LodArray):
         value = value.array
     if not isinstance(value, (np.ndarray, np.generic, int, float)):
@@ -350,7 +355,10 @@ def _own(value: Any, declared: device_calls.Layout | None, arrays: list[Array]) 
 def _differentiate(
     variant: core.Variant, wanted: tuple[bool, ...]
 ) -> tuple[Any, Any] | Literal[False] | None:
-    """The recipe for the gradients of the wanted inputs; see `Variant.recipe`."""
+    """The VJP recipe for the gradients of the wanted inputs: indices of saved arrays and gradient operators.
+
+    None without gradients, False if there is none for all sizes; see `Variant.recipe`.
+    """
     form = variant.form
     definition: OpDef = form.definition
     if definition.grad is None:
@@ -379,7 +387,7 @@ def _differentiate(
     try:
         specs = definition.grad(view)
     except EnforceNotMet as error:
-        # It matters only if somebody asks for the gradient, and has to tell the sizes of that call.
+        # Raised only when the gradient is asked for, with the sizes of that call.
         return False if variant.is_open else ((), error)
     for spec in specs:
         outputs, targets = _targets(spec, by_gradient, names_in, wants)
@@ -392,7 +400,7 @@ def _differentiate(
                     saved.append(position[name])
     count = len(saved)
     gradient_of = {grad_name(name): count + k for k, name in enumerate(names_out)}
-    if variant.is_open and not dynamic_shapes.serves(meta, known, pending, guards):
+    if variant.is_open and not dynamic_shapes.gradients_are_valid(meta, known, pending, guards):
         return False
     for spec, outputs, targets in pending:
         places = []
@@ -421,7 +429,10 @@ def _listed(slots: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 def _targets(
     spec: OpSpec, by_gradient: dict[str, int], names_in: tuple[str, ...], wants: set[str]
 ) -> tuple[dict[str, list[str]] | None, list[int]]:
-    """The outputs of a gradient operator that are wanted, and for each what becomes of it."""
+    """The wanted outputs of a gradient operator (None if there are none), and the target of each one.
+
+    A target is the index of the input that it is the gradient of, -1 if unwanted, -2 for an intermediate result.
+    """
     outputs: dict[str, list[str]] = {}
     targets: list[int] = []
     useful = False
@@ -442,5 +453,5 @@ def _targets(
 
 
 def explain(form: core.Form, code: int, err: tuple[int, ...]) -> Exception:
-    """The error for what a native kernel of `form` reports."""
+    """The exception for an error code of a native kernel of `form`."""
     return native_error(form.definition.type, dict.fromkeys(form.inputs, ""), code, err)

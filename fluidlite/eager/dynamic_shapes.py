@@ -1,9 +1,9 @@
-"""Variants of eager operators that serve many sizes: when they are made, and what makes them.
+"""Dynamic-shape specialisations of eager operators (`core.Variant` with `is_open`).
 
-A form that has met inputs of the same types and ranks but several sizes gets an *open* variant: shapes and kernels
-are found with a `Size` (`base/sizes/`) for every axis that differed, and from then on the variant takes on other
-sizes in C as long as its guards hold. Gradient operators of an open variant are open from the start; their sizes follow
-from those of the forward operator.
+A call signature that has seen inputs of the same types and ranks but several sizes gets one: shapes are inferred and
+kernels selected with a symbolic `Size` (`base/sizes/`) for every axis that differed. It then takes other sizes in C as
+long as its guards hold. Gradient operators of a dynamic-shape specialisation are dynamic from the start; their sizes
+follow from those of the forward operator.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from .meta import EagerMeta
 
 Array = Any
 Axes = set[tuple[int, int]]
-"""(number of an input, axis)."""
+"""(index of an input, axis)."""
 
 EXACT_FIRST = 2
-"""For so many sizes a form has exact variants before an open one is made."""
+"""The number of sizes with static specialisations before a dynamic one is made."""
 MOST = 8
-"""How many open variants are made for inputs of the same types and ranks: where hardly two sizes go by the same guards,
-exact ones are as good."""
+"""At most this many dynamic-shape specialisations are made for inputs of the same types and ranks: if few sizes satisfy
+the same guards, static ones are as good."""
 
 
-class Kind:
-    """What a form has met of inputs of certain types and ranks.
+class ShapeHistory:
+    """The shapes that a call signature has seen, for inputs of given types and ranks.
 
-    `first`: the first shapes; `axes`: those that had other sizes later; `met`: how many variants were wanted; `left`:
-    how many more of them may be open.
+    `first`: the first shapes; `axes`: those that differed later; `met`: the number of specialisations asked for;
+    `left`: how many more of them may be dynamic.
     """
 
     def __init__(self, arrays: Sequence[np.ndarray]) -> None:
@@ -54,25 +54,25 @@ class Kind:
         )
 
 
-def kind_of(form: core.Form, arrays: Sequence[Array]) -> Kind | None:
-    """The kind of these inputs if it is time for an open variant for them, else None."""
+def history_of(form: core.Form, arrays: Sequence[Array]) -> ShapeHistory | None:
+    """Note the shapes of these inputs; the history if a dynamic-shape specialisation is due for them, else None."""
     known: EagerMeta | None = form.known
     if known is not None and known.sizes is None:
-        return None  # a gradient operator of an exact variant: always called with the same sizes
+        return None  # a gradient operator of a static specialisation: always called with the same sizes
     if not arrays or any(type(array) is not np.ndarray for array in arrays):
         return None
     key = tuple([(array.dtype, array.ndim) for array in arrays])
-    kind: Kind | None = form.kinds.get(key)
-    if kind is None:
-        kind = form.kinds[key] = Kind(arrays)
-    kind.meet(arrays)
-    if kind.left == 0 or (known is None and (kind.met <= EXACT_FIRST or not kind.axes)):
+    history: ShapeHistory | None = form.kinds.get(key)
+    if history is None:
+        history = form.kinds[key] = ShapeHistory(arrays)
+    history.meet(arrays)
+    if history.left == 0 or (known is None and (history.met <= EXACT_FIRST or not history.axes)):
         return None
-    return kind
+    return history
 
 
-def open_meta(form: core.Form, arrays: Sequence[np.ndarray], axes: Axes) -> EagerMeta | None:
-    """Shapes of the inputs with sizes for what varies; None if nothing does."""
+def symbolic_meta(form: core.Form, arrays: Sequence[np.ndarray], axes: Axes) -> EagerMeta | None:
+    """Shapes of the inputs with symbolic sizes for the dynamic axes; None if there are none."""
     if form.known is not None:
         meta = solved(form, arrays, Sizes())
     else:
@@ -81,7 +81,7 @@ def open_meta(form: core.Form, arrays: Sequence[np.ndarray], axes: Axes) -> Eage
     assert sizes is not None
     for k, (name, array) in enumerate(zip(form.names_in, arrays, strict=True)):
         if name not in meta.shapes:
-            every = form.known is not None  # what another gradient operator has made
+            every = form.known is not None  # a result of another gradient operator
             shape: list[Any] = list(array.shape)
             for axis, n in enumerate(shape):
                 if every or (k, axis) in axes:
@@ -93,11 +93,13 @@ def open_meta(form: core.Form, arrays: Sequence[np.ndarray], axes: Axes) -> Eage
 
 
 def solved(form: core.Form, arrays: Sequence[Array], sizes: Sizes | None) -> EagerMeta:
-    """What is known about the operator whose gradient `form` computes: its shapes for these inputs, as numbers or with
-    a root of `sizes` for each one of its own. What the inputs do not tell is left out."""
+    """The shapes of the forward operator's variables, solved from the inputs of the gradient operator `form`.
+
+    Sizes are numbers or, with `sizes`, new roots of it. Shapes that the inputs do not determine are left out.
+    """
     known: EagerMeta = form.known
     roots: dict[int, Any] = {}
-    # What was kept of the forward pass goes before gradients, which users may have changed.
+    # Saved arrays of the forward pass take precedence over gradients, which users may have changed.
     for name, array in sorted(zip(form.names_in, arrays, strict=True), key=lambda item: GRAD in item[0]):
         for atom, axis in plain_roots(known.shapes.get(name, ())):
             if atom not in roots and axis < len(array.shape):
@@ -112,7 +114,7 @@ def solved(form: core.Form, arrays: Sequence[Array], sizes: Sizes | None) -> Eag
 
 
 def plain_roots(shape: Sequence[Any]) -> list[tuple[int, int]]:
-    """(root, axis) of those axes that have the size of a root; of equal roots the oldest."""
+    """(root, axis) for each axis whose size is a single root; of equal roots the oldest."""
     found = [
         (root_of(n.sizes, n.sizes.canonical(n.terms)), axis)
         for axis, n in enumerate(shape)
@@ -122,7 +124,7 @@ def plain_roots(shape: Sequence[Any]) -> list[tuple[int, int]]:
 
 
 def root_of(sizes: Sizes, terms: Terms) -> int | None:
-    """The root that a formula consists of, if it is just one."""
+    """The root that a formula consists of, or None if it is no single root."""
     if len(terms) == 1:
         ((atoms, times),) = terms.items()
         if times == 1 and len(atoms) == 1 and sizes.atoms[atoms[0]].kind == "root":
@@ -130,11 +132,13 @@ def root_of(sizes: Sizes, terms: Terms) -> int | None:
     return None
 
 
-def serves(
+def gradients_are_valid(
     meta: EagerMeta, known: EagerMeta, steps: Sequence[tuple[OpSpec, dict[str, list[str]], Any]], guards: int
 ) -> bool:
-    """Whether the gradient operators of an open variant are those for all its sizes, and their inputs tell them the
-    shapes of the variables whose gradients they make. `guards`: how many there were before the rule was asked."""
+    """True if the gradient operators of a dynamic-shape specialisation are valid for all its sizes.
+
+    Their inputs must determine the shapes of the gradients. `guards`: the number of guards before the gradient rule.
+    """
     assert meta.sizes is not None
     if len(meta.sizes.guards) > guards:
         return False
@@ -151,29 +155,29 @@ def serves(
 
 
 def note_gradient(view: OpView) -> None:
-    """Have the gradient rule note its guards while guards can be noted."""
+    """Run the gradient rule, so that its guards are added in time."""
     definition: OpDef = view.definition
     if definition.grad is not None:
         try:
             definition.grad(view)
-        except Exception:  # told when somebody asks for the gradient
+        except Exception:  # raised when the gradient is asked for
             return
 
 
 def _holds_sizes(value: Any) -> bool:
-    """Whether there are sizes in an attribute."""
+    """True if an attribute contains symbolic sizes."""
     if isinstance(value, (list, tuple)):
         return any(_holds_sizes(item) for item in value)
     return isinstance(value, (Size, Real))
 
 
-def opening(
+def dynamic_arguments(
     form: core.Form, arrays: Sequence[np.ndarray], meta: EagerMeta, calls: Sequence[Any], sized: bool
 ) -> tuple[Any, ...] | None:
-    """What makes a variant open, see `core.Variant`; None if its guards admit one size only.
+    """The last argument of `core.Variant`, which makes it dynamic; None if its guards admit a single size.
 
-    `calls`: (address, places, ints, floats) each, with sizes among the numbers. `sized`: whether the variant makes
-    arrays for its outputs itself.
+    `calls`: (address, operands, ints, floats) each, with symbolic sizes among the numbers. `sized`: the specialisation
+    allocates its outputs.
     """
     sizes = meta.sizes
     assert sizes is not None

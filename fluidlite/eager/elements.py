@@ -16,7 +16,7 @@ from . import placing
 
 
 class Elements(core.Value):
-    """What tensors give to code on the host. On a GPU each of these waits until the elements are computed."""
+    """The conversions of tensors for code on the host. On a GPU each of these waits until the elements are computed."""
 
     @property
     def _on_host(self) -> np.ndarray:
@@ -73,16 +73,16 @@ class Elements(core.Value):
     def _only(self) -> Any:
         if self.array.size != 1:
             raise AssertionError(
-                f"only a tensor of one element becomes a number, this one has shape {list(self.array.shape)}"
+                f"only a tensor of one element converts to a number, this one has shape {list(self.array.shape)}"
             )
         return self._on_host.reshape(-1)[0]
 
 
 def as_numbers(value: Any) -> Any:
-    """`value` with numbers of Python for what stands for them: NumPy's numbers, arrays and eager tensors.
+    """`value` with NumPy numbers, arrays and eager tensors converted to Python numbers.
 
-    One element gives a number, several give a list; lists and tuples become lists of what their items give. Anything
-    else stays as it is: Variables of programs, and eager tensors too while a program is traced.
+    Arrays of one element become a number, others a list; lists and tuples become lists of their converted items.
+    Anything else is unchanged: Variables of programs, and eager tensors while a program is traced.
     """
     if isinstance(value, Elements):
         return value if tracing.current() is not None else as_numbers(value._on_host)
@@ -92,7 +92,7 @@ def as_numbers(value: Any) -> Any:
 
 
 def as_number_list(value: Any) -> Any:
-    """As `as_numbers`, for what must be a list: an array or eager tensor gives a list of its elements, even of one."""
+    """As `as_numbers`, but an array or eager tensor always gives a list of its elements, even of one."""
     found = as_numbers(value)
     return [found] if found is not value and not isinstance(found, list) else found
 
@@ -106,7 +106,7 @@ class SharedElements(LoDTensor):
         super()._take_lod(levels)
         if levels:
             warnings.warn(
-                "operators in dygraph mode do not look at levels of detail: give them lengths as tensors, or let a "
-                "program work on the sequences",
+                "operators in dygraph mode ignore levels of detail: give them lengths as tensors, or use a "
+                "program for the sequences",
                 stacklevel=3,
             )

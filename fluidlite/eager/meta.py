@@ -1,4 +1,4 @@
-"""What an operator on eager tensors is told about its variables."""
+"""Shapes, types and values of the variables of an eager operator call."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..base.sizes import Sizes
 
 
 class EagerMeta:
-    """Answers an operator's questions with the shapes of one call; notices when it asks for values.
+    """The metadata of one call; `asked` becomes True when an operator reads values.
 
-    `sizes`: those that stand in the shapes, where they may be others in another call.
+    `sizes`: the environment of symbolic sizes in the shapes, None if all are numbers.
     """
 
     def __init__(self, known: EagerMeta | None = None, sizes: Sizes | None = None) -> None:

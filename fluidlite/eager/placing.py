@@ -1,7 +1,7 @@
-"""On which device eager tensors live and operators on them compute.
+"""Device placement of eager tensors and of operators on them.
 
-Operators follow their arguments: if any is on a GPU, the others are copied there. What has no arguments (parameters,
-constants, arrays that become tensors) goes where `dygraph.guard(place)` or `paddle.set_device` says.
+Operators follow their arguments: if any is on a GPU, the others are copied there. Tensors that are made without
+arguments (parameters, constants, converted arrays) go to the device of `dygraph.guard(place)` or `paddle.set_device`.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ def ambient() -> CudaDevice | None:
 
 
 def here(array: np.ndarray) -> Any:
-    """An array of the host, copied to where tensors are made."""
+    """An array of the host, copied to the device where tensors are made."""
     device = ambient()
     return array if device is None else device.put(array)
 
 
 def adopted(array: Any) -> Any:
-    """A copy, on the same GPU, of an array of CuPy that the user has made."""
+    """A copy, on the same GPU, of a user's CuPy array."""
     device = backend.device_of(array)
     assert device is not None
     return device.adopt(array)
 
 
 def settle(form: core.Form | None, arrays: list[Any]) -> CudaDevice | None:
-    """The GPU that some of `arrays` are on, after the others were copied there; None if all are on the host.
+    """Move `arrays`, in place, to the GPU of those that are on one; returns it, None if all are on the host.
 
-    `arrays` is changed; contiguous ones come out. `form`: the call they are for, for messages. Raises OperatorError if
-    they are on several GPUs.
+    The arrays become contiguous. `form`: the call signature, for messages. Raises OperatorError if they are on several
+    GPUs.
     """
     kind = library.array_type
     if kind is None:
@@ -90,7 +90,7 @@ def _two_devices(form: core.Form | None, first: int, number: int, other: int, on
 
 
 def moved(value: Any, device: CudaDevice | None) -> Any:
-    """An array or SelectedRows, contiguous, where `device` (None: the host) can work on it: itself, or a copy."""
+    """An array or SelectedRows, contiguous, on `device` (None: the host): itself, or a copy."""
     if type(value) is SelectedRows:
         rows, values = moved(value.rows, device), moved(value.values, device)
         return value if values is value.values else SelectedRows(rows, values, value.height)
@@ -109,7 +109,7 @@ def host(value: Any) -> Any:
 
 
 def read(array: Any) -> np.ndarray:
-    """The elements of an array of a GPU, once they are computed; raises what operators have found to report there."""
+    """The elements of an array of a GPU, once they are computed. Raises errors that kernels have reported there."""
     device = backend.device_of(array)
     if device is None:
         return np.asarray(array)
@@ -126,7 +126,7 @@ def as_copy(array: Any) -> np.ndarray:
 
 
 def dense(value: Any) -> Any:
-    """SelectedRows as an array, where they are; anything else as it is."""
+    """SelectedRows as an array on the same device; anything else as it is."""
     if type(value) is not SelectedRows:
         return value
     with computing(value) as xp:
@@ -141,7 +141,7 @@ def device_of(value: Any) -> CudaDevice | None:
 
 
 def to_device_of(value: Any, array: Any) -> Any:
-    """`value` moved to where `array` is."""
+    """`value` moved to the device of `array`."""
     if type(value) is np.ndarray and type(array) is np.ndarray:
         return value
     return moved(value, device_of(array))
@@ -157,7 +157,7 @@ def zeros(device: CudaDevice | None, shape: tuple[int, ...], dtype: Any) -> Any:
 
 @contextmanager
 def computing(value: Any) -> Iterator[Any]:
-    """Inside the block array functions work on the device of `value`, an array or SelectedRows; gives their module."""
+    """Context manager: activates the device of `value`, an array or SelectedRows; yields NumPy or CuPy."""
     device = device_of(value)
     if device is None:
         yield np
@@ -167,7 +167,7 @@ def computing(value: Any) -> Iterator[Any]:
 
 
 def ones_like(array: Any) -> Any:
-    """Ones of an array's shape and dtype, where it is."""
+    """Ones of an array's shape and dtype, on its device."""
     if type(array) is np.ndarray:
         return np.ones(array.shape, array.dtype)
     with computing(array) as xp:
@@ -175,7 +175,7 @@ def ones_like(array: Any) -> Any:
 
 
 def duplicate(array: Any) -> Any:
-    """A copy of an array, where it is."""
+    """A copy of an array on its device."""
     if type(array) is np.ndarray:
         return array.copy()
     with computing(array):
@@ -183,15 +183,15 @@ def duplicate(array: Any) -> Any:
 
 
 def place_of(array: Any) -> Place:
-    """The place where an array lives."""
+    """The place of an array."""
     return LoDTensor.wrap(array)._place()
 
 
 def at(array: Any, place: Place) -> Any:
-    """`array` where `place` means: itself if it is there already, otherwise a copy.
+    """`array` at `place`: itself if it is there already, otherwise a copy.
 
-    Without a usable GPU, other places mean the CPU (`base.place.resolve`). What operators have found to report is
-    raised when a copy leaves the GPU.
+    Without a usable GPU, all places mean the CPU (`base.place.resolve`). Raises errors that kernels have reported when
+    a copy leaves the GPU.
     """
     device = backend.device_at(place)
     if device is not None:

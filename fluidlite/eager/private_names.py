@@ -1,4 +1,4 @@
-"""What programs for Fluid reach for in a `VarBase` beyond its public names."""
+"""Private names of Fluid's `VarBase` that scripts use."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class PrivateNames(core.Value):
         return None if found is None else found.get_tensor()
 
     def _set_grad_type(self, type: Any) -> None:
-        """Without effect: whether a gradient is sparse is up to the operators."""
+        """Without effect: the operators determine if a gradient is sparse."""
 
     def _alive_vars(self) -> list[str]:
-        """Always empty: nothing is kept for tensors that are gone."""
+        """Always empty."""
         return []
 
     def _run_backward(self, backward_strategy: Any, tracer: Any, retain_graph: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""A run of eager code as a program: what operators computed, from which tensors, while the code ran."""
+"""Recording of eager code as a program: the operators that ran, with their inputs and results."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .autograd import is_recording
 from .tensor import Tensor, empty
 
 Key = int
-"""Stands for elements that a tensor has: those that are changed in place have several keys, one after the other."""
+"""The number of a value (SSA): a tensor that is changed in place has a new key after each change."""
 
 
 class _Ran(NamedTuple):
-    """An operator that ran."""
+    """A recorded call of an operator."""
 
     type: str
     inputs: Mapping[str, Sequence[Key]]
@@ -28,42 +28,41 @@ class _Ran(NamedTuple):
 
 
 class _Differentiated(NamedTuple):
-    """A call of `grad`: the keys of its arguments, those of its results, and whether they have gradients in turn."""
+    """A recorded call of `grad`: the keys of its arguments and of its results, and its `create_graph`."""
 
     given: Sequence[Sequence[Key | None]]
     found: Sequence[Key | None]
-    again: bool
+    create_graph: bool
 
 
 class ProgramRecord:
-    """Notes the operators that run on eager tensors, for a program that computes the same from other inputs.
+    """Records the operators that run on eager tensors, for a program that computes the same from other inputs.
 
     Args:
-        what: what runs, for messages: a layer's name.
-        inputs: the tensors that the program shall be fed.
+        what: the name of the recorded layer, for messages.
+        inputs: the tensors that become inputs of the program.
 
-    Tensors that no operator has made while it was `on`, and `inputs` does not have, are captured: they are persistable
-    variables of the program, which share their memory. Values that the code has read (`numpy()`) and made tensors of
-    are constants like any other.
+    Other tensors that are not results of recorded operators are captured: persistable variables of the program that
+    share their memory. Tensors made of values that the code has read (`numpy()`) are constants.
     """
 
     def __init__(self, what: str, inputs: Sequence[Tensor]) -> None:
         self.what = what
         self._steps: list[_Ran | _Differentiated] = []
         self._tensors: list[Tensor] = []
-        """The tensor of each key."""
+        """By key, a tensor with the value."""
         self._known: dict[int, tuple[Any, Key]] = {}
         """By `id` of a tensor: the array that it had, and its key."""
         self._arrays: dict[int, tuple[Any, Key]] = {}
-        """By `id` of an array, for tensors that are made of it without an operator."""
+        """By `id` of an array: it and its key, for tensors that share it without an operator."""
         self._captured: set[Key] = set()
         self._also: dict[Key, Key] = {}
-        """For what an operator has made to overwrite a captured tensor: the key of that."""
+        """By key of a result that overwrites a captured tensor: the key of that tensor."""
         self._inputs = [self._note(tensor) for tensor in inputs]
 
     @contextmanager
     def on(self) -> Iterator[None]:
-        """Note what runs inside the block."""
+        """Context manager that records operators."""
         core.count_traces(1)
         try:
             with tracing.record.hold(self):
@@ -72,7 +71,7 @@ class ProgramRecord:
             core.count_traces(-1)
 
     def ran(self, form: core.Form, tensors: list[Any]) -> list[Tensor]:
-        """The results of `form`, noted."""
+        """Run the call signature `form` on tensors and record it; returns the results."""
         given = iter([self._key(tensor) if isinstance(tensor, Tensor) else -1 for tensor in tensors])
         with tracing.record.hold(None):
             results: list[Tensor] = form.invoke(tensors)
@@ -83,22 +82,19 @@ class ProgramRecord:
         return results
 
     def differentiated(
-        self, arguments: Sequence[Sequence[Tensor | None]], found: Sequence[Tensor | None], again: bool
+        self, arguments: Sequence[Sequence[Tensor | None]], found: Sequence[Tensor | None], create_graph: bool
     ) -> None:
-        """Note a call of `grad`: its outputs, inputs, gradients to start from, and tensors that none goes through.
-
-        `again`: whether what it found has gradients in turn.
-        """
+        """Record a call of `grad`; `arguments`: its outputs, inputs, grad_outputs and no_grad_vars."""
         given = [[None if each is None else self._key(each) for each in tensors] for tensors in arguments]
         made = [None if each is None else self._note(each) for each in found]
-        self._steps.append(_Differentiated(given, made, again))
+        self._steps.append(_Differentiated(given, made, create_graph))
 
     def copied(self, tensor: Tensor, twin: Tensor) -> None:
-        """Note that `twin` has a copy of the elements of `tensor`."""
+        """Record that `twin` has a copy of the elements of `tensor`."""
         self._steps.append(_Ran("assign", {"X": [self._key(tensor)]}, {"Out": [self._note(twin)]}, {}))
 
     def becomes(self, tensor: Tensor, result: Tensor) -> None:
-        """Note that `tensor` is about to become what `result` is; persistable ones keep their memory."""
+        """Record that `tensor` is about to take the value of `result`; persistable ones keep their memory."""
         made = self._key(result)
         if tensor.persistable and tensor.array is not None:
             self._also[made] = self._key(tensor)
@@ -108,14 +104,14 @@ class ProgramRecord:
             self._tensors.append(tensor)  # as long as its `id` is known
 
     def changes(self, tensor: Tensor) -> None:
-        """Note that the elements of `tensor` are about to be overwritten by what no operator has made."""
+        """Record that the elements of `tensor` are about to be overwritten, not by an operator's result."""
         if not tensor.persistable:
             self._leave(tensor, placing.duplicate(tensor.array))
 
     def program(self, outputs: Sequence[Tensor]) -> tuple[tracing.Tracer, list[Variable], list[Variable]]:
-        """What holds the program, its inputs `feed_N` and its `outputs` `fetch_N`.
+        """The tracer with the program, its inputs `feed_N` and its outputs `fetch_N`.
 
-        Other results are called `t_N`, as in Fluid.
+        Other variables are called `t_N`, as in Fluid.
         """
         names: dict[Key, str] = {}
         for number, tensor in enumerate(outputs):
@@ -139,13 +135,13 @@ class ProgramRecord:
         return tracer, inputs, [builder.variables[key] for key in names]
 
     def _is_result(self, key: Key) -> bool:
-        """Whether an operator has made what `key` stands for, and nothing else has its name."""
+        """True if the value is an operator's result that does not overwrite a captured tensor."""
         return key not in self._also and any(
             key in keys for step in self._steps if isinstance(step, _Ran) for keys in step.outputs.values()
         )
 
     def _note(self, tensor: Tensor) -> Key:
-        """A new key, which stands for the elements that `tensor` has."""
+        """A new key for the current value of `tensor`."""
         key = len(self._tensors)
         self._tensors.append(tensor)
         self._known[id(tensor)] = (tensor.array, key)
@@ -154,7 +150,7 @@ class ProgramRecord:
         return key
 
     def _key(self, tensor: Tensor) -> Key:
-        """The key of the elements that `tensor` has; it is captured if it is met for the first time."""
+        """The key of the current value of `tensor`, which is captured if it is not recorded yet."""
         array, key = self._known.get(id(tensor), (None, -1))
         if key >= 0 and (array is tensor.array or tensor.persistable):
             return key
@@ -166,7 +162,7 @@ class ProgramRecord:
         return key
 
     def _leave(self, tensor: Tensor, array: Any) -> None:
-        """Let the key of `tensor` stand for `array`, which has the elements so far, and the tensor for others."""
+        """Detach `tensor` from its key, which keeps the old value, in `array`."""
         known, key = self._known.pop(id(tensor), (None, -1))
         self._arrays.pop(id(known), None)
         if key in self._captured or key in self._inputs:
@@ -174,7 +170,7 @@ class ProgramRecord:
 
 
 class _Builder:
-    """Appends what a record has noted to the program of a tracer."""
+    """Appends recorded operators to the program of a tracer."""
 
     def __init__(self, tracer: tracing.Tracer, tensors: Sequence[Tensor], also: Mapping[Key, Key]) -> None:
         self.variables: dict[Key, Variable] = {}
@@ -191,7 +187,7 @@ class _Builder:
         return var
 
     def append(self, step: _Ran | _Differentiated, names: Mapping[Key, str]) -> None:
-        """Append a step; `names` has the names of some of its results."""
+        """Append a recorded call; `names`: names of some of its results."""
         if isinstance(step, _Differentiated):
             self._differentiate(step)
             return
@@ -205,7 +201,7 @@ class _Builder:
         outputs, inputs, starts, blocked = [
             [None if key is None else self._variable(key) for key in keys] for keys in step.given
         ]
-        found = self._tracer.gradients(outputs, inputs, starts, blocked, step.again)
+        found = self._tracer.gradients(outputs, inputs, starts, blocked, step.create_graph)
         for key, var in zip(step.found, found, strict=True):
             if key is not None and var is None:
                 raise NotSupportedError(

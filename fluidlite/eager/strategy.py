@@ -1,4 +1,4 @@
-"""`BackwardStrategy`: what a script may ask of `backward`."""
+"""`BackwardStrategy`: options of `backward`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["BackwardStrategy"]
 
 
 class BackwardStrategy:
-    """How `backward` adds gradients up. `sort_sum_gradient` asks for a fixed order; here it always is one.
+    """How `backward` sums gradients. `sort_sum_gradient` asks for a fixed order, which is always kept here.
 
     Follows `fluid.dygraph.BackwardStrategy`.
     """

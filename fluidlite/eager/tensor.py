@@ -23,14 +23,14 @@ from .private_names import PrivateNames
 
 
 class Tensor(Elements, Located, PrivateNames, VariableMath):
-    """An array that operators compute with at once, and that remembers how it was computed.
+    """An array for eager operators, with its node on the tape.
 
     Args:
         array: array of one of Fluid's types, of NumPy or of a GPU; taken as it is, without a copy, unless native code
             could not read it there (`base/arrays.py`).
         name: by default one that counts the tensors made.
         stop_gradient: whether `backward` stops here.
-        persistable: whether it lasts (parameters, statistics).
+        persistable: True for state (parameters, statistics).
 
     `shape` is a list, `dtype` a `VarType`. Follows `fluid.core.VarBase` of 1.8 and `paddle.Tensor` of 2.0.
     """
@@ -151,32 +151,32 @@ class Tensor(Elements, Located, PrivateNames, VariableMath):
         return self._named_copy(placing.duplicate(self.array) if copied else self.array)
 
     def _named_copy(self, array: Any) -> Tensor:
-        """A tensor of `array` that is called like the next copy of this one."""
+        """A tensor of `array` with the name of the next copy of this one."""
         number = self.__dict__.get("_copies", 0)
         self._copies = number + 1
         return self._noted(Tensor(array, f"{self.name}{number}"))
 
     def _noted(self, twin: Tensor) -> Tensor:
-        """`twin`, which has a copy of the elements, for a record that is on."""
+        """Record that `twin` has a copy of the elements, if a record is on; returns it."""
         record = tracing.record.get()
         if record is not None:
             record.copied(self, twin)
         return twin
 
     def take_over(self, other: Tensor) -> None:  # type: ignore[override]
-        """Become what `other` is: its array and its place on the tape."""
+        """Take the array of `other` and its position on the tape."""
         record = tracing.record.get()
         if record is not None:
             record.becomes(self, other)
         super().take_over(other)
 
     def be_generated(self) -> None:
-        """Be called `generated_var_N` and not `tmp_N`: results for which Fluid makes a variable beforehand."""
+        """Rename `tmp_N` to `generated_var_N`, Fluid's name for results with a variable made in advance."""
         if self.serial >= 0:
             self.given_name = f"generated_var_{self.serial}"
 
     def clone(self) -> Tensor:
-        """A copy that gradients go through."""
+        """A copy, recorded for gradients."""
         return self._applied("assign", {})
 
     def set_value(self, value: Any) -> None:
@@ -213,7 +213,7 @@ class Tensor(Elements, Located, PrivateNames, VariableMath):
         return self._applied("cast", {"in_dtype": int(self.dtype), "out_dtype": int(kind)})
 
     def value(self) -> Tensor:
-        """The holder of the elements: this tensor, which has `get_tensor`."""
+        """This tensor, which has `get_tensor`."""
         return self
 
     def __str__(self) -> str:
@@ -227,7 +227,7 @@ class Tensor(Elements, Located, PrivateNames, VariableMath):
         return SharedElements.wrap(self.array, [])
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> autograd.HookHandle:
-        """Have `hook` called with the gradient of this tensor in each backward pass; what it returns replaces it.
+        """Call `hook` with the gradient of this tensor in each backward pass; its result replaces the gradient.
 
         Raises RuntimeError for a tensor without gradients.
         """
@@ -310,7 +310,7 @@ _binary_forms: dict[str, core.Form] = {}
 
 
 class Parameter(Tensor):
-    """A tensor that training changes (`fluid.framework.ParamBase`, `paddle.Parameter`).
+    """A trainable tensor (`fluid.framework.ParamBase`, `paddle.Parameter`).
 
     `optimize_attr['learning_rate']` multiplies the optimizer's rate.
     """
@@ -348,7 +348,7 @@ class Parameter(Tensor):
 
 
 def empty() -> Tensor:
-    """A tensor that an operator will give its value (`take_over`)."""
+    """A tensor without a value, for `take_over`."""
     return Tensor.__new__(Tensor)
 
 
@@ -385,7 +385,7 @@ def apply(
 def apply_into(
     op_type: str, inputs: dict[str, Any], outputs: dict[str, Any], attrs: Mapping[str, Any] | None = None
 ) -> None:
-    """Run operator `op_type` and give its results to the tensors in `outputs`, as `put` does."""
+    """Run operator `op_type` and assign its results to the tensors in `outputs`, as `put` does."""
     targets: list[Tensor] = []
     wanted: list[tuple[str, int]] = []
     for slot, value in outputs.items():
@@ -398,7 +398,7 @@ def apply_into(
 
 
 def put(target: Tensor, result: Tensor) -> None:
-    """Give what was computed to `target`: persistable tensors keep their memory, which others may hold."""
+    """Assign a result to `target`; persistable tensors keep their memory, which may be shared."""
     if result.array is None:
         return
     if not target.persistable or target.array is None:
@@ -414,9 +414,9 @@ def put(target: Tensor, result: Tensor) -> None:
 def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = None) -> Tensor:
     """A tensor with a copy of a NumPy array (`fluid.dygraph.to_variable`); tensors are returned as they are.
 
-    It is made where `dygraph.guard(place)` or `paddle.set_device` says; the copy of an array of CuPy where that is.
-    Tensors of other libraries are taken by DLPack, and copied like arrays. Raises TypeError for anything else, and for
-    element types that Fluid does not have.
+    It is on the device of `dygraph.guard(place)` or `paddle.set_device`, copies of CuPy arrays on theirs. Tensors of
+    other libraries are imported by DLPack and copied. Raises TypeError for anything else, and for element types that
+    Fluid does not have.
     """
     if isinstance(value, Tensor):
         return value
@@ -444,5 +444,5 @@ def _taken(value: Any) -> Any:
         ) from None
 
 
-# What scripts for Fluid see of a tensor's type, and print.
+# Fluid's names of the classes, which scripts print.
 Tensor.__name__, Parameter.__name__ = "VarBase", "ParamBase"

@@ -1,6 +1,6 @@
-"""What operators on eager tensors do while a program is traced: they become operators of that program.
+"""Dispatch of operators on eager tensors while a program is traced or recorded.
 
-While a record is on, they run, and are noted for the program.
+In a trace they are appended to the program; while a record is on, they run and are recorded.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from ..framework import tracing
 
 
 def divert(form: core.Form, values: list[Any]) -> list[Any] | None:
-    """The call of `form` with `values` as an operator of the program being traced; its results are Variables.
+    """Append the call of `form` with `values` to the program being traced; returns its results, Variables.
 
-    Tensors if a record is on; None if neither is so in this thread.
+    Returns tensors if a record is on, None if this thread neither traces nor records.
     """
     tracer = tracing.current()
     if tracer is None:

@@ -22,10 +22,7 @@ def _varbase_creator(
     persistable: bool | None = None,
     **kwargs: Any,
 ) -> Tensor:
-    """A tensor for `Tracer.trace_op` to put a result into; zeros of `shape`, no elements by default.
-
-    A dimension of -1 is none yet.
-    """
+    """A tensor for a result of `Tracer.trace_op`: zeros of `shape`, empty by default; -1 counts as 0."""
     kind = to_numpy(VarType.FP32 if dtype is None else to_vartype(dtype))
     sizes = (0,) if shape is None else tuple(max(size, 0) for size in shape)
     made = Tensor(placing.here(np.zeros(sizes, kind)), name)
@@ -35,7 +32,7 @@ def _varbase_creator(
 
 
 class Tracer:
-    """What `fluid.framework._dygraph_tracer()` gives in dygraph mode: the switches and operators of eager tensors."""
+    """The switches and operators of eager tensors (`fluid.framework._dygraph_tracer()` in dygraph mode)."""
 
     _enable_program_desc_tracing = False
 
@@ -58,11 +55,11 @@ class Tracer:
         mode.set_place(place)
 
     def train_mode(self) -> None:
-        """Training mode for functions that belong to no layer, and gradients are recorded."""
+        """Switch to training mode for functions outside of layers, and record gradients."""
         self._switch(True)
 
     def eval_mode(self) -> None:
-        """Evaluation mode for functions that belong to no layer, and no gradients are recorded."""
+        """Switch to evaluation mode for functions outside of layers, without recording gradients."""
         self._switch(False)
 
     def _switch(self, training: bool) -> None:
@@ -70,7 +67,7 @@ class Tracer:
         mode.set_training(training)
 
     def variable(self, **described: Any) -> Tensor:
-        """What `Block.create_var` makes in dygraph mode: a tensor for an operator to put its result into."""
+        """A tensor for an operator's result, for `Block.create_var` in dygraph mode."""
         return _varbase_creator(**described)
 
     def trace_op(

@@ -34,21 +34,21 @@ def test_what_is_stopped_after_its_use_gets_zeros():
 def test_gradients_of_a_recorded_graph_go_on():
     x = leaf([1.0, 2.0])
     for outputs in (x, apply("scale", {"X": x}, attrs={"scale": 3.0}), apply("square", {"X": x})):
-        for again in (False, True):
-            (dx,) = grad(outputs, x, create_graph=again, retain_graph=True)
-            assert dx.stop_gradient is not again
+        for recorded in (False, True):
+            (dx,) = grad(outputs, x, create_graph=recorded, retain_graph=True)
+            assert dx.stop_gradient is not recorded
 
 
-@pytest.mark.parametrize("again", [False, True])
-def test_gradients_for_inner_tensors_leave_what_made_those(again):
+@pytest.mark.parametrize("recorded", [False, True])
+def test_gradients_for_inner_tensors_keep_the_graph_below_them(recorded):
     x = leaf([1.0, 2.0])
     y = x * x
     z = y * y
-    (dy,) = grad(z, y, create_graph=again, retain_graph=False)
+    (dy,) = grad(z, y, create_graph=recorded, retain_graph=False)
     assert dy.numpy().tolist() == [2, 8]
     with pytest.raises(OperatorError, match="do not depend"):
         grad(z, y)
-    (dx,) = grad([y, x], x, create_graph=again, retain_graph=False)
+    (dx,) = grad([y, x], x, create_graph=recorded, retain_graph=False)
     assert dx.numpy().tolist() == [3, 5]
 
 
@@ -152,7 +152,7 @@ def test_a_result_whose_gradient_is_stopped_by_hand():
     assert x.gradient().tolist() == [1.0]
 
 
-def test_outputs_that_nobody_used_count_as_zeros():
+def test_unused_outputs_count_as_zeros():
     x = leaf(np.arange(6).reshape(2, 3))
     _, right = apply("split", {"X": x}, [("Out", 2)], {"num": 2, "axis": 0})
     total(right * 2.0).backward()

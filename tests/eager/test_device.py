@@ -112,11 +112,11 @@ def computed(place):
         parts = layers.split(layers.concat([hidden, x], 1), 3, dim=1)
         last = layers.reshape(layers.transpose(parts[1], [1, 0]), [-1])
         loss = layers.mean(layers.exp(last) * 0.5 + layers.reduce_sum(layers.sqrt(parts[0]), dim=[0, 1]))
-        again = fluid.dygraph.grad(loss, x, create_graph=True)[0]
-        total = loss + layers.reduce_sum(layers.square(again))
+        dx = fluid.dygraph.grad(loss, x, create_graph=True)[0]
+        total = loss + layers.reduce_sum(layers.square(dx))
         total.backward()
-        assert {t.place for t in (hidden, last, loss, again, total, x.grad)} == {place}
-        return [t.numpy() for t in (hidden, last, loss, again, total)] + [t.gradient() for t in (x, w, b)]
+        assert {t.place for t in (hidden, last, loss, dx, total, x.grad)} == {place}
+        return [t.numpy() for t in (hidden, last, loss, dx, total)] + [t.gradient() for t in (x, w, b)]
 
 
 def test_results_and_gradients_are_those_of_the_cpu(cuda):
@@ -233,12 +233,12 @@ def test_views_and_copies(gpu):
     flat = layers.reshape(x, [4])
     assert flat.array.data.ptr == x.array.data.ptr
     x.persistable = True
-    apart = layers.reshape(x, [4])
-    assert apart.array.data.ptr != x.array.data.ptr
+    copied = layers.reshape(x, [4])
+    assert copied.array.data.ptr != x.array.data.ptr
     twin, same = copy.deepcopy(x), flat.detach()
     x.set_value(np.zeros((2, 2), "float32"))
     assert twin.tolist() == [[1, 2], [3, 4]] and twin.place == GPU and same.tolist() == [0] * 4
-    assert apart.tolist() == [1, 2, 3, 4]
+    assert copied.tolist() == [1, 2, 3, 4]
     parameter = dygraph.Linear(2, 2).weight
     assert parameter.detach().array.data.ptr != parameter.array.data.ptr
 

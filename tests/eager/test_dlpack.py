@@ -53,8 +53,8 @@ def test_tensors_of_torch_are_taken_with_their_memory(torch, dtype):
 
 def test_layouts_scalars_and_gradients(torch):
     theirs = torch.arange(6.0).reshape(2, 3)
-    turned = from_dlpack(theirs.t())
-    assert turned.array.flags.c_contiguous and turned.tolist() == [[0, 3], [1, 4], [2, 5]]
+    transposed = from_dlpack(theirs.t())
+    assert transposed.array.flags.c_contiguous and transposed.tolist() == [[0, 3], [1, 4], [2, 5]]
     assert from_dlpack(torch.tensor(3.0)).shape == [] and from_dlpack(torch.zeros(0, 2)).shape == [0, 2]
     x = from_dlpack(torch.utils.dlpack.to_dlpack(torch.ones(2)))
     x.stop_gradient = False
@@ -69,8 +69,8 @@ def test_lod_tensors_as_fluid_has_them(torch):
     tensor = lod_tensor(np.arange(4, dtype="int64"))
     capsule = tensor._to_dlpack()
     assert type(capsule).__name__ == "PyCapsule"
-    again = fluid.core.from_dlpack(capsule)
-    assert isinstance(again, fluid.LoDTensor) and np.array(again).tolist() == [0, 1, 2, 3]
+    imported = fluid.core.from_dlpack(capsule)
+    assert isinstance(imported, fluid.LoDTensor) and np.array(imported).tolist() == [0, 1, 2, 3]
     with pytest.raises(ValueError, match="was taken before"):
         fluid.core.from_dlpack(capsule)
     assert torch.from_dlpack(tensor).tolist() == [0, 1, 2, 3]
@@ -131,8 +131,8 @@ def test_arrays_of_cupy_are_taken_where_they_are(cuda):
     assert x.place == GPU and x.array.data.ptr == theirs.data.ptr
     assert y.tolist() == [[0, 6, 12], [18, 24, 30]]
     with stream:
-        turned = from_dlpack(theirs.T)
-    assert turned.array.flags.c_contiguous and turned.tolist() == [[0, 9], [3, 12], [6, 15]]
+        transposed = from_dlpack(theirs.T)
+    assert transposed.array.flags.c_contiguous and transposed.tolist() == [[0, 9], [3, 12], [6, 15]]
 
 
 def test_lod_tensors_of_a_gpu(cuda):
@@ -170,7 +170,7 @@ def test_no_host_waits_when_tensors_are_given(simulation):
         assert taken.get(stream=stream).tolist() == [2, 2, 2]
 
 
-def test_devices_are_told_from_capsules():
+def test_devices_are_distinguished_from_capsules():
     assert dlpack._code(np.ones(2).__dlpack__()) == (1, 0)
     assert dlpack._code(np.ones(2).__dlpack__(max_version=(1, 0))) == (1, 0)
 

@@ -15,7 +15,7 @@ import fluidlite as fluid
 from fluidlite import layers
 
 LARGE, LARGER = 40_000, 70_000
-"""Elements of results that have memory of other results: where NumPy is told so, the collector runs."""
+"""Numbers of elements of results that reuse memory; reporting it to NumPy runs the garbage collector."""
 
 Compute = Callable[[float, int], np.ndarray]
 

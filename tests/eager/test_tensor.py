@@ -1,4 +1,4 @@
-"""Eager tensors: elements, names, operators of Python, what is shared and what is copied."""
+"""Eager tensors: elements, names, Python operators, sharing and copying of memory."""
 
 import copy
 import pickle
@@ -109,7 +109,7 @@ def test_indexing(index):
         ((0, slice(0, 3, 2), slice(1, 3)), [1, 2, 2]),
     ],
 )
-def test_integers_beside_steps(index, kept):
+def test_integers_with_strided_slices(index, kept):
     # Under Fluid's dygraph mode integers keep their dimensions there, as in 1.8.5; Paddle 2.0 has NumPy's rules.
     values = np.arange(24, dtype="float32").reshape(2, 3, 4)
     want = values[index]
@@ -226,12 +226,12 @@ def test_errors_name_the_operator_and_what_was_given():
         eager.apply("relu", {"X": eager.empty()})
 
 
-def test_levels_of_detail_warn_as_operators_do_not_look_at_them():
+def test_setting_levels_of_detail_warns():
     with fluid.dygraph.guard():
         shared = fluid.dygraph.to_variable(np.ones((3, 1), "float32")).value().get_tensor()
-        with pytest.warns(UserWarning, match="do not look at levels of detail"):
+        with pytest.warns(UserWarning, match="ignore levels of detail"):
             shared.set_recursive_sequence_lengths([[1, 2]])
-        with pytest.warns(UserWarning, match="do not look at levels of detail"):
+        with pytest.warns(UserWarning, match="ignore levels of detail"):
             shared.set_lod([[0, 3]])
         assert shared.recursive_sequence_lengths() == [[3]]
 

@@ -37,7 +37,7 @@ def test_operators_by_name():
 
 
 def test_blocks_run_operators():
-    """What code that appends operators to the default program does in dygraph mode; others are built as ever."""
+    """In dygraph mode, code that appends operators to the default program runs them; other programs are built."""
     with dygraph.guard():
         block = fluid.default_main_program().global_block()
         x = tensor([[1.0, 2.0], [3.0, 4.0]])

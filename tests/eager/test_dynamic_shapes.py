@@ -1,4 +1,4 @@
-"""Variants that serve many sizes: when they are made, what they take on, gradients, threads."""
+"""Dynamic-shape specialisations: when they are made, guards, gradients, threads."""
 
 import threading
 
@@ -30,7 +30,7 @@ def form_of(op, **attrs):
 
 
 def at_every_size(step, monkeypatch, sizes=SIZES):
-    """What `step(n)` gives at all sizes in a row; asserts that exact variants give the same to the bit."""
+    """The results of `step(n)` at all sizes; asserts that static specialisations give the same bits."""
     got = [step(n) for n in sizes]
     assert any(form.opened for form in dispatch._forms.values())
     monkeypatch.setattr(dynamic_shapes, "EXACT_FIRST", 1 << 30)
@@ -41,7 +41,7 @@ def at_every_size(step, monkeypatch, sizes=SIZES):
     return got
 
 
-def test_the_third_size_makes_a_variant_for_all_others():
+def test_the_third_size_makes_a_dynamic_specialisation():
     relu = form_of("relu")
     for n in (4, 5):
         relu(Tensor(rows(n)))
@@ -56,14 +56,14 @@ def test_the_third_size_makes_a_variant_for_all_others():
     assert relu.variant([rows(20, 7)]) is not variant  # this axis had one size only
 
 
-def test_an_axis_that_varies_later_opens_as_well():
+def test_an_axis_that_varies_later_becomes_dynamic():
     relu = form_of("relu")
     for n, width in ((4, 6), (5, 6), (6, 6), (6, 7), (9, 8), (10, 11)):
         relu(Tensor(rows(n, width)))
     assert relu.variant([rows(33, 44)]).is_open
 
 
-def test_types_and_ranks_are_told_apart():
+def test_types_and_ranks_are_distinguished():
     relu = form_of("relu")
     for n in (3, 4, 5, 6):
         for array in (rows(n), rows(n).astype("float64"), rows(n)[0], np.stack([rows(n)] * n)):
@@ -73,7 +73,7 @@ def test_types_and_ranks_are_told_apart():
     assert len(relu.opened) == 3  # one vector has always the same size
 
 
-def test_a_shape_that_does_not_fit_is_told_with_its_numbers():
+def test_errors_show_the_sizes_of_the_call():
     product = eager.form("mul", [("X", 1), ("Y", 1)], [("Out", 1)])
     weight = Tensor(rows(6, 3))
     for n in (4, 5, 6, 7):
@@ -83,7 +83,7 @@ def test_a_shape_that_does_not_fit_is_told_with_its_numbers():
         product(Tensor(rows(8, 5)), weight)
 
 
-def test_operators_that_ask_for_values_stay_exact():
+def test_operators_that_read_values_stay_static():
     pick = eager.form("expand", [("X", 1), ("ExpandTimes", 1)], [("Out", 1)])
     for times in range(2, 8):
         out = pick(Tensor(rows(2)), Tensor(np.array([times, 1], "int32")))
@@ -91,7 +91,7 @@ def test_operators_that_ask_for_values_stay_exact():
     assert not pick.opened
 
 
-def test_results_whose_size_only_the_data_know_stay_exact():
+def test_results_of_data_dependent_size_stay_static():
     chosen = eager.form("masked_select", [("X", 1), ("Mask", 1)], [("Y", 1)])
     for n in range(2, 9):
         array = rows(n)
@@ -141,7 +141,7 @@ def test_second_derivatives_at_every_size(monkeypatch):
         at_every_size(step, monkeypatch)
 
 
-def test_a_result_that_no_gradient_reaches_counts_as_zeros_of_its_own_size(monkeypatch):
+def test_unused_results_get_zero_gradients_of_their_size(monkeypatch):
     def step(n):
         x = Tensor(rows(n), stop_gradient=False)
         first, _ = layers.split(x, 2, dim=1)
@@ -156,7 +156,7 @@ def test_a_result_that_no_gradient_reaches_counts_as_zeros_of_its_own_size(monke
         np.testing.assert_array_equal(gradient, [[1, 1, 1, 0, 0, 0]] * n)
 
 
-def test_gradients_wait_while_other_sizes_come():
+def test_gradients_use_the_sizes_of_their_call():
     relu = form_of("relu")
     waiting = []
     for n in SIZES:
@@ -167,7 +167,7 @@ def test_gradients_wait_while_other_sizes_come():
         np.testing.assert_array_equal(x.gradient(), x.numpy() > 0)
 
 
-def test_a_gradient_whose_shape_follows_from_what_was_kept(monkeypatch):
+def test_gradient_shapes_follow_from_saved_arrays(monkeypatch):
     def step(n):
         x = Tensor(rows(n), stop_gradient=False)
         loss = layers.mean(layers.reduce_max(x, dim=[1])) + layers.reduce_mean(layers.reduce_sum(x, dim=[0]))
@@ -181,7 +181,7 @@ def test_seeded_dropout_is_the_same_at_every_size(monkeypatch):
     at_every_size(lambda n: [layers.dropout(Tensor(rows(n)), 0.5, seed=3).numpy()], monkeypatch)
 
 
-def test_threads_share_an_open_variant():
+def test_threads_share_a_dynamic_specialisation():
     tanh = form_of("tanh")
     for n in (3, 4, 5):
         tanh(Tensor(rows(n, 1024)))
@@ -202,7 +202,7 @@ def test_threads_share_an_open_variant():
 
 
 def test_threads_meet_a_size_at_the_same_time():
-    """What a thread makes for itself while another one computes begins with the sizes of the variant's first arrays."""
+    """A thread's own copy, made while another thread computes, begins with the sizes of the first arrays."""
     wrong = []
     for _ in range(5):
         dispatch._forms.clear()
