@@ -12,7 +12,7 @@ from .._ext import eager as core
 from ..base.dtypes import VarType, attribute, to_numpy, to_vartype
 from ..base.errors import EnforceNotMet, NotSupportedError
 from ..base.selected_rows import SelectedRows
-from ..base.sizes import Size, current
+from ..base.sizes import SymInt, current
 from ..ops.kernel_types import gradient_kinds
 from ..ops.native_errors import native_error
 from ..ops.registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, check_result, find, grad_name
@@ -167,7 +167,7 @@ def _variant(
     if definition.infer is not None:
         definition.infer(view)
     names = form.names_out
-    whole = all(isinstance(n, Size) or n >= 0 for name in names for n in meta.shapes.get(name, (-1,)))
+    whole = all(isinstance(n, SymInt) or n >= 0 for name in names for n in meta.shapes.get(name, (-1,)))
     dense = not any(isinstance(array, SelectedRows) for array in arrays)
     calls = _native(view, form) if whole and dense and device is None else None
     stop_gradient = tuple(
@@ -197,7 +197,7 @@ def _variant(
         ]
 
     outputs = layouts(current)
-    checked = outputs if opened is None else layouts(lambda n: -1 if isinstance(n, Size) else n)
+    checked = outputs if opened is None else layouts(lambda n: -1 if isinstance(n, SymInt) else n)
     return core.Variant(
         form,
         arrays,

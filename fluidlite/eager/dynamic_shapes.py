@@ -1,7 +1,7 @@
 """Dynamic-shape specialisations of eager operators (`core.Variant` with `is_open`).
 
 A call signature that has seen inputs of the same types and ranks but several sizes gets one: shapes are inferred and
-kernels selected with a symbolic `Size` (`base/sizes/`) for every axis that differed. It then takes other sizes in C as
+kernels selected with a `SymInt` (`base/sizes/`) for every axis that differed. It then takes other sizes in C as
 long as its guards hold. Gradient operators of a dynamic-shape specialisation are dynamic from the start; their sizes
 follow from those of the forward operator.
 """
@@ -15,7 +15,7 @@ import numpy as np
 
 from .._ext import eager as core
 from .._ext import engine
-from ..base.sizes import Real, Size, Sizes, Terms, atoms_of, current_shape, rebuilt
+from ..base.sizes import ShapeEnv, SymFloat, SymInt, Terms, current_shape, free_symbols, substituted
 from ..executor.host.registers import Registers
 from ..ops.registry import GRAD, OpDef, OpSpec, OpView
 from .meta import EagerMeta
@@ -74,9 +74,9 @@ def history_of(form: core.Form, arrays: Sequence[Array]) -> ShapeHistory | None:
 def symbolic_meta(form: core.Form, arrays: Sequence[np.ndarray], axes: Axes) -> EagerMeta | None:
     """Shapes of the inputs with symbolic sizes for the dynamic axes; None if there are none."""
     if form.known is not None:
-        meta = solved(form, arrays, Sizes())
+        meta = solved(form, arrays, ShapeEnv())
     else:
-        meta = EagerMeta(sizes=Sizes())
+        meta = EagerMeta(sizes=ShapeEnv())
     sizes = meta.sizes
     assert sizes is not None
     for k, (name, array) in enumerate(zip(form.names_in, arrays, strict=True)):
@@ -85,50 +85,50 @@ def symbolic_meta(form: core.Form, arrays: Sequence[np.ndarray], axes: Axes) -> 
             shape: list[Any] = list(array.shape)
             for axis, n in enumerate(shape):
                 if every or (k, axis) in axes:
-                    shape[axis] = sizes.root(n, f"{name}.{axis}")
+                    shape[axis] = sizes.input_symbol(n, f"{name}.{axis}")
             meta.shapes[name] = tuple(shape)
         elif current_shape(meta.shapes[name]) != array.shape:
             return None
-    return meta if sizes.atoms else None
+    return meta if sizes.symbols else None
 
 
-def solved(form: core.Form, arrays: Sequence[Array], sizes: Sizes | None) -> EagerMeta:
+def solved(form: core.Form, arrays: Sequence[Array], sizes: ShapeEnv | None) -> EagerMeta:
     """The shapes of the forward operator's variables, solved from the inputs of the gradient operator `form`.
 
-    Sizes are numbers or, with `sizes`, new roots of it. Shapes that the inputs do not determine are left out.
+    Sizes are numbers or, with `sizes`, new input symbols of it. Shapes that the inputs do not determine are left out.
     """
     known: EagerMeta = form.known
-    roots: dict[int, Any] = {}
+    values: dict[int, Any] = {}
     # Saved arrays of the forward pass take precedence over gradients, which users may have changed.
     for name, array in sorted(zip(form.names_in, arrays, strict=True), key=lambda item: GRAD in item[0]):
-        for atom, axis in plain_roots(known.shapes.get(name, ())):
-            if atom not in roots and axis < len(array.shape):
+        for symbol, axis in input_axes(known.shapes.get(name, ())):
+            if symbol not in values and axis < len(array.shape):
                 n = array.shape[axis]
-                roots[atom] = n if sizes is None else sizes.root(n, f"{name}.{axis}")
+                values[symbol] = n if sizes is None else sizes.input_symbol(n, f"{name}.{axis}")
     meta = EagerMeta(sizes=sizes)
     meta.dtypes = dict(known.dtypes)
     for name, shape in known.shapes.items():
-        if all(atoms_of(n) <= roots.keys() for n in shape):
-            meta.shapes[name] = tuple([rebuilt(n, roots) for n in shape])
+        if all(free_symbols(n) <= values.keys() for n in shape):
+            meta.shapes[name] = tuple([substituted(n, values) for n in shape])
     return meta
 
 
-def plain_roots(shape: Sequence[Any]) -> list[tuple[int, int]]:
-    """(root, axis) for each axis whose size is a single root; of equal roots the oldest."""
+def input_axes(shape: Sequence[Any]) -> list[tuple[int, int]]:
+    """(input symbol, axis) for each axis whose size is an input symbol; of equal ones the oldest."""
     found = [
-        (root_of(n.sizes, n.sizes.canonical(n.terms)), axis)
+        (input_of(n.env, n.env.canonical(n.terms)), axis)
         for axis, n in enumerate(shape)
-        if isinstance(n, Size)
+        if isinstance(n, SymInt)
     ]
-    return [(root, axis) for root, axis in found if root is not None]
+    return [(symbol, axis) for symbol, axis in found if symbol is not None]
 
 
-def root_of(sizes: Sizes, terms: Terms) -> int | None:
-    """The root that a formula consists of, or None if it is no single root."""
+def input_of(env: ShapeEnv, terms: Terms) -> int | None:
+    """The input symbol that a formula consists of, or None if it is no single symbol."""
     if len(terms) == 1:
-        ((atoms, times),) = terms.items()
-        if times == 1 and len(atoms) == 1 and sizes.atoms[atoms[0]].kind == "root":
-            return atoms[0]
+        ((symbols, times),) = terms.items()
+        if times == 1 and len(symbols) == 1 and env.symbols[symbols[0]].kind == "input":
+            return symbols[0]
     return None
 
 
@@ -146,10 +146,10 @@ def gradients_are_valid(
         if any(_holds_sizes(value) for value in spec.attrs.values()):
             return False
         given = [name for names in spec.inputs.values() for name in names]
-        roots = {atom for name in given for atom, _ in plain_roots(known.shapes.get(name, ()))}
+        inputs = {symbol for name in given for symbol, _ in input_axes(known.shapes.get(name, ()))}
         for name in (name for names in outputs.values() for name in names):
             shape = known.shapes.get(name.replace("grad/", "").split(GRAD)[0], ())
-            if not all(atoms_of(n) <= roots for n in shape):
+            if not all(free_symbols(n) <= inputs for n in shape):
                 return False
     return True
 
@@ -168,7 +168,7 @@ def _holds_sizes(value: Any) -> bool:
     """True if an attribute contains symbolic sizes."""
     if isinstance(value, (list, tuple)):
         return any(_holds_sizes(item) for item in value)
-    return isinstance(value, (Size, Real))
+    return isinstance(value, (SymInt, SymFloat))
 
 
 def dynamic_arguments(
@@ -182,35 +182,35 @@ def dynamic_arguments(
     sizes = meta.sizes
     assert sizes is not None
     shapes: list[tuple[Any, ...]] = [meta.shapes[name] for name in form.names_in]
-    if all(sizes.stays(n) for shape in shapes for n in shape if isinstance(n, Size)):
+    if all(sizes.is_constant(n) for shape in shapes for n in shape if isinstance(n, SymInt)):
         return None
     registers = Registers(sizes)
     ins: list[tuple[int, int, int]] = []
     taken: set[int] = set()
     for k, shape in enumerate(shapes):
         for axis, n in enumerate(shape):
-            if not isinstance(n, Size):
+            if not isinstance(n, SymInt):
                 continue
             register = registers.integer(n)
-            root = root_of(sizes, n.terms)
-            if root is None or root in taken:
+            symbol = input_of(sizes, n.terms)
+            if symbol is None or symbol in taken:
                 computed, register = register, registers.found.add(engine.Sizes.ROOT, arrays[k].shape[axis])
                 registers.found.guard(engine.Sizes.EQ, register, computed)
             else:
-                taken.add(root)
+                taken.add(symbol)
             ins.append((k, axis, register))
     outs: list[tuple[int, int, int]] = []
     for k, name in enumerate(form.names_out if sized else ()):
         for axis, n in enumerate(meta.shapes[name]):
-            if isinstance(n, Size):
+            if isinstance(n, SymInt):
                 outs.append((k, axis, registers.integer(n)))
     ints, reals = [], []
     for call, (_, _, integers, floats) in enumerate(calls):
         for at, n in enumerate(integers):
-            if isinstance(n, Size):
+            if isinstance(n, SymInt):
                 ints.append((call, at, registers.integer(n)))
         for at, x in enumerate(floats):
-            if isinstance(x, (Size, Real)):
+            if isinstance(x, (SymInt, SymFloat)):
                 reals.append((call, at, registers.real(x)))
     registers.add_guards()
     return registers.found, ins, outs, ints, reals

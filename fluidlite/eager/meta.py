@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import backend
 from ..base.dtypes import VarType
-from ..base.sizes import Sizes
+from ..base.sizes import ShapeEnv
 
 
 class EagerMeta:
@@ -17,10 +17,10 @@ class EagerMeta:
     `sizes`: the environment of symbolic sizes in the shapes, None if all are numbers.
     """
 
-    def __init__(self, known: EagerMeta | None = None, sizes: Sizes | None = None) -> None:
+    def __init__(self, known: EagerMeta | None = None, sizes: ShapeEnv | None = None) -> None:
         self.shapes: dict[str, tuple[int, ...]] = dict(known.shapes) if known else {}
         self.dtypes: dict[str, VarType] = dict(known.dtypes) if known else {}
-        self.sizes: Sizes | None = known.sizes if known else sizes
+        self.sizes: ShapeEnv | None = known.sizes if known else sizes
         self.values: dict[str, Any] = {}
         self.asked = False
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.dtypes import VarType, to_vartype
 from ..base.errors import StaticModeError
-from ..base.sizes import Size
+from ..base.sizes import SymInt
 from ..ops.registry import grad_name
 from .math_ops import VariableMath
 
@@ -30,7 +30,7 @@ def as_shape(shape: Sequence[Any] | int | None, what: str) -> tuple[int, ...]:
         if n is None:
             n = -1
         try:
-            dims.append(n if isinstance(n, Size) else int(n))
+            dims.append(n if isinstance(n, SymInt) else int(n))
         except (TypeError, ValueError):
             raise TypeError(f"the shape of {what} must hold integers or None, got {list(shape)}") from None
     return tuple(dims)

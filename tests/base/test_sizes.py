@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fluidlite.base.sizes import Real, Size, Sizes, always_equal, current, formula, is_fixed, whole
+from fluidlite.base.sizes import ShapeEnv, SymFloat, SymInt, always_equal, current, formula, is_fixed, whole
 from fluidlite.executor.host.registers import Registers
 
 OPERATIONS = {
@@ -46,8 +46,8 @@ sizes_of_three = st.lists(st.integers(2, 40), min_size=3, max_size=3)
 @settings(max_examples=300, deadline=None)
 @given(programs, sizes_of_three, st.lists(sizes_of_three, max_size=8))
 def test_formulas_hold_where_the_guards_do(program, first, others):
-    sizes = Sizes()
-    roots = [sizes.root(n, f"n{k}") for k, n in enumerate(first)]
+    sizes = ShapeEnv()
+    roots = [sizes.input_symbol(n, f"n{k}") for k, n in enumerate(first)]
     found = carried_out(program, [*roots, 2, 5])
     assert [current(n) for n in found] == carried_out(program, [*first, 2, 5])
     registers = Registers(sizes)
@@ -65,52 +65,55 @@ def test_formulas_hold_where_the_guards_do(program, first, others):
 
 
 def root(value=32, name="n"):
-    return Sizes().root(value, name)
+    return ShapeEnv().input_symbol(value, name)
 
 
 def test_what_follows_by_algebra_needs_no_guard():
     n = root()
-    before = len(n.sizes.guards)
+    before = len(n.env.guards)
     assert formula((n * 64) // 64) == "n" and (n * 64) % 64 == 0 and (n * 6) // n == 6
     assert n * 64 >= 0 and not n < 0 and n != 1 and n > 1 and max(n, 1) is n and n + n == 2 * n and n
     assert always_equal(n * 4 - n, 3 * n) and not always_equal(n, n + 1)
-    assert len(n.sizes.guards) == before
+    assert len(n.env.guards) == before
 
 
 @pytest.mark.parametrize("use", [int, hash, float, range, operator.index, math.sqrt, lambda n: [0] * n])
 def test_whatever_needs_the_number_binds_the_plan_to_it(use):
     n = root()
     use(n)
-    assert "n == 32" in map(str, n.sizes.guards.values())
+    assert "n == 32" in map(str, n.env.guards.values())
     assert n == 32 and not n == 31
 
 
 def test_equal_sizes_are_one():
-    sizes = Sizes()
-    a, b = sizes.root(7, "a"), sizes.root(7, "b")
+    sizes = ShapeEnv()
+    a, b = sizes.input_symbol(7, "a"), sizes.input_symbol(7, "b")
     assert not always_equal(a, b)
     assert a == b
     assert always_equal(3 * a, 3 * b) and always_equal(a * b, b * b)
 
 
 def test_zero_and_one_are_numbers():
-    sizes = Sizes()
-    assert type(sizes.root(0, "n")) is int and type(sizes.root(1, "n")) is int
-    assert type(sizes.root(2, "n", least=3)) is int and type(sizes.root(3, "n", least=3)) is Size
-    assert is_fixed((3, 1)) and not is_fixed((3, sizes.root(4, "n")))
+    sizes = ShapeEnv()
+    assert type(sizes.input_symbol(0, "n")) is int and type(sizes.input_symbol(1, "n")) is int
+    assert (
+        type(sizes.input_symbol(2, "n", least=3)) is int
+        and type(sizes.input_symbol(3, "n", least=3)) is SymInt
+    )
+    assert is_fixed((3, 1)) and not is_fixed((3, sizes.input_symbol(4, "n")))
 
 
 def test_numbers_of_numpy_and_reals():
     n = root(8)
     assert formula(np.int64(3) * n) == "3*n" and formula(n * np.int32(2) + np.int64(1)) == "2*n + 1"
     mean = 1.0 / (n * 4)
-    assert isinstance(mean, Real) and mean.value == 1 / 32
-    registers = Registers(n.sizes)
+    assert isinstance(mean, SymFloat) and mean.value == 1 / 32
+    registers = Registers(n.env)
     place, real = registers.integer(n), registers.real(mean)
     for value in (8, 2, 100):
         registers.found.set(place, value)
         assert registers.found.evaluate() and registers.found.real(real) == 1.0 / (value * 4)
-    assert formula(n * 2.0) == "2*n" and isinstance(n * 0.5, Real)
+    assert formula(n * 2.0) == "2*n" and isinstance(n * 0.5, SymFloat)
     assert whole([n, np.int64(4)]) == [n, 4]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fluidlite.base.sizes import Real, Size, Sizes, always_equal, current
+from fluidlite.base.sizes import ShapeEnv, SymFloat, SymInt, always_equal, current
 from fluidlite.executor.host.registers import Registers
 
 STEPS = (
@@ -72,8 +72,8 @@ def worked_out(roots, program):
     steps,
 )
 def test_where_the_guards_hold_the_formulas_are_what_python_would_say(first, others, program):
-    sizes = Sizes()
-    roots = [sizes.root(n, f"n{k}") for k, n in enumerate(first)]
+    sizes = ShapeEnv()
+    roots = [sizes.input_symbol(n, f"n{k}") for k, n in enumerate(first)]
     values, reals = worked_out(roots, program)
     assert [current(v) for v in values] == worked_out(first, program)[0]
     registers = Registers(sizes)
@@ -102,19 +102,19 @@ def test_numbers_that_are_no_integers_bind_a_plan():
         (lambda n: np.float32(4) == n, True), (lambda n: 2**n, 16), (lambda n: math.sqrt(n), 2.0),
         (lambda n: list(range(n)), [0, 1, 2, 3]), (lambda n: {n: 1}, {4: 1}), (lambda n: np.zeros(n).shape, (4,)),
     ]:  # fmt: skip
-        sizes = Sizes()
-        assert ask(sizes.root(4, "n")) == answer
+        sizes = ShapeEnv()
+        assert ask(sizes.input_symbol(4, "n")) == answer
         assert [str(guard) for guard in sizes.guards.values()] == ["2 <= n", "n == 4"]
 
 
 def test_what_needs_no_guard():
-    sizes = Sizes()
-    n = sizes.root(4, "n")
+    sizes = ShapeEnv()
+    n = sizes.input_symbol(4, "n")
     assert (
-        isinstance(n * 0.5, Real)
-        and isinstance(np.float32(2.5) * n, Real)
-        and isinstance(1.0 - 1.0 / n, Real)
+        isinstance(n * 0.5, SymFloat)
+        and isinstance(np.float32(2.5) * n, SymFloat)
+        and isinstance(1.0 - 1.0 / n, SymFloat)
     )
-    assert isinstance(round(n), Size) and +n is n and abs(n) is n and divmod(n * 6, n) == (6, 0)
+    assert isinstance(round(n), SymInt) and +n is n and abs(n) is n and divmod(n * 6, n) == (6, 0)
     assert n * 64 // 64 + 1 > n and n != 1 and n * 3 >= 6 and always_equal(n * 2, n + n) and n
     assert [str(guard) for guard in sizes.guards.values()] == ["2 <= n"]

@@ -1,37 +1,48 @@
-"""Sizes that change from step to step: numbers that remember the formula they come from.
+"""Symbolic sizes: integers with the formula that they come from, for plans that serve many shapes.
 
-A plan is made for one set of sizes and kept for all others. While it is made, each size that may change is a `Size`: it
-counts like the integer it is at the moment, and its results are `Size`s again. Where its value decides something (a
-comparison, use as an index), a *guard* is noted: the plan holds as long as its guards do. A formula is a polynomial
-over *atoms*: sizes of what is fed, and quotients and remainders that have no simpler form. So `(n * 64) // 64` is `n`,
-and whether `n * 64` is negative, or another than `64 * n`, needs no guard.
+A plan is made for one set of sizes and kept for all others that its guards admit. While it is made, each size that may
+change is a `SymInt`: it calculates like its current value, and results are `SymInt`s, too. Where its value decides
+something (a comparison, use as an index), a *guard* is noted: the plan is valid while its guards hold. A formula is a
+polynomial over *symbols*: sizes of feeds (input symbols), and quotients and remainders that have no simpler form. So
+`(n * 64) // 64` is `n`, and neither `n * 64 < 0` nor `n * 64 == 64 * n` needs a guard.
 
-Sizes of 0 and 1 mean something else than others (nothing to do; broadcasting), so that those are plain integers, with a
-guard; all other sizes are known to be 2 or more.
+Sizes 0 and 1 have a meaning of their own (no elements; broadcasting), so they are specialised: plain integers with a
+guard. All other input symbols are at least 2.
 """
 
 from __future__ import annotations
 
-from .guards import INFINITE, Sizes, Undecided
-from .inspection import always_equal, atoms_of, current, current_shape, is_fixed, is_found, rebuilt, whole
+from .inspection import (
+    always_equal,
+    current,
+    current_shape,
+    free_symbols,
+    is_data_dependent,
+    is_fixed,
+    substituted,
+    whole,
+)
 from .polynomials import Terms
-from .reals import Real
-from .size import Size, formula
+from .shape_env import INFINITE, ShapeEnv, WouldSpecialise
+from .sym_float import SymFloat
+from .sym_int import SymInt, formula
+
+Real, Size = SymFloat, SymInt
 
 __all__ = [
     "INFINITE",
-    "Real",
-    "Size",
-    "Sizes",
+    "ShapeEnv",
+    "SymFloat",
+    "SymInt",
     "Terms",
-    "Undecided",
+    "WouldSpecialise",
     "always_equal",
-    "atoms_of",
     "current",
     "current_shape",
     "formula",
+    "free_symbols",
+    "is_data_dependent",
     "is_fixed",
-    "is_found",
-    "rebuilt",
+    "substituted",
     "whole",
 ]

@@ -1,4 +1,4 @@
-"""What can be asked about numbers that may be sizes, without noting a guard."""
+"""Queries about numbers that may be symbolic sizes, which note no guards."""
 
 from __future__ import annotations
 
@@ -6,59 +6,59 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .polynomials import summed
-from .reals import Real
-from .size import Size, terms_of
+from .sym_float import SymFloat
+from .sym_int import SymInt, terms_of
 
 
 def current(number: Any) -> Any:
-    """The number itself; nothing is noted."""
-    return number.value if isinstance(number, (Size, Real)) else number
+    """The current value of a number."""
+    return number.value if isinstance(number, (SymInt, SymFloat)) else number
 
 
 def current_shape(shape: tuple[Any, ...]) -> tuple[int, ...]:
-    """A shape in numbers; nothing is noted."""
+    """The current values of a shape's sizes."""
     return tuple([current(n) for n in shape])
 
 
 def whole(values: Iterable[Any]) -> list[Any]:
-    """Integers as such, and sizes as they are."""
-    return [n if isinstance(n, Size) else int(n) for n in values]
+    """Convert all values to int but symbolic sizes."""
+    return [n if isinstance(n, SymInt) else int(n) for n in values]
 
 
 def is_fixed(shape: tuple[Any, ...]) -> bool:
-    """Whether a shape is the same in every step."""
-    return not any(isinstance(n, Size) for n in shape)
+    """Whether a shape has no symbolic sizes."""
+    return not any(isinstance(n, SymInt) for n in shape)
 
 
-def is_found(number: Any) -> bool:
-    """Whether a number is known only when part of a run is over."""
-    return isinstance(number, Size) and not number.sizes.stages.keys().isdisjoint(atoms_of(number))
+def is_data_dependent(number: Any) -> bool:
+    """Whether a number is resolved only in the course of a run."""
+    return isinstance(number, SymInt) and not number.env.stages.keys().isdisjoint(free_symbols(number))
 
 
-def atoms_of(number: Any) -> set[int]:
-    """The roots that a size is made from, by number; sizes found equal go by that of the oldest."""
-    if not isinstance(number, Size):
+def free_symbols(number: Any) -> set[int]:
+    """The input symbols in a size's formula, by number; of symbols equal by guards the oldest."""
+    if not isinstance(number, SymInt):
         return set()
     found: set[int] = set()
-    for atom in {atom for atoms in number.sizes.canonical(number.terms) for atom in atoms}:
-        kind, a, b = number.sizes.atoms[atom]
-        found |= {atom} if kind == "root" else atoms_of(a) | atoms_of(b)
+    for symbol in {symbol for symbols in number.env.canonical(number.terms) for symbol in symbols}:
+        kind, a, b = number.env.symbols[symbol]
+        found |= {symbol} if kind == "input" else free_symbols(a) | free_symbols(b)
     return found
 
 
-def rebuilt(number: Any, roots: Mapping[int, Any]) -> Any:
-    """What a size comes to if its roots are `roots`: integers, or sizes of others."""
-    if not isinstance(number, Size):
+def substituted(number: Any, values: Mapping[int, Any]) -> Any:
+    """A size with its input symbols replaced by `values`: integers, or sizes of another environment."""
+    if not isinstance(number, SymInt):
         return number
     total: Any = 0
-    for atoms, times in number.sizes.canonical(number.terms).items():
+    for symbols, times in number.env.canonical(number.terms).items():
         part: Any = times
-        for atom in atoms:
-            kind, a, b = number.sizes.atoms[atom]
-            if kind == "root":
-                factor = roots[atom]
+        for symbol in symbols:
+            kind, a, b = number.env.symbols[symbol]
+            if kind == "input":
+                factor = values[symbol]
             else:
-                divided, by = rebuilt(a, roots), rebuilt(b, roots)
+                divided, by = substituted(a, values), substituted(b, values)
                 factor = divided // by if kind == "//" else divided % by
             part = part * factor
         total = total + part
@@ -66,8 +66,8 @@ def rebuilt(number: Any, roots: Mapping[int, Any]) -> Any:
 
 
 def always_equal(a: Any, b: Any) -> bool:
-    """Whether two sizes are equal in every step that the plan is for; nothing is noted."""
-    if not isinstance(a, Size) and not isinstance(b, Size):
+    """Whether two sizes are equal for all sizes that the guards noted so far admit."""
+    if not isinstance(a, SymInt) and not isinstance(b, SymInt):
         return bool(a == b)
-    sizes = a.sizes if isinstance(a, Size) else b.sizes
-    return not sizes.canonical(summed(terms_of(b), terms_of(a), -1))
+    env = a.env if isinstance(a, SymInt) else b.env
+    return not env.canonical(summed(terms_of(b), terms_of(a), -1))

@@ -1,21 +1,21 @@
-"""Polynomials over atoms, which stand for numbers that nobody knows yet."""
+"""Polynomials over symbols, which are numbers of a `ShapeEnv`."""
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
 Terms: TypeAlias = dict[tuple[int, ...], int]
-"""The atoms that are multiplied, sorted -> how often."""
+"""Product of symbols, sorted -> its coefficient."""
 
 
 def summed(a: Terms, b: Terms, sign: int) -> Terms:
     terms = dict(a)
-    for atoms, times in b.items():
-        total = terms.get(atoms, 0) + sign * times
+    for symbols, times in b.items():
+        total = terms.get(symbols, 0) + sign * times
         if total:
-            terms[atoms] = total
+            terms[symbols] = total
         else:
-            terms.pop(atoms, None)
+            terms.pop(symbols, None)
     return terms
 
 
@@ -25,12 +25,12 @@ def ratio(a: Terms, b: Terms) -> Terms | None:
         return None
     ((divisor, times),) = b.items()
     out: Terms = {}
-    for atoms, factor in a.items():
-        left = list(atoms)
-        for atom in divisor:
-            if atom not in left:
+    for symbols, factor in a.items():
+        left = list(symbols)
+        for symbol in divisor:
+            if symbol not in left:
                 return None
-            left.remove(atom)
+            left.remove(symbol)
         if factor % times:
             return None
         out[tuple(left)] = factor // times

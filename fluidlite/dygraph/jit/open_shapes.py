@@ -6,7 +6,7 @@ import threading
 from collections.abc import Set
 from typing import Any
 
-from ...base.sizes import Real, Size, Sizes
+from ...base.sizes import ShapeEnv, SymFloat, SymInt
 from ...executor.host.registers import Registers
 from ...framework import Program
 
@@ -16,18 +16,18 @@ Axes = Set[tuple[int, int]]
 
 
 class OpenShapes:
-    """Shapes for a trace, with a symbolic `Size` for each of the dimensions `axes`.
+    """Shapes for a trace, with a `SymInt` for each of the dimensions `axes`.
 
     Where the traced code compares a size, or needs its number, a guard is added. `close`, called after the trace,
     replaces the symbolic sizes in the program. From then on `fit` evaluates the guards for other shapes.
     """
 
     def __init__(self, shapes: Shapes, axes: Axes) -> None:
-        self._sizes = Sizes(told=True)
+        self._sizes = ShapeEnv(user_visible=True)
         self.shapes = [
             tuple(
                 [
-                    self._sizes.root(n, f"feed_{k}.{axis}") if (k, axis) in axes else n
+                    self._sizes.input_symbol(n, f"feed_{k}.{axis}") if (k, axis) in axes else n
                     for axis, n in enumerate(shape)
                 ]
             )
@@ -49,19 +49,19 @@ class OpenShapes:
                         op._set_attr(name, self._number(value))
         for block in program.blocks:
             for var in block.vars.values():
-                if any(isinstance(n, Size) for n in var._shape or ()):
+                if any(isinstance(n, SymInt) for n in var._shape or ()):
                     var._shape = tuple([self._declared(n) for n in var._shape])
         registers = Registers(self._sizes)
         self._roots = [
             (k, axis, registers.integer(n))
             for k, shape in enumerate(self.shapes)
             for axis, n in enumerate(shape)
-            if isinstance(n, Size)
+            if isinstance(n, SymInt)
         ]
         self.varies = any(
-            isinstance(n, Size) and not self._sizes.stays(n) for shape in self.shapes for n in shape
+            isinstance(n, SymInt) and not self._sizes.is_constant(n) for shape in self.shapes for n in shape
         )
-        self._fixed = [[None if isinstance(n, Size) else n for n in shape] for shape in self.shapes]
+        self._fixed = [[None if isinstance(n, SymInt) else n for n in shape] for shape in self.shapes]
         registers.add_guards()
         self._found = registers.found
         return result
@@ -82,15 +82,15 @@ class OpenShapes:
                     return fits
 
     def _declared(self, n: int) -> int:
-        if not isinstance(n, Size):
+        if not isinstance(n, SymInt):
             return n
-        return n.value if self._sizes.stays(n) else -1
+        return n.value if self._sizes.is_constant(n) else -1
 
     def _number(self, value: Any) -> Any:
         """`value` with numbers in place of its sizes, which become guards."""
-        if isinstance(value, Size):
+        if isinstance(value, SymInt):
             return int(value)
-        if isinstance(value, Real):
+        if isinstance(value, SymFloat):
             return float(value)
         if not _sized(value):
             return value
@@ -105,4 +105,4 @@ def _sized(value: Any) -> bool:
         return any(_sized(item) for item in value.values())
     if isinstance(value, (list, tuple)):
         return any(_sized(item) for item in value)
-    return isinstance(value, (Size, Real))
+    return isinstance(value, (SymInt, SymFloat))

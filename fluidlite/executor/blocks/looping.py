@@ -12,7 +12,7 @@ import numpy as np
 
 from ..._ext.engine import OUT_OF_RANGE, UNFIT, KernelFailure
 from ...base.dtypes import VarType, to_numpy, to_vartype
-from ...base.sizes import is_found
+from ...base.sizes import is_data_dependent
 from ...base.tensor_array import TensorArray
 from ...framework import Operator, Program
 from ...ops.registry import OpView, Shape
@@ -53,7 +53,7 @@ class LoopPlan(Plan):
             if op.definition in _TOUCHING:
                 slot, array = "Out" if op.definition is FOUND else "X", op.attrs["array"]
                 shape, dtype = view.shape(slot), view.dtype(slot)
-                if not shape or any(map(is_found, shape[1:])) or 0 in shape[1:]:
+                if not shape or any(map(is_data_dependent, shape[1:])) or 0 in shape[1:]:
                     raise CannotPlan("elements of an array have several shapes, or no elements")
                 if kinds.setdefault(array, (shape[1:], dtype)) != (shape[1:], dtype):
                     raise CannotPlan("elements of an array get another shape or type")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType, to_numpy
-from ...base.sizes import Size, always_equal, atoms_of, current, rebuilt
+from ...base.sizes import SymInt, always_equal, current, free_symbols, substituted
 from ...framework import Operator, Program
 from ...ops.math.gemm import Matrix
 from ...ops.registry import Call, OpView, Shape
@@ -140,7 +140,7 @@ class LoopBody(Plan):
         sizes = self._registers.found
         for label, value in moving.items():
             root = self.meta.roots.get(label)
-            if isinstance(root, Size):
+            if isinstance(root, SymInt):
                 sizes.set(self._registers.integer(root), value)
             elif root is not None and root != value:
                 return False
@@ -152,7 +152,7 @@ class LoopBody(Plan):
         if self._feeds.rows is not None and size == self._feeds.rows:
             return ["n", ""]
         rows = [k for k in self._feeds.moving if k in found]
-        moves = isinstance(size, Size) and len(found) == len(rows) and self._outside_size(size) is None
+        moves = isinstance(size, SymInt) and len(found) == len(rows) and self._outside_size(size) is None
         return rows if moves else [*rows, ""]
 
     def _outside_size(self, size: Any) -> Any:
@@ -160,8 +160,8 @@ class LoopBody(Plan):
         roots = {}
         for label, root in self.meta.roots.items():
             if label in self._feeds.outer:
-                roots.update(dict.fromkeys(atoms_of(root), self._feeds.outer[label]))
-        return rebuilt(size, roots) if atoms_of(size) <= roots.keys() else None
+                roots.update(dict.fromkeys(free_symbols(root), self._feeds.outer[label]))
+        return substituted(size, roots) if free_symbols(size) <= roots.keys() else None
 
     def result(self, name: str, empty: bool) -> tuple[list[str], Shape, VarType, tuple[str, ...]]:
         """Of something made: which rows it may have (see `_rows`), its shape, with labels for sizes from outside behind
@@ -178,10 +178,10 @@ class LoopBody(Plan):
             if empty and sizes[0] == 0:
                 labels += self._rows(size)
             outside = None if labels else self._outside_size(size)
-            if axis and isinstance(size, Size) and not labels and outside is None:
+            if axis and isinstance(size, SymInt) and not labels and outside is None:
                 raise CannotPlan(f"variable {name!r} has a size that follows from others")
             shape.append(
-                labels[0] if labels and isinstance(size, Size) else size if outside is None else outside
+                labels[0] if labels and isinstance(size, SymInt) else size if outside is None else outside
             )
         plain = self.fetched[[*self._wanted, *self._added].index(name)]
         return self._rows(sizes[0]), tuple(shape), self.meta.dtypes[inner], self.meta.lod(plain)
@@ -233,7 +233,7 @@ class LoopBody(Plan):
         where = {"n": 0, "m": 1} | {label: 2 + at for label, at in layout.sizes.items()}
         roots, spans = [], []
         for label, root in self.meta.roots.items():
-            register = self._registers.integer(root) if isinstance(root, Size) else -1
+            register = self._registers.integer(root) if isinstance(root, SymInt) else -1
             if label in where:
                 roots.append((register, where[label], current(root)))
             else:

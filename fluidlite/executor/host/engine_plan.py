@@ -10,7 +10,7 @@ import numpy as np
 from ..._ext import engine
 from ...base.dtypes import to_numpy
 from ...base.reports import profiling, progress
-from ...base.sizes import Real, Size, current, current_shape
+from ...base.sizes import SymFloat, SymInt, current, current_shape
 from ...framework import Operator, Program
 from ...ops.op_view import FIND
 from ...ops.registry import Call, OpDef
@@ -76,7 +76,7 @@ class EnginePlan(StepPlan):
 
     def _size(self, size: Any) -> tuple[int, int]:
         """The register of a size, -1 for one that stays, and that."""
-        return (self._registers.integer(size) if isinstance(size, Size) else -1), current(size)
+        return (self._registers.integer(size) if isinstance(size, SymInt) else -1), current(size)
 
     def _entry(self, name: str) -> tuple[int, np.dtype, tuple[int, ...]]:
         """Slot, element type and shape of a variable, as the engine takes them."""
@@ -161,10 +161,10 @@ class EnginePlan(StepPlan):
     def _vary(self, at: int, call: Call) -> None:
         """Have the numbers of a call follow the sizes that they are made of."""
         for position, number in enumerate(call.ints):
-            if isinstance(number, Size):
+            if isinstance(number, SymInt):
                 self.engine.vary(at, position, self._registers.integer(number))
         for position, real in enumerate(call.floats):
-            if isinstance(real, (Size, Real)):
+            if isinstance(real, (SymInt, SymFloat)):
                 self.engine.vary(at, position, self._registers.real(real), True)
 
     def _verified(self, op: Operator, call: Call) -> int:

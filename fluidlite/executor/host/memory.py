@@ -22,7 +22,7 @@ _ALIGNED = 64
 class Storage:
     """Memory that one or several variables (views of each other) live in, from the step `first` to `last`.
 
-    `bytes` may be a formula (`base.sizes.Size`).
+    `bytes` may be a formula (`base.sizes.SymInt`).
     """
 
     bytes: int

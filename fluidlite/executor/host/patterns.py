@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...base.sizes import Real, Size, always_equal
+from ...base.sizes import SymFloat, SymInt, always_equal
 from ...ops.registry import Call
 from ..plan.instructions import Instruction, Uses
 
@@ -24,7 +24,7 @@ def equal(one: Sequence[Any], other: Sequence[Any]) -> bool:
 
 
 def number(real: Any) -> float:
-    need(not isinstance(real, (Real, Size)))
+    need(not isinstance(real, (SymFloat, SymInt)))
     return float(real)
 
 

@@ -6,32 +6,32 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._ext import engine
-from ...base.sizes import Real, Size, Sizes
+from ...base.sizes import ShapeEnv, SymFloat, SymInt
 
 
 class Registers:
     """The registers of one plan; `found` are the engine's, filled from formulas as these are asked for."""
 
-    def __init__(self, sizes: Sizes) -> None:
+    def __init__(self, sizes: ShapeEnv) -> None:
         self.found = engine.Sizes()
         self._sizes = sizes
-        self._atoms: dict[int, int] = {}
+        self._symbols: dict[int, int] = {}
         self._constants: dict[int, int] = {}
         self._made: dict[Any, int] = {}
         self._reals: dict[int, tuple[Any, int]] = {}
 
     def integer(self, size: Any) -> int:
-        """The register that holds an integer or a `Size`."""
-        if not isinstance(size, Size):
+        """The register that holds an integer or a `SymInt`."""
+        if not isinstance(size, SymInt):
             return self._constant(int(size))
         key = frozenset(size.terms.items())
         register = self._made.get(key)
         if register is None:
             total: int | None = None
-            for atoms, times in size.terms.items():
+            for symbols, times in size.terms.items():
                 part: int | None = None
-                for atom in atoms:
-                    part = self._step(engine.Sizes.MUL, part, self._atom(atom))
+                for symbol in symbols:
+                    part = self._step(engine.Sizes.MUL, part, self._symbol(symbol))
                 if times != 1 or part is None:
                     part = self._step(engine.Sizes.MUL, part, self._constant(times))
                 total = self._step(engine.Sizes.ADD, total, part)
@@ -40,10 +40,10 @@ class Registers:
         return register
 
     def real(self, number: Any) -> int:
-        """The real register that holds a float, an integer, a `Size` or a `Real`."""
-        if isinstance(number, Size):
+        """The real register that holds a float, an integer, a `SymInt` or a `SymFloat`."""
+        if isinstance(number, SymInt):
             return self.found.add_real(engine.Sizes.REAL_OF, self.integer(number))
-        if not isinstance(number, Real):
+        if not isinstance(number, SymFloat):
             return self.found.add_real_const(float(number))
         known = self._reals.get(id(number))
         if known is not None:
@@ -55,7 +55,7 @@ class Registers:
 
     def shape(self, shape: Sequence[Any]) -> tuple[int, ...]:
         """A shape as the engine takes it: `-1 - register` for what varies."""
-        return tuple([-1 - self.integer(n) if isinstance(n, Size) else n for n in shape])
+        return tuple([-1 - self.integer(n) if isinstance(n, SymInt) else n for n in shape])
 
     def add_guards(self) -> None:
         """Hand the guards over that have been noted so far; called once, when nothing will be asked any more."""
@@ -72,14 +72,14 @@ class Registers:
             register = self._constants[value] = self.found.add(engine.Sizes.CONST, value)
         return register
 
-    def _atom(self, number: int) -> int:
-        register = self._atoms.get(number)
+    def _symbol(self, number: int) -> int:
+        register = self._symbols.get(number)
         if register is None:
-            atom = self._sizes.atoms[number]
-            if atom.kind == "root":
-                register = self.found.add(engine.Sizes.ROOT, atom.a, self._sizes.stages.get(number, 0))
+            symbol = self._sizes.symbols[number]
+            if symbol.kind == "input":
+                register = self.found.add(engine.Sizes.ROOT, symbol.a, self._sizes.stages.get(number, 0))
             else:
-                operation = engine.Sizes.FLOORDIV if atom.kind == "//" else engine.Sizes.MOD
-                register = self.found.add(operation, self.integer(atom.a), self.integer(atom.b))
-            self._atoms[number] = register
+                operation = engine.Sizes.FLOORDIV if symbol.kind == "//" else engine.Sizes.MOD
+                register = self.found.add(operation, self.integer(symbol.a), self.integer(symbol.b))
+            self._symbols[number] = register
         return register

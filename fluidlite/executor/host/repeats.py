@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import replace
 
-from ...base.sizes import Real, Size, always_equal
+from ...base.sizes import SymFloat, SymInt, always_equal
 from ...framework import OpRole
 from ...ops import copies
 from ...ops.registry import Call
@@ -110,5 +110,7 @@ def _same_numbers(a: Call, b: Call) -> bool:
 def _same_real(x: float, y: float) -> bool:
     """Whether two numbers, none of which follows sizes, are the same to the sign of 0."""
     return (
-        not isinstance(x, Real | Size) and not isinstance(y, Real | Size) and float(x).hex() == float(y).hex()
+        not isinstance(x, SymFloat | SymInt)
+        and not isinstance(y, SymFloat | SymInt)
+        and float(x).hex() == float(y).hex()
     )

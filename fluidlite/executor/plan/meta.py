@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.dtypes import VarType, to_numpy, to_vartype
-from ...base.sizes import Sizes, current
+from ...base.sizes import ShapeEnv, current
 from ...framework import Block, Operator
 from ...ops.registry import LEVEL, OpView, Shape
 from ...ops.tensor.selected_rows import ROWS, VALUES, parts
@@ -67,12 +67,12 @@ class ExactMeta:
         self.rooms: dict[str, Shape] = {}  # of what has sizes that are found: how large it may be
         self._later = later or {}
         self._scope: Scope | None = scope
-        self.sizes = Sizes()
+        self.sizes = ShapeEnv()
         self.shapes: dict[str, Shape] = {}
         self.lods: dict[str, tuple[str, ...]] = {}  # variable -> its arrays of offsets, outermost level first
         self.dtypes: dict[str, VarType] = {}
         self.known: dict[str, np.ndarray] = {}
-        self.sized: dict[str, np.ndarray] = {}  # values that are sizes: arrays of `Size`s and integers
+        self.sized: dict[str, np.ndarray] = {}  # values that are sizes: arrays of `SymInt`s and integers
         self.persistable: dict[str, LoDTensor] = {}
         self.sparse: dict[str, int] = {}  # SelectedRows -> how many rows they hold
         self.part_of: dict[str, str] = {}  # array of SelectedRows -> these
@@ -101,14 +101,14 @@ class ExactMeta:
             root = name.removesuffix("+1")
             more = int(root != name)
             if root and root not in self.roots:
-                self.roots[root] = self.sizes.root(size - more, root)
+                self.roots[root] = self.sizes.input_symbol(size - more, root)
             found.append(self.roots[root] + more if root else size)
         return tuple(found)
 
     def _counted(self, name: str, array: np.ndarray) -> np.ndarray:
         """The elements of a feed as sizes."""
         made = np.empty(array.size, object)
-        made[:] = [self.sizes.root(n, f"{name}[{k}]") for k, n in enumerate(array.ravel().tolist())]
+        made[:] = [self.sizes.input_symbol(n, f"{name}[{k}]") for k, n in enumerate(array.ravel().tolist())]
         return made.reshape(array.shape)
 
     def found(
@@ -125,7 +125,7 @@ class ExactMeta:
         self.finding.append(labels)
         found = self._finds or {}
         return [
-            self.sizes.root(current(found.get(label, n)), label, low, len(self.finding))  # type: ignore[misc]
+            self.sizes.input_symbol(current(found.get(label, n)), label, low, len(self.finding))  # type: ignore[misc]
             for label, n, low in zip(labels, guesses, least, strict=True)
         ]
 
@@ -146,7 +146,7 @@ class ExactMeta:
     def _varying(self, name: str, shape: Shape) -> Shape:
         """The shape of a feed, with sizes for the dimensions that may change."""
         if LEVEL in name:  # one offset more than there are sequences
-            return (self.sizes.root(shape[0], f"{name}.0", least=3),)  # type: ignore[return-value]
+            return (self.sizes.input_symbol(shape[0], f"{name}.0", least=3),)  # type: ignore[return-value]
         if name.endswith((ROWS, VALUES)):
             open_axes: set[int] = {0}
         else:
@@ -157,7 +157,7 @@ class ExactMeta:
             open_axes = {axis for axis, n in enumerate(declared) if n < 0}
         sizes: list[Any] = list(shape)
         for axis in open_axes.intersection(range(len(shape))):
-            sizes[axis] = self.sizes.root(shape[axis], f"{name}.{axis}")
+            sizes[axis] = self.sizes.input_symbol(shape[axis], f"{name}.{axis}")
         return tuple(sizes)
 
     def _fed_level(self, name: str) -> None:

@@ -53,8 +53,8 @@ class Ranking:
         lengths = np.diff(self._feeds[level])
         if not lengths.any():
             raise CannotPlan("there is no step", passing=True)
-        running = meta.sizes.root(int(np.count_nonzero(lengths)), ranked(table, "first"))
-        bounds = meta.sizes.root(int(lengths.max()) + 1, ranked(table, "bounds"))
+        running = meta.sizes.input_symbol(int(np.count_nonzero(lengths)), ranked(table, "first"))
+        bounds = meta.sizes.input_symbol(int(lengths.max()) + 1, ranked(table, "bounds"))
         every = meta.shapes[level][0] - 1
         for what, size in zip(RANKED, (every, every, rows, rows, rows, bounds, running, 1), strict=True):
             meta.set(ranked(table, what), (size,), VarType.INT64)
@@ -72,7 +72,7 @@ class Ranking:
                 f"the sequences {level!r} are found by the step, or are not as many as are ranked"
             )
         found = InOrder(self._feeds[level], self.now(table))
-        total = meta.sizes.root(int(found.bounds[-1]), ranked(other, "total"))
+        total = meta.sizes.input_symbol(int(found.bounds[-1]), ranked(other, "total"))
         shapes = (meta.shapes[level], (rows,), (rows,), meta.shapes[ranked(table, "bounds")])
         for what, shape in zip(ORDERED, shapes, strict=True):
             meta.set(ranked(other, what), shape, VarType.INT64)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType, to_numpy
-from ...base.sizes import Size, is_fixed
+from ...base.sizes import SymInt, is_fixed
 from ...framework import Operator, sequences
 from ...framework.gradients.blocks import names_read
 from ...ops import kernel_types
@@ -230,13 +230,13 @@ def _note_sizes(op: Operator, view: OpView, meta: ExactMeta) -> None:
     else:
         inputs = {slot: [meta.value(name) for name in names] for slot, names in op.inputs.items() if names}
         try:
-            with meta.sizes.tentatively():
+            with meta.sizes.without_specialising():
                 results = definition.call(np, inputs, op.attrs)
         except Exception:  # a kernel is made for numbers; then this is computed in each step
             return
     for name, value in op._named(results):
         if isinstance(value, np.ndarray) and value.shape == meta.shapes[name]:
-            if all(isinstance(n, (int, Size, np.integer)) for n in value.flat):
+            if all(isinstance(n, (int, SymInt, np.integer)) for n in value.flat):
                 meta.sized[name] = value
 
 

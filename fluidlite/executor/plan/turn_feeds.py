@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType, to_numpy
-from ...base.sizes import Size, always_equal, current
+from ...base.sizes import SymInt, always_equal, current
 
 FIRST = "@FIRST"
 """Stands behind the name of offsets of which a turn has the first ones."""
@@ -38,14 +38,14 @@ class Feeds:
                 labels.append("" if size == "n" and self.rows is not None else size)
                 sizes.append(self.moving[size.removesuffix("+1")] + size.endswith("+1"))
                 continue
-            labels.append(self._label(size, f"{name}.{axis}") if isinstance(size, Size) else "")
+            labels.append(self._label(size, f"{name}.{axis}") if isinstance(size, SymInt) else "")
             sizes.append(current(size))
         self.arrays[name] = np.empty(sizes, to_numpy(dtype))
         self.sizes[name] = labels
         if levels:
             self.levels[name] = levels
 
-    def _label(self, size: Size, new: str) -> str:
+    def _label(self, size: SymInt, new: str) -> str:
         """What a size from outside is called: as one that is always equal, or else `new`."""
         known = next((label for label, other in self.outer.items() if always_equal(other, size)), new)
         self.outer.setdefault(known, size)

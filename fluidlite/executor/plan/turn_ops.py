@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...base.dtypes import VarType
-from ...base.sizes import Size, always_equal, current
+from ...base.sizes import SymInt, always_equal, current
 from ...framework import Block, Operator
 from ...ops.math.gemm import Matrix, packing
 from ...ops.native import bytes_of_row, itemsize, numel
@@ -172,12 +172,13 @@ def _turns_to_expect(op: OpView, form: LoopForm, carried_rows: int) -> Iterable[
     n, m = max(2, current(first)), max(2, current(first), current(carried_rows)) + 1
     moves = bool(form.names["Like"]) or any(each.rows == "m" for each in form.carried)
     counts = [(n, m), (n, n), (1, m), (1, 1)] if moves else [(n, n), (1, 1)]
-    if not isinstance(first, Size):  # one, or what the program says
+    if not isinstance(first, SymInt):  # one, or what the program says
         counts = [pair for pair in counts if pair[0] == 1]
     ordered = {each: np.diff(meta.ranking.ordered_now(each).bounds).tolist() for each in form.others}
     every = {each: meta.shapes[each.removesuffix("offsets") + "rows"][0] for each in form.others}
     others = {
-        each: max(2, rows[0]) if isinstance(every[each], Size) else rows[0] for each, rows in ordered.items()
+        each: max(2, rows[0]) if isinstance(every[each], SymInt) else rows[0]
+        for each, rows in ordered.items()
     }
     for n, m in counts:
         yield {"n": n, "m": m, **others}
@@ -206,7 +207,7 @@ def _body(
     sizes: dict[str, int],
 ) -> tuple[Any, dict[str, Any]]:
     meta = _meta(op)
-    said = op.has("Steps") and not isinstance(op.shape("Steps")[1], Size)
+    said = op.has("Steps") and not isinstance(op.shape("Steps")[1], SymInt)
     feeds = Feeds(sizes, sizes["n"] if said else None)
     if op.has("Steps"):  # in all of which there are as many rows
         feeds.outer.update(dict.fromkeys(sizes, op.shape("Steps")[1]))

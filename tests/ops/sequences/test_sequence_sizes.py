@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fluidlite.base.sizes import Size, Sizes, current
+from fluidlite.base.sizes import ShapeEnv, SymInt, current
 from fluidlite.ops import registry
 from fluidlite.ops.registry import Call, OpView, grad_name
 
@@ -18,19 +18,19 @@ class VaryingMeta(in_native.RunMeta):
 
     def __init__(self, arrays, lods):
         super().__init__(arrays, lods)
-        self.sizes = Sizes()
+        self.sizes = ShapeEnv()
         for name, array in arrays.items():
             if name not in FIXED:
-                self.shapes[name] = (self.sizes.root(array.shape[0], name), *array.shape[1:])
+                self.shapes[name] = (self.sizes.input_symbol(array.shape[0], name), *array.shape[1:])
         for level in (level for levels in self.lods.values() for level in levels):
-            self.shapes[level] = (self.sizes.root(self.arrays[level].shape[0] - 1, level) + 1,)
+            self.shapes[level] = (self.sizes.input_symbol(self.arrays[level].shape[0] - 1, level) + 1,)
 
     def bound(self):
         """The guards that hold for one size only."""
         return [
             str(guard)
             for guard in self.sizes.guards.values()
-            if guard.kind == "==" and not (isinstance(guard.a, Size) and isinstance(guard.b, Size))
+            if guard.kind == "==" and not (isinstance(guard.a, SymInt) and isinstance(guard.b, SymInt))
         ]
 
 
@@ -105,7 +105,7 @@ def test_no_size_is_bound(what):
     outputs = {slot.name: [f"{slot.name}_out"] for slot in definition.output_slots}
     view = OpView(definition, inputs, outputs, attrs, VaryingMeta(arrays, lods))
     for call in calls_of(view):
-        assert any(isinstance(number, Size) for number in call.ints), f"{call.kernel}: all sizes are fixed"
+        assert any(isinstance(number, SymInt) for number in call.ints), f"{call.kernel}: all sizes are fixed"
     assert view.meta.bound() == []
     if definition.grad is None:
         return
@@ -122,7 +122,7 @@ def test_no_size_is_bound(what):
         calls = calls_of(back)
         assert calls, f"{spec.type} has no native kernel"
         for call in calls:
-            assert any(isinstance(number, Size) for number in call.ints), (
+            assert any(isinstance(number, SymInt) for number in call.ints), (
                 f"{call.kernel}: all sizes are fixed"
             )
         assert back.meta.bound() == []

@@ -1,42 +1,42 @@
-"""`Size`: an integer that may be another one in each step."""
+"""`SymInt`: an integer, usually a size, that may differ between steps."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from .polynomials import Terms, ratio, summed
-from .reals import Real
+from .sym_float import SymFloat
 
 if TYPE_CHECKING:
-    from .guards import Sizes
+    from .shape_env import ShapeEnv
 
 
-class Size:
-    """An integer that may be another one in each step; see the module's text.
+class SymInt:
+    """A symbolic integer: a formula with a current `value`; see the package's docstring.
 
-    Counts and compares like an integer. Whatever needs to know the number itself (an index, `int`, a hash) gets it, and
-    binds the plan to it.
+    It calculates and compares like an integer. A use that needs its value (an index, `int`, a hash) specialises the
+    plan to it.
     """
 
-    __array_ufunc__ = None  # NumPy's numbers leave it to us
-    __slots__ = ("sizes", "terms", "value")
+    __array_ufunc__ = None  # NumPy's scalars defer to this class
+    __slots__ = ("env", "terms", "value")
 
-    def __init__(self, sizes: Sizes, terms: Terms, value: int) -> None:
-        self.sizes = sizes
+    def __init__(self, env: ShapeEnv, terms: Terms, value: int) -> None:
+        self.env = env
         self.terms = terms
         self.value = value
 
     def _made(self, terms: Terms, value: int) -> Any:
         if not terms:
             return 0
-        return terms[()] if len(terms) == 1 and () in terms else Size(self.sizes, terms, value)
+        return terms[()] if len(terms) == 1 and () in terms else SymInt(self.env, terms, value)
 
     def __add__(self, other: Any) -> Any:
-        if isinstance(other, Real):
+        if isinstance(other, SymFloat):
             return NotImplemented
         if is_real(other) and not float(other).is_integer():
-            return Real("+", self, float(other))
-        if not isinstance(other, Size):
+            return SymFloat("+", self, float(other))
+        if not isinstance(other, SymInt):
             other = as_integer(other)
             if other is NotImplemented:
                 return other
@@ -50,33 +50,33 @@ class Size:
     def __rsub__(self, other: Any) -> Any:
         return -self + other
 
-    def __pos__(self) -> Size:
+    def __pos__(self) -> SymInt:
         return self
 
     def __abs__(self) -> Any:
         return self if self >= 0 else -self
 
     def __neg__(self) -> Any:
-        return self._made({atoms: -times for atoms, times in self.terms.items()}, -self.value)
+        return self._made({symbols: -times for symbols, times in self.terms.items()}, -self.value)
 
     def __mul__(self, other: Any) -> Any:
         if type(other) is int:
             if other == 1:
                 return self
-            scaled = {atoms: times * other for atoms, times in self.terms.items()} if other else {}
+            scaled = {symbols: times * other for symbols, times in self.terms.items()} if other else {}
             return self._made(scaled, self.value * other)
-        if isinstance(other, Real):
+        if isinstance(other, SymFloat):
             return NotImplemented
         if is_real(other) and not float(other).is_integer():
-            return Real("*", self, float(other))
-        if not isinstance(other, Size):
+            return SymFloat("*", self, float(other))
+        if not isinstance(other, SymInt):
             other = as_integer(other)
             if other is NotImplemented:
                 return other
         terms: Terms = {}
-        for atoms, times in self.terms.items():
+        for symbols, times in self.terms.items():
             for more, factor in terms_of(other).items():
-                key = tuple(sorted((*atoms, *more))) if more else atoms
+                key = tuple(sorted((*symbols, *more))) if more else symbols
                 terms[key] = terms.get(key, 0) + times * factor
         return self._made({key: times for key, times in terms.items() if times}, self.value * value_of(other))
 
@@ -112,44 +112,44 @@ class Size:
         return other // self, other % self
 
     def __truediv__(self, other: Any) -> Any:
-        return Real("/", self, other)
+        return SymFloat("/", self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return Real("/", other, self)
+        return SymFloat("/", other, self)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Size):
+        if not isinstance(other, SymInt):
             if is_real(other):
                 return float(self) == other
             other = as_integer(other)
             if other is NotImplemented:
                 return False
-        return self.sizes.decide("==", self, other)  # type: ignore[arg-type]
+        return self.env.evaluate("==", self, other)  # type: ignore[arg-type]
 
     def __lt__(self, other: Any) -> bool:
-        if type(other) is int and other == 0 and self.sizes.all_counts and min(self.terms.values()) > 0:
-            return False  # what is asked most often
-        return float(self) < other if is_real(other) else self.sizes.decide("<", self, other)
+        if type(other) is int and other == 0 and self.env.all_nonnegative and min(self.terms.values()) > 0:
+            return False  # the most frequent comparison
+        return float(self) < other if is_real(other) else self.env.evaluate("<", self, other)
 
     def __le__(self, other: Any) -> bool:
-        return float(self) <= other if is_real(other) else self.sizes.decide("<=", self, other)
+        return float(self) <= other if is_real(other) else self.env.evaluate("<=", self, other)
 
     def __gt__(self, other: Any) -> bool:
-        return float(self) > other if is_real(other) else self.sizes.decide("<", other, self)
+        return float(self) > other if is_real(other) else self.env.evaluate("<", other, self)
 
     def __ge__(self, other: Any) -> bool:
-        return float(self) >= other if is_real(other) else self.sizes.decide("<=", other, self)
+        return float(self) >= other if is_real(other) else self.env.evaluate("<=", other, self)
 
     def __bool__(self) -> bool:
-        return not self.sizes.decide("==", self, 0)
+        return not self.env.evaluate("==", self, 0)
 
     def __index__(self) -> int:
-        return self.sizes.exactly(self)
+        return self.env.specialise(self)
 
     __int__ = __index__
 
     def __float__(self) -> float:
-        return float(self.sizes.exactly(self))
+        return float(self.env.specialise(self))
 
     def __round__(self, digits: int | None = None) -> Any:
         return self if digits is None or digits >= 0 else round(int(self), digits)
@@ -160,7 +160,7 @@ class Size:
     __floor__ = __ceil__ = __trunc__
 
     def __hash__(self) -> int:
-        return hash(self.sizes.exactly(self))
+        return hash(self.env.specialise(self))
 
     def __repr__(self) -> str:
         return str(self._shown())
@@ -169,34 +169,34 @@ class Size:
         return format(self._shown(), spec)
 
     def _shown(self) -> int:
-        return self.sizes.exactly(self) if self.sizes.told else self.value
+        return self.env.specialise(self) if self.env.user_visible else self.value
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        """What `isinstance` goes by: users' code takes a size for the integer that it stands for."""
-        return int if self.sizes.told else Size
+        """The class that `isinstance` sees: int for users' code."""
+        return int if self.env.user_visible else SymInt
 
-    def __copy__(self) -> Size:
+    def __copy__(self) -> SymInt:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Size:
+    def __deepcopy__(self, memo: Any) -> SymInt:
         return self
 
 
 def formula(size: Any) -> str:
-    """How a size is computed, for people."""
-    if not isinstance(size, Size):
+    """A size's formula as text."""
+    if not isinstance(size, SymInt):
         return str(size)
     parts = []
-    for atoms, times in size.terms.items():
-        names = [size.sizes.names[atom] for atom in atoms]
+    for symbols, times in size.terms.items():
+        names = [size.env.names[symbol] for symbol in symbols]
         parts.append("*".join(names if times == 1 and names else [str(times), *names]))
     return " + ".join(parts)
 
 
 def is_real(other: Any) -> bool:
-    """Whether a number is none of whole numbers, by its type."""
-    return isinstance(other, (float, Real)) or (
+    """Whether a number's type is that of reals."""
+    return isinstance(other, (float, SymFloat)) or (
         hasattr(other, "__float__") and not hasattr(other, "__index__")
     )
 
@@ -208,28 +208,28 @@ def as_integer(other: Any) -> Any:
 
 
 def terms_of(size: Any) -> Terms:
-    if isinstance(size, Size):
+    if isinstance(size, SymInt):
         return size.terms
     return {(): size} if size else {}
 
 
 def value_of(size: Any) -> int:
-    return size.value if isinstance(size, Size) else size
+    return size.value if isinstance(size, SymInt) else size
 
 
 def identical(a: Any, b: Any) -> bool:
-    return terms_of(a) == terms_of(b) if isinstance(a, (Size, int)) else a is b
+    return terms_of(a) == terms_of(b) if isinstance(a, (SymInt, int)) else a is b
 
 
 def divided(a: Any, b: Any) -> tuple[Any, Any]:
-    """Quotient and remainder, as Python's; where it comes out even by the formulas alone, these are simple."""
-    if not isinstance(b, Size):
+    """Quotient and remainder as Python's: a polynomial and 0 if the formulas divide, else uninterpreted terms."""
+    if not isinstance(b, SymInt):
         b = as_integer(b)
-    sizes = (a if isinstance(a, Size) else b).sizes
+    env = (a if isinstance(a, SymInt) else b).env
     quotient, rest = divmod(value_of(a), value_of(b))
-    exact = ratio(sizes.canonical(terms_of(a)), sizes.canonical(terms_of(b)))
+    exact = ratio(env.canonical(terms_of(a)), env.canonical(terms_of(b)))
     if exact is not None:
-        if isinstance(b, Size) and not b:
-            raise ZeroDivisionError("a size of 0 divides nothing")
-        return Size(sizes, {}, 0)._made(exact, quotient), 0
-    return sizes.opaque("//", a, b, quotient), sizes.opaque("%", a, b, rest)
+        if isinstance(b, SymInt) and not b:
+            raise ZeroDivisionError("division by a size of 0")
+        return SymInt(env, {}, 0)._made(exact, quotient), 0
+    return env.uninterpreted("//", a, b, quotient), env.uninterpreted("%", a, b, rest)

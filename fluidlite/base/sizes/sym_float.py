@@ -1,4 +1,4 @@
-"""Real numbers that are computed from sizes."""
+"""`SymFloat`: a real number computed from symbolic sizes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 
-class Real:
-    """A real number that is computed from sizes: `a kind b`.
+class SymFloat:
+    """A real number computed from symbolic sizes: `a kind b`.
 
-    Whatever needs to know the number itself gets it, and binds the plan to the sizes that it comes from.
+    A use that needs its value specialises the plan to the sizes in its formula.
     """
 
     __slots__ = ("a", "b", "kind", "value")
@@ -19,34 +19,34 @@ class Real:
         x, y = getattr(a, "value", a), getattr(b, "value", b)
         self.value: float = x / y if kind == "/" else x * y if kind == "*" else x + y
 
-    def __mul__(self, other: Any) -> Real:
-        return Real("*", self, other)
+    def __mul__(self, other: Any) -> SymFloat:
+        return SymFloat("*", self, other)
 
     __rmul__ = __mul__
 
-    def __add__(self, other: Any) -> Real:
-        return Real("+", self, other)
+    def __add__(self, other: Any) -> SymFloat:
+        return SymFloat("+", self, other)
 
     __radd__ = __add__
 
-    def __truediv__(self, other: Any) -> Real:
-        return Real("/", self, other)
+    def __truediv__(self, other: Any) -> SymFloat:
+        return SymFloat("/", self, other)
 
-    def __rtruediv__(self, other: Any) -> Real:
-        return Real("/", other, self)
+    def __rtruediv__(self, other: Any) -> SymFloat:
+        return SymFloat("/", other, self)
 
-    def __sub__(self, other: Any) -> Real:
+    def __sub__(self, other: Any) -> SymFloat:
         return self + -other
 
-    def __rsub__(self, other: Any) -> Real:
+    def __rsub__(self, other: Any) -> SymFloat:
         return -self + other
 
-    def __neg__(self) -> Real:
-        return Real("*", self, -1.0)
+    def __neg__(self) -> SymFloat:
+        return SymFloat("*", self, -1.0)
 
     def __float__(self) -> float:
         for part in (self.a, self.b):
-            float(part)  # which binds the plan to it if it is a size
+            float(part)  # specialises the plan if `part` is symbolic
         return self.value
 
     def __int__(self) -> int:
