@@ -14,14 +14,14 @@ from ..layer_helper import check_variable
 INTEGERS = (VarType.INT32, VarType.INT64)
 
 FORMATS = {1: ("NCL", "NLC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
-"""By the number of spatial axes: what layouts with channels second and with channels last are called."""
+"""The names of the layouts with channels second and with channels last, by the number of spatial axes."""
 
 
 FLOAT_TYPES = tuple(sorted(FLOATS))
 
 
 def alone(given: Any) -> Any:
-    """What is in a list of one, as layers take it that never ask what they were given."""
+    """The element of a list of one, else `given`: layers whose Fluid counterpart does not check accept both."""
     return given[0] if isinstance(given, (list, tuple)) and len(given) == 1 else given
 
 

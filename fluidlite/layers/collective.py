@@ -12,7 +12,7 @@ from ..layer_helper import LayerHelper
 __all__: list[str] = []
 
 
-def _beside(x: Any, suffix: str, stop_gradient: bool = False) -> Any:
+def _new_like(x: Any, suffix: str, stop_gradient: bool = False) -> Any:
     """A new variable like `x`, named after it."""
     block = default_main_program().current_block()
     return block.create_var(
@@ -47,7 +47,7 @@ def _allreduce(x: Any, out: Any = None, reduce_type: str = "sum", sync_mode: boo
     """
     _check_reduction(reduce_type)
     if out is None:
-        out = _beside(x, "tmp", stop_gradient=True)
+        out = _new_like(x, "tmp", stop_gradient=True)
     return _append(
         "allreduce", x, out, {"reduce_type": REDUCTIONS.index(reduce_type), "sync_mode": sync_mode}
     )
@@ -69,7 +69,7 @@ def _c_allreduce(
     _check_reduction(reduce_type)
     op_type = f"c_allreduce_{reduce_type}"
     if out is None:
-        out = _beside(x, op_type)
+        out = _new_like(x, op_type)
     return _append(op_type, x, out, {"ring_id": ring_id, "use_calc_stream": use_calc_stream})
 
 
@@ -81,8 +81,8 @@ def _c_broadcast(x: Any, root: int = 0, ring_id: int = 0, use_calc_stream: bool 
 
 
 def _c_allgather(x: Any, nranks: int, ring_id: int = 0, use_calc_stream: bool = False) -> Any:
-    """The rows that the `nranks` processes have, one after the other: nranks times as many (operator c_allgather)."""
-    out = _beside(x, "c_allgather")
+    """The rows of all `nranks` processes concatenated (operator c_allgather)."""
+    out = _new_like(x, "c_allgather")
     attrs = {"nranks": nranks, "ring_id": ring_id, "use_calc_stream": use_calc_stream}
     return _append("c_allgather", x, out, attrs)
 
@@ -95,18 +95,18 @@ def _c_reducescatter(x: Any, nranks: int, ring_id: int = 0, use_calc_stream: boo
     _check_variable(x)
     if x.shape[0] > 0 and x.shape[0] % nranks:
         raise ValueError(f"x.shape[0] ({x.shape[0]}) cannot be evenly divided by nranks ({nranks})")
-    out = _beside(x, "c_reducescatter")
+    out = _new_like(x, "c_reducescatter")
     attrs = {"nranks": nranks, "ring_id": ring_id, "use_calc_stream": use_calc_stream}
     return _append("c_reducescatter", x, out, attrs)
 
 
 def _c_sync_calc_stream(x: Any) -> Any:
-    """`x`, when what computes it is done (operator c_sync_calc_stream)."""
+    """`x`, once the stream that computes it is done (operator c_sync_calc_stream)."""
     return _append("c_sync_calc_stream", x, x, {})
 
 
 def _c_sync_comm_stream(x: Any, ring_id: int) -> Any:
-    """`x`, when what the processes exchange is there (operator c_sync_comm_stream)."""
+    """`x`, once the communication stream is done (operator c_sync_comm_stream)."""
     return _append("c_sync_comm_stream", x, x, {"ring_id": ring_id})
 
 

@@ -1,4 +1,4 @@
-"""`fluid.layers.device`: the places of programs from before `ParallelExecutor`."""
+"""`fluid.layers.device`: the device list of programs that predate `ParallelExecutor`."""
 
 from __future__ import annotations
 

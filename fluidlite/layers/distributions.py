@@ -34,7 +34,7 @@ def _check_type(value: Any, name: str, where: str, kinds: tuple[type, ...]) -> N
 
 
 class Distribution:
-    """What distributions share (`fluid.layers.distributions.Distribution`): how to draw, measure and compare."""
+    """The base class of distributions (`fluid.layers.distributions.Distribution`)."""
 
     _NUMBERS: tuple[type, ...] = (float, np.ndarray, Variable, list)
 
@@ -55,7 +55,7 @@ class Distribution:
         raise NotImplementedError
 
     def _parameters(self, **given: Any) -> list[Variable]:
-        """Numbers as Variables of one shape; Variables as they are."""
+        """The arguments as Variables: numbers and arrays broadcast to one shape, Variables unchanged."""
         where = type(self).__name__
         for name, value in given.items():
             _check_type(value, name, where, self._NUMBERS)
@@ -83,7 +83,7 @@ class Distribution:
 
 
 class _Located(Distribution):
-    """Numbers that are drawn from a plain distribution, then stretched and moved."""
+    """A location-scale family: draws from a standard distribution, scaled and shifted."""
 
     def _stretch(self, zero: Variable) -> Variable:
         raise NotImplementedError
@@ -190,9 +190,9 @@ class Normal(_Located):
         _check_type(other, "other", "kl_divergence", (Normal,))
         ratio = self.scale / other.scale
         ratio = ratio * ratio
-        apart = (self.loc - other.loc) / other.scale
-        apart = apart * apart
-        return 0.5 * (ratio + apart - 1.0 - log(ratio))
+        distance = (self.loc - other.loc) / other.scale
+        distance = distance * distance
+        return 0.5 * (ratio + distance - 1.0 - log(ratio))
 
 
 class Categorical(Distribution):
@@ -224,8 +224,8 @@ class Categorical(Distribution):
         total = reduce_sum(exponentials, dim=-1, keep_dim=True)
         other_total = reduce_sum(other_exponentials, dim=-1, keep_dim=True)
         shares = exponentials / total
-        apart = logits - log(total) - others + log(other_total)
-        return reduce_sum(shares * apart, dim=-1, keep_dim=True)
+        log_ratio = logits - log(total) - others + log(other_total)
+        return reduce_sum(shares * log_ratio, dim=-1, keep_dim=True)
 
 
 class MultivariateNormalDiag(Distribution):
@@ -268,9 +268,9 @@ class MultivariateNormalDiag(Distribution):
         _check_type(other, "other", "kl_divergence", (MultivariateNormalDiag,))
         trace = reduce_sum(self._inv(other.scale) * self.scale)
         leads = matmul(other.loc - self.loc, self._inv(other.scale))
-        apart = matmul(leads, other.loc - self.loc)
+        mahalanobis = matmul(leads, other.loc - self.loc)
         logs = log(self._det(other.scale)) - log(self._det(self.scale))
-        return 0.5 * (trace + apart - self.scale.shape[0] + logs)
+        return 0.5 * (trace + mahalanobis - self.scale.shape[0] + logs)
 
 
 __getattr__ = missing.reporter(__name__)

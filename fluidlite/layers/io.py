@@ -68,7 +68,7 @@ def py_reader(
 def create_py_reader_by_data(
     capacity: int, feed_list: Sequence[Variable], name: str | None = None, use_double_buffer: bool = True
 ) -> Variable:
-    """A reader like that of `py_reader`, for items like the Variables of `feed_list`.
+    """A `py_reader` whose shapes, dtypes and lod_levels are those of the Variables of `feed_list`.
 
     Follows `fluid.layers.create_py_reader_by_data`.
     """

@@ -1,4 +1,4 @@
-"""Layers that send to and get from parameter servers, and that are one (`fluid.layers.io`)."""
+"""Layers that talk to parameter servers, and the server itself (`fluid.layers.io`)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def Recv(
 
 
 class ListenAndServ:
-    """A parameter server whose block is run for each round of what trainers send (`fluid.layers.io.ListenAndServ`).
+    """A parameter server that runs its block once for each round of the trainers (`fluid.layers.io.ListenAndServ`).
 
     `with server.do():` holds the layers of the block. An executor that runs the program serves until all trainers
     are done.
@@ -100,7 +100,7 @@ class ListenAndServ:
         return BlockGuardServ(self)
 
     def get_params_and_grads(self) -> tuple[list[str], list[str]]:
-        """Names of what the block updates and of the gradients it does so with.
+        """The names of the parameters that the block updates, and of their gradients.
 
         Without `optimizer_mode`: of all that it reads from the block around, twice.
         """
@@ -108,12 +108,12 @@ class ListenAndServ:
         if self.optimizer_mode:
             updates = [op for op in block.ops if "Param" in op.inputs and "Grad" in op.inputs]
             return [op.input("Param")[0] for op in updates], [op.input("Grad")[0] for op in updates]
-        around = self.parent_block()
-        read = [name for op in block.ops for name in op.input_arg_names if around.has_var(name)]
+        outer = self.parent_block()
+        read = [name for op in block.ops for name in op.input_arg_names if outer.has_var(name)]
         return read, list(read)
 
     def parent_block(self) -> Block:
-        """The block around that of the server; AssertionError outside of `do`."""
+        """The parent of the server's block; AssertionError outside of `do`."""
         program = self.helper.main_program
         parent = program.current_block().parent_idx
         if parent < 0:
@@ -121,7 +121,7 @@ class ListenAndServ:
         return program.block(parent)
 
     def complete_op(self) -> Operator:
-        """Append the operator that serves to the block around."""
+        """Append the operator listen_and_serv to the parent block."""
         return self.parent_block().append_op(
             "listen_and_serv",
             {"X": self.inputs},

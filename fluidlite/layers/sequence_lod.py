@@ -215,7 +215,7 @@ def sequence_expand_as(x: Variable, y: Variable, name: str | None = None) -> Var
 
 
 def sequence_slice(input: Variable, offset: Variable, length: Variable, name: str | None = None) -> Variable:
-    """A piece of each sequence of `input` (`fluid.layers.sequence_slice`).
+    """A slice of each sequence of `input` (`fluid.layers.sequence_slice`).
 
     `offset` and `length` are integers [sequences, 1]: where in its sequence a piece begins and how many rows it has.
     """

@@ -1,4 +1,4 @@
-"""`fluid.layers.utils`: lists, tuples and dicts inside each other, taken apart and put together again.
+"""`fluid.layers.utils`: flattening and packing nested lists, tuples and dicts.
 
 The order of elements is that of lists and tuples, and that of the sorted keys of dicts.
 """
@@ -116,7 +116,7 @@ def _packed(structure: Any, elements: Iterator[Any]) -> Any:
 
 
 def map_structure(func: Callable[..., Any], *structure: Any) -> Any:
-    """`func` of the elements of one structure or of several alike, in a structure like the first.
+    """Apply `func` to the elements of one structure, or of several in parallel; the result is built like the first.
 
     Follows `fluid.layers.utils.map_structure`, which does not compare the structures: see `assert_same_structure`.
     """
@@ -179,7 +179,7 @@ def _contain_var(list_or_tuple: Sequence[Any]) -> bool:
 
 
 def _is_symmetric_padding(padding: Sequence[int], data_dim: int) -> bool:
-    """Whether a convolution pads both sides alike; one number a dimension does by itself."""
+    """Whether a convolution pads both sides equally; one number for each dimension always does."""
     if len(padding) not in (data_dim, 2 * data_dim):
         raise AssertionError(f"padding takes {data_dim} or {2 * data_dim} numbers, got {list(padding)}")
     return len(padding) == data_dim or list(padding[::2]) == list(padding[1::2])

@@ -48,13 +48,13 @@ class GuardOf(BlockGuard):
         return self._context.__exit__(kind, error, trace)
 
 
-def block_around(program: Program) -> Block:
-    """The block around the one that layers append to."""
+def outer_block(program: Program) -> Block:
+    """The parent of the block that layers append to."""
     return program.block(program.current_block().parent_idx)
 
 
 def from_outside(outside: Block, var: Variable) -> None:
-    """See to it that `outside`, the block around the current one, can read `var`.
+    """Make `var` readable in `outside`, the parent of the current block.
 
     Scripts slice variables inside of the block, `rnn.memory(init=states[0])`, where Fluid appends the slice to the
     block of `states`. So operators that make `var` of variables from outside move there. Others stay.
@@ -72,7 +72,7 @@ def from_outside(outside: Block, var: Variable) -> None:
 
 
 def _making(wanted: str, inside: Block, outside: Block) -> list[Operator]:
-    """The operators of `inside` that make a variable of others that `outside` can read; none if that cannot be."""
+    """The operators of `inside` that compute `wanted` from variables of `outside`; none if it has other inputs."""
     making: list[Operator] = []
     needed = {wanted}
     for op in reversed(inside.ops):
@@ -89,7 +89,7 @@ def _making(wanted: str, inside: Block, outside: Block) -> list[Operator]:
 
 
 def programs_only(layer: str) -> None:
-    """Raise StaticModeError in dygraph mode, where Python runs what stands in blocks."""
+    """Raise StaticModeError in dygraph mode, where Python itself runs the code of the blocks."""
     if mode.in_dygraph_mode():
         raise StaticModeError(
             f"{layer} is a layer of programs only; in dygraph mode use Python's if, for and while, or "

@@ -1,4 +1,4 @@
-"""cond, case and switch_case: results of one of several functions, as a value decides.
+"""cond, case and switch_case: the results of one of several functions, chosen by a value.
 
 While a program is built all functions are called, and the operators that they append stand in blocks of which one runs.
 With eager tensors the value is known, and only the function that it chooses is called.
@@ -30,7 +30,7 @@ Branch = Callable[[], Any]
 def cond(
     pred: Variable, true_fn: Branch | None = None, false_fn: Branch | None = None, name: str | None = None
 ) -> Any:
-    """What `true_fn` returns where `pred` is true, else what `false_fn` returns (`fluid.layers.cond`).
+    """Return the result of `true_fn` if `pred` is true, else that of `false_fn` (`fluid.layers.cond`).
 
     Gradients go through the branch that was taken; what only the other one uses gets zeros.
 
@@ -108,7 +108,7 @@ def _function(given: Any, what: str) -> Branch:
 
 
 def _branch(helper: LayerHelper, pred: Variable, build: Branch | None, what: str) -> Any:
-    """What `build` returns, as variables around the block that is built for it."""
+    """Build a conditional block of `build`; returns its results as variables of the parent block."""
     if build is None:
         return None
     function = _function(build, what)
@@ -173,7 +173,7 @@ def select_output(input: Variable, outputs: Sequence[Variable], mask: Variable) 
 def case(
     pred_fn_pairs: Sequence[tuple[Variable, Branch]], default: Branch | None = None, name: str | None = None
 ) -> Any:
-    """What the function of the first true predicate returns, or else `default` (`fluid.layers.case`).
+    """Return the result of the function of the first true predicate, or else of `default` (`fluid.layers.case`).
 
     Args:
         pred_fn_pairs: pairs of a bool variable of one element and a function without arguments; see `cond` for what
@@ -235,7 +235,7 @@ def switch_case(
     default: Branch | None = None,
     name: str | None = None,
 ) -> Any:
-    """What the function with the number `branch_index` returns, or else `default` (`fluid.layers.switch_case`).
+    """Return the result of function number `branch_index`, or else of `default` (`fluid.layers.switch_case`).
 
     Args:
         branch_index: an int32, int64 or uint8 variable of one element.

@@ -1,4 +1,4 @@
-"""`ConditionalBlock`: operators that run only if a condition holds; what cond, Switch and IfElse are made of."""
+"""`ConditionalBlock`: operators that run only if a condition holds; the base of cond, Switch and IfElse."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .blocks import GuardOf
 
 
 class ConditionalBlock:
-    """What is built inside of `with block():` runs only if a condition holds.
+    """A block, built in `with block():`, that runs only if a condition holds.
 
     The operator reads what the block needs from outside and writes what the block writes to variables outside.
     Follows `fluid.layers.control_flow.ConditionalBlock`.
@@ -83,9 +83,9 @@ class ConditionalBlockGuard(GuardOf):
 
 
 def outer_names(inside: Block) -> tuple[list[str], list[str]]:
-    """What a block reads before it has written it, and what it writes, of the variables around it; in order.
+    """The outer variables that a block reads before writing them, and those that it writes, in order.
 
-    The gradients that a branch in it keeps to itself are named by its operators, and are no variables.
+    Gradients internal to a branch in it are named by its operators without being variables.
     """
     reads: dict[str, None] = {}
     written: dict[str, None] = {}
@@ -94,7 +94,7 @@ def outer_names(inside: Block) -> tuple[list[str], list[str]]:
         kept = {name for name in op.inputs.get("Out@GRAD", ()) if inside._find_var_recursive(name) is None}
         reads.update((name, None) for name in op.input_arg_names if name not in sure | kept)
         written.update((name, None) for name in op.output_arg_names)
-        if not op.definition.control:  # those may leave what they write alone
+        if not op.definition.control:  # their blocks may not run, and leave the outputs unwritten
             sure.update(op.output_arg_names)
     outside = inside.program.block(inside.parent_idx)
     return (

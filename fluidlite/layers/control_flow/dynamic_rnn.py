@@ -13,7 +13,7 @@ from ...layer_helper import LayerHelper
 from ..tensor.comparison import less_than
 from ..tensor.constants import fill_constant
 from .arrays import array_read, array_write
-from .blocks import block_around, from_outside, programs_only
+from .blocks import from_outside, outer_block, programs_only
 from .counter import increment
 from .loops import While
 from .rank_table import append_split, array_to_lod_tensor, shrink_memory
@@ -92,7 +92,7 @@ class DynamicRNN:
         self._inside("step_input")
         if not isinstance(x, Variable):
             raise TypeError("step_input() can only take a Variable as its input.")
-        outside = block_around(self.helper.main_program)
+        outside = outer_block(self.helper.main_program)
         from_outside(outside, x)
         if self.lod_rank_table is None:
             self._count_steps(outside, x, level)
@@ -102,7 +102,7 @@ class DynamicRNN:
         return array_read(array, self._index())
 
     def _count_steps(self, outside: Block, x: Variable, level: int) -> None:
-        """Append what sorts the sequences of `x`, and says whether there is a first step."""
+        """Append the operators that rank the sequences of `x` and compute the condition of the first step."""
         table = outside.create_var(
             name=outside._new_name("lod_rank_table"), type=VarType.LOD_RANK_TABLE, stop_gradient=True
         )
@@ -162,7 +162,7 @@ class DynamicRNN:
         if self.lod_rank_table is None:
             what = ", need_reorder=True" if need_reorder else ""
             raise ArgumentTypeError(f"make sure step_input be invoked before memory(init=init{what})")
-        outside = block_around(self.helper.main_program)
+        outside = outer_block(self.helper.main_program)
         from_outside(outside, init)
         zero = self._zero(outside)
         start = self._ordered("dynamic_rnn_mem_init_reordered", init) if need_reorder else init
@@ -178,7 +178,7 @@ class DynamicRNN:
             raise ArgumentError("step_input should be invoked before memory(shape=..., value=...)")
         if shape is None:
             raise TypeError("memory() needs init or shape")
-        outside = block_around(self.helper.main_program)
+        outside = outer_block(self.helper.main_program)
         first = outside.create_var(name=outside._new_name("in0"), dtype=self.input_array[0].dtype)
         outside.append_op(
             type="read_from_array",
@@ -213,7 +213,7 @@ class DynamicRNN:
     def output(self, *outputs: Variable) -> None:
         """Let the steps of `outputs`, put back into sequences, be results."""
         self._inside("output")
-        outside = block_around(self.helper.main_program)
+        outside = outer_block(self.helper.main_program)
         for each in outputs:
             if not isinstance(each, Variable):
                 raise TypeError(f"output() can only take Variables, got {type(each).__name__}")
@@ -232,7 +232,7 @@ class DynamicRNN:
 
     def _ordered(self, name: str, x: Variable) -> Variable:
         """The rows, or sequences, of `x` in the order of the table."""
-        outside = block_around(self.helper.main_program)
+        outside = outer_block(self.helper.main_program)
         from_outside(outside, x)
         made = outside.create_var(
             name=outside._new_name(name), lod_level=x.lod_level, dtype=x.dtype, shape=x.shape

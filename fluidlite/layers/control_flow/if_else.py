@@ -1,4 +1,4 @@
-"""`IfElse`: some rows of a batch go one way, the others another."""
+"""`IfElse`: two blocks, each for a part of the rows of a batch, by a mask."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable
 from ...op_functions import run_layer
 from ..tensor.variables import assign
-from .blocks import GuardOf, block_around, from_outside, programs_only
+from .blocks import GuardOf, from_outside, outer_block, programs_only
 from .conditional_block import ConditionalBlock
 
 __all__ = ["IfElse"]
@@ -33,7 +33,7 @@ def split_lod_tensor(input: Variable, mask: Variable, level: int = 0) -> tuple[V
 def merge_lod_tensor(
     in_true: Variable, in_false: Variable, x: Variable, mask: Variable, level: int = 0
 ) -> Variable:
-    """What `split_lod_tensor` has split, together again.
+    """Merge two tensors that `split_lod_tensor` has split.
 
     Args:
         in_true, in_false: the rows, or sequences, where `mask` is true and where it is not, in order.
@@ -92,7 +92,7 @@ class IfElse:
             raise ArgumentError("input must in true/false blocks")
         check_variable(x, "x", "fluid.layers.IfElse.input")
         if x.name not in self.input_table:
-            parent = block_around(self.helper.main_program)
+            parent = outer_block(self.helper.main_program)
             from_outside(parent, x)
             yes, no = (
                 parent.create_var(name=parent._new_name("ifelse_input" + self.helper.name), dtype=x.dtype)
@@ -137,7 +137,7 @@ class IfElse:
         """
         if self.status == IfElse.OUT_IF_ELSE_BLOCKS:
             raise ArgumentError("output can only be invoked in the sub-block")
-        parent = block_around(self.helper.main_program)
+        parent = outer_block(self.helper.main_program)
         for out in outs:
             if not isinstance(out, Variable):
                 raise ArgumentTypeError(

@@ -1,4 +1,4 @@
-"""`While` and `while_loop`: operators that run again and again as long as a condition holds."""
+"""`While` and `while_loop`: blocks that run as long as a condition holds."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class While:
             layers.less_than(i, n, cond=cond)
 
     Variables from outside are read inside and, by layers that write into a given variable (`assign`, `increment`,
-    `array_write`, `cond=` of comparisons), changed there; the block has to change `cond`. Variables made inside begin
-    anew in each turn.
+    `array_write`, `cond=` of comparisons), changed there; the block has to change `cond`. Variables made inside are
+    new in each iteration.
 
     Args:
         cond: the condition, bool of shape [1].
@@ -55,11 +55,11 @@ class While:
 
 
 _PLACES = frozenset({VarType.INT32, VarType.INT64})
-"""Types of places and ids, which operators take one for the other."""
+"""Types of indices and ids, which operators accept interchangeably."""
 
 
 class WhileGuard(BlockGuard):
-    """What `While.block()` returns (`fluid.layers.control_flow.WhileGuard`)."""
+    """The context that `While.block()` returns (`fluid.layers.control_flow.WhileGuard`)."""
 
     def __init__(self, while_op: While) -> None:
         if not isinstance(while_op, While):
@@ -86,30 +86,30 @@ class WhileGuard(BlockGuard):
         for op in body.ops:
             for name in op.writes():
                 var = body._find_var_recursive(name)
-                if var is None:  # gradients that a branch keeps to itself are no variables
+                if var is None:  # gradients internal to a branch are no variables
                     continue
                 made, before = var.dtype, self._types.get(name, var.dtype)
                 if made != before and not {made, before} <= _PLACES:
                     raise OperatorError(
                         f"operator {op.type}: variable {name!r} is of type {to_numpy(before)} before the loop and "
-                        f"of type {to_numpy(made)} after a turn{callsite.describe(op.line)}; convert it with "
+                        f"of type {to_numpy(made)} after an iteration{callsite.describe(op.line)}; convert it with "
                         "fluid.layers.cast"
                     )
 
 
-def _append_loop(loop: While, body: Block, around: Block) -> None:
+def _append_loop(loop: While, body: Block, outer: Block) -> None:
     if body.backward_block_idx >= 0:
         raise NotImplementedError(
             "minimize inside of While has no effect in Fluid: nothing runs its gradients. Minimize inside of a branch "
             "(fluid.layers.cond), or after the loop"
         )
     read, written = names_from_outside(body)
-    outs = [name for name in written if around._find_var_recursive(name) is not None]
-    # A tensor that is written is read as well: the next turn may, and with no turn at all it stays what it was.
-    kept = [name for name in outs if around._var_recursive(name).type != VarType.LOD_TENSOR_ARRAY]
+    outs = [name for name in written if outer._find_var_recursive(name) is not None]
+    # A tensor that is written is an input too: the next iteration may read it, and with no iteration it is unchanged.
+    kept = [name for name in outs if outer._var_recursive(name).type != VarType.LOD_TENSOR_ARRAY]
     names = [name for name in dict.fromkeys((*read, *kept)) if name != loop.cond_var.name]
-    scopes = around.create_var(type=VarType.STEP_SCOPES)
-    around.append_op(
+    scopes = outer.create_var(type=VarType.STEP_SCOPES)
+    outer.append_op(
         type="while",
         inputs={"X": names, "Condition": [loop.cond_var]},
         outputs={"Out": outs, "StepScopes": [scopes]},
@@ -143,7 +143,7 @@ def while_loop(
         name: what names are made from.
 
     Returns:
-        The loop variables after the last turn.
+        The loop variables after the last iteration.
 
     Raises:
         TypeError: `cond` or `body` cannot be called, `loop_vars` is no list or tuple, or the condition is not a bool of
@@ -178,14 +178,14 @@ def while_loop(
         # The body may change the lists and dictionaries that it gets; those of the caller keep their variables.
         own = map_structure(lambda var: var, loop_vars)
         made = _same_structure(body(*own), loop_vars)
-        again = cond(*made)
+        next_condition = cond(*made)
         map_structure(assign, made, loop_vars)
-        assign(again, condition)
+        assign(next_condition, condition)
     return loop_vars
 
 
 def _same_structure(made: Any, loop_vars: Sequence[Any]) -> Sequence[Any]:
-    """What the body returned, in a list if it is a single thing; ValueError if it is built in another way."""
+    """The body's results as a list; ValueError if their structure differs from that of the loop variables."""
     given = made if isinstance(made, (list, tuple)) else [made]
     try:
         if len(given) != len(loop_vars):

@@ -1,4 +1,4 @@
-"""Sequences sorted by length, their steps as arrays and back; what `DynamicRNN` is made of."""
+"""Sequences sorted by length, their steps as arrays and back; the base of `DynamicRNN`."""
 
 from __future__ import annotations
 
@@ -94,13 +94,13 @@ def lod_tensor_to_array(x: Variable, table: Variable) -> Variable:
 
 
 def append_split(block: object, x: Variable, table: Variable, array: Variable) -> None:
-    """Append to `block` what puts the steps of `x` into `array`."""
+    """Append to `block` the operator that writes the steps of `x` into `array`."""
     inputs = {"X": x, "RankTable": table}
     block.append_op(type="lod_tensor_to_array", inputs=inputs, outputs={"Out": array})  # type: ignore[attr-defined]
 
 
 def array_to_lod_tensor(x: Variable, table: Variable) -> Variable:
-    """The sequences that `lod_tensor_to_array` has taken apart (`fluid.layers.control_flow.array_to_lod_tensor`).
+    """The inverse of `lod_tensor_to_array` (`fluid.layers.control_flow.array_to_lod_tensor`).
 
     Args:
         x: an array with an element for each step.

@@ -11,13 +11,13 @@ from ...base.errors import ArgumentAssertion, ArgumentError
 from ...framework import Block, Variable
 from ...framework.gradients.blocks import names_from_outside
 from ...layer_helper import LayerHelper, check_variable, check_variables
-from .blocks import GuardOf, block_around, from_outside, programs_only
+from .blocks import GuardOf, from_outside, outer_block, programs_only
 
 __all__ = ["StaticRNN"]
 
 
 class StaticRNNMemoryLink:
-    """A state: what it is at first (outside), what the step reads and what the step makes of it (inside).
+    """A state of a StaticRNN: its initial value (outside), and the variables that a step reads and writes (inside).
 
     Follows `fluid.layers.control_flow.StaticRNNMemoryLink`.
     """
@@ -82,7 +82,7 @@ class StaticRNN:
         """
         self._inside("step_input")
         check_variable(x, "x", "fluid.layers.StaticRNN.step_input")
-        from_outside(block_around(self.helper.main_program), x)
+        from_outside(outer_block(self.helper.main_program), x)
         if self.seq_len is None:
             self.seq_len = x.shape[0]
         elif x.shape[0] != -1 and self.seq_len != x.shape[0]:
@@ -125,7 +125,7 @@ class StaticRNN:
                 raise ArgumentError("if init is None, memory at least need shape and batch_ref")
             start = self._boot(shape, batch_ref, init_value, init_batch_dim_idx, ref_batch_dim_idx)
         else:
-            from_outside(block_around(self.helper.main_program), init)
+            from_outside(outer_block(self.helper.main_program), init)
             start = init
         before: Variable = self.helper.create_variable(
             name=self.helper._new_name(f"{self.helper.name}@mem"), dtype=start.dtype, shape=start.shape
@@ -148,7 +148,7 @@ class StaticRNN:
     def _boot(
         self, shape: Sequence[int], batch_ref: Variable, value: float, out_axis: int, ref_axis: int
     ) -> Variable:
-        outside = block_around(self.helper.main_program)
+        outside = outer_block(self.helper.main_program)
         from_outside(outside, batch_ref)
         if outside._find_var_recursive(batch_ref.name) is None:
             raise ArgumentError(
@@ -194,7 +194,7 @@ class StaticRNN:
         copied = self._copied(o)
         self._made.append(copied)
         self.outputs.append(
-            block_around(self.helper.main_program).create_var(
+            outer_block(self.helper.main_program).create_var(
                 name=copied.name,
                 shape=[-1 if self.seq_len is None else self.seq_len, *copied.shape],
                 dtype=copied.dtype,
@@ -215,7 +215,7 @@ class StaticRNN:
         return self.outputs[0] if len(self.outputs) == 1 else self.outputs
 
     def _copied(self, var: Variable) -> Variable:
-        """What holds `var` of a step: a variable of its own for each output and memory."""
+        """Copy `var` by `rnn_memory_helper`: each output and memory has a variable of its own, as in Fluid."""
         made: Variable = self.helper.create_variable_for_type_inference(dtype=var.dtype)
         self.helper.append_op(
             type="rnn_memory_helper",

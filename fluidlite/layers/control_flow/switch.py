@@ -17,7 +17,7 @@ __all__ = ["Switch"]
 
 
 class Switch:
-    """Cases of which the first that holds runs; what it writes are variables from outside (`fluid.layers.Switch`).
+    """Run the block of the first case that holds, which writes to outer variables (`fluid.layers.Switch`).
 
         with fluid.layers.Switch() as switch:
             with switch.case(step < warm):

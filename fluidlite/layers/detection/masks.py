@@ -18,7 +18,7 @@ def generate_mask_labels(
     num_classes: int,
     resolution: int,
 ) -> tuple[Variable, Variable, Variable]:
-    """What a branch for masks is to learn: what of an object is in each region (`fluid.layers.generate_mask_labels`).
+    """Target masks for a mask branch: the part of an object in each region (`fluid.layers.generate_mask_labels`).
 
     Args:
         im_info: floats [N, 3]: height, width and scale of each image.

@@ -1,4 +1,4 @@
-"""Prior boxes and the boxes of images: who stands for whom."""
+"""Matching prior boxes with the boxes of images."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def bipartite_match(
     dist_threshold: float | None = None,
     name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """Which box each prior box is matched with (`fluid.layers.bipartite_match`).
+    """Match each prior box with a box (`fluid.layers.bipartite_match`).
 
     The most similar two are matched, then the most similar of those left, and so on.
 

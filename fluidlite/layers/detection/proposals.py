@@ -79,7 +79,7 @@ def rpn_target_assign(
     rpn_negative_overlap: float = 0.3,
     use_random: bool = True,
 ) -> tuple[Variable, Variable, Variable, Variable, Variable]:
-    """Which anchors a region proposal network learns from (`fluid.layers.rpn_target_assign`; Ren et al. 2015).
+    """Sample the anchors that train a region proposal network (`fluid.layers.rpn_target_assign`; Ren et al. 2015).
 
     Args:
         bbox_pred: predicted offsets [N, M, 4].
@@ -137,7 +137,7 @@ def generate_proposal_labels(
     is_cls_agnostic: bool = False,
     is_cascade_rcnn: bool = False,
 ) -> tuple[Variable, ...]:
-    """Which proposed regions a detector learns from (`fluid.layers.generate_proposal_labels`; Ren et al. 2015).
+    """Sample the regions that train a detector (`fluid.layers.generate_proposal_labels`; Ren et al. 2015).
 
     Args:
         rpn_rois: regions [R, 4] in pixels, a sequence for each of N images.

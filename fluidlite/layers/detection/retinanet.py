@@ -46,7 +46,7 @@ def retinanet_target_assign(
     positive_overlap: float = 0.5,
     negative_overlap: float = 0.4,
 ) -> tuple[Variable, ...]:
-    """Which anchors RetinaNet learns from (`fluid.layers.retinanet_target_assign`; Lin et al. 2017).
+    """Assign the anchors that train RetinaNet (`fluid.layers.retinanet_target_assign`; Lin et al. 2017).
 
     Args:
         cls_logits: predicted scores [N, M, num_classes].

@@ -1,4 +1,4 @@
-"""The single shot detector (Liu et al. 2016): its head over feature maps, its loss, and what it has found."""
+"""The single shot detector (Liu et al. 2016): its head over feature maps, its loss, and its output."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def ssd_loss(
     normalize: bool = True,
     sample_size: int | None = None,
 ) -> Variable:
-    """What boxes and classes of a single shot detector cost (`fluid.layers.ssd_loss`).
+    """The loss of the boxes and classes of a single shot detector (`fluid.layers.ssd_loss`).
 
     Args:
         location: offsets of boxes [N, M, 4] to the prior boxes.
@@ -219,7 +219,7 @@ def multi_box_head(
     name: str | None = None,
     min_max_aspect_ratios_order: bool = False,
 ) -> tuple[Variable, Variable, Variable, Variable]:
-    """Prior boxes of several feature maps, and for each what a convolution says of it (`fluid.layers.multi_box_head`).
+    """Prior boxes of several feature maps, and a convolution's predictions for each (`fluid.layers.multi_box_head`).
 
     Args:
         inputs: feature maps [N, C, H, W].

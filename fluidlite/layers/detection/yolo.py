@@ -31,7 +31,7 @@ def yolov3_loss(
     name: str | None = None,
     scale_x_y: float = 1.0,
 ) -> Variable:
-    """What a map of YOLO v3 costs (`fluid.layers.yolov3_loss`).
+    """The loss of one feature map of YOLO v3 (`fluid.layers.yolov3_loss`).
 
     Args:
         x: floats [N, A (5 + class_num), H, H]: for each of A anchors x, y, width, height, confidence and classes.

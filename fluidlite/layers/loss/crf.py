@@ -1,4 +1,4 @@
-"""Conditional random fields over tags: `linear_chain_crf`, `crf_decoding`; what tags are worth: `chunk_eval`."""
+"""Conditional random fields over tags: `linear_chain_crf`, `crf_decoding`; their metrics: `chunk_eval`."""
 
 from __future__ import annotations
 

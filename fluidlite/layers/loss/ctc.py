@@ -1,4 +1,4 @@
-"""Connectionist temporal classification and what is read off it: `warpctc`, `ctc_greedy_decoder`, `edit_distance`."""
+"""Connectionist temporal classification: `warpctc`, `ctc_greedy_decoder`, and their metric `edit_distance`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def warpctc(
     input_length: Variable | None = None,
     label_length: Variable | None = None,
 ) -> Variable:
-    """The cost of labels whose places in a sequence are not known (`fluid.layers.warpctc`).
+    """The loss of labels that are not aligned with the steps of a sequence (`fluid.layers.warpctc`).
 
     Args:
         input: logits: floats [rows, classes] with sequences; or padded, [time, batch, classes].

@@ -1,4 +1,4 @@
-"""Losses over so many classes that only some of them are looked at: `nce`, `hsigmoid`, sampled softmax."""
+"""Losses over many classes that evaluate only some of them: `nce`, `hsigmoid`, sampled softmax."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["hsigmoid", "nce", "sampled_softmax_with_cross_entropy"]
 
 
 def alias_table(chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Walker's alias method: for each class the other one of its column, and how much of the column is its own.
+    """Walker's alias method: for each class the alias that shares its column, and its own share of the column.
 
     In Fluid's order, first come first served; -1 for columns that are all one class.
     """
@@ -41,7 +41,7 @@ def alias_table(chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class NoiseContrast:
-    """What noise-contrastive estimation is for `nce` and the layer `NCE`: attributes, parameters, and the cost.
+    """Noise-contrastive estimation for `nce` and the layer `NCE`: attributes, parameters, and the cost.
 
     `layer` is what errors call it; the other arguments are those of `nce`.
     """

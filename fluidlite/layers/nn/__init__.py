@@ -1,4 +1,4 @@
-"""What networks are made of: activations, convolutions, pooling, normalisation, fully connected layers, images."""
+"""The layers of networks: activations, convolutions, pooling, normalisation, fully connected layers, images."""
 
 from typing import TYPE_CHECKING
 

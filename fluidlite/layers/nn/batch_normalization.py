@@ -98,7 +98,7 @@ _ATTRS = ("epsilon", "is_test", "data_layout", "use_global_stats", "activation",
 
 
 def _batch_norm(op_type: str, given: dict[str, Any], out: Variable | None = None) -> Variable:
-    """What `batch_norm` and `inplace_abn` share: their parameters and the operator. `given`: their arguments."""
+    """Create the parameters of `batch_norm` or `inplace_abn` and append the operator. `given`: the arguments."""
     input, data_layout = given["input"], given["data_layout"]
     check_dtype(input, "input", op_type)
     check_choice(data_layout, "data_layout", (*FORMATS[2], *FORMATS[3]), op_type)

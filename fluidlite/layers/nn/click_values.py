@@ -1,4 +1,4 @@
-"""What models of clicks begin with: counts of showing and clicking, columns normalised by counts, hashed ids, samples
+"""Input layers of click models: counts of shows and clicks, columns normalised by counts, hashed ids, samples
 chosen by tags."""
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def looked_up(
     param_attr: Any,
     dtype: Any,
 ) -> Variable:
-    """What both embeddings do; see `embedding`."""
+    """The implementation of both embeddings; see `embedding`."""
     check_dtype(input, "input", layer, (VarType.INT64,))
     if to_vartype(dtype) not in FLOATS:
         raise TypeError(f"The data type of 'dtype' in {layer} must be a float, but received {dtype}")

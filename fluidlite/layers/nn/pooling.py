@@ -103,7 +103,7 @@ def _adaptive_pool(
     attrs: dict[str, Any] = {"ksize": ksize, "adaptive": True, "pooling_type": pool_type}
     if pool_type == "avg":
         return run_op(op_type, {"X": input}, attrs=attrs, name=name)
-    # Fluid takes the operator that finds the places even where nobody asks for them.
+    # Fluid takes the operator that returns indices even if `require_index` is false.
     made: tuple[Variable, Variable] = run_op(
         f"max_{op_type}_with_index", {"X": input}, ("Out", "Mask"), attrs, name, stop_gradient=("Mask",)
     )

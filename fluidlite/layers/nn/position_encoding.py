@@ -1,4 +1,4 @@
-"""Where in a sequence a row stands: `add_position_encoding`."""
+"""Sinusoidal position encodings: `add_position_encoding`."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def log_softmax(
 
 
 DROPOUTS = ("downgrade_in_infer", "upscale_in_train")
-"""What `dropout_implementation` may be."""
+"""The valid values of `dropout_implementation`."""
 
 
 def dropout(
@@ -74,7 +74,7 @@ def dropout(
         raise ArgumentNotMet(f"'dropout_prob' of dropout must be in [0, 1], got {dropout_prob}")
     if mode.in_dygraph_mode() and isinstance(x, Tensor):
         is_test = not mode.is_training()
-    elif tracing.current() is not None:  # what is traced does what it does eagerly
+    elif tracing.current() is not None:  # traced code behaves as in dygraph mode
         is_test = is_test or not mode.is_training()
     helper = LayerHelper("dropout", name=name)
     if not seed and helper.main_program.random_seed:
@@ -122,7 +122,7 @@ def one_hot(input: Variable, depth: int | Variable, allow_out_of_range: bool = F
 
 
 def encoded(op_type: str, input: Variable, depth: int | Variable, allow_out_of_range: bool) -> Variable:
-    """What both forms of `one_hot` do."""
+    """The implementation of both forms of `one_hot`."""
     given = {"input": alone(input), "depth": depth, "allow_out_of_range": allow_out_of_range}
     return run_layer(op_type, given, X="input", depth_tensor="depth")
 

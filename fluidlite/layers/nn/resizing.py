@@ -86,7 +86,7 @@ def _interpolate(
 def _given_sizes(
     kind: str, out_shape: OutShape, names: Sequence[str], attrs: dict[str, Any], helper: LayerHelper
 ) -> dict[str, Any]:
-    """Inputs for the new sizes that only variables know; those that are numbers go into `attrs`."""
+    """The inputs for sizes given as Variables; those given as numbers go into `attrs`."""
     out_shape = as_number_list(out_shape)
     if isinstance(out_shape, Variable):
         out_shape.stop_gradient = True

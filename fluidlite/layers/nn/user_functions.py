@@ -33,7 +33,7 @@ def _listed(given: Several, slot: str) -> list[Variable]:
 
 
 def _operator(function: Callable[..., Any], count: int, partly: bool = False) -> int:
-    """The number of an operator that calls `function`, which has to return `count` results; `partly`: None will do."""
+    """The id of a py_func operator for `function`, which has to return `count` results; `partly`: None is allowed."""
     if not callable(function):
         raise TypeError("func must be a Python function")
     name = getattr(function, "__name__", repr(function))
@@ -44,9 +44,9 @@ def _operator(function: Callable[..., Any], count: int, partly: bool = False) ->
         if count == 0 and results == [None]:
             return []
         if len(results) != count or (not partly and any(one is None for one in results)):
-            told = ["None" if one is None else "one" for one in results]
+            kinds = ["None" if one is None else "one" for one in results]
             raise OperatorError(
-                f"operator py_func: function {name} must return {count} results, got {len(told)} ({', '.join(told)})"
+                f"operator py_func: function {name} must return {count} results, got {len(kinds)} ({', '.join(kinds)})"
             )
         return [_taken(one) for one in results]
 

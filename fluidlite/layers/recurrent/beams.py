@@ -28,7 +28,7 @@ from .decoding import Decoder
 __all__ = ["BeamSearchDecoder", "beam_search", "beam_search_decode", "gather_tree"]
 
 _FAR_BELOW = 1e9
-"""What a hypothesis that cannot be has as the negative of its log probability."""
+"""The negative log probability of an impossible hypothesis."""
 
 
 class BeamSearchDecoder(Decoder):
@@ -83,7 +83,7 @@ class BeamSearchDecoder(Decoder):
         return reshape(x, shape=[-1, self.beam_size, *x.shape[1:]])
 
     def _mask_probs(self, probs: Any, finished: Any) -> Any:
-        """Log probabilities, of which a finished hypothesis has only that of another end token, which is 1."""
+        """Log probabilities where finished hypotheses can only be continued by the end token, with probability 1."""
         finished = cast(finished, probs.dtype)
         width = probs.shape[-1]
         only_end = elementwise_mul(
@@ -98,14 +98,14 @@ class BeamSearchDecoder(Decoder):
         return gather_nd(x, stack([rows, indices], axis=2))
 
     def initialize(self, initial_cell_states: Any) -> tuple[Any, Any, Any]:
-        """First inputs, states and that nothing is finished, from the cell's states [batch, ...]."""
+        """First inputs, first states and the finished flags, all false, from the cell's states [batch, ...]."""
         first = flatten(initial_cell_states)[0]
         self.batch_size = shape(first)[0]
         self.start_token_tensor = fill_constant([1], "int64", self.start_token)
         self.end_token_tensor = fill_constant([1], "int64", self.end_token)
         cell_states = map_structure(self._expand_to_beam_size, initial_cell_states)
         inputs = self._expand_to_beam_size(expand(self.start_token_tensor, [self.batch_size]))
-        # All hypotheses begin alike: only the first one may be continued, or all would be the same.
+        # All hypotheses start equal: only the first may be continued, or the beam would hold duplicates.
         only_first = np.array([[0.0] + [-_FAR_BELOW] * (self.beam_size - 1)], "float32")
         log_probs = expand(assign(only_first), [self.batch_size, 1])
         finished = fill_constant_batch_size_like(first, [-1, self.beam_size], "bool", False, force_cpu=True)
@@ -154,7 +154,7 @@ class BeamSearchDecoder(Decoder):
         return made, states, following, states.finished
 
     def finalize(self, outputs: Any, final_states: Any, sequence_lengths: Any) -> tuple[Any, Any]:
-        """The tokens of whole hypotheses, int64 [time, batch, beam_size], and the states as they are."""
+        """The tokens of whole hypotheses, int64 [time, batch, beam_size], and the final states, unchanged."""
         return gather_tree(outputs.predicted_ids, outputs.parent_ids), final_states
 
 

@@ -1,4 +1,4 @@
-"""Cells of recurrent networks and what runs them over all steps of their inputs: `RNNCell`, `rnn`."""
+"""Cells of recurrent networks, and `rnn`, which runs a cell over all steps of its inputs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["GRUCell", "LSTMCell", "RNNCell", "rnn"]
 
 
 class RNNCell:
-    """What a recurrent network computes in one step (`fluid.layers.RNNCell`).
+    """One step of a recurrent network; the base class of cells (`fluid.layers.RNNCell`).
 
     Derive from it and define `call` and, unless initial states are always given, `state_shape`. States, inputs and
     outputs are tensors or lists, tuples and dicts of them.
@@ -226,7 +226,7 @@ def _run_static(
 ) -> tuple[Any, Any]:
     """Outputs, time first, and last states of a `StaticRNN`."""
     for each in flatten(initial_states):
-        each.stop_gradient = False  # in Fluid, what a network begins with has a gradient, whatever it is
+        each.stop_gradient = False  # in Fluid initial states always have a gradient
     network = StaticRNN()
     with network.step():
         now = map_structure(network.step_input, inputs)
@@ -262,7 +262,7 @@ def _run_eager(
 
 
 def swapped(x: Any) -> Any:
-    """`x` with its first two dimensions in each other's place."""
+    """`x` with its first two dimensions swapped."""
     return transpose(x, [1, 0, *range(2, len(x.shape))])
 
 

@@ -1,4 +1,4 @@
-"""What chooses the tokens of a `BasicDecoder` and makes its next inputs: `TrainingHelper` and those that sample."""
+"""Helpers that choose the tokens of a `BasicDecoder` and make its next inputs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["DecodeHelper", "GreedyEmbeddingHelper", "SampleEmbeddingHelper", "Tr
 
 
 class DecodeHelper:
-    """What `BasicDecoder` asks in each step (`fluid.layers.DecodeHelper`); derive from it and define its methods."""
+    """The interface of helpers of a `BasicDecoder` (`fluid.layers.DecodeHelper`); subclasses define its methods."""
 
     def initialize(self) -> Any:
         """Inputs of the first step, and which rows are finished before it, bool [batch]."""
@@ -31,7 +31,7 @@ class DecodeHelper:
         """The tokens of a step, int64 [batch], from the outputs of the cell."""
 
     def next_inputs(self, time: Any, outputs: Any, states: Any, sample_ids: Any) -> Any:
-        """Which rows are finished, inputs of the next step, and its states."""
+        """The finished flags, the next inputs, and the next states."""
 
 
 class TrainingHelper(DecodeHelper):
@@ -55,7 +55,7 @@ class TrainingHelper(DecodeHelper):
         return pad(x, ends)
 
     def initialize(self) -> tuple[Any, Any]:
-        """The first steps of the inputs, and which rows have none."""
+        """The first steps of the inputs, and the finished flags of rows without any."""
         finished = equal(self.sequence_length, fill_constant([1], self.sequence_length.dtype, 0))
         return map_structure(lambda x: x[0] if self.time_major else x[:, 0], self.inputs), finished
 
@@ -64,7 +64,7 @@ class TrainingHelper(DecodeHelper):
         return argmax(outputs, axis=-1)
 
     def next_inputs(self, time: Any, outputs: Any, states: Any, sample_ids: Any) -> tuple[Any, Any, Any]:
-        """Which rows have no further step, the next steps of the inputs, and the states as they are."""
+        """The finished flags of rows without further steps, the next steps of the inputs, and the states, unchanged."""
         time = _as_int32(time)
         length = _as_int32(self.sequence_length)
         following = time + 1
@@ -100,7 +100,7 @@ class GreedyEmbeddingHelper(DecodeHelper):
         return argmax(outputs, axis=-1)
 
     def next_inputs(self, time: Any, outputs: Any, states: Any, sample_ids: Any) -> tuple[Any, Any, Any]:
-        """Which rows have the end token, the tokens, embedded, and the states as they are."""
+        """The finished flags of rows with the end token, the embedded tokens, and the states, unchanged."""
         return equal(sample_ids, self.end_token), self.embedding_fn(sample_ids), states
 
 

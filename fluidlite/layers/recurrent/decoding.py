@@ -1,4 +1,4 @@
-"""Decoders, which make sequences step by step, and what runs them: `Decoder`, `BasicDecoder`, `dynamic_decode`."""
+"""Decoders, which generate sequences step by step, and `dynamic_decode`, which runs them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...base.dtypes import VarType
 from ...framework import Variable
 from ...layer_helper import LayerHelper
 from ..control_flow.arrays import array_read, array_write, tensor_array_to_tensor
-from ..control_flow.blocks import block_around
+from ..control_flow.blocks import outer_block
 from ..control_flow.counter import increment
 from ..control_flow.loops import While
 from ..tensor.arithmetic import elementwise_add
@@ -28,13 +28,13 @@ __all__ = ["BasicDecoder", "Decoder", "dynamic_decode"]
 
 
 class Decoder:
-    """What `dynamic_decode` runs (`fluid.layers.Decoder`): derive from it and define `initialize` and `step`.
+    """The base class of decoders (`fluid.layers.Decoder`); subclasses define `initialize` and `step`.
 
     Inputs, states and outputs are tensors or lists, tuples and dicts of them.
     """
 
     def initialize(self, inits: Any) -> tuple[Any, Any, Any]:
-        """Inputs and states of the first step, and which rows are finished (bool), from what was given."""
+        """Inputs and states of the first step, and the finished flags (bool), from the initial states."""
         raise NotImplementedError(f"{type(self).__name__} must define initialize(inits)")
 
     def step(self, time: Any, inputs: Any, states: Any, **kwargs: Any) -> tuple[Any, Any, Any, Any]:
@@ -42,7 +42,7 @@ class Decoder:
         raise NotImplementedError(f"{type(self).__name__} must define step(time, inputs, states, **kwargs)")
 
     def finalize(self, outputs: Any, final_states: Any, sequence_lengths: Any) -> tuple[Any, Any]:
-        """What to return for the outputs of all steps, [time, batch, ...], and the last states; by default these."""
+        """Postprocess the outputs of all steps, [time, batch, ...], and the last states (default: unchanged)."""
         raise NotImplementedError(f"{type(self).__name__} does not define finalize")
 
 
@@ -210,5 +210,5 @@ def _unless_finished(old: Any, new: Any, finished: Any) -> Any:
 def _array_outside(value: Variable) -> Any:
     """A tensor array for values like `value`, which outlives the block of the loop."""
     helper = LayerHelper("array")
-    around = block_around(helper.main_program)
-    return around.create_var(name=f"{helper.name}.out", type=VarType.LOD_TENSOR_ARRAY, dtype=value.dtype)
+    outer = outer_block(helper.main_program)
+    return outer.create_var(name=f"{helper.name}.out", type=VarType.LOD_TENSOR_ARRAY, dtype=value.dtype)

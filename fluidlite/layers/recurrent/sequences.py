@@ -17,7 +17,7 @@ _PARAMETERS = (
     "size", "width", "shape", "dtype", "param_attr", "bias_attr", "helper", "outs",
     "default_initializer", "ways", "widths",
 )  # fmt: skip
-"""What parameters are made of; no arguments of the operators."""
+"""Arguments that describe parameters, and are not attributes of the operators."""
 
 
 def dynamic_lstm(
@@ -98,7 +98,7 @@ def dynamic_lstmp(
     cell_clip: float | None = None,
     proj_clip: float | None = None,
 ) -> tuple[Variable, Variable]:
-    """A long short-term memory whose state is a projection of what the cell shows (`fluid.layers.dynamic_lstmp`; Sak,
+    """A long short-term memory with a projected hidden state (`fluid.layers.dynamic_lstmp`; Sak,
     Senior and Beaufays 2014): `dynamic_lstm` with a further step, r = activation(h W_r), where r takes the place of h
     in the next step. As in Fluid 1.8 the activation is `cell_activation`, or none if `proj_activation` is 'identity'.
 
@@ -131,7 +131,7 @@ def dynamic_lstmp(
             raise ArgumentAssertion(f"'{what}' of dynamic_lstmp must not be negative, got {bound}")
     outs = ("Projection", "Cell", "unused", "BatchHidden", "BatchGate", "BatchCellPreAct")
     made = {slot: helper.create_variable_for_type_inference(dtype) for slot in outs}
-    del made["unused"]  # a variable that no operator makes, but that Fluid numbers
+    del made["unused"]  # no operator writes it, but in Fluid it takes a number of the unique names
     state, cell, *_ = run_layer(
         "lstmp",
         locals(),
@@ -252,7 +252,7 @@ def lstm(
 
 
 def _cache() -> Variable | None:
-    """What cuDNN keeps from step to step in Fluid, and programs therefore name; nothing here looks at it."""
+    """The cuDNN state of Fluid's operator, a variable of the program; unused here."""
     if mode.in_dygraph_mode():
         return None
     block = default_main_program().current_block()
@@ -264,7 +264,7 @@ def _cache() -> Variable | None:
 
 
 def _check(input: Variable, bias_attr: Any, layer: str) -> None:
-    """What the layers here ask of their arguments alike."""
+    """The checks of arguments that the layers of this file share."""
     if mode.in_dygraph_mode():
         raise StaticModeError(f"{layer} is a layer of programs only; in dygraph mode loop over the steps")
     if bias_attr is False:

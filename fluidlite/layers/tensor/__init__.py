@@ -1,4 +1,4 @@
-"""Making, joining, parting, reducing, multiplying and indexing tensors."""
+"""Creating, joining, splitting, reducing, multiplying and indexing tensors."""
 
 from typing import TYPE_CHECKING
 

@@ -103,7 +103,7 @@ def _filled(
 
 
 def _value_attrs(value: float, kind: VarType) -> dict[str, Any]:
-    """The number as programs keep it: in single precision, and as text, which loses nothing."""
+    """The attributes of a filled value: float32, and text, which keeps full precision."""
     whole = kind in (VarType.INT32, VarType.INT64)
     return {"value": float(value), "str_value": str(int(value) if whole else float(value))}
 
@@ -111,7 +111,7 @@ def _value_attrs(value: float, kind: VarType) -> dict[str, Any]:
 def shape_inputs(
     shape: Any, layer: str, helper: LayerHelper | None = None
 ) -> tuple[list[int], dict[str, Any]]:
-    """A shape as attribute `shape` (-1 where a Variable tells) and inputs `ShapeTensor`, `ShapeTensorList`.
+    """A shape as attribute `shape` (-1 for a Variable) and inputs `ShapeTensor`, `ShapeTensorList`.
 
     Eager tensors are numbers, unless a program is traced; fractions are cut off, as in Fluid. Variables have no
     gradient from here on, and become int32. With `helper` they stay what they are, and numbers are int64 and named by
@@ -255,7 +255,7 @@ def linspace(start: Any, stop: Any, num: Any, dtype: Any) -> Variable:
 
 
 def _element(value: Any, dtype: Any) -> Variable:
-    """A Variable of one element: `value` itself, or one that holds it."""
+    """`value` as a Variable of one element."""
     if isinstance(value, Variable):
         return value if value.dtype == to_vartype(dtype) else cast(value, dtype)
     return fill_constant([1], dtype, value)

@@ -1,4 +1,4 @@
-"""Layers that join Variables or take them apart: concat, split, stack, unstack, multiplex."""
+"""Layers that join and split Variables: concat, split, stack, unstack, multiplex."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers that repeat, turn round or surround: expand, reverse, flip, pad."""
+"""Layers that repeat, reverse and pad: expand, reverse, flip, pad."""
 
 from __future__ import annotations
 

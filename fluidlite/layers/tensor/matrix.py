@@ -63,14 +63,14 @@ def _check_product(x: Any, y: Any, transpose_x: bool, transpose_y: bool) -> None
     if _differ(width, height):
         problem = f"the width of X and the height of Y must be equal, got {width} and {height}"
         raise ArgumentAssertion(
-            _told(x, y, f"{problem} (transpose_x={transpose_x}, transpose_y={transpose_y})")
+            _with_operands(x, y, f"{problem} (transpose_x={transpose_x}, transpose_y={transpose_y})")
         )
     if any(map(_differ, x.shape[:-2], y.shape[:-2])):
-        raise ArgumentError(_told(x, y, "the batch dimensions of X and Y must be equal"))
+        raise ArgumentError(_with_operands(x, y, "the batch dimensions of X and Y must be equal"))
 
 
-def _told(x: Variable, y: Variable, problem: str) -> str:
-    """A problem of `matmul` with its operands and the user's line."""
+def _with_operands(x: Variable, y: Variable, problem: str) -> str:
+    """The message for a `problem` of `matmul`, with its operands and the user's line."""
     names = f"X={x.name}{list(x.shape)}, Y={y.name}{list(y.shape)}"
     return f"operator matmul ({names}): {problem}{callsite.describe(callsite.user_line())}"
 

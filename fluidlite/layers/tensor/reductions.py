@@ -1,4 +1,4 @@
-"""Layers that make one number of many: means, sums, extremes, products over some dimensions or all."""
+"""Reductions: means, sums, extremes and products over some dimensions or all."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ __all__ = ["flatten", "rank", "reshape", "shape", "size", "squeeze", "transpose"
 
 
 def _check_target(x: Variable, shape: Sequence[Any]) -> None:
-    """Raise ValueError unless `shape` has at most one -1, keeps only what there is, and is not empty."""
+    """Raise ValueError unless `shape` has at most one -1, zeros only for existing dimensions, and is not empty."""
     if not shape:
         raise ArgumentAssertion("The 'shape' in reshape must not be empty")
     unknown = [axis for axis, n in enumerate(shape) if not isinstance(n, Variable) and n == -1]

@@ -124,7 +124,7 @@ def test_an_index_that_is_none(wrong):
 
 
 def test_a_loop_variable_that_changes_its_type():
-    with raises("operator assign", "of type float32 before the loop", "of type int64 after a turn"):
+    with raises("operator assign", "of type float32 before the loop", "of type int64 after an iteration"):
         layers.while_loop(
             lambda i, x: i < 3, lambda i, x: (i + 1, layers.cast(x, "int64")), [number(0), ones(2)]
         )
