@@ -85,7 +85,7 @@ def main(argv: list[str] | None = None) -> int:
     if load is None:
         return 0
     hook.install()
-    children.tell()
+    children.announce()
     _keep_package_importable()
     gc.freeze()  # what is loaded so far stays: looking through it at the end takes longer than much of its loading
     return script.run(load)

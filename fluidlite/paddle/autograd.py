@@ -41,7 +41,7 @@ def backward(
 
 
 class PyLayerContext:
-    """What `forward` of a `PyLayer` leaves for its `backward`: saved tensors, and whatever else it sets."""
+    """State that `forward` of a `PyLayer` keeps for its `backward`: saved tensors, and attributes it sets."""
 
     def __init__(self) -> None:
         self._saved: tuple[Any, ...] = ()
@@ -51,7 +51,7 @@ class PyLayerContext:
         self._saved = tensors
 
     def saved_tensor(self) -> tuple[Any, ...]:
-        """What `save_for_backward` was given."""
+        """The tensors given to `save_for_backward`."""
         return self._saved
 
 
@@ -65,7 +65,7 @@ class PyLayer:
 
     @staticmethod
     def forward(ctx: PyLayerContext, *args: Any, **kwargs: Any) -> Any:
-        """What the function computes; subclasses define it."""
+        """Compute the function; subclasses define it."""
         raise NotImplementedError("a PyLayer defines forward(ctx, ...), a static method")
 
     @staticmethod
@@ -94,7 +94,7 @@ class PyLayer:
         given = [item for item in (*args, *kwargs.values()) if isinstance(item, Tensor)]
         if not is_recording() or all(tensor.stop_gradient for tensor in given):
             return result
-        # The context may hold the results: tensors of their own, so that tape and context do not hold each other.
+        # The context may hold the results: wrap them anew, to avoid a reference cycle between tape and context.
         made = [Tensor(item.array) for item in results]
         layouts = [(placing.device_of(item.array), item.array.shape, item.array.dtype) for item in results]
         pending = _Pending(cls, context, given, layouts)
@@ -103,7 +103,7 @@ class PyLayer:
 
 
 class _Pending:
-    """One call whose gradients may be asked for; the tape calls it with the gradients of the results."""
+    """The tape entry of one call of a PyLayer; called with the gradients of the results."""
 
     def __init__(
         self,

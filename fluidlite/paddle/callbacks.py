@@ -1,4 +1,4 @@
-"""What `Model.fit` calls on its way (`paddle.callbacks`)."""
+"""Callbacks of `Model.fit` (`paddle.callbacks`)."""
 
 from ..base import missing
 from .hapi.callbacks import (

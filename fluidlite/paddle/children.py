@@ -1,7 +1,7 @@
-"""Python that a script starts by itself (`subprocess`, `os.system`): there, too, `paddle` is this package.
+"""Make `paddle` mean this package in Python processes that a script starts (`subprocess`, `os.system`).
 
 Such processes get a folder on PYTHONPATH in which `paddle` installs the import hook, if their Python is the one that
-runs this process. Real Paddle in another one is left alone. Those of multiprocessing are told in another way
+runs this process. Real Paddle in another one is left alone. Processes of multiprocessing get the hook in another way
 (`hook.py`).
 """
 
@@ -18,8 +18,8 @@ _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "of_children"
 _PYTHON, _DEVICE, _STRICT = "FLUIDLITE_PYTHON", "FLUIDLITE_DEVICE", "FLUIDLITE_STRICT"
 
 
-def tell() -> None:
-    """Have processes that this one starts know what to import, and the options that it was started with."""
+def announce() -> None:
+    """Set the environment from which child processes install the hook, with the options of this process."""
     os.environ[_PYTHON] = sys.prefix
     os.environ[_DEVICE] = flags.device()
     if old_scripts.strict():
@@ -32,6 +32,6 @@ def tell() -> None:
 
 
 def adopt() -> None:
-    """In a process that was started so: install the hook."""
+    """Install the hook in a child process, from the environment that `announce` has set."""
     flags.set_device(os.environ[_DEVICE])
     hook.install()

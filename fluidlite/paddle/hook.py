@@ -26,8 +26,8 @@ else:
     MetaPathFinder = object  # `importlib.abc` is slow to import
 
 
-class _InPlace(Loader):
-    """Gives what stands in the place of the module `short` of Fluid."""
+class _StandInLoader(Loader):
+    """Loader of the stand-in for the module `short` of Fluid."""
 
     def __init__(self, short: str) -> None:
         self.short = short
@@ -39,8 +39,8 @@ class _InPlace(Loader):
         pass
 
 
-class _Telling(Loader):
-    """Loads `multiprocessing.spawn` as `loader` does, and has it tell its children of the hook."""
+class _SpawnLoader(Loader):
+    """Loads `multiprocessing.spawn` by `loader`, and patches it to install the hook in its children."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader
@@ -53,7 +53,7 @@ class _Telling(Loader):
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         self._loader.exec_module(module)
-        _tell_children(module)
+        _install_in_children(module)
 
 
 class PaddleFinder(MetaPathFinder):
@@ -65,7 +65,7 @@ class PaddleFinder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of an alias or, for a module of Fluid 1.8 that is not here, of what stands in its place.
+        """The spec of an alias or, for a module of Fluid 1.8 that is missing here, of its stand-in.
 
         None for names outside of `paddle`. Raises ModuleNotFoundError for others that do not exist here.
         """
@@ -74,7 +74,7 @@ class PaddleFinder(MetaPathFinder):
         if fullname == _SPAWN:
             spec = PathFinder.find_spec(fullname, path)
             if spec is not None:
-                spec.loader = _Telling(spec.loader)
+                spec.loader = _SpawnLoader(spec.loader)
             return spec
         if fullname.partition(".")[0] != "paddle":
             return None
@@ -88,7 +88,7 @@ class PaddleFinder(MetaPathFinder):
                 fullname, AliasLoader(real), is_package=found.submodule_search_locations is not None
             )
         if short in fluid_names.listed():
-            return ModuleSpec(fullname, _InPlace(short), is_package=True)
+            return ModuleSpec(fullname, _StandInLoader(short), is_package=True)
         why = missing.explain(short) if short in ADVICE else "neither Fluid 1.8 nor fluidlite has it"
         raise ModuleNotFoundError(f"No module named {fullname!r}: {why}", name=fullname)
 
@@ -126,10 +126,10 @@ def install() -> None:
     sys.meta_path.insert(0, _finder)
     old_scripts.install()
     if _SPAWN in sys.modules:
-        _tell_children(sys.modules[_SPAWN])
+        _install_in_children(sys.modules[_SPAWN])
 
 
-def _tell_children(spawn: Any) -> None:
+def _install_in_children(spawn: Any) -> None:
     """Let processes started by spawn or forkserver install the hook before they import the user's script.
 
     Their preparation data is pickled in the parent and unpickled in the child before anything else is

@@ -23,7 +23,7 @@ def _array(value: Any) -> np.ndarray:
 
 
 class Metric(ABC):
-    """What metrics share (`paddle.metric.Metric`): `reset`, then for each batch `update(*compute(pred, label))`, and
+    """Base of metrics (`paddle.metric.Metric`): `reset`, then for each batch `update(*compute(pred, label))`, and
     `accumulate` for the result."""
 
     @abstractmethod
@@ -32,7 +32,7 @@ class Metric(ABC):
 
     @abstractmethod
     def update(self, *args: Any) -> Any:
-        """Add a batch: what `compute` gave, as arrays."""
+        """Add a batch: the results of `compute`, as arrays."""
 
     @abstractmethod
     def accumulate(self) -> Any:
@@ -40,10 +40,10 @@ class Metric(ABC):
 
     @abstractmethod
     def name(self) -> Any:
-        """What the result is called, or a list of names."""
+        """The name of the result, or a list of names."""
 
     def compute(self, *args: Any) -> Any:
-        """What of the predictions and labels `update` needs; by default all."""
+        """Compute from a batch what `update` takes; by default the arguments themselves."""
         return args
 
 
@@ -65,7 +65,7 @@ class Accuracy(Metric):
         self.reset()
 
     def compute(self, pred: Any, label: Any, *args: Any) -> Any:
-        """Which of the likeliest classes are right, float32 [N, topk].
+        """1 where one of the likeliest classes is the label, else 0: float32 [N, topk].
 
         `pred` is [N, classes], `label` class numbers [N] or [N, 1], or one-hot rows [N, classes].
         """
@@ -149,7 +149,7 @@ class Recall(_Binary):
 
 
 class Auc(Metric):
-    """The area under the ROC curve (`paddle.metric.Auc`). `num_thresholds`: how finely probabilities are told apart."""
+    """The area under the ROC curve (`paddle.metric.Auc`). `num_thresholds`: the number of bins of probabilities."""
 
     def __init__(
         self, curve: str = "ROC", num_thresholds: int = 4095, name: str = "auc", *args: Any, **kwargs: Any

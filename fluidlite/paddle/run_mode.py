@@ -28,7 +28,7 @@ def reshaped(op_type: str, x: Any, attrs: dict[str, Any], name: str | None = Non
 
 
 def follows(*values: Any) -> bool:
-    """Whether a call with these arguments computes at once: tensors among them say so, else the mode does."""
+    """Whether a call with these arguments runs eagerly: decided by tensors among them, else by the mode."""
     if mixture(values):
         return True
     flat = [item for value in values for item in (value if isinstance(value, (list, tuple)) else (value,))]
@@ -36,7 +36,7 @@ def follows(*values: Any) -> bool:
 
 
 def in_mode_of(*values: Any) -> AbstractContextManager[bool | None]:
-    """The mode that `follows` says, inside the block: for layers of Fluid that ask for the ambient mode."""
+    """A context with the mode that `follows` gives, for layers of Fluid, which use the ambient mode."""
     return mode.guard(follows(*values))
 
 
@@ -61,7 +61,7 @@ def constant(value: Any, like: Any, dtype: Any = None) -> Any:
 
 
 def operand(value: Any, like: Any) -> Any:
-    """`value` as it is if it is a tensor; a number or array as a constant beside the tensor `like`."""
+    """`value` if it is a tensor; a number or array as a constant in the mode of the tensor `like`."""
     return value if isinstance(value, Variable) else constant(value, like)
 
 
@@ -78,7 +78,7 @@ def axes_of(axis: Any) -> list[int] | None:
 
 
 def eager_array(x: Any, who: str) -> np.ndarray:
-    """The elements of the eager tensor `x`; `who` has results whose shapes depend on them.
+    """The elements of the eager tensor `x`, for the function `who`, whose result shape depends on them.
 
     Raises TypeError for a Variable of a static program.
     """

@@ -63,7 +63,7 @@ def _plain(value: Any, where: str) -> Any:
 
 
 def load(path: str | os.PathLike[str] | BinaryIO, **configs: Any) -> Any:
-    """What `save` wrote, here or of Paddle 2 (`paddle.load`). Nothing in the file is ever run.
+    """Read a file of `paddle.save`, of this package or Paddle 2 (`paddle.load`). No code in the file is executed.
 
     Args:
         path: the file, or something to read its bytes from.

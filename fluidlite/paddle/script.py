@@ -25,7 +25,7 @@ INTERRUPTED = 130
 
 
 def problem(path: str) -> str:
-    """Why there is no script at a path that could be run, in words; nothing if there is one."""
+    """The reason why the script at a path cannot be run; empty if it can."""
     if not os.path.exists(path):
         return f"there is no script {path}"
     if os.path.isdir(path) and PathFinder.find_spec("__main__", [path]) is None:
@@ -34,7 +34,7 @@ def problem(path: str) -> str:
 
 
 _arguments: list[tuple[list[str], list[str]]] = []
-"""What was put in the place of `sys.argv`, and what that was."""
+"""Lists installed as `sys.argv`, each with the one it replaced."""
 
 
 def command_line() -> list[str]:
@@ -62,7 +62,7 @@ def from_file(path: str, args: list[str]) -> Program:
 
 
 def from_module(name: str, args: list[str]) -> Program:
-    """What `python -m NAME ARGS` runs. Raises ImportError if there is no such module, or none that can be
+    """The program of `python -m NAME ARGS`. Raises ImportError if there is no such module, or none that can be
     run."""
     _search_first(os.getcwd())
     _take(["-m", *args])
@@ -77,7 +77,7 @@ def from_module(name: str, args: list[str]) -> Program:
 
 
 def _found_as(name: str) -> str:
-    """The module whose code `name` runs: of Paddle's modules, that of this package which plays it."""
+    """The name of the module to run: for one of Paddle, its counterpart in this package."""
     if name.partition(".")[0] != "paddle":
         return name
     real = real_name(name)
@@ -111,7 +111,7 @@ def run(load: Callable[[], Program]) -> int:
         if isinstance(error, KeyboardInterrupt):
             print(f"\ninterrupted{_last_line(error.__traceback__)}", file=sys.stderr)
             return INTERRUPTED
-        # As the interpreter notes it, for what looks at errors afterwards.
+        # As the interpreter sets them, for post-mortem debuggers.
         sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
         if sys.version_info >= (3, 12):
             sys.last_exc = error
@@ -172,14 +172,13 @@ def _search_first(path: str) -> None:
 
 
 def _leave_out_ours(error: BaseException) -> None:
-    """Take out of the tracebacks of `error`, and of those before it, what has led to the program, imported its
-    modules and called what was put back for it."""
-    told: BaseException | None = error
+    """Remove this package's frames (runner, import hook, old names) from the tracebacks of `error` and its causes."""
+    current: BaseException | None = error
     seen: set[int] = set()
-    while told is not None and id(told) not in seen:
-        seen.add(id(told))
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
         shown: list[TracebackType] = []
-        traceback = told.__traceback__
+        traceback = current.__traceback__
         while traceback is not None:
             if not traceback.tb_frame.f_code.co_filename.startswith(_OURS):
                 shown.append(traceback)
@@ -187,8 +186,8 @@ def _leave_out_ours(error: BaseException) -> None:
         for one in reversed(shown):
             one.tb_next = traceback
             traceback = one
-        told.__traceback__ = traceback
-        told = told.__cause__ or told.__context__
+        current.__traceback__ = traceback
+        current = current.__cause__ or current.__context__
 
 
 _OURS = (__file__, os.path.dirname(old_scripts.__file__), "<frozen importlib")

@@ -1,4 +1,4 @@
-"""Which arguments of the functions of `paddle.complex` are complex (`paddle.complex.helper`)."""
+"""Type checks of the arguments of `paddle.complex` (`paddle.complex.helper`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What processes say to each other in Paddle 2.0's words (`paddle.distributed.all_reduce` and its neighbours).
+"""Collective communication with the API of Paddle 2.0 (`paddle.distributed.all_reduce` and others).
 
 Tensors are eager ones. Functions of more than one process change the tensor that they are given, as Paddle's do.
 Gradients do not go through them.
@@ -61,7 +61,7 @@ def _array(tensor: Any) -> np.ndarray:
 
 
 def _put(tensor: Tensor, array: np.ndarray) -> None:
-    """Have a tensor hold `array`, on the device that it is on."""
+    """Set the elements of a tensor to `array`, on its device."""
     tensor.array = placing.to_device_of(array, tensor.array)
 
 

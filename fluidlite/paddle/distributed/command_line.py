@@ -12,7 +12,7 @@ from ...distributed.launching import LaunchError, launch, read_hosts
 
 
 def start_processes(args: list[str]) -> int:
-    """Run the command line behind `launch`; returns the exit status."""
+    """Run `fluidlite launch` with these arguments; returns the exit status."""
     parser = argparse.ArgumentParser(
         "fluidlite launch",
         usage="fluidlite launch [options] (SCRIPT | -m MODULE) [ARGS]",

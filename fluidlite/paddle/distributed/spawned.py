@@ -1,4 +1,4 @@
-"""What a process that `spawn` has started runs: the function whose call is in the file that it is given."""
+"""Entry point of a process that `spawn` has started: runs the call that is pickled in a given file."""
 
 from __future__ import annotations
 

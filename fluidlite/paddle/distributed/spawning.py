@@ -32,7 +32,7 @@ def spawn(
         func: a function of a module or of the script, whose own part stands under `if __name__ == "__main__":`.
         args: what it gets; goes to the processes as `pickle` has it.
         nprocs: how many; -1: one for each core that this process may use.
-        join: True: processes that nobody waits for are not supported.
+        join: True: processes without a join are not supported.
         daemon: accepted and without effect: they end with this process.
         options: `started_port`, of the addresses that they see.
 
@@ -48,7 +48,7 @@ def spawn(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "call")
         described = {**spawning.get_preparation_data("rank")}
-        described.pop("authkey", None)  # of pipes, of which there are none
+        described.pop("authkey", None)  # for pipes, which are not used
         path.write_bytes(pickle.dumps(described) + pickle.dumps((func, tuple(args))))
         command = fluidlite_command(["-m", f"{__package__}.spawned", str(path)])
         status = launch(command, ["127.0.0.1"] * count, int(options.get("started_port") or FIRST_PORT))

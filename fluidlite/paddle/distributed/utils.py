@@ -228,7 +228,7 @@ def _truth(text: str) -> bool:
 
 
 def find_free_ports(num: int) -> set[int]:
-    """`num` ports of this machine that nobody listens at."""
+    """`num` free ports of this machine."""
     found: set[int] = set()
     with ExitStack() as held:
         while len(found) < num:

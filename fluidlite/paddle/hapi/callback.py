@@ -1,4 +1,4 @@
-"""`Callback`: what models call on their way."""
+"""`Callback`, the base class of callbacks of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model calls on its way through training, evaluation and prediction."""
+"""Callbacks of a model during training, evaluation and prediction."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class LRScheduler(Callback):
 
 
 class _Watching(Callback):
-    """Notices whether a number gets better from evaluation to evaluation."""
+    """Base of callbacks that watch whether a metric improves from evaluation to evaluation."""
 
     def __init__(self, monitor: str, mode: str, patience: int, verbose: int, min_delta: float) -> None:
         check_choice(mode, "mode", ("auto", "min", "max"), type(self).__name__)

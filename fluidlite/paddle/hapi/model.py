@@ -138,7 +138,7 @@ class Model:
         return [output.numpy() for output in _listed(self.network(*_tensors(inputs)))]
 
     def _forward(self, inputs: Any, labels: Any) -> tuple[list[Any], list[Any], list[Any]]:
-        """Outputs, losses (of one element each) and what the metrics say of the batch."""
+        """Outputs, losses (of one element each) and the metrics of the batch."""
         outputs = _listed(self.network(*_tensors(inputs)))
         truths = _tensors(labels)
         losses = [] if self._loss is None else _listed(self._loss(*outputs, *truths))
@@ -367,7 +367,7 @@ class Model:
 
 
 def _needed(forward: Any) -> int:
-    """How many inputs `forward` must have; 0 if it takes any number."""
+    """The number of required inputs of `forward`; 0 if it takes any number."""
     parameters = inspect.signature(forward).parameters.values()
     if any(one.kind is one.VAR_POSITIONAL for one in parameters):
         return 0

@@ -1,4 +1,4 @@
-"""How far a model is, on the terminal."""
+"""Progress of training on the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What layers a network has, and how many parameters."""
+"""Summary table of the layers and parameters of a network."""
 
 from __future__ import annotations
 

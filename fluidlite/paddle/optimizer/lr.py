@@ -83,7 +83,7 @@ class LRScheduler:
         self.keys = ["last_epoch", "last_lr"]
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the scheduler stands, as numbers by name."""
+        """The state of the scheduler, as numbers by name."""
         self.state_keys()
         return {key: self.__dict__[key] for key in self.keys}
 

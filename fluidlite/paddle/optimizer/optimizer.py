@@ -14,7 +14,7 @@ from ...regularizer import L2Decay, WeightDecayRegularizer
 from .lr import LRScheduler
 
 GROUP_OPTIONS = frozenset({"params", "learning_rate", "weight_decay"})
-"""What a group of parameters may say."""
+"""The valid keys of a group of parameters."""
 
 
 class Optimizer(base.Optimizer):

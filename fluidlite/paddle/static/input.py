@@ -1,4 +1,4 @@
-"""What goes into a program: `data`, `InputSpec`."""
+"""The inputs of a program: `data`, `InputSpec`."""
 
 from __future__ import annotations
 

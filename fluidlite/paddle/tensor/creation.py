@@ -132,7 +132,7 @@ def ones(shape: Shape, dtype: Any = None, name: str | None = None) -> Any:
 
 
 def empty(shape: Shape, dtype: Any = None, name: str | None = None) -> Any:
-    """A tensor whose elements nobody should read; here zeros (`paddle.empty`)."""
+    """An uninitialized tensor; here of zeros (`paddle.empty`)."""
     return full(shape, 0.0, dtype, name)
 
 
@@ -153,7 +153,7 @@ def ones_like(x: Any, dtype: Any = None, name: str | None = None) -> Any:
 
 
 def empty_like(x: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """A tensor shaped as `x` whose elements nobody should read; here zeros (`paddle.empty_like`)."""
+    """An uninitialized tensor shaped as `x`; here of zeros (`paddle.empty_like`)."""
     return full_like(x, 0.0, dtype, name)
 
 

@@ -35,7 +35,7 @@ def _for_numpy(index: Any) -> Any:
 
 
 def _flat_indices(x: Tensor, index: Any) -> np.ndarray:
-    """The numbers, in the flattened `x`, of the elements that `index` picks, in the shape of the result."""
+    """The flat indices of the elements `x[index]`, in the shape of the result."""
     try:
         return np.asarray(np.arange(x.array.size).reshape(x.array.shape)[_for_numpy(index)])
     except IndexError as error:
@@ -82,7 +82,7 @@ def assigned(x: Tensor, index: Any, value: Any) -> None:
     if not by_operators and (not is_recording() or (x.stop_gradient and not needed)):
         plain = value._on_host if isinstance(value, Tensor) else value
         if isinstance(plain, np.ndarray) and plain.size == 1:
-            plain = plain.reshape(())  # what NumPy wants for one element
+            plain = plain.reshape(())  # NumPy assigns a single element from a 0-d array only
         if placing.on_device(x.array):
             elements = x.numpy()
             elements[_for_numpy(index)] = plain

@@ -1,4 +1,4 @@
-"""What is true of elements and tensors: comparisons, logic."""
+"""Comparisons and logical operators."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ __all__ = [
 
 
 def equal(x: Any, y: Any, name: str | None = None) -> Any:
-    """Which elements of x and y, a tensor or number, are equal, bool (`paddle.equal`). Shapes as in `add`."""
+    """x == y by element, y being a tensor or number, bool (`paddle.equal`). Shapes as in `add`."""
     return x == y
 
 
 def not_equal(x: Any, y: Any, name: str | None = None) -> Any:
-    """Which elements differ; as `equal` (`paddle.not_equal`)."""
+    """x != y; as `equal` (`paddle.not_equal`)."""
     return x != y
 
 

@@ -1,4 +1,4 @@
-"""Other shapes and orders of the same elements."""
+"""Shapes and orders of elements."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def unsqueeze(x: Any, axis: Any, name: str | None = None) -> Any:
 
 
 def in_place(x: Any, made: Any) -> Any:
-    """`x` with what `made` from it has, history included; for Variables of programs `made` itself."""
+    """`x` with the elements and history of `made`; for Variables of programs `made` itself."""
     if not isinstance(x, Tensor):
         return made
     if not x.stop_gradient and x.is_leaf:
@@ -175,7 +175,7 @@ def unsqueeze_(x: Any, axis: Any, name: str | None = None) -> Any:
 
 
 def concat(x: Sequence[Any], axis: Any = 0, name: str | None = None) -> Any:
-    """Tensors one behind the other along an existing axis (`paddle.concat`)."""
+    """Tensors concatenated along an existing axis (`paddle.concat`)."""
     if isinstance(axis, int):
         return run("concat", {"X": list(x)}, attrs={"axis": axis}, name=name)
     return _concat(list(x), axis, name=name)
@@ -207,7 +207,7 @@ def unbind(input: Any, axis: int = 0) -> list[Any]:
 
 
 def _times(x: Any, target: Sequence[int], who: str) -> list[int]:
-    """How often each axis of `target` repeats that of `x`, whose shape stands at its end."""
+    """The number of repetitions along each axis by which `x` expands to `target`; shapes are aligned at their ends."""
     lead = len(target) - len(x.shape)
     own = [1] * lead + list(x.shape)
     times = []

@@ -100,7 +100,7 @@ def neg(x: Any, name: str | None = None) -> Any:
 
 
 def trunc(input: Any, name: str | None = None) -> Any:
-    """Whole numbers: what is behind the point is dropped (`paddle.trunc`)."""
+    """Rounded towards zero (`paddle.trunc`)."""
     return sign(input) * floor(abs(input))
 
 
@@ -182,7 +182,7 @@ def scale(
 
 
 def clip(x: Any, min: Any = None, max: Any = None, name: str | None = None) -> Any:
-    """`x` with what is below `min` replaced by that, and what is above `max` by that; None: no limit
+    """`x` limited to the range from `min` to `max`; None: no limit
     (`paddle.clip`)."""
     limits = np.finfo(np.float32) if x.dtype in FLOATS else np.iinfo(np.int32)
     attrs: dict[str, Any] = {"min": float(limits.min), "max": float(limits.max)}
@@ -214,19 +214,19 @@ def multiplex(inputs: Sequence[Any], index: Any, name: str | None = None) -> Any
 
 
 def isnan(x: Any, name: str | None = None) -> Any:
-    """Which elements are not a number, bool (`paddle.isnan`)."""
+    """True where an element is NaN, bool (`paddle.isnan`)."""
     return x != x
 
 
 def isfinite(x: Any, name: str | None = None) -> Any:
-    """Which elements are neither infinite nor not a number, bool (`paddle.isfinite`)."""
+    """True where an element is neither infinite nor NaN, bool (`paddle.isfinite`)."""
     if x.dtype not in FLOATS:
         return x == x
     return abs(x) <= constant(_largest(x.dtype), x)
 
 
 def isinf(x: Any, name: str | None = None) -> Any:
-    """Which elements are infinite, bool (`paddle.isinf`)."""
+    """True where an element is infinite, bool (`paddle.isinf`)."""
     if x.dtype not in FLOATS:
         return x != x
     return abs(x) > constant(_largest(x.dtype), x)

@@ -34,18 +34,18 @@ _IN_PLACE = "add ceil clip exp floor multiply reciprocal round rsqrt scale sqrt 
 
 
 class _Method:
-    """The method `name`, which is `turned(function)` of a module: it is loaded when somebody first looks it up."""
+    """The method `name`, which is `adapt(function)` of a module: loaded on first access."""
 
     def __init__(
-        self, name: str, topic: str, function: str, turned: Callable[[Any], Any] = lambda function: function
+        self, name: str, topic: str, function: str, adapt: Callable[[Any], Any] = lambda function: function
     ) -> None:
         self._name = name
         self._topic = topic
         self._function = function
-        self._turned = turned
+        self._adapt = adapt
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        function = self._turned(getattr(_module(self._topic), self._function))
+        function = self._adapt(getattr(_module(self._topic), self._function))
         for cls in owner.__mro__:
             if vars(cls).get(self._name) is self:
                 setattr(cls, self._name, function)

@@ -1,4 +1,4 @@
-"""Arithmetic of whole tensors with fractions: Paddle 2.0 makes floats of it, where Fluid 1.8 raises or rounds.
+"""Type promotion of integer tensors with Python floats: Paddle 2.0 gives floats, where Fluid 1.8 raises or rounds.
 
 Both have the same tensors here. What is computed under `fluid.dygraph.guard` or `enable_dygraph` follows Fluid.
 """
@@ -26,8 +26,8 @@ def _is_fraction(value: Any) -> bool:
     return isinstance(value, (float, np.floating))
 
 
-def _beside_fraction(method: Callable[..., Any]) -> Callable[..., Any]:
-    """`method`, with a whole tensor as floats beside a Python float."""
+def _with_fraction(method: Callable[..., Any]) -> Callable[..., Any]:
+    """`method`, with an integer tensor converted to floats if the other operand is a Python float."""
 
     @functools.wraps(method)
     def call(self: Tensor, other: Any) -> Any:
@@ -39,7 +39,7 @@ def _beside_fraction(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _dividing(method: Callable[..., Any]) -> Callable[..., Any]:
-    """`method`, a division, with a whole tensor as floats whatever it meets."""
+    """`method`, a division, with an integer tensor always converted to floats."""
 
     @functools.wraps(method)
     def call(self: Tensor, other: Any) -> Any:
@@ -49,8 +49,9 @@ def _dividing(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _scaling(method: Callable[..., Any]) -> Callable[..., Any]:
-    """`method(self, scale, bias)`, which sums and products with numbers are, with a whole tensor as floats beside a
-    Python float. That 1.0, -1.0 and 0.0, with which there is nothing to do, are the user's cannot be seen."""
+    """`method(self, scale, bias)`, by which sums and products with numbers are computed, with promotion to floats.
+
+    Scales of 1.0 and -1.0 and a bias of 0.0 do not promote: they may be defaults as well as the user's."""
 
     @functools.wraps(method)
     def call(self: Tensor, scale: Any, bias: Any) -> Any:
@@ -63,9 +64,9 @@ def _scaling(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def attach() -> None:
-    """Have eager tensors do as Paddle 2.0 says, outside of the dygraph mode of Fluid."""
+    """Give eager tensors the promotion of Paddle 2.0, outside of Fluid's dygraph mode."""
     for name in _COMPARING:
-        setattr(Tensor, name, _beside_fraction(getattr(Tensor, name)))
+        setattr(Tensor, name, _with_fraction(getattr(Tensor, name)))
     for name in ("__truediv__", "__rtruediv__"):
         setattr(Tensor, name, _dividing(getattr(Tensor, name)))
     Tensor._scaled = _scaling(Tensor._scaled)  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""Where elements are: extremes, orders, places of what is true."""
+"""Searching and sorting: indices of extremes, orders, true elements."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def _arg(op_type: str, x: Any, axis: int | None, keepdim: bool, dtype: Any, name
 def argmax(
     x: Any, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: str | None = None
 ) -> Any:
-    """The number of the first largest along `axis`; None: of the flattened `x` (`paddle.argmax`)."""
+    """The index of the first maximum along `axis`; None: of the flattened `x` (`paddle.argmax`)."""
     return _arg("arg_max", x, axis, keepdim, dtype, name)
 
 
 def argmin(
     x: Any, axis: int | None = None, keepdim: bool = False, dtype: Any = "int64", name: str | None = None
 ) -> Any:
-    """The number of the first smallest along `axis`; None: of the flattened `x` (`paddle.argmin`)."""
+    """The index of the first minimum along `axis`; None: of the flattened `x` (`paddle.argmin`)."""
     return _arg("arg_min", x, axis, keepdim, dtype, name)
 
 
@@ -58,12 +58,12 @@ def _ordered(x: Any, axis: int, descending: bool, name: str | None) -> Any:
 
 
 def argsort(x: Any, axis: int = -1, descending: bool = False, name: str | None = None) -> Any:
-    """The numbers of the elements in the order of their size along `axis`, int64 (`paddle.argsort`)."""
+    """The indices that sort along `axis`, int64 (`paddle.argsort`)."""
     return _ordered(x, axis, descending, name)[1]
 
 
 def sort(x: Any, axis: int = -1, descending: bool = False, name: str | None = None) -> Any:
-    """The elements in the order of their size along `axis` (`paddle.sort`)."""
+    """The elements sorted along `axis` (`paddle.sort`)."""
     return _ordered(x, axis, descending, name)[0]
 
 
@@ -75,7 +75,7 @@ def topk(
     sorted: bool = True,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """The `k` largest (or smallest) along `axis`, the last by default, in order, and their numbers (`paddle.topk`)."""
+    """The `k` largest (or smallest) along `axis`, the last by default, in order, and their indices (`paddle.topk`)."""
     rank = len(x.shape)
     axis = rank - 1 if axis is None else axis % rank
     if largest and axis == rank - 1 and not isinstance(k, Variable):
@@ -88,7 +88,7 @@ def topk(
 
 
 def nonzero(x: Any, as_tuple: bool = False) -> Any:
-    """The places of what is not zero, int64 [count, rank]; `as_tuple`: one [count, 1] for each axis
+    """The indices of the elements that are not zero, int64 [count, rank]; `as_tuple`: one [count, 1] for each axis
     (`paddle.nonzero`)."""
     places = run(
         "where_index", {"Condition": x if x.dtype == VarType.BOOL else x != 0}, stop_gradient=("Out",)

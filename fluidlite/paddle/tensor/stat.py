@@ -1,4 +1,4 @@
-"""One number of many: sums, means, extremes, deviations, along axes or over all."""
+"""Reductions: sums, means, extremes, deviations, along axes or over all."""
 
 from __future__ import annotations
 

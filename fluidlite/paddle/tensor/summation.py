@@ -75,7 +75,7 @@ def _parsed(equation: str, tensors: list[Any]) -> tuple[list[str], str]:
 
 
 def _summed(x: Any, labels: str, wanted: set[str]) -> tuple[Any, str]:
-    """`x` summed over the axes that nobody wants any more."""
+    """`x` summed over the axes that are not in `wanted`."""
     axes = [axis for axis, letter in enumerate(labels) if letter not in wanted]
     if not axes:
         return x, labels
@@ -90,7 +90,7 @@ def _ordered(x: Any, labels: str, order: str) -> Any:
 def _product(
     x: Any, of_x: str, y: Any, of_y: str, wanted: set[str], sizes: Mapping[str, int]
 ) -> tuple[Any, str]:
-    """The product of two tensors, summed over what they share and nobody wants, as one product of matrices."""
+    """The product of two tensors, summed over shared axes that are not in `wanted`, as one batched matmul."""
     x, of_x = _summed(x, of_x, wanted | set(of_y))
     y, of_y = _summed(y, of_y, wanted | set(of_x))
     shared = [letter for letter in of_x if letter in of_y]

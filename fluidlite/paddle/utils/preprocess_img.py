@@ -68,7 +68,7 @@ class ImageClassificationDatasetCreater(DatasetCreater):
         self.permute_key = "labels"
 
     def create_meta_file(self, data: Dataset) -> None:
-        """Write the mean of the middles of all images, flat int32, and what the images are like."""
+        """Write the mean of the central crops of all images, flat int32, and the size and colour of the images."""
         middles = [crop_img(item[0].convert_to_array(), self.target_size, self.color) for item in data.data]
         mean = np.mean(middles, axis=0, dtype="float64").astype("int32").flatten()
         meta = {

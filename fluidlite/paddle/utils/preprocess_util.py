@@ -83,7 +83,7 @@ class Label:
         self.label, self.name = label, name
 
     def convert_to_paddle_format(self) -> int:
-        """What a batch has of it."""
+        """The number of the label, as batches store it."""
         return int(self.label)
 
     def __hash__(self) -> int:
@@ -140,8 +140,8 @@ class Dataset:
                 "let batches be larger"
             )
         longest = max((len(items) for items in by_label.values()), default=0)
-        turns = range(0, longest, share)
-        self.data = [item for k in turns for items in by_label.values() for item in items[k : k + share]]
+        starts = range(0, longest, share)
+        self.data = [item for k in starts for items in by_label.values() for item in items[k : k + share]]
 
 
 class DataBatcher:
@@ -209,7 +209,7 @@ class DatasetCreater:
         self.num_classes = 0
 
     def create_meta_file(self, data: Dataset) -> None:
-        """Write what is to be known of the training data."""
+        """Write the description of the training data."""
         raise NotImplementedError
 
     def create_dataset(self, path: str) -> tuple[Dataset, dict[str, int]]:

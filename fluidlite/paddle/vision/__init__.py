@@ -1,4 +1,4 @@
-"""Images: data sets and what is done to them before they are learnt from (`paddle.vision`)."""
+"""Data sets of images, and transforms (`paddle.vision`)."""
 
 from ...base import missing
 from . import datasets, transforms

@@ -1,4 +1,4 @@
-"""What is done to images, arrays [H, W, C] or [H, W] (`paddle.vision.transforms`)."""
+"""Transforms of images, arrays [H, W, C] or [H, W] (`paddle.vision.transforms`)."""
 
 from __future__ import annotations
 
@@ -121,8 +121,8 @@ class RandomCrop:
 
     def __call__(self, img: Any) -> np.ndarray:
         image = np.asarray(img)
-        around = [(self.padding, self.padding)] * 2 + [(0, 0)] * (image.ndim - 2)
-        image = np.pad(image, around)
+        border = [(self.padding, self.padding)] * 2 + [(0, 0)] * (image.ndim - 2)
+        image = np.pad(image, border)
         room = [have - want for have, want in zip(image.shape, self.size, strict=False)]
         if min(room) < 0:
             raise ValueError(f"an image of shape {list(image.shape)} has no part of size {list(self.size)}")

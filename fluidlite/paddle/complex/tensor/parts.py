@@ -1,4 +1,4 @@
-"""What functions of complex numbers do with the real and the imaginary parts."""
+"""Helpers that apply functions to the real and imaginary parts of complex numbers."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def parts(x: Any) -> tuple[Any, Any]:
 
 
 def each(x: ComplexVariable, name: str, function: Callable[[Any], Any]) -> ComplexVariable:
-    """A function of the real and of the imaginary part."""
+    """Apply `function` to the real and to the imaginary part."""
     complex_variable_exists([x], name)
     return ComplexVariable(function(x.real), function(x.imag))
 
 
 def product(x: Any, y: Any, times: Callable[[Any, Any], Any]) -> ComplexVariable:
-    """`times`, which is linear in both arguments, of complex numbers."""
+    """The complex product by `times`, a bilinear function of real tensors."""
     (a, b), (c, d) = parts(x), parts(y)
     if d is None:
         return ComplexVariable(times(a, c), times(b, c))

@@ -1,4 +1,4 @@
-"""`paddle.incubate.hapi`: what was tried before Paddle 2.0."""
+"""`paddle.incubate.hapi`: the high-level API as it was before Paddle 2.0."""
 
 from ....base import missing
 from . import distributed, vision

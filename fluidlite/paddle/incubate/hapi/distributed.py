@@ -55,7 +55,7 @@ class DistributedBatchSampler(BatchSampler):
                 yield batch
 
     def _mine(self, indices: list[int]) -> list[int]:
-        """What this process takes: of each round of batches its own; the last round is shared evenly."""
+        """The indices for this process: its batch of each round of batches, and an even share of the last round."""
         whole = self.total_size // (self.batch_size * self.nranks) * self.batch_size * self.nranks
         mine: list[int] = []
         for start in range(self.local_rank * self.batch_size, whole, self.batch_size * self.nranks):
@@ -69,7 +69,7 @@ class DistributedBatchSampler(BatchSampler):
         return batches if self.drop_last else math.ceil(self.num_samples / self.batch_size)
 
     def set_epoch(self, epoch: int) -> None:
-        """The number that the order of the next epoch is drawn by."""
+        """Set the number that seeds the order of the next epoch."""
         self.epoch = epoch
 
 

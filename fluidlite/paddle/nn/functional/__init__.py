@@ -1,4 +1,4 @@
-"""Functions that layers are made of (`paddle.nn.functional`): each topic in a module of its own."""
+"""The functions of layers (`paddle.nn.functional`): each topic in a module of its own."""
 
 from typing import TYPE_CHECKING
 

@@ -129,7 +129,7 @@ def alpha_dropout(x: Any, p: float = 0.5, training: bool = True, name: str | Non
     """Dropout that keeps mean and variance of what `selu` gives (`paddle.nn.functional.alpha_dropout`)."""
     if not training or p == 0:
         return x
-    floor = -1.7580993408473766  # where selu ends on the left
+    floor = -1.7580993408473766  # the limit of selu towards minus infinity
     if p == 1:
         return x * 0.0
     kept = _dropout_mask(x, p, list(range(len(x.shape))))
@@ -211,11 +211,11 @@ def pad(
     data_format: str = "NCHW",
     name: str | None = None,
 ) -> Any:
-    """`x` with something around it (`paddle.nn.functional.pad`).
+    """`x` with a border (`paddle.nn.functional.pad`).
 
     Args:
         x: a tensor of any rank with mode 'constant', of rank 3, 4 or 5 otherwise.
-        pad: how much before and behind: of all axes, from the first on, if there are that many pairs; otherwise of
+        pad: how much before and after: of all axes, from the first on, if there are that many pairs; otherwise of
             the spatial axes, from the last on.
         mode: 'constant', 'reflect', 'replicate' or 'circular'.
         value: what 'constant' puts there.
@@ -241,38 +241,37 @@ def pad(
         return run("pad", {"X": x}, attrs={"paddings": flat, "pad_value": float(value)}, name=name)
     for axis, pair in enumerate(pairs):
         if any(pair):
-            x = _surrounded(x, axis, *pair, mode)
+            x = _padded(x, axis, *pair, mode)
     return x
 
 
-def _surrounded(x: Any, axis: int, before: int, behind: int, mode: str) -> Any:
-    """`x` with elements of its own put around it along one axis."""
+def _padded(x: Any, axis: int, before: int, after: int, mode: str) -> Any:
+    """`x` padded along one axis with its own elements."""
     size = x.shape[axis]
-    if mode == "reflect" and max(before, behind) >= size:
+    if mode == "reflect" and max(before, after) >= size:
         raise ValueError(
-            f"'reflect' must put less than {size} elements around an axis of that size, got {max(before, behind)}"
+            f"'reflect' must put less than {size} elements around an axis of that size, got {max(before, after)}"
         )
-    if mode == "circular" and max(before, behind) > size:
+    if mode == "circular" and max(before, after) > size:
         raise ValueError(f"'circular' must put at most {size} elements around an axis of that size")
 
     def part(start: int, end: int) -> Any:
         return run("slice", {"Input": x}, attrs={"axes": [axis], "starts": [start], "ends": [end]})
 
-    def mirrored(piece: Any) -> Any:
-        return run("flip", {"X": piece}, attrs={"dims": [axis]})
+    def mirrored(border: Any) -> Any:
+        return run("flip", {"X": border}, attrs={"dims": [axis]})
 
-    ahead: list[Any] = []
-    after: list[Any] = []
+    head: list[Any] = []
+    tail: list[Any] = []
     if mode == "replicate":
-        ahead, after = [part(0, 1)] * before, [part(size - 1, size)] * behind
+        head, tail = [part(0, 1)] * before, [part(size - 1, size)] * after
     elif mode == "reflect":
-        ahead = [mirrored(part(1, before + 1))] if before else []
-        after = [mirrored(part(size - behind - 1, size - 1))] if behind else []
+        head = [mirrored(part(1, before + 1))] if before else []
+        tail = [mirrored(part(size - after - 1, size - 1))] if after else []
     else:
-        ahead = [part(size - before, size)] if before else []
-        after = [part(0, behind)] if behind else []
-    pieces = [*ahead, x, *after]
-    return run("concat", {"X": pieces}, attrs={"axis": axis})
+        head = [part(size - before, size)] if before else []
+        tail = [part(0, after)] if after else []
+    return run("concat", {"X": [*head, x, *tail]}, attrs={"axis": axis})
 
 
 def zeropad2d(x: Any, padding: Any, data_format: str = "NCHW", name: str | None = None) -> Any:

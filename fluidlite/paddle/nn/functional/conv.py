@@ -32,7 +32,7 @@ def _convolved(
     output_padding: Any = 0,
     output_size: Any = None,
 ) -> Any:
-    """What all of them compute; a sequence is convolved as an image of height 1.
+    """The implementation of all convolutions; a sequence is convolved as an image of height 1.
 
     `operands`: input, filters, bias; `windows`: stride, padding, dilation, groups, layout.
     """
@@ -63,7 +63,7 @@ def wide(value: Any, name: str, who: str) -> list[int]:
 
 
 def along_width(value: Any, who: str) -> Any:
-    """What a sequence is padded by, as the padding of an image of height 1."""
+    """The padding of a sequence as that of an image of height 1."""
     if isinstance(value, (list, tuple)) and value and isinstance(value[0], (list, tuple)):
         value = list(value[1 if list(value[-1]) == [0, 0] and len(value) == 3 else -1])
     if isinstance(value, (list, tuple)) and len(value) == 2:

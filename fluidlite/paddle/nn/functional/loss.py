@@ -154,7 +154,7 @@ def cross_entropy(
 
 
 def _shares(loss: Any, label: Any, weight: Any, ignore_index: int, soft_label: bool, axis: int) -> Any:
-    """How much each number in `loss` counts; None if all count 1."""
+    """The weight of each element of `loss`; None if all are 1."""
     if soft_label:
         if weight is None:
             return None

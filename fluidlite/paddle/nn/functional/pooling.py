@@ -41,7 +41,7 @@ def _pool(
     divisor: float | None = None,
     mask: bool = False,
 ) -> Any:
-    """What those of windows compute; `windows`: size, stride, padding. Sequences are pooled as images of height 1."""
+    """Pooling by windows; `windows`: size, stride, padding. Sequences are pooled as images of height 1."""
     method, dims = kind[:3], int(kind[-2])
     size, stride, padding = windows
     if dims == 1:
@@ -52,12 +52,12 @@ def _pool(
         )
         return tuple(squeeze(part, 2) for part in found) if mask else squeeze(found, 2)
     check_choice(data_format, "data_format", FORMATS[dims], kind)
-    around, algorithm = paddings(padding, dims, data_format == FORMATS[dims][1], kind)
+    amounts, algorithm = paddings(padding, dims, data_format == FORMATS[dims][1], kind)
     ksize = numbers(size, dims, "kernel_size", kind)
     attrs: dict[str, Any] = {
         "ksize": ksize,
         "strides": ksize if stride is None else numbers(stride, dims, "stride", kind),
-        "paddings": around,
+        "paddings": amounts,
     }
     if mask:
         return _with_places(dims, x, attrs, name)
@@ -73,7 +73,7 @@ def _pool(
 
 
 def _with_places(dims: int, x: Any, attrs: dict[str, Any], name: str | None) -> Any:
-    """The largest of each window and where they are."""
+    """The maximum of each window and its index."""
     return run(f"max_pool{dims}d_with_index", {"X": x}, ("Out", "Mask"), attrs, name, stop_gradient=("Mask",))
 
 
@@ -170,7 +170,7 @@ def avg_pool1d(
 def _adaptive(
     kind: str, x: Any, output_size: Any, data_format: str, name: str | None, mask: bool = False
 ) -> Any:
-    """What those of a given number of windows compute; sequences as images of height 1."""
+    """Pooling to a given number of windows; sequences as images of height 1."""
     method, dims = kind[9:12], int(kind[-2])
     if dims == 1:
         sizes = wide(output_size, "output_size", kind)

@@ -17,7 +17,7 @@ class FunctionLayer(Layer):
 
     function: ClassVar[Callable[..., Any]]
     inputs: ClassVar[int] = 1
-    """How many tensors the function begins with."""
+    """The number of leading tensor arguments of the function."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()

@@ -187,7 +187,7 @@ class AlphaDropout(_Dropout):
 
 
 class Identity(Layer):
-    """What it is given (`paddle.nn.Identity`); arguments are accepted."""
+    """Returns its input (`paddle.nn.Identity`); arguments are accepted."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -208,7 +208,7 @@ class Flatten(Layer):
 
 
 class _Pad(Layer):
-    """Something around the spatial axes."""
+    """Pads the spatial axes."""
 
     _dims: int
     _format: str
@@ -222,7 +222,7 @@ class _Pad(Layer):
         name: str | None = None,
     ) -> None:
         super().__init__()
-        # A single number goes around all spatial axes.
+        # A single number pads all sides of the spatial axes.
         self._pad = [padding] * (2 * self._dims) if isinstance(padding, int) else padding
         self._mode, self._value, self._data_format = mode, value, data_format or self._format
 
@@ -231,26 +231,26 @@ class _Pad(Layer):
 
 
 class Pad1D(_Pad):
-    """Something around sequences (`paddle.nn.Pad1D`): `padding` is a number, or left and right."""
+    """Pads sequences (`paddle.nn.Pad1D`): `padding` is a number, or left and right."""
 
     _dims, _format = 1, "NCL"
 
 
 class Pad2D(_Pad):
-    """Something around images (`paddle.nn.Pad2D`): `padding` is a number, or left, right, top, bottom."""
+    """Pads images (`paddle.nn.Pad2D`): `padding` is a number, or left, right, top, bottom."""
 
     _dims, _format = 2, "NCHW"
 
 
 class Pad3D(_Pad):
-    """Something around volumes (`paddle.nn.Pad3D`): `padding` is a number, or left, right, top, bottom, front and
+    """Pads volumes (`paddle.nn.Pad3D`): `padding` is a number, or left, right, top, bottom, front and
     back."""
 
     _dims, _format = 3, "NCDHW"
 
 
 class ZeroPad2D(Pad2D):
-    """Zeros around images (`paddle.nn.ZeroPad2D`); `padding` as for `Pad2D`."""
+    """Pads images with zeros (`paddle.nn.ZeroPad2D`); `padding` as for `Pad2D`."""
 
     def __init__(self, padding: Any, data_format: str = "NCHW", name: str | None = None) -> None:
         super().__init__(padding, data_format=data_format)

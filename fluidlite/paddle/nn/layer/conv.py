@@ -14,7 +14,7 @@ __all__ = ["Conv1D", "Conv1DTranspose", "Conv2D", "Conv2DTranspose", "Conv3D", "
 
 
 class _Filters(Layer):
-    """What the six have in common: filters and a bias.
+    """The base of the six convolution layers: filters and a bias.
 
     Args:
         in_channels: channels of the input.
@@ -80,16 +80,16 @@ class _Convolution(_Filters):
     ) -> None:
         self._prepare(locals())
         check_choice(padding_mode, "padding_mode", _PADDING_MODES, type(self).__name__)
-        self._padding_mode, self._around = padding_mode, []
+        self._padding_mode, self._border = padding_mode, []
         if padding_mode != "zeros":
             sides = numbers(padding, int(self._kind[4]), "padding", type(self).__name__)
-            self._around = [side for side in reversed(sides) for _ in range(2)]
+            self._border = [side for side in reversed(sides) for _ in range(2)]
             self._windows["padding"] = 0
 
     def forward(self, x: Any) -> Any:
         """`x` is [N, in_channels, ...] (or channels last), the result [N, out_channels, ...]."""
-        if self._around:
-            x = F.pad(x, self._around, self._padding_mode, data_format=self._windows["data_format"])
+        if self._border:
+            x = F.pad(x, self._border, self._padding_mode, data_format=self._windows["data_format"])
         return self._convolved(x)
 
 

@@ -80,11 +80,11 @@ class BiRNN(Layer):
     ) -> tuple[Any, tuple[Any, Any]]:
         """The outputs of both along the last axis, and a pair of last states; `initial_states` is such a pair."""
         both = (None, None) if initial_states is None else initial_states
-        (ahead, state_ahead), (behind, state_behind) = (
+        (forward, forward_state), (backward, backward_state) = (
             runner(inputs, state, sequence_length, **kwargs)
             for runner, state in zip(self._forward, both, strict=True)
         )
-        return concat([ahead, behind], -1), (state_ahead, state_behind)
+        return concat([forward, backward], -1), (forward_state, backward_state)
 
 
 class _Recurrent(LayerList):
@@ -103,7 +103,7 @@ class _Recurrent(LayerList):
 
     _cell: ClassVar[Callable[..., Any]]
     _parts: ClassVar[int] = 1
-    """How many tensors a cell's state is."""
+    """The number of tensors in a cell's state."""
 
     def __init__(
         self,

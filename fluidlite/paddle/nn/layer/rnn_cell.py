@@ -19,7 +19,7 @@ __all__ = ["GRUCell", "LSTMCell", "RNNCellBase", "SimpleRNNCell"]
 
 
 class RNNCellBase(Layer):
-    """What cells have in common: `cell(inputs, states)` gives the output of a step and the new states
+    """The base class of cells: `cell(inputs, states)` gives the output of a step and the new states
     (`paddle.nn.RNNCellBase`)."""
 
     def get_initial_states(

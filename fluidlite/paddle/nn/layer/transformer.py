@@ -66,7 +66,7 @@ class MultiHeadAttention(Layer):
         self.out_proj = Linear(embed_dim, embed_dim, weight_attr, bias_attr)
 
     def forward(self, query: Any, key: Any = None, value: Any = None, attn_mask: Any = None) -> Any:
-        """What the queries find.
+        """Attend from the queries to the keys and values.
 
         Args:
             query: [N, T, embed_dim].
@@ -100,7 +100,7 @@ class MultiHeadAttention(Layer):
 
 
 def _added(mask: Any, dtype: VarType) -> Any:
-    """A mask as numbers to add to scores."""
+    """An additive mask: bool masks become 0 and -1e9."""
     if mask.dtype == VarType.BOOL:
         return (mask.astype(dtype) - 1.0) * 1e9
     return mask if mask.dtype == dtype else mask.astype(dtype)
@@ -110,7 +110,7 @@ _ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"relu": F.relu, "gelu": F.gelu}
 
 
 class _Block(Layer):
-    """What encoder and decoder layers have in common: the two linear maps at their end, and residual connections.
+    """The base of encoder and decoder layers: the feed-forward network and residual connections.
 
     Args:
         d_model: the size of inputs and results.
@@ -157,8 +157,8 @@ class _Block(Layer):
         for number in range(1, self._parts + 1):
             self.add_sublayer(f"dropout{number}", Dropout(dropout))
 
-    def _around(self, number: int, x: Any, part: Callable[[Any], Any]) -> Any:
-        """`part` of `x` added to it, normalised before or after."""
+    def _residual(self, number: int, x: Any, part: Callable[[Any], Any]) -> Any:
+        """The residual connection `x + part(x)`, with layer normalisation number `number` before or after."""
         norm, drop = getattr(self, f"norm{number}"), getattr(self, f"dropout{number}")
         if self.normalize_before:
             return x + drop(part(norm(x)))
@@ -184,8 +184,8 @@ class TransformerEncoderLayer(_Block):
 
     def forward(self, src: Any, src_mask: Any = None) -> Any:
         """`src` is [N, T, d_model], `src_mask` as the `attn_mask` of `MultiHeadAttention`; the result is like `src`."""
-        src = self._around(1, src, lambda x: self.self_attn(x, x, x, src_mask))
-        return self._around(2, src, self._maps)
+        src = self._residual(1, src, lambda x: self.self_attn(x, x, x, src_mask))
+        return self._residual(2, src, self._maps)
 
 
 class TransformerDecoderLayer(_Block):
@@ -196,9 +196,9 @@ class TransformerDecoderLayer(_Block):
     def forward(self, tgt: Any, memory: Any, tgt_mask: Any = None, memory_mask: Any = None) -> Any:
         """`tgt` is [N, T, d_model], `memory` [N, S, d_model], masks as the `attn_mask` of `MultiHeadAttention`; the
         result is like `tgt`."""
-        tgt = self._around(1, tgt, lambda x: self.self_attn(x, x, x, tgt_mask))
-        tgt = self._around(2, tgt, lambda x: self.cross_attn(x, memory, memory, memory_mask))
-        return self._around(3, tgt, self._maps)
+        tgt = self._residual(1, tgt, lambda x: self.self_attn(x, x, x, tgt_mask))
+        tgt = self._residual(2, tgt, lambda x: self.cross_attn(x, memory, memory, memory_mask))
+        return self._residual(3, tgt, self._maps)
 
 
 class _Stack(Layer):
@@ -292,7 +292,7 @@ class Transformer(Layer):
     def forward(
         self, src: Any, tgt: Any, src_mask: Any = None, tgt_mask: Any = None, memory_mask: Any = None
     ) -> Any:
-        """What the decoder makes of `tgt` [N, T, d_model] with what the encoder makes of `src` [N, S, d_model]."""
+        """Decode `tgt` [N, T, d_model] with attention to the encoded `src` [N, S, d_model]."""
         return self.decoder(tgt, self.encoder(src, src_mask), tgt_mask, memory_mask)
 
     def generate_square_subsequent_mask(self, length: int) -> Any:

@@ -1,4 +1,4 @@
-"""What `import paddle` finds in Python that a script has started: there as well it means fluidlite (see `children.py`).
+"""The `paddle` that Python processes of a script import: replaces itself by fluidlite (see `children.py`).
 
 In another Python than the script's it is the next `paddle` on the path.
 """
@@ -9,7 +9,7 @@ import sys
 
 
 def _give_way() -> None:
-    """Put what `paddle` means in the place of this module."""
+    """Replace this module by the real `paddle` of the process."""
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sys.path[:] = [entry for entry in sys.path if not entry or os.path.abspath(entry) != folder]
     del sys.modules["paddle"]

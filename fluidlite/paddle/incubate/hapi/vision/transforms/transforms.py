@@ -16,7 +16,7 @@ from ......base import missing
 __all__ = ["BrightnessTransform", "ColorJitter", "ContrastTransform", "HueTransform", "SaturationTransform"]
 
 _GRAY = np.array([0.114, 0.587, 0.299], "float32")
-"""What blue, green and red add to the brightness that is seen (ITU-R BT.601)."""
+"""Luma weights of blue, green and red (ITU-R BT.601)."""
 
 
 class _Factor:
@@ -38,7 +38,7 @@ class _Factor:
         return np.clip(made, 0, 255).astype(img.dtype)
 
     def _fixed(self, pixels: np.ndarray) -> Any:
-        """What a factor of 0 would leave."""
+        """The image at factor 0, which the factor interpolates from."""
         raise NotImplementedError
 
 
@@ -86,9 +86,9 @@ class HueTransform:
     def __call__(self, img: np.ndarray) -> np.ndarray:
         if self.value == 0:
             return img
-        turn = int(np.random.uniform(-self.value, self.value) * 255)
+        shift = int(np.random.uniform(-self.value, self.value) * 255)
         hue, saturation, value = _to_hsv(img.astype("uint8"))
-        return _from_hsv((hue + turn) % 256, saturation, value).astype(img.dtype)
+        return _from_hsv((hue + shift) % 256, saturation, value).astype(img.dtype)
 
 
 class ColorJitter:
@@ -117,7 +117,7 @@ class ColorJitter:
 
 
 _FRACTION = 12
-"""Bits behind the point of the divisions below."""
+"""Fractional bits of the fixed-point divisions below."""
 
 
 def _divided(dividend: np.ndarray, divisor: np.ndarray, of: float) -> np.ndarray:
@@ -157,7 +157,7 @@ def _from_hsv(hue: np.ndarray, saturation: np.ndarray, value: np.ndarray) -> np.
 
 
 _SECTORS = np.array([[1, 3, 0], [1, 0, 2], [3, 0, 1], [0, 2, 1], [0, 1, 3], [2, 1, 0]])
-"""Which level of `_from_hsv` blue, green and red have in each sixth of the circle."""
+"""The indices of the levels of `_from_hsv` for blue, green and red in each sixth of the circle."""
 
 
 __getattr__ = missing.reporter(__name__)
