@@ -46,7 +46,7 @@ Reader = Callable[[], Iterable[Any]]
 
 
 def default_mapper(is_train: bool, sample: tuple[bytes, int]) -> tuple[np.ndarray, int]:
-    """What readers yield for the contents of a file and a label (`paddle.dataset.flowers.default_mapper`):
+    """The sample for the contents of a file and a label (`paddle.dataset.flowers.default_mapper`):
     float32 [3 * 224 * 224], less the mean of each channel, and the label. Needs OpenCV."""
     data, label = sample
     image = simple_transform(load_image_bytes(data), 256, 224, is_train, mean=_MEAN)

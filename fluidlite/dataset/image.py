@@ -117,7 +117,7 @@ def simple_transform(
     is_color: bool = True,
     mean: Any = None,
 ) -> np.ndarray:
-    """What networks take of a picture (`paddle.dataset.image.simple_transform`).
+    """Resize, crop and normalise a picture (`paddle.dataset.image.simple_transform`).
 
     float32 [3, crop_size, crop_size], or [crop_size, crop_size] unless `is_color`: resized so that the shorter side is
     `resize_size`, cut, with channels first, less `mean`. To train with it is cut anywhere, and one in two is mirrored

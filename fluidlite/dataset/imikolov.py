@@ -22,7 +22,7 @@ _TRAIN, _VALID = (f"simple-examples/data/ptb.{name}.txt" for name in ("train", "
 
 
 class DataType:
-    """What readers yield (`paddle.dataset.imikolov.DataType`): windows of words, or whole sentences."""
+    """The kinds of samples (`paddle.dataset.imikolov.DataType`): windows of words, or whole sentences."""
 
     NGRAM = 1
     SEQ = 2

@@ -106,7 +106,7 @@ def train(rand_seed: int = 0, test_ratio: float = 0.1) -> Reader:
 
 
 def test(rand_seed: int = 0, test_ratio: float = 0.1) -> Reader:
-    """A reader of the other ratings, like `train` (`paddle.dataset.movielens.test`)."""
+    """A reader of the ratings to test with, like `train` (`paddle.dataset.movielens.test`)."""
     return partial(_ratings, True, rand_seed, test_ratio)
 
 

@@ -138,7 +138,7 @@ def gen_point(querylist: QueryList) -> Iterator[tuple[int, np.ndarray]]:
 def gen_pair(
     querylist: QueryList, partial_order: str = "full"
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """An array [1] and the features of two documents of which the first fits better, for all such pairs
+    """An array [1] and the features of two documents, for all pairs whose first document fits better
     (`paddle.dataset.mq2007.gen_pair`).
 
     `partial_order` has no effect, as in Fluid.

@@ -50,7 +50,7 @@ def train() -> Iterator[Sample]:
 
 
 def test() -> Iterator[Sample]:
-    """The other reviews, like `train` (`paddle.dataset.sentiment.test`)."""
+    """The reviews to test with, like `train` (`paddle.dataset.sentiment.test`)."""
     return reader_creator(load_sentiment_data()[NUM_TRAINING_INSTANCES:])
 
 

@@ -17,8 +17,8 @@ from .._ext.queue import Queue, QueueClosed
 from ..base.context import Slot
 from .calling import iterating
 
-# How long to wait for a thread that was told to stop. One that is stuck in the user's code longer than that
-# is left behind: it ends by itself when that code returns, and does not keep the process alive.
+# Seconds to wait for a thread after a request to stop. One that is stuck in the user's code for longer is
+# abandoned: as a daemon it ends when that code returns, and does not keep the process alive.
 PATIENCE = 0.5
 
 _threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
@@ -34,7 +34,7 @@ def spawn(target: Callable[..., None], *args: Any, name: str) -> threading.Threa
 
 
 def join(threads: Iterable[threading.Thread]) -> None:
-    """Wait `PATIENCE` seconds at most for threads that were told to stop."""
+    """Wait at most `PATIENCE` seconds for threads that were asked to stop."""
     deadline = time.monotonic() + PATIENCE
     for thread in threads:
         if thread is not threading.current_thread():
@@ -44,9 +44,9 @@ def join(threads: Iterable[threading.Thread]) -> None:
 def finalize(close: Callable[[], None]) -> None:
     """Call `close`, from a `__del__`.
 
-    Python drops exceptions there, also the one that stands for Ctrl-C, and the program would go on. So `close` is
-    called again if that interrupts it, and the signal repeated when `__del__` has returned: until then the main thread
-    has the GIL, which the new thread needs.
+    Python drops exceptions in `__del__`, KeyboardInterrupt too, and the program would go on. So an interrupted `close`
+    is repeated, and a new thread raises the signal anew once `__del__` has returned: until then the main thread holds
+    the GIL.
     """
     try:
         close()
@@ -79,7 +79,7 @@ def without_frames(error: BaseException, count: int) -> BaseException:
 
 
 class Stream:
-    """What `reader` yields, fetched ahead by a thread: at most `capacity` items wait in between.
+    """The items of `reader`, fetched ahead by a thread into a queue of at most `capacity`.
 
     Starts at once. `get` gives the items in order; then it raises QueueClosed, or the reader's error with
     the reader's traceback (without the outermost `frames`, which are ours). `stop` may be called at any time, from any
@@ -95,7 +95,7 @@ class Stream:
         _streams.add(self)
 
     def left(self) -> bool:
-        """Whether the thread has ended; waits a moment for one that was told to stop."""
+        """Whether the thread has ended; waits a moment for one that was asked to stop."""
         join([self._thread])
         return not self._thread.is_alive()
 
@@ -124,7 +124,7 @@ def _produce(reader: Callable[[], Iterable[Any]], queue: Queue, frames: int) -> 
                     return
     except BaseException as error:
         if stopped:
-            raise  # closing went wrong and nobody listens any more: `threading.excepthook` reports it
+            raise  # an error while closing, after the consumer has left: `threading.excepthook` reports it
         queue.fail(without_frames(error, frames))
     else:
         queue.close()
@@ -154,6 +154,6 @@ def _stop_all() -> None:
     join(list(_threads))
 
 
-# The threads are not there in the child of a fork, and their locks may be held for ever.
+# The child of a fork lacks the threads, and their locks may be held for ever.
 os.register_at_fork(after_in_child=_streams.clear)
 os.register_at_fork(after_in_child=_threads.clear)

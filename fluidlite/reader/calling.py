@@ -1,4 +1,4 @@
-"""Calling readers: an iterator over what one yields, and what messages call it."""
+"""Calling readers, and naming them in messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def describe(reader: Callable[[], Any]) -> str:
-    """A reader for messages: the name and place of the function that the user wrote."""
+    """The name of a reader in messages: the name and line of the user's function."""
     while hasattr(reader, "__wrapped__"):
         reader = reader.__wrapped__
     if isinstance(reader, functools.partial):

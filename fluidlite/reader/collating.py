@@ -1,4 +1,4 @@
-"""Lists of samples -> batches of stacked arrays, whatever the samples are made of."""
+"""Collation of lists of samples, of any structure, to batches of stacked arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from .._ext.collate import empty, fill_rows
 
 Allocate = Callable[[tuple[int, ...], Any], np.ndarray]
-"""Gives an array of a shape and a dtype; its content does not matter."""
+"""Allocates an uninitialized array of a shape and a dtype."""
 
 _PLAIN = {float: np.dtype(np.float64), int: np.dtype(np.int64), bool: np.dtype(np.bool_)}
 
@@ -54,7 +54,7 @@ def collate(samples: list[Any], nested: bool, allocate: Allocate = empty, source
 
 
 def _collate(samples: list[Any], where: str, nested: bool | None, allocate: Allocate) -> Any:
-    """`where`: which field of a sample this is, for messages. `nested` None: lists are fields at this level only."""
+    """`where`: the path of the field in a sample, for messages. `nested` None: lists are fields at this level only."""
     first = samples[0]
     if isinstance(first, (tuple, list)) and nested is not False:
         return _fields(samples, where, nested, allocate)
@@ -127,7 +127,7 @@ def _stacked(samples: list[Any], field: int, count: int, where: str, allocate: A
 
 
 def _unlike(column: list[Any], where: str, allocate: Allocate) -> np.ndarray:
-    """Items of various kinds as one array of the type that holds them all."""
+    """Items of different types as one array of their common type."""
     rows: list[np.ndarray] = []
     for number, item in enumerate(column):
         try:

@@ -1,4 +1,4 @@
-"""Datasets: samples by number or one after the other, and datasets made from others (`paddle.io`, `fluid.io`)."""
+"""Map-style and iterable datasets, and combinations of datasets (`paddle.io`, `fluid.io`)."""
 
 from __future__ import annotations
 

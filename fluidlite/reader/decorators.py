@@ -58,7 +58,7 @@ def whole(value: Any, what: str, least: int) -> int:
 
 
 def room(value: Any, what: str) -> int:
-    """How many items a buffer of this size holds: fractions count as the next number, less than 1 as 1, as in Fluid.
+    """The capacity of a buffer of this size: rounded up, and at least 1, as in Fluid.
 
     Raises TypeError for what is no number.
     """

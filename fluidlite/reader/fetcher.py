@@ -1,4 +1,4 @@
-"""How the batches of a dataset are made, in this process or in a worker: samples, put together, with the times."""
+"""Making the batches of a dataset, in this process or in a worker: reading, collating and timing samples."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from .structure import transform
 
 
 class FetcherConfig:
-    """What is needed to make the batches of a dataset; it can be sent to a worker process.
+    """The picklable configuration of a `Fetcher`, which worker processes receive.
 
-    `specs`: what the variables take that the batches are for, as arguments of `Spec`; None if there are none, and the
-    samples decide. `batch_size`: of an IterableDataset, None to pass samples on as they are. `nested`: whether lists
+    `specs`: arguments of `Spec` for the variables that the batches feed; None if there are none, and the samples
+    decide. `batch_size`: of an IterableDataset, None to pass samples on as they are. `nested`: whether lists
     inside of samples are structures (Paddle 2.0) or rows of numbers (Fluid 1.8).
     """
 
@@ -45,11 +45,11 @@ class FetcherConfig:
 
     @property
     def iterable(self) -> bool:
-        """Whether the samples come one after the other."""
+        """Whether the dataset is an IterableDataset."""
         return isinstance(self.dataset, IterableDataset)
 
     def fetcher(self, memory: Memory = ORDINARY) -> Fetcher:
-        """What makes the batches in one thread, in this memory."""
+        """A fetcher for one thread that allocates batches in this memory."""
         return Fetcher(self, memory)
 
 
@@ -79,8 +79,8 @@ class Fetcher:
         return self._together(samples, begin)
 
     def each(self, order: Iterable[Any]) -> Iterator[FetchedBatch]:
-        """What `numbered` makes of each item of `order`."""
-        # A generator and not a `map`, which would take a StopIteration of the dataset for the end.
+        """The batch of each item of `order`; see `numbered`."""
+        # A generator and not a `map`, which would end at a StopIteration raised by the dataset.
         for numbers in order:
             yield self.numbered(numbers)
 
@@ -125,7 +125,7 @@ class Fetcher:
         return self._collator.collate([tuple(self._ordered(sample)) for sample in samples])
 
     def _taken(self, make: Callable[[], Any]) -> Any:
-        """What the user's code makes, in arrays that it cannot write later."""
+        """Call the user's code; its arrays are copied where it could write them later."""
         made = self._handover.take(make)
         if self._collator is None:
             return transform(made, self._owned)

@@ -1,4 +1,4 @@
-"""What readers hold at the moment, to find out whether something was left behind."""
+"""Counters of the resources that readers hold, to detect leaks."""
 
 from __future__ import annotations
 

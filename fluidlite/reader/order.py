@@ -1,4 +1,4 @@
-"""The order in which an epoch reads the samples of a dataset: drawn from a sampler, or drawn again to go on in it."""
+"""The order in which an epoch reads the samples of a dataset: drawn from a sampler, or redrawn to resume."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def state_of(sampler: Any) -> dict[str, Any]:
 
 
 def begin(sampler: Any, state: dict[str, Any] | None = None) -> Iterator[Any]:
-    """What an epoch of a batch sampler yields; the epoch that is drawn from `state`, if it is given.
+    """An iterator over an epoch of a batch sampler; over the epoch drawn from `state`, if it is given.
 
     The order is drawn here, in the caller's thread, so that it does not depend on what other threads draw.
     """
@@ -50,13 +50,13 @@ def begin(sampler: Any, state: dict[str, Any] | None = None) -> Iterator[Any]:
 
 
 def _begin(sampler: Any) -> Iterator[Any]:
-    # A generator function draws when its first item is asked for.
+    # A generator function draws when its first item is requested.
     iterator = iter(sampler)
     return itertools.chain(list(itertools.islice(iterator, 1)), iterator)
 
 
 def _has_state(sampler: Any) -> bool:
-    """Whether a `state_dict` of the sampler's says all about its order."""
+    """Whether the sampler's `state_dict` determines its order."""
     if type(sampler) is SequenceSampler:
         return True
     definers = [
@@ -66,7 +66,7 @@ def _has_state(sampler: Any) -> bool:
     state, restore, order = definers
     if state is None or restore is None or order is None:
         return False
-    # One that was inherited knows nothing of an order that a subclass makes in its own way.
+    # An inherited one does not cover an order that a subclass draws itself.
     if not issubclass(state, order):
         return False
     return state is not BatchSampler or _has_state(sampler.sampler)

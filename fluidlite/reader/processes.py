@@ -13,7 +13,7 @@ from .worker.errors import WorkerDone
 from .worker.pool import WorkerPool
 from .worker.process import WorkerInfo, as_asked
 
-_AHEAD = 32  # samples of each reader that wait when readers take turns
+_AHEAD = 32  # samples of each reader that wait when readers alternate
 
 
 def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_size: int = 1000) -> Reader:
@@ -33,15 +33,15 @@ def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_
         check_reader(reader, "multiprocess_reader")
     capacity = whole(queue_size, "queue_size", 1)
 
-    def by_turns() -> Iterator[Any]:
+    def round_robin() -> Iterator[Any]:
         with _Samples(readers, _AHEAD) as samples:
-            turn = list(range(len(readers)))
-            while turn:
-                for number in list(turn):
+            running = list(range(len(readers)))
+            while running:
+                for number in list(running):
                     try:
                         sample = samples.next_of([number])
                     except WorkerDone:
-                        turn.remove(number)
+                        running.remove(number)
                     else:
                         yield sample
 
@@ -56,14 +56,14 @@ def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_
                 else:
                     yield sample
 
-    return by_turns if use_pipe else as_ready
+    return round_robin if use_pipe else as_ready
 
 
 class _Samples:
-    """The processes of one pass over the readers; of each, `ahead` samples at most wait to be taken."""
+    """The processes of one pass over the readers; at most `ahead` samples of each wait to be taken."""
 
     def __init__(self, readers: Sequence[Reader], ahead: int) -> None:
-        self.together = max(ahead // 2, 1)  # samples asked for at a time
+        self.together = max(ahead // 2, 1)  # samples requested at a time
         self.pool = WorkerPool(
             len(readers), _read, list(readers), name="multiprocess_reader", label="reader", ahead=ahead, method="fork"
         )  # fmt: skip
@@ -88,6 +88,6 @@ class _Samples:
 
 
 def _read(info: WorkerInfo, requests: Iterator[int]) -> Generator[Any, None, None]:
-    """In the worker: as many samples as are asked for."""
+    """In the worker: yield as many samples as are requested."""
     with iterating(info.payload[info.id]) as samples, closing(as_asked(samples, requests)) as wanted:
         yield from wanted

@@ -11,7 +11,7 @@ Seed: TypeAlias = "int | np.random.RandomState | np.random.Generator | None"
 
 
 def as_generator(generator: Any) -> Any:
-    """What draws: `generator` if it is one of NumPy's, a new one if it is a seed, NumPy's global one for None.
+    """The random generator: `generator` if it is one of NumPy's, a new one for a seed, NumPy's global one for None.
 
     Raises TypeError for other things.
     """
@@ -52,7 +52,7 @@ class RandomSource:
         return self._generator.choice(len(chances), size=count, replace=replacement, p=chances).tolist()
 
     def state_dict(self) -> dict[str, Any]:
-        """From where the next draw goes on: plain numbers, strings and lists."""
+        """The state of the generator, as plain numbers, strings and lists."""
         generator = self._generator
         if generator is np.random:
             return plain_state(np.random.get_state(legacy=False))
@@ -61,7 +61,7 @@ class RandomSource:
         return plain_state(generator.bit_generator.state)
 
     def set_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from `state`, with a generator of its own. Raises ValueError for a state that is none."""
+        """Continue from `state`, with a generator of its own. Raises ValueError for an invalid state."""
         try:
             if isinstance(self._generator, np.random.Generator):
                 self._generator.bit_generator.state = state

@@ -93,8 +93,8 @@ def size_of(value: Any) -> int:
 
 
 def _items(value: Any) -> Iterable[Any] | None:
-    """What a list, tuple or mapping holds; None for other things."""
-    kind = type(value)  # asked first: it is all there is for nearly every batch, and cheaper than isinstance
+    """The items of a list, tuple or mapping; None for other things."""
+    kind = type(value)  # checked first: it decides for nearly every batch, and is cheaper than isinstance
     if kind is list or kind is tuple:
         return value
     if kind is dict:

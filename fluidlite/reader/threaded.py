@@ -13,7 +13,7 @@ from .decorators import Reader, after, check_reader, room, whole
 
 
 class XmapEndSignal:
-    """What ends the queues of `xmap_readers` in Fluid (`paddle.reader.decorator.XmapEndSignal`)."""
+    """The end marker in the queues of Fluid's `xmap_readers` (`paddle.reader.decorator.XmapEndSignal`)."""
 
 
 def buffered(reader: Reader, size: int) -> Reader:
@@ -76,7 +76,7 @@ def _as_ready(mapper: Callable[[Any], Any], reader: Reader, workers: int, capaci
         except BaseException as error:
             results.fail(without_frames(error, 1))
             return
-        # The last thread to find the source drained says so; until then others may still be mapping.
+        # The last thread to find the source drained signals the end; other threads may still be mapping before.
         if not running.acquire(blocking=False):
             if reader_error:
                 results.fail(reader_error[0])

@@ -1,4 +1,4 @@
-"""`fluid.dataloader.dataloader_iter`: what workers of loaders watch."""
+"""`fluid.dataloader.dataloader_iter`: how workers of loaders notice the end of their parent."""
 
 import os
 
@@ -7,11 +7,11 @@ from ..base import missing
 __all__ = ["MP_INDICES_CHECK_INTERVAL", "ParentWatchDog"]
 
 MP_INDICES_CHECK_INTERVAL = 5
-"""Seconds after which a worker of Fluid looks whether its parent still runs."""
+"""Seconds after which a worker of Fluid checks whether its parent still runs."""
 
 
 class ParentWatchDog:
-    """Says whether the process that was the parent when this was made still is."""
+    """Tells whether the parent process is still the one at construction."""
 
     def __init__(self) -> None:
         self._parent_pid = os.getppid()

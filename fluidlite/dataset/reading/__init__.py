@@ -1,1 +1,1 @@
-"""What data sets share: files found, downloaded and unpacked, samples of images, pairs of sentences."""
+"""Helpers of data sets: finding, downloading and unpacking files, samples of images, pairs of sentences."""

@@ -28,7 +28,7 @@ class DownloadError(RuntimeError):
 
 
 class _WrongContents(Exception):
-    """What was downloaded does not have the expected checksum."""
+    """The downloaded file does not have the expected checksum."""
 
 
 def md5(path: str) -> str:
@@ -93,7 +93,7 @@ def _copy(url: str, name: str, file: Any) -> str:
 def _open(url: str) -> Any:
     """The open answer to a request for `url`.
 
-    The wait is bounded by a thread that is left behind if need be: no timeout covers the resolution of names.
+    The request runs in a thread, abandoned after a timeout, because no timeout covers name resolution.
     """
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen

@@ -1,4 +1,4 @@
-"""Finding data files that the user has, and reading them whatever packed them."""
+"""Finding the user's data files, and reading them in any compression."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DATA_VARIABLE = "FLUIDLITE_DATA"
 BinaryFile = IO[bytes] | BufferedIOBase
 
 AT_LEAST = 32 << 20
-"""How many bytes a packed file may hold however small it is."""
+"""The least limit on the unpacked size of a file, for small packed files."""
 
 _PACKED = (".gz", ".xz", ".bz2")
 
@@ -49,7 +49,7 @@ def read(path: str) -> bytes:
 
 
 def read_packed(file: BinaryFile, what: str, most: int) -> bytes:
-    """What is left of a packed file, `most` bytes. Raises FormatError, naming `what`, if there are more or damage."""
+    """The rest of a packed file. Raises FormatError, naming `what`, for more than `most` bytes or damage."""
     try:
         data = file.read(most + 1)
     except damage() as error:
@@ -60,12 +60,12 @@ def read_packed(file: BinaryFile, what: str, most: int) -> bytes:
 
 
 def room(size: int) -> int:
-    """How many bytes may come out of so many packed ones: more than any data set needs, and less than the memory."""
+    """The limit on the unpacked size of `size` packed bytes: beyond any data set's need, and less than the memory."""
     return AT_LEAST + 20 * size
 
 
 def unpacked(file: IO[bytes]) -> BinaryFile | None:
-    """A reader of what a packed file holds; None for one that is not packed."""
+    """A reader of the contents of a packed file; None for one that is not packed."""
     begin = file.read(6)
     file.seek(0)
     # Modules that most programs never need are imported where they are needed: `import paddle` stays quick.
@@ -85,7 +85,7 @@ def unpacked(file: IO[bytes]) -> BinaryFile | None:
 
 
 def damage(*errors: type[Exception]) -> tuple[type[Exception], ...]:
-    """What readers of damaged packed files raise, and `errors`."""
+    """The exceptions that reading damaged packed files may raise, and `errors`."""
     import zlib
 
     module = sys.modules.get("lzma")

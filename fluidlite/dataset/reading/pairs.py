@@ -1,4 +1,4 @@
-"""What data sets of translated sentences share."""
+"""Helpers of data sets of translated sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all loaders have: epochs, one after the other or beside each other, statistics, and a state to go on from."""
+"""The base class of loaders: epochs, which may overlap, statistics, and a state to resume from."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .stats import Meter, bottleneck, summarize
 
 
 class BaseLoader:
-    """Begins epochs and remembers how far they have come."""
+    """Begins epochs and tracks their positions."""
 
-    # What belongs to the state besides the numbers of the epoch and of its batches.
+    # Keys of the state besides the numbers of the epoch and of its batches.
     _keys: tuple[str, ...] = ()
 
     def __init__(self) -> None:
-        self._position: Position | None = None  # in the epoch that was begun last
-        self._resume: dict[str, Any] | None = None  # where the next epoch begins
-        self._epoch: weakref.ref[Epoch] | None = None  # the one that was begun last
-        self._own: Epoch | None = None  # one that the loader keeps
+        self._position: Position | None = None  # in the latest epoch
+        self._resume: dict[str, Any] | None = None  # the position at which the next epoch begins
+        self._epoch: weakref.ref[Epoch] | None = None  # the latest one
+        self._own: Epoch | None = None  # the epoch of `next(loader)`
         self._tally = Tally()
         self._pool: WorkerPool | None = None  # workers that wait for the next epoch
 
@@ -52,15 +52,15 @@ class BaseLoader:
         return None
 
     def _capacity(self) -> int:
-        """How many items may wait."""
+        """The most items that may wait."""
         raise NotImplementedError
 
     def _workers(self) -> int:
-        """How many processes read."""
+        """The number of worker processes."""
         return 0
 
     def _begin(self) -> Epoch:
-        """Begin an epoch, where `set_state_dict` says if it was called."""
+        """Begin an epoch, at the position of `set_state_dict` if it was called."""
         meter = Meter()
         if self._resume is not None:
             position = Position(**{**self._resume, "workers": list(self._resume.get("workers", ()))})
@@ -76,7 +76,7 @@ class BaseLoader:
         return epoch
 
     def _last(self) -> Epoch | None:
-        """The epoch that was begun last, if somebody has it."""
+        """The latest epoch, if it is still referenced."""
         return None if self._epoch is None else self._epoch()
 
     def __iter__(self) -> Iterator[Any]:
@@ -109,11 +109,11 @@ class BaseLoader:
         return with_progress(BaseLoader.__iter__(self), self._total(), {"initial": begun, **options})
 
     def _together(self) -> int:
-        """How many of the batches that are counted make an item."""
+        """The number of counted batches in an item."""
         return 1
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the consumer is: the number of the `epoch`, the `batches` taken in it (of a generator: sets of them,
+        """The consumer's position: the number of the `epoch`, the `batches` taken in it (of a generator: sets of them,
         with several devices), and of a data set how its `order` was drawn and what was taken of each of its `workers`.
 
         Plain numbers, strings, lists and dicts. Batches that were read ahead do not count. A generator and an
@@ -131,7 +131,7 @@ class BaseLoader:
         return found
 
     def set_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Have the next epoch go on where `state_dict` was called: it gives exactly the batches that were left.
+        """Resume the next epoch where `state_dict` was called: it gives exactly the batches that were left.
 
         What is not numbered is read from its beginning, and what was taken before is left out. Raises ValueError for a
         state of something else.
@@ -160,7 +160,7 @@ class BaseLoader:
         return found
 
     def stats(self) -> dict[str, Any]:
-        """How much was read since the loader was made, and who waited for whom.
+        """The amount of data read since the loader was made, and the time that each stage waited.
 
         `epochs` begun; `batches`, `samples` and `bytes` taken (of a generator: sets of batches, with several devices).
         Seconds of `reading` and `collating` (all workers together; all is `reading` if a generator runs in a process),
@@ -184,7 +184,7 @@ class BaseLoader:
 
     @property
     def state(self) -> State:
-        """What the epoch that was begun last is doing."""
+        """The state of the latest epoch."""
         return State.IDLE if self._position is None else self._position.state
 
     def _leave(self) -> None:

@@ -46,7 +46,7 @@ class DataLoader(GeneratorLoaders, BaseLoader):
         collate_fn: makes a batch of a list of samples; by default arrays and numbers are stacked.
         num_workers: processes that read; 0: a thread of this process does. The order of batches is the same.
         use_buffer_reader: whether batches for GPUs are copied there before they are taken, and, without workers,
-            whether a thread reads ahead, or nobody does.
+            whether a thread reads ahead.
         use_shared_memory: whether workers hand batches over in shared memory, or copy them through pipes.
         timeout: seconds to wait for a batch from a worker, 0 for ever.
         worker_init_fn: called with the worker's number when a worker starts.
@@ -59,7 +59,7 @@ class DataLoader(GeneratorLoaders, BaseLoader):
     """
 
     _sampler: type[BatchSampler] = FluidBatchSampler
-    # Whether lists inside of samples are structures, and batches have the structure of samples.
+    # Whether lists in samples are nested fields, so that batches have the structure of samples.
     _nested = False
     _keys = ("order", "workers")
 
@@ -140,7 +140,7 @@ class DataLoader(GeneratorLoaders, BaseLoader):
         self._check_mode()
 
     def _sampler_of(self, batch_sampler: Any, batch_size: int | None, shuffle: bool, drop_last: bool) -> Any:
-        """What gives the order of the samples; None for an IterableDataset."""
+        """The batch sampler of the arguments; None for an IterableDataset."""
         iterable = isinstance(self.dataset, IterableDataset)
         if batch_sampler is not None:
             require(
@@ -244,7 +244,7 @@ class DataLoader(GeneratorLoaders, BaseLoader):
         return self._from_workers(lambda pool: Streamed(pool, position.workers, self.prefetch_factor))
 
     def _fetcher(self) -> Fetcher:
-        """What makes the batches in this process."""
+        """The fetcher for batches made in this process."""
         return self._config.fetcher(memory_for(self._targets, self.use_buffer_reader))
 
     def _here(self, batches: Iterator[FetchedBatch]) -> Prefetcher:
@@ -279,7 +279,7 @@ class DataLoader(GeneratorLoaders, BaseLoader):
         return zlib.crc32(words.tobytes()) >> 1
 
     def _form(self) -> Callable[[Any], Any]:
-        """What turns a batch into what the consumer gets."""
+        """The function that converts a batch to the consumer's format."""
         if self._eager():
             return lambda batch: self._listed(as_tensors(batch))
         if self.feed_list is None:

@@ -1,4 +1,4 @@
-"""Batches from the host to the GPUs they are for: ahead of time in a thread, or when they are taken."""
+"""Copying batches from the host to GPUs: ahead of time in a thread, or when they are taken."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
 
 Devices = tuple["CudaDevice | None", ...]
-"""GPUs that get batches in turn; None stands for the host."""
+"""GPUs that receive batches round-robin; None stands for the host."""
 
 
 def devices_at(places: Sequence[Place]) -> Devices:
@@ -34,7 +34,7 @@ def devices_at(places: Sequence[Place]) -> Devices:
 
 
 def delivered(batch: list[LoDTensor], device: CudaDevice | None) -> list[LoDTensor]:
-    """`batch` with all arrays on `device` (None: the host): those that are elsewhere are replaced in the list."""
+    """`batch` with all arrays on `device` (None: the host): arrays on other devices are replaced in the list."""
     if device is None and library.array_type is None:
         return batch  # nothing can be on a GPU yet
     for number, tensor in enumerate(batch):
@@ -44,7 +44,7 @@ def delivered(batch: list[LoDTensor], device: CudaDevice | None) -> list[LoDTens
 
 
 def memory_for(devices: Devices, ahead: bool) -> Memory:
-    """Where batches for these devices are best put together, if they are copied there `ahead` of time."""
+    """The memory in which batches for these devices are collated; page-locked if they are copied `ahead` of time."""
     for device in devices:
         if device is not None and ahead:
             staging = StagingMemory(device)
@@ -53,7 +53,7 @@ def memory_for(devices: Devices, ahead: bool) -> Memory:
 
 
 class Moved:
-    """A batch whose arrays are on a device, or on their way there."""
+    """A batch whose arrays are on a device, or being copied there."""
 
     __slots__ = ("_made", "copies")
 
@@ -62,7 +62,7 @@ class Moved:
         self.copies = copies
 
     def take(self) -> FetchedBatch:
-        """The batch, which is not kept here; what is computed on its device from now on sees the elements."""
+        """The batch, which is released here; computations enqueued on its device from now on wait for its copies."""
         for copied in self.copies:
             copied.join()
         made, self._made = self._made, None
@@ -71,7 +71,7 @@ class Moved:
 
 
 class Mover:
-    """Brings batches to `devices`, in turn.
+    """Copies batches to `devices`, round-robin.
 
     `ahead`: asynchronously, so that they can be used while the next ones are copied. `meter`: where that is counted.
     """
@@ -82,13 +82,13 @@ class Mover:
             None if device is None else make(device) for device in devices
         ]
         self._meter = meter
-        self._turn = 0
+        self._next_carrier = 0
 
     def move(self, made: FetchedBatch) -> Moved:
-        """The same batch with its arrays on the device; what is no array of numbers stays as it is."""
+        """Start copying the arrays of a batch to the next device; other items are passed through."""
         copies: list[Copied] = []
-        carrier = self._carriers[self._turn]
-        self._turn = (self._turn + 1) % len(self._carriers)
+        carrier = self._carriers[self._next_carrier]
+        self._next_carrier = (self._next_carrier + 1) % len(self._carriers)
         return Moved(made._replace(batch=self._move(made.batch, carrier, copies)), copies)
 
     def _move(self, batch: Any, carrier: Carrier | None, copies: list[Copied]) -> Any:
@@ -116,7 +116,7 @@ class Mover:
 
 
 def _movable(leaf: Any) -> np.ndarray | None:
-    """The array of the host that a leaf of a batch stands for; None for what stays where it is."""
+    """The host array of a leaf of a batch; None for a leaf that is not moved."""
     array = leaf.array if isinstance(leaf, (LoDTensor, Tensor)) else leaf
     if isinstance(array, np.generic):
         array = np.asarray(array)
@@ -143,7 +143,7 @@ def _replaced(leaf: Any, arrays: Iterator[Any]) -> Any:
 
 
 def ahead_of(get: Callable[[], FetchedBatch], mover: Mover) -> Iterator[Moved]:
-    """What `get` gives, with the copies to the devices under way."""
+    """Yield the batches of `get` while their copies to the devices are under way."""
     under_way: list[Copied] = []
     try:
         while True:
@@ -155,7 +155,7 @@ def ahead_of(get: Callable[[], FetchedBatch], mover: Mover) -> Iterator[Moved]:
             del made
             before, under_way = under_way, under_way + moved.copies
             yield moved
-            # The consumer has it, or it waits for him: time to wait for the copies of the one before.
+            # The batch is handed on; wait for the copies of the one before.
             mover.finish(before)
             under_way = under_way[len(before) :]
     finally:
@@ -166,7 +166,7 @@ def ahead_of(get: Callable[[], FetchedBatch], mover: Mover) -> Iterator[Moved]:
 
 
 class DevicePrefetcher(Prefetcher):
-    """Batches of another prefetcher on their devices: two of them ahead of the consumer, or moved when he takes them.
+    """Batches of another prefetcher on their devices: copied two batches ahead of the consumer, or when taken.
 
     `devices` get batches in turn. `meter`: where the copying is counted. `name`: of what is read, for the thread.
     """
@@ -179,7 +179,7 @@ class DevicePrefetcher(Prefetcher):
         self._mover = mover
         self._stream: Stream | None = None
         if ahead:
-            # One item waits in the queue and the thread has one in its hands.
+            # One item waits in the queue and one in the thread.
             get = prefetcher.get
             self._stream = Stream(lambda: ahead_of(get, mover), 1, f"copies for {name}", frames=2)
 
@@ -207,7 +207,7 @@ class DevicePrefetcher(Prefetcher):
         stream = self._stream
         if stream is not None:
             stream.queue.kill()
-            # The prefetcher is used by the thread, which has to leave it first. Workers that are kept may get a moment.
+            # The thread has to leave the prefetcher before it is stopped. With kept workers it may get a moment.
             if not finished and not (self._prefetcher.patient and stream.left()):
                 self._prefetcher.interrupt()
             stream.stop()

@@ -33,7 +33,7 @@ from .source import (
 
 
 class OpenSamples(Samples):
-    """Samples of whatever arrays and numbers the generator yields; those of a batch have to be alike."""
+    """Samples of any arrays and numbers; those of a batch must have equal shapes and structures."""
 
     def batches(self, skip: int = 0, memory: Memory = ORDINARY) -> Iterator[FetchedBatch]:
         with iterating(self.reader) as samples:

@@ -1,4 +1,4 @@
-"""One pass over the data of a loader: how far the consumer has come, and what is counted on the way to him."""
+"""One pass over the data of a loader: the consumer's position, and statistics."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class LoaderError(RuntimeError, AssertionError):
 
 
 class State(enum.Enum):
-    """What an epoch is doing."""
+    """The states of an epoch."""
 
     IDLE = "idle"  # no epoch was started yet
     RUNNING = "running"  # an epoch is on
     EXHAUSTED = "exhausted"  # all of the epoch's batches were taken
     FAILED = "failed"  # the reader's error was raised
-    STOPPED = "stopped"  # the epoch was given up before its end
+    STOPPED = "stopped"  # the epoch was closed before its end
 
 
 @dataclass
 class Position:
-    """How far the consumer has come: all that is needed to go on there."""
+    """The consumer's position: all that is needed to resume there."""
 
     epoch: int
     batches: int = 0  # taken in this epoch, or sets of them
@@ -50,9 +50,9 @@ class Position:
 
 @dataclass
 class BatchFormat:
-    """How batches get to the consumer.
+    """The format of the items that the consumer gets.
 
-    `form` makes what he gets of a batch. `devices`: he gets lists of so many; None: single ones. `drop_last`: a last
+    `form` converts a batch. `devices`: items are lists of so many batches; None: single ones. `drop_last`: a last
     list that is shorter is left out. `count_lists`: these are counted, and not the batches in them. `alone`: the
     loader has one epoch at a time, and one that is over says why. `barren` says that there was no batch and why, for a
     warning; it is given how many there were that made no list.
@@ -78,11 +78,11 @@ class Epoch:
         self.meter = meter
         self._format = format
         self._begun = position.batches
-        self._left: float | None = None  # when the consumer went to work on the last batch
+        self._left: float | None = None  # when the consumer took the last batch
 
     @property
     def state(self) -> State:
-        """What the epoch is doing."""
+        """The state of the epoch."""
         return self.position.state
 
     def __iter__(self) -> Epoch:
@@ -156,10 +156,10 @@ class Epoch:
         return made
 
     def _look_back(self, left: int) -> None:
-        """Warn if the epoch was exhausted without giving anything but `left` batches, which make no list."""
+        """Warn if the epoch ended without an item: it had only `left` batches, too few for a list."""
         barren = self._format.barren
         if barren and self.state is State.EXHAUSTED and not self.meter.batches and not self._begun:
-            self._begun = -1  # told once
+            self._begun = -1  # warned once
             warnings.warn(barren(left), RuntimeWarning, stacklevel=callsite.stacklevel())
 
     def waiting(self) -> int:
@@ -170,7 +170,7 @@ class Epoch:
         return self.prefetcher.waiting() // (together or 1)
 
     def counted(self) -> Meter:
-        """What was counted so far."""
+        """The current statistics of the epoch."""
         if self.state is State.RUNNING:
             self.meter.producer_waited = self.prefetcher.idle()
         return self.meter
@@ -184,7 +184,7 @@ class Epoch:
         return running
 
     def move_to(self, devices: Devices, ahead: bool) -> None:
-        """Have the rest of the batches go to these devices, unless they go to others already."""
+        """Copy the remaining batches to these devices, unless they go to devices already."""
         if not isinstance(self.prefetcher, DevicePrefetcher):
             self.prefetcher = DevicePrefetcher(self.prefetcher, devices, ahead, self.meter, "a program")
 
@@ -198,7 +198,7 @@ class Epoch:
 
 
 class Tally:
-    """Adds up what the epochs of a loader have counted."""
+    """Sums the statistics of the epochs of a loader."""
 
     def __init__(self) -> None:
         self.epochs = 0
@@ -212,7 +212,7 @@ class Tally:
         self._running.append((weakref.ref(epoch), epoch.meter))
 
     def total(self) -> Meter:
-        """What was counted so far."""
+        """The sum over all epochs."""
         self._settle()
         total = Meter()
         total.add(self._past)
@@ -222,7 +222,7 @@ class Tally:
         return total
 
     def _settle(self) -> None:
-        """Keep only the sum of the epochs that are over."""
+        """Fold the epochs that are over into one sum."""
         running = []
         for reference, meter in self._running:
             epoch = reference()

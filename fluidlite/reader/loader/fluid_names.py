@@ -1,4 +1,4 @@
-"""What `fluid.reader` has beside loaders: their older names, and settings of theirs."""
+"""Older names and settings of loaders in `fluid.reader`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .from_generator import make_loader
 from .generator import Loader, as_capacity
 
 QUEUE_GET_TIMEOUT = 60
-"""Seconds after which Fluid asks whether a worker is still there; here its end is noticed at once."""
+"""Seconds after which Fluid checks whether a worker lives; here its end is noticed at once."""
 
 KEEP_DATA_LOADER_ORDER = True
 

@@ -30,7 +30,7 @@ class GeneratorLoaders:
         *,
         persistent_workers: bool = False,
     ) -> Loader:
-        """A loader of what a generator yields, read ahead in a thread or process.
+        """A loader of the batches of a generator, read ahead in a thread or process.
 
         In dygraph mode it is iterable and gives lists of Tensors; `feed_list` is not needed.
 

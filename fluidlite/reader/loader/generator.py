@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Loader(BaseLoader):
-    """What all loaders of generators share: the generator, and the way that its batches take.
+    """The base class of loaders of generators.
 
     `specs`: what the items of a batch look like; `capacity`: how many batches may wait; `use_process`: run the
     generator in a process of its own; `double_buffer`: copy batches to GPUs ahead of time; `persistent`: keep that
@@ -60,7 +60,7 @@ class Loader(BaseLoader):
         self._use_process = use_process
         self._persistent = persistent
         self._ahead = double_buffer
-        self._targets: Devices = ()  # GPUs that the batches of the epochs to come go to, in turn
+        self._targets: Devices = ()  # GPUs that receive the batches of later epochs, round-robin
         self._feeding: Feeding | None = None
 
     def set_sample_generator(
@@ -120,11 +120,11 @@ class Loader(BaseLoader):
         return self._feeding
 
     def _places(self) -> int | None:
-        """How many batches make an item; None: items are single batches."""
+        """The number of batches in an item; None: items are single batches."""
         return None
 
     def _form(self, batch: Batch) -> Any:
-        """What the consumer gets of a batch."""
+        """Convert a batch to the consumer's format."""
         return batch
 
     def _open(self, position: Position, meter: Meter) -> Epoch:
@@ -148,7 +148,7 @@ class Loader(BaseLoader):
             prefetcher = DevicePrefetcher(prefetcher, self._targets, self._ahead, meter, feeding.name)
 
         def barren(left: int) -> str:
-            """Why there was no batch."""
+            """The reason why there was no item."""
             shortfall = feeding.shortfall
             if left:
                 shortfall = (
@@ -191,7 +191,7 @@ class Loader(BaseLoader):
         )
 
     def _reset(self) -> None:
-        """End the epoch, wherever it stands, of any kind of loader; programs of Fluid's time call it."""
+        """End the epoch at any time, of any kind of loader; old programs call it."""
         self._leave()
 
     @property
@@ -239,13 +239,13 @@ class IterableLoader(Loader):
         )
 
     def __iter__(self) -> Iterator[Any]:
-        """A new epoch. One that is on ends: whoever still iterates over it gets a RuntimeError."""
+        """A new epoch. A running one ends: its iterators raise RuntimeError."""
         self._source()
         self._leave()
         return self._begin()
 
     def __next__(self) -> Any:
-        """The next item of the epoch that is on; begins one if there is none."""
+        """The next item of the running epoch; begins one if there is none."""
         epoch = self._last()
         if epoch is None or epoch.state is not State.RUNNING:
             self._own = epoch = self._begin()
@@ -287,13 +287,13 @@ class ProgramLoader(Loader):
         self._own = self._begin()
 
     def reset(self) -> None:
-        """End the epoch, wherever it stands. Does nothing if none was started."""
+        """End the epoch at any time. Does nothing if none was started."""
         self._leave()
 
     def take(self, device: CudaDevice | None = None, of: Devices = ()) -> list[LoDTensor]:
         """The next batch, for the executor, on `device` (None: the host).
 
-        `of`: all the devices that take batches in turn, if there are several. Later batches go there ahead of time.
+        `of`: all devices that take batches round-robin, if there are several. Later batches go there ahead of time.
         Raises EOFException at the end of the epoch and until `start` is called again, the generator's error,
         or RuntimeError if the loader was not started.
         """
@@ -302,7 +302,7 @@ class ProgramLoader(Loader):
             devices = of
         epoch = self._own
         if devices != self._targets:
-            # If the batches of this epoch go to others, from the next one on.
+            # If the batches of this epoch go to other devices, from the next epoch on.
             self._targets = devices
             if devices and epoch is not None and epoch.state is State.RUNNING:
                 epoch.move_to(devices, self._ahead)
@@ -318,7 +318,7 @@ class ProgramLoader(Loader):
         except QueueClosed:
             raise EOFException("There is no next data.") from None
         except EOFException as error:
-            # Passed on as it is, it would end this loader's epoch and be taken for a success.
+            # Passed on unchanged, it would look like the regular end of this loader's epoch.
             raise LoaderError(
                 f"the reader {self._source().name} raised EOFException ({error}): the program that it runs "
                 "has a loader of its own, whose end it has to catch"

@@ -23,8 +23,8 @@ class DatasetLoader(BaseLoader):
 
     Args:
         dataset: a `QueueDataset` or `InMemoryDataset`, in whose order batches come.
-        places: devices; each item is a list with a batch for each, {name: LoDTensor}. They take files in turn, or parts
-            of the memory, and what others have left when they have no more.
+        places: devices; each item is a list with a batch for each, {name: LoDTensor}. They take files, or parts of the
+            memory, round-robin; a device without data left takes from the others.
         drop_last: leave out last batches with fewer samples, and a last item with fewer batches than places.
 
     Raises TypeError for another `dataset`; iterating raises what reading does.
@@ -49,7 +49,7 @@ class DatasetLoader(BaseLoader):
 
     def _batches(self, skip: int) -> Iterator[FetchedBatch]:
         begin = time.perf_counter()
-        for feed in self._in_turn():
+        for feed in self._round_robin():
             batch = {
                 name: value if isinstance(value, LoDTensor) else LoDTensor.wrap(value)
                 for name, value in feed.items()
@@ -63,8 +63,8 @@ class DatasetLoader(BaseLoader):
                 yield FetchedBatch(batch, samples, time.perf_counter() - begin, 0.0)
             begin = time.perf_counter()
 
-    def _in_turn(self) -> Iterator[dict[str, Any]]:
-        """The batches of the places' parts of the data, one of each, as long as there are any."""
+    def _round_robin(self) -> Iterator[dict[str, Any]]:
+        """The batches of the places' parts of the data, round-robin, until all are exhausted."""
         parts = self._dataset._parts(len(self._places))
         try:
             reading = [iter(part) for part in parts]

@@ -1,4 +1,4 @@
-"""Who makes the batches of an epoch ahead of the consumer: nobody, a thread, or worker processes."""
+"""Sources of the batches of an epoch: made on request, ahead by a thread, or by worker processes."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .source import FetchedBatch
 
 
 class Prefetcher:
-    """Where an epoch gets its batches.
+    """The source of the batches of an epoch.
 
-    What it needs besides memory it gives back by itself when it fails, and otherwise in `stop`.
+    It releases threads and processes by itself when it fails, and otherwise in `stop`.
     """
 
-    # Whether it is better to wait a moment for a thread in `get` before it is interrupted.
+    # Whether a thread in `get` should get a moment to leave before it is interrupted.
     patient = False
 
     def get(self) -> FetchedBatch:
-        """The next batch. Raises QueueClosed at the end, or the reader's error, again and again."""
+        """The next batch. Raises QueueClosed at the end, or the reader's error, in every later call too."""
         raise NotImplementedError
 
     def failed(self, error: BaseException) -> bool:
@@ -43,21 +43,21 @@ class Prefetcher:
         return 0.0
 
     def stop(self, finished: bool) -> None:
-        """Release what the epoch holds; `finished` says whether all batches were taken. May be called again."""
+        """Release the resources of the epoch; `finished`: whether all batches were taken. Idempotent."""
 
     def interrupt(self) -> None:
-        """Wake a thread that waits in `get`. The prefetcher can only be stopped afterwards."""
+        """Wake a thread that waits in `get`; only `stop` may follow."""
 
     @property
     def queue(self) -> Any:
-        """Where batches wait."""
+        """The queue in which batches wait."""
         return self
 
     size = waiting
 
 
 def recorded(batches: Iterator[FetchedBatch]) -> Iterator[FetchedBatch]:
-    """As `batches`, for the report of a run: how long each was read and put together, in the thread that does."""
+    """`batches`, with the time to read and collate each recorded for the profile, in the thread that does it."""
     with contextlib.ExitStack() as stack:
         if hasattr(batches, "close"):
             stack.callback(batches.close)
@@ -138,7 +138,7 @@ class FromWorkers(Prefetcher):
                 self._failure = maker(error)
                 self._requests.close()
                 raise
-            except BaseException:  # Ctrl-C: who knows what was asked for and not received
+            except BaseException:  # Ctrl-C: the number of outstanding requests is unknown
                 self._interrupted = True
                 raise
 
@@ -164,4 +164,4 @@ class FromWorkers(Prefetcher):
 
 
 def _kept(pool: WorkerPool) -> None:
-    """The pool belongs to somebody else by now."""
+    """Placeholder of a release function after the pool was handed on."""

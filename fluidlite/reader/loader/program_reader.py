@@ -35,7 +35,7 @@ def insert(feed_list: Sequence[Variable], double_buffer: bool, drop_last: bool) 
 
 
 def describe(feed_list: Sequence[Variable]) -> list[dict[str, Any]]:
-    """What a queue holds for each variable, by the names of `create_py_reader`'s attributes."""
+    """The items of a queue for these variables, as attributes of `create_py_reader`."""
     return [
         {
             "shape": list(var.shape),

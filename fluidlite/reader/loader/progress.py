@@ -9,7 +9,7 @@ from ...base.errors import NotSupportedError
 
 
 def with_progress(epoch: Iterator[Any], total: int | None, options: dict[str, Any]) -> Iterator[Any]:
-    """What `epoch` yields, with a bar that counts batches up to `total`; `options` are those of `tqdm.tqdm`.
+    """Wrap `epoch` in a bar that counts batches up to `total`; `options` are those of `tqdm.tqdm`.
 
     The epoch ends with the iterator, also when the loop is left early. Raises NotSupportedError at once if tqdm is not
     installed.

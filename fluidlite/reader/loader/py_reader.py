@@ -1,4 +1,4 @@
-"""The older faces of loaders: `fluid.io.PyReader`, and the reader variables of `fluid.layers.py_reader`."""
+"""The older interfaces of loaders: `fluid.io.PyReader`, and the reader variables of `fluid.layers.py_reader`."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class PyReader:
 
 
 class ReaderQueue:
-    """The queue behind a reader variable: of whatever epoch is on, or one that batches are pushed into by hand.
+    """The queue of a reader variable: that of the running epoch, or one that batches are pushed into by hand.
 
     `names`: those by which programs find it.
     """
@@ -118,7 +118,7 @@ class ReaderQueue:
         self._hand: LoDTensorBlockingQueue | None = None
 
     def push(self, tensors: Sequence[Any]) -> bool:
-        """Have the program read this batch: from now on it reads what is pushed, and not from a generator.
+        """Enqueue a batch for the program, which from now on reads pushed batches instead of a generator.
 
         Waits for room; False if the queue is closed, until `start`. See `LoDTensorBlockingQueue.push`.
         """
@@ -148,7 +148,7 @@ class ReaderQueue:
     kill = close
 
     def reset(self) -> None:
-        """End the epoch, wherever it stands."""
+        """End the epoch at any time."""
         if not self._by_hand:
             self._loader.reset()
         elif self._hand is not None:
@@ -169,11 +169,11 @@ class ReaderQueue:
 
 
 _named: WeakKeyDictionary[Scope, WeakValueDictionary[str, ReaderItems]] = WeakKeyDictionary()
-"""The readers that were given a name, in the scope in which that was."""
+"""Readers created with a name, by the scope that was current then."""
 
 
 class ReaderItems:
-    """What a reader variable gives, for `read_file`, and the loader behind it."""
+    """The items of a reader variable, for `read_file`, and its loader."""
 
     def __init__(
         self, loader: ProgramLoader, items: Sequence[dict[str, Any]], capacity: int, names: Sequence[str] = ()
@@ -192,7 +192,7 @@ def create(capacity: Any, items: Sequence[dict[str, Any]], name: str | None, dou
     size = as_capacity(capacity)
     named = _named.setdefault(global_scope(), WeakValueDictionary())
     if name in named:
-        gc.collect()  # of a program that nobody has any more
+        gc.collect()  # reader variables of a program that is garbage already
     if name in named:
         raise ArgumentNotMet(
             f"there is a py_reader named {name!r} already, from which its program reads; give this one another name, "
@@ -244,7 +244,7 @@ def attach(var: Variable, made: ReaderItems) -> None:
 
 
 def items_of(var: Variable) -> ReaderItems:
-    """What a reader variable gives; TypeError for other things."""
+    """The items of a reader variable; TypeError for other things."""
     made = getattr(var, "reader_items", None)
     if not isinstance(made, ReaderItems):
         raise TypeError(

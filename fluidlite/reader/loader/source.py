@@ -1,4 +1,4 @@
-"""What a loader reads: a user's generator, and how its samples or batches become lists of tensors."""
+"""Sources of a loader: a user's generator, and the conversion of its samples or batches to lists of tensors."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def variables(feed_list: Any, program: Program | None = None) -> list[Variable]:
 
 
 def spec_of(var: Variable) -> Spec:
-    """What batches for a variable have to look like."""
+    """The type and shape that batches for a variable must have."""
     return Spec(var.name, to_numpy(var.dtype), var.shape, var.lod_level, var.need_check_feed)
 
 
 def collator(specs: Sequence[Spec], reader: str = "", memory: Any = None) -> Collator:
-    """A collator that makes LoDTensors; `reader` is what messages call the source of the samples.
+    """A collator that makes LoDTensors; `reader` names the source of the samples in messages.
 
     For `memory` see `Collator`.
     """
@@ -63,7 +63,7 @@ def collator(specs: Sequence[Spec], reader: str = "", memory: Any = None) -> Col
 
 
 class FetchedBatch(NamedTuple):
-    """A batch and what it took: how many `samples` are in it, seconds for `reading` and `collating` them.
+    """A batch and its cost: the number of `samples`, the seconds for `reading` and `collating` them.
 
     `worker`: who made it, where that says how to go on after it.
     """
@@ -76,7 +76,7 @@ class FetchedBatch(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """Where batches are put together: arrays made by `empty`; `lender`: the `memory` of a `Collator`.
+    """The memory of batches: `empty` allocates arrays; `lender` is the `memory` of a `Collator`.
 
     `passing`: a batch is copied away before the next is made.
     """
@@ -102,7 +102,7 @@ class Feeding:
         self.reader = reader
         self.name = describe(reader)
         self.specs = list(specs)
-        self.shortfall = ""  # why a reader that yielded something made no batch
+        self.shortfall = ""  # the reason why a reader that yielded samples made no batch
 
     def batches(self, skip: int = 0, memory: Memory = ORDINARY) -> Iterator[FetchedBatch]:
         """The batches without the first `skip`, which are read."""
@@ -114,7 +114,7 @@ class Feeding:
 
 
 def pass_over(items: Iterator[Any], count: int) -> None:
-    """Read `count` items and forget them."""
+    """Read and discard `count` items."""
     for _ in itertools.islice(items, count):
         pass
 
@@ -242,7 +242,7 @@ def fitting(array: np.ndarray, spec: Spec, where: str) -> np.ndarray:
 
 
 def plain_array(item: Any, handover: Handover, where: str) -> tuple[np.ndarray, Lod]:
-    """The elements of an item on the host and its levels of detail; arrays are taken as they are, others are copied."""
+    """The elements of an item as a host array, and its LoD; NumPy arrays are not copied, other items are."""
     array: np.ndarray
     lod: Lod = ()
     if type(item) is np.ndarray:

@@ -1,4 +1,4 @@
-"""Where the time of a loader goes: what its stages count, and a summary of it for people."""
+"""Statistics of the stages of a loader, and a readable summary."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ FIELDS = (
     "bytes",  # in them
     "reading",  # seconds spent in the user's generator or dataset
     "collating",  # seconds spent on putting samples together
-    "producer_waited",  # seconds in which whoever reads waited for room
+    "producer_waited",  # seconds in which the readers waited for room
     "consumer_waited",  # seconds in which the consumer waited for data
     "computing",  # seconds between one batch and the consumer's asking for the next
     "copied",  # bytes copied to GPUs
     "staging",  # seconds spent on bringing them to page-locked memory
-    "copying",  # seconds that the copies to GPUs took, beside whatever else was done
+    "copying",  # seconds that the copies to GPUs took, overlapping other stages
 )
 
 _LABELS = {
@@ -32,7 +32,7 @@ _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
 class Meter:
-    """What one epoch has counted so far; see `FIELDS`."""
+    """The statistics of one epoch; see `FIELDS`."""
 
     __slots__ = FIELDS
 
@@ -43,7 +43,7 @@ class Meter:
         self.staging = self.copying = 0.0
 
     def add(self, other: Meter) -> None:
-        """Count in what another epoch has counted."""
+        """Add the statistics of another epoch."""
         for field in FIELDS:
             setattr(self, field, getattr(self, field) + getattr(other, field))
 
@@ -53,7 +53,7 @@ class Meter:
 
 
 def bottleneck(stats: dict[str, Any]) -> str:
-    """'reading' or 'computing', whoever was waited for longer; 'copying' if that took longer than both."""
+    """'reading' or 'computing', whichever was waited for longer; 'copying' if that took longer than both."""
     moving = _moving(stats)
     if moving > max(stats.get("reading", 0.0) + stats.get("collating", 0.0), stats.get("computing", 0.0)):
         return "copying"
@@ -61,7 +61,7 @@ def bottleneck(stats: dict[str, Any]) -> str:
 
 
 def _moving(stats: dict[str, Any]) -> float:
-    """Seconds that it took to bring batches to GPUs: two stages, at work at the same time."""
+    """Seconds to move batches to GPUs: the longer of two concurrent stages."""
     return max(stats.get("staging", 0.0), stats.get("copying", 0.0))
 
 
@@ -111,7 +111,7 @@ def _verdict(stats: dict[str, Any], loop: float) -> str:
 
 
 def to_read_faster(stats: dict[str, Any]) -> str:
-    """What may help if reading is the bottleneck."""
+    """Advice for when reading is the bottleneck."""
     workers = stats.get("workers", 0)
     if stats.get("collating", 0.0) > stats.get("reading", 0.0):
         return "samples as arrays of one shape and type, and a cheaper collate_fn, help most"

@@ -1,4 +1,4 @@
-"""Queues that scripts push batches into by hand (`fluid.core.LoDTensorBlockingQueue`), and what reads from them."""
+"""Queues that scripts push batches into by hand (`fluid.core.LoDTensorBlockingQueue`), and their readers."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ class LoDTensorBlockingQueue:
         return done
 
     def close(self) -> None:
-        """Nothing more comes: who reads gets what waits, and then the end."""
+        """Close for pushing: readers get the waiting batches, and then the end."""
         self._queue.close()
 
     def kill(self) -> None:
-        """Give up: what waits goes, and whoever pushes or reads gets an error."""
+        """Drop the waiting batches; pushing and reading raise errors from now on."""
         self._killed = True
         self._queue.kill()
 

@@ -1,1 +1,1 @@
-"""Data sets of slot files: what they hold, how threads read and shuffle them."""
+"""Data sets of slot files: the format, reading by threads, shuffling."""

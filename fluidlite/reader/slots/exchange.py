@@ -1,4 +1,4 @@
-"""Samples that the processes of a run deal out anew: each goes as a line of a slot file."""
+"""Global shuffling: the processes of a run exchange samples as lines of slot files."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from .files import Slot, SlotReader
 from .reading import Loading
 
 
-def dealt_out(records: Records, slots: Sequence[Slot], turn: int) -> Records:
-    """The samples that fall to this process, of those of all; each process is drawn with the same probability.
+def dealt_out(records: Records, slots: Sequence[Slot], round_number: int) -> Records:
+    """This process' samples after a global shuffle; each sample goes to a process drawn uniformly.
 
-    `turn`: the number of this exchange, on which the draws depend.
+    `round_number`: the number of this exchange, which seeds the draws.
     """
     import tempfile
 
     run = world()
     lines = _lines(records, slots)
-    owners = np.random.default_rng((run.rank, turn)).integers(0, run.size, len(lines))
+    owners = np.random.default_rng((run.rank, round_number)).integers(0, run.size, len(lines))
     parts = [
         np.frombuffer(b"".join(lines[k] for k in np.flatnonzero(owners == rank)), np.uint8)
         for rank in range(run.size)
@@ -35,11 +35,11 @@ def dealt_out(records: Records, slots: Sequence[Slot], turn: int) -> Records:
 
 
 def _lines(records: Records, slots: Sequence[Slot]) -> list[bytes]:
-    """The samples as a slot file has them: for each slot how many numbers, and these."""
+    """The samples as lines of a slot file: for each slot a count and the numbers."""
     words: list[list[str]] = [[] for _ in range(len(records))]
     for slot, (numbers, offsets) in zip(slots, records.batch(0, len(records)), strict=True):
-        told = [repr(float(x)) for x in numbers] if slot.real else [str(x) for x in numbers.tolist()]
+        texts = [repr(float(x)) for x in numbers] if slot.real else [str(x) for x in numbers.tolist()]
         ends = offsets.tolist()
         for row, begin, end in zip(words, ends, ends[1:], strict=False):
-            row += [str(end - begin), *told[begin:end]]
+            row += [str(end - begin), *texts[begin:end]]
     return [(" ".join(row) + "\n").encode() for row in words]

@@ -1,4 +1,4 @@
-"""What a data set feeds: names and types of slots, batches, the pipe command, in the text form that Fluid prints
+"""The feed of a data set: names and types of slots, batches, the pipe command, in the text form that Fluid prints
 (`fluid.DataFeedDesc`, `desc()` of data sets).
 """
 
@@ -23,7 +23,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 @dataclass
 class SlotDescription:
-    """One slot; what is None has not been said and is not printed."""
+    """One slot; fields that are None are not set and not printed."""
 
     name: str | None = None
     type: str | None = None
@@ -38,7 +38,7 @@ class SlotDescription:
 
 @dataclass
 class FeedDescription:
-    """What a data set feeds; what is None has not been said and is not printed."""
+    """The feed of a data set; fields that are None are not set and not printed."""
 
     name: str | None = None
     batch_size: int | None = None
@@ -82,12 +82,12 @@ class DataFeedDesc:
         self.proto_desc.batch_size = whole(batch_size, "batch_size")
 
     def set_dense_slots(self, dense_slots_name: Sequence[str]) -> None:
-        """Slots that have always as many numbers; KeyError for a name that no slot has."""
+        """Mark slots as dense, with a fixed number of elements; KeyError for a name that no slot has."""
         for name in dense_slots_name:
             self._slot(name).is_dense = True
 
     def set_use_slots(self, use_slots_name: Sequence[str]) -> None:
-        """Slots that are fed; KeyError for a name that no slot has."""
+        """Mark slots as fed; KeyError for a name that no slot has."""
         for name in use_slots_name:
             self._slot(name).is_used = True
 

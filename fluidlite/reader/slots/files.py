@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Slot:
-    """What one variable is fed with: numbers of `dtype`; with `shape` (without the batch) always as many, else a
+    """The data of one variable: numbers of `dtype`; with `shape` (without the batch) a fixed number, else a
     sequence.
     """
 
@@ -52,11 +52,11 @@ class Slot:
 
     @property
     def width(self) -> int:
-        """How many numbers a sample has; -1 for any."""
+        """The number of elements of a sample; -1 for any."""
         return -1 if self.shape is None or min(self.shape, default=0) < 0 else prod(self.shape)
 
     def batch(self, numbers: np.ndarray, offsets: np.ndarray) -> Any:
-        """What is fed for the numbers of some samples: a LoDTensor of sequences [numbers, 1], or an array."""
+        """The feed for the numbers of some samples: a LoDTensor of sequences [numbers, 1], or an array."""
         if self.shape is not None:
             return numbers.reshape(len(offsets) - 1, *self.shape)
         return LoDTensor.wrap(numbers.reshape(-1, 1), (offsets,))
@@ -83,14 +83,14 @@ class SlotReader:
         self._stopped = False
 
     def stop(self) -> None:
-        """Have whoever reads stop soon; may be called by another thread."""
+        """Make a running `read` stop soon; may be called by another thread."""
         self._stopped = True
         self.parser.stop()
         if self._process is not None:
             _kill(self._process)
 
     def read(self, path: str, records: int) -> Iterator[None]:
-        """Parse what the command makes of a file; comes back whenever the parser holds as many `records`.
+        """Parse the output of the pipe command for a file; yields whenever the parser holds `records` samples.
 
         Raises FileNotFoundError, FormatError for a line that is no sample, RuntimeError if the command fails.
         """
@@ -100,7 +100,7 @@ class SlotReader:
                 yield
             fault = self.parser.fault
             if fault is not None:
-                yield  # the samples before the line go first
+                yield  # the samples before the faulty line
                 raise FormatError(self._explained(fault, path) + self._failure(file))
 
     def _explained(self, fault: tuple[int, int, int, int, int, bytes, bytes], path: str) -> str:
@@ -120,7 +120,7 @@ class SlotReader:
         return f"{where}: slot {slot.name!r} {what}: {text.decode('utf8', 'replace').strip()!r}"
 
     def _failure(self, output: int) -> str:
-        """What is to be said of a command that has failed where its output ends: it may have cut off a line."""
+        """The exit status for the message of a parse error at the end of the output of a failed pipe command."""
         if self._process is None or not select.select([output], [], [], 0)[0] or os.read(output, 1):
             return ""
         import subprocess  # slow to import
@@ -145,7 +145,7 @@ class SlotReader:
             }
             import subprocess  # slow to import
 
-            # In a session of its own, so that everything the command has started can be ended with it.
+            # In a session of its own, so that the processes started by the command can be ended with it.
             process = self._process = subprocess.Popen(
                 self._command, shell=True, stdin=source, stdout=subprocess.PIPE, env=environment,
                 start_new_session=True,
@@ -173,7 +173,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _interpreters() -> list[str]:
-    """Where `python` in a command is an interpreter in which `paddle` is this package, as it is here."""
+    """Folders for PATH in which `python` is an interpreter whose `paddle` is this package."""
     ours = sys.modules.get("paddle.fluid") is sys.modules[__package__.partition(".")[0]]
     return [_wrappers(os.getpid())] if ours else []
 

@@ -1,4 +1,4 @@
-"""Threads that read slot files: batches ahead of those who compute, and files into memory."""
+"""Threads that read slot files: batches ahead of the training threads, and files into memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Feed = dict[str, Any]
 
 
 class Share:
-    """The batches of one of the threads that compute, read ahead by a thread of their own."""
+    """The batches of one training thread, read ahead by a reader thread."""
 
     def __init__(self, batches: Callable[[], Iterator[Feed]], stop: Callable[[], None] | None = None) -> None:
         self._batches, self._stop = batches, stop
@@ -40,7 +40,7 @@ class Share:
             self.stop()
 
     def stop(self) -> None:
-        """Have the iterator end soon; may be called by another thread."""
+        """Make the iterator end soon; may be called by another thread."""
         if self._stop is not None:
             self._stop()
         if self._stream is not None:
@@ -48,7 +48,7 @@ class Share:
 
 
 def batches_of_files(reader: SlotReader, paths: deque[str], batch_size: int) -> Iterator[Feed]:
-    """Batches of what is in the files, which others may take from `paths` as well; they go on across files."""
+    """Batches of the files in `paths`, which several threads may share; batches may span files."""
     parser = reader.parser
     while paths:
         try:
@@ -96,13 +96,13 @@ class Loading:
             self.stop()
 
     def stop(self) -> None:
-        """Have the threads end soon."""
+        """Make the threads end soon."""
         self._todo.clear()
         for reader in self._readers:
             reader.stop()
 
     def wait(self) -> list[Records]:
-        """What is in each file. Raises what reading a file has raised; an interruption ends the threads."""
+        """The records of each file. Raises the error of reading a file; an interruption ends the threads."""
         try:
             wait_for(self._threads)
         except BaseException:
@@ -115,7 +115,7 @@ class Loading:
 
 
 def wait_for(threads: Sequence[threading.Thread]) -> None:
-    """Wait until all of them have ended; Ctrl-C is heard meanwhile."""
+    """Wait for threads to end, in a way that Ctrl-C can interrupt."""
     for thread in threads:
         while thread.is_alive():
             thread.join(0.1)

@@ -1,1 +1,1 @@
-"""Processes that make batches: a pool of them, what one does, how messages and errors travel."""
+"""Processes that make batches: pool, worker, transport of messages and errors."""

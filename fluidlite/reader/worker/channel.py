@@ -9,11 +9,11 @@ from ..._ext.shm import Ring
 
 _SIZE = struct.Struct("<Q")
 _CHUNK = 1 << 16
-_QUIETLY = socket.MSG_NOSIGNAL  # an error instead of SIGPIPE, whatever the user's program has made of that
+_QUIETLY = socket.MSG_NOSIGNAL  # an error instead of SIGPIPE, for which the user's program may have a handler
 
 
 class HungUp(Exception):
-    """The other side has closed the connection or is gone."""
+    """The peer has closed the connection or died."""
 
 
 class Channel:
@@ -30,12 +30,14 @@ class Channel:
     def __init__(self, end: socket.socket, ringed: bool = True) -> None:
         self.ringed = ringed
         self._ring: Ring | None = None
-        self._sent = self._taken = 0  # messages; these are their numbers in the ring
-        self._early: bytes | None = None  # taken from the socket, to be handed out after what is in the ring
+        self._sent = self._taken = 0  # counts of messages, which number them in the ring
+        self._early: bytes | None = (
+            None  # taken from the socket, to be returned after the messages in the ring
+        )
         self._socket = end
         self._chunk = memoryview(bytearray(_CHUNK))
         self._received = bytearray()
-        self._start = 0  # where in `_received` the next message begins
+        self._start = 0  # offset in `_received` at which the next message begins
         self._outgoing = bytearray()
 
     @staticmethod
@@ -67,7 +69,7 @@ class Channel:
                 if self._ring.wanted():
                     self._socket.sendall(_SIZE.pack(0), _QUIETLY)
             elif len(message) <= _CHUNK:
-                # In one piece: each wakes the other side, which costs more than copying.
+                # One send: each wakes the peer, which costs more than copying.
                 self._socket.sendall(_SIZE.pack(len(message)) + message, _QUIETLY)
             else:
                 self._socket.sendall(_SIZE.pack(len(message)), _QUIETLY)
@@ -94,7 +96,7 @@ class Channel:
                     self._early = self._next(socket.MSG_DONTWAIT)
                 except HungUp as error:
                     hung_up = error
-                # What stands in the ring was put there before that was sent, or the other side left.
+                # Messages in the ring were written before that was sent, or before the peer left.
                 message = ring.take(number)
                 if message is not None:
                     break
@@ -107,7 +109,7 @@ class Channel:
         return message
 
     def doze(self) -> bool:
-        """Whether the one that takes may poll now: it will be told when there is something."""
+        """Whether the receiver may poll now: the sender will wake it for the next message."""
         return self._ring is None or self._ring.doze()
 
     def _next(self, flags: int) -> bytes | None:
@@ -141,19 +143,19 @@ class Channel:
         return message
 
     def post(self, message: bytes) -> None:
-        """Send a message without waiting: what the system does not take now is left for `flush`."""
+        """Send a message without blocking; the rest that the socket does not accept is left for `flush`."""
         self._outgoing += _SIZE.pack(len(message)) + message
         self.flush()
 
     def flush(self) -> None:
-        """Send of what was posted as much as can be sent now; nothing if the other side is gone."""
+        """Send as much of the posted messages as the socket accepts; drop them if the peer is gone."""
         while self._outgoing:
             try:
                 sent = self._socket.send(self._outgoing, socket.MSG_DONTWAIT | _QUIETLY)
             except BlockingIOError:
                 return
             except OSError:
-                self._outgoing.clear()  # whoever waits for an answer hears of it
+                self._outgoing.clear()  # a receiver will raise HungUp
                 return
             del self._outgoing[:sent]
 
@@ -163,13 +165,13 @@ class Channel:
         return bool(self._outgoing)
 
     def hang_up(self) -> None:
-        """End the connection: both sides wake up. The descriptor stays until `close`."""
+        """Shut the connection down, which wakes both sides. The descriptor stays open until `close`."""
         try:
             self._socket.shutdown(socket.SHUT_RDWR)
         except OSError:
-            pass  # the other side is gone
+            pass  # the peer is gone
 
     def close(self) -> None:
-        """Give up the descriptor and the ring."""
+        """Release the descriptor and the ring."""
         self._socket.close()
         self._ring = None

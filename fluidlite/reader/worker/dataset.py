@@ -16,7 +16,7 @@ from .requests import BatchRequests
 
 
 class DatasetWorkerInfo(NamedTuple):
-    """What a dataset in a worker process may ask: the worker's `id` (from 0), `num_workers`, its copy of the `dataset`,
+    """A worker process as its dataset sees it: the worker's `id` (from 0), `num_workers`, its copy of the `dataset`,
     and the `seed` that `random` and `numpy.random` started from there."""
 
     id: int
@@ -26,7 +26,7 @@ class DatasetWorkerInfo(NamedTuple):
 
 
 def get_worker_info() -> DatasetWorkerInfo | None:
-    """In a worker process of a `DataLoader` which one it is; None elsewhere.
+    """The description of the current worker process of a `DataLoader`; None elsewhere.
 
     An IterableDataset shares its samples out by it. Follows `paddle.io.get_worker_info`.
     """
@@ -37,16 +37,16 @@ def get_worker_info() -> DatasetWorkerInfo | None:
 
 
 class Begin(NamedTuple):
-    """Asks a worker to begin an epoch over an IterableDataset and to leave out its first `skip` batches."""
+    """Request to begin an epoch over an IterableDataset without its first `skip` batches."""
 
     skip: int
 
 
-NEXT = "next"  # asks for the next batch of an IterableDataset
+NEXT = "next"  # request for the next batch of an IterableDataset
 
 
 def serve(info: WorkerInfo, requests: Iterator[Any]) -> Generator[tuple[Any, ...] | None, None, None]:
-    """What a worker does: makes the batch of each list of numbers, or the next one; None at the end of an epoch."""
+    """The worker's loop: make the batch of each list of indices, or the next one; None at the end of an epoch."""
     config: FetcherConfig = info.payload
     fetcher = config.fetcher(Memory(info.empty, info.memory, passing=True))
     custom = config.collate_fn is not None or config.batch_size is None
@@ -97,21 +97,21 @@ class Numbered(BatchRequests):
 
 
 class Streamed(BatchRequests):
-    """An epoch over an IterableDataset: the workers take turns until each has come to the end of its samples.
+    """An epoch over an IterableDataset: batches come from the workers round-robin until all have ended.
 
-    `taken`: how many batches of each worker were taken before, if the epoch is resumed. These are not made again, but
-    their samples are read. `ahead` as in `Numbered`.
+    `taken`: how many batches of each worker were taken before, if the epoch is resumed. Their samples are read, but
+    not collated. `ahead` as in `Numbered`.
     """
 
     def __init__(self, pool: WorkerPool, taken: list[int], ahead: int) -> None:
         super().__init__(pool)
         self._asked = [0] * pool.count
-        # Whose turn it is: workers that gave less come first, as they would have without the interruption.
-        self._turn = deque(sorted(range(pool.count), key=lambda worker: (taken[worker], worker)))
-        for worker in self._turn:
+        # Workers that gave fewer batches come first, as they would have without the interruption.
+        self._rotation = deque(sorted(range(pool.count), key=lambda worker: (taken[worker], worker)))
+        for worker in self._rotation:
             pool.send(worker, Begin(taken[worker]))
         for _ in range(ahead):
-            for worker in self._turn:
+            for worker in self._rotation:
                 self._ask(worker)
 
     def _ask(self, worker: int) -> None:
@@ -119,15 +119,15 @@ class Streamed(BatchRequests):
         self._asked[worker] += 1
 
     def get(self) -> FetchedBatch:
-        while self._turn:
-            worker = self._turn[0]
+        while self._rotation:
+            worker = self._rotation[0]
             made = self.pool.receive(worker)
             self._asked[worker] -= 1
             if made is not None:
                 self._ask(worker)
-                self._turn.rotate(-1)
+                self._rotation.rotate(-1)
                 return FetchedBatch(*made)._replace(worker=worker)
-            self._turn.popleft()
+            self._rotation.popleft()
             self.pool.discard(worker, self._asked[worker])
             self._asked[worker] = 0
         raise QueueClosed("the epoch is over")
@@ -139,4 +139,4 @@ class Streamed(BatchRequests):
         for worker, asked in enumerate(self._asked):
             self.pool.discard(worker, asked)
         self._asked = [0] * self.pool.count
-        self._turn.clear()
+        self._rotation.clear()

@@ -1,4 +1,4 @@
-"""Errors of worker processes: how they travel to the parent, and those of the processes themselves."""
+"""Errors of worker processes: transport to the parent, and errors about the processes themselves."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-# (how to make it again, pickled, or None if that does not work; type and message; traceback)
+# (pickled recipe of the error, or None if it has none; type and message; traceback)
 Portable = tuple[bytes | None, str, str]
 
 
@@ -19,7 +19,7 @@ class WorkerTraceback(Exception):
 
 
 class WorkerDone(Exception):
-    """A worker has ended as it should; `value` is what its function returned, `worker` its number."""
+    """A worker has ended regularly; `value` is the return value of its function, `worker` its number."""
 
     def __init__(self, value: Any, worker: int) -> None:
         super().__init__(value, worker)
@@ -28,11 +28,11 @@ class WorkerDone(Exception):
 
 
 class WorkerDied(RuntimeError):
-    """A worker process was killed, or left by itself, before it was done."""
+    """A worker process was killed, or exited, before it was done."""
 
 
 class WorkerTimeout(RuntimeError, TimeoutError):
-    """A worker gave nothing for as long as the pool's timeout."""
+    """A worker gave no result within the pool's timeout."""
 
 
 class PoolClosed(Exception):
@@ -47,7 +47,7 @@ def portable(error: BaseException) -> Portable:
 
 
 def _recipe(error: BaseException) -> bytes | None:
-    """Pickled: the error itself, or its type, arguments and attributes, whichever makes the same error again.
+    """Pickled: the error itself, or its type, arguments and attributes, whichever reconstructs an equal error.
 
     None if neither does, and for SystemExit and the like, which must not end the parent.
     """
@@ -56,8 +56,8 @@ def _recipe(error: BaseException) -> bytes | None:
     for recipe in (error, (type(error), error.args, error.__dict__)):
         try:
             pickled = pickle.dumps(recipe)
-            again = _made(pickled)
-            if type(again) is type(error) and str(again) == str(error):
+            copy = _made(pickled)
+            if type(copy) is type(error) and str(copy) == str(error):
                 return pickled
         except Exception:
             continue
@@ -65,11 +65,11 @@ def _recipe(error: BaseException) -> bytes | None:
 
 
 def _made(pickled: bytes) -> BaseException:
-    recipe = pickle.loads(pickled)  # from our own worker, nobody else has the other end of its channel
+    recipe = pickle.loads(pickled)  # safe: only our own worker has the other end of the channel
     if isinstance(recipe, BaseException):
         return recipe
     kind, args, attributes = recipe
-    # Not through __init__, which may take other arguments than those that it hands on.
+    # Not through __init__, whose parameters may differ from `args`.
     error = kind.__new__(kind, *args)
     error.args = args
     error.__dict__.update(attributes)
@@ -79,31 +79,31 @@ def _made(pickled: bytes) -> BaseException:
 def rebuilt(error: Portable, label: str) -> BaseException:
     """The error of a worker that messages call `label`; its cause is a WorkerTraceback.
 
-    A RuntimeError with its type and message if it cannot be made again.
+    A RuntimeError with its type and message if it cannot be reconstructed.
     """
     pickled, described, trace = error
-    again: BaseException | None = None
+    copy: BaseException | None = None
     if pickled is not None:
         try:
-            again = _made(pickled)
+            copy = _made(pickled)
         except Exception:
-            pass  # its class cannot be imported here: described below
-    if again is None:
-        again = RuntimeError(f"{label} failed: {described}")
-    again.__cause__ = WorkerTraceback(trace)
-    return again
+            pass  # its class cannot be imported here: it is described below
+    if copy is None:
+        copy = RuntimeError(f"{label} failed: {described}")
+    copy.__cause__ = WorkerTraceback(trace)
+    return copy
 
 
 def maker(error: BaseException) -> Callable[[], BaseException]:
-    """A function that makes errors like this one, without keeping it: the traceback that it gets on its way would keep
-    all that its receiver had in hand.
+    """A function that makes copies of the error. Keeping the error itself would keep, by its traceback, the local
+    variables of every frame that it was raised through.
     """
     pickled, described, _ = portable(error)
     cause = error.__cause__ if isinstance(error.__cause__, WorkerTraceback) else None
 
     def make() -> BaseException:
-        again = RuntimeError(described) if pickled is None else _made(pickled)
-        again.__cause__ = cause
-        return again
+        copy = RuntimeError(described) if pickled is None else _made(pickled)
+        copy.__cause__ = cause
+        return copy
 
     return make

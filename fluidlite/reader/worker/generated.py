@@ -17,7 +17,7 @@ from .requests import BatchRequests
 
 
 class Generated(BatchRequests):
-    """What `feeding` yields without the first `skip` batches, made by the process of `pool`: at most `capacity` wait.
+    """The batches of `feeding` without the first `skip`, made by the process of `pool`: at most `capacity` wait.
 
     `pool` is of `worker_of`; it can serve another epoch when this one was read to its end.
     """
@@ -27,7 +27,7 @@ class Generated(BatchRequests):
         self._done = False
         self._before: RandomState | None = RandomState()
         self._drew = False
-        self._together = max(capacity // 2, 1)  # batches asked for at a time
+        self._together = max(capacity // 2, 1)  # batches requested at a time
         self._taken = 0
         super().__init__(pool)
         pool.send(0, Begin(skip, self._before))
@@ -72,21 +72,21 @@ def worker_of(feeding: Feeding, capacity: int) -> WorkerPool:
 
 
 class Begin(NamedTuple):
-    """Asks the worker to begin an epoch with this random state, and to leave out its first `skip` batches."""
+    """Request to begin an epoch with this random state, without its first `skip` batches."""
 
     skip: int
     state: RandomState
 
 
 def _read(info: WorkerInfo, requests: Iterator[Begin | int]) -> Generator[Any, None, None]:
-    """In the worker: of each epoch as many batches as are asked for, each with whether random numbers were drawn; in
-    the end None with why there were none, and the random state.
+    """In the worker: yield the requested number of batches of each epoch, each with whether random numbers were drawn;
+    at the end None with the reason if there were none, and the random state.
     """
     feeding: Feeding = info.payload
     memory = Memory(info.empty, info.memory, passing=True)
     for begin in requests:
         if not isinstance(begin, Begin):
-            continue  # batches that the epoch before did not have
+            continue  # requests beyond the end of the epoch before
         feeding.shortfall = ""
         begin.state.restore()
         drew = False
@@ -95,7 +95,9 @@ def _read(info: WorkerInfo, requests: Iterator[Begin | int]) -> Generator[Any, N
         with closing(as_asked(feeding.batches(begin.skip, memory), counts)) as batches:
             for batch, samples, reading, collating, _ in batches:
                 count += 1
-                if not drew and count & (count - 1) == 0:  # rarely: looking takes time
+                if (
+                    not drew and count & (count - 1) == 0
+                ):  # at powers of two only: comparing states takes time
                     drew = RandomState() != begin.state
                 arrays = [(tensor.array, tensor.offsets) for tensor in batch]
                 yield (arrays, samples, reading + collating, 0.0), drew

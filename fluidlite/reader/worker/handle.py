@@ -21,11 +21,11 @@ from ...framework import callsite
 from .channel import Channel
 from .process import BATCH, Descriptor, Setup, blas_switches, main
 
-_short: set[str] = set()  # who has been warned of
+_short: set[str] = set()  # pools that were warned about
 
 
 def warn_of_shortage(label: str, pool: str, needed: int, available: int) -> None:
-    """Say once for each pool of workers that its batches do not fit into shared memory."""
+    """Warn once for each pool of workers that its batches do not fit into shared memory."""
     if pool in _short:
         return
     _short.add(pool)
@@ -50,14 +50,14 @@ class Worker:
         self.file = -1  # of the shared memory
         self.exit = -1  # readable when the process has ended
         self.window: Window | None = None
-        self.arrived: deque[tuple[int, Any]] = deque()  # results taken from the channel ahead of time
+        self.arrived: deque[tuple[int, Any]] = deque()  # results read from the channel ahead of time
         self.skip = 0
         self.ended = False  # its last result has arrived
         self.clock: Sequence[float] = (0.0, 0.0, 0.0)
         self.batches = self.bytes = self.piped = 0
 
     def start(self, method: str, shared: bool, setup: Callable[[Channel, Descriptor | None], Setup]) -> None:
-        """Start the process; `setup` makes what it is given."""
+        """Start the process; `setup` makes its arguments."""
         context: Any = multiprocessing.get_context(method)
         self._spawned = method != "fork"
         self.channel, theirs = Channel.pair()
@@ -69,10 +69,10 @@ class Worker:
                 theirs.ringed = self.channel.share(self.file)
                 # A copy, because a forked child closes the descriptors of its parent's pools.
                 file = Descriptor(os.dup(self.file))
-            blas_switches("scipy.linalg" in sys.modules)  # found once, and not by every child
+            blas_switches("scipy.linalg" in sys.modules)  # searched once here instead of in every child
             process = context.Process(target=main, args=(setup(theirs, file),), daemon=True)
             with warnings.catch_warnings():
-                # Python 3.12 warns of forks beside threads: the child runs nothing but its own code.
+                # Python 3.12 warns of forks in threaded processes; this child runs only its own code.
                 warnings.simplefilter("ignore", DeprecationWarning)
                 process.start()
             self.process = process
@@ -93,7 +93,7 @@ class Worker:
     def _read(self) -> tuple[int, Any] | None:
         assert self.channel is not None
         while (message := self.channel.take()) is not None:
-            # From our own worker, which runs the same Python; nobody else has the other end of the channel.
+            # Safe to unpickle: only our own worker has the other end of the channel.
             value, (kind, pickled, self.clock, gone, shortage), shared = unpack(self.window, message)
             recorder = profiling.detailed()
             if recorder is not None:
@@ -121,10 +121,10 @@ class Worker:
         return None
 
     def exit_status(self) -> int | None:
-        """That of the process that has ended; None if it cannot be told."""
+        """The exit status of the process, which has ended; None if it is unknown."""
         assert self.process is not None
         self.process.join()
-        # Another thread that starts a process may be told of this one's end first; then it is noted in a moment.
+        # A thread that starts a process may reap this one; its status is set a moment later.
         for _ in range(200):
             if self.process.exitcode is not None:
                 break
@@ -132,7 +132,7 @@ class Worker:
         return self.process.exitcode
 
     def obituary(self) -> str:
-        """What happened to the process that has ended."""
+        """Describe how the process ended."""
         assert self.process is not None
         code = self.exit_status()
         how = f"exited with status {code}"
@@ -142,12 +142,12 @@ class Worker:
             if code == -signal.SIGKILL:
                 how += " (the system does that when memory runs out)"
         if self._spawned and not self.batches and code == 1:
-            how += " (if it could not start, it told why above: what workers need must be importable, defined at the "
+            how += " (if it could not start, the reason is above: what workers need must be importable, defined at the "
             how += "top of a module and outside of `if __name__ == '__main__'`)"
         return f"{self.label} (process {self.process.pid}) {how} before it was done"
 
     def gone(self, seconds: float) -> bool:
-        """Whether the process ends within so many seconds."""
+        """Whether the process ends within `seconds`."""
         if self.process is None:
             return True
         poller = select.poll()
@@ -155,7 +155,7 @@ class Worker:
         return bool(poller.poll(max(seconds, 0) * 1000))
 
     def release(self) -> None:
-        """Give up everything of the ended process but the memory of arrays that are held."""
+        """Release all resources of the ended process but the memory of arrays in use."""
         self.abandon()
         if self.process is not None:
             if self.exit_status() is not None:
@@ -166,7 +166,7 @@ class Worker:
         """Close the descriptors."""
         if self.channel is not None:
             self.channel.close()
-        # Forgotten first: a fork in another thread may come in between, and its child must not close them once more.
+        # Cleared first: the child of a concurrent fork must not close them a second time.
         descriptors, self.file, self.exit = (self.file, self.exit), -1, -1
         for descriptor in descriptors:
             if descriptor >= 0:

@@ -23,12 +23,12 @@ from .errors import PoolClosed, WorkerDied, WorkerDone, WorkerTimeout, rebuilt
 from .handle import Worker
 from .process import BATCH, DONE, FINISH, Run, Setup
 
-# How many seconds to sleep at most before signals are looked for: one that comes just before a system call, or to
-# another thread, does not end it.
+# Most seconds to sleep before signals are checked: a system call is not interrupted by a signal that arrives just
+# before it, or in another thread.
 _SIGNALS = 0.5
 
-# Processes are started one after the other: a child that inherited the descriptors made for another would keep the
-# connection of that one open.
+# Processes are started one at a time: a child that inherits the descriptors of another one would keep its
+# connection open.
 _starting = threading.Lock()
 _pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
 
@@ -43,7 +43,7 @@ class WorkerPool:
     `memory=info.memory`), none in the parent, whose arrays are views that stay valid as long as they are held, also
     after `close`. How many batches are made ahead is up to the parent: a worker does nothing without requests.
 
-    `payload`: what `run` needs, as `info.payload` (closures are fine if the start method is fork).
+    `payload`: data for `run`, as `info.payload` (closures are fine if the start method is fork).
     `name`: what messages call the pool, e.g. 'DataLoader'; `label`: what they call a worker.
     `ahead`: about how many batches of one worker wait at a time; so much shared memory is kept for reuse.
     `timeout`: seconds that `receive` waits at most, 0 for ever.
@@ -82,8 +82,8 @@ class WorkerPool:
         self._receiving = threading.RLock()
         self._closing = threading.RLock()
         self._pollers: dict[tuple[int, ...], select.poll] = {}
-        self._alive = set(range(count))  # whose end would be noticed
-        self._turn = 0
+        self._alive = set(range(count))  # workers whose end is not handled yet
+        self._next_first = 0
         self._workers = [Worker(f"{label} {i} of {count} of {name}", name) for i in range(count)]
         if multiprocessing.current_process().daemon:
             raise AssertionError(
@@ -92,7 +92,7 @@ class WorkerPool:
             )
         if method is None:
             method = multiprocessing.get_start_method(allow_none=True) or "fork"
-            # Python's default from 3.14 on, which stands there as soon as anything has asked for processes.
+            # Python's default from 3.14 on, which is set as soon as a context was used.
             if method == "forkserver" == multiprocessing.get_all_start_methods()[0]:
                 method = "fork"
         _close_at_exit()
@@ -122,7 +122,7 @@ class WorkerPool:
                 raise
 
     def send(self, worker: int, request: Any) -> None:
-        """Give worker number `worker` (0 to count - 1) something to do (anything that can be pickled).
+        """Send a request, any picklable object, to worker number `worker` (0 to count - 1).
 
         Does not wait for the worker (but for another thread that is receiving).
         """
@@ -140,9 +140,9 @@ class WorkerPool:
             channel.post(message)
 
     def receive(self, worker: int) -> Any:
-        """The next thing that `worker` yields, in the order in which it did.
+        """The next item that `worker` yields, in order.
 
-        Raises WorkerDone (with `value`, what `run` returned) at its end, the error that `run` raised (its cause is a
+        Raises WorkerDone (with `value`, the result of `run`) at its end, the error that `run` raised (its cause is a
         WorkerTraceback), WorkerDied (a RuntimeError) if any process of the pool was killed or left by itself,
         WorkerTimeout (a RuntimeError and TimeoutError) after `timeout` seconds, PoolClosed if the pool is or gets
         closed by another thread meanwhile, QueueForked in the child of a fork. After WorkerTimeout one may go on
@@ -151,7 +151,7 @@ class WorkerPool:
         return self._receive((worker,))[1]
 
     def receive_any(self, workers: Sequence[int]) -> tuple[int, Any]:
-        """(worker, what it yields) of whichever of `workers` has something first, in turn if several have.
+        """(worker, item) from the first of `workers` that has an item; round-robin if several have.
 
         Raises as `receive`; a WorkerDone says whose it is.
         """
@@ -176,7 +176,7 @@ class WorkerPool:
     def _take(self, numbers: tuple[int, ...]) -> tuple[int, tuple[int, Any]] | None:
         self._check()
         for k in range(len(numbers)):
-            number = numbers[(self._turn + k) % len(numbers)]
+            number = numbers[(self._next_first + k) % len(numbers)]
             try:
                 result = self._workers[number].take()
             except HungUp:
@@ -185,7 +185,7 @@ class WorkerPool:
                     raise WorkerDone(None, number) from None
                 raise WorkerDied(self._workers[number].obituary()) from None
             if result is not None:
-                self._turn = (self._turn + k + 1) % len(numbers)
+                self._next_first = (self._next_first + k + 1) % len(numbers)
                 return number, result
         return None
 
@@ -215,7 +215,7 @@ class WorkerPool:
                 )
 
     def _poller(self, numbers: tuple[int, ...]) -> select.poll:
-        """Waits for the channels of these workers and for the end of any."""
+        """A poll object for the channels of these workers and for the end of any worker."""
         pending = [worker.channel for worker in self._workers if worker.channel and worker.channel.pending]
         poller = None if pending else self._pollers.get(numbers)
         if poller is None:
@@ -233,13 +233,13 @@ class WorkerPool:
         return poller
 
     def _look_after(self, descriptors: set[int]) -> None:
-        """Raise WorkerDied if one of these is that of a process that ended too early."""
+        """Raise WorkerDied if one of these descriptors is that of a process that ended too early."""
         for number in list(self._alive):
             worker = self._workers[number]
             if worker.exit in descriptors:
                 if worker.exit_status() != 0 and not worker.ended:
                     raise WorkerDied(worker.obituary())
-                # What it sent before its end, or that it sent nothing, is found when its turn comes.
+                # Its last messages, or their absence, are handled when it is received from.
                 self._alive.discard(number)
                 self._pollers.clear()
 
@@ -257,7 +257,7 @@ class WorkerPool:
             raise PoolClosed("the worker pool is closed")
 
     def usable(self) -> bool:
-        """Whether all processes are there and belong to this one."""
+        """Whether all processes run and belong to this process."""
         return not self.closed and not self.forked and len(self.processes()) == self.count
 
     def ready(self, worker: int) -> bool:
@@ -279,7 +279,7 @@ class WorkerPool:
             self._receiving.release()
 
     def discard(self, worker: int, count: int) -> None:
-        """Throw away the next `count` things that `worker` yields, without waiting for them.
+        """Discard the next `count` items of `worker`, without waiting for them.
 
         Errors and the end are not thrown away. For workers that go on when the consumer leaves an epoch early.
         """
@@ -302,7 +302,7 @@ class WorkerPool:
             if self.closed:
                 return
             self.closed = True
-            # The descriptors stay for now: another thread may be waiting for them. It wakes up.
+            # The descriptors stay open for now: another thread may be polling them, and wakes up.
             for worker in self._workers:
                 if worker.channel is not None:
                     worker.channel.hang_up()
@@ -326,7 +326,7 @@ class WorkerPool:
             process.kill()
 
     def _left(self, deadline: float) -> list[BaseProcess]:
-        """The processes that have not ended until then."""
+        """The processes that have not ended by the deadline."""
         slow = [worker for worker in self._workers if not worker.gone(deadline - time.monotonic())]
         return [worker.process for worker in slow if worker.process is not None]
 
@@ -375,7 +375,7 @@ def _forget_parents_workers() -> None:
     children: set[Any] = getattr(multiprocessing.process, "_children", set())
     for pool in list(_pools):
         pool.forked = True
-        pool._receiving = threading.RLock()  # perhaps held by a thread that is not there
+        pool._receiving = threading.RLock()  # may be held by a thread that the child lacks
         for worker in pool._workers:
             worker.abandon()
             children.discard(worker.process)  # the end of this process would terminate them

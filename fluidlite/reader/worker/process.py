@@ -1,4 +1,4 @@
-"""What a worker process of a `WorkerPool` does, from its first line to its last."""
+"""The main function of a worker process of a `WorkerPool`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Run = Callable[["WorkerInfo", Iterator[Any]], Generator[Any, None, Any]]
 
 
 class Descriptor:
-    """A file descriptor of its own for a process that is being started; the parent closes its copy then."""
+    """A file descriptor handed to a process that is being started; the parent closes its copy afterwards."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -57,7 +57,7 @@ def _received(duplicate: Any) -> Descriptor:
 
 
 class WorkerInfo:
-    """What a worker knows about itself: `id`, `num_workers`, `seed` (base seed + id, or None), `payload`.
+    """The description of a worker: `id`, `num_workers`, `seed` (base seed + id, or None), `payload`.
 
     `memory` is for `Collator(..., memory=info.memory)`: batches are put together in shared memory; None if there is
     none.
@@ -87,7 +87,7 @@ class WorkerInfo:
 
 @dataclass
 class Setup:
-    """All that a worker is given when it starts."""
+    """The arguments of a worker process."""
 
     channel: Channel
     file: Descriptor | None
@@ -105,7 +105,7 @@ _here: WorkerInfo | None = None
 
 
 def current_worker() -> WorkerInfo | None:
-    """In a worker process its WorkerInfo, None elsewhere."""
+    """The WorkerInfo of the current worker process; None elsewhere."""
     return _here
 
 
@@ -117,7 +117,7 @@ class _Clock:
         self._since = time.perf_counter()
 
     def spent(self, on: int) -> None:
-        """The time since the last call was spent on that."""
+        """Add the time since the last call to the counter `on`."""
         now = time.perf_counter()
         self.seconds[on] += now - self._since
         self._since = now
@@ -144,7 +144,7 @@ class _Pickler(pickle.Pickler):
 
 
 def array_over(buffer: Any, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    """The array whose contents stand in `buffer`."""
+    """An array over the memory of `buffer`."""
     return np.ndarray(shape, dtype, buffer)
 
 
@@ -169,7 +169,7 @@ class _Outbox:
         self.clock.spent(SENDING)
 
     def _pickled(self, value: Any) -> tuple[bytes, list[Any], list[int]]:
-        """A pickle, where the buffers beside it stand, and the slots that are gone."""
+        """The pickle, the places of its out-of-band buffers in shared memory, and the freed slots."""
         arena, contents = self.arena, io.BytesIO()
         try:
             place = None if arena is None else arena.place
@@ -188,8 +188,8 @@ class _Outbox:
 
 
 def main(setup: Setup) -> None:
-    """The worker process: returns when the work is done or the parent has no use for it."""
-    gc.freeze()  # looking for garbage in what was inherited would copy its pages, and finalize the parent's objects
+    """The main function of the worker: returns when the work is done or the parent has closed the pool."""
+    gc.freeze()  # collecting inherited objects would copy their pages, and finalize the parent's objects
     # Ctrl-C goes to the whole group; the parent handles it and ends us.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -199,15 +199,15 @@ def main(setup: Setup) -> None:
     try:
         _work(setup)
     except HungUp:
-        pass  # nobody wants the rest
+        pass  # the parent has closed the pool
     finally:
         done.set()
 
 
 def _watch(channel: int, done: threading.Event) -> None:
-    """End this process soon after the parent has closed the channel or is gone, whatever the user's code does."""
+    """End this process soon after the parent has closed the channel or died, even if user code hangs."""
     poller = select.poll()
-    poller.register(channel, 0)  # hanging up is always reported
+    poller.register(channel, 0)  # POLLHUP is always reported
     poller.poll()
     if not done.wait(PATIENCE):
         os._exit(1)
@@ -255,11 +255,11 @@ def _requests(channel: Channel, clock: _Clock) -> Iterator[Any]:
         clock.spent(IDLE)
         if message == FINISH:
             return
-        yield pickle.loads(message)  # from our parent, nobody else has the other end of the channel
+        yield pickle.loads(message)  # safe: only our parent has the other end of the channel
 
 
 def as_asked(items: Iterable[Any], requests: Iterator[int]) -> Generator[Any, None, None]:
-    """Of `items` as many as are asked for; each request is a number of items. For use in `run`."""
+    """Yield as many of `items` as requests ask for; each request is a number of items. For use in `run`."""
     wanted = 0
     for item in items:
         while not wanted:
@@ -272,7 +272,7 @@ def as_asked(items: Iterable[Any], requests: Iterator[int]) -> Generator[Any, No
 
 
 def _one_thread() -> None:
-    """Have kernels and OpenBLAS compute in one thread: the processes are what runs at the same time."""
+    """Make kernels and OpenBLAS use one thread: parallelism comes from the processes."""
     threads.use(1)
     for switch in blas_switches("scipy.linalg" in sys.modules):
         switch(1)
@@ -282,7 +282,7 @@ def _one_thread() -> None:
 def blas_switches(with_scipy: bool) -> list[Callable[[int], None]]:
     """The functions that set the number of threads of the BLAS libraries in this process.
 
-    Looked for anew after SciPy, which brings its own, was imported. Children of a fork need not look again.
+    Searched anew after the import of SciPy, which brings its own. Children of a fork inherit the result.
     """
     try:
         maps = Path("/proc/self/maps").read_text(encoding="utf8", errors="surrogateescape")

@@ -1,4 +1,4 @@
-"""What an epoch asks of worker processes."""
+"""The interface between an epoch and its worker processes."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
 
 
 class BatchRequests:
-    """The batches of an epoch that the processes of `pool` are asked for."""
+    """The batches of an epoch, requested from the processes of `pool`."""
 
     def __init__(self, pool: WorkerPool) -> None:
         self.pool = pool
 
     def get(self) -> FetchedBatch:
-        """The next batch. Raises QueueClosed at the end of the epoch, and what `WorkerPool.receive` raises."""
+        """The next batch. Raises QueueClosed at the end of the epoch, and the errors of `WorkerPool.receive`."""
         raise NotImplementedError
 
     def waiting(self) -> int:
-        """How many of the batches asked for have not been taken."""
+        """The number of requested batches that have not been taken."""
         raise NotImplementedError
 
     def leave(self) -> None:
-        """Give the epoch up: what the workers were asked for already is thrown away, and they go on."""
+        """Abandon the epoch: outstanding batches are discarded, and the workers go on."""
         raise NotImplementedError
 
     def close(self) -> None:
