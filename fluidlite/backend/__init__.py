@@ -1,7 +1,7 @@
-"""Where arrays live: NumPy on the CPU, CuPy on GPUs, behind one small protocol.
+"""Arrays of the host (NumPy) and of GPUs (CuPy) behind one small protocol.
 
 An array is a `numpy.ndarray` (of the host) or a `cupy.ndarray` (of a device). `to_host`, `on_device` and `device_of`
-are what code outside of this package asks about that; everything that imports CuPy is in `cupy_`.
+are the interface for other packages; everything that imports CuPy is in `cupy_`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arrays that kernels need and that follow from shapes and attributes alone: made once for each GPU, then kept there.
+"""A cache of constant arrays of kernels, which depend on shapes and attributes alone, for each GPU.
 
 A copy from the host to a GPU costs more than the kernel that reads it, and is no part of a CUDA graph.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from .cupy_ import library
 
 LIMIT = 1024
-"""How many constants are kept; those used longest ago go first."""
+"""The size of the cache; the least recently used constants are dropped."""
 
 _lock = threading.Lock()
 _kept: OrderedDict[Hashable, Any] = OrderedDict()

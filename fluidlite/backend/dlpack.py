@@ -1,7 +1,7 @@
 """Arrays to and from other libraries without copying, by the DLPack protocol.
 
-The protocol also orders work on GPUs: whoever takes an array hands over the stream that it will be used on, and whoever
-gives it has that stream wait for what is still being computed. No host waits.
+The protocol also orders work on GPUs: the consumer passes the stream that it will use the array on, and the producer
+makes that stream wait for pending computations. The host does not wait.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def capsule(
         stream: the consumer's stream for an array of a GPU (None: CUDA's default stream, -1: no waiting).
         max_version, dl_device, copy: what the consumer asks for; see the array API standard.
 
-    Raises BufferError for what cannot be given, as NumPy and CuPy do.
+    Raises BufferError for what cannot be exported, as NumPy and CuPy do.
     """
     options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     given = {name: value for name, value in options.items() if value is not None}
@@ -91,7 +91,7 @@ def from_external(source: Any) -> Any:
     here = device(int(number))
     cuda = here.xp.cuda
     with cuda.Device(here.number), library.errors("taking an array from another library"):
-        # CuPy's arrays order themselves behind the current stream, which is about to be another.
+        # CuPy's arrays synchronize with the current stream, which changes below.
         here.chain(cuda.Stream.null if raw else cuda.get_current_stream(here.number), here.compute)
     with here.active(), library.errors("taking an array from another library"):
         return here.xp.ascontiguousarray(here.xp.from_dlpack(source))

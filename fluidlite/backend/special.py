@@ -1,4 +1,4 @@
-"""Special functions that NumPy and CuPy keep in libraries of their own."""
+"""Special functions, from SciPy and cupyx.scipy."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def record(recorder: Recorder, name: str, begin: int, end: int, device: CudaDevice | None) -> None:
-    """Record an operator that this thread was at from `begin` to `end`; waits for it if it is on a GPU."""
+    """Record that an operator ran in this thread from `begin` to `end`; waits for it if it is on a GPU."""
     there = None
     if device is not None and recorder.on_device:
         device.synchronize()

@@ -1,1 +1,1 @@
-"""GPUs through CuPy. Only files of this folder import it, and only once a GPU is asked for."""
+"""GPUs through CuPy. Only files of this folder import it, and only when a GPU is used."""

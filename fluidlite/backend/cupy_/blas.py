@@ -66,7 +66,7 @@ def open_library() -> Any:
 class Blas:
     """cuBLAS on one device: its handle and its workspace. All products run on one stream, so that one is enough.
 
-    `missing`: why there is no cuBLAS, empty if there is.
+    `missing`: the reason why cuBLAS cannot be used; empty if it can.
     """
 
     def __init__(self, device: CudaDevice) -> None:
@@ -117,7 +117,7 @@ class Blas:
         bound = stream, aside = self._device.compute.ptr, self._device.aside
         with self._lock:
             if bound != self._bound:
-                # In this order: setting the stream puts the workspace back.
+                # In this order: setting the stream resets the workspace.
                 self._call("cublasSetStream_v2", self._handle, stream)
                 workspace = self._workspace(aside)
                 self._call("cublasSetWorkspace_v2", self._handle, workspace.ptr, self._size)
@@ -153,7 +153,7 @@ def blas(device: CudaDevice) -> Blas:
 
 
 def missing(device: CudaDevice) -> str:
-    """Why products on `device` go through CuPy, which steps with them cannot be captured for; empty if they do not."""
+    """The reason why products on `device` go through CuPy, so that steps cannot be captured; empty if they do not."""
     return blas(device).missing
 
 
@@ -235,7 +235,7 @@ def _product(
     letter, kind = _KINDS[a.dtype]
     a, ld_a, trans_a = _layout(device, a, trans_a)
     b, ld_b, trans_b = _layout(device, b, trans_b)
-    # cuBLAS counts down columns: what it sees as op(b) op(a) is the transpose of the rows that we want.
+    # cuBLAS is column-major: its op(b) op(a) is the transpose of our row-major result.
     head = (int(trans_b), int(trans_a), n, m, k, engine.scalar(kind, alpha))
     tail = engine.scalar(kind, beta)
     if count is None:

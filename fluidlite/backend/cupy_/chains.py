@@ -1,4 +1,4 @@
-"""Chains of operators that work element by element, as one kernel that is written for them when they are first met.
+"""Chains of elementwise operators as one generated kernel, compiled on first use.
 
 The functions are those of `unary.cu`, `functions.cu` and `binary.cu`: here they become functions of the device.
 """
@@ -33,12 +33,12 @@ __device__ inline real scaled(real x, real factor, real bias, real after) {
 """
 
 MOST_ARRAYS, MOST_STEPS = 24, 32
-"""The most arrays that a kernel reads and writes, and the most functions that it applies."""
+"""Limits on the arrays that a kernel reads and writes, and on the functions that it applies."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One function of a chain: its operands are numbers of values (None: zero), followed by `count` numbers."""
+    """One function of a chain: its operands are indices of values (None: zero), followed by `count` numbers."""
 
     function: str
     operands: tuple[int | None, ...]
@@ -47,7 +47,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Chain:
-    """What to compute: value k is input k, or the result of a step after the inputs.
+    """The expression of a kernel: values are numbered inputs first, then the results of the steps.
 
     `spread`: for each input whether it is smaller than the results and repeats. `stored`: the values to write.
     """
@@ -119,7 +119,7 @@ def source(chain: Chain) -> str:
 
 @functools.cache
 def _functions() -> str:
-    """What chains are made of."""
+    """The CUDA C of all functions that chains may apply."""
     return "".join(
         (
             modules.text("common.cuh"),

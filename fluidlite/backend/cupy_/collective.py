@@ -43,7 +43,7 @@ class Group:
 
     def _start(self, numbers: list[int]) -> None:
         with warnings.catch_warnings():
-            # CuPy warns about a missing library when its module is imported; we say what follows from it.
+            # CuPy warns about a missing library at import; our own message names the consequence.
             warnings.simplefilter("ignore")
             nccl = library.nccl()
         if nccl is None:
@@ -99,7 +99,7 @@ class Group:
             self._spread(parts[0], parts)
 
     def close(self) -> None:
-        """Let go of NCCL's communicators; the group cannot be used afterwards."""
+        """Release NCCL's communicators; the group cannot be used afterwards."""
         for rank in self._ranks:
             rank.destroy()
         self._ranks, self._nccl, self.devices = [], None, []

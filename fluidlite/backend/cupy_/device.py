@@ -48,7 +48,7 @@ class CudaDevice:
 
     @property
     def compute(self) -> Any:
-        """The stream on which this thread computes; ask for it whenever you need it."""
+        """The stream on which this thread currently computes."""
         return getattr(self._thread, "stream", self.main)
 
     @property
@@ -59,21 +59,23 @@ class CudaDevice:
         """
         if library.inherited:
             library.refuse_inherited()
-        return self.xp.cuda.Device(self.number)  # a new one: CuPy's remember what was before, for any thread
+        return self.xp.cuda.Device(
+            self.number
+        )  # a new one: CuPy's store the previous device, shared by all threads
 
     @property
     def recording(self) -> Recording | None:
-        """The CUDA graph that this thread is recording, if any: what is computed now will run when it is replayed."""
+        """The CUDA graph that this thread is recording, if any."""
         return getattr(self._thread, "recording", None)
 
     @property
     def aside(self) -> bool:
-        """Whether this thread computes on another stream than `main`, at once: what kernels share is not for it."""
+        """Whether this thread computes concurrently on another stream than `main`, without shared scratch memory."""
         return self.recording is None and self.compute is not self.main
 
     @contextmanager
     def diverted(self, stream: Any, recording: Recording | None = None) -> Iterator[None]:
-        """Have this thread compute on `stream` inside (and have it active); with `recording`, as a part of that."""
+        """A context in which this thread computes on `stream`, as a part of `recording` if it is given."""
         thread = self._thread
         before = thread.__dict__.copy()
         thread.stream, thread.recording = stream, recording
@@ -86,7 +88,7 @@ class CudaDevice:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """Have CuPy's calls inside work on this device and its compute stream."""
+        """A context in which CuPy works on this device and its compute stream."""
         with self.selected, self.compute:
             yield
 
@@ -110,11 +112,11 @@ class CudaDevice:
         with self.active(), library.errors(f"copying an array of {source.nbytes} bytes to GPU {self.number}"):
             made.set(source, stream=self.compute)
             if is_pinned(source):
-                self.compute.synchronize()  # it would be read after this returns
+                self.compute.synchronize()  # the copy would read it after this returns
         return made
 
     def adopt(self, array: Any, into: Any = None) -> Any:
-        """A copy on this device of an array of CuPy that somebody else made, on a stream of their own; `into` if given.
+        """Copy a CuPy array made by other code on its own stream to this device; into the memory of `into` if given.
 
         Waits for what the calling thread has given to its current CuPy stream so far, and that stream for the copy, so
         that they may go on to use the memory at once.
@@ -148,7 +150,7 @@ class CudaDevice:
         return out
 
     def empty_persistent(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """Uninitialised memory that may be kept: not from the pool of a plan, which its temporaries use again."""
+        """Uninitialised memory that may outlive a step: not from the pool of a plan, which reuses it."""
         pool = self.xp.get_default_memory_pool()
         with self.xp.cuda.using_allocator(pool.malloc):
             return self.empty(shape, dtype)
@@ -165,7 +167,7 @@ class CudaDevice:
             target[...] = here
 
     def chain(self, first: Any, then: Any) -> None:
-        """Have stream `then` wait for what stream `first` has been given so far; the device must be current."""
+        """Make stream `then` wait for all work enqueued on stream `first`; the device must be current."""
         if first.ptr != then.ptr:
             event = self.xp.cuda.Event(disable_timing=True)
             event.record(first)

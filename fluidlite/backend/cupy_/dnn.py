@@ -28,9 +28,9 @@ from .device import CudaDevice
 from .dnn_library import Unsupported, integers
 
 _TYPES = {"float32": (dnn.FLOAT, ctypes.c_float), "float64": (dnn.DOUBLE, ctypes.c_double)}
-_ASKED = 8  # as many algorithms as there are of any kind
+_ASKED = 8  # at least the number of algorithms of any kind
 _TOO_MANY = 2**31  # elements of an array
-_KEPT = 512  # convolutions whose descriptors and algorithms are remembered
+_KEPT = 512  # size of the cache of descriptors and algorithms
 
 
 class Handle:
@@ -56,7 +56,7 @@ class Handle:
 
 @functools.cache
 def _handle(device: CudaDevice) -> Handle | str:
-    """cuDNN's handle for a device, or why there is none."""
+    """cuDNN's handle for a device, or the reason why there is none."""
     if dnn.cudnn() is None:
         return dnn.problem()
     try:
@@ -66,7 +66,7 @@ def _handle(device: CudaDevice) -> Handle | str:
 
 
 def missing(device: CudaDevice) -> str:
-    """Why convolutions on `device` do not go through cuDNN; empty if they do."""
+    """The reason why convolutions on `device` do not use cuDNN; empty if they do."""
     found = _handle(device)
     return found if isinstance(found, str) else ""
 
@@ -81,7 +81,7 @@ def handle(device: CudaDevice) -> Handle:
 
 @dataclass(frozen=True)
 class Sizes:
-    """What tells one convolution from another: the batch, channels of the image and of the other side, the rest."""
+    """The cache key of a convolution: batch size, channels of input and output, geometry and type."""
 
     dtype: str
     batch: int
@@ -191,7 +191,7 @@ class Convolution:
     def _best_algorithm(
         self, pointer: c_void_p, use: str, first: Descriptor, second: Descriptor, to: Descriptor
     ) -> tuple[int, int]:
-        """The algorithm that cuDNN thinks the fastest of those allowed, and the bytes it works in."""
+        """The fastest allowed algorithm by cuDNN's heuristic, and its workspace in bytes."""
         what = (first.pointer, second.pointer, self.convolution.pointer, to.pointer)
         results, count = (dnn.Performance * _ASKED)(), ctypes.c_int()
         dnn.call(
@@ -226,7 +226,7 @@ class Convolution:
 
 @functools.lru_cache(maxsize=_KEPT)
 def convolution(device: CudaDevice, sizes: Sizes) -> Convolution:
-    """What is remembered of a convolution; raises Unsupported."""
+    """The cached descriptors and algorithms of a convolution; raises Unsupported."""
     g = sizes.geometry
     largest = sizes.batch * max(sizes.channels * math.prod(g.image), sizes.maps * math.prod(g.out))
     if largest >= _TOO_MANY:
@@ -244,7 +244,7 @@ def _even(g: Geometry) -> tuple[Geometry, list[tuple[int, int]]]:
 
 
 def _inner(g: Geometry, rest: list[tuple[int, int]]) -> tuple[slice, ...]:
-    """Where the image lies in one that is padded by `rest`."""
+    """The slices of the image within one padded by `rest`."""
     spatial = (slice(before, before + n) for n, (before, _) in zip(g.image, rest, strict=True))
     return (slice(None), slice(None), *spatial)
 

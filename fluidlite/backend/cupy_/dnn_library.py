@@ -23,11 +23,11 @@ DEFAULT_MATH, TENSOR_MATH, TENSOR_MATH_CONVERTING, FMA_MATH = 0, 1, 2, 3  # cudn
 DETERMINISTIC = 1  # cudnnDeterminism_t
 
 OLDEST = 90000
-"""The oldest version whose functions and statuses are those below."""
+"""The oldest supported version."""
 
 
 class Performance(ctypes.Structure):
-    """What cuDNN says of an algorithm (cudnnConvolutionFwdAlgoPerf_t and its two brothers)."""
+    """The properties of an algorithm (cudnnConvolutionFwdAlgoPerf_t and those for the gradients)."""
 
     _fields_ = [
         ("algorithm", c_int),
@@ -81,7 +81,7 @@ class Unsupported(Exception):
 
 
 def open_library() -> Any:
-    """cuDNN, not yet with types; OSError if it cannot be found or opened."""
+    """cuDNN without signatures; OSError if it cannot be found or opened."""
     return open_first(NAMES, PACKAGES, VARIABLE)
 
 
@@ -91,7 +91,7 @@ def cudnn() -> Any | None:
 
 
 def problem() -> str:
-    """Why cuDNN cannot be used, as a part of a sentence; empty if it can."""
+    """The reason why cuDNN cannot be used, for a message; empty if it can."""
     return _found()[1]
 
 

@@ -1,7 +1,7 @@
-"""Errors that kernels find: class and row numbers out of range.
+"""Errors detected by kernels: class and row indices out of range.
 
 A kernel cannot raise. It notes the first number that does not fit, goes on without reading or writing out of range, and
-whoever next waits for the device raises the error that the CPU raises (`raise_pending`).
+the next synchronization raises the error that the CPU raises (`raise_pending`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Check(NamedTuple):
-    """What an error is to say; see `errors.out_of_range`."""
+    """The arguments of the error; see `errors.out_of_range`."""
 
     op_type: str
     slot: str
@@ -34,12 +34,12 @@ _NONE = np.array([0, 2**64 - 1], np.uint64)
 
 
 class _Words:
-    """What kernels of one device write to: a `Faults` of common.cuh, whose last word is the address of `seen`."""
+    """The memory that kernels report to: a `Faults` of common.cuh, whose last word is the address of `seen`."""
 
     def __init__(self, device: CudaDevice) -> None:
         self.seen = pinned_array((1,), np.int32)
         self.seen[0] = 0
-        # Not from the memory of whichever program comes first.
+        # Not from the pool of the first program's plan.
         with device.active(), device.xp.cuda.using_allocator(device.xp.get_default_memory_pool().malloc):
             self.array: Any = device.put(np.append(_NONE, np.uint64(self.seen.ctypes.data)))
 
@@ -74,13 +74,13 @@ def _mark(device: CudaDevice, found: Check | str) -> tuple[Any, np.int64]:
 def check(
     device: CudaDevice, op_type: str, slot: str, ids: Any, bound: int, what: str, ignore: int | None = None
 ) -> None:
-    """Note it unless every element of `ids` (integers or booleans) is in [0, bound) or equal to `ignore`.
+    """Report a fault unless every element of `ids` (integers or booleans) is in [0, bound) or equal to `ignore`.
 
-    `what` says what `bound` counts. Waits for nothing.
+    `what` names the things that `bound` counts. Asynchronous.
     """
     if not launch.is_index(ids):
         ids = ids.astype("int64")
-    # A number that may be ignored and is none of the others; -1 is not in range to begin with.
+    # An ignored index outside the range; -1 is never in range.
     ignored = -1 if ignore is None else ignore
     args = (launch.dense(device, ids), launch.wide(ids), ids.size, bound, ignored, ignore is not None)
     launch.each(
@@ -89,7 +89,7 @@ def check(
 
 
 def forbid(device: CudaDevice, bad: Any, message: str) -> None:
-    """Note an OperatorError with this message if any element of `bad` (booleans) is true. Waits for nothing."""
+    """Report an OperatorError with this message if any element of `bad` (booleans) is true. Asynchronous."""
     flags = launch.dense(device, bad.astype("int64"))
     launch.each(
         "faults", "check", "float32", bad.size, flags, launch.wide(flags), bad.size, 1, -1, False,
@@ -98,7 +98,7 @@ def forbid(device: CudaDevice, bad: Any, message: str) -> None:
 
 
 def raise_pending(device: CudaDevice) -> None:
-    """Raise the OperatorError that kernels have noted since the last call, if any, and forget it.
+    """Raise the OperatorError that kernels have reported since the last call, if any, and clear it.
 
     To be called when all work on the compute stream is done. Costs a look at memory of the host if there is none.
     """

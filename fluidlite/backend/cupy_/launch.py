@@ -1,4 +1,4 @@
-"""Launching kernels of `cuda/` on the current stream: grids, argument types, checks that launchers share."""
+"""Launching kernels of `cuda/` on the current stream: grids, argument types, common checks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ THREADS = 256
 """Threads of a block, unless a kernel needs another number."""
 
 MOST_BLOCKS = 4096
-"""Enough blocks to fill any GPU; kernels that walk over elements go round again for the rest."""
+"""Enough blocks to fill any GPU; kernels loop over further elements in grid-sized strides."""
 
 REAL = frozenset({np.dtype("float32"), np.dtype("float64")})
 """The element types that kernels are made for."""
@@ -27,7 +27,7 @@ NOTHING = np.uint64(0)
 
 
 def blocks_for(threads: int, per_block: int = THREADS, most: int = MOST_BLOCKS) -> int:
-    """How many blocks of `per_block` threads to launch for so many threads."""
+    """The number of blocks of `per_block` threads for `threads` threads, at most `most`."""
     return max(1, min(-(-threads // per_block), most))
 
 
@@ -72,7 +72,7 @@ def grid(
 def _kernel(
     file: str, function: str, dtype: np.dtype, macros: tuple[tuple[str, str], ...]
 ) -> tuple[Any, type[np.generic]]:
-    """A compiled kernel, and what its `SCALAR` is for NumPy."""
+    """A compiled kernel, and the NumPy type of its `SCALAR`."""
     return modules.kernel(file, function, (*modules.typed(dtype), *macros)), dtype.type
 
 
@@ -117,5 +117,5 @@ def wide(array: Any) -> bool:
 
 
 def dense(device: Any, array: Any) -> Any:
-    """`array` with its elements side by side, in order: itself or a copy; None for None."""
+    """`array` if it is C-contiguous, else a contiguous copy; None for None."""
     return array if array is None or array.flags.c_contiguous else device.xp.ascontiguousarray(array)

@@ -1,4 +1,4 @@
-"""CuPy itself: loaded when first needed, with clear words when it cannot be used."""
+"""Loading CuPy on first use, with clear errors if it cannot be used."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def device_count() -> int:
 
 
 def problem() -> str:
-    """Why no GPU can be used, as a part of a sentence; empty if there is one."""
+    """The reason why no GPU can be used, for a message; empty if there is one."""
     device_count()
     return _problem
 
@@ -116,7 +116,7 @@ def _find() -> int:
 
 
 def _compiler_problem(cupy: Any) -> str:
-    """Why CUDA C cannot be compiled, as a part of a sentence; empty if it can.
+    """The reason why CUDA C cannot be compiled, for a message; empty if it can.
 
     CuPy 13 does not look for NVRTC in Python packages, but takes one that the process has loaded.
     """
@@ -141,7 +141,7 @@ def _compiler_problem(cupy: Any) -> str:
 
 
 def _driver_advice(runtime: Any) -> str:
-    """What to do when the driver is older than what CuPy was built for."""
+    """Advice for a missing driver, or one older than the CUDA of CuPy; else empty."""
     try:
         has, wants = int(runtime.driverGetVersion()), int(runtime.runtimeGetVersion())
     except runtime.CUDARuntimeError:
@@ -179,7 +179,7 @@ os.register_at_fork(after_in_child=_forked)
 
 
 def forget() -> None:
-    """Look for CuPy and for GPUs again when they are needed next, as if nothing had been found so far."""
+    """Reset the search for CuPy and GPUs, which is repeated on next use."""
     global _cupy, _count, _problem, array_type
     with _lock:
         _cupy = array_type = _count = None
@@ -192,14 +192,14 @@ _resets: list[Any] = []
 
 
 def on_forget(reset: Any) -> Any:
-    """Have `reset` called by `forget`: for whatever keeps objects of CuPy. Returns it, so that it may decorate."""
+    """Decorator: have `reset` called by `forget`, to drop cached objects of CuPy."""
     _resets.append(reset)
     return reset
 
 
 @contextmanager
 def errors(what: str) -> Iterator[None]:
-    """Have errors of CuPy and CUDA inside raised as MemoryError or EnforceNotMet that say during `what` it happened."""
+    """Context: raise errors of CuPy and CUDA as MemoryError or EnforceNotMet with `what` was going on."""
     cupy = load()
     try:
         yield

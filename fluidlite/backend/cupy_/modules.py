@@ -63,7 +63,7 @@ SCALARS: Mapping[str, str] = {
     "int8": "signed char",
     "bool": "bool",
 }
-"""What CUDA C calls the types of NumPy that kernels are made for."""
+"""The CUDA C names of the NumPy types of kernels."""
 
 
 def typed(dtype: Any) -> tuple[tuple[str, str], ...]:

@@ -1,4 +1,4 @@
-"""One thing done to many arrays in one launch: what clipping gradients by their common norm takes."""
+"""Multi-tensor apply: one launch for many arrays, for clipping gradients by their global norm."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from .device import CudaDevice
 
 ENTRIES = 96
-"""How many arrays one launch takes."""
+"""The number of arrays that one launch takes."""
 
 _SHARE = 8192
 _TABLE = np.dtype([("words", np.uint64, (4 * ENTRIES + 1,))])
 
 
 def _table(sources: Sequence[Any], targets: Sequence[Any]) -> tuple[np.ndarray, int]:
-    """The `Table` of `many.cu`, and how many blocks it takes. It goes by value, so that nothing is uploaded."""
+    """The `Table` of `many.cu`, and the number of blocks. It is passed by value, so nothing is uploaded."""
     words: list[int] = []
     blocks = 0
     for source, target in zip(sources, targets, strict=True):

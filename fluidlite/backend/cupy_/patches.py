@@ -1,4 +1,4 @@
-"""Convolutions as products of matrices: images are taken apart into patches, and put together again.
+"""Convolutions as matrix products (im2col, and col2im for gradients).
 
 Patches of all images of a batch are one matrix [C * K, N * L] (K elements of the kernel, L places of the output), so
 that a convolution is one product for each group. Batches whose patches would take more than
@@ -19,7 +19,7 @@ from .spatial import geometry_arguments
 
 
 def _parts(batch: int, channels: int, g: Geometry, itemsize: int) -> Iterator[tuple[int, int]]:
-    """(first, end) of the images to do at a time."""
+    """(first, end) of the images of each chunk."""
     each = channels * math.prod(g.kernel) * math.prod(g.out) * itemsize
     step = max(1, flags.convolution_workspace() // max(each, 1))
     for first in range(0, batch, step):
@@ -39,7 +39,7 @@ def _gathered(device: CudaDevice, image: Any, g: Geometry, groups: int) -> Any:
 
 
 def _scattered(patches: Any, image: Any, g: Geometry) -> None:
-    """Add up patches to the images that they were taken from, into `image`."""
+    """Accumulate patches into `image` at the positions they were taken from (col2im)."""
     batch, channels = image.shape[:2]
     launch.each(
         "im2col", "scatter", image.dtype, image.size, patches, image, batch, channels, *geometry_arguments(g)
@@ -59,7 +59,7 @@ def _weights(filters: Any, groups: int) -> Any:
 
 
 def _pointwise(g: Geometry) -> bool:
-    """Whether images are their own patches."""
+    """Whether the patches of images are the images themselves (1x1 filters)."""
     return g.image == g.out and math.prod(g.kernel) == 1 and not any(map(any, g.pads))
 
 

@@ -1,4 +1,4 @@
-"""Page-locked host memory as NumPy arrays: GPUs copy from it by themselves, while the host does something else.
+"""Page-locked host memory as NumPy arrays, which GPUs copy from asynchronously.
 
 Locking pages takes about as long as copying them, so that blocks are kept and used again: a block is handed out as an
 array and comes back when the last array on it is gone.
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .device import CudaDevice
 
 KEPT = 1 << 30
-"""Unused bytes that are kept for the next user at most."""
+"""The most unused bytes that are cached."""
 
 _SMALLEST = 1 << 12
 _STEPS = 8  # sizes of blocks for each power of two
@@ -44,7 +44,7 @@ class PinnedPool:
         self._unused: dict[int, list[Any]] = {}
         # Finalizers may run anywhere, also under the lock: they only append here.
         self._returned: deque[tuple[int, Any]] = deque()
-        self._held: dict[int, int] = {}  # size of each block that arrays stand on, by address
+        self._held: dict[int, int] = {}  # size of each block in use, by address
         self._batches: set[int] = set()  # addresses of those that hold batches
         self._starts: list[int] = []  # of all blocks, in order; replaced, never changed
         self._ends: dict[int, int] = {}
@@ -75,7 +75,7 @@ class PinnedPool:
         self._returned.append((size, pointer))
 
     def _settle(self) -> None:
-        """Take in what was given back; what is beyond `KEPT` goes to the system."""
+        """Process returned blocks: cache up to `KEPT` bytes of them, and free the rest."""
         while self._returned:
             size, pointer = self._returned.popleft()
             if self.cached + size > KEPT:
@@ -109,7 +109,7 @@ class PinnedPool:
         self._starts = sorted(self._ends)
 
     def trim(self) -> None:
-        """Give unused memory back to the system."""
+        """Free the cached memory."""
         with self._lock:
             self._settle()
             for pointers in self._unused.values():
@@ -119,7 +119,7 @@ class PinnedPool:
             self.cached = 0
 
     def contains(self, address: int) -> bool:
-        """Whether page-locked memory of this pool stands there."""
+        """Whether the address is in page-locked memory of this pool."""
         starts = self._starts
         index = bisect.bisect_right(starts, address) - 1
         return index >= 0 and address < self._ends.get(starts[index], 0)
@@ -134,7 +134,7 @@ class PinnedPool:
         }
 
     def held_bytes(self) -> int:
-        """How many bytes these blocks have."""
+        """The size of the blocks in use, in bytes."""
         return sum(list(self._held.values()))
 
     def abandon(self) -> None:
@@ -169,17 +169,17 @@ def pinned_array(shape: tuple[int, ...], dtype: Any, device: CudaDevice | None =
 
 
 def is_pinned(array: np.ndarray) -> bool:
-    """Whether the elements of `array` stand in page-locked memory of this module."""
+    """Whether the elements of `array` are in page-locked memory of this module."""
     return _pool.contains(array.__array_interface__["data"][0])
 
 
 def counters() -> dict[str, int]:
-    """`blocks` that arrays stand on (`batches` of loaders among them), their `bytes`, the bytes `cached` for later."""
+    """`blocks` in use (`batches` of loaders among them), their `bytes`, the bytes `cached` for later."""
     return _pool.counters()
 
 
 def trim() -> None:
-    """Give the page-locked memory that nobody uses back to the system."""
+    """Free the page-locked memory that is not in use."""
     _pool.trim()
 
 

@@ -1,4 +1,4 @@
-"""Memory pools: of CuPy for persistable variables, of each plan that becomes a CUDA graph; limits on both."""
+"""Memory pools: CuPy's for persistable variables, one for each plan that becomes a CUDA graph; limits on both."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class PlanPool:
-    """A pool for the temporaries of one plan, which may take what the others have left of the limit so far.
+    """A pool for the temporaries of one plan, within the part of the limit that other pools have not taken.
 
     While a CUDA graph is recorded, all that was in the pool stays in it: CuPy's own pools give unused memory back to
     the GPU when there is no more, although the graph uses it.
@@ -29,7 +29,7 @@ class PlanPool:
         _plans.add(self)
 
     def lift_limit(self) -> None:
-        """Have no limit any more, on the current device: CuPy may give unused memory back before it says no."""
+        """Remove the limit on the current device: without it CuPy frees unused memory before it fails."""
         self.pool.set_limit(size=0)
 
 
@@ -52,7 +52,7 @@ _plans: weakref.WeakSet[PlanPool] = weakref.WeakSet()
 
 
 def limit(total: int) -> int | None:
-    """How many of the `total` bytes of a GPU may be taken; None without a limit.
+    """The limit on allocated bytes of a GPU with `total` bytes; None without a limit.
 
     FLAGS_gpu_memory_limit_mb counts MiB, FLAGS_fraction_of_gpu_memory_to_use is a part of the whole. Raises ValueError
     if one of them is no such number.
@@ -75,7 +75,7 @@ def limit(total: int) -> int | None:
 
 
 def set_limit(device: CudaDevice) -> None:
-    """Have CuPy's default pool keep to the limit; once for each device."""
+    """Set the limit of CuPy's default pool; once for each device."""
     with device.active():
         allowed = limit(device.xp.cuda.runtime.memGetInfo()[1])
         if allowed is not None:
@@ -83,7 +83,7 @@ def set_limit(device: CudaDevice) -> None:
 
 
 def bytes_held(device: CudaDevice) -> int:
-    """How many bytes of a device the pools have, in use or not."""
+    """The bytes of a device that the pools hold, in use or not."""
     with device.active():
         own = [plan.pool for plan in list(_plans) if plan.number == device.number]
         return sum(int(pool.total_bytes()) for pool in (device.xp.get_default_memory_pool(), *own))
@@ -93,13 +93,13 @@ _relievers: list[Callable[[CudaDevice], None]] = []
 
 
 def on_shortage(relieve: Callable[[CudaDevice], None]) -> Callable[[CudaDevice], None]:
-    """Have `relieve` called when a device has no memory left: it frees what can be made again."""
+    """Register `relieve`, called when a device is out of memory to free what can be recomputed."""
     _relievers.append(relieve)
     return relieve
 
 
 def allocated(device: CudaDevice, allocate: Callable[[], Any]) -> Any:
-    """What `allocate` gives; if it finds no memory, it is called once more after others have given up theirs."""
+    """Return `allocate()`; when out of memory, retry once after `relieve`."""
     try:
         return allocate()
     except device.xp.cuda.memory.OutOfMemoryError:
@@ -108,9 +108,9 @@ def allocated(device: CudaDevice, allocate: Callable[[], Any]) -> Any:
 
 
 def relieve(device: CudaDevice) -> None:
-    """Free memory of a device: what garbage holds, what can be made again, and what CuPy's default pool keeps unused.
+    """Free memory of a device: of garbage, of caches that can be recomputed, and unused memory of CuPy's default pool.
 
-    The frames of an error that has been caught may be such garbage, and all arrays of a step with them.
+    The frames of a caught error may be such garbage, and hold all arrays of a step.
     """
     gc.collect()
     for give in _relievers:

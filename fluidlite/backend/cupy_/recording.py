@@ -1,4 +1,4 @@
-"""Recording what a stream is given as a CUDA graph, and running that again."""
+"""Recording the work on a stream as a CUDA graph, and replaying it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class NotCapturable(RuntimeError):
-    """Work that cannot be part of a CUDA graph: it needs the host. The message says why, as a part of a sentence."""
+    """Work that needs the host and cannot be part of a CUDA graph; the message is the reason."""
 
 
 class Recording:
@@ -24,8 +24,8 @@ class Recording:
 
     Args:
         device: where it runs.
-        work: called once; what it gives to `device.compute` is recorded, and not executed.
-        stream: records; nobody else may use it meanwhile.
+        work: called once; its work on `device.compute` is recorded, and not executed.
+        stream: the recording stream, not to be used otherwise meanwhile.
 
     Raises NotCapturable when `work` copies between host and device or waits for it, and whatever else `work` raises;
     the stream has stopped to record then and nothing has been executed.
@@ -49,7 +49,7 @@ class Recording:
                 raise NotCapturable(f"CUDA reports {error}") from error
 
     def launch(self) -> None:
-        """Run it once, after what the compute stream has been given so far; its device must be current."""
+        """Replay the graph once, after the work enqueued on the compute stream; its device must be current."""
         self._graph.launch(self._device.main)
 
     def constant(self, array: np.ndarray) -> Any:
@@ -60,7 +60,9 @@ class Recording:
         device = self._device
         made = device.empty_persistent(array.shape, array.dtype)
         with device.diverted(device.copying), library.errors("copying a constant to the GPU"):
-            device.chain(device.main, device.copying)  # whoever had the memory before may still be read there
+            device.chain(
+                device.main, device.copying
+            )  # `copying` may still read the memory's previous contents
             made.set(array, stream=device.copying)
             device.copying.synchronize()
         self._constants.append(made)
@@ -74,9 +76,9 @@ _lock = threading.Lock()
 
 @contextmanager
 def _copies_refused(xp: Any) -> Iterator[None]:
-    """Have CuPy's copies of host arrays in this thread raise NotCapturable inside.
+    """Context: CuPy's copies of host arrays in this thread raise NotCapturable.
 
-    They go through page-locked memory that CuPy uses again afterwards: a replay would copy whatever is in it then.
+    They go through page-locked memory that CuPy reuses afterwards: a replay would copy its later contents.
     """
     global _hooked
     default = xp.get_default_pinned_memory_pool().malloc

@@ -1,4 +1,4 @@
-"""Finding libraries of NVIDIA's: in Python packages, where the system keeps them, or where a variable says."""
+"""Finding NVIDIA's libraries: by an environment variable, in Python packages, or by the system's loader."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _folders(packages: Sequence[str]) -> Iterator[str]:
     for package in packages:
         try:
             spec = importlib.util.find_spec(package)
-        except ModuleNotFoundError:  # what it is part of is not installed
+        except ModuleNotFoundError:  # its parent package is not installed
             continue
         for place in (spec.submodule_search_locations or ()) if spec is not None else ():
             yield os.path.join(place, "lib")

@@ -1,4 +1,4 @@
-"""What launchers over images share: sizes as kernels of three spatial dimensions take them."""
+"""Helpers of launchers over images: sizes as arguments of kernels of three spatial dimensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches on their way to a GPU: staging memory, asynchronous copies, memory that is freed in the right order.
+"""Copying batches to a GPU: staging memory, asynchronous copies, memory freed in stream order.
 
 Copies run on the stream `copying` of a device. Its events say when the host memory may be written again (the host
 waits for it, in a thread of the loader) and when the compute stream may read the copy (that stream waits, not the
@@ -31,29 +31,29 @@ SMALL = 1 << 16
 """Arrays of fewer bytes share one block and one copy."""
 
 PINNED_LIMIT = 4 << 30
-"""Batches are put together in page-locked memory as long as less than that is in use."""
+"""Batches are collated in page-locked memory as long as less than this is in use."""
 
 _ALIGNMENT = 256
-_CHUNK = 4 << 20  # what is bigger is copied by several threads
-_THREADS = 8  # that is about what it takes to copy as fast as a GPU can read
+_CHUNK = 4 << 20  # larger copies are split over several threads
+_THREADS = 8  # enough to copy as fast as a GPU can read
 
 _forks = 0
 _live: set[int] = set()
-_stuck: list[Any] = []  # memory that cannot be freed any more
+_stuck: list[Any] = []  # memory that can no longer be freed
 
 
 class Carrier(Protocol):
-    """What brings arrays to a device."""
+    """The interface of objects that copy arrays to a device."""
 
     def copy(self, arrays: Sequence[np.ndarray]) -> Copied:
         """Arrays on the device with the elements of `arrays`, which must not be written before `Copied.finish`."""
 
     def close(self) -> None:
-        """Release what is kept for later copies."""
+        """Release the resources for later copies."""
 
 
 class Copied:
-    """Arrays on a device, or on their way to it.
+    """Arrays on a device, or being copied to it.
 
     `arrays`: in the order they were given; `size`: bytes copied; `staged`: seconds spent on bringing them to
     page-locked memory.
@@ -71,7 +71,7 @@ class Copied:
         self._sources: list[np.ndarray] = []  # host memory that is still being read
 
     def join(self) -> None:
-        """Have what is computed from now on see the arrays. The host does not wait."""
+        """Make later work on the compute stream wait for the copies. The host does not wait."""
         device = self._device
         if device is not None:
             with library.errors(f"waiting for a batch on GPU {device.number}"):
@@ -133,13 +133,13 @@ class Staging:
                 for group in ([small] if small else []) + [[i] for i in big]:
                     self._copy_group([arrays[i] for i in group], group, copied)
             except BaseException:
-                device.copying.synchronize()  # what is on its way reads memory that is let go now
+                device.copying.synchronize()  # copies under way read memory that is released now
                 raise
             copied._end.record(device.copying)
         return copied
 
     def _copy_group(self, arrays: list[np.ndarray], numbers: list[int], copied: Copied) -> None:
-        """Bring arrays into one block of memory of the device."""
+        """Copy arrays into one block of device memory."""
         device, xp = self._device, library.load()
         starts, size = _layout(arrays)
         begin = time.perf_counter()
@@ -158,7 +158,7 @@ class Staging:
             copied.arrays[number] = xp.ndarray(array.shape, _native(array.dtype), place)
 
     def _staged(self, arrays: list[np.ndarray], starts: list[int], size: int) -> np.ndarray:
-        """Page-locked memory with the arrays at `starts`: that of the only array, if it stands there already."""
+        """Page-locked memory with the arrays at `starts`: that of a single array that is page-locked already."""
         first = arrays[0]
         plain = len(arrays) == 1 and first.flags.c_contiguous and first.dtype.isnative
         if plain and is_pinned(first):
@@ -168,7 +168,7 @@ class Staging:
         except MemoryError as error:
             _warn_once(str(error))
             if plain:
-                return first  # the driver copies it in pieces
+                return first  # the driver copies it in chunks
             block = np.empty(size, np.uint8)
         for array, start in zip(arrays, starts, strict=True):
             target = np.ndarray(array.shape, _native(array.dtype), block, start)  # type: ignore[arg-type]
@@ -197,7 +197,7 @@ class Staging:
 
 
 class StagingMemory:
-    """Where batches for `device` are put together, so that they need not be copied before they are sent there.
+    """Page-locked memory in which batches for `device` are collated, so that they need no staging copy.
 
     For `Collator(memory=...)` and `collate(allocate=memory.empty)`.
     """
@@ -223,7 +223,7 @@ class StagingMemory:
 
 
 class _Owner:
-    """Keeps a block of the device as long as arrays stand on it."""
+    """Keeps a block of device memory alive as long as arrays use it."""
 
     __slots__ = ("_block", "_device", "_fork")
 
@@ -242,7 +242,7 @@ class _Owner:
 
 
 def _release(device: CudaDevice, block: Any) -> None:
-    """Have later copies wait until what is queued on the compute stream now is done with a block of the pool.
+    """Make later copies wait until the work queued on the compute stream is done with a block of the pool.
 
     Called by finalizers, anywhere: the host waits for nothing.
     """
@@ -253,11 +253,11 @@ def _release(device: CudaDevice, block: Any) -> None:
         gone.record(device.main)
         device.copying.wait_event(gone)
     except cuda.runtime.CUDARuntimeError:
-        _stuck.append(block)  # the device is in an error state, of which whoever uses it next is told
+        _stuck.append(block)  # the device is in an error state, which its next use reports
 
 
 def _layout(arrays: Sequence[np.ndarray]) -> tuple[list[int], int]:
-    """Where arrays begin in one block, and its size."""
+    """The offsets of arrays in one block, and its size."""
     starts, end = [], 0
     for array in arrays:
         start = -(-end // _ALIGNMENT) * _ALIGNMENT
@@ -289,7 +289,7 @@ def _warn_once(problem: str) -> None:
 
 
 def counters() -> dict[str, int]:
-    """How many `blocks` of device memory batches stand on that somebody holds."""
+    """The number of `blocks` of device memory in use by batches."""
     return {"blocks": len(_live)}
 
 

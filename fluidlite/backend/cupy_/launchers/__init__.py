@@ -1,4 +1,4 @@
-"""What launches the CUDA kernels of operators, a module for each family of these, and which function it is."""
+"""Launchers of the CUDA kernels of operators, a module for each family, and their lookup by name."""
 
 from __future__ import annotations
 

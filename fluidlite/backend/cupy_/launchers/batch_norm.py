@@ -14,10 +14,10 @@ from ..device import CudaDevice
 from ..launch import dense, real
 
 _CHANNELS = 32
-"""Channels of a block, where neighbouring elements are of different channels."""
+"""Channels of a block, if channels are the innermost axis."""
 
 _ROUNDS = 16, 64
-"""How many elements a thread looks at in one part of a channel: of neighbouring elements, and of different images."""
+"""Elements of a part of a channel per thread: for spatial elements in a row, and for channels innermost."""
 
 _PARTS = 32, 256
 """The most parts of a channel. Blocks of many channels are fewer, and so are their threads for each of these."""
@@ -25,7 +25,7 @@ _PARTS = 32, 256
 
 @dataclass(frozen=True)
 class _Grid:
-    """How the elements of [n, c, hw] are dealt out: blocks, threads of each, elements of a channel for each block."""
+    """The partition of [n, c, hw]: blocks, threads of each, elements of a channel for each block."""
 
     n: int
     c: int
@@ -37,8 +37,9 @@ class _Grid:
 
     @property
     def parts(self) -> int:
-        apart = self.hw == 1
-        return launch.blocks_for(self.n * self.hw, _ROUNDS[apart] * self.threads[1], _PARTS[apart])
+        channels_innermost = self.hw == 1
+        per_block = _ROUNDS[channels_innermost] * self.threads[1]
+        return launch.blocks_for(self.n * self.hw, per_block, _PARTS[channels_innermost])
 
     @property
     def words(self) -> tuple[int, int, int, int]:
@@ -50,9 +51,9 @@ class _Grid:
         launch.grid("batch_norm", name, dtype, blocks, self.threads, *arguments, *self.words)
 
     def found(self, device: CudaDevice, name: str, numbers: int, *arrays: Any) -> tuple[Any, int]:
-        """What kernel `name` finds out about each part, `numbers` numbers a channel, and how many parts there are.
+        """Partial results of kernel `name` for each part, `numbers` values a channel, and the number of parts.
 
-        (None, 0) if there is only one: then it is found where it is needed.
+        (None, 0) if there is only one: the kernel that needs it computes it then.
         """
         if self.parts == 1:
             return None, 0
@@ -81,7 +82,7 @@ def forward(
 ) -> Any:
     """batch_norm. Moves the statistics in `Mean` and `Variance`, which are returned as MeanOut and VarianceOut.
 
-    `other`: an image to add to the result, of its shape. `relu`: let no number of that be negative.
+    `other`: an image to add to the result, of its shape. `relu`: apply a relu at the end.
     """
     moving = uses_moving_statistics(is_test, use_global_stats, trainable_statistics)
     own = (Scale, Bias, Mean, Variance)
@@ -122,9 +123,9 @@ def gradient(
     wanted: Collection[str] | None = None,
     relu_out: Any = None,
 ) -> Any:
-    """The gradients of batch_norm for X, Scale and Bias; those that nobody takes are None.
+    """The gradients of batch_norm for X, Scale and Bias; None for those that are not wanted.
 
-    `relu_out`: what a relu has made of Y; `Y_grad` is the gradient for that then.
+    `relu_out`: the result of the fused relu; `Y_grad` is then the gradient for it.
     """
     moving = uses_moving_statistics(is_test, use_global_stats, trainable_statistics)
     mean, spread = (Mean, Variance) if moving else (SavedMean, SavedVariance)

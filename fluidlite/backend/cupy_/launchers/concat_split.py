@@ -1,4 +1,4 @@
-"""Joining arrays and cutting them apart: concat, split, stack, unstack and their gradients."""
+"""Joining and splitting arrays: concat, split, stack, unstack and their gradients."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
     from ..device import CudaDevice
 
 _MANY = 8
-"""How many pieces the kernels take at once."""
+"""The number of parts that one launch takes."""
 
 _BY_SIZE = {1: np.dtype("uint8"), 4: np.dtype("int32"), 8: np.dtype("int64")}
-"""The kernels move bytes: which type stands for elements of a size."""
+"""The type as which elements of a size are moved, as the kernels copy bytes."""
 
 
-def _run(function: str, pieces: Sequence[Any], widths: Sequence[int], whole: Any, rows: int) -> None:
-    """Launch `join` or `cut` for pieces that are `widths` columns of the `rows` rows of `whole`."""
+def _run(function: str, parts: Sequence[Any], widths: Sequence[int], whole: Any, rows: int) -> None:
+    """Launch `join` or `cut` for parts of `widths` columns of the `rows` rows of `whole`."""
     columns, first = sum(widths), 0
-    for start in range(0, len(pieces), _MANY):
-        some = list(pieces[start : start + _MANY])
+    for start in range(0, len(parts), _MANY):
+        chunk = list(parts[start : start + _MANY])
         ends = list(accumulate(widths[start : start + _MANY]))
-        missing = _MANY - len(some)
-        some += [None] * missing
-        args = (*some, *ends, *[ends[-1]] * missing, whole, rows * ends[-1], ends[-1], columns, first)
+        missing = _MANY - len(chunk)
+        chunk += [None] * missing
+        args = (*chunk, *ends, *[ends[-1]] * missing, whole, rows * ends[-1], ends[-1], columns, first)
         launch.each("pieces", function, _BY_SIZE[whole.dtype.itemsize], rows * ends[-1], *args)
         first += ends[-1]
 
@@ -39,21 +39,21 @@ def _movable(*arrays: Any) -> bool:
     return len({array.dtype for array in arrays}) == 1 and arrays[0].dtype.itemsize in _BY_SIZE
 
 
-def _joined(device: CudaDevice, pieces: Sequence[Any], axis: int, shape: tuple[int, ...]) -> Any:
-    """The `pieces`, whose dimensions before `axis` are those of `shape`, one after another as an array of `shape`."""
-    out = device.xp.empty(shape, pieces[0].dtype)
+def _joined(device: CudaDevice, parts: Sequence[Any], axis: int, shape: tuple[int, ...]) -> Any:
+    """The `parts`, whose dimensions before `axis` are those of `shape`, one after another as an array of `shape`."""
+    out = device.xp.empty(shape, parts[0].dtype)
     rows = product(shape[:axis])
     if out.size:
-        widths = [piece.size // rows for piece in pieces]
-        _run("join", [launch.dense(device, piece) for piece in pieces], widths, out, rows)
+        widths = [part.size // rows for part in parts]
+        _run("join", [launch.dense(device, part) for part in parts], widths, out, rows)
     return out
 
 
 def _parted(device: CudaDevice, whole: Any, shapes: Sequence[tuple[int, ...]], rows: int) -> list[Any]:
-    """`whole`, seen as `rows` rows, cut into arrays of these shapes."""
+    """`whole`, seen as `rows` rows, split into arrays of these shapes."""
     found = [device.xp.empty(shape, whole.dtype) for shape in shapes]
     if whole.size:
-        _run("cut", found, [piece.size // rows for piece in found], launch.dense(device, whole), rows)
+        _run("cut", found, [part.size // rows for part in found], launch.dense(device, whole), rows)
     return found
 
 

@@ -22,7 +22,7 @@ _EVERYTHING = ("Input@GRAD", "Filter@GRAD", "Bias@GRAD")
 def _computed(
     device: CudaDevice, what: str, first: Any, second: Any, channels: int, g: Geometry, groups: int
 ) -> Any:
-    """`what` ('correlate', 'spread', 'filter_gradient') of two arrays, by the best means there is.
+    """`what` ('correlate', 'spread', 'filter_gradient') of two arrays, by the fastest available implementation.
 
     `channels`: those of the image for each group.
     """
@@ -46,7 +46,7 @@ def _as_given(device: CudaDevice, image: Any, last: bool) -> Any:
 
 
 def _with_bias(device: CudaDevice, out: Any, bias: Any) -> Any:
-    """Add the bias of each channel to `out`, which is ours."""
+    """Add the bias of each channel to `out`, in place."""
     if bias is not None:
         device.xp.add(out, bias.reshape(1, -1, *[1] * (out.ndim - 2)), out=out)
     return out
@@ -86,7 +86,7 @@ def _gradients(
     attrs: Any,
     wanted: Collection[str] | None,
 ) -> Any:
-    """The gradients for images (by `what`), filters and bias; those that nobody takes are None."""
+    """The gradients for images (by `what`), filters and bias; None for those that are not wanted."""
     if not real(images, filters, bias, dout) or filters.shape[0] % attrs["groups"]:
         return NotImplemented
     wanted = _EVERYTHING if wanted is None else wanted

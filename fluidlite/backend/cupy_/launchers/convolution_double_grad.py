@@ -18,7 +18,7 @@ def _second(
     attrs: Mapping[str, Any],
     wanted: Collection[str] | None,
 ) -> Any:
-    """What `ops/nn/conv_double_grad.py` computes, without the parts that are zero or that nobody takes."""
+    """The second derivatives of `ops/nn/conv_double_grad.py`, without terms that are zero or not wanted."""
     if not real(*given):
         return NotImplemented
     images, filters, dout, dd_images, dd_filters, dd_bias = given

@@ -1,4 +1,4 @@
-"""Convolutions in which each channel has filters of its own: direct kernels, as there is nothing to multiply."""
+"""Depthwise convolutions by direct kernels: they contain no matrix product."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _layout = functools.lru_cache(maxsize=4096)(middle)
 
 _MANY = 8
-"""How many arrays the kernel that adds them takes at once."""
+"""The number of arrays that one launch of the sum kernel takes."""
 
 
 def forward(name: str) -> Callable[..., Any]:
@@ -62,7 +62,7 @@ def grad(name: str) -> Callable[..., Any]:
 def _summed(
     device: CudaDevice, g: Any, shape: tuple[int, ...], layout: tuple[int, int, int], scale: float = 1.0
 ) -> Any:
-    """The gradient for Y, of `shape`, from that for each place where Y stands."""
+    """The gradient for Y, of `shape`: the sum over the positions that Y was broadcast to."""
     if layout[1] == g.size:
         return g.reshape(shape)
     return summed_to_middle(device, g, layout, scale).reshape(shape)

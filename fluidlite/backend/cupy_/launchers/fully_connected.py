@@ -13,15 +13,15 @@ from .. import blas, launch
 from ..device import CudaDevice
 
 ACTIVATIONS: Mapping[str | None, int] = {None: 0, "relu": 1, "sigmoid": 2, "tanh": 3}
-"""The activations that a layer can end with (`cuda/fully_connected.cu`)."""
+"""The activations that can be fused (`cuda/fully_connected.cu`)."""
 
 _FILE = "fully_connected"
 _TILE = 16
 _SMALL = 128
-"""The largest number of rows and columns for which one kernel does it all."""
+"""The largest number of rows and columns for the single fused kernel."""
 
 _SHARE, _PARTS = 256, 64
-"""Rows whose bias gradients are summed by one block; the most such parts."""
+"""Rows of a partial sum of bias gradients, one block each; the limit on partial sums."""
 
 
 def _small(m: int, n: int, k: int) -> bool:

@@ -1,4 +1,4 @@
-"""Rows of a table by number."""
+"""Lookup of rows of a table."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _grad(
 
 
 def _share(device: CudaDevice, Label: Any, ignore: int, normalize: bool) -> Any:
-    """What each label that counts counts for, as an array of one element; None for 1."""
+    """The weight 1 / (number of labels that are not ignored), as an array of one element; None for 1."""
     if not normalize or not Label.size:
         return None
     out = device.xp.empty((1,), Label.dtype)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..device import CudaDevice
 
 _FEW = 32
-"""The kernel goes through a row once for each element it finds; for more than these sorting is better."""
+"""The largest k for the kernel, which scans a row once for each of its k elements; larger ones are sorted."""
 
 
 def top_k(device: CudaDevice, X: Any, K: Any, k: int) -> Any:

@@ -1,4 +1,4 @@
-"""Launchers of max and average pooling, with their gradients. Nothing is added up by atomics: results never vary."""
+"""Launchers of max and average pooling, with their gradients. No atomics: results are deterministic."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def _described(
 
 
 class _Windows:
-    """An image as [outer, volume, inner], its windows, and what pooling makes of it.
+    """An image as [outer, volume, inner], the windows, and the shape of the result.
 
-    `others`: attributes that change nothing here.
+    `others`: attributes without effect here.
     """
 
     def __init__(

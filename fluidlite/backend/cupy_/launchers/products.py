@@ -33,7 +33,7 @@ def mul_grad(
     device: CudaDevice, X: Any, Y: Any, Out_grad: Any, x_num_col_dims: int, y_num_col_dims: int,
     wanted: Wanted = None,
 ) -> Any:  # fmt: skip
-    """Operator `mul_grad`; leaves out the gradient that nobody wants."""
+    """Operator `mul_grad`; computes only the wanted gradients."""
     if not launch.real(X, Y, Out_grad):
         return NotImplemented
     x, y = _flat(device, X, x_num_col_dims), _flat(device, Y, y_num_col_dims)
@@ -80,7 +80,7 @@ def matmul_grad(
     device: CudaDevice, X: Any, Y: Any, Out_grad: Any, transpose_X: bool, transpose_Y: bool, alpha: float,
     wanted: Wanted = None,
 ) -> Any:  # fmt: skip
-    """Operator `matmul_grad`; leaves out the gradient that nobody wants."""
+    """Operator `matmul_grad`; computes only the wanted gradients."""
     if not launch.real(X, Y, Out_grad):
         return NotImplemented
     x, y = _factors(device, X, Y)

@@ -1,7 +1,7 @@
 """Random numbers on the GPU, and dropout.
 
 Operators with a seed draw the same numbers in every run, those of the CPU: they are drawn by the host. The others
-draw from one generator for each GPU, whose state is in its memory and is moved on by the kernels that draw.
+draw from one generator for each GPU, whose state is in its memory and is advanced by the kernels that draw.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _UPSCALE = "upscale_in_train"
 
 _SMALL = 1 << 16
-"""Seeded numbers up to so many are kept on the device, more are drawn and copied each time."""
+"""Up to this many seeded numbers are cached on the device; more are drawn and copied each time."""
 
 _lock = threading.Lock()
 _generators: dict[int, tuple[CudaDevice, Any]] = {}
@@ -204,7 +204,7 @@ def randint(
 
 
 def _kept_scale(prob: float, kind: str) -> float:
-    """What the elements that are kept are multiplied by."""
+    """The factor of the elements that dropout keeps."""
     if kind != _UPSCALE:
         return 1.0
     return 1.0 / (1.0 - float(prob)) if prob < 1 else 0.0

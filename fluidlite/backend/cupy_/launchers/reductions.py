@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from ..device import CudaDevice
 
 _FEW = 512
-"""Fewer rows or tiles than this do not fill a GPU, so that long ones are cut into parts."""
+"""Fewer rows or tiles than this do not fill a GPU, so long ones are split."""
 
 _LONG, _HIGH = 4096, 512
-"""Elements of a row, and rows of a tile of 32 columns, that are worth a block of their own."""
+"""The least elements of a row, and rows of a tile of 32 columns, for a block of their own."""
 
 _WARP_ROW = 1024
-"""Rows up to this length are taken by a warp, longer ones by a block."""
+"""Rows up to this length are reduced by a warp, longer ones by a block."""
 
 
 def team(count: int, n: int) -> tuple[str, int, int]:
-    """How to launch a kernel that takes `count` rows of `n` elements: the end of its name, blocks, threads."""
+    """The launch of a kernel over `count` rows of `n` elements: the suffix of its name, blocks, threads."""
     if n <= _WARP_ROW:
         return "_warp", launch.blocks_for(count, 4), 128
     return "_block", launch.blocks_for(count, 1), launch.THREADS
@@ -75,7 +75,7 @@ def summed_to_middle(device: CudaDevice, x: Any, layout: tuple[int, int, int], s
 
 
 def spread(device: CudaDevice, g: Any, like: Any, layout: tuple[int, int, int], scale: float = 1.0) -> Any:
-    """An array like `like`, seen as (pre, n, post), whose n elements are all `scale` times that of `g` [pre, post]."""
+    """`scale` times `g` [pre, post] repeated along n, in the shape of `like`, which is seen as (pre, n, post)."""
     dx = device.xp.empty(like.shape, like.dtype)
     pre, n, post = layout
     launch.each(

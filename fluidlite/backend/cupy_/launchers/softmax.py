@@ -36,14 +36,14 @@ def softmax_grad(device: CudaDevice, Out: Any, Out_grad: Any, axis: int) -> Any:
 
 
 def _by_rows(function: str, rows: tuple[int, int], dtype: Any, *arguments: Any) -> None:
-    """Launch a kernel of `softmax.cu` for so many rows of so many elements."""
+    """Launch a kernel of `softmax.cu` for `rows`: their number and their length."""
     if rows[0] and rows[1]:
         name, blocks, threads = team(*rows)
         launch.grid("softmax", function + name, dtype, blocks, threads, *arguments)
 
 
 class Loss(NamedTuple):
-    """What `picked` gives: the softmax, the loss of each row, the probability of its label, the mean of all losses."""
+    """Results of `label_losses`: softmax, loss of each row, probability of its label, mean of all losses."""
 
     softmax: Any
     loss: Any
@@ -64,9 +64,8 @@ def label_losses(
 ) -> Loss:
     """The cross entropy of `logits`, seen as `rows`, and labels (int32 or int64), in one launch.
 
-    `softmax`, `match`, `mean`: what else is wanted; only the softmax has the shape of the logits, the others have none.
-    With `match` the loss is the negative logarithm of that probability, else computed from the logits. `op_type`: what
-    an error is about.
+    `softmax`, `match`, `mean`: the further wanted results. With `match` the loss is the negative logarithm of that probability, else computed from the logits. `op_type`: the
+    operator in error messages.
     """
     xp, dtype = device.xp, logits.dtype
     found = Loss(
@@ -93,8 +92,10 @@ def label_losses_grad(
     ignore: int,
     factor: float = 1.0,
 ) -> Any:
-    """The gradient of a loss of `picked` for the logits. `g`: of each row's loss, or of one element for all of them; it
-    is multiplied by `factor`."""
+    """The gradient of a loss of `label_losses` for the logits; `g`: that of each row's loss, or one element for all.
+
+    `g` is multiplied by `factor`.
+    """
     dx = device.xp.empty(softmax.shape, softmax.dtype)
     mark = faults.mark(device, op_type, "Label", rows[1], "classes", ignore)
     labels = (launch.dense(device, label), launch.wide(label))

@@ -1,6 +1,6 @@
-"""Updates of the rows that `SelectedRows` name, without waiting for the GPU: how many rows differ need not be known.
+"""Updates of the rows of `SelectedRows` without a synchronization: the number of distinct rows stays on the GPU.
 
-Rows are merged into as many places as there were, with -1 for those left over, as plans on the CPU do it.
+Merged rows keep the original length, padded with row -1, as in plans on the CPU.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from ..device import CudaDevice
 from .updates import fits, tickets, update
 
 _MOST = 16384
-"""The most rows that are merged here: each is compared with all others, which takes long for many."""
+"""The most rows that are merged here, by comparing each with all others."""
 
 _WIDTH = 128
 
 
 def _merged(device: CudaDevice, grad: SelectedRows) -> SelectedRows:
-    """Every row once, with its values added up in order; row -1 in the other places."""
+    """Every distinct row once, with its values added in order; padded with row -1."""
     xp = device.xp
     rows, values = launch.dense(device, grad.rows), launch.dense(device, grad.values)
     made = SelectedRows(xp.empty_like(rows), xp.empty_like(values), grad.height)
@@ -41,7 +41,7 @@ def _takes(op_type: str, grad: SelectedRows, entry: dict[str, Any], attrs: dict[
     """Whether the kernels can update these tables."""
     if len(grad.rows) > _MOST or grad.rows.dtype != "int64" or not launch.real(grad.values, entry["Param"]):
         return False
-    like = {**entry, "Grad": entry["Param"]}  # of the type and shape that the gradient has as a table
+    like = {**entry, "Grad": entry["Param"]}  # a dense gradient of the same type and shape
     return grad.shape == entry["Param"].shape and fits(op_type, like, attrs)
 
 

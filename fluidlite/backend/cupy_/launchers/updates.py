@@ -15,7 +15,7 @@ from .. import launch, library, modules
 from ..device import CudaDevice
 
 ENTRIES = 48
-"""How many parameters one launch updates."""
+"""The number of parameters that one launch updates."""
 
 _SHARE = 2048
 _THREADS = 256
@@ -205,7 +205,7 @@ _made: dict[tuple[int, bool], Any] = {}
 
 
 def tickets(device: CudaDevice) -> Any:
-    """A word for each entry, in which its blocks are counted; all zero between launches.
+    """A counter of finished blocks for each entry; all zero between launches.
 
     Launches must be in order: those of the main stream, and of graphs, have other words than those aside of it.
     """
