@@ -49,7 +49,7 @@ from .framework import (
 from .param_attr import ParamAttr, WeightNormParamAttr
 
 if TYPE_CHECKING:
-    # What many scripts do without, loaded when somebody asks for it.
+    # Rarely used names, loaded on first access.
     from . import (
         average,
         compiler,

@@ -59,7 +59,7 @@ _COMMANDS = {
     "plot": "fluidlite.visual.curves:plot",
     "profile": "fluidlite.visual.profile:profile",
 }
-"""What runs a command with the words behind it; a script of the same name in this folder goes before it."""
+"""Subcommands and their functions; a script of the same name in the current folder takes precedence."""
 
 _WITH_VALUE = ("-m", "-c", "--device")
 
@@ -87,12 +87,12 @@ def main(argv: list[str] | None = None) -> int:
     hook.install()
     children.announce()
     _keep_package_importable()
-    gc.freeze()  # what is loaded so far stays: looking through it at the end takes longer than much of its loading
+    gc.freeze()  # loaded modules stay: a collection over them at exit would take longer than loading many of them
     return script.run(load)
 
 
 def _command_line(args: list[str]) -> Callable[[], script.Program] | None:
-    """What loads the program to run, or None if there is none; sets the options on the way."""
+    """The function that loads the program to run, or None if there is none; also sets the options."""
     while args and args[0].startswith("-"):
         option, equals, value = args.pop(0).partition("=")
         if option in _WITH_VALUE and not equals:

@@ -1,4 +1,4 @@
-"""`fluid.annotations`: marks of what is going away."""
+"""`fluid.annotations`: marking functions as deprecated."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ ParamGrad = tuple[Any, Any]
 
 
 class BaseErrorClipAttr:
-    """Base of what `Variable.error_clip` may be."""
+    """Base of the values of `Variable.error_clip`."""
 
     def _append_clip_op(self, block: Block, grad_name: str) -> None:
         raise NotImplementedError(f"{type(self).__name__} does not say how to clip a gradient")
@@ -100,7 +100,7 @@ class GradientClipBase:
 
     @property
     def _is_eager(self) -> bool:
-        """Whether eager gradients are clipped as a class of somebody's own says."""
+        """Whether eager gradients are clipped by a user's subclass."""
         return type(self)._dygraph_clip is not GradientClipBase._dygraph_clip
 
     def _dygraph_clip(self, params_grads: Sequence[ParamGrad]) -> list[ParamGrad]:
@@ -214,7 +214,7 @@ class GradientClipByGlobalNorm(GradientClipBase):
 
     def _limit(self, param: Parameter, grad: Variable) -> Variable:
         largest = float(np.finfo(to_numpy(grad.dtype)).max)
-        value = min(self.clip_norm, largest)  # infinity divided by infinity is no scale
+        value = min(self.clip_norm, largest)  # infinity divided by infinity would be NaN
         attrs = {"shape": [1], "dtype": int(grad.dtype), "value": value, "str_value": str(value)}
         limit = _apply("fill_constant", param, grad, {}, attrs)
         limit.stop_gradient = True
@@ -223,7 +223,7 @@ class GradientClipByGlobalNorm(GradientClipBase):
     def _scale(
         self, squares: list[Variable], param: Parameter, grad: Variable, limit: Variable | None = None
     ) -> Variable:
-        """What gradients with these squares are multiplied by, [1]."""
+        """The scale of gradients with these squared norms, [1]."""
         total = _apply("sqrt", param, grad, {"X": _apply("sum", param, grad, {"X": squares})})
         limit = limit or self._limit(param, grad)
         size = _apply("elementwise_max", param, grad, {"X": limit, "Y": total}, {"axis": -1})

@@ -1,4 +1,4 @@
-"""What sends gradients to parameter servers and gets parameters from them (`fluid.communicator`)."""
+"""Sending gradients to parameter servers and receiving parameters (`fluid.communicator`)."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ class Communicator:
 
     def _made(self) -> Running:
         if self._mode == DistributedMode.GEO:
-            told = self._kwargs["push_vars"]
+            variables = self._kwargs["push_vars"]
             parts = {
                 name: Parts(list(one["epmap"]), list(one["var_names"]), [int(n) for n in one["sections"]])
-                for name, one in told.items()
+                for name, one in variables.items()
             }
-            tables = [name for name, one in told.items() if one["is_sparse"][0] == "True"]
+            tables = [name for name, one in variables.items() if one["is_sparse"][0] == "True"]
             return ByChanges(parts, tables, int(self._kwargs["trainers"]), int(self._kwargs["push_nums"]))
         if self._mode != DistributedMode.ASYNC:
             return WithBarriers()
@@ -104,7 +104,7 @@ class Communicator:
         )
 
     def stop(self) -> None:
-        """Send what is waiting, and end. Raises what went wrong while steps went on."""
+        """Send pending gradients, and end. Raises the errors of background communication."""
         ended, self._running = self._running, None
         if ended is not None:
             if running() is ended:

@@ -1,4 +1,4 @@
-"""`fluid.data`: what a program is fed with."""
+"""`fluid.data`: variables that a program is fed with."""
 
 from __future__ import annotations
 

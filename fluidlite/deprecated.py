@@ -1,4 +1,4 @@
-"""What Fluid 1.8 keeps although it does nothing any more."""
+"""Functions of Fluid 1.8 that no longer have an effect."""
 
 from __future__ import annotations
 

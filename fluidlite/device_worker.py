@@ -14,7 +14,7 @@ __all__ = ["DeviceWorker", "DownpourSGD", "DownpourSGDOPT", "Hogwild", "Section"
 
 
 class DeviceWorker:
-    """What the kinds of workers share (`fluid.device_worker.DeviceWorker`)."""
+    """The base class of workers (`fluid.device_worker.DeviceWorker`)."""
 
     def __init__(self) -> None:
         self._program: Any = None

@@ -38,7 +38,7 @@ def find_distributed_lookup_table_inputs(program: Program, table_name: str | Non
 
 
 def find_distributed_lookup_table_outputs(program: Program, table_name: str | None) -> list[Variable]:
-    """What is found in a table, one for each lookup."""
+    """The results of the lookups in a table, one for each lookup."""
     return _named(program, table_name, "Out")
 
 

@@ -1,4 +1,4 @@
-"""What layers of dygraph mode put behind their result (`fluid.dygraph_utils`)."""
+"""Bias and activation for layers of dygraph mode (`fluid.dygraph_utils`)."""
 
 from __future__ import annotations
 

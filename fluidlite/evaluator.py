@@ -1,4 +1,4 @@
-"""`fluid.evaluator`: figures over all batches so far, kept in variables that the program itself adds to."""
+"""`fluid.evaluator`: metrics over all batches, accumulated in variables by the program itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ChunkEvaluator", "DetectionMAP", "EditDistance"]
 
 
 class Evaluator:
-    """What evaluators share (`fluid.evaluator.Evaluator`): their variables, and setting these back.
+    """The base class of evaluators (`fluid.evaluator.Evaluator`): state variables, and their reset.
 
     Warns that `fluid.metrics` has newer ways, as Fluid does.
 
@@ -48,7 +48,7 @@ class Evaluator:
         executor.run(program)
 
     def eval(self, executor: Any, eval_program: Program | None = None) -> Any:
-        """The figures of all batches since `reset`."""
+        """The metrics of all batches since `reset`."""
         raise NotImplementedError
 
     def _create_state(self, suffix: str, dtype: Any, shape: Sequence[int] | None) -> Variable:

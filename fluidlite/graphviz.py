@@ -151,7 +151,7 @@ class GraphPreviewGenerator:
         (self.graph.show if show else self.graph.compile)(path)
 
     def add_param(self, name: str, data_type: Any, highlight: bool = False) -> Node:
-        """A parameter, with what there is to say about it."""
+        """A parameter, with its name and type."""
         rows = [f'<tr><td bgcolor="#2b787e"><b>{name}</b></td></tr>', f"<tr><td>{data_type}</td></tr>"]
         return self.graph.node(
             f'<<table cellpadding="5">{"".join(rows)}</table>>',

@@ -1,4 +1,4 @@
-"""Initializers: what a parameter holds before training. Calling one puts its operator first in a block.
+"""Initial values of parameters. Calling an initializer puts its operator first in a block.
 
 Follows `fluid.initializer`. With the same seed the values are those that Paddle 1.8 draws on the CPU.
 """
@@ -40,7 +40,7 @@ _VALUES = {
     VarType.INT32: "int32_values",
     VarType.INT64: "int64_values",
 }
-"""Where `assign_value` keeps the elements of each type."""
+"""The attribute of `assign_value` for the elements of each type."""
 
 
 class Initializer:

@@ -36,7 +36,7 @@ class LayerHelperBase:
 
     @property
     def name(self) -> str:
-        """What names begin with. In dygraph mode a number is taken only if something is named after the layer."""
+        """The prefix of names. In dygraph mode its number is drawn only if a name is needed."""
         if self._name is None:
             self._name = unique_name.generate(self.layer_type)
         return self._name
@@ -187,7 +187,7 @@ class LayerHelperBase:
 
 
 def is_eager(like: Any) -> bool:
-    """Whether a variable like `like` (None: one made of nothing) is an eager tensor."""
+    """Whether a variable made from `like` is an eager tensor; None: decided by the mode."""
     return mode.in_dygraph_mode() if like is None else bool(eager.mixture([like]))
 
 

@@ -26,7 +26,7 @@ __all__ = [
 
 
 class MetricBase:
-    """What metrics share: `update` with each batch, `eval` for the result, `reset` to begin again.
+    """The base class of metrics: `update` with each batch, `eval` for the result, `reset` to start over.
 
     States are the attributes whose names do not begin with an underscore. Follows `fluid.metrics.MetricBase`.
     """
@@ -254,7 +254,7 @@ class NotProbability(AssertionError, ValueError):
 class Auc(MetricBase):
     """The area under the ROC curve (`fluid.metrics.Auc`).
 
-    `num_thresholds`: how finely probabilities are told apart. `curve`: kept, always ROC, as in Fluid.
+    `num_thresholds`: the number of bins of probabilities. `curve`: kept, always ROC, as in Fluid.
     """
 
     def __init__(self, name: str | None, curve: str = "ROC", num_thresholds: int = 4095) -> None:
@@ -356,7 +356,7 @@ class DetectionMAP:
         return self._create_state("has_state", "int32", [1])
 
     def get_map_var(self) -> tuple[Variable, Variable]:
-        """The figure of a batch and that of all batches since `reset`, float32 [1] each."""
+        """The metric of a batch and that of all batches since `reset`, float32 [1] each."""
         return self.cur_map, self.accum_map
 
     def reset(self, executor: Any, reset_program: Program | None = None) -> None:

@@ -28,7 +28,7 @@ __all__ = [
 
 
 class OpInfo(NamedTuple):
-    """What an operator takes and gives: slots, each with whether it takes several variables, and attributes."""
+    """The signature of an operator: slots, each with whether it takes several variables, and attributes."""
 
     name: str
     inputs: list[tuple[str, bool]]
@@ -74,7 +74,7 @@ class OperatorFactory:
         return [name for name in known_types() if not _is_gradient(name)]
 
     def get_op_info(self, t: str) -> OpInfo:
-        """What an operator takes and gives; ValueError for an unknown type."""
+        """The signature of an operator; ValueError for an unknown type."""
         definition = _definition(t)
         return OpInfo(
             t,
@@ -108,14 +108,14 @@ def is_str(s: Any) -> bool:
 
 
 def get_all_op_protos() -> list[Any]:
-    """What every operator takes, as OpProto messages (`fluid.op.get_all_op_protos`)."""
+    """The signatures of all operators, as OpProto messages (`fluid.op.get_all_op_protos`)."""
     return [messages().OpProto.FromString(data) for data in core_protos()]
 
 
 class OpDescCreationMethod:
     """Makes OpDesc messages of an operator from names of variables and attributes by keyword.
 
-    `op_proto`: what the operator takes, one of `get_all_op_protos`. Raises TypeError for anything else.
+    `op_proto`: the operator's signature, one of `get_all_op_protos`. Raises TypeError for anything else.
     Follows `fluid.op.OpDescCreationMethod`.
     """
 
@@ -151,7 +151,7 @@ class OpDescCreationMethod:
 
     @staticmethod
     def any_is_true(generator: Iterable[Any]) -> bool:
-        """Whether anything that comes is true."""
+        """Whether any item is true."""
         return any(generator)
 
 
@@ -170,7 +170,7 @@ _FIELDS = {
 
 
 def create_op_creation_method(op_proto: Any) -> OpInfo:
-    """What an operator takes and gives, with `method`, which makes it (`fluid.op.create_op_creation_method`)."""
+    """The signature of an operator, with `method`, its constructor (`fluid.op.create_op_creation_method`)."""
     return Operator.get_op_info(op_proto.type)
 
 

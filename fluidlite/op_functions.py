@@ -126,7 +126,7 @@ def _check_input(
     """Raise TypeError unless the `argument` of a layer that is an input of its operator is what that takes."""
     layer = _layer(op_type, helper)
     many = registry.find(op_type).inputs_by_name[slot].many
-    # Where Fluid does not ask for types it takes a list of one.
+    # Where Fluid does not check types it takes a list of one.
     asked = input_types.taken(op_type, slot) is not None
     listed = isinstance(value, (list, tuple)) and (many or (not asked and len(value) == 1))
     items = list(value) if listed else [value]
@@ -141,7 +141,7 @@ def _check_input(
 
 
 def _layer(op_type: str, helper: LayerHelper | None) -> str:
-    """What messages call a layer that is an operator: as the public function that was called."""
+    """The name of the layer in messages: that of the public function that was called."""
     if helper is not None:
         return helper.layer_type
     frame: FrameType | None = sys._getframe(1)
@@ -157,7 +157,7 @@ _LAYERS = f"{__package__}.layers."
 
 
 class _Matched:
-    """What the arguments of a layer are to its operator; the same for all calls with arguments of these names.
+    """The mapping of a layer's arguments to slots and attributes of its operator; cached by the argument names.
 
     `inputs`: slot, argument, whether it may be left out, the element types that it may have (None: any), and the kinds
     of NumPy's that eager tensors may have ('': any).
@@ -210,14 +210,14 @@ def _kinds(op_type: str, slot: str) -> tuple[input_types.Kinds | None, str]:
 
 
 def _conversion(name: str, default: Any) -> Callable[[Any], Any] | None:
-    """What makes a value the number that an attribute with this default holds; None: it is kept as it is."""
+    """The function that converts a value for an attribute with this default; None: no conversion."""
     if name == "dtype":
         return lambda value: int(to_vartype(value))
     return float if isinstance(default, float) else None
 
 
 _MATCHED: dict[tuple[Any, ...], _Matched] = {}
-"""What arguments are, by the names that calls give."""
+"""The cache of mappings."""
 
 
 def of_kind(
@@ -241,7 +241,7 @@ def of_kind(
     def function(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         return own(kind, *args, **kwargs)
 
-    # Wrong calls are told of by `own`, under the name that the caller knows.
+    # Wrong calls raise TypeError from `own`, under the public name.
     function.__name__ = function.__qualname__ = own.__qualname__ = kind
     function.__module__, function.__doc__ = family.__module__, doc
     function.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]

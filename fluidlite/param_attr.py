@@ -1,4 +1,4 @@
-"""`ParamAttr`: what a user says about a parameter of a layer."""
+"""`ParamAttr`: the user's settings for a parameter of a layer."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class ParamAttr:
 
     @staticmethod
     def _to_attr(arg: Any) -> Any:
-        """What `param_attr=` and `bias_attr=` may be, as a ParamAttr, a list of them, or False (none).
+        """The value of `param_attr=` or `bias_attr=` as a ParamAttr, a list of them, or False (none).
 
         Takes None or True (all defaults), a name, an initializer, a regularizer, a ParamAttr, a list of
         these, or False. Raises TypeError for anything else.

@@ -19,7 +19,7 @@ NVPROF_CONFIG = [
     "gpustarttimestamp", "gpuendtimestamp", "gridsize3d", "threadblocksize", "streamid", "enableonstart 0",
     "conckerneltrace",
 ]  # fmt: skip
-"""What `cuda_profiler` asks NVIDIA's old profiler for in Fluid."""
+"""The options that Fluid's `cuda_profiler` passes to NVIDIA's old profiler."""
 
 _STATES = {
     "CPU": profiling.ProfilerState.kCPU,
@@ -74,7 +74,7 @@ def stop_profiler(
 
 
 def reset_profiler() -> None:
-    """Forget what was recorded so far, and go on (`fluid.profiler.reset_profiler`)."""
+    """Clear the records, and go on (`fluid.profiler.reset_profiler`)."""
     core.reset_profiler()
 
 

@@ -69,7 +69,7 @@ class FetchHandlerMonitor:
         )
 
     def handler_launch_func(self, scope: Scope, handler: FetchHandler) -> None:
-        """What the thread does."""
+        """The main function of the thread."""
         while not self._ended.wait(handler.period_secs):
             handler.handler({name: _held(scope, var.name) for name, var in handler.var_dict.items()})
 

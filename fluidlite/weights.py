@@ -137,15 +137,15 @@ def renamed(state: Mapping[str, np.ndarray], rules: Rules, backwards: bool = Fal
     table = [_rule(here, there, backwards) for here, there in _rules(rules).items()]
     for name, array in state.items():
         new = name
-        for pattern, goal, turned in table:
+        for pattern, goal, transposed in table:
             fits = pattern.fullmatch(name)
             if fits:
                 new = goal.replace("*", fits.group(1)) if fits.groups() else goal
-                if turned and array.ndim != 2:
+                if transposed and array.ndim != 2:
                     raise ValueError(
                         f"{name!r} cannot be transposed: expected a matrix, got shape {list(array.shape)}"
                     )
-                array = np.ascontiguousarray(array.T) if turned else array
+                array = np.ascontiguousarray(array.T) if transposed else array
                 break
         if new in found:
             raise ValueError(f"two tensors would be called {new!r}; {name!r} is the second")
@@ -168,11 +168,11 @@ def _rules(rules: Rules) -> Mapping[str, Any]:
 
 
 def _rule(here: str, there: Any, backwards: bool) -> tuple[re.Pattern[str], str, bool]:
-    turned = bool(there.get("transpose")) if isinstance(there, Mapping) else False
+    transposed = bool(there.get("transpose")) if isinstance(there, Mapping) else False
     name = there.get("name", here) if isinstance(there, Mapping) else there
     if not isinstance(name, str):
         raise FormatError(f"the rule for {here!r} should be a name, or have one, but is {there!r}")
     if here.count("*") != name.count("*") or here.count("*") > 1:
         raise ValueError(f"the rule from {here!r} to {name!r} should have one * on both sides, or none")
     source, goal = (name, here) if backwards else (here, name)
-    return re.compile(re.escape(source).replace(r"\*", "(.*)")), goal, turned
+    return re.compile(re.escape(source).replace(r"\*", "(.*)")), goal, transposed

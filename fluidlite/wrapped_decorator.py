@@ -1,4 +1,4 @@
-"""`fluid.wrapped_decorator`: decorators whose results keep name, documentation and signature of what they wrap."""
+"""`fluid.wrapped_decorator`: decorators that keep the name, documentation and signature of functions."""
 
 from __future__ import annotations
 

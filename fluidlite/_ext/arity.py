@@ -1,4 +1,4 @@
-"""What calls of kernels must have: numbers of operands and numbers, and how much memory each operand must point to.
+"""Checks of kernel calls: the numbers of operands, integers and floats, and the bytes that each operand needs.
 
 `abi.h` says how a kernel's table writes that down.
 """
@@ -54,7 +54,7 @@ def _batched(ints: Ints, size: int) -> list[int]:
 
 
 def _heads(operands: str) -> Sizes:
-    """Bytes of the operands of attention, whose heads lie by strides: `q` queries or their gradients, `k` keys,
+    """Bytes of the operands of attention, whose heads are strided: `q` queries or their gradients, `k` keys,
     `v` values, `o` results, `b` biases, `m` masks of a byte."""
 
     def sizes(ints: Ints, size: int) -> list[int]:
@@ -76,24 +76,23 @@ def _heads(operands: str) -> Sizes:
     return sizes
 
 
-def count_windows(size: int, before: int, behind: int, count: int, apart: int, step: int) -> int:
-    """How many windows there are along one dimension, as `count_windows` in windows.h says; ValueError if not even one
-    fits."""
-    reach, room = (count - 1) * apart + 1, size + before + behind
+def count_windows(size: int, before: int, after: int, count: int, dilation: int, step: int) -> int:
+    """The number of windows along one dimension, as by `count_windows` in windows.h; ValueError if none fits."""
+    reach, room = (count - 1) * dilation + 1, size + before + after
     if reach > room:
         raise ValueError(f"a window over {reach} elements, which does not fit into {room}")
     return (room - reach) // step + 1
 
 
 def _images(ints: Ints) -> dict[str, int]:
-    """Bytes of what takes part in a convolution over (len(ints) - 4) / 6 dimensions."""
+    """Bytes of the arrays of a convolution over (len(ints) - 4) / 6 dimensions."""
     dims = (len(ints) - 4) // 6
     n, c, *sizes = ints[: 2 + dims]
     filters, *kernel = ints[2 + dims : 3 + 2 * dims]
     strides, pads, dilations = ints[3 + 2 * dims :][:dims], ints[3 + 3 * dims :], ints[-1 - dims : -1]
     out = [
-        count_windows(size, before, behind, k, dilation, stride)
-        for size, k, stride, dilation, before, behind in zip(
+        count_windows(size, before, after, k, dilation, stride)
+        for size, k, stride, dilation, before, after in zip(
             sizes, kernel, strides, dilations, pads[: 2 * dims : 2], pads[1 : 2 * dims : 2], strict=True
         )
     ]
@@ -141,13 +140,13 @@ def _field(names: str) -> Sizes:
 
 
 def _in_dims(places: str) -> Sizes:
-    """Bytes of operands that are as X ("x") or as Y ("y") where dimensions of X are missing in Y."""
+    """Bytes of operands shaped as X ("x") or as Y ("y"), for a Y that lacks dimensions of X."""
 
     def sizes(ints: Ints, size: int) -> list[int]:
         rank, stands = ints[0], ints[1 + ints[0] :]
         if rank < 3 or any(a == b for a, b in zip(stands, stands[1:], strict=False)):
             raise ValueError(
-                f"dimensions of which Y has {stands}: at least three, of which it lacks every other one"
+                f"dimensions in Y {stands}, expected at least three, alternately present and missing"
             )
         of = {
             "x": size * prod(ints[1 : 1 + rank]),
@@ -216,7 +215,7 @@ _ODD_SIZES: dict[str, Sizes] = {
 
 
 class Arity:
-    """What calls of one kernel must have; `text` is its `takes` in the table of kernels."""
+    """The signature of a kernel; `text` is its `takes` in the table of kernels."""
 
     def __init__(self, name: str, text: str) -> None:
         operands, ints, floats, sizes = text.split("|")
@@ -248,14 +247,14 @@ class Arity:
             self.sizes[0] = [(self.sizes[0][0][0], item, 0) for item in items]
 
     def size_rule(self, text: str) -> tuple[list[int], int, int]:
-        """The integers whose product is the number of elements (-1: the one of the group), the bytes of each, and how
-        many elements there are besides."""
+        """The indices of the integers whose product is the number of elements (-1: that of the group), the bytes of an
+        element, and the number of additional elements."""
         item = _OTHER_BYTES.get(text[len(text) - 1 :], self.item)
         places = [-1 if one == "@" else ord(one) - ord("a") for one in text if one.islower() or one == "@"]
         return places, item, int("+" in text)
 
     def needed(self, n_operands: int, ints: Ints) -> list[int]:
-        """How many bytes each operand must have."""
+        """The bytes that each operand needs."""
         if self.odd is not None:
             return self.odd(ints, self.item)
         head, middle, tail = self.sizes
@@ -272,7 +271,7 @@ class Arity:
     def problem(
         self, operands: Sequence[bool], ints: Ints, floats: Sequence[float], sizes: Ints | None
     ) -> str | None:
-        """What is wrong with a call, or None; `operands`: for each whether it is there."""
+        """The error of a call, or None; `operands`: for each whether it is given."""
         if self.operands.fullmatch("".join(["x" if there else "n" for there in operands])) is None:
             return f"{len(operands)} operands, of which it lacks {[k for k, there in enumerate(operands) if not there]}"
         kinds = self.before
@@ -307,7 +306,7 @@ class Arity:
 
 
 class ChainArity:
-    """What calls of a chain must have; `chain.cc` says what its integers are.
+    """The signature of chains; `chain.cc` describes their integers.
 
     Args:
         name: of the kernel.
@@ -323,7 +322,7 @@ class ChainArity:
     def problem(
         self, operands: Sequence[bool], ints: Ints, floats: Sequence[float], sizes: Ints | None
     ) -> str | None:
-        """What is wrong with a call, or None."""
+        """The error of a call, or None."""
         try:
             return self._problem(operands, list(ints), list(floats), sizes)
         except (IndexError, KeyError, ValueError) as error:

@@ -1,8 +1,8 @@
-"""What scripts of 2020 use of Python and its packages, and today's no longer have: put back for the user's code.
+"""Removed names of Python and its packages, which scripts of 2020 use: restored for the user's code only.
 
-`names.py` has the names, `adapters.py` and `calls.py` what changed its meaning, `docs/old_scripts.md` the whole list.
-Names are found by a `__getattr__` of their module that looks at who asks (`finder.py`); the rest needs the user's code
-to be rewritten before it is compiled (`rewriting.py`). Other packages see nothing of either.
+`names.py` has the names, `adapters.py` and `calls.py` the changed behaviour, `docs/old_scripts.md` the whole list.
+Names are resolved by a `__getattr__` of their module that inspects the caller (`finder.py`); changed behaviour needs
+the user's code to be rewritten before it is compiled (`rewriting.py`). Other packages are not affected.
 """
 
 import atexit
@@ -29,18 +29,18 @@ _strict: bool | None = None
 
 
 def strict() -> bool:
-    """Whether old names stay gone (`--strict`, FLUIDLITE_STRICT=1)."""
+    """Whether old names are not restored (`--strict`, FLUIDLITE_STRICT=1)."""
     return _strict if _strict is not None else flags.switch("FLUIDLITE_STRICT")
 
 
 def set_strict(strict: bool) -> None:
-    """Choose whether old names stay gone, before `install`."""
+    """Choose whether old names are not restored, before `install`."""
     global _strict
     _strict = strict
 
 
 def install() -> None:
-    """Put old names back in this process, and in the cells of a notebook that runs in it, unless `strict()`.
+    """Restore old names in this process, and in the cells of a notebook that runs in it, unless `strict()`.
 
     Calling it again looks for a notebook that has been started since.
     """
@@ -55,5 +55,5 @@ def install() -> None:
 
 
 def list_at_exit() -> None:
-    """Print what was used when the process ends."""
+    """Print the used old names when the process ends."""
     atexit.register(print_list)

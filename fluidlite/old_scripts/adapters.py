@@ -1,6 +1,6 @@
-"""Functions that still exist and no longer take what they took: how they are called for the user's code.
+"""Adapters for existing functions whose arguments have changed, for calls by the user's code.
 
-Each adapter tries today's meaning where that may succeed; what succeeds is not changed.
+Each adapter first tries the call as it is where that may succeed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _fromstring(
 
 
 def _keyword(old: str, new: str) -> Adapter:
-    """For a keyword of NumPy's that is now called `new`."""
+    """An adapter for a keyword of NumPy that is now called `new`."""
 
     def adapter(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         try:
@@ -200,4 +200,4 @@ ADAPTED: dict[str, Adapter] = {
     "argparse.add_argument": _add_argument,
     "_frozen_importlib_external.spec_from_file_location": _spec,
 }
-"""By module and name of a function: what calls it with the arguments of old scripts."""
+"""The adapter of each changed function, by module and name."""

@@ -1,6 +1,6 @@
-"""What rewritten code calls: each function gives the meaning that something had, where it would be an error today.
+"""Helpers called by rewritten code: each restores the old behaviour of an expression that is an error today.
 
-What is not an error today is passed through as it is, so that nothing that works changes. `docs/old_scripts.md` has the
+Valid expressions are passed through, so that nothing that works changes. `docs/old_scripts.md` has the
 list.
 """
 
@@ -45,7 +45,7 @@ def one(function: Any, value: Any) -> Any:
 
 
 def values(template: Any, args: Any) -> Any:
-    """What `template % args` formats: arrays of one element are numbers where numbers are wanted."""
+    """The operand of `template % args`, with arrays of one element as numbers for numeric conversions."""
     single = type(args) is not tuple
     items = [args] if single else list(args)
     if not isinstance(template, str) or not any(map(_is_one, items)):
@@ -63,7 +63,7 @@ def values(template: Any, args: Any) -> Any:
 
 
 def element(value: Any, array: Any, indices: int) -> Any:
-    """What is assigned to `array[i]`, with as many indices as dimensions: the element of an array that has one."""
+    """The value for `array[i] = value` with an index for each dimension: an array of one element as its element."""
     if type(array) is not np.ndarray or array.ndim != indices or array.dtype.hasobject or not _is_one(value):
         return value
     note(f"array[i] = an array {list(value.shape)}", "array[i] = value.item()", sys._getframe(1))
@@ -71,7 +71,7 @@ def element(value: Any, array: Any, indices: int) -> Any:
 
 
 def source(function: Any, text: Any) -> Any:
-    """What `exec` or `compile` gets: the user's code, rewritten as well."""
+    """The source for `exec` or `compile`: the user's code, rewritten as well."""
     if not isinstance(text, (str, bytes)) or function not in (exec, compile):
         return text
     future = sys._getframe(1).f_code.co_flags & rewriting.FUTURE
@@ -82,11 +82,11 @@ def source(function: Any, text: Any) -> Any:
         compile(tree, "<string>", "exec", future, dont_inherit=True)
         return tree
     except (SyntaxError, ValueError, RecursionError):
-        return text  # the function reports what is wrong; what is too deep for a tree it may still compile
+        return text  # the function reports the error; it may still compile code too deep for a tree
 
 
 def owner(value: Any, name: str) -> Any:
-    """What has the method `name` of `value`: `value` itself, unless the method is gone."""
+    """The object to get the method `name` from: `value`, or a namespace with a replacement for a removed method."""
     if not hasattr(value, name):
         for cls in type(value).__mro__:
             old = METHODS[name].get(f"{cls.__module__}.{cls.__qualname__}")
@@ -97,6 +97,6 @@ def owner(value: Any, name: str) -> Any:
 
 
 def adapted(function: Any) -> Any:
-    """`function`, or if it is one that has changed, what calls it and in case of an error gives the old meaning."""
+    """`function`, or for one that has changed its adapter."""
     adapter = ADAPTED.get(f"{getattr(function, '__module__', None)}.{getattr(function, '__name__', None)}")
     return function if adapter is None else partial(adapter, function)

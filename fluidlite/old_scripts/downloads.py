@@ -1,4 +1,4 @@
-"""`urllib.request.URLopener`, by what fetches pages and files today."""
+"""`urllib.request.URLopener` on top of `urllib.request.urlopen`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..base.storage.files import atomic_writer
 
 
 class URLopener:
-    """Opens URLs, and saves what they lead to.
+    """Opens URLs and downloads them.
 
     Args:
         proxies: scheme -> URL of a proxy; by default those of the environment.
     """
 
     version = "Python-urllib/{}.{}".format(*sys.version_info)
-    """What it calls itself, for classes derived from it to change."""
+    """The value of the header User-Agent; subclasses override it."""
 
     def __init__(self, proxies: Any = None, **x509: Any) -> None:
         self.addheaders = [("User-Agent", self.version), ("Accept", "*/*")]
@@ -37,8 +37,9 @@ class URLopener:
     def retrieve(
         self, url: str, filename: str | None = None, reporthook: Any = None, data: bytes | None = None
     ) -> tuple[str, Any]:
-        """Save what `url` leads to, in a temporary file by default; returns the name of the file and the headers of the
-        response. `reporthook(blocks, bytes of a block, bytes of all)` is told how far it is; -1: nobody knows.
+        """Download `url`, to a temporary file by default; returns the name of the file and the headers of the response.
+
+        `reporthook(blocks, bytes of a block, bytes of all)` reports progress; -1 for an unknown size.
         """
         with self.open(url, data) as response:
             if not filename:
@@ -55,8 +56,8 @@ class URLopener:
                     if reporthook is not None:
                         reporthook(blocks, size, whole)
                 if done < whole:
-                    told = f"retrieval incomplete: got only {done} out of {whole} bytes"
-                    raise urllib.error.ContentTooShortError(told, (filename, response.headers))
+                    message = f"retrieval incomplete: got only {done} out of {whole} bytes"
+                    raise urllib.error.ContentTooShortError(message, (filename, response.headers))
             return filename, response.headers
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Puts old names back into modules, for the user's code alone, and rewrites that code when it is imported."""
+"""Restores old names of modules, for the user's code alone, and rewrites that code when it is imported."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ else:
 
 
 DEFAULTS = {"multiprocessing.context": fork_by_default}
-"""Modules with a default that has changed, and what changes it back, for everybody in the process."""
+"""Modules with a changed default, and the function that restores it for the whole process."""
 
 
 def attach(module: ModuleType) -> None:
-    """Have `module` answer for its old names; other modules than the user's are told what they were told before.
+    """Install a `__getattr__` for the old names of `module`, for lookups by the user's code only.
 
-    A module that is gone itself has nothing but old names, which it gives to everybody.
+    A removed module has nothing but old names, for all callers.
     """
     if module.__name__ in DEFAULTS:
         DEFAULTS[module.__name__](module)
@@ -73,14 +73,14 @@ class _Attaching(Loader):
 
 
 class _Empty(Loader):
-    """Makes a module that is gone."""
+    """Creates a removed module."""
 
     def exec_module(self, module: ModuleType) -> None:
         attach(module)
 
 
 class UserLoader(SourceFileLoader):
-    """Loads a module of the user's, rewritten. What is compiled is kept in no `__pycache__`, where Python finds it."""
+    """Loads a module of the user's, rewritten. Its bytecode is not cached, as plain Python would load it."""
 
     def get_code(self, fullname: str) -> CodeType:
         """The module's code."""
@@ -89,17 +89,17 @@ class UserLoader(SourceFileLoader):
 
 
 def for_user(loader: Any) -> Any:
-    """What loads the user's code in the place of `loader`."""
+    """The loader that rewrites the user's code in place of `loader`."""
     return UserLoader(loader.name, loader.path) if type(loader) is SourceFileLoader else loader
 
 
 class OldNamesFinder(MetaPathFinder):
-    """Stands before the finder that searches `sys.path`, and passes on what that finds."""
+    """Wraps the finder that searches `sys.path`."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of a module on `sys.path`, or of one that is gone if the user's code imports it."""
+        """The spec of a module on `sys.path`, or of a removed one if the user's code imports it."""
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is None:
             return _gone(fullname) if fullname in MODULES or fullname in EMPTY else None
@@ -130,7 +130,7 @@ def active() -> bool:
 
 
 def install() -> None:
-    """Put the old names back in this process; calling it again does nothing."""
+    """Restore the old names in this process. Idempotent."""
     if active():
         return
     places = [place for place, finder in enumerate(sys.meta_path) if finder is PathFinder]

@@ -13,7 +13,7 @@ from .notes import installed
 
 
 def load_source(name: str, pathname: str, file: Any = None) -> ModuleType:
-    """The module that the file `pathname` holds, as `name`, run again if it was loaded before."""
+    """Load the file `pathname` as module `name`; a loaded module is executed anew."""
     spec = importlib.util.spec_from_file_location(name, pathname)
     if spec is None:
         raise ImportError(f"{pathname} is no Python source", name=name, path=pathname)
@@ -21,7 +21,7 @@ def load_source(name: str, pathname: str, file: Any = None) -> ModuleType:
 
 
 def find_module(name: str, path: Any = None) -> tuple[None, str | None, ModuleSpec]:
-    """What `load_module` wants for the module `name`; ImportError if there is none."""
+    """The arguments of `load_module` for the module `name`; ImportError if there is none."""
     spec = PathFinder.find_spec(name, path) if path is not None else importlib.util.find_spec(name)
     if spec is None:
         raise ImportError(f"No module named {name!r}", name=name)
@@ -29,7 +29,7 @@ def find_module(name: str, path: Any = None) -> tuple[None, str | None, ModuleSp
 
 
 def load_module(name: str, file: Any, filename: str | None, details: Any) -> ModuleType:
-    """The module that `find_module` has found, as `name`, run again if it was loaded before."""
+    """Load the result of `find_module` as module `name`; a loaded module is executed anew."""
     if not isinstance(details, ModuleSpec):
         raise TypeError(f"load_module takes what find_module returned, got {details!r}")
     spec = importlib.util.spec_from_file_location(name, details.origin) if details.name != name else details
@@ -37,7 +37,7 @@ def load_module(name: str, file: Any, filename: str | None, details: Any) -> Mod
 
 
 def load_by(loader: Any, fullname: str = "") -> ModuleType:
-    """The module that a loader is for, or the one called `fullname`; run again if it was loaded before."""
+    """Load the module of a loader, or the one called `fullname`; a loaded module is executed anew."""
     spec = importlib.util.spec_from_loader(fullname or loader.name, loader)
     if spec is None:
         raise ImportError(f"{loader!r} has no module {fullname!r}", name=fullname)

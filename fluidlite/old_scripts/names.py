@@ -1,4 +1,4 @@
-"""The names that are gone: for each module, what a name meant (`module:attribute`) and how it is spelt today.
+"""Tables of removed names: for each module, the target of a name (`module:attribute`) and today's spelling.
 
 `docs/old_scripts.md` has them as tables. A name is put back only where it is missing, so that the tables serve all
 versions; what has no name of its own today is in `substitutes.py` and `pictures.py`.
@@ -14,7 +14,7 @@ _SHORT = {"numpy": "np", "builtins": ""}
 
 
 class Old(NamedTuple):
-    """A name that is gone."""
+    """A removed name."""
 
     target: str
     """Where its value is: `module:attribute`, or a module."""
@@ -34,7 +34,7 @@ def _same(module: str, names: str) -> dict[str, Old]:
 
 
 def _ours(module: str, **names: str) -> dict[str, Old]:
-    """Names that nothing stands for today: their value is in our `module`, what to write instead is given."""
+    """Names without a replacement: their value is in our `module`, the suggested spelling is given."""
     return {old: Old(f"{module}:{old}", instead) for old, instead in names.items()}
 
 
@@ -179,12 +179,12 @@ MODULES: dict[str, str] = {
     "sre_parse": "re._parser",
     "xml.etree.cElementTree": "xml.etree.ElementTree",
 }
-"""Modules that are gone and what stands for them. Others, such as `imp`, have nothing but their rows in NAMES."""
+"""Removed modules and their replacements. Modules without one, such as `imp`, have only their rows in NAMES."""
 
 EMPTY = frozenset(
     name for name in NAMES if name.partition(".")[0] in ("imp", "distutils", "pipes", "cgi")
 ) | {"scipy.misc"}
-"""Modules that are gone and are put back with the names above and no others."""
+"""Removed modules that are restored with the names above only."""
 
 
 def _pandas(**targets: str) -> dict[str, Old]:
@@ -241,4 +241,4 @@ METHODS: dict[str, dict[str, Old]] = {
         cls: Old(f"{_SUBSTITUTES}:append", "pandas.concat") for cls in _pandas(DataFrame="", Series="")
     },
 }
-"""By name and class: methods that are gone, and the function that does the same, given the object first."""
+"""Removed methods by name and class, each with a function of the object and the arguments."""

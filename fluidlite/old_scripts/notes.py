@@ -1,4 +1,4 @@
-"""What a script uses that is gone: one warning for each name and line, and the list that --list-old prints."""
+"""Reports of used old names: one warning for each name and line, and the list of --list-old."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _used: dict[tuple[str, str, int], str] = {}
 
 
 class OldNameWarning(UserWarning):
-    """A script uses a name that today's Python or its packages no longer have; it was put back for the script."""
+    """A script uses a name that today's Python or its packages no longer have, and that was restored."""
 
 
 def users(frame: FrameType) -> FrameType | None:
-    """The frame of the user's own code that asks something of `frame`'s caller, or None if other code asks.
+    """The frame of the user's own code that called `frame`'s function, or None if other code did.
 
     The user's are the script, what is typed in, and every module that is not installed (below the standard library
     or `site-packages`) and no part of this package. Code without a file, as of `exec`, belongs to the module in whose
@@ -56,7 +56,7 @@ def installed(filename: str) -> bool:
 
 
 def note(name: str, instead: str, frame: FrameType) -> None:
-    """Tell, once for each line, that the user's code in `frame` uses `name`, today spelt `instead`."""
+    """Warn, once for each line, that the user's code in `frame` uses `name`, today spelt `instead`."""
     place = (name, frame.f_code.co_filename, frame.f_lineno)
     if place in _used:
         return
@@ -67,7 +67,7 @@ def note(name: str, instead: str, frame: FrameType) -> None:
 
 
 def print_list() -> None:
-    """Print what `note` was told, in the order of files and lines, to standard error."""
+    """Print the noted names, in the order of files and lines, to standard error."""
     print(f"old names used: {len(_used)}", file=sys.stderr)
     for (name, filename, line), instead in sorted(_used.items(), key=lambda item: item[0][1:]):
         print(f"{filename}:{line}: {name} -> {instead}", file=sys.stderr)

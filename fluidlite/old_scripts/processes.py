@@ -1,4 +1,4 @@
-"""How `multiprocessing` starts processes: by forking, as it did on Linux before Python 3.14."""
+"""Fork as the default start method of `multiprocessing`, as on Linux before Python 3.14."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from types import ModuleType
 
 
 def fork_by_default(context: ModuleType) -> None:
-    """Have the module `multiprocessing.context` fork where nobody asks for another way.
+    """Make fork the default start method of the module `multiprocessing.context`.
 
-    Functions without a name, and what the script has made before, are there in the new process then.
+    With it, lambdas and the script's existing objects are available in the new process.
 
-    Other systems than Linux keep their way, and so does a process that has chosen one.
+    Other systems than Linux keep their method, and so does a process that has chosen one.
     """
     default = context._default_context
     forked = context._concrete_contexts.get("fork")

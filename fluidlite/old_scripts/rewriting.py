@@ -1,4 +1,4 @@
-"""Rewrites the user's code where today's Python or NumPy would refuse what it says, before it is compiled.
+"""Rewrites expressions of the user's code that today's Python or NumPy would refuse, before it is compiled.
 
 Nothing but the user's code is touched: `float(x)` becomes `float(_fluidlite_old_.one(float, x))`, and so on with what
 `calls.py` describes. Lines, names and tracebacks stay.
@@ -19,7 +19,7 @@ from .adapters import ADAPTED
 from .names import METHODS
 
 HELPER = "__fluidlite_old__"
-"""What rewritten code calls `calls.py`: a name that is left out where somebody looks through a namespace."""
+"""The name of `calls.py` in rewritten code: a dunder, which code that lists a namespace skips."""
 FUTURE = functools.reduce(
     int.__or__, [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names]
 )
@@ -29,7 +29,7 @@ _FUNCTIONS = frozenset(name.rpartition(".")[2] for name in ADAPTED)
 
 
 def compiled(source: str | bytes, filename: str, future: int = 0) -> CodeType:
-    """The code of a file of the user's, rewritten, unless it is too deep for that; raises SyntaxError.
+    """The code of a user's file, rewritten unless it is nested too deeply; raises SyntaxError.
 
     `future` has the flags that it inherits from the code around it.
     """
@@ -41,7 +41,7 @@ def compiled(source: str | bytes, filename: str, future: int = 0) -> CodeType:
 
 
 def tree(source: str | bytes, filename: str, future: int = 0) -> ast.Module:
-    """The syntax tree of a file of the user's, rewritten."""
+    """The syntax tree of a user's file, rewritten."""
     parsed = compile(source, filename, "exec", ast.PyCF_ONLY_AST | future, dont_inherit=True)
     assert isinstance(parsed, ast.Module)
     if _rewrite(parsed, set()):
@@ -62,13 +62,13 @@ class Transformer:
 
         self._packages &= sys.modules.keys()
         if _rewrite(cell, self._packages):
-            # No statement in the cell: magics see whether it is one expression, and each statement runs on its own.
+            # No import statement in the cell: magics check for a single expression, and statements run separately.
             self._shell.user_global_ns[HELPER] = calls
         return cell
 
 
 def _rewrite(module: ast.Module, packages: set[str]) -> bool:
-    """Change `module` in place where it has to be; says whether anything was changed.
+    """Rewrite `module` in place; True if anything was changed.
 
     `packages` are those that the code before it has imported; what it imports itself is added. Code that uses numba is
     left as it is: numba compiles its bytecode, and knows no helpers.
@@ -85,11 +85,11 @@ def _rewrite(module: ast.Module, packages: set[str]) -> bool:
 def _interesting(
     module: ast.Module, packages: set[str]
 ) -> tuple[list[ast.Call], list[ast.BinOp | ast.Assign | ast.AugAssign]]:
-    """All calls, and what else may be rewritten; adds what is imported to `packages`."""
+    """All calls and other nodes that may be rewritten; adds imported packages to `packages`."""
     calls: list[ast.Call] = []
     others: list[ast.BinOp | ast.Assign | ast.AugAssign] = []
     nodes: list[ast.AST] = [module]
-    while nodes:  # ast.walk takes three times as long, and every import of the user's waits for this
+    while nodes:  # ast.walk takes three times as long, and every import of user code waits for this
         node = nodes.pop()
         if isinstance(node, ast.Call):
             calls.append(node)
@@ -102,7 +102,7 @@ def _interesting(
             packages.update(alias.name.partition(".")[0] for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             packages.add((node.module or "").partition(".")[0])
-        for name in node._fields:  # other attributes are other tools' notes, such as the node's parent
+        for name in node._fields:  # other attributes are added by tools, such as the node's parent
             value = getattr(node, name, None)
             if isinstance(value, ast.AST):
                 nodes.append(value)
@@ -112,7 +112,7 @@ def _interesting(
 
 
 def _call(node: ast.Call, methods: Collection[str]) -> bool:
-    """Rewrite arguments of functions that take numbers or source, and what looks up functions that have changed."""
+    """Rewrite arguments of functions of numbers or source, and lookups of changed functions."""
     func = node.func
     if any(isinstance(arg, ast.Starred) for arg in node.args[:1]):
         return False
@@ -133,7 +133,7 @@ def _call(node: ast.Call, methods: Collection[str]) -> bool:
 
 
 def _compiles_module(node: ast.Call) -> bool:
-    """Whether it is certain that a call of `compile` makes code of a module, and no tree."""
+    """Whether a call of `compile` certainly makes code of a module, and no tree."""
     flags = [*node.args[3:4], *(keyword.value for keyword in node.keywords if keyword.arg in ("flags", None))]
     if any(not isinstance(flag, ast.Constant) or flag.value != 0 for flag in flags):
         return False
@@ -142,7 +142,7 @@ def _compiles_module(node: ast.Call) -> bool:
 
 
 def _format(node: ast.BinOp) -> bool:
-    """`text % values`: which may be integers as well, unless one can see a text or a tuple."""
+    """Rewrite `text % values`, if the left side is a string or the right side a tuple; else it may be arithmetic."""
     text = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
     if not (text or isinstance(node.right, ast.Tuple) and _repeatable(node.left)):
         return False
@@ -151,7 +151,7 @@ def _format(node: ast.BinOp) -> bool:
 
 
 def _assignment(node: ast.Assign | ast.AugAssign) -> bool:
-    """`array[i] = value` or `array[i] += value`."""
+    """Rewrite `array[i] = value` or `array[i] += value`."""
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
     if not isinstance(target, ast.Subscript) or not _repeatable(_array(target.value)):
         return False
@@ -160,7 +160,7 @@ def _assignment(node: ast.Assign | ast.AugAssign) -> bool:
         return False
     if isinstance(node.value, (ast.Constant, ast.List, ast.Dict, ast.Tuple)):
         return False
-    # What is assigned comes first, as ever: it may be what makes the array.
+    # The value is evaluated first, as in plain Python: it may create the array.
     node.value = _helper("element", node.value, node.value, copied(target.value), ast.Constant(len(indices)))
     return True
 
@@ -173,7 +173,7 @@ def _array(node: ast.expr) -> ast.expr:
 
 
 def _wrap(args: list[ast.expr], helper: str, owner: ast.Name) -> bool:
-    """Have `helper` look at the first argument."""
+    """Pass the first argument through `helper`."""
     if not args:
         return False
     args[0] = _helper(helper, args[0], copied(owner), args[0])
@@ -181,10 +181,10 @@ def _wrap(args: list[ast.expr], helper: str, owner: ast.Name) -> bool:
 
 
 def _helper(name: str, place: ast.expr, *args: ast.expr) -> ast.Call:
-    """A call of a function of `calls.py`, where `place` stands."""
+    """A call of a function of `calls.py`, at the position of `place`."""
     module = ast.copy_location(ast.Name(HELPER, ast.Load()), place)
     function = ast.copy_location(ast.Attribute(module, name, ast.Load()), place)
-    # `fix_missing_locations` would visit all that is in the arguments, which have their places.
+    # `fix_missing_locations` would visit all of the arguments, which have positions already.
     given = [each if hasattr(each, "lineno") else ast.copy_location(each, place) for each in args]
     return ast.copy_location(ast.Call(function, given, []), place)
 
@@ -197,9 +197,9 @@ def _repeatable(node: ast.expr) -> bool:
 
 
 def _import_helper(module: ast.Module) -> None:
-    """Import `calls.py` below the docstring and what must come first.
+    """Import `calls.py` below the docstring and `__future__` imports.
 
-    As a global name: `exec` with two dictionaries puts other names where functions do not find them.
+    As a global name: `exec` with two dictionaries would make it local, where functions do not find it.
     """
     place = 0
     for node in module.body:

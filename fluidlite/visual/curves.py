@@ -14,11 +14,11 @@ from ..base.storage.files import write_file
 from .events import Curve, runs
 
 MOST_POINTS = 1000
-"""Of a curve on the page: of a longer one, what is lowest and highest in each of half as many stretches."""
+"""Most points of a drawn curve; longer ones are reduced to the minimum and maximum of each interval."""
 
 
 def plot(args: list[str]) -> int:
-    """Run the command line behind `plot`; returns the exit status."""
+    """Run `fluidlite plot` with these arguments; returns the exit status."""
     parser = argparse.ArgumentParser(
         "fluidlite plot", description="Draw the curves that LogWriter wrote, as one HTML page."
     )
@@ -60,7 +60,7 @@ def _line(curve: Curve) -> list[list[Any]]:
 
 
 def _fewer(curve: Curve) -> Curve:
-    """At most MOST_POINTS points: the first and the last, the lowest and the highest of each stretch.
+    """At most MOST_POINTS points: the first and the last, the minimum and maximum of each interval.
 
     Of a stretch without any number its first point.
     """

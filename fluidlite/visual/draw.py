@@ -17,7 +17,7 @@ from ..paddle import hook, script
 
 
 def draw(args: list[str]) -> int:
-    """Run the command line behind `draw`; returns the exit status."""
+    """Run `fluidlite draw` with these arguments; returns the exit status."""
     parser = argparse.ArgumentParser(
         "fluidlite draw",
         description="Draw a program as one HTML page: that of a saved model, or the first one that a script trains "

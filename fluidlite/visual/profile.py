@@ -30,14 +30,14 @@ PARTS = (
     "trainers",
     "script",
 )
-"""What time is spent on. Executor: around the operators; script: what nothing else was recorded for."""
+"""The categories of time. Executor: overhead outside operators; script: time without any record."""
 
 COLUMNS = 300
-"""Into how many stretches the whole time is cut for the strips of the page."""
+"""The number of intervals of the whole time in the strips of the page."""
 CLOSE = 500
-"""How many spans of a thread the closer look shows at most."""
+"""Most spans of a thread in the detailed view."""
 FEW = 10
-"""Of fewer steps nothing is said about what goes on between them."""
+"""With fewer steps, time between them is not analysed."""
 
 _NAMED = {
     "DataLoader.next": "waiting", "reading": "reading", "collating": "collating", "sending": "sending",
@@ -47,11 +47,11 @@ _OF_KIND = {Kind.OPERATOR: "computing", Kind.COPY: "copying", Kind.OTHER: "execu
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 Segment = tuple[int, int, str]
-"""From when to when, in nanoseconds of `time.perf_counter_ns`, and on what."""
+"""Begin and end in nanoseconds of `time.perf_counter_ns`, and the category."""
 
 
 def profile(args: list[str]) -> int:
-    """Run the command line behind `profile`; returns the exit status of the script."""
+    """Run `fluidlite profile` with these arguments; returns the exit status of the script."""
     parser = argparse.ArgumentParser(
         "fluidlite profile",
         description="Run a script and write a page of where its time and memory went; it runs to its end.",
@@ -66,7 +66,7 @@ def profile(args: list[str]) -> int:
     output = Path(given.output or f"{Path(given.script).resolve().stem}.profile.html").resolve()
     wrong = script.problem(given.script)
     if not wrong and not output.parent.is_dir():
-        wrong = f"there is no folder {output.parent} for the page"  # said before a long run, not behind it
+        wrong = f"there is no folder {output.parent} for the page"  # checked before a long run, not after it
     if wrong:
         print(f"fluidlite profile: {wrong}", file=sys.stderr)
         return 2
@@ -95,7 +95,7 @@ def profile(args: list[str]) -> int:
 
 
 class Run:
-    """What a run has recorded, from making this to `stop`: spans of time, what loaders count, and the memory."""
+    """Records of a run from construction to `stop`: spans of time, statistics of loaders, memory."""
 
     def __init__(self) -> None:
         self.recorder = Recorder(ProfilerState.kAll, detailed=True)
@@ -109,7 +109,7 @@ class Run:
         profiling.switch(self.recorder)
 
     def stop(self) -> None:
-        """Record nothing more."""
+        """Stop recording."""
         profiling.switch(None)
         self.end = time.perf_counter_ns()
         self._done.set()
@@ -128,7 +128,7 @@ class Run:
 
 
 def _resident(process: int) -> int:
-    """Bytes of memory that a process has; 0 where the system does not tell."""
+    """The resident memory of a process in bytes; 0 if unknown."""
     try:
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE
     except (OSError, ValueError, IndexError):
@@ -136,7 +136,7 @@ def _resident(process: int) -> int:
 
 
 def _children() -> list[int]:
-    """The processes that this one has started."""
+    """The child processes of this process."""
     try:
         found = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     except OSError:
@@ -145,12 +145,12 @@ def _children() -> list[int]:
 
 
 def part_of(name: str, kind: Kind) -> str:
-    """On what a span is spent: one of `PARTS`."""
+    """The category of a span: one of `PARTS`."""
     return _NAMED.get(name) or _OF_KIND[kind]
 
 
 def segments(spans: Iterable[Span]) -> Iterator[Segment]:
-    """The spans of a thread without what is inside of others: stretches that follow each other."""
+    """The nested spans of a thread as disjoint segments: each instant belongs to the innermost span."""
     open_spans: list[tuple[int, str]] = []
     at = 0
     for span in sorted(spans, key=lambda span: (span.begin, -span.length)):
@@ -171,7 +171,7 @@ def segments(spans: Iterable[Span]) -> Iterator[Segment]:
 
 
 def columns(found: Iterable[Segment], begin: int, end: int, count: int = COLUMNS) -> list[dict[str, float]]:
-    """How much of each of `count` stretches between `begin` and `end` went to each part, from 0 to 1."""
+    """The share of each part, from 0 to 1, in each of `count` intervals between `begin` and `end`."""
     width = max(end - begin, 1) / count
     made: list[dict[str, float]] = [{} for _ in range(count)]
     for first, last, part in found:
@@ -185,8 +185,9 @@ def columns(found: Iterable[Segment], begin: int, end: int, count: int = COLUMNS
 
 
 def of_workers(heard: Sequence[tuple[int, Sequence[float]]]) -> list[Segment]:
-    """What the worker processes of one name did, each by its own clock: seconds at work, sending and idle so far, in
-    each of its messages. A clock that goes back is that of the next process.
+    """Segments of the worker processes of one name, from the clocks (seconds working, sending, idle) in their messages.
+
+    A clock that goes back is that of the next process.
     """
     made: list[Segment] = []
     one: list[tuple[int, Sequence[float]]] = []
@@ -199,7 +200,7 @@ def of_workers(heard: Sequence[tuple[int, Sequence[float]]]) -> list[Segment]:
 
 
 def _of_worker(heard: Sequence[tuple[int, Sequence[float]]]) -> Iterator[Segment]:
-    """Its clock began at the latest when no message would have come before it was sent."""
+    """Segments of one worker. Its clock's origin is the latest for which no message arrives before it was sent."""
     start = min((when - int(1e9 * sum(clock)) for when, clock in heard), default=0)
     worked = sent = 0.0
     for _, clock in heard:
@@ -211,7 +212,7 @@ def _of_worker(heard: Sequence[tuple[int, Sequence[float]]]) -> Iterator[Segment
 
 
 class Report:
-    """What is to be said of a run."""
+    """The analysis of a run for the page."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -229,9 +230,9 @@ class Report:
         return found
 
     def work(self) -> dict[str, float]:
-        """Seconds of the main thread by part; instead of waiting for trainers what these did meanwhile, on average.
+        """Seconds of the main thread by part; waiting for trainers is replaced by their average activity meanwhile.
 
-        What they have not recorded they spent around operators: waiting for each other's Python.
+        Their unrecorded time counts as executor: they wait for the GIL.
         """
         found = self.parts()
         waited = found.pop("trainers")
@@ -255,7 +256,7 @@ class Report:
         return sorted(merged.values(), key=lambda row: -(row.host + row.device))
 
     def threads(self) -> dict[str, list[Span]]:
-        """The spans of the main thread and of the others by their names: those of one name follow each other."""
+        """The spans of each thread by its name, the main thread first; threads of one name are joined."""
         found: dict[str, list[Span]] = {self.main.name: []}
         for lane in self.lanes:
             found.setdefault(lane.name, []).extend(lane.spans)
@@ -267,7 +268,7 @@ class Report:
         return sorted(found, key=lambda span: span.begin)
 
     def steps(self) -> list[Span]:
-        """The runs of programs; where there are none, what lies from one update of eager parameters to the next."""
+        """The runs of programs; without any, the spans from one update of eager parameters to the next."""
         runs = self.named(profiling.STEP)
         if runs:
             return runs
@@ -280,7 +281,7 @@ class Report:
         ]
 
     def sentences(self) -> list[str]:
-        """What was done, where the time went and what may help, and how much memory it took."""
+        """Summary sentences: the work done, the bottleneck with advice, the memory."""
         return [self._done(), self._bottleneck(), self._memory()]
 
     def _done(self) -> str:
@@ -425,7 +426,7 @@ def _plain(value: Any) -> Any:
 
 
 def _some(spans: Sequence[Span], most: int) -> list[Span]:
-    """At most so many of the spans: of each stretch the longest."""
+    """At most `most` of the spans: the longest of each interval."""
     if len(spans) <= most:
         return list(spans)
     width = len(spans) / most

@@ -186,12 +186,12 @@ class LogWriter:
         )
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write buffered events."""
         if self._opened is not None:
             self._opened.flush()
 
     def close(self) -> None:
-        """Write what waits and close the file; what is added later begins another one."""
+        """Write buffered events and close the file; later events begin another one."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None

@@ -64,7 +64,8 @@ def label_losses(
 ) -> Loss:
     """The cross entropy of `logits`, seen as `rows`, and labels (int32 or int64), in one launch.
 
-    `softmax`, `match`, `mean`: the further wanted results. With `match` the loss is the negative logarithm of that probability, else computed from the logits. `op_type`: the
+    `softmax`, `match`, `mean`: the further wanted results.
+    With `match` the loss is the negative logarithm of that probability, else computed from the logits. `op_type`: the
     operator in error messages.
     """
     xp, dtype = device.xp, logits.dtype
