@@ -1,1 +1,1 @@
-"""Several devices or processes that share a step (`fluid.compiler`)."""
+"""Data parallelism: several devices or processes train on parts of a batch (`fluid.compiler`)."""

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class CompiledProgram:
     """A program to be run on one place, or with `with_data_parallel` on several (`fluid.CompiledProgram`).
 
-    `program_or_graph`: a Program, or the `core.Graph` of an `IrGraph`, as passes for quantisation give it; of a graph,
-    the program is what it shows now.
+    `program_or_graph`: a Program, or the `core.Graph` of an `IrGraph`, as passes for quantisation return it, whose
+    present operators become the program.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class CompiledProgram:
     def _part(
         self, names: tuple[str, ...], feeds: tuple[str, ...], updates: frozenset[Operator]
     ) -> CompiledProgram:
-        """That part of the program, compiled in the same way; kept with this object."""
+        """The pruned program (see `Program._part`), compiled with the same options; kept with this object."""
         program = self._program._part(names, feeds, updates)
         part = self._parts.get(program)
         if part is None:
@@ -111,7 +111,7 @@ class CompiledProgram:
         return part
 
     def _compile(self, scope: Scope, place: Place) -> CompiledProgram:
-        """This program, ready to be run: executors make what they need when they run it for the first time."""
+        """Return this object: executors compile a program when they run it for the first time."""
         return self
 
     def _devices(self, executor: Executor) -> list[Place]:
@@ -124,24 +124,24 @@ class CompiledProgram:
         return cuda_places()
 
     def _parallel_program(self) -> Program:
-        """The program; or a copy of it, changed as the strategy says.
+        """The program, or a rewritten copy where the strategy needs one.
 
-        With `Customized` it does not make the gradient of the loss, for that is fed; with multi_batch_merge_pass an
-        update takes several batches.
+        With `Customized` the gradient of the loss is fed, not computed; with multi_batch_merge_pass an update takes
+        several batches.
         """
         program, strategy = self._program, self._build_strategy
         fed = strategy.gradient_scale_strategy == GradientScaleStrategy.Customized
         batches = strategy._batches()
         if not fed and batches == 1:
             return program
-        made_of = program._version, batches
-        if self._rewritten is None or self._rewritten[0] != made_of:
+        key = program._version, batches
+        if self._rewritten is None or self._rewritten[0] != key:
             copy = program.clone()
             if fed:
                 take_loss_gradients(copy)
             if batches > 1:
                 merge_batches(copy, batches)
-            self._rewritten = made_of, copy
+            self._rewritten = key, copy
             self._runner = None
         return self._rewritten[1]
 
@@ -154,35 +154,48 @@ class CompiledProgram:
         return_numpy: bool,
         return_merged: bool,
     ) -> list[Any]:
-        """What `Executor.run` does with this program."""
-        from .replicas import parallel
-
-        if not self._is_data_parallel:
-            return list(
-                map(or_empty, executor._run_alone(self._program, feed, fetch_list, scope, return_numpy))
-            )
-        shared = self._share_vars_from
-        if shared is not None:
-            if shared._scope is None:
-                raise ValueError(
-                    "The shared Program is not compiled and executed, so there is no variables to share."
-                )
-            scope = shared._scope
-        self._scope = self._whole._scope = scope
-        places = self._devices(executor)
-        program = self._parallel_program()
-        if self._build_strategy.num_trainers > 1:
-            if self._shared_by_trainers is None or not self._shared_by_trainers.fits(program, scope):
-                self._shared_by_trainers = trainers.Shared(program, self._build_strategy, len(places), scope)
-            program = self._shared_by_trainers.program
-        if len(places) == 1 and return_merged:
+        """Run one step; see `Executor.run`."""
+        program, places = self._program, [executor.place]
+        if self._is_data_parallel:
+            scope = self._scope = self._whole._scope = self._scope_with_variables(scope)
+            places = self._devices(executor)
+            program = self._program_of_trainers(self._parallel_program(), places, scope)
+            if len(places) > 1 or not return_merged:
+                runner = self._runner_of(program, places, scope)
+                run = partial(runner.run, feed, fetch_list, return_numpy, return_merged)
+                recorder = profiling.active
+                return run() if recorder is None else recorder.timed(profiling.STEP, run)
             if isinstance(feed, (list, tuple)) and len(feed) > 1:
                 raise IndexError(
                     f"feed is a list for {len(feed)} devices, but the program was compiled for one place"
                 )
-            if executor.place != places[0]:
-                executor = type(executor)(places[0])
-            return list(map(or_empty, executor._run_alone(program, feed, fetch_list, scope, return_numpy)))
+        if executor.place != places[0]:
+            executor = type(executor)(places[0])
+        return list(map(or_empty, executor._run_alone(program, feed, fetch_list, scope, return_numpy)))
+
+    def _scope_with_variables(self, scope: Scope) -> Scope:
+        """The scope of the program whose variables are shared (`share_vars_from`), or else the given one."""
+        shared = self._share_vars_from
+        if shared is None:
+            return scope
+        if shared._scope is None:
+            raise ValueError(
+                "The shared Program is not compiled and executed, so there is no variables to share."
+            )
+        return shared._scope
+
+    def _program_of_trainers(self, program: Program, places: Sequence[Place], scope: Scope) -> Program:
+        """The program, or a copy that exchanges gradients where several processes train (`num_trainers`)."""
+        if self._build_strategy.num_trainers <= 1:
+            return program
+        if self._shared_by_trainers is None or not self._shared_by_trainers.fits(program, scope):
+            self._shared_by_trainers = trainers.Shared(program, self._build_strategy, len(places), scope)
+        return self._shared_by_trainers.program
+
+    def _runner_of(self, program: Program, places: Sequence[Place], scope: Scope) -> DataParallel:
+        """The runner of the last step if it still fits, else a new one."""
+        from .replicas import parallel
+
         if len(places) > 1 and _updates_in_blocks(self._program):
             raise NotImplementedError(
                 "If optimizer is used in control flow, training on multi-places is not supported now: there are "
@@ -191,16 +204,14 @@ class CompiledProgram:
         runner = self._runner
         if runner is None or runner.scope is not scope or runner.version != program._version:
             average = self._build_strategy.gradient_scale_strategy == GradientScaleStrategy.CoeffNumDevice
-            reduced = self._build_strategy.reduce_strategy == ReduceStrategy.Reduce
+            reduce = self._build_strategy.reduce_strategy == ReduceStrategy.Reduce
             runner = self._runner = parallel(
-                program, places, self._scopes_of(scope, len(places)), average, reduced
+                program, places, self._scopes_of(scope, len(places)), average, reduce
             )
-        run = partial(runner.run, feed, fetch_list, return_numpy, return_merged)
-        recorder = profiling.active
-        return run() if recorder is None else recorder.timed(profiling.STEP, run)
+        return runner
 
     def _scopes_of(self, scope: Scope, count: int) -> PlaceScopes:
-        """The scopes of so many places, which this program has in common with those that share their variables."""
+        """The scopes of `count` places, common to all programs that share their variables."""
         if self._share_vars_from is not None:
             return self._share_vars_from._scopes_of(scope, count)
         by_count = self._whole._place_scopes
@@ -213,7 +224,7 @@ class CompiledProgram:
 
 
 def _updates_in_blocks(program: Program) -> bool:
-    """Whether an optimizer updates parameters in another block than the global one."""
+    """True if an optimizer updates parameters in a block of control flow."""
     return any(
         op._is_optimize_op() and op.attrs.get("op_role_var")
         for block in program.blocks[1:]
@@ -222,9 +233,9 @@ def _updates_in_blocks(program: Program) -> bool:
 
 
 class ParallelExecutor:
-    """A program on all places at once (`fluid.ParallelExecutor`, older than `CompiledProgram`).
+    """Runs a program on all places at once (`fluid.ParallelExecutor`, older than `CompiledProgram`).
 
-    `num_trainers`, `trainer_id`: as in `build_strategy`, and instead of what that says, unless they are 1 and 0.
+    `num_trainers`, `trainer_id`: override those of `build_strategy` unless they are 1 and 0.
     """
 
     def __init__(
@@ -274,4 +285,4 @@ class ParallelExecutor:
         return len(self._places)
 
     def drop_local_exe_scopes(self) -> None:
-        """Nothing to do: plans keep no scopes between steps."""
+        """Do nothing: plans keep no scopes between steps."""

@@ -1,4 +1,4 @@
-"""Data parallelism: each place computes the gradients of its batch, and one update takes their mean."""
+"""`DataParallel`: each place computes the gradients of its batch, and one update takes their mean or sum."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ...ops.tensor.selected_rows import parts
 from .. import failures
 from ..reading import readers
 from ..running.executor import fetch_names
-from ..running.feeding import Feed, as_feed, check, split, unshared
+from ..running.feeding import unshared
 from ..running.steps import run_program
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
+from .partition import Partition, Stage
 from .place_scopes import PlaceScopes
-from .results import joined
-from .stages import Stage, Stages
+from .scatter_gather import gather, scatter
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -34,24 +34,26 @@ if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
 
 Values = dict[str, Any]
-"""What a place has in a step, by name: LoDTensors, and SelectedRows."""
+"""The values of a place in a step by name: LoDTensors and SelectedRows."""
 
 
 class DataParallel:
-    """A program on several places of the host at once; `replicas.Replicas` is the same for GPUs.
+    """A program on several places of the host, each with a thread and a scope; `Replicas` is the same for GPUs.
 
-    The program runs in stages: what every place does with its own batch, then the sum of the gradients, then what is
-    done once, on the parameters that the places share. With `average` the gradient of the loss is divided by the number
-    of places. Persistable variables that places write for themselves (moving averages) are in `shared`, which programs
-    have in common after `share_vars_from`. With `reduced`, as with Fluid's ReduceStrategy.Reduce, all places write the
-    same ones: then they take turns, where Fluid leaves to chance which of them comes first.
+    A step scatters the feed over the places and runs the stages of the program (see `Partition`): each place runs the
+    forward and backward pass on its part; the gradients are summed; the update runs once, on the parameters that the
+    places share. Fetched values are gathered.
+
+    `average`: the gradient of the loss is divided by the number of places. `shared`: the scopes of the places, which
+    programs have in common after `share_vars_from`. `reduce`: Fluid's ReduceStrategy.Reduce, under which all places
+    write the same moving averages; they run one after the other then, where Fluid leaves the order to chance.
     """
 
     devices: tuple[CudaDevice | None, ...]
     """Where each place computes; None: on the host."""
 
-    everywhere = False
-    """Whether every place does what is done once, on variables of its own."""
+    replicated = False
+    """Whether each place runs the stages that run once as well, on parameters of its own."""
 
     def __init__(
         self,
@@ -59,7 +61,7 @@ class DataParallel:
         places: Sequence[Place],
         shared: PlaceScopes,
         average: bool,
-        reduced: bool = False,
+        reduce: bool = False,
     ) -> None:
         self.version = program._version
         self.places = list(places)
@@ -70,192 +72,135 @@ class DataParallel:
             scale_loss_gradients(self.program, 1.0 / len(self.places))
         self._reader = program if program._has_readers() else None
         self._block = self.program.global_block()
-        self._reduced = reduced
+        self._reduce = reduce
         self._shared = shared
         self._pool: ThreadPoolExecutor | None = None
         self._owner = os.getpid()
-        self._build()
+        self._partition_program()
 
-    def _build(self) -> None:
-        """Cut the program into stages, and have places keep what they write for themselves."""
-        self.stages = Stages(self.program, self._shared.own, self._shared.different, self._reduced)
-        self.in_turns = self._reduced and bool(self.stages.private)
-        self.scopes = [self.scope] * len(self.places) if self.in_turns else self._make_scopes()
-        self._programs = [self.stages.program(stage, self.program) for stage in self.stages.stages]
-        self.exchanged = [name for stage in self.stages.stages for name in stage.gradients]
-        self._built = self._shared.version
+    def _partition_program(self) -> None:
+        """Cut the program into stages, and make the variables local that places write for themselves."""
+        self._partition = Partition(self.program, self._shared.local, self._shared.varying, self._reduce)
+        self._sequential = self._reduce and bool(self._partition.local)
+        self.scopes = [self.scope] * len(self.places) if self._sequential else self._make_scopes()
+        self._trains = any(stage.gradients for stage in self._partition.stages)
+        self._partitioned = self._shared.version
 
     def _make_scopes(self) -> list[Scope]:
         """A scope for each place; the first one's is the scope itself."""
-        self._shared.hold(self.stages.private, self.stages.different)
+        self._shared.make_local(self._partition.local, self._partition.varying)
         return self._shared.scopes
 
-    def _prepare(self) -> None:
-        """Follow what has become of the places' scopes since the last step."""
-        self._shared.bring()
-        if self._built != self._shared.version:
-            self._build()
+    def _synchronize(self) -> None:
+        """Take over changes of the scopes since the last step."""
+        self._shared.before_step()
+        if self._partitioned != self._shared.version:
+            self._partition_program()
 
     def run(self, feed: Any, fetch_list: Any, return_numpy: bool, return_merged: bool) -> list[Any]:
-        """One step; values of the places are joined along the first dimension unless `return_merged` is False."""
+        """One step; fetched values are concatenated over the places unless `return_merged` is False."""
         names = fetch_names(fetch_list)
         feeds = self._feeds(feed)
-        known = {name for block in self.program.blocks for name in block.vars}
+        declared = {name for block in self.program.blocks for name in block.vars}
         for name in names:
-            if name not in known:
-                raise failures.unknown_fetch(name, known)
+            if name not in declared:
+                raise failures.unknown_fetch(name, declared)
         try:
-            found = self._step(feeds, names)
+            fetched = self._step(feeds, names)
         except failures.NotFed as error:
             raise error.among(feed if isinstance(feed, Mapping) else feed[0] if feed else ()) from None
-        return [joined(name, found[name], return_numpy, return_merged) for name in names]
+        return [gather(name, fetched[name], return_numpy, return_merged) for name in names]
 
     def _step(self, feeds: Sequence[Values], names: Sequence[str]) -> dict[str, list[Any]]:
-        """One step with these feeds; the values of `names` at each place."""
-        self._prepare()
-        found = [dict(feed) for feed in feeds]
-        fetched: dict[int, list[str]] = {}
-        for name in names:
-            fetched.setdefault(id(self.stages.last(name)), []).append(name)
-        for stage, program in zip(self.stages.stages, self._programs, strict=True):
-            wanted = list(dict.fromkeys([*stage.gives, *fetched.get(id(stage), ())]))
-            if stage.ops or wanted:
-                self._run(stage, program, found, wanted)
-                self._add_up([name for name in stage.gradients if name in wanted], found)
-        self._shared.note()
-        return {name: [_as_tensor(values[name]) for values in found] for name in dict.fromkeys(names)}
+        """One step with a feed for each place; returns the values of `names` at each place."""
+        self._synchronize()
+        values = [dict(feed) for feed in feeds]
+        for stage in self._partition.stages:
+            fetched = [name for name in names if self._partition.last(name) is stage]
+            outputs = list(dict.fromkeys([*stage.outputs, *fetched]))
+            if stage.ops or outputs:
+                self._run(stage, values, outputs)
+                self._all_reduce([name for name in stage.gradients if name in outputs], values)
+        self._shared.after_step()
+        return {name: [_as_tensor(place[name]) for place in values] for name in dict.fromkeys(names)}
 
-    def _run(self, stage: Stage, program: Program, found: list[Values], wanted: Sequence[str]) -> None:
-        """Run a stage on what places have found; from there on they have `wanted` as well."""
-        sparse = {name for name in wanted if self._is_sparse(name) and name in stage.gives}
-        names = tuple(part for name in wanted for part in (parts(name) if name in sparse else (name,)))
-        first = stage is self.stages.stages[0]
-        count = 1 if stage.once and not self.everywhere else len(found)
-        jobs = [
-            (
-                program,
-                values if first else {name: values[name] for name in stage.takes if name in values},
-                names,
-                self.scopes[place],
-                self.devices[place],
-            )
-            for place, values in enumerate(found[:count])
-        ]
-        each = map if self.in_turns or count == 1 else self._threads().map
-        for place, results in enumerate(each(_one, jobs)):
-            made: Values = dict(zip(names, results, strict=True))
+    def _run(self, stage: Stage, values: list[Values], outputs: Sequence[str]) -> None:
+        """Run a stage at each place, or once, and add `outputs` to the values of the places."""
+        sparse = {name for name in outputs if self._is_sparse(name) and name in stage.outputs}
+        names = tuple(part for name in outputs for part in (parts(name) if name in sparse else (name,)))
+        is_first = stage is self._partition.stages[0]
+        count = 1 if stage.once and not self.replicated else len(values)
+
+        def run(place: int) -> list[Any]:
+            have = values[place]
+            feed = have if is_first else {name: have[name] for name in stage.inputs if name in have}
+            return run_program(stage.program, feed, names, self.scopes[place], False, self.devices[place])
+
+        in_parallel = count > 1 and not self._sequential
+        for place, results in enumerate((self._threads().map if in_parallel else map)(run, range(count))):
+            found: Values = dict(zip(names, results, strict=True))
             for name in sparse:
-                rows, values = (made.pop(part).array for part in parts(name))
-                made[name] = SelectedRows(rows, values, self._block._var_recursive(name).shape[0])
-            for values in found if count == 1 else found[place : place + 1]:
-                values.update(made)
+                rows, elements = (found.pop(part).array for part in parts(name))
+                found[name] = SelectedRows(rows, elements, self._block._var_recursive(name).shape[0])
+            for target in values if count == 1 else values[place : place + 1]:
+                target.update(found)
 
     def _is_sparse(self, name: str) -> bool:
         return bool(self._block._var_recursive(name).type == VarType.SELECTED_ROWS)
 
-    def _add_up(self, names: Sequence[str], found: list[Values]) -> None:
-        """Have all places have the sums of these gradients."""
+    def _all_reduce(self, names: Sequence[str], values: list[Values]) -> None:
+        """Replace gradients at all places by their sums over the places."""
         for name in names:
-            values = [place[name] for place in found]
-            total = _joined_rows(values) if self._is_sparse(name) else _total(values)
-            for place in found:
+            gradients = [place[name] for place in values]
+            total = _sum_of_rows(gradients) if self._is_sparse(name) else _sum(gradients)
+            for place in values:
                 place[name] = total
 
     def _threads(self) -> ThreadPoolExecutor:
+        """A thread for each place, with its share of the threads for kernels; new ones in a forked process."""
         if self._pool is None or self._owner != os.getpid():
             from concurrent.futures import ThreadPoolExecutor  # slow to import
 
             places = len(self.places)
-            own = max(threads.count() // places, 1)
-            self._pool = ThreadPoolExecutor(places, "fluidlite-replica", threads.share, (own,))
+            share = max(threads.count() // places, 1)
+            self._pool = ThreadPoolExecutor(places, "fluidlite-replica", threads.share, (share,))
             self._owner = os.getpid()
         return self._pool
 
     def _feeds(self, feed: Any) -> list[Values]:
-        """One feed for each place: from the readers, a list, or one feed divided."""
-        feed = unshared(feed)
-        if isinstance(feed, (list, tuple)):
-            parts = [as_feed(self.program, part) for part in self._listed(feed)]
-        elif feed is None or isinstance(feed, Mapping):
-            parts = self._divided(feed or {})
-        else:
-            raise TypeError(
-                f"feed must be a dict, or a list of dicts for several devices, got {type(feed).__name__}"
-            )
-        feeds: list[Values] = [
-            {name: LoDTensor.wrap(array, lod) for name, (array, lod) in part.items()} for part in parts
-        ]
+        """A feed for each place, with the batches of readers. Without gradients the last places may get none."""
+        feeds: list[Values] = scatter(unshared(feed), self.program, self.places, self._trains)
         if self._reader is not None:
             feeds = self._read(feeds, self._reader)
         for name in list(feeds[0]) if feeds else ():
             if self._block._is_persistable(name):
-                self._keep(name, feeds)
+                self._set(name, feeds)
         return feeds
 
-    def _keep(self, name: str, feeds: Sequence[Values]) -> None:
-        """Put what is fed as a persistable variable where the places have it, from now on."""
-        values = [feed.pop(name) for feed in feeds]
-        if all(_same(value, values[0]) for value in values[1:]):
-            values = values[:1]
-        elif self.in_turns:
-            raise _differs(name)
-        else:
-            self._shared.hold([name], [name])
-        self._shared.put(name, values)
-
-    def _divided(self, feed: Mapping[str, Any]) -> list[Feed]:
-        """The parts of one feed; without gradients to exchange the last places may get none."""
-        whole = as_feed(self.program, feed, checked=False)
-        common = {
-            name: (array, lod) for name, (array, lod) in whole.items() if self._is_shared_by_all(name, array)
-        }
-        try:
-            divided = {name: value for name, value in whole.items() if name not in common}
-            parts = split(divided, self.places, every=bool(self.exchanged))
-        except ValueError as error:
-            raise EnforceNotMet(f"{error}; CPU_NUM sets the number of CPU devices") from None
-        for part in parts:
-            part.update(common)
-            for name, (array, lod) in part.items():
-                check(self._block.var(name), array, lod)
-        return parts
-
-    def _is_shared_by_all(self, name: str, array: np.ndarray) -> bool:
-        """Whether a fed variable goes to all places as it is: a persistable one with too few rows, such as a rate."""
-        few = array.ndim == 0 or len(array) < len(self.places)
-        return few and self._block._is_persistable(name)
-
-    def _listed(self, feed: Sequence[Any]) -> Sequence[Mapping[str, Any]]:
-        """A list of feeds, one for each place; without gradients to exchange the last places may get none."""
-        for part in feed:
-            if not isinstance(part, Mapping):
-                raise TypeError(f"Each element of feed list should be a dict, got {type(part).__name__}")
-        if len(feed) > len(self.places):
-            raise IndexError(
-                f"feed is a list for {len(feed)} devices, but the program has {len(self.places)} places"
-            )
-        if not feed or (len(feed) < len(self.places) and self.exchanged):
-            raise EnforceNotMet(
-                f"The feed data number {len(feed)} does not match the device number {len(self.places)}. A DataLoader "
-                "with drop_last=True leaves out incomplete sets of batches; CPU_NUM sets the number of CPU devices"
-            )
-        return feed
-
     def _read(self, feeds: list[Values], program: Program) -> list[Values]:
-        """Add the readers' next batches; an incomplete set ends the epoch, or runs on the first places if wanted."""
+        """Add the next batches of the readers.
+
+        An incomplete set of batches ends the epoch, or runs on the first places if the readers keep it.
+        """
         for index, part in enumerate(feeds):
             try:
                 feeds[index] = readers.add_to(part, program, self.devices[index], self.devices)
             except EOFException:
-                if index == 0 or readers.drops_last(program) or self.exchanged:
+                if index == 0 or readers.drops_last(program) or self._trains:
                     raise
                 return feeds[:index]
         return feeds
 
-
-def _one(job: tuple[Program, Values, tuple[str, ...], Scope, CudaDevice | None]) -> list[LoDTensor]:
-    program, feed, names, scope, device = job
-    return run_program(program, feed, names, scope, False, device)
+    def _set(self, name: str, feeds: Sequence[Values]) -> None:
+        """Set a persistable variable that is fed, in the scope, or in that of each place if the values differ."""
+        values = [feed.pop(name) for feed in feeds]
+        if all(same_elements(value, values[0]) for value in values[1:]):
+            values = values[:1]
+        elif self._sequential:
+            raise differing_feeds(name)
+        else:
+            self._shared.make_local([name], [name])
+        self._shared.set(name, values)
 
 
 def _without_readers(program: Program) -> Program:
@@ -267,31 +212,31 @@ def _without_readers(program: Program) -> Program:
     return copy
 
 
-def _total(values: Sequence[LoDTensor]) -> LoDTensor:
-    """The sum of dense gradients, in the memory of the first one: what steps fetch are copies."""
-    for value in values[1:]:
-        np.add(values[0].array, value.array, out=values[0].array)
-    return values[0]
+def _sum(gradients: Sequence[LoDTensor]) -> LoDTensor:
+    """The sum of dense gradients, in the memory of the first one, which is a copy that a step has fetched."""
+    for other in gradients[1:]:
+        np.add(gradients[0].array, other.array, out=gradients[0].array)
+    return gradients[0]
 
 
-def _joined_rows(values: Sequence[SelectedRows]) -> SelectedRows:
+def _sum_of_rows(gradients: Sequence[SelectedRows]) -> SelectedRows:
     """The sum of sparse gradients: the rows of all places, on the host."""
-    rows = np.concatenate([to_host(value.rows) for value in values])
-    elements = np.concatenate([to_host(value.values) for value in values])
-    held = rows >= 0
-    return SelectedRows(rows[held], elements[held], values[0].height)
+    rows = np.concatenate([to_host(gradient.rows) for gradient in gradients])
+    elements = np.concatenate([to_host(gradient.values) for gradient in gradients])
+    used = rows >= 0
+    return SelectedRows(rows[used], elements[used], gradients[0].height)
 
 
 def _as_tensor(value: Any) -> Any:
-    """What is fetched of a value; of rows, as everywhere, all of the table."""
+    """A fetched value; SelectedRows become a dense tensor, as everywhere."""
     return LoDTensor.wrap(as_dense(value)) if isinstance(value, SelectedRows) else value
 
 
-def _same(one: LoDTensor, other: LoDTensor) -> bool:
+def same_elements(one: LoDTensor, other: LoDTensor) -> bool:
     return one is other or np.array_equal(to_host(one.array), to_host(other.array))
 
 
-def _differs(name: str) -> EnforceNotMet:
+def differing_feeds(name: str) -> EnforceNotMet:
     return EnforceNotMet(
         f"persistable variable {name!r} was fed with different values for different devices, which share it: feed one "
         "value, with fewer rows than there are devices, or make it not persistable"

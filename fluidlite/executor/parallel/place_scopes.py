@@ -1,4 +1,4 @@
-"""`PlaceScopes`: the scopes of several places of the host, with what each of them has for itself."""
+"""`PlaceScopes`: a scope for each place of the host, with the variables that are local to it."""
 
 from __future__ import annotations
 
@@ -11,80 +11,79 @@ from ..tensors.scope import Scope
 
 
 class PlaceScopes:
-    """A scope for each place: the first one's is the scope itself, the others are its children.
+    """The first place's scope is the given one, the others are its children with their own values of local variables.
 
-    Programs that share their variables (`share_vars_from`) share this. What places have for themselves, such as the
-    statistics of normalisation, is in the children; everything else is in the scope. A value that something else has
-    written into the scope since the last step (`set`, a file, a startup program, a run on one place) is copied to all
-    places.
+    Local variables are those that places write for themselves, such as the statistics of batch normalisation; all
+    others are shared. Programs with common variables (`share_vars_from`) have one PlaceScopes. A local variable that is
+    written into the scope between steps (`set`, a file, a startup program, a run on one place) is copied to all places.
     """
 
     def __init__(self, scope: Scope, count: int) -> None:
         self.scope = scope
         self.scopes = [scope, *(Scope(scope) for _ in range(count - 1))]
-        self.different: set[str] = set()
-        """The variables whose values may differ from place to place."""
+        self.varying: set[str] = set()
+        """The variables whose values may differ between places."""
         self.version = 0
-        """Counts what is new in `own` and `different`: programs look again then."""
-        self._seen: dict[str, Any] = {}
+        """Counts the changes of `local` and `varying`, after which programs are partitioned anew."""
+        self._stamps: dict[str, Any] = {}  # of the first place's values after the last step
 
     @property
-    def own(self) -> Set[str]:
-        """The variables that each place has for itself."""
-        return self._seen.keys()
+    def local(self) -> Set[str]:
+        return self._stamps.keys()
 
-    def hold(self, names: Iterable[str], different: Iterable[str] = ()) -> None:
-        """Have each place keep the variables `names` for itself, of which `different` may differ."""
-        new = [name for name in names if name not in self._seen]
-        if new or not self.different.issuperset(different):
+    def make_local(self, names: Iterable[str], varying: Iterable[str] = ()) -> None:
+        """Give each place its own variables `names`; the values of those in `varying` may differ between places."""
+        new = [name for name in names if name not in self._stamps]
+        if new or not self.varying.issuperset(varying):
             self.version += 1
-        self.different.update(different)
+        self.varying.update(varying)
         for name in new:
             for scope in self.scopes[1:]:
                 scope.var(name)
-            self._spread(name)
+            self._copy_from_first(name)
 
-    def put(self, name: str, values: Sequence[LoDTensor]) -> None:
-        """Set a variable: to one value for each place, which has it for itself, or to one for all places."""
+    def set(self, name: str, values: Sequence[LoDTensor]) -> None:
+        """Set a variable: to one value for each place, to which it is local, or to one value for all places."""
         for scope, value in zip(self.scopes, values, strict=False):
-            tensor = scope.var(name).get_tensor()
-            tensor.set(value.array)
-            tensor.hold_lod(value.offsets)
-        if name in self._seen:
+            _set(scope, name, value)
+        if name in self._stamps:
             if len(values) == 1:
-                self._spread(name)
-            self._seen[name] = _stamp(self._value(name))
+                self._copy_from_first(name)
+            self._stamps[name] = _stamp(self._value(name))
 
-    def bring(self) -> None:
-        """Copy to all places what something else has written into the scope since `note`."""
-        for name, seen in self._seen.items():
-            if _stamp(self._value(name)) != seen:
-                self._spread(name)
+    def before_step(self) -> None:
+        """Copy to all places the local variables that were written into the scope since `after_step`."""
+        for name, stamp in self._stamps.items():
+            if _stamp(self._value(name)) != stamp:
+                self._copy_from_first(name)
 
-    def note(self) -> None:
-        """Note what the scope has: the places have written it."""
-        for name in self._seen:
-            self._seen[name] = _stamp(self._value(name))
+    def after_step(self) -> None:
+        """Note that the places themselves have written their present values."""
+        for name in self._stamps:
+            self._stamps[name] = _stamp(self._value(name))
 
     def _value(self, name: str) -> Any:
         found = self.scope.find_var(name)
         return found.get() if found is not None else None
 
-    def _spread(self, name: str) -> None:
-        """Copy what the scope has to the other places."""
+    def _copy_from_first(self, name: str) -> None:
         value = self._value(name)
         for scope in self.scopes[1:]:
             if not isinstance(value, LoDTensor):
                 scope.var(name).set(copy.deepcopy(value))
             elif value.array is not None:
-                tensor = scope.var(name).get_tensor()
-                tensor.set(value.array)
-                tensor.hold_lod(value.offsets)
-        self._seen[name] = _stamp(value)
+                _set(scope, name, value)
+        self._stamps[name] = _stamp(value)
+
+
+def _set(scope: Scope, name: str, value: LoDTensor) -> None:
+    tensor = scope.var(name).get_tensor()
+    tensor.set(value.array)
+    tensor.hold_lod(value.offsets)
 
 
 def _stamp(value: Any) -> Any:
-    """What tells whether a variable has been written: its elements, or the object that it holds."""
+    """A value that differs after a variable was written: its elements as bytes, or the object that it holds."""
     if isinstance(value, LoDTensor):
         array = value.array
         return None if array is None else (array.dtype.str, array.shape, array.tobytes())

@@ -1,4 +1,4 @@
-"""Data parallelism over GPUs: every one has its own copy of the parameters and updates it with the same gradients."""
+"""Data parallelism over GPUs: each has a copy of the parameters, which it updates with the same gradients."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ...base.place import Place
 from ...framework import Program
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
-from .data_parallel import DataParallel, Values, _differs, _same
+from .data_parallel import DataParallel, Values, differing_feeds, same_elements
 from .place_scopes import PlaceScopes
 
 _copies: WeakKeyDictionary[Scope, dict[tuple[int, ...], Copies]] = WeakKeyDictionary()
 
 
 class Copies:
-    """The variables of a scope on several GPUs: the first one's are those of the scope itself.
+    """Copies of the variables of a scope on several GPUs; those of the first GPU are in the scope itself.
 
-    Programs that share a scope share its copies, so that what one trains the other sees on all GPUs.
+    Programs with the same scope share its copies, so each sees on all GPUs what the other trains.
     """
 
     def __init__(self, scope: Scope, devices: Sequence[CudaDevice]) -> None:
@@ -31,35 +31,35 @@ class Copies:
         self.kids = [Scope(scope) for _ in devices[1:]]
         self._cell = scope._cell
         self._writes = scope._cell.writes
-        self._sources: dict[str, Any] = {}  # what was copied last, by name
-        self._doubtful: set[str] = set()  # what may have been written in its place since
+        self._sources: dict[str, Any] = {}  # the array that was copied last, by name
+        self._stale: set[str] = set()  # names whose arrays may have been overwritten since
 
-    def bring(self, scope: Scope, names: Sequence[str]) -> None:
-        """Copy those of `names` that are new, and those that may have been written since `caught_up`."""
+    def before_step(self, scope: Scope, names: Sequence[str]) -> None:
+        """Copy those of `names` that are new, and those that may have been written since `after_step`."""
         if self._writes != self._cell.writes:
-            self._doubtful.update(self._sources)
-        stale = []
+            self._stale.update(self._sources)
+        changed = []
         for name in names:
             found = scope.find_var(name)
             tensor = found.get() if found is not None else None
             if not isinstance(tensor, LoDTensor) or tensor.array is None:
                 continue
             array = tensor.on(self.group.devices[0])
-            if name in self._doubtful or self._sources.get(name) is not array:
-                stale.append((name, array))
-        targets: list[list[Any]] = [[array for _, array in stale]]
+            if name in self._stale or self._sources.get(name) is not array:
+                changed.append((name, array))
+        targets: list[list[Any]] = [[array for _, array in changed]]
         for device, kid in zip(self.group.devices[1:], self.kids, strict=True):
-            targets.append([self._place(device, kid, name, array) for name, array in stale])
+            targets.append([self._memory(device, kid, name, array) for name, array in changed])
         self.group.broadcast(targets)
-        self._sources.update(stale)
-        self._doubtful.difference_update(name for name, _ in stale)
+        self._sources.update(changed)
+        self._stale.difference_update(name for name, _ in changed)
 
-    def caught_up(self) -> None:
-        """What was written so far has been written on all GPUs alike."""
+    def after_step(self) -> None:
+        """Note that all writes so far were the same on all GPUs."""
         self._writes = self._cell.writes
 
-    def _place(self, device: CudaDevice, kid: Scope, name: str, array: Any) -> Any:
-        """Memory for a copy of `array` on `device`: what is there already if it fits."""
+    def _memory(self, device: CudaDevice, kid: Scope, name: str, array: Any) -> Any:
+        """Memory for a copy of `array` on `device`: that of the last copy if it fits."""
         tensor = kid.var(name).get_tensor()
         mine = tensor.array
         if mine is None or mine.shape != array.shape or mine.dtype != array.dtype:
@@ -80,13 +80,12 @@ def copies(scope: Scope, devices: Sequence[CudaDevice]) -> Copies:
 class Replicas(DataParallel):
     """A program on several GPUs at once; see `DataParallel`.
 
-    The copies of the parameters stay alike because all get the same update. What is written into the scope by other
-    means (loading, `set`) is copied to all GPUs before the next step. Gradients are added up by NCCL where it can be
-    used.
+    The copies of the parameters stay equal because all get the same update. A variable that is written into the scope
+    between steps (loading, `set`) is copied to all GPUs before the next one. NCCL sums gradients where it can be used.
     """
 
     devices: tuple[CudaDevice, ...]  # type: ignore[assignment]
-    everywhere = True
+    replicated = True
 
     def __init__(
         self, program: Program, gpus: Sequence[CudaDevice], shared: PlaceScopes, average: bool
@@ -100,7 +99,7 @@ class Replicas(DataParallel):
 
     def run(self, feed: Any, fetch_list: Any, return_numpy: bool, return_merged: bool) -> list[Any]:
         results = super().run(feed, fetch_list, return_numpy, return_merged)
-        self._copies.caught_up()
+        self._copies.after_step()
         if results and return_numpy:
             for device in self.devices:
                 faults.raise_pending(device)
@@ -110,26 +109,26 @@ class Replicas(DataParallel):
         self._copies = copies(self.scope, self._gpus)
         return [self.scope, *self._copies.kids]
 
-    def _prepare(self) -> None:
-        self._copies.bring(self.scope, self._persistables)
+    def _synchronize(self) -> None:
+        self._copies.before_step(self.scope, self._persistables)
 
-    def _keep(self, name: str, feeds: Sequence[Values]) -> None:
-        """What is fed reaches the copies of all GPUs; they share it."""
-        if not all(_same(feed[name], feeds[0][name]) for feed in feeds[1:]):
-            raise _differs(name)
+    def _set(self, name: str, feeds: Sequence[Values]) -> None:
+        """Leave a persistable variable in the feeds, from where each GPU takes it; raises if the values differ."""
+        if not all(same_elements(feed[name], feeds[0][name]) for feed in feeds[1:]):
+            raise differing_feeds(name)
 
-    def _add_up(self, names: Sequence[str], found: list[Values]) -> None:
+    def _all_reduce(self, names: Sequence[str], values: list[Values]) -> None:
         dense = [name for name in names if not self._is_sparse(name)]
-        super()._add_up([name for name in names if name not in dense], found)
-        self._copies.group.all_reduce([[values[name].array for name in dense] for values in found])
+        super()._all_reduce([name for name in names if name not in dense], values)
+        self._copies.group.all_reduce([[place[name].array for name in dense] for place in values])
 
 
 def parallel(
-    program: Program, places: Sequence[Place], shared: PlaceScopes, average: bool, reduced: bool
+    program: Program, places: Sequence[Place], shared: PlaceScopes, average: bool, reduce: bool
 ) -> DataParallel:
-    """What runs `program` on these places: GPUs if all of them are, else threads of the host; see there."""
+    """A runner of `program`: `Replicas` if all places are GPUs, else `DataParallel` on the host."""
     devices = [device_at(place) for place in places]
     gpus = [device for device in devices if device is not None]
     if len(gpus) < len(devices):
-        return DataParallel(program, places, shared, average, reduced)
+        return DataParallel(program, places, shared, average, reduce)
     return Replicas(program, gpus, shared, average)

@@ -1,4 +1,4 @@
-"""How programs are run on several places: `BuildStrategy` and `ExecutionStrategy` (`fluid.compiler`)."""
+"""`BuildStrategy` and `ExecutionStrategy`: options of data parallel programs (`fluid.compiler`)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ...framework.serialization.passes import PassBuilder
 
 
 class ReduceStrategy(IntEnum):
-    """How gradients of several places are brought together: with the same numbers.
+    """How the gradients of several places are summed; the sums are the same.
 
-    With `Reduce` places of the host share what the forward pass writes (moving averages, counts of metrics); with
-    `AllReduce` each has its own.
+    With `Reduce` places of the host share the variables that the forward pass writes (moving averages, counts of
+    metrics); with `AllReduce` each has its own.
     """
 
     AllReduce = 0
@@ -25,7 +25,7 @@ class ReduceStrategy(IntEnum):
 
 
 class GradientScaleStrategy(IntEnum):
-    """By what each place's gradients are multiplied before they are added: 1 / places, 1, or as `loss@GRAD` is fed."""
+    """The scale of each place's gradients before they are summed: 1 / places, 1, or as fed in `loss@GRAD`."""
 
     CoeffNumDevice = 0
     One = 1
@@ -35,7 +35,7 @@ class GradientScaleStrategy(IntEnum):
 
 
 class Options:
-    """An object whose attributes are its options, which its classes declare with their defaults; others are refused."""
+    """Options as attributes, which the class declares with their defaults; setting any other raises AttributeError."""
 
     def __init__(self) -> None:
         for name in self._options():
@@ -46,18 +46,18 @@ class Options:
         return [name for each in cls.__mro__[-2::-1] for name in each.__annotations__]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        known = self._options()
-        if name not in known:
-            raise AttributeError(f"{type(self).__name__} has no option {name!r}; it has {', '.join(known)}")
+        options = self._options()
+        if name not in options:
+            raise AttributeError(f"{type(self).__name__} has no option {name!r}; it has {', '.join(options)}")
         object.__setattr__(self, name, value)
 
 
 class BuildStrategy(Options):
     """Options of building a parallel program (`fluid.BuildStrategy`).
 
-    `gradient_scale_strategy` and `reduce_strategy` are obeyed; the switches for graph passes are accepted and change no
-    results. Of the passes in `_finalize_strategy_and_create_passes()`, `multi_batch_merge_pass` is obeyed: with its
-    attribute `num_repeats` an update takes the mean gradients of so many batches.
+    `gradient_scale_strategy`, `reduce_strategy` and `num_trainers` have an effect; the switches for graph passes are
+    accepted and change no results. Of the passes in `_finalize_strategy_and_create_passes()`, `multi_batch_merge_pass`
+    has one: an update takes the mean gradients of `num_repeats` batches.
     """
 
     reduce_strategy: ReduceStrategy = ReduceStrategy.AllReduce
@@ -92,7 +92,7 @@ class BuildStrategy(Options):
     GradientScaleStrategy = GradientScaleStrategy
 
     def _finalize_strategy_and_create_passes(self) -> PassBuilder:
-        """The passes that these options stand for, to be added to; the same ones in every call."""
+        """The passes of these options, to which others can be appended; the same object in every call."""
         if self._passes is None:
             self._passes = PassBuilder()
             for name in self._names_of_passes():
@@ -100,7 +100,7 @@ class BuildStrategy(Options):
         return self._passes
 
     def _names_of_passes(self) -> list[str]:
-        """In Fluid's order, without `_pass`."""
+        """The names of the passes in Fluid's order, without `_pass`."""
         alone = not (self.async_mode or self.is_distribution)
         reduces = self.reduce_strategy == ReduceStrategy.Reduce
         together = alone and not reduces
@@ -136,7 +136,7 @@ class BuildStrategy(Options):
         return [name for wanted, name in listed if wanted]
 
     def _batches(self) -> int:
-        """How many batches an update takes. EnforceNotMet if a multi_batch_merge_pass does not say it."""
+        """The number of batches of an update; EnforceNotMet if a multi_batch_merge_pass has no `num_repeats`."""
         passes = self._passes.all_passes() if self._passes is not None else []
         return math.prod(
             each._needed("num_repeats") for each in passes if each.type() == "multi_batch_merge_pass"
@@ -144,7 +144,7 @@ class BuildStrategy(Options):
 
 
 class ExecutionStrategy(Options):
-    """Options of running a parallel program (`fluid.ExecutionStrategy`); accepted, and change no results."""
+    """Options of running a parallel program (`fluid.ExecutionStrategy`); they are accepted and change no results."""
 
     num_threads: int = 0
     use_cuda: bool = True

@@ -1,4 +1,4 @@
-"""A program that several processes train together: `BuildStrategy.num_trainers` of them, each with its own places."""
+"""Training by several processes, one place each (`BuildStrategy.num_trainers`)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .strategies import BuildStrategy, GradientScaleStrategy
 
 
 class Shared:
-    """A copy of a program whose gradients all processes add up, and parameters as the first process has them.
+    """A copy of a program that sums its gradients over all processes.
 
-    As Fluid does, persistable variables get the values of process 0 when this is made.
+    Making one broadcasts the persistable variables of process 0, as in Fluid.
 
     Raises DistributedError if the run has another number of processes, NotSupportedError for several places in each.
     """
@@ -35,20 +35,20 @@ class Shared:
                 f"{count} processes train together, each on {places} places: give each process one place (CPU_NUM=1, "
                 "or one GPU) and start more of them"
             )
-        self._of, self._version, self._scope = ref(program), program._version, ref(scope)
+        self._source, self._version, self._scope = ref(program), program._version, ref(scope)
         self.program = program.clone()
         if strategy.gradient_scale_strategy == GradientScaleStrategy.CoeffNumDevice:
             scale_loss_gradients(self.program, 1.0 / count)
         exchange_gradients(self.program)
-        _spread(program, scope)
+        _broadcast(program, scope)
 
     def fits(self, program: Program, scope: Scope) -> bool:
-        """Whether it was made of this program, as it is now, in this scope."""
-        return self._of() is program and self._version == program._version and self._scope() is scope
+        """True if it was made of this program in its present version, in this scope."""
+        return self._source() is program and self._version == program._version and self._scope() is scope
 
 
-def _spread(program: Program, scope: Scope) -> None:
-    """Give the persistable variables of all processes the values of the first."""
+def _broadcast(program: Program, scope: Scope) -> None:
+    """Set the persistable variables of all processes to the values of process 0."""
     for var in program.list_vars():
         found = scope.find_var(var.name) if var.persistable else None
         value = found.get() if found is not None else None
