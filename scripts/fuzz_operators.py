@@ -86,7 +86,7 @@ def at_sizes(only: str, numbers: range, graphs: range) -> None:
             case = drawn(op, number)
             for how in (sizes.by_rows, sizes.by_every_axis):
                 found = sizes.check(case, how)
-                told = found.told + open_variants.check(drawn(op, number), how)[0]
+                told = found.differences + open_variants.check(drawn(op, number), how)[0]
                 different += bool(told)
                 for text in told[:1]:
                     print(f"{op} {number} [{how.__name__}]: {text[:700]}\n    {case!r:.700}", flush=True)
@@ -95,8 +95,8 @@ def at_sizes(only: str, numbers: range, graphs: range) -> None:
                     print(f"{op} {number}: {found.plans} plans for {found.sizes} sizes: {found.guards}")
     for number in graphs:
         found = sizes.check_program(number)
-        different += bool(found.told)
-        for text in found.told[:1]:
+        different += bool(found.differences)
+        for text in found.differences[:1]:
             print(f"program {number}: {text[:700]}", flush=True)
     print(f"{different} differ, {several} have several plans")
 

@@ -118,12 +118,12 @@ def test_tensors_as_arrays():
 
 def test_the_counter_of_schedules(programs):
     step = layers.learning_rate_scheduler._decay_step_counter()
-    again = layers._decay_step_counter(1)
+    repeated = layers._decay_step_counter(1)
     assert (step.shape, step.dtype) == ((1,), core.VarDesc.VarType.FP32)
     assert [op.type for op in step.block.ops] == ["increment", "cast", "cast"]
     exe = fluid.Executor(CPU)
     exe.run(programs[1])
-    assert [exe.run(fetch_list=[again])[0].tolist() for _ in range(2)] == [[0.0], [1.0]]
+    assert [exe.run(fetch_list=[repeated])[0].tolist() for _ in range(2)] == [[0.0], [1.0]]
 
 
 def test_places_of_old_programs(programs, capsys):

@@ -74,12 +74,12 @@ def test_finalizers_that_hold_values_while_others_are_set_lose_none():
     before = gc.get_threshold()
     gc.set_threshold(3, 1, 1)
     try:
-        for turn in range(300):
-            blocks = [slot.hold(turn) for slot in slots]
+        for number in range(300):
+            blocks = [slot.hold(number) for slot in slots]
             for block in blocks:
                 Garbage(slots)
                 block.__enter__()
-            assert [slot.get() for slot in slots] == [turn] * len(slots)
+            assert [slot.get() for slot in slots] == [number] * len(slots)
             for block in reversed(blocks):
                 Garbage(slots)
                 block.__exit__(None, None, None)

@@ -17,7 +17,7 @@ from fluidlite.base.storage.files import atomic_files, atomic_writer
 
 
 @pytest.fixture(autouse=True)
-def looks_again(monkeypatch):
+def unswept(monkeypatch):
     """Folders are swept at the first write of each test."""
     monkeypatch.setattr(files, "_swept", {})
 
@@ -58,9 +58,7 @@ def writing(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_drafts_are_left_alone_while_their_process_lives_and_swept_after(
-    tmp_path, writing, monkeypatch, number
-):
+def test_drafts_are_swept_only_after_their_process_has_ended(tmp_path, writing, monkeypatch, number):
     (tmp_path / "first").write_bytes(b"old")
     assert len(names(tmp_path)) == 3
     write(tmp_path / "other")
@@ -297,7 +295,7 @@ def test_a_folder_in_the_place_of_a_file_is_named(tmp_path):
         write(tmp_path / "b/c")
 
 
-def test_a_draft_that_was_swept_before_it_was_locked_is_made_again(tmp_path, monkeypatch):
+def test_a_draft_that_was_swept_before_it_was_locked_is_recreated(tmp_path, monkeypatch):
     lock = files._Files._lock
     taken = []
 

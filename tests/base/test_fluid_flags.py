@@ -25,7 +25,7 @@ def test_values_are_kept_in_their_type():
     assert core.globals()["FLAGS_allocator_strategy"] == "auto_growth"
 
 
-def test_the_package_heeds_those_it_knows(monkeypatch):
+def test_the_package_heeds_known_flags(monkeypatch):
     assert not flags.cudnn_deterministic()
     fluid.set_flags({"FLAGS_cudnn_deterministic": True})
     assert flags.cudnn_deterministic()

@@ -1,4 +1,4 @@
-"""Random programs that decide: conditions, loops and arrays in each other, which replace each other's variables.
+"""Random programs with control flow: nested conditions, loops and arrays, which overwrite outer variables.
 
 `check` compares the gradients of one with finite differences, and those of the three ways to run it with each other.
 `scripts/fuzz_gradients.py` tries as many as are wanted.
@@ -31,9 +31,8 @@ FEEDS = (
     {"n": 2, "p": False, "q": False},
 )
 
-STYLES = ("everything", "branches", "turns")
-"""What is built: all there is; branches in each other, one plan mostly; loops of branches and loops, one plan for all
-turns."""
+STYLES = ("everything", "branches", "loops")
+"""Constructs: all; nested branches, mostly in one plan; loops of branches and loops, one plan for all iterations."""
 
 Values = list[Variable]
 
@@ -152,14 +151,14 @@ class Writer:
         return values
 
     def blocks(self) -> list[Callable[[Values, list], Values]]:
-        """What may stand here, ten of them."""
+        """Builders of blocks that are allowed here, ten of them."""
         loops = [self.while_block, self.while_loop, self.static_rnn]
         branches = [self.cond, self.cond_without_results, self.switch, self.case, self.cond]
         if self.style == "everything":
             return [*loops, *branches, self.if_else, self.cond]
-        if self.style == "turns" and not self.depth:
+        if self.style == "loops" and not self.depth:
             return [*loops, *loops, *branches[:3], self.if_else]
-        if self.style == "turns":
+        if self.style == "loops":
             return [*loops[:2], *branches[:2], self.if_else, *branches]
         return [*branches, *branches[:4], self.if_else]
 
@@ -177,11 +176,11 @@ class Writer:
         self.note(f"{array.name}[{index.name}] is")
         layers.array_write(self.expression(values), index, array)
 
-    def turns(self) -> Variable:
+    def trip_count(self) -> Variable:
         return self.n if self.random.random() < 0.6 else number(2)
 
     def while_block(self, values: Values, arrays: list) -> Values:
-        i, last = number(0), self.turns()
+        i, last = number(0), self.trip_count()
         cond = layers.less_than(i, last)
         with layers.While(cond).block():
             self.statements(values, arrays, 5)
@@ -190,7 +189,7 @@ class Writer:
         return []
 
     def while_loop(self, values: Values, arrays: list) -> Values:
-        last = self.turns()
+        last = self.trip_count()
         start = [layers.scale(self.random.choice(values), 1.0) for _ in range(self.random.randrange(1, 3))]
 
         def body(i: Variable, *carried: Variable) -> list[Variable]:
@@ -203,8 +202,8 @@ class Writer:
     def static_rnn(self, values: Values, arrays: list) -> Values:
         """Two steps, which may replace what is their own only."""
         inputs = layers.stack([self.random.choice(values) for _ in range(2)])
-        start, around = layers.scale(self.random.choice(values), 1.0), self.fixed
-        self.fixed = around | {var.name for var in values}
+        start, outer = layers.scale(self.random.choice(values), 1.0), self.fixed
+        self.fixed = outer | {var.name for var in values}
         rnn = layers.StaticRNN()
         with rnn.step():
             word, state = rnn.step_input(inputs), rnn.memory(init=start)
@@ -215,7 +214,7 @@ class Writer:
             made = self.statements([*values, word, state, layers.scale(state, 0.9)], arrays, 4)
             rnn.update_memory(state, layers.tanh(self.expression([*made, state])))
             rnn.step_output(self.expression([*made, word]))
-        self.fixed = around
+        self.fixed = outer
         return [layers.reduce_sum(rnn(), dim=0)]
 
     def branch(self, values: Values, arrays: list, target: Variable | None = None) -> Callable[[], Variable]:
@@ -360,12 +359,12 @@ class Decider:
 
     def numeric(self, feed: dict, step: float) -> float:
         """The slope of the loss in the program's direction."""
-        ahead, behind = (float(self.run(feed, [self.loss], sign * step)[0].sum()) for sign in (1, -1))
-        return (ahead - behind) / (2 * step)
+        above, below = (float(self.run(feed, [self.loss], sign * step)[0].sum()) for sign in (1, -1))
+        return (above - below) / (2 * step)
 
 
 def check(seed: int, feeds: Sequence[dict] = FEEDS) -> tuple[str, int]:
-    """What is wrong with the gradients of a program ("": nothing), and how many runs of it could be compared.
+    """Check the gradients of a random program: a message ("" if they agree), and the number of runs compared.
 
     Where finite differences of two sizes disagree, a condition changes nearby or the slope is too steep to be measured.
     """
@@ -373,16 +372,16 @@ def check(seed: int, feeds: Sequence[dict] = FEEDS) -> tuple[str, int]:
     compared = 0
     for at, feed in enumerate(feeds):
         loss, planned = program.slopes(feed, "plan")
-        told = f"seed {seed}, {feed}:\n{program.text}\n"
+        message = f"seed {seed}, {feed}:\n{program.text}\n"
         slow = ["pieces"] if at == seed % len(feeds) else []  # making those takes a while
         for way in ("interpret", *slow):
             found, others = program.slopes(feed, way)
             if not np.allclose(loss, found, rtol=1e-9, equal_nan=True):
-                return f"{told}loss {loss} and, by {way}, {found}", compared
+                return f"{message}loss {loss} and, by {way}, {found}", compared
             for one, other in zip(planned, others, strict=True):
                 for name in ARGUMENTS:
                     if not np.allclose(one[name], other[name], rtol=1e-7, atol=1e-9, equal_nan=True):
-                        return f"{told}{name}@GRAD {one[name]} and, by {way}, {other[name]}", compared
+                        return f"{message}{name}@GRAD {one[name]} and, by {way}, {other[name]}", compared
         wide, narrow = program.numeric(feed, 1e-5), program.numeric(feed, 3e-6)
         tolerance = 1e-6 * max(1.0, abs(loss), abs(narrow) * 100)
         if not abs(wide - narrow) <= tolerance:
@@ -391,5 +390,5 @@ def check(seed: int, feeds: Sequence[dict] = FEEDS) -> tuple[str, int]:
         for grads in planned:
             slope = sum(float((grads[name] * program.direction[name]).sum()) for name in ARGUMENTS)
             if not abs(slope - narrow) <= 2 * tolerance:
-                return f"{told}slope {slope}, by finite differences {narrow}", compared
+                return f"{message}slope {slope}, by finite differences {narrow}", compared
     return "", compared

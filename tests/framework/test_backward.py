@@ -86,7 +86,7 @@ def test_a_second_pass_has_names_of_its_own(main):
     assert [g.name for _, g in pairs] == ["grad/grad/fc_0.w_0@GRAD"]
 
 
-def test_an_output_nobody_uses_counts_as_zero(main):
+def test_an_unused_output_has_a_zero_gradient(main):
     x = fluid.data("x", [None, 4], "float32")
     x.stop_gradient = False
     left, _ = L.split(x, 2, dim=1)
@@ -259,7 +259,7 @@ def test_operators_name_the_gradients_of_parameters_they_make_the_last_ones_firs
     assert not any(op.type == "recurrent_grad" for op in main.clone(for_test=True).global_block().ops)
 
 
-def test_gradients_of_one_target_again_are_named_and_declared_as_in_fluid(main):
+def test_second_gradients_of_a_target_are_named_and_declared_as_in_fluid(main):
     x = fluid.data("x", [-1, 4])
     x.stop_gradient = False
     y = fluid.layers.mean(fluid.layers.tanh(x))
@@ -323,7 +323,7 @@ WHOLE = {
     "mod": (lambda v: L.elementwise_mod(v, v + 1), [18, 22, 26]),
     "bool": (lambda v: L.cast(v, "bool"), [36, 44, 52]),
 }
-"""What works on v = cast(w * [0 ... 11], int64), and the gradient of w in Paddle 1.8.5."""
+"""Functions of v = cast(w * [0 ... 11], int64), and the gradient of w in Paddle 1.8.5."""
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -348,7 +348,7 @@ def test_gradients_pass_through_integers(programs, name):
         np.testing.assert_array_equal(weight.gradient(), expected)
 
 
-def test_comparisons_end_gradients_behind_their_cast(main):
+def test_comparisons_end_gradients_after_their_cast(main):
     """Operators of Paddle 1.8.5: masks that operators of Python make have no `stop_gradient`."""
     x = fluid.data("x", [4], "float32")
     x.stop_gradient = False

@@ -47,8 +47,8 @@ def network(optimizer=None, step=None):
     return main, startup, loss, last
 
 
-def feed(turns=3, rows=2):
-    return {"x": np.linspace(-1, 1, rows * 3, dtype="float32").reshape(rows, 3), "n": np.array([turns])}
+def feed(iterations=3, rows=2):
+    return {"x": np.linspace(-1, 1, rows * 3, dtype="float32").reshape(rows, 3), "n": np.array([iterations])}
 
 
 def run(main, startup, fetch, steps=1, program=None, **kwargs):
@@ -73,7 +73,7 @@ def test_two_passes_over_one_loop_give_the_same():
         np.testing.assert_allclose(found[k], found[k % 2], rtol=1e-6)
 
 
-def test_only_what_the_gradient_reads_is_kept_of_a_turn():
+def test_only_values_that_the_gradient_reads_are_stashed():
     main, startup, loss, last = network()
     (loop,) = [op for op in main.global_block().ops if op.type == "while"]
     assert kept_names(loop) is None
@@ -116,7 +116,7 @@ def test_copies_for_gradients_are_in_no_program_for_inference(tmp_path):
     assert "@KEPT@" not in str(test) + str(saved)
 
 
-def test_a_sparse_table_looked_up_in_every_turn():
+def test_a_sparse_table_looked_up_in_every_iteration():
     def build(sparse):
         main, startup = Program(), Program()
         startup.random_seed = 3
@@ -133,8 +133,8 @@ def test_a_sparse_table_looked_up_in_every_turn():
             fluid.optimizer.SGD(0.1).minimize(layers.mean(total))
         scope = fluid.Scope()
         EXE.run(startup, scope=scope)
-        for turns in (2, 3):
-            given = {"ids": np.array([[1], [5]]), "n": np.array([turns])}
+        for iterations in (2, 3):
+            given = {"ids": np.array([[1], [5]]), "n": np.array([iterations])}
             EXE.run(main, feed=given, fetch_list=[], scope=scope)
         return np.array(scope.find_var("table").get_tensor())
 
@@ -145,7 +145,7 @@ def test_dropout_in_a_loop_draws_anew_and_its_gradient_uses_the_same_mask():
     main, startup, loss, last = network(
         lambda loss, start: fluid.gradients(loss, [start]), step=lambda state: layers.dropout(state, 0.5)
     )
-    got, gradient, start = run(main, startup, [last, "fc_0.tmp_1@GRAD", "fc_0.tmp_1"], turns=2, rows=40)
+    got, gradient, start = run(main, startup, [last, "fc_0.tmp_1@GRAD", "fc_0.tmp_1"], iterations=2, rows=40)
     assert 10 < np.count_nonzero(got) < 60
     np.testing.assert_allclose(gradient * start, 2 * got * got / got.size, rtol=1e-5)
 
@@ -161,8 +161,10 @@ def test_recomputation_leaves_loops_alone():
 
         return append
 
-    plain, again = (run(*network(minimize(c))[:2], ["w@GRAD", "start@GRAD"], steps=2) for c in (False, True))
-    for one, other in zip(plain, again, strict=True):
+    plain, recomputed = (
+        run(*network(minimize(c))[:2], ["w@GRAD", "start@GRAD"], steps=2) for c in (False, True)
+    )
+    for one, other in zip(plain, recomputed, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -208,8 +210,8 @@ def test_copies_and_saved_programs_have_the_blocks_they_need(tmp_path):
 
 def test_a_parsed_program_trains_as_the_one_that_was_saved():
     main, startup, loss, last = network(lambda loss, start: fluid.optimizer.SGD(0.5).minimize(loss))
-    again = Program.parse_from_string(main.desc.serialize_to_string())
-    one, other = (run(p, startup, [loss.name, "w@GRAD"], steps=3) for p in (main, again))
+    parsed = Program.parse_from_string(main.desc.serialize_to_string())
+    one, other = (run(p, startup, [loss.name, "w@GRAD"], steps=3) for p in (main, parsed))
     np.testing.assert_array_equal(one[0], other[0])
     np.testing.assert_array_equal(one[1], other[1])
 
@@ -230,7 +232,7 @@ def test_a_gradient_of_a_gradient_of_a_loop_is_refused():
             fluid.gradients(layers.reduce_sum(layers.square(gradient)), [main.global_block().var("start")])
 
 
-def test_values_are_printed_in_each_turn():
+def test_values_are_printed_in_each_iteration():
     main, startup, loss, last = network(
         step=lambda state: layers.Print(layers.scale(state, 0.5), message="state")
     )
@@ -241,7 +243,7 @@ def test_values_are_printed_in_each_turn():
 
 
 @pytest.mark.parametrize("fixed", [False, True])
-def test_steps_have_no_gradient_for_an_array_around_them(fixed):
+def test_steps_have_no_gradient_for_an_outer_array(fixed):
     """append_backward refuses it, as in real Paddle 1.8.5; one that needs none is read as ever."""
     main, startup = Program(), Program()
     with program_guard(main, startup), fluid.unique_name.guard():

@@ -432,7 +432,7 @@ def test_two_losses_of_one_branch(taken, name):
     np.testing.assert_allclose(np.array(scope.find_var("w").get_tensor()), expected, rtol=1e-6)
 
 
-def test_gradients_that_nobody_would_pass_on_have_names_all_the_same():
+def test_gradients_that_end_in_a_branch_have_names():
     """As in Fluid 1.8.5, where a branch compares what is computed of data alone; what needs training has none of it."""
     main, startup = Program(), Program()
     with program_guard(main, startup), fluid.unique_name.guard():

@@ -43,8 +43,10 @@ def test_partial_gradients():
         place.set_place(core.CPUPlace())
         (found,) = core.dygraph_partial_grad([x], [y], [], [], place, strategy, True, True, False, True)
         np.testing.assert_array_equal(found.numpy(), np.full((2, 2), 12))
-        (again,) = core.dygraph_partial_grad([x], [found], [x], [], place, strategy, False, True, False, True)
-        np.testing.assert_array_equal(again.numpy(), np.full((2, 2), 12))
+        (second,) = core.dygraph_partial_grad(
+            [x], [found], [x], [], place, strategy, False, True, False, True
+        )
+        np.testing.assert_array_equal(second.numpy(), np.full((2, 2), 12))
         assert core.Layer().forward([x]) == []
 
 

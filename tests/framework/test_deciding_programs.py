@@ -10,6 +10,6 @@ FOUND = [1344]
 
 @pytest.mark.parametrize("seed", [*range(24), *FOUND])
 def test_gradients_are_finite_differences(seed):
-    told, compared = check(seed, FEEDS[seed % 2 :: 2])
-    assert told == ""
+    message, compared = check(seed, FEEDS[seed % 2 :: 2])
+    assert message == ""
     assert compared == 2

@@ -113,7 +113,7 @@ def test_an_operator_without_type_cannot_run(programs):
         fluid.Executor(fluid.CPUPlace()).run(fetch_list=[])
 
 
-def test_programs_are_shown_saved_and_read_again(block):
+def test_programs_are_shown_saved_and_parsed(block):
     desc = block.program.desc
     assert desc.num_blocks() == 1 and desc.block(0).op_size() == len(block.ops) and desc._version() == 1008005
     other = core.ProgramDesc()
@@ -140,7 +140,7 @@ def test_ends_of_a_saved_program(block, tmp_path):
     assert read.desc.get_feed_target_names() == ["x"] and len(read.desc.get_fetch_target_names()) == 1
 
 
-def test_parameters_are_known_again_after_reading(block):
+def test_parameters_stay_parameters_after_parsing(block):
     read = fluid.Program.parse_from_string(block.program.desc.serialize_to_string())
     assert not read.all_parameters()
     read._copy_param_info_from(block.program)

@@ -42,7 +42,7 @@ def test_the_module_is_there_as_in_fluid():
 
 
 def test_messages_of_protobuf_in_python(python):
-    """Which scripts ask for that have message classes made by an old compiler."""
+    """Scripts with message classes of an old protocol compiler need the Python implementation."""
     done = python(
         "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "not in_python", __file__,
         Path(__file__).with_name("test_proto.py"),

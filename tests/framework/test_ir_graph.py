@@ -32,8 +32,8 @@ def losses(program, steps=3):
 def test_a_graph_is_the_program(program):
     graph = graph_of(program, for_test=True)
     assert graph.is_test() and not graph.has_circle() and graph.graph_num() == 1
-    again = graph.to_program()
-    assert [op.type for op in again.global_block().ops] == [op.type for op in program.global_block().ops]
+    rebuilt = graph.to_program()
+    assert [op.type for op in rebuilt.global_block().ops] == [op.type for op in program.global_block().ops]
     assert {node.name() for node in graph.all_persistable_nodes()} == {
         "fc_0.w_0",
         "fc_0.b_0",

@@ -32,19 +32,19 @@ def same(found, wanted):
     return [value.tolist() for value in found] == [value.tolist() for value in wanted]
 
 
-def test_a_loaded_model_is_exported_again_with_its_results_in_another_order(tmp_path):
+def test_a_loaded_model_is_reexported_with_its_results_in_another_order(tmp_path):
     first, second = exported(str(tmp_path / "0"))
     exe = fluid.Executor()
-    for turn, pick in enumerate(([1, 0], [1, 0], [1], [0, 0])):
+    for number, pick in enumerate(([1, 0], [1, 0], [1], [0, 0])):
         with fluid.scope_guard(fluid.Scope()), unique_name.guard():
             program, fed, fetched = loaded(str(tmp_path / "0"))
-            folder = str(tmp_path / f"{turn}again")
+            folder = str(tmp_path / f"{number}again")
             io.save_inference_model(folder, fed, [fetched[k] for k in pick], exe, program)
             program, fed, fetched = loaded(folder)
             assert same(exe.run(program, {"x": X}, fetched), [(first, second)[k] for k in pick])
 
 
-def test_layers_put_behind_a_loaded_model_leave_its_variables_alone(tmp_path):
+def test_layers_added_to_a_loaded_model_leave_its_variables_alone(tmp_path):
     first, second = exported(str(tmp_path))
     with fluid.scope_guard(fluid.Scope()), unique_name.guard():
         program, _, fetched = loaded(str(tmp_path))
@@ -60,7 +60,7 @@ def test_layers_put_behind_a_loaded_model_leave_its_variables_alone(tmp_path):
         assert made.shape == (2, 3)
 
 
-def test_results_of_two_networks_in_one_program_are_apart_and_parameters_shared():
+def test_results_of_two_networks_in_one_program_differ_and_parameters_are_shared():
     x, y = fluid.data("x", [None, 4]), fluid.data("y", [None, 4])
     made = []
     for each in (x, y):

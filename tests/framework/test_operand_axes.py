@@ -1,4 +1,4 @@
-"""Which dimensions `+ - * /` on Variables take for the same ones, as real Paddle 1.8.5 decides it."""
+"""Alignment of dimensions in `+ - * /` on Variables, as in real Paddle 1.8.5."""
 
 import numpy as np
 import pytest

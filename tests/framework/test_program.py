@@ -93,13 +93,18 @@ def test_a_parameter_name_used_twice_is_shared_only_with_its_shape(programs):
         fluid.layers.fc(x, 5, param_attr="shared", bias_attr=False)
 
 
-def test_a_variable_created_again_is_what_it_was(programs):
+def test_a_variable_created_twice_stays_as_it_was(programs):
     block = programs[0].global_block()
     first = block.create_var(name="v", shape=[2, 3], dtype="int32", lod_level=1, persistable=True)
-    again = block.create_var(name="v", stop_gradient=True)
-    assert block.var("v") is again is not first
-    assert (again.shape, again.dtype, again.lod_level, again.persistable) == ((2, 3), VarType.INT32, 1, True)
-    assert again.stop_gradient
+    second = block.create_var(name="v", stop_gradient=True)
+    assert block.var("v") is second is not first
+    assert (second.shape, second.dtype, second.lod_level, second.persistable) == (
+        (2, 3),
+        VarType.INT32,
+        1,
+        True,
+    )
+    assert second.stop_gradient
     same = block.create_var(name="v", shape=(2, 3), dtype="int32", lod_level=1, persistable=True)
     assert same.shape == (2, 3)
     rows = block.create_var(name="r", type=VarType.SELECTED_ROWS)
@@ -117,7 +122,7 @@ def test_a_variable_created_again_is_what_it_was(programs):
         {"type": VarType.SELECTED_ROWS},
     ],
 )
-def test_a_variable_created_again_cannot_be_another(programs, other):
+def test_a_variable_created_twice_cannot_change(programs, other):
     block = programs[0].global_block()
     first = block.create_var(name="v", shape=[2, 3], dtype="int32")
     with pytest.raises(ValueError, match=f"variable 'v' exists with {next(iter(other))}"):

@@ -136,8 +136,8 @@ def test_reads_a_program_of_paddle():
     assert block.ops[1].attr("x_num_col_dims") == 1
     assert block.var("feed").type == VarType.FEED_MINIBATCH
     assert block.var("fc_0.w_0").shape == (4, 3)
-    again = Program.parse_from_string(program.desc.serialize_to_string())
-    assert again.desc.serialize_to_string() == program.desc.serialize_to_string()
+    parsed = Program.parse_from_string(program.desc.serialize_to_string())
+    assert parsed.desc.serialize_to_string() == program.desc.serialize_to_string()
 
 
 def test_reads_a_training_program_of_paddle():

@@ -1,4 +1,4 @@
-"""What pruning leaves of a training program, as in real Paddle 1.8.5: updates only if they are asked for."""
+"""Pruning of a training program, as in real Paddle 1.8.5: it keeps updates only if they are asked for."""
 
 import numpy as np
 import pytest
@@ -46,9 +46,9 @@ def test_what_is_kept_for_a_variable(net, fed, target, kept):
     program = fluid.default_main_program()
     fed, target = net.get(fed, fed), net.get(target, target)
     assert types(program._prune_with_input([fed], [target])) == kept
-    beside = HEAD if fed == net["h"] else NET
+    expected = HEAD if fed == net["h"] else NET
     if not kept:
-        assert types(program._prune_with_input([fed], [net["pred"], target])) == beside
+        assert types(program._prune_with_input([fed], [net["pred"], target])) == expected
 
 
 def test_an_update_that_is_a_target_is_kept(net):

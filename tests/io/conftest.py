@@ -54,7 +54,7 @@ def scope() -> Iterator[Scope]:
 
 
 class Values:
-    """What the persistable variables of a program were given in a scope."""
+    """Random values of the persistable variables of a program in a scope."""
 
     def __init__(self, program: Program, scope: Scope) -> None:
         self.scope = scope

@@ -244,7 +244,7 @@ def mutant(samples: Samples, kind: str, rng: random.Random) -> bytes:
 
 
 def outcome(attempt: Attempt) -> tuple[str, bool]:
-    """What came of an attempt, and whether that is fit for a user: a result, or an error that says what is wrong."""
+    """The outcome of an attempt, and whether it is acceptable: a result, or an error with a clear message."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -259,7 +259,7 @@ def outcome(attempt: Attempt) -> tuple[str, bool]:
 
 
 def trial(samples: Samples, kind: str, seed: int) -> tuple[str, bool]:
-    """What comes of the damaged copy number `seed`."""
+    """The outcome for the damaged copy number `seed`."""
     data = mutant(samples, kind, random.Random(f"{kind} {seed}"))
     return outcome(lambda: samples.attempt(kind, data))
 

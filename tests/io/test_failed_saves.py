@@ -1,4 +1,4 @@
-"""What is there when a save fails, or its process ends in the middle: the old files, all of them."""
+"""If a save fails, or its process ends in the middle, all old files stay."""
 
 import resource
 from contextlib import contextmanager
@@ -33,7 +33,7 @@ def contents(folder):
 
 
 def of_programs(save):
-    """Saves of a trained network, whose weights are others each time."""
+    """Save a network that is trained further before each save."""
 
     def made(folder):
         with fluid.scope_guard(fluid.Scope()), fluid.program_guard(fluid.Program(), fluid.Program()):

@@ -1,4 +1,4 @@
-"""What stands in programs that Fluid 1.8 made, or needs to, and that programs made here do without."""
+"""Variables and attributes in programs of Fluid 1.8 that programs made here do without."""
 
 import numpy as np
 import pytest
@@ -41,11 +41,11 @@ def test_places_of_maxima_that_are_declared_as_floats():
     main = fluid.default_main_program()
     exe, fetches = fluid.Executor(fluid.CPUPlace()), [loss.name, rows.name + "@GRAD"]
     want = exe.run(main, feed={"x": sequences()}, fetch_list=fetches, return_numpy=False)
-    again = Program.parse_from_string(main.desc.serialize_to_string())
-    (pool,) = (op for op in again.global_block().ops if op.type == "sequence_pool")
-    again.global_block().var(pool.output("MaxIndex")[0])._dtype = VarType.FP32
+    parsed = Program.parse_from_string(main.desc.serialize_to_string())
+    (pool,) = (op for op in parsed.global_block().ops if op.type == "sequence_pool")
+    parsed.global_block().var(pool.output("MaxIndex")[0])._dtype = VarType.FP32
     for _ in range(2):
-        got = exe.run(again, feed={"x": sequences()}, fetch_list=fetches, return_numpy=False)
+        got = exe.run(parsed, feed={"x": sequences()}, fetch_list=fetches, return_numpy=False)
         for found, wanted in zip(got, want, strict=True):
             np.testing.assert_array_equal(found, wanted)
 
@@ -126,5 +126,5 @@ def test_programs_of_other_versions_with_fewer_attributes(version):
         del op.attrs[:]
         op.attrs.extend(kept)
         op.attrs.add(name="of_a_later_release", type=2, s="something")
-    again = Program.parse_from_string(message.SerializeToString())
-    np.testing.assert_array_equal(exe.run(again, feed={"x": X}, fetch_list=[out.name])[0], want)
+    parsed = Program.parse_from_string(message.SerializeToString())
+    np.testing.assert_array_equal(exe.run(parsed, feed={"x": X}, fetch_list=[out.name])[0], want)

@@ -115,12 +115,12 @@ def test_the_same_weights_give_the_same_bytes_as_paddle(program, prediction, sco
     assert (tmp_path / "params").read_bytes() == (DATA / "inference" / "params").read_bytes()
 
 
-def test_a_loaded_model_is_saved_again(scope, tmp_path):
+def test_a_loaded_model_is_saved(scope, tmp_path):
     model, feeds, fetches = io.load_inference_model(DATA / "inference", None, params_filename="params")
     io.save_inference_model(tmp_path, feeds, fetches, None, model)
-    again, feeds, _ = io.load_inference_model(tmp_path, None)
+    loaded, feeds, _ = io.load_inference_model(tmp_path, None)
     assert feeds == ["x"]
-    assert [op.type for op in again.global_block().ops].count("scale") == 2
+    assert [op.type for op in loaded.global_block().ops].count("scale") == 2
 
 
 def test_several_ends_keep_their_order(values, program, prediction, tmp_path):

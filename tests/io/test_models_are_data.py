@@ -110,13 +110,13 @@ def test_a_loaded_model_with_an_operator_that_reaches_out_is_refused(
     reach, attrs = KINDS[op]
     os.mkfifo(tmp_path / "file")  # whoever opened it would wait
     folder = model(op, attrs, inside)
-    told = f"{folder}/__model__ has an operator {op}, which {reach}; .*FLUIDLITE_TRUST_MODELS=1"
-    with pytest.raises(NotSupportedError, match=told):
+    message = f"{folder}/__model__ has an operator {op}, which {reach}; .*FLUIDLITE_TRUST_MODELS=1"
+    with pytest.raises(NotSupportedError, match=message):
         fluid.io.load_inference_model(folder, None)
     for config in (inference.AnalysisConfig(folder), inference.NativeConfig()):
         if isinstance(config, inference.NativeConfig):
             config.model_dir = folder
-        with pytest.raises(NotSupportedError, match=told):
+        with pytest.raises(NotSupportedError, match=message):
             inference.create_paddle_predictor(config)
     data = (tmp_path / "model" / "__model__").read_bytes()
     with pytest.raises(NotSupportedError, match=f"given as bytes has an operator {op}"):

@@ -12,7 +12,7 @@ from fluidlite.base.storage.messages import messages
 from fluidlite.ops import registry
 
 DEFAULTS = json.loads(Path(__file__).with_name("attr_defaults.json").read_text(encoding="utf8"))
-"""What Paddle 1.8.5 gives attributes that an operator's description leaves out: {type: {attribute: value}}."""
+"""Defaults in Paddle 1.8.5 of attributes missing in an operator's description: {type: {attribute: value}}."""
 
 OTHERS = {
     *((op, "use_cudnn") for op in ("affine_grid", "grid_sampler")),  # which library computes
@@ -106,10 +106,10 @@ def boxes():
     image = fluid.data("image", [None, 3, 16, 16])
     small = L.conv2d(image, 6, 3, stride=4, padding=1, act="relu")
     small = L.image_resize(small, [8, 8], resample="BILINEAR")
-    prior, around = L.prior_box(small, image, [4.0], aspect_ratios=[1.0, 2.0], clip=True)
+    prior, variances = L.prior_box(small, image, [4.0], aspect_ratios=[1.0, 2.0], clip=True)
     moves = L.reshape(L.transpose(L.conv2d(small, 8, 1), [0, 2, 3, 1]), [0, -1, 4])
     scores = L.reshape(L.transpose(L.conv2d(small, 6, 1), [0, 2, 3, 1]), [0, -1, 3])
-    flat = [L.reshape(one, [-1, 4]) for one in (prior, around)]
+    flat = [L.reshape(one, [-1, 4]) for one in (prior, variances)]
     found = L.detection_output(moves, scores, *flat, score_threshold=0.3, nms_threshold=0.4)
     return {"image": np.random.default_rng(1).random((2, 3, 16, 16), np.float32)}, [found], 6
 

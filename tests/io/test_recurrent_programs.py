@@ -41,8 +41,8 @@ def test_saved_by_paddle(program):
     assert found[names.index("x@GRAD")].recursive_sequence_lengths() == [[2, 4, 3]]
 
 
-def test_saved_again(program):
-    """What is saved here is the same program."""
-    again = Program.parse_from_string(program.desc.serialize_to_string())
-    assert again.to_string() == program.to_string()
-    assert [block.forward_block_idx for block in again.blocks] == [-1, -1, -1, 2, 1]
+def test_saved(program):
+    """A saved program is read unchanged."""
+    parsed = Program.parse_from_string(program.desc.serialize_to_string())
+    assert parsed.to_string() == program.to_string()
+    assert [block.forward_block_idx for block in parsed.blocks] == [-1, -1, -1, 2, 1]

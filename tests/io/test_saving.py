@@ -298,7 +298,7 @@ def test_save_keeps_elements_only_as_in_fluid(scope, tmp_path):
 
 
 def test_persistable_nodes_of_a_graph(program, scope, tmp_path):
-    """Those that an operator uses, as everything in a graph."""
+    """Only variables that an operator uses are nodes of a graph, and saved."""
     names = PARAMS
     for number, name in enumerate(names):
         shape = [abs(size) for size in program.global_block().var(name).shape]

@@ -109,7 +109,7 @@ def test_a_parsed_program_finds_its_values_in_both_files(saved, program, values)
 
 
 def test_error_classes_of_loading(saved, program, values, tmp_path):
-    """Those of Paddle 1.8.5."""
+    """The exception classes of Paddle 1.8.5."""
     io.save_params(None, tmp_path, program, "combined")
     some = list(filter(io.is_parameter, program.list_vars()))[:1]
     (tmp_path / "foreign").write_text("hello")

@@ -62,9 +62,9 @@ def run_kernel(
     attrs: dict[str, Any] | None = None,
     lods: dict[str, Any] | None = None,
 ) -> Slots:
-    """What the reference kernel makes of `inputs`: a list of arrays for each output slot.
+    """Run the reference kernel: a list of arrays for each output slot.
 
-    Elements that the operator says it does not read may be anything.
+    Checks that elements that the operator declares as unread have no effect.
     """
     definition = registry.find(op_type)
     given = _lists(inputs)
@@ -129,9 +129,9 @@ def infer(
 
 def _check_infer(definition: OpDef, inputs: Slots, attrs: dict[str, Any], outputs: Slots) -> None:
     counts = {slot: len(items) for slot, items in outputs.items()}
-    told = infer(definition.type, inputs, attrs, counts, outputs)
+    inferred = infer(definition.type, inputs, attrs, counts, outputs)
     for slot, items in outputs.items():
-        for (shape, dtype), array in zip(told[slot], items, strict=False):
+        for (shape, dtype), array in zip(inferred[slot], items, strict=False):
             where = f"{definition.type}.{slot}"
             fits = len(array.shape) == len(shape) and all(
                 n in (-1, m) for n, m in zip(shape, array.shape, strict=True)
@@ -170,7 +170,7 @@ def gradients(
     weights: Slots,
     lods: dict[str, Any] | None = None,
 ) -> dict[str, list[np.ndarray | None]]:
-    """What the gradient rule and the reference kernels say: a gradient for each input of each slot."""
+    """Gradients by the gradient rule and the reference kernels, for each input of each slot."""
     definition = registry.find(op_type)
     given = _lists(inputs)
     outputs = run_kernel(op_type, given, attrs, lods)

@@ -69,7 +69,7 @@ class RunMeta:
 
 @dataclass
 class Made:
-    """What an operator made: arrays and levels of detail by name; which outputs depend on data."""
+    """An operator's results: arrays and levels of detail by name."""
 
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     lods: dict[str, Lod] = field(default_factory=dict)
@@ -147,11 +147,11 @@ def _compare(op_type: str, got: Made, want: Made, kind: str, target: str) -> Non
 
 
 def _check_sizes(op_type: str, meta: RunMeta, want: Made) -> None:
-    """What `infer` says of an operator whose sizes only the data know, which its reference kernel runs for."""
+    """Check `infer` of an operator with data-dependent sizes against the results of its reference kernel."""
     for name, array in want.arrays.items():
-        told = meta.shapes[name]
-        fits = len(told) == array.ndim and all(n in (-1, m) for n, m in zip(told, array.shape, strict=True))
-        assert fits, f"{op_type}: {name} is {array.shape}, told was {told}"
+        shape = meta.shapes[name]
+        fits = len(shape) == array.ndim and all(n in (-1, m) for n, m in zip(shape, array.shape, strict=True))
+        assert fits, f"{op_type}: {name} is {array.shape}, inferred was {shape}"
         assert meta.dtypes[name] == to_vartype(array.dtype), f"{op_type}: {name} is {array.dtype}"
 
 

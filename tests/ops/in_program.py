@@ -21,7 +21,7 @@ Slots = dict[str, list[Any]]
 
 
 OF_OTHER_ROWS = {"im2sequence"}
-"""Operators whose results are declared to have other numbers of rows than they have, as in Fluid."""
+"""Operators with results that have not as many rows as declared, as in Fluid."""
 
 
 class OneOperator:

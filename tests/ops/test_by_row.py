@@ -14,7 +14,7 @@ def looked_up(word, state, ids):
     return fc([layers.embedding(ids, [7, 4], param_attr="table", padding_idx=3), state], 4, "of")
 
 
-def looked_up_again(word, state, ids):
+def looked_up_flat(word, state, ids):
     flat = layers.reshape(ids, [-1])
     return fc([fluid.embedding(flat, [7, 4], param_attr="table"), state], 4, "of")
 
@@ -60,7 +60,7 @@ def of_comparisons(word, state, ids):
     return fc([loss, state], 4, "of") + layers.elementwise_mul(ones, weight, axis=0) * 0.1
 
 
-STEPS = [looked_up, looked_up_again, normalized, of_entropies, of_parts, of_comparisons]
+STEPS = [looked_up, looked_up_flat, normalized, of_entropies, of_parts, of_comparisons]
 
 
 def stepped(step):
@@ -85,7 +85,7 @@ SOURCES = [data("x", [None, None, 3]), data("start", [None, 4]), labels]
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
-def test_all_turns_at_once(step):
+def test_all_iterations_at_once(step):
     random = np.random.default_rng(1)
     feeds = []
     for steps, rows in [(4, 2), (1, 3), (3, 1), (1, 1), (5, 4), (4, 2)]:
@@ -95,7 +95,7 @@ def test_all_turns_at_once(step):
     assert "run in pieces" not in text and "turns of" in text
 
 
-def test_what_stands_before_and_behind_the_turns():
+def test_operators_hoisted_out_of_the_loop():
     """Lookups and their gradients are one call each for all steps."""
     random = np.random.default_rng(1)
     feed = {"x": numbers(random, 5, 2, 3), "start": numbers(random, 2, 4)}

@@ -30,7 +30,7 @@ def attributes(tree: ast.AST) -> Iterator[tuple[ast.Attribute, list[str]]]:
 
 
 def problem(parts: list[str]) -> str | None:
-    """What is wrong with `xp.a` or `xp.a.b`, if anything."""
+    """The message if `xp.a` or `xp.a.b` does not exist in CuPy; else None."""
     first, *rest = parts
     if first == "__name__" or first == "cuda":
         return None

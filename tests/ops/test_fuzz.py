@@ -1,4 +1,4 @@
-"""Random cases of operators and random programs, whoever runs them; some of what real Paddle 1.8.5 made of such cases.
+"""Random cases of operators and random programs on all engines; some with recorded results of real Paddle 1.8.5.
 
 `scripts/fuzz_operators.py` runs as many as are wanted; see docs/fuzzing.md.
 """
@@ -76,11 +76,11 @@ def test_as_recorded_on_real_paddle(number):
     for line in lines[number::8]:
         fields, real = from_json(json.loads(line))
         case = Case(**fields)
-        told = compare.differences(real, ways.both(case, "plan"), classes=False)
-        assert all(compare.NOT_FINITE in text for text in told), (case, told)
+        messages = compare.differences(real, ways.both(case, "plan"), classes=False)
+        assert all(compare.NOT_FINITE in text for text in messages), (case, messages)
 
 
-def test_another_instruction_set_is_used_until_the_first_is_again():
+def test_another_instruction_set_is_used_temporarily():
     first = kernels.targets()[0]
     assert kernels.use("baseline") == first
     try:
@@ -91,7 +91,7 @@ def test_another_instruction_set_is_used_until_the_first_is_again():
         kernels.use("neon")
 
 
-def test_a_difference_is_told():
+def test_a_difference_is_described():
     one, other = {"Out": np.ones(3, "float32")}, {"Out": np.array([1, 2, 1], "float32")}
     assert compare.differences(one, one) == []
     assert "1 of 3 elements, at (1,)" in compare.differences(one, other)[0]

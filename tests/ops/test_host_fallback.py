@@ -21,7 +21,7 @@ def _several(xp, X):
 SEVERAL = OpDef("several", ("X*",), ("Out*", "Lod", "Left", "Rows"), kernel=_several)
 
 
-def test_everything_goes_down_and_up_again(cuda):
+def test_everything_goes_to_the_host_and_back(cuda):
     gpu = device(0)
     x = np.ones((2, 3), "float32")
     with gpu.active():

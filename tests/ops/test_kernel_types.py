@@ -1,5 +1,5 @@
-"""Which operators compute on which element types: as recorded from real Paddle 1.8.5, which ran each operator, and each
-gradient operator, with every type in every input.
+"""Element types of operators, as recorded from real Paddle 1.8.5, which ran each operator, and each gradient operator,
+with every type in every input.
 """
 
 import gzip
@@ -91,4 +91,4 @@ def differences(op):
 
 
 def test_as_recorded():
-    assert [told for op in sorted(RECORDED) for told in differences(op)] == []
+    assert [text for op in sorted(RECORDED) for text in differences(op)] == []

@@ -1,4 +1,4 @@
-"""Values and attributes that random cases found trouble with: what real 1.8.5 gives for them, whoever runs it."""
+"""Values and attributes that random cases failed for: the results of real 1.8.5, on all engines."""
 
 import numpy as np
 import pytest

@@ -23,8 +23,8 @@ EVERYWHERE = (
 def test_open_variants_give_what_exact_ones_give(op):
     # Other sizes of every axis for one case, of the rows for another, as those that say more by themselves.
     for number, changed in ((0, sizes.by_every_axis), (1, sizes.by_rows)):
-        told, _ = open_variants.check(drawn(op, number), changed)
-        assert told == []
+        messages, _ = open_variants.check(drawn(op, number), changed)
+        assert messages == []
 
 
 @pytest.mark.parametrize("op", EVERYWHERE)

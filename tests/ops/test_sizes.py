@@ -21,7 +21,7 @@ ONE_ROW = {"unique"}
 
 
 def differences(found: sizes.Found, op: str) -> list[str]:
-    return [text for text in found.told if op not in EMPTY_BATCH or "not finite" not in text]
+    return [text for text in found.differences if op not in EMPTY_BATCH or "not finite" not in text]
 
 
 @pytest.mark.parametrize("op", sorted(RECIPES))
@@ -75,7 +75,7 @@ def plain(*shape: int) -> np.ndarray:
 )  # fmt: skip
 def test_what_nets_are_made_of_stays_on_one_plan(given):
     found = sizes.check(given)
-    assert found.told == []
+    assert found.differences == []
     assert found.plans == 1 and found.sizes >= 6, found.guards
 
 
@@ -87,7 +87,7 @@ def test_images_of_other_sizes_stay_on_one_plan(padding, ceil_mode):
         "padding_algorithm": padding, "exclusive": False, "global_pooling": False, "adaptive": False,
     }  # fmt: skip
     found = sizes.check(case("pool2d", {"X": plain(2, 3, 7, 9)}, attrs), sizes.by_every_axis)
-    assert found.told == []
+    assert found.differences == []
     # With SAME there is padding for some sizes and none for others.
     assert found.plans <= 1 + (padding == "SAME") and found.sizes == 6, found.guards
 
@@ -96,4 +96,4 @@ def test_images_of_other_sizes_stay_on_one_plan(padding, ceil_mode):
 def test_programs_at_other_sizes(first):
     for number in range(first, first + 10):
         found = sizes.check_program(number)
-        assert found.told == [], number
+        assert found.differences == [], number

@@ -1,4 +1,4 @@
-"""Whose sequences results have: as seen on real Paddle 1.8.5, and the same from interpreter and plan."""
+"""LoD of results: as recorded from real Paddle 1.8.5, and equal between interpreter and plan."""
 
 import gzip
 import json
@@ -22,9 +22,9 @@ from .fuzz.cases import RECIPES, Case, Chooser
 from .in_program import OneOperator
 
 CASES: dict[str, list[Any]] = {}
-"""By operator, what Paddle was given and gave: inputs by slot as [type, shape, elements], attributes, how many
-variables each output slot has, and runs. A run is the offsets of the inputs by name (null: those of `apart`) and whose
-sequences each output had: the name of an input, offsets that the operator made, or null. `fuzz/real.py` runs such
+"""For each operator the recorded cases: inputs by slot as [type, shape, elements], attributes, how many variables each
+output slot has, and runs. A run is the offsets of the inputs by name (null: those of `distinct_lods`) and the LoD of
+each output: the name of an input that has it, offsets that the operator made, or null. `fuzz/real.py` runs such
 cases in Paddle."""
 
 for line in gzip.decompress(Path(__file__).with_name("whose_sequences.json.gz").read_bytes()).splitlines():
@@ -37,7 +37,7 @@ OF_NO_ROW = {"Accuracy_out_0"}
 ORDINARY = sorted(op for op in RECIPES if not registry.find(op).lod and registry.find(op).inputs)
 
 
-def apart(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def distinct_lods(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """Sequences of its own for every input: number k has k empty ones first."""
     return {
         name: [[0] * number + [len(array)]]
@@ -55,7 +55,7 @@ def undeclared(program: Program) -> Program:
 
 
 def found(program: Program, feed: dict[str, Any], names: list[str], engine: str) -> dict[str, Any]:
-    """What a program gives: the rows of each result and its sequences."""
+    """Run a program: the rows of each result and its LoD."""
     before = flags.engine()
     flags.set_engine(engine)
     try:
@@ -75,7 +75,7 @@ def test_as_seen(op):
         }
         by_name = {f"{slot}_{k}": array for slot, given in arrays.items() for k, array in enumerate(given)}
         for given, seen in runs:
-            lods = apart(by_name) if given is None else given
+            lods = distinct_lods(by_name) if given is None else given
             by_slot = {
                 slot: [lods.get(f"{slot}_{k}") for k in range(len(items))] for slot, items in arrays.items()
             }

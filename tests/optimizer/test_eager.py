@@ -315,7 +315,7 @@ def test_betas_and_rates_may_be_tensors():
     assert not np.array_equal(before, moment.array)
 
 
-def test_double_precision_beside_single():
+def test_double_and_single_precision_together():
     params = [Parameter(W.astype("float64"), "w"), Parameter(B.copy(), "b")]
     steps = [(g.astype("float64"), b) for g, b in GRADS]
     eager, _ = _train(RULES["adam"], steps, params)

@@ -45,7 +45,7 @@ ACCUMULATORS = {
 
 @pytest.mark.parametrize("kind", list(ACCUMULATORS), ids=lambda kind: kind.__name__)
 def test_operators_accumulators_and_startup(programs, kind):
-    op_type, endings = ACCUMULATORS[kind]
+    op_type, suffixes = ACCUMULATORS[kind]
     more = [0.9] if "Momentum" in kind.__name__ else []
     made = kind(0.1, *more)
     ops, pairs = made.minimize(_loss())
@@ -55,7 +55,7 @@ def test_operators_accumulators_and_startup(programs, kind):
         ("fc_0.w_0", "fc_0.w_0@GRAD"),
         ("fc_0.b_0", "fc_0.b_0@GRAD"),
     ]
-    names = [param + ending for param in ("fc_0.b_0", "fc_0.w_0") for ending in endings]
+    names = [param + ending for param in ("fc_0.b_0", "fc_0.w_0") for ending in suffixes]
     assert made.get_opti_var_name_list() == names
     assert _startup() == ["learning_rate_0", *reversed(names), "fc_0.b_0", "fc_0.w_0"]
     for op in _updates(op_type):

@@ -9,7 +9,7 @@ from fluidlite.base.errors import NotSupportedError
 
 
 def losses(optimizer):
-    """What three steps cost; `optimizer` makes one from the hidden layer and the loss."""
+    """The losses of three steps; `optimizer(hidden, loss)` makes the optimizer."""
     main, startup = fluid.Program(), fluid.Program()
     main.random_seed = startup.random_seed = 2
     with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):

@@ -1,4 +1,4 @@
-"""RecomputeOptimizer: what is computed again, and that the numbers stay the same."""
+"""RecomputeOptimizer: the recomputed operators, and unchanged numbers."""
 
 import numpy as np
 import pytest
@@ -30,16 +30,16 @@ def minimize(loss, checkpoints, inner=None):
     return optimizer.minimize(loss)
 
 
-def again():
+def recomputed():
     """The operators that run a second time: type and what they make."""
     ops = fluid.default_main_program().global_block().ops
     return [(op.type, name) for op in ops for name in op.output_arg_names if ".subprog_" in name]
 
 
-def test_segments_between_checkpoints_are_computed_again():
+def test_segments_between_checkpoints_are_recomputed():
     hidden, loss = network()
     minimize(loss, [hidden[2], hidden[0]])  # in any order
-    assert again() == [
+    assert recomputed() == [
         ("mul", "fc_1.tmp_0.subprog_0"), ("elementwise_add", "fc_1.tmp_1.subprog_0"), ("relu", "fc_1.tmp_2.subprog_0"),
         ("mul", "fc_2.tmp_0.subprog_0"), ("elementwise_add", "fc_2.tmp_1.subprog_0"),
         ("mul", "fc_0.tmp_0.subprog_1"), ("elementwise_add", "fc_0.tmp_1.subprog_1"),
@@ -53,7 +53,7 @@ def test_segments_between_checkpoints_are_computed_again():
 def test_what_another_segment_reads_is_kept():
     hidden, loss = network(join=True)
     minimize(loss, [hidden[1], hidden[3]])
-    made = [name for _, name in again()]
+    made = [name for _, name in recomputed()]
     assert "fc_0.tmp_2.subprog_1" not in made and "fc_0.tmp_1.subprog_1" in made
 
 

@@ -59,7 +59,7 @@ def stand_in(module: str, name: str, explain: Callable[[], str], never: str | No
 
 
 class StandInModule(ModuleType):
-    """A module of Fluid that is missing here: its names are stand-ins, or found in other modules of this package."""
+    """A missing module of Fluid: its names are stand-ins, or objects of other modules of this package."""
 
     def __init__(self, name: str, find: Callable[[str], Any], names: list[str]) -> None:
         super().__init__(name, "A module of Fluid 1.8 that is not in fluidlite.")

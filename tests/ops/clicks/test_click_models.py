@@ -49,8 +49,8 @@ def test_slots_that_were_not_shown():
     made = gradients("data_norm", given, attrs, {"Y": [np.ones_like(x)]})
     np.testing.assert_array_equal(made["BatchSize"][0], np.ones(4))
     np.testing.assert_allclose(made["BatchSum"][0], [*x[:, :2].mean(axis=0), *x[0, 2:]], rtol=1e-5)
-    apart = (x - MEANS) ** 2
-    want = [*(apart[:, :2].mean(axis=0) + 4e-3), *(apart[0, 2:] + 1e-3)]
+    squares = (x - MEANS) ** 2
+    want = [*(squares[:, :2].mean(axis=0) + 4e-3), *(squares[0, 2:] + 1e-3)]
     np.testing.assert_allclose(made["BatchSquareSum"][0], want, rtol=1e-5)
     np.testing.assert_allclose(made["X"][0], np.tile(SCALES, (4, 1)), rtol=1e-6)
     scaled = {**attrs, "enable_scale_and_shift": True}

@@ -24,7 +24,7 @@ STARTS = [[3, 95], [64, 72], [53, 26], [66, 78], [84, 83], [33, 82], None, [52, 
 
 
 def rows(starts, factor=1.0):
-    """What runs give that begin there in W; None: a sequence without one."""
+    """The embeddings of runs by their positions in W; zeros for None, a sequence without runs."""
     each = [
         [0.0] * 8 if s is None else [factor * (first + k) for first in s for k in range(4)] for s in starts
     ]

@@ -76,8 +76,8 @@ def test_shuffle_batch():
     order = made["ShuffleIdx"][0]
     assert sorted(order) == list(range(8))
     np.testing.assert_array_equal(made["Out"][0].reshape(8, 3)[order], x.reshape(8, 3))
-    again = run_kernel("shuffle_batch", {"X": x}, {"startup_seed": 5})
-    np.testing.assert_array_equal(again["ShuffleIdx"][0], order)
+    repeated = run_kernel("shuffle_batch", {"X": x}, {"startup_seed": 5})
+    np.testing.assert_array_equal(repeated["ShuffleIdx"][0], order)
     back = run_kernel("shuffle_batch_grad", {"ShuffleIdx": order, "Out@GRAD": made["Out"][0]})
     np.testing.assert_array_equal(back["X@GRAD"][0], x)
 
@@ -194,10 +194,10 @@ def test_sums_about_clicks():
     with fluid.scope_guard(fluid.Scope()), fluid.program_guard(main, start):
         sums = contrib.ctr_metric_bundle(fluid.data("p", [None, 1]), fluid.data("y", [None, 1]))
         exe.run(start)
-        for turn in (1, 2):
+        for step in (1, 2):
             made = [float(v[0]) for v in exe.run(main, {"p": p, "y": y}, list(sums))]
             want = [0.65, 0.9, 1.1, float((1 / (1 + np.exp(-p))).sum()), 2, 2]
-            np.testing.assert_allclose(made, turn * np.array(want), rtol=1e-5)
+            np.testing.assert_allclose(made, step * np.array(want), rtol=1e-5)
         with pytest.raises(AssertionError, match="must have one shape"):
             contrib.ctr_metric_bundle(fluid.data("a", [None, 1]), fluid.data("b", [None, 2]))
 

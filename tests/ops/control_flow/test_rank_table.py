@@ -34,7 +34,7 @@ def table_of(lod, level=0):
     return RankTable(as_lod(lod), level)
 
 
-def pieces(x, level):
+def sequences_of(x, level):
     return [x[begin:end] for begin, end in zip(level, level[1:], strict=False)]
 
 
@@ -88,7 +88,7 @@ def test_sequences_in_order_and_back(inner):
     x, level = rows(sum(inner)), offsets(inner)
     order = ranked([2, 0, 3, 2])
     out, lod = call("reorder_lod_tensor_by_rank", {"X": x, "RankTable": table}, {"X": [level]})
-    np.testing.assert_array_equal(out, np.concatenate([pieces(x, level)[k] for k in order]))
+    np.testing.assert_array_equal(out, np.concatenate([sequences_of(x, level)[k] for k in order]))
     assert lod == [offsets([inner[k] for k in order])]
     back, lod = call("reorder_lod_tensor_by_rank_grad", {"X": out, "RankTable": table}, {"X": lod})
     np.testing.assert_array_equal(back, x)
@@ -121,7 +121,7 @@ def test_steps_and_back(lengths):
     level = offsets(lengths)
     table, x = table_of([level]), rows(sum(lengths))
     array, _ = call("lod_tensor_to_array", {"X": x, "RankTable": table}, {"X": [level]})
-    sequences = [pieces(x, level)[k] for k in ranked(lengths)]
+    sequences = [sequences_of(x, level)[k] for k in ranked(lengths)]
     want = [np.array([s[t] for s in sequences if t < len(s)]) for t in range(max(lengths))]
     assert len(array) == len(want)
     for step, expected in enumerate(want):
@@ -223,8 +223,8 @@ def test_shrink(step, lod):
     assert kept == lod
 
 
-def test_gradient_of_taking_apart():
-    """Zero for steps that nobody has looked at, and for rows behind the last step."""
+def test_gradient_of_splitting_into_steps():
+    """The gradient is zero for steps that were not written, and for rows after the last step."""
     table, source = table_of([[0, 1, 3]]), np.ones((6, 2), "float32")
     array = TensorArray()
     array.write(1, rows(1) + 5)

@@ -158,12 +158,12 @@ def test_rows_of_all_element_types_go_two_ways_and_are_ranked(dtype):
 
 
 def test_the_number_of_rows_is_known_in_a_run_only():
-    told = infer("split_lod_tensor", {"X": ROWS, "Mask": mask(*[1] * 6)})
-    assert told == {"OutTrue": [((-1, 1), VarType.FP32)], "OutFalse": [((-1, 1), VarType.FP32)]}
+    inferred = infer("split_lod_tensor", {"X": ROWS, "Mask": mask(*[1] * 6)})
+    assert inferred == {"OutTrue": [((-1, 1), VarType.FP32)], "OutFalse": [((-1, 1), VarType.FP32)]}
     with pytest.raises(OperatorError, match="Mask must be bool"):
         infer("split_lod_tensor", {"X": ROWS, "Mask": ROWS})
     with pytest.raises(OperatorError, match="Mask must be bool"):
         infer("merge_lod_tensor", {"X": ROWS, "Mask": ROWS, "InTrue": ROWS, "InFalse": ROWS})
     for op_type in ("merge_lod_tensor", "merge_lod_tensor_infer"):
-        told = infer(op_type, {"X": ROWS, "Mask": mask(1), "InTrue": ROWS, "InFalse": ROWS})
-        assert told == {"Out": [((-1, 1), VarType.FP32)]}
+        inferred = infer(op_type, {"X": ROWS, "Mask": mask(1), "InTrue": ROWS, "InFalse": ROWS})
+        assert inferred == {"Out": [((-1, 1), VarType.FP32)]}

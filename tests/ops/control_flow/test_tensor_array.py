@@ -147,8 +147,10 @@ def test_an_array_without_elements_or_with_a_hole_is_no_tensor():
 )
 def test_elements_that_do_not_go_together(other, attrs):
     array = write(write(None, 0, A), 1, other)
-    told = f"element 0 is float32 of shape [2, 3] and element 1 is {other.dtype} of shape {list(other.shape)}"
-    with pytest.raises(ValueError, match=re.escape(told)):
+    message = (
+        f"element 0 is float32 of shape [2, 3] and element 1 is {other.dtype} of shape {list(other.shape)}"
+    )
+    with pytest.raises(ValueError, match=re.escape(message)):
         call("tensor_array_to_tensor", {"X": array}, {"axis": 0, "use_stack": False, **attrs})
 
 

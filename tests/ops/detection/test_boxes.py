@@ -31,7 +31,7 @@ def test_iou_similarity(normalized):
 
 
 def test_corners_beyond_the_others():
-    """As in Paddle 1.8.5, iou_similarity counts the extents of such boxes as they are."""
+    """As in Paddle 1.8.5, iou_similarity does not clip negative extents of a box."""
     x = np.array([[0.5508, 0.7081, 0.2909, 0.5108], [0.8929, 0.8963, 0.1256, 0.2072]], "float32")
     y = np.array([[0.0515, 0.4408, 0.0299, 0.4568]], "float32")
     want = [one_unchecked(box.tolist(), y[0].tolist()) for box in x]

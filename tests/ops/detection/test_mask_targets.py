@@ -116,7 +116,7 @@ def test_an_object_may_have_several_outlines():
     assert texts == [[None, want.replace(" ", "")]]
 
 
-def test_images_are_told_apart_and_may_have_no_object():
+def test_images_have_masks_of_their_own_and_may_have_no_object():
     outlines, levels = [*SQUARE, *TRIANGLE], [[1, 1], [1, 1], [4, 3]]
     regions = [[0, 0, 12, 12], [1, 1, 11, 11], [0, 0, 5, 5]]
     rois, places, texts, lengths = run(

@@ -131,7 +131,7 @@ def test_a_threshold_that_gets_lower():
     assert found(scores, nms_threshold=0.8)["Out"][0][1, 1] == np.float32(0.8)
 
 
-def test_pixels_beside_each_other_do_not_overlap():
+def test_adjacent_pixels_do_not_overlap():
     boxes = np.array([[[0, 0, 1, 1], [1.5, 0, 3, 1]]], "float32")
     inputs = {"BBoxes": boxes, "Scores": np.array([[[0.9, 0.8]]], "float32")}
     attrs = NMS | {"background_label": -1, "normalized": False, "nms_threshold": 0.05}

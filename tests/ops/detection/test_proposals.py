@@ -1,4 +1,4 @@
-"""Proposals and what they stand for, feature pyramids, RetinaNet. Recorded numbers are those of Paddle 1.8.5."""
+"""Proposals and their targets, feature pyramids, RetinaNet. Recorded numbers are those of Paddle 1.8.5."""
 
 import numpy as np
 import pytest

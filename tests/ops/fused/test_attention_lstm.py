@@ -25,12 +25,12 @@ SEEN = {
 }
 SCALED = {**SEEN, "H0": drawn(2, 2), "AttentionScalar": np.full((1, 1), 0.7, "float32")}
 SCALED["AttentionScalarBias"] = np.full((1, 1), 0.2, "float32")
-TURNED = {
+TRANSPOSED = {
     **SCALED,
     "AttentionWeight": -SCALED["AttentionWeight"],
     "AttentionScalar": -SCALED["AttentionScalar"],
 }
-del TURNED["AttentionBias"]
+del TRANSPOSED["AttentionBias"]
 EMBEDDED = {
     "Ids": np.array([[0], [2], [1], [3], [2]], "int64"),
     "Embeddings": drawn(4, 8),
@@ -66,7 +66,7 @@ PEEPING = {**EMBEDDED, "Bias": drawn(1, 14), "H0": drawn(2, 2), "C0": drawn(2, 2
             ],
         ),
         (
-            TURNED,
+            TRANSPOSED,
             "tanh",
             [
                 [0.729424, 0.744202],

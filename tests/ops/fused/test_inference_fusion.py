@@ -1,4 +1,4 @@
-"""Operators of passes for inference, beside the operators that they stand for."""
+"""Fused operators of inference passes, compared with the operators that they replace."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a random case of one operator is, how its parts are drawn, and how it is written to files."""
+"""Random cases of one operator: their parts, how these are drawn, and their form in files."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Case:
     weights: Arrays = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        told = {slot: [_told(a) for a in items] for slot, items in self.inputs.items()}
-        return f"{self.op} {told} {self.attrs}" + (f" lods {self.lods}" if self.lods else "")
+        described = {slot: [_described(a) for a in items] for slot, items in self.inputs.items()}
+        return f"{self.op} {described} {self.attrs}" + (f" lods {self.lods}" if self.lods else "")
 
 
-def _told(array: np.ndarray) -> str:
+def _described(array: np.ndarray) -> str:
     text = f"{array.dtype}{list(array.shape)}"
     return text if array.size > 24 else text + "=" + " ".join(str(array.tolist()).split())
 
@@ -158,7 +158,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """What `to_json` was given; cases come back as dicts."""
+    """The inverse of `to_json`; cases become dicts."""
     if isinstance(value, dict):
         if set(value) == {"dtype", "shape", "data"}:
             raw = np.frombuffer(base64.b64decode(value["data"]), value["dtype"])

@@ -16,9 +16,9 @@ NOT_FINITE = "only where one is not finite"
 def differences(
     want: dict[str, Any], got: dict[str, Any], classes: bool = True, rtol: float | None = None
 ) -> list[str]:
-    """What is different, in words; nothing if the ways agree.
+    """Describe the differences of two results.
 
-    `classes`: errors must be of the same class. `rtol`: what floats may differ by, by default what suits their type.
+    `classes`: errors must be of the same class. `rtol`: the tolerance of floats, by default that of their type.
     """
     if "crash" in want or "crash" in got:
         return [] if "crash" in want and "crash" in got else ["crash in one of the ways"]
@@ -30,18 +30,18 @@ def differences(
             return []
         return [f"raises {want['error']} and {got['error']}: {want['text'][:150]} / {got['text'][:150]}"]
     if "@GRAD" in want or "@GRAD" in got:
-        told = differences(want.get("@GRAD", {}), got.get("@GRAD", {}), classes, rtol)
+        nested = differences(want.get("@GRAD", {}), got.get("@GRAD", {}), classes, rtol)
         rest = [{k: v for k, v in way.items() if not k.endswith("@GRAD")} for way in (want, got)]
-        return [f"gradient: {text}" for text in told] + differences(*rest, classes, rtol)
+        return [f"gradient: {text}" for text in nested] + differences(*rest, classes, rtol)
     names = {name for name in (*want, *got) if not name.endswith("@GRAD@LOD")}
     found = []
     for name in sorted(names):
         if name in want and name in got:
-            told = _array(want[name], got[name], rtol)
+            text = _array(want[name], got[name], rtol)
         else:
-            told = "" if _unset(want, got, name) else "only in one"
-        if told:
-            found.append(f"{name}: {told}")
+            text = "" if _unset(want, got, name) else "only in one"
+        if text:
+            found.append(f"{name}: {text}")
     return found
 
 

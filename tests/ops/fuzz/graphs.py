@@ -273,7 +273,7 @@ class Graph:
     def steps(
         self, feeds: list[dict[str, np.ndarray]], fetches: list[str], raising: bool = False
     ) -> list[dict[str, Any]]:
-        """What is fetched in each step, and the variables of the scope after it; what it raised, unless `raising`."""
+        """The fetched values of each step and the scope's variables after it; its exception, unless `raising`."""
         scope, made = Scope(), []
         with scope_guard(scope):
             for name, value in self.kept.items():

@@ -32,7 +32,7 @@ def _opening_after(sizes: int) -> Any:
 
 
 def check(case: Case, changed: Callable[[Case], list[Case] | None] = by_rows) -> tuple[list[str], int]:
-    """What differs between open and exact variants, and how many of the sizes an open one served."""
+    """Differences between open and exact variants, and the number of sizes that an open one served."""
     definition = registry.find(case.op)
     cases = changed(case)
     if cases is None or definition.lod and any(case.lods.values()):
@@ -42,7 +42,7 @@ def check(case: Case, changed: Callable[[Case], list[Case] | None] = by_rows) ->
             if not slot.optional:
                 each.outputs.setdefault(slot.name, 1)
     unpredictable = definition.random and not (case.attrs.get("seed") or case.attrs.get("fix_seed"))
-    told, served = [], 0
+    messages, served = [], 0
     with _opening_after(NEVER):
         wants = []
         for each in cases:
@@ -52,9 +52,9 @@ def check(case: Case, changed: Callable[[Case], list[Case] | None] = by_rows) ->
         for each, want in zip(cases, wants, strict=True):
             got = attempt(lambda: _results(each))  # noqa: B023
             shapes = {slot: [a.shape for a in items] for slot, items in each.inputs.items()}
-            told += [f"{shapes}: {text}" for text in _differences(want, got, unpredictable)]
+            messages += [f"{shapes}: {text}" for text in _differences(want, got, unpredictable)]
             served += any(form.opened for form in dispatch._forms.values())
-    return told, served
+    return messages, served
 
 
 def _differences(want: Result, got: Result, unpredictable: bool) -> list[str]:

@@ -34,20 +34,18 @@ GROWTH: tuple[Callable[[int], int], ...] = (
     lambda n: n + 15,
     lambda n: n,
 )
-"""What may become of every size above 1 of all inputs, those that are equal alike."""
+"""Maps of every size above 1 to another; equal sizes stay equal."""
 COPIES = (2, 1, 3, 2, 5)
-"""How many times the sequences of a case come one after the other."""
+"""Numbers of repetitions of a case's sequences."""
 PARAMETERS = frozenset("W Filter Weight U V Scale Bias Mean Variance Alpha WeightOut Param".split())
-"""Slots of what belongs to a model: their sizes stay."""
+"""Slots of a model's parameters: their sizes stay."""
 
 
 @dataclass
 class Found:
-    """What came of a case: `told`, the differences; `guards`, those of each plan that was made for the `sizes`, many,
-    that did not raise.
-    """
+    """The result of a case: `differences`, the number of `sizes` that did not raise, and the `guards` of each plan."""
 
-    told: list[str] = field(default_factory=list)
+    differences: list[str] = field(default_factory=list)
     sizes: int = 0
     guards: list[str] = field(default_factory=list)
 
@@ -169,12 +167,14 @@ def check(case: Case, changed: Callable[[Case], list[Case] | None] = by_rows) ->
         for number, (feed, want) in enumerate(zip(program.feeds, runs, strict=True)):
             before = len(program.plans())
             got = attempt(lambda feed=feed: program.run_at("plan", feed, executor))
-            told = differences(want, got)
-            if told and "error" in got:  # plans look at sizes that some reference kernels take as they come
+            messages = differences(want, got)
+            if (
+                messages and "error" in got
+            ):  # plans look at sizes that some reference kernels take as they come
                 anew = attempt(lambda feed=feed: program.anew().run_at("plan", feed))
-                told = differences(anew, got)
+                messages = differences(anew, got)
             shapes = {name: shape_of(value) for name, value in feed.items()}
-            found.told += [f"run {number} {shapes}: {text}" for text in told]
+            found.differences += [f"run {number} {shapes}: {text}" for text in messages]
             if "error" not in want and not program.small(feed):
                 found.sizes += 1
                 found.guards += program.plans()[: len(program.plans()) - before]
@@ -353,7 +353,7 @@ def check_program(number: int) -> Found:
     ends = [_steps(graph, engine, valid, fetches) for engine in ("interpret", "plan")]
     for feed, want, got in zip(valid, *ends, strict=True):
         shapes = {name: value.shape for name, value in feed.items()}
-        found.told += [f"{shapes}: {text}" for text in differences(want, got, rtol=1e-3)]
+        found.differences += [f"{shapes}: {text}" for text in differences(want, got, rtol=1e-3)]
     found.sizes = len(valid)
     return found
 

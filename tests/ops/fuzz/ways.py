@@ -31,7 +31,7 @@ INTERMEDIATE = frozenset(
 
 
 def failure(error: Exception) -> Result:
-    """What is known of an operator that raised."""
+    """The result of an operator that raised."""
     return {
         "error": type(error).__name__,
         "classes": [c.__name__ for c in type(error).__mro__],
@@ -79,7 +79,7 @@ def complete(case: Case, gradients_too: bool = True) -> Result:
 
 
 def all_ways(case: Case, seed: int = 0) -> Iterator[tuple[str, Result]]:
-    """The results of every other way; the plans meet other values and odd arrays in between."""
+    """The results of every engine but the interpreter; plans also run other values, and unusual layouts, in between."""
     for target in kernels.targets():
         before = kernels.use(target)
         try:
@@ -91,7 +91,7 @@ def all_ways(case: Case, seed: int = 0) -> Iterator[tuple[str, Result]]:
 
 
 def both(case: Case, engine: str) -> Result:
-    """What the operator and, if it has `grads`, its gradient make; `engine` is a name and perhaps a seed."""
+    """The results of the operator and, if it has `grads`, its gradient; `engine`: a name, optionally with a seed."""
     made = attempt(lambda: _program(case, engine))
     if case.grads and "error" not in made:
         made.update(_nested(attempt(lambda: _gradients(case, engine))))
@@ -151,11 +151,11 @@ def _run(program: OneOperator, engine: str, names: list[str]) -> Result:
             if seed:
                 attempt(lambda: step({n: _rolled(a) for n, a in program.feed.items()}))
                 rng = np.random.default_rng(int(seed))
-                again = step({n: _odd(a, rng) for n, a in program.feed.items()})
+                repeated = step({n: _odd(a, rng) for n, a in program.feed.items()})
                 for name, value in made.items():
-                    if not name.endswith("@LOD") and not same_bytes(value, again[name]):
-                        again[name + " (first run)"] = value
-                return again
+                    if not name.endswith("@LOD") and not same_bytes(value, repeated[name]):
+                        repeated[name + " (first run)"] = value
+                return repeated
             return made
     finally:
         flags.set_engine(before)

@@ -21,7 +21,7 @@ LODS = {"Emission": [[LOD]], "Label": [[LOD]]}
 
 
 def padded(x, width):
-    """Rows of LOD as [4, width, ...]; what stands behind the ends is anything."""
+    """Rows of LOD as [4, width, ...], with arbitrary padding."""
     whole = np.full((4, width, *x.shape[1:]), 7, x.dtype)
     for s in range(4):
         whole[s, : LOD[s + 1] - LOD[s]] = x[LOD[s] : LOD[s + 1]]
@@ -90,8 +90,8 @@ def test_what_else_fluid_keeps():
     first = np.exp(W[0].astype("float64") + X[3])
     np.testing.assert_allclose(alpha[3], first / first.sum(), rtol=1e-6)
     np.testing.assert_allclose(alpha.sum(axis=1), np.ones(8), rtol=1e-6)
-    behind = run_kernel("linear_chain_crf", PADDED)["Alpha"][0]
-    assert not behind[1].any() and not behind[0, 3:].any()
+    alpha = run_kernel("linear_chain_crf", PADDED)["Alpha"][0]
+    assert not alpha[1].any() and not alpha[0, 3:].any()
 
 
 def test_recorded_numbers():

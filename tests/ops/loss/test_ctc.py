@@ -68,10 +68,10 @@ def test_too_short_sequences_cost_nothing():
 
 
 def test_another_blank():
-    turned = {**PADDED, "Logits": np.ascontiguousarray(X[:, :, [1, 2, 3, 0]])}
-    turned["Label"] = np.array([[0, 1, 1], [2, 0, 3]], "int32")
+    rotated = {**PADDED, "Logits": np.ascontiguousarray(X[:, :, [1, 2, 3, 0]])}
+    rotated["Label"] = np.array([[0, 1, 1], [2, 0, 3]], "int32")
     np.testing.assert_allclose(
-        run_kernel("warpctc", turned, {"blank": 3})["Loss"][0], [[5.2296877], [2.7664533]]
+        run_kernel("warpctc", rotated, {"blank": 3})["Loss"][0], [[5.2296877], [2.7664533]]
     )
 
 

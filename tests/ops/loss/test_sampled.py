@@ -104,7 +104,7 @@ def test_many_classes_are_drawn_as_fluid_rounds():
     assert drawn[[135, 143, 236]].tolist() == [381566, 642159, 843950]
 
 
-def test_a_number_beyond_the_columns_is_drawn_again():
+def test_a_number_beyond_the_columns_is_redrawn():
     classes, rows = 100000, 61
     tables = {
         "CustomDistProbs": np.full(classes, 1 / classes, "float32"),
@@ -112,14 +112,14 @@ def test_a_number_beyond_the_columns_is_drawn_again():
         "CustomDistAliasProbs": np.ones(classes, "float32"),
     }
     words = iter(np.frombuffer(np.random.RandomState(3).bytes(16 * 300 * rows), "<u4").tolist())
-    wanted, again = [], 0
+    wanted, redrawn = [], 0
     scale = (2**32 - 1) // classes
     for _ in range(300 * rows):
         while (column := next(words) // scale) >= classes:
-            again += 1
+            redrawn += 1
         wanted.append(column)
         next(words), next(words)  # they choose between the classes of a column, all of which are its own here
-    assert again == 1
+    assert redrawn == 1
     np.testing.assert_array_equal(_drawn(2, classes, rows, 3, **tables), wanted)
 
 
@@ -286,6 +286,6 @@ def test_cost_alone():
         exe.run(fluid.default_startup_program())
         feed = {"x": X, "label": LABEL}
         (alone,) = exe.run(feed=feed, fetch_list=[cost])
-        beside, _ = exe.run(feed=feed, fetch_list=[cost, *samples])
-    np.testing.assert_array_equal(alone, beside)
+        fetched, _ = exe.run(feed=feed, fetch_list=[cost, *samples])
+    np.testing.assert_array_equal(alone, fetched)
     assert np.isfinite(alone).all() and alone.shape == (2, 1)

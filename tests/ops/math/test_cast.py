@@ -69,7 +69,7 @@ def test_scale_of_integers_drops_fractions():
     assert made["Out"][0].dtype == np.int32
 
 
-def test_scale_of_small_integers_wraps_around():
+def test_scale_of_small_integers_wraps():
     made = run_kernel("scale", {"X": np.array([0, 5], "uint8")}, {"scale": -1.0, "bias": -2.0})
     np.testing.assert_array_equal(made["Out"][0], np.array([254, 249], "uint8"))
 

@@ -17,8 +17,8 @@ def floats(*shape):
 @pytest.mark.parametrize(("x", "y"), [((3, 4), (3, 4)), ((3, 4), (1, 4)), ((3, 2, 2), (3, 2, 2))])
 def test_squared_l2_distance(x, y):
     x, y = floats(*x), floats(*y)
-    apart = x.reshape(3, -1) - y.reshape(len(y), -1)
-    want = {"sub_result": apart, "Out": (apart**2).sum(axis=1, keepdims=True)}
+    difference = x.reshape(3, -1) - y.reshape(len(y), -1)
+    want = {"sub_result": difference, "Out": (difference**2).sum(axis=1, keepdims=True)}
     check("squared_l2_distance", {"X": x, "Y": y}, {}, want, grads=["X", "Y"])
     with pytest.raises(OperatorError, match="Y must have the shape of X"):
         infer("squared_l2_distance", {"X": x, "Y": floats(2, 4)})

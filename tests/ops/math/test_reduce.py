@@ -35,7 +35,7 @@ def test_reduce(name, attrs, axes, keep_dim):
 
 @pytest.mark.parametrize("dim", [[0, 2, 4], [0, 3], [1, 2, -1], [0, 1, 4]])
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
-def test_axes_that_stand_apart(name, dim):
+def test_axes_that_are_not_adjacent(name, dim):
     x = (
         np.random.default_rng(4)
         .permutation(np.linspace(-1.2, 1.3, 180))

@@ -49,7 +49,7 @@ def test_what_does_not_fit_is_refused(op_type, ids, attrs, message):
 
 
 @pytest.mark.parametrize("op_type", ["lookup_table", "lookup_table_v2"])
-def test_padding_may_be_a_number_behind_the_table(op_type):
+def test_padding_may_be_an_index_beyond_the_table(op_type):
     ids = np.array([[1], [5], [0], [5]])
     rows = np.where(ids == 5, np.zeros((), "float32"), TABLE[np.where(ids == 5, 0, ids).ravel()])
     out = rows[:, None] if op_type.endswith("v2") else rows

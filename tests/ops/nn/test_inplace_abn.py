@@ -37,7 +37,7 @@ def test_inplace_abn(activation, moving):
     check("inplace_abn", GIVEN, attrs, want, grads=["X", "Scale", "Bias"], rtol=1e-4, atol=1e-5)
 
 
-def test_other_activations_cannot_be_undone():
+def test_other_activations_cannot_be_inverted():
     with pytest.raises(OperatorError, match="activation must be identity, leaky_relu or elu, got 'relu'"):
         infer("inplace_abn", GIVEN, {"activation": "relu"})
     with fluid.program_guard(fluid.Program()), pytest.raises(AssertionError, match="only support act as"):

@@ -81,7 +81,7 @@ def test_both_ways_are_tried(part):
     assert measured._tried(part, [1, *SIZES[1:15], 1], True) in (False, True)
 
 
-def test_whoever_writes_first_is_right(cache, monkeypatch):
+def test_the_first_entry_written_stays(cache, monkeypatch):
     cache.parent.mkdir()
     key = measured._key("", SIZES)
 

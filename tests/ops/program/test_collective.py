@@ -64,7 +64,7 @@ def test_the_reductions_have_their_numbers():
 
 
 def test_gradients():
-    """Those of a sum are summed; rows that were gathered go back where they came from."""
+    """The gradient of allreduce is an allreduce; that of allgather, a reducescatter."""
     main = fluid.Program()
     with fluid.unique_name.guard(), fluid.program_guard(main):
         w = fluid.layers.create_parameter([2, 2], "float32", name="w")

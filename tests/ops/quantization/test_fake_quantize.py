@@ -111,11 +111,11 @@ def test_a_window_of_largest_values(mode, monkeypatch):
     )
     batches = [X, X / 2, X / 4]
     window, scale, largest = np.zeros(2), 0.7, np.abs(X).max()
-    for turn, batch in enumerate(batches):
-        now = largest / 2**turn
-        dropped, window[turn % 2] = window[turn % 2], now
-        scale = now if now > scale else window[: min(turn, 2)].max() if dropped == scale else scale
-        states["turn"][0] = turn
+    for step, batch in enumerate(batches):
+        now = largest / 2**step
+        dropped, window[step % 2] = window[step % 2], now
+        scale = now if now > scale else window[: min(step, 2)].max() if dropped == scale else scale
+        states["turn"][0] = step
         ((out, states),) = ran(
             "fake_quantize_range_abs_max", {"window_size": 2}, states, outputs, [batch], inputs
         )
@@ -129,7 +129,7 @@ def test_a_window_of_largest_values(mode, monkeypatch):
     np.testing.assert_array_equal(after["window"], states["window"])
 
 
-def test_a_window_needs_a_turn():
+def test_a_window_needs_iter():
     with pytest.raises(OperatorError, match="Iter is missing; only is_test needs none"):
         run_kernel("fake_quantize_range_abs_max", {"X": X, "InScale": one(1)})
     with pytest.raises(OperatorError, match="window_size must be positive, got 0"):

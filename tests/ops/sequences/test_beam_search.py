@@ -93,11 +93,11 @@ def test_step_refuses():
         step(BEFORE, IDS, SCORES, LOD, {"level": 2})
     with pytest.raises(OperatorError, match="have 2 rows, scores 4"):
         step(BEFORE, IDS, SCORES, [[0, 1], [0, 2]], {})
-    for before, ids, told in (
+    for before, ids, message in (
         (tuple(part[:3] for part in BEFORE), IDS, r"pre_ids must be of shape \[4, 1\], .* got \[3, 1\]"),
         (BEFORE, IDS[:3], r" ids must be of shape \[4, 3\], .* got \[3, 3\]"),
     ):
-        with pytest.raises(OperatorError, match=told):
+        with pytest.raises(OperatorError, match=message):
             step(before, ids, SCORES, LOD, {})
     one = np.zeros((1, 1), "int64")
     with pytest.raises(OperatorError, match="beam_size must be positive"):

@@ -85,15 +85,15 @@ def test_sequence_conv(start, length, want):
 
 
 @pytest.mark.parametrize(("start", "length"), [(-1, 3), (-2, 3), (-3, 5), (0, 3), (1, 2), (-3, 2)])
-def test_sequence_conv_trains_what_stands_around_sequences(start, length):
-    offsets, before, behind = [0, 1, 4, 4, 6], max(0, -start), max(0, start + length - 1)
+def test_sequence_conv_trains_padding(start, length):
+    offsets, before, after = [0, 1, 4, 4, 6], max(0, -start), max(0, start + length - 1)
     draw = np.random.default_rng(3)
-    padding = draw.uniform(-1, 1, (before + behind, 2)).astype("float32")
+    padding = draw.uniform(-1, 1, (before + after, 2)).astype("float32")
     weights = draw.uniform(-1, 1, (2 * length, 3)).astype("float32")
     contexts = []
     for low, high in itertools.pairwise(offsets):
-        around = np.concatenate([padding[:before], RAMP[low:high], padding[before:]])
-        contexts += [around[before + row + start :][:length].ravel() for row in range(high - low)]
+        padded = np.concatenate([padding[:before], RAMP[low:high], padding[before:]])
+        contexts += [padded[before + row + start :][:length].ravel() for row in range(high - low)]
     inputs = {"X": RAMP, "PaddingData": padding, "Filter": weights}
     attrs = {"paddingTrainable": True, "contextStart": start, "contextLength": length}
     outputs = {"Out": np.array(contexts) @ weights}

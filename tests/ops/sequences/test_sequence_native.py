@@ -52,7 +52,7 @@ def test_sequence_softmax(offsets):
     in_native.check("sequence_softmax", {"X": rows(offsets)}, {}, {"X": [[[0, len(offsets) - 1], offsets]]})
 
 
-def test_sequence_softmax_of_scores_far_apart():
+def test_sequence_softmax_of_very_different_scores():
     x = np.array([[0.0], [90.0], [-300.0], [1000.0], [-1000.0]])
     in_native.check("sequence_softmax", {"X": x}, {}, {"X": [[[0, 3, 5]]]})
 

@@ -19,8 +19,8 @@ def lengths(offsets):
     return np.diff(np.array(offsets))
 
 
-def told(failure, op_type, inputs=()):
-    """What a user reads of a failed kernel."""
+def message_of(failure, op_type, inputs=()):
+    """The message for users of a failed kernel."""
     return str(native_error(op_type, dict.fromkeys(inputs, ""), failure.value.code, failure.value.err))
 
 
@@ -108,7 +108,9 @@ def test_an_upper_level_that_disagrees_with_the_one_below_is_noticed():
     )
     with pytest.raises(KernelFailure) as failure:
         in_native.run(view, "baseline")
-    assert "the sequences together have 6 rows, which does not fit the 2" in told(failure, "sequence_expand")
+    assert "the sequences together have 6 rows, which does not fit the 2" in message_of(
+        failure, "sequence_expand"
+    )
 
 
 @each_lod
@@ -183,7 +185,7 @@ def failing(op_type, inputs, attrs, lods):
     view = in_native.view_of(definition, names, outputs, attrs, inputs, lods)
     with pytest.raises(KernelFailure) as failure:
         in_native.run(view, "baseline")
-    return told(failure, op_type, inputs)
+    return message_of(failure, op_type, inputs)
 
 
 def test_a_sequence_that_is_too_long():

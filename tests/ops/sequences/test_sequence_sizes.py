@@ -14,7 +14,7 @@ LOD, DEEP = [0, 2, 5, 9], [[0, 2, 2, 3], [0, 4, 5, 9]]
 
 
 class VaryingMeta(in_native.RunMeta):
-    """A run whose numbers of rows and sequences may be others in the next step."""
+    """A run with symbolic numbers of rows and sequences."""
 
     def __init__(self, arrays, lods):
         super().__init__(arrays, lods)

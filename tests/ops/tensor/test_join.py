@@ -22,7 +22,7 @@ def test_concat_of_different_sizes():
     check("concat", {"X": parts}, {"axis": 1}, {"Out": np.concatenate(parts, 1)}, grads=["X"])
 
 
-def test_concat_along_an_axis_told_by_a_tensor():
+def test_concat_along_an_axis_in_a_tensor():
     inputs = {"X": [X, X], "AxisTensor": np.array([1], "int32")}
     check("concat", inputs, {"axis": 0}, {"Out": np.concatenate([X, X], 1)}, grads=["X"])
 

@@ -58,7 +58,7 @@ def test_randint_repeats_paddle():
     assert _out("randint", {"shape": [2], "high": 3, "dtype": int(VarType.INT32)}).dtype == np.int32
 
 
-def test_truncated_gaussian_random_stays_within_two_deviations():
+def test_truncated_gaussian_random_is_cut_at_two_deviations():
     made = _out("truncated_gaussian_random", {"shape": [4000], "mean": 1.0, "std": 2.0, "seed": 5})
     assert np.abs(made - 1).max() <= 4
     assert abs(made.mean() - 1) < 0.1
@@ -148,7 +148,7 @@ def test_random_crop_repeats_paddle(shape, cut, seed, firsts, seeds):
         assert seed == following
 
 
-def test_places_of_crops_beyond_what_divides_are_drawn_again():
+def test_positions_of_crops_are_drawn_by_rejection():
     # Of 2**31 - 3 places that the generator tells apart, 2**30 are left once the numbers are divided.
     state = 2**30 + 1
     assert _place(state, (2**30 + 1,)) == [state - 1] and _place(state + 1, (2**30 + 1,)) != [state]

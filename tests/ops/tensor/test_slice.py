@@ -69,7 +69,7 @@ def test_indices_and_steps_that_are_variables(index, want, dtype):
 @pytest.mark.parametrize(
     "index", [np.s_[0, ::-1], np.s_[:, 1, ::-1], np.s_[0, 0, ::-1], np.s_[::-1, 1, ::-1], np.s_[1, ::-2, 0]]
 )
-def test_integers_beside_steps_in_programs(index):
+def test_integers_with_steps_in_programs(index):
     main = fluid.Program()
     with fluid.program_guard(main):
         part = fluid.data("x", [3, 4, 5], "float64")[index]
