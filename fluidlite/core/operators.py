@@ -43,13 +43,13 @@ has_non_empty_grad_op_maker = has_grad_op_maker
 
 def has_infer_inplace(op_type: str) -> bool:
     """Whether an output may take the memory of an input; EnforceNotMet for an unknown operator."""
-    return bool(_declared(op_type).inplace)
+    return bool(_declared(op_type).planning.inplace)
 
 
 def op_support_gpu(op_type: str) -> bool:
     """Whether operators of this type compute on GPUs, which all do but those of the host."""
     definition = _declared(op_type)
-    return definition.kernel is not None and not definition.host
+    return definition.kernel is not None and not definition.effects.host
 
 
 def _get_all_register_op_kernels() -> dict[str, list[str]]:

@@ -170,7 +170,7 @@ _SERVERS = frozenset({"distributed_lookup_table", "recv_save"})
 @cache
 def _names() -> frozenset[str]:
     declared = ((name, find(name)) for name in known_types() if "_grad" not in name)
-    return _SERVERS | {name for name, one in declared if one.kernel is not None and not one.control}
+    return _SERVERS | {name for name, one in declared if one.kernel is not None and not one.effects.control}
 
 
 @cache

@@ -53,7 +53,7 @@ def call(
 ) -> list[Any]:
     """Run an operator's kernel on arrays of `device`, which must be active. Raises MemoryError if it is full."""
     try:
-        if definition.host:
+        if definition.effects.host:
             return call_on_host(definition, inputs, form.attrs, lods, device)
         if UPDATES.intersection(form.inputs):
             # Launchers of updates write into their arguments, but eager results own their memory.

@@ -54,7 +54,7 @@ def form(
         {slot: [f"{slot}:out{i}" for i in range(count)] for slot, count in outputs},
         given,
     )
-    made.counted = definition.counted
+    made.counted = definition.effects.numbered
     return made
 
 
@@ -172,7 +172,7 @@ def _variant(
     calls = _native(view, form) if whole and dense and device is None else None
     stop_gradient = tuple(
         [
-            slot in definition.stop_gradient
+            slot in definition.no_grad
             or meta.dtypes.get(name, VarType.FP32) not in gradient_kinds(definition.type)
             for slot, made in form.outputs.items()
             for name in made
@@ -213,7 +213,7 @@ def _variant(
         _differentiate,
         meta,
         # With a seed every call draws the same numbers; without one the kernel continues its stream.
-        definition.random and bool(form.attrs.get("seed") or form.attrs.get("fix_seed")),
+        definition.effects.random and bool(form.attrs.get("seed") or form.attrs.get("fix_seed")),
         cached,
         device,
         opened,
@@ -227,7 +227,7 @@ def _elsewhere(
     if is_view:
         return device_calls.reshaped(device, outputs)
     definition: OpDef = form.definition
-    if not form.names_in and (definition.random or definition.cuda is None):
+    if not form.names_in and (definition.effects.random or definition.dispatch.cuda is None):
         # For the same random numbers as on the host.
         return device_calls.from_host(device, _specialise(form, [], None, False).compute)
     return _reference(form, outputs, device)
@@ -281,9 +281,9 @@ def _native(view: OpView, form: core.Form) -> list[tuple[int, list[int], list[in
 
 def _is_view(definition: OpDef, form: core.Form, meta: EagerMeta) -> bool:
     """True if the first result is the reshaped single input, and all others are empty."""
-    if definition.view is None or len(form.names_in) != 1 or not form.names_out:
+    if definition.planning.view is None or len(form.names_in) != 1 or not form.names_out:
         return False
-    if form.outputs.get(definition.view[0], [None])[0] != form.names_out[0]:
+    if form.outputs.get(definition.planning.view[0], [None])[0] != form.names_out[0]:
         return False
     return all(0 in meta.shapes[name] for name in form.names_out[1:])
 
@@ -307,11 +307,11 @@ def _reference(
             inputs[slot] = arrays[at : at + count]
             at += count
         lods: dict[str, list[Any]] | None = None
-        if definition.lod:
+        if definition.sequences.takes_lod:
             lods = {slot: [[]] * count for slot, count in counts}
         try:
             if device is None:
-                results = definition.call(np, inputs, form.attrs, lods, direct=True)
+                results = definition.call(np, inputs, form.attrs, lods, on_numpy=True)
             else:
                 results = device_calls.call(definition, form, inputs, lods, device)
         except (EnforceNotMet, NotSupportedError, MemoryError):

@@ -28,7 +28,7 @@ def divert(form: core.Form, values: list[Any]) -> list[Any] | None:
         slot: [
             block.create_var(
                 name=block._new_name(f"{op_type}.tmp"),
-                stop_gradient=slot in form.definition.stop_gradient,
+                stop_gradient=slot in form.definition.no_grad,
             )
             for _ in names
         ]

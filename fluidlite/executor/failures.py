@@ -49,7 +49,7 @@ def missing_value(op: Operator, name: str, fed: Iterable[str] = ()) -> EnforceNo
         )
     if var is not None and (var.is_data or (var.op is not None and var.op.type in ENDS)):
         return NotFed(where, name, fed)
-    if var is not None and var.op is not None and var.op.definition.role == "read":
+    if var is not None and var.op is not None and var.op.definition.planning.pattern == "read":
         return EnforceNotMet(
             f"{where}, which is not initialized: it was read beyond the end of array {var.op.inputs['X'][0]!r}"
             f"{describe(var.op.line)}"
@@ -70,7 +70,7 @@ def in_operator(op: Operator, error: Exception) -> Exception:
     """`error`, raised while `op` ran, with the operator and the user's line in its message."""
     if isinstance(error, EOFException):
         return error
-    if op.definition.passes_errors and not isinstance(error, EnforceNotMet):
+    if op.definition.effects.user_errors and not isinstance(error, EnforceNotMet):
         return error
     at = describe(op.line)
     names = ", ".join(f"{slot}={names}" for slot, names in op.inputs.items())

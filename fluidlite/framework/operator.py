@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.dtypes import VarType, attribute
 from ..base.errors import NotSupportedError
-from ..ops.registry import OpDef, OpView, Shape, find
+from ..ops.registry import Effects, OpDef, OpView, Shape, find
 from . import callsite, tracing
 from .ignored_attrs import tuning
 from .variable import Variable
@@ -56,7 +56,11 @@ def _without_type(xp: Any) -> NoReturn:
 
 
 _NOTHING = OpDef(
-    "", outputs=(), kernel=_without_type, host=True, doc="What an operator is that has no type yet."
+    "",
+    outputs=(),
+    kernel=_without_type,
+    effects=Effects(host=True),
+    doc="What an operator is that has no type yet.",
 )
 
 

@@ -64,7 +64,9 @@ def kept(op: OpView) -> list[Kept]:
     # What an operator writes in place stays as it is.
     named = {one.out for one in found}
     read = {_unversioned(name): name for names in op.inputs.values() for name in names}
-    for name in [name for names in op.outputs.values() for name in names if not op.definition.lod]:
+    for name in [
+        name for names in op.outputs.values() for name in names if not op.definition.sequences.takes_lod
+    ]:
         if _unversioned(name) in read and name not in named:
             found.append(Kept(name, read[_unversioned(name)]))
     return [one for one in found if one.out and one.out != EMPTY]
@@ -98,8 +100,8 @@ def remembered(op: Operator) -> list[Kept]:
 def carry_over(op: Operator) -> None:
     """Give the outputs the lod_level of what they have the sequences of, or that their declaration says (`Levels`)."""
     block = op.block
-    if op.definition.levels is not None:
-        _declare(op, op.definition.levels)
+    if op.definition.sequences.levels is not None:
+        _declare(op, op.definition.sequences.levels)
     for one in kept(op.view()):
         source, out = block._find_var_recursive(one.source), block._find_var_recursive(one.out)
         if source is None or out is None or not source.lod_level or out.lod_level:

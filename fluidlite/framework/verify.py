@@ -50,8 +50,8 @@ def operator(op: Operator) -> None:
         if op.definition.infer is not None:
             view = op.view()
             op.definition.infer(view)
-            if op.definition.rows is not None:
-                op.definition.rows.mark(view)
+            if op.definition.dispatch.rows is not None:
+                op.definition.dispatch.rows.mark(view)
     except EnforceNotMet as error:
         raise _located(op, error) from None
 
@@ -90,7 +90,7 @@ def loaded(op: Operator) -> None:
     for slot, names in (*op.inputs.items(), *op.outputs.items()):
         if slot not in _OF_SCOPES:
             _check_scopes(op, slot, names)
-    if not op.definition.control:
+    if not op.definition.effects.control:
         return
     for declared in op.definition.output_slots:
         if not declared.optional and not op.outputs.get(declared.name):
@@ -124,7 +124,7 @@ def _check(op: Operator, kind: str, given: dict[str, list[str]], declared: dict[
         if slot_name == "blocking_queue":
             continue  # names a loader of this process: no program has a variable for it
         for name in names:
-            if name == EMPTY or (op.definition.control and name.endswith(GRAD)):
+            if name == EMPTY or (op.definition.effects.control and name.endswith(GRAD)):
                 continue  # the gradients of a branch that minimizes stay in it, and are named all the same
             if op.block._find_var_recursive(name) is None and not _handed_in(op.block, name):
                 known = op.block.vars

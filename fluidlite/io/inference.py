@@ -142,9 +142,10 @@ def must_only_compute(program: Program, source: str) -> None:
     trusted = flags.switch("FLUIDLITE_TRUST_MODELS")
     for block in program.blocks if not trusted else ():
         for op in block.ops:
-            if op.definition.outside:
+            if op.definition.effects.external:
                 raise NotSupportedError(
-                    f"{source} has an operator {op.type}, which {op.definition.outside}; a model should only compute. "
+                    f"{source} has an operator {op.type}, which {op.definition.effects.external}; a model should only "
+                    "compute. "
                     "If you know who made it, set the environment variable FLUIDLITE_TRUST_MODELS=1"
                 )
 

@@ -7,14 +7,16 @@ from typing import Any
 
 from .infer import grads_like_inputs
 from .registry import (
-    FIRST,
     GRAD,
     Call,
-    LodFrom,
+    Dispatch,
+    Effects,
     OpDef,
     OpSpec,
     OpView,
+    Planning,
     RowRule,
+    Sequences,
     Slot,
     grad_name,
     register,
@@ -38,35 +40,31 @@ def register_pair(
     attrs: dict[str, Any] | None = None,
     keep: Sequence[str] | None = None,
     keep_out: Sequence[str] = (),
-    gradable: Sequence[str] | None = None,
-    stop_gradient: Sequence[str] = (),
-    lod: bool = False,
-    carried: bool = False,
-    random: bool = False,
-    lod_from: LodFrom | Callable[[OpView], LodFrom] = FIRST,
+    no_grad: Sequence[str] = (),
+    sequences: Sequences = Sequences(),
+    effects: Effects = Effects(),
+    planning: Planning = Planning(),
     infer_back: Callable[[OpView], None] = grads_like_inputs,
     again: Rule | None = None,
     cuda: tuple[str | None, str | None] = (None, None),
     native: tuple[Native | None, Native | None] = (None, None),
-    wire: dict[str, str] | None = None,
     rows_back: RowRule | None = None,
-    **others: Any,
 ) -> None:
     """Declare `op_type` and `<op_type>_grad`.
 
-    `inputs`, `outputs`: slots, see `Slot`. `back`: the kernel of the gradient, one result for each of `gradable` (by
-    default all inputs), None for those that are not there. `keep`, `keep_out`: which inputs (by default all; `X#`: for
+    `inputs`, `outputs`: slots, see `Slot`. `back`: the kernel of the gradient, one result for each input that is not in
+    `no_grad`, None for those that are not there. `keep`, `keep_out`: which inputs (by default all; `X#`: for
     its shape; `X?`: saved programs may lack it) and outputs it gets besides the gradients of the outputs that are not
-    `stop_gradient`. `lod`: both kernels take `lod=`. `carried`: see `OpDef`. `random`: each run draws new numbers.
-    `lod_from`, `wire`: see `OpDef`. `infer_back`: the shapes of the gradients, where those of the inputs are not what
+    in `no_grad`. `sequences`, `effects`, `planning`: see `OpDef`; the gradient operator has only the first two facts of
+    `sequences`. `infer_back`: the shapes of the gradients, where those of the inputs are not what
     counts. `again`: the gradient rule of the gradient. `cuda`: the launchers of both, `native`: what chooses their C
-    kernels. `rows_back`: the rule for SelectedRows of the gradient. `others`: what else the `OpDef` of `op_type` says.
+    kernels. `rows_back`: the rule for SelectedRows of the gradient.
     """
     slots = {slot.name: slot for slot in map(Slot.parse, inputs)}
     made = {slot.name: slot for slot in map(Slot.parse, outputs)}
     kept = [Slot.parse(text) for text in (slots if keep is None else keep)]
     kept_out = [Slot.parse(text) for text in keep_out]
-    wanted = tuple(slots) if gradable is None else tuple(gradable)
+    wanted = tuple(name for name in slots if name not in no_grad)
 
     def declared(slot: Slot, name: str, optional: bool, unread: bool = False) -> str:
         return name + "*" * slot.many + "?" * optional + "#" * unread
@@ -80,25 +78,19 @@ def register_pair(
             infer=infer,
             kernel=kernel,
             grad=standard_grad(inputs=[slot.name for slot in kept], outputs=[slot.name for slot in kept_out]),
-            gradable=tuple(gradable) if gradable is not None else None,
-            stop_gradient=tuple(stop_gradient),
-            lod=lod,
-            carried=carried,
-            random=random,
-            lod_from=lod_from,
-            cuda=cuda[0],
+            no_grad=tuple(no_grad),
             native=native[0],
-            wire=wire or {},
-            **others,
+            dispatch=Dispatch(cuda=cuda[0]),
+            sequences=sequences,
+            effects=effects,
+            planning=planning,
             doc=doc,
         )
     )
     takes = [declared(slots[k.name], k.name, slots[k.name].optional or k.optional, k.unread) for k in kept]
     takes += [declared(made[k.name], k.name, made[k.name].optional, k.unread) for k in kept_out]
     takes += [
-        declared(slot, grad_name(name), slot.optional)
-        for name, slot in made.items()
-        if name not in stop_gradient
+        declared(slot, grad_name(name), slot.optional) for name, slot in made.items() if name not in no_grad
     ]
     register(
         OpDef(
@@ -109,12 +101,9 @@ def register_pair(
             infer=infer_back,
             kernel=back,
             grad=again,
-            lod=lod,
-            carried=carried,
-            cuda=cuda[1],
             native=native[1],
-            rows=rows_back,
-            wire=wire or {},
+            dispatch=Dispatch(cuda=cuda[1], rows=rows_back),
+            sequences=Sequences(takes_lod=sequences.takes_lod, inferred=sequences.inferred),
             doc=f"The gradient of {op_type} for {', '.join(wanted)}.",
         )
     )
@@ -216,7 +205,7 @@ def register_double_grad(
             attrs=attrs,
             infer=infer_double_grad,
             kernel=kernel,
-            cuda=cuda,
+            dispatch=Dispatch(cuda=cuda),
             doc=f"The gradients of {op_type}_grad for {', '.join(wanted)} and the gradient of {out}.",
         )
     )

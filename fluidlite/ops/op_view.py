@@ -174,7 +174,7 @@ class OpView:
         return self.meta.shape(levels[level])[0] - 1 if levels else -1
 
     def carry(self, slot: str, levels: Sequence[str], index: int = 0) -> None:
-        """Say which arrays of offsets belong to an output; called by `infer`. Without it `OpDef.lod_from` does."""
+        """Say which arrays of offsets belong to an output; called by `infer`. Without it `Sequences.source` does."""
         say = getattr(self.meta, "carry", None)
         names = self.outputs.get(slot)
         if say is not None and names and index < len(names):

@@ -52,10 +52,10 @@ which the user has started this one.
 def test_every_operator_says_whether_it_reaches_out():
     """`host` operators do more than compute; of each the tables above say what."""
     definitions = [registry.find(name) for names in PLACES.values() for name in names.split()]
-    assert {d.type: d.outside for d in definitions if d.outside} == {
+    assert {d.type: d.effects.external for d in definitions if d.effects.external} == {
         op: reach for op, (reach, _) in KINDS.items()
     }
-    assert {d.type for d in definitions if d.host} <= {*KINDS, *INSIDE}
+    assert {d.type for d in definitions if d.effects.host} <= {*KINDS, *INSIDE}
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ def run_kernel(
     definition = registry.find(op_type)
     given = _lists(inputs)
     made = _made(definition, given, attrs or {}, lods)
-    if definition.unread and not definition.random:
+    if definition.unread and not definition.effects.random:
         other = {slot: [_odd(a) for a in items] for slot, items in given.items() if slot in definition.unread}
         np.testing.assert_equal(_made(definition, given | other, attrs or {}, lods), made)
     return made
@@ -148,7 +148,7 @@ def _weights(definition: OpDef, outputs: Slots, seed: int) -> Slots:
     made: Slots = {}
     for slot, items in outputs.items():
         if (
-            slot not in definition.stop_gradient
+            slot not in definition.no_grad
             and items
             and all(to_vartype(item.dtype) in FLOATS for item in items)
         ):
@@ -200,7 +200,7 @@ def gradients(
             continue
         takes = {slot: [env[name] for name in names] for slot, names in spec.inputs.items()}
         lod = {slot: [known.get(name) for name in names] for slot, names in spec.inputs.items()}
-        results = run_kernel(spec.type, takes, spec.attrs, lod if of.lod else None)
+        results = run_kernel(spec.type, takes, spec.attrs, lod if of.sequences.takes_lod else None)
         _check_infer_named(of, spec, env, results)
         for slot, names in spec.outputs.items():
             for name, array in zip(names, results[slot], strict=slot.endswith(GRAD)):

@@ -120,7 +120,7 @@ def _reference(view: OpView, arrays: dict[str, np.ndarray], lods: dict[str, Lod]
     definition, made = view.definition, Made()
     inputs = {slot: [arrays[name] for name in names] for slot, names in view.inputs.items()}
     given = {slot: [lods.get(name) or [] for name in names] for slot, names in view.inputs.items()}
-    results = definition.call(np, inputs, view.attrs, given if definition.lod else None)
+    results = definition.call(np, inputs, view.attrs, given if definition.sequences.takes_lod else None)
     for slot, result in zip(definition.output_slots, results, strict=True):
         names = view.outputs.get(slot.name, ())
         for name, value in zip(names, result if slot.many else [result], strict=False):
@@ -163,7 +163,7 @@ def _check_one(view: OpView, arrays: dict[str, np.ndarray], lods: dict[str, Lod]
         _check_sizes(view.type, meta, want)
         return want
     ways: list[dict[str, str]] = [{}]
-    for out, source in view.definition.inplace:
+    for out, source in view.definition.planning.inplace:
         if view.has(out) and view.has(source) and view.name(source) in meta.arrays:
             pair = view.name(out), view.name(source)
             if meta.shapes[pair[0]] == meta.shapes[pair[1]] and meta.dtypes[pair[0]] == meta.dtypes[pair[1]]:

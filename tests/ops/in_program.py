@@ -45,7 +45,7 @@ class OneOperator:
             if items
         }
         block.append_op(type=definition.type, inputs=self.inputs, outputs=self.outputs, attrs=attrs)
-        for slot in definition.stop_gradient:
+        for slot in definition.no_grad:
             for var in self.outputs.get(slot, []):
                 var.stop_gradient = True
 

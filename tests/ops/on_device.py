@@ -105,19 +105,19 @@ def _compared_call(
     lods: dict[str, list[Any]] | None = None,
     device: Any = None,
     wanted: Any = None,
-    direct: bool = False,
+    on_numpy: bool = False,
 ) -> list[Any]:
-    if device is not None or self.host:
-        return _call(self, xp, inputs, attrs, lods, device, wanted, direct)
+    if device is not None or self.effects.host:
+        return _call(self, xp, inputs, attrs, lods, device, wanted, on_numpy)
     given = {slot: [carried(item, lambda array: array) for item in items] for slot, items in inputs.items()}
     try:
-        expected = _call(self, xp, inputs, attrs, lods, direct=direct)
+        expected = _call(self, xp, inputs, attrs, lods, on_numpy=on_numpy)
     except Exception as error:
         _require_error(error, self, given, attrs, lods)
         raise
     got = _on_device(self, given, attrs, lods)
     for slot, mine, theirs in zip(self.output_slots, got, expected, strict=True):
-        _agree(f"{self.type}, {slot.name}", mine, theirs, self.random)
+        _agree(f"{self.type}, {slot.name}", mine, theirs, self.effects.random)
     return expected
 
 
@@ -173,7 +173,7 @@ def _check_replay(definition: OpDef, inputs: dict[str, list[Any]], attrs: dict[s
     found = [carried(result, _down) for result in made]
     faults.raise_pending(device)
     for slot, mine, theirs in zip(definition.output_slots, found, want, strict=True):
-        _agree(f"{definition.type}, {slot.name}, replayed", mine, theirs, definition.random)
+        _agree(f"{definition.type}, {slot.name}, replayed", mine, theirs, definition.effects.random)
 
 
 def _up(inputs: dict[str, list[Any]]) -> dict[str, list[Any]]:

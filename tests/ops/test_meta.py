@@ -16,9 +16,9 @@ FORWARD = [name for name in registry.known_types() if "_grad" not in name]
 def test_is_described(op_type):
     definition = registry.find(op_type)
     assert len(definition.doc) >= 6, f"operator {op_type} needs a doc: a sentence that says what it computes"
-    runs = definition.kernel is not None or definition.host or definition.control
+    runs = definition.kernel is not None or definition.effects.host or definition.effects.control
     assert runs, f"operator {op_type} has no kernel"
-    assert definition.infer is not None or definition.host, f"operator {op_type} has no shape rule"
+    assert definition.infer is not None or definition.effects.host, f"operator {op_type} has no shape rule"
 
 
 def _mentioned() -> set[str]:
@@ -57,8 +57,9 @@ WITHOUT_GRADIENT = {
 @pytest.mark.parametrize("op_type", FORWARD)
 def test_has_a_gradient_or_cannot(op_type):
     definition = registry.find(op_type)
-    stop_gradient = {slot.name for slot in definition.output_slots} <= set(definition.stop_gradient)
-    listed = op_type in WITHOUT_GRADIENT or stop_gradient or definition.host or definition.random
+    no_grad = {slot.name for slot in definition.output_slots} <= set(definition.no_grad)
+    effects = definition.effects
+    listed = op_type in WITHOUT_GRADIENT or no_grad or effects.host or effects.random
     if definition.grad is None and op_type not in backward_blocks.GRADIENTS:
         assert listed, f"operator {op_type} has no gradient: give it one or list it in WITHOUT_GRADIENT"
     else:
@@ -75,7 +76,7 @@ def test_slots_and_places_are_declared(op_type):
     definition = registry.find(op_type)
     outputs = {slot.name for slot in definition.output_slots}
     inputs = {slot.name for slot in definition.input_slots}
-    for out, source in (*definition.inplace, *([definition.view] if definition.view else [])):
+    planning = definition.planning
+    for out, source in (*planning.inplace, *([planning.view] if planning.view else [])):
         assert out in outputs and source in inputs, f"operator {op_type}: {out} in place of {source}"
-    assert set(definition.stop_gradient) <= outputs
-    assert set(definition.gradable or ()) <= inputs
+    assert set(definition.no_grad) <= inputs | outputs

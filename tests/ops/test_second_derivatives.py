@@ -137,11 +137,10 @@ def drawn(number):
     definition = registry.find(op_type)
     given = {s: [np.asarray(a) for a in (v if isinstance(v, list) else [v])] for s, v in inputs.items()}
     outputs = run_kernel(op_type, given, attrs)
-    stop_gradient, wanted = set(definition.stop_gradient), definition.gradable or tuple(given)
+    no_grad = set(definition.no_grad)
+    wanted = tuple(slot for slot in given if slot not in no_grad)
     weights = {
-        slot: [floats(*a.shape) for a in items]
-        for slot, items in outputs.items()
-        if slot not in stop_gradient
+        slot: [floats(*a.shape) for a in items] for slot, items in outputs.items() if slot not in no_grad
     }
     slots = [slot for slot in given if slot in wanted and given[slot][0].dtype.kind == "f"]
     seconds = {slot: [floats(*a.shape) for a in given[slot]] for slot in slots}

@@ -20,7 +20,7 @@ WHERE, UNIQUE = registry.find("where_index"), registry.find("unique_with_counts"
 )
 def test_places_of_true_elements(shape, share):
     true = RNG.random(shape) < share
-    found = WHERE.direct(np, true)
+    found = WHERE.dispatch.numpy(np, true)
     assert found.dtype == np.int64
     np.testing.assert_array_equal(found, np.argwhere(true))
 
@@ -28,8 +28,8 @@ def test_places_of_true_elements(shape, share):
 @pytest.mark.parametrize("kind", ["int32", "int64", "float32", "float64", "uint8"])
 def test_places_of_what_is_not_zero(kind):
     numbers = RNG.integers(0, 2, (6, 11)).astype(kind)
-    np.testing.assert_array_equal(WHERE.direct(np, numbers), np.argwhere(numbers))
-    np.testing.assert_array_equal(WHERE.direct(np, numbers.T), np.argwhere(numbers.T))
+    np.testing.assert_array_equal(WHERE.dispatch.numpy(np, numbers), np.argwhere(numbers))
+    np.testing.assert_array_equal(WHERE.dispatch.numpy(np, numbers.T), np.argwhere(numbers.T))
 
 
 @pytest.mark.parametrize("kind", ["int32", "int64", "float32", "float64", "int8"])
@@ -38,7 +38,7 @@ def test_different_elements_in_the_order_of_their_first_places(n, most, kind):
     if kind == "int8":
         most = min(most, 100)
     x = RNG.integers(-most, most + 1, n).astype(kind)
-    values, index, counts = UNIQUE.direct(np, x, dtype=3)
+    values, index, counts = UNIQUE.dispatch.numpy(np, x, dtype=3)
     seen = list(dict.fromkeys(x.tolist()))
     assert values.dtype == x.dtype and index.dtype == counts.dtype == np.int64
     assert values.tolist() == seen
@@ -48,12 +48,12 @@ def test_different_elements_in_the_order_of_their_first_places(n, most, kind):
 
 def test_zeros_of_both_signs_are_equal_and_no_nan_equals_another():
     x = np.array([-0.0, 1, 0.0, np.nan, np.nan, -0.0], "float32")
-    for kernel in (UNIQUE.kernel, UNIQUE.direct):
+    for kernel in (UNIQUE.kernel, UNIQUE.dispatch.numpy):
         values, index, counts = kernel(np, x, dtype=2)
         np.testing.assert_array_equal(values, [0, 1, np.nan, np.nan])
         assert np.signbit(values[0])
         assert index.tolist() == [0, 1, 0, 2, 3, 0] and counts.tolist() == [3, 1, 1, 1]
-    values, *_ = UNIQUE.direct(np, x[:3], dtype=2)
+    values, *_ = UNIQUE.dispatch.numpy(np, x[:3], dtype=2)
     assert np.signbit(values[0]) and values.tolist() == [0, 1]
 
 

@@ -34,7 +34,9 @@ for line in gzip.decompress(Path(__file__).with_name("whose_sequences.json.gz").
 OF_NO_ROW = {"Accuracy_out_0"}
 """Results that are no row of the batch; in Paddle they have its sequences if it has one row."""
 
-ORDINARY = sorted(op for op in RECIPES if not registry.find(op).lod and registry.find(op).inputs)
+ORDINARY = sorted(
+    op for op in RECIPES if not registry.find(op).sequences.takes_lod and registry.find(op).inputs
+)
 
 
 def distinct_lods(arrays: dict[str, np.ndarray]) -> dict[str, Any]:

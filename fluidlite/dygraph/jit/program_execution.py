@@ -302,10 +302,12 @@ def _depending(program: Program, names: list[str]) -> set[str]:
     reached = set(names)
     block = program.global_block()
     for op in block.ops:
-        if not (op.definition.grad or op.definition.control) or not reached.intersection(op.input_arg_names):
+        if not (op.definition.grad or op.definition.effects.control) or not reached.intersection(
+            op.input_arg_names
+        ):
             continue
         for slot, made in op.outputs.items():
-            if slot in op.definition.stop_gradient:
+            if slot in op.definition.no_grad:
                 continue
             for name in made:
                 var = block.vars.get(name)

@@ -59,7 +59,9 @@ class LoopPlan(Plan):
                     raise CannotPlan("elements of an array get another shape or type")
                 if op.definition is FOUND:
                     self._reads.add(array)
-            elif op.definition.random or (op.definition.host and op.definition not in (TURN, *HARMLESS)):
+            elif op.definition.effects.random or (
+                op.definition.effects.host and op.definition not in (TURN, *HARMLESS)
+            ):
                 raise CannotPlan(f"it goes through arrays, and what operator {op.type} does cannot be undone")
             elif any(map(self.meta.is_persistable, op.output_arg_names)):
                 raise CannotPlan("it goes through arrays, and changes persistable variables")

@@ -21,7 +21,7 @@ def call(
     if draws_on_host(op):
         return call_on_host(op.definition, inputs, op.attrs, lods, device)
     wanted = [slot for slot, names in op.outputs.items() if names]
-    if op.definition.cuda is not None:
+    if op.definition.dispatch.cuda is not None:
         inputs = _kept(op, inputs)
     return op.definition.call(device.xp, inputs, op.attrs, lods, device, wanted)
 
@@ -40,7 +40,7 @@ def _kept(op: Operator, inputs: dict[str, list[Any]]) -> dict[str, list[Any]]:
 
 def draws_on_host(op: Operator) -> bool:
     """Whether `op` draws initial values: all that it makes lasts. Then a seed means the same values as on the CPU."""
-    if not op.definition.random:
+    if not op.definition.effects.random:
         return False
     made = [op.block._find_var_recursive(name) for name in op.output_arg_names]
     return all(var is not None and var.persistable for var in made)
@@ -50,6 +50,6 @@ def needs_host(op: Operator) -> str | None:
     """Why a step with `op` cannot become a CUDA graph, if that can be told beforehand."""
     if draws_on_host(op):
         return f"operator {op.type} draws numbers on the host"
-    if op.definition.host or op.definition.hosted:
+    if op.definition.effects.host or op.definition.hosted:
         return f"operator {op.type} works on the host"
     return None

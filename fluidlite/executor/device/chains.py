@@ -177,7 +177,7 @@ _Rule = Callable[[_Run, OpView], "dict[str, _Value] | None"]
 
 def _rule(view: OpView) -> _Rule | None:
     """How an operator becomes steps: a function from its view to the values of its outputs, None if it does not fit."""
-    place, _, name = (view.definition.cuda or "").partition(":")
+    place, _, name = (view.definition.dispatch.cuda or "").partition(":")
     if place in _FAMILIES:
         return lambda run, view: _FAMILIES[place](run, view, name)
     return _OTHERS.get(view.type)

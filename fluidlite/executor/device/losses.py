@@ -71,7 +71,11 @@ def loss_grad(before: Instruction, after: Instruction, uses: Uses) -> Instructio
         run = _gradient(mean, view, view, "Softmax", _LOSS_GRAD, grad_name("Logits"))
     else:
         entropy = views[-1]
-        if entropy is None or entropy.definition.role != "entropy_grad" or view.type != "softmax_grad":
+        if (
+            entropy is None
+            or entropy.definition.planning.pattern != "entropy_grad"
+            or view.type != "softmax_grad"
+        ):
             return None
         if not _follows(entropy, view, uses):
             return None

@@ -54,8 +54,8 @@ class Updates(Gathering):
         return self._roots.get(name, name)
 
     def _note_view(self, launch: Instruction) -> None:
-        if launch.view is not None and launch.op.definition.view is not None:
-            out_slot, in_slot = launch.op.definition.view
+        if launch.view is not None and launch.op.definition.planning.view is not None:
+            out_slot, in_slot = launch.op.definition.planning.view
             (out,), (source,) = launch.op.outputs[out_slot], launch.op.inputs[in_slot]
             self._roots[out] = self.root(source)
 

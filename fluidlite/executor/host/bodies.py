@@ -46,7 +46,7 @@ class LoopBody(Plan):
         wanted = [*self._wanted, *self._added]
         super().__init__(program, scope, feeds.arrays, wanted, form.ops, form.block, named=feeds)
         for op, native in zip(self.ops, self.is_native, strict=True):
-            if not native and op.definition.host:
+            if not native and op.definition.effects.host:
                 raise CannotPlan(f"operator {op.type} of it does more than to compute")
         likes = {op.inputs["Like"][0] for op in form.ops if op.definition is POP}
         if not likes.isdisjoint(self._root(name) for each in self.instructions for name in each.touches):
@@ -87,7 +87,7 @@ class LoopBody(Plan):
         made = [each for each in instructions if name in each.writes]
         if (
             len(made) != 1
-            or made[0].op.definition.role != "shorten_grad"
+            or made[0].op.definition.planning.pattern != "shorten_grad"
             or not isinstance(made[0].action, Call)
         ):
             return name

@@ -34,7 +34,7 @@ def _ended(before: Instruction, after: Instruction, uses: Uses) -> Instruction |
     action = (
         epilogues.with_bias(call, last)
         or epilogues.with_norm(call, last)
-        or epilogues.with_activation(call, last, after.op.definition.epilogue)
+        or epilogues.with_activation(call, last, after.op.definition.planning.epilogue)
         or epilogues.with_logarithm(call, last)
     )
     if action is None:

@@ -62,7 +62,7 @@ class Lowering:
         if definition in marks.MARKS:
             yield Instruction((op,), tuple(op.input_arg_names), (), definition)
             return
-        by_rows = None if definition.rows is None else sparse.rule(op, view)
+        by_rows = None if definition.dispatch.rows is None else sparse.rule(op, view)
         select = definition.native if by_rows is None else by_rows.native
         calls = None
         if select is not None and not _overwrites_input(op):
@@ -84,7 +84,7 @@ class Lowering:
                     yield made
         elif by_rows is not None:
             raise CannotPlan(f"operator {op.type} has no native kernel for these SelectedRows", op)
-        elif definition.lod and not definition.carried:
+        elif definition.sequences.takes_lod and not definition.sequences.inferred:
             raise CannotPlan(f"operator {op.type} has no native kernel for these sequences", op)
         else:
             reads, writes = self._touched(op, op.input_arg_names), self._touched(op, op.output_arg_names)
@@ -125,11 +125,15 @@ class Lowering:
     def _touched(self, op: Operator, names: Iterable[str]) -> tuple[str, ...]:
         """The arrays that a reference kernel takes or makes of these variables."""
         there = [name for name in names if name in self._meta.shapes]
-        levels = [level for name in there for level in self.levels(name)] if op.definition.lod else []
+        levels = (
+            [level for name in there for level in self.levels(name)]
+            if op.definition.sequences.takes_lod
+            else []
+        )
         return (*there, *levels)
 
     def _is_view(self, op: Operator) -> bool:
-        view = op.definition.view
+        view = op.definition.planning.view
         if view is None:
             return False
         (out,), (source,) = op.outputs[view[0]], op.inputs[view[1]]
@@ -145,7 +149,7 @@ class Lowering:
         assert source is not None and out is not None
         size = self._meta.bytes(out)
         whole = always_equal(size, self._meta.bytes(source)) and always_equal(size, call.ints[0])
-        if out not in self._meta.part_of and not (op.definition.lod and whole):
+        if out not in self._meta.part_of and not (op.definition.sequences.takes_lod and whole):
             return False
         return self._may_share(out, source)
 
@@ -170,7 +174,7 @@ def _overwrites_input(op: Operator) -> bool:
         return False
     for out_slot, names in op.outputs.items():
         for in_slot, sources in op.inputs.items():
-            if out_slot == in_slot + "Out" or (out_slot, in_slot) in op.definition.inplace:
+            if out_slot == in_slot + "Out" or (out_slot, in_slot) in op.definition.planning.inplace:
                 continue
             if not set(names).isdisjoint(sources):
                 return True

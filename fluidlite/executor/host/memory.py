@@ -55,7 +55,7 @@ def _replaceable(instruction: Instruction, roots: Mapping[str, str]) -> list[tup
     if isinstance(action, Chain):
         return [(roots.get(name, name), roots.get(result, result)) for name, result in action.replaceable]
     touched = [roots.get(name, name) for name in action.operands if name is not None]
-    pairs = [(op.inputs.get(source), op.outputs.get(out)) for out, source in op.definition.inplace]
+    pairs = [(op.inputs.get(source), op.outputs.get(out)) for out, source in op.definition.planning.inplace]
     named = [(roots.get(a[0], a[0]), roots.get(b[0], b[0])) for a, b in pairs if a and b]
     return [(name, result) for name, result in named if touched.count(name) == 1]
 

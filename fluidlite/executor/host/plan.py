@@ -155,7 +155,7 @@ class Plan(EnginePlan):
         early = instructions[:last]
         for op in {id(op): op for each in early for op in _all_of(each)}.values():
             definition = op.definition
-            if definition.random or (definition.host and definition not in HARMLESS):
+            if definition.effects.random or (definition.effects.host and definition not in HARMLESS):
                 if not ends:
                     self._again = False
                     return []

@@ -31,12 +31,12 @@ def reference(
         """What the kernel makes, by the names of the variables."""
         inputs = {slot: [array(name) for name in names] for slot, names in op.inputs.items() if names}
         lods = None
-        if op.definition.lod:
+        if op.definition.sequences.takes_lod:
             lods = {
                 slot: [tuple(map(array, levels(name))) for name in names] for slot, names in op.inputs.items()
             }
         try:
-            results = op.definition.call(np, inputs, op.attrs, lods, direct=True)
+            results = op.definition.call(np, inputs, op.attrs, lods, on_numpy=True)
         except Exception as error:
             failures.raise_in_operator(op, error)
         return op._named(results)

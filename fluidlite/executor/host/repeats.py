@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ...base.sizes import SymFloat, SymInt, always_equal
 from ...framework import OpRole
-from ...ops import copies
+from ...ops import identities
 from ...ops.registry import Call
 from ..plan.instructions import Instruction, Uses
 
@@ -27,12 +27,12 @@ def leave_out_copies(instructions: list[Instruction], uses: Uses) -> list[Instru
             out.append(each)
             continue
         gone: dict[int, str] = {}
-        for at, source in copies.of_call(each.action):
+        for at, source in identities.of_call(each.action):
             name, its = each.action.operands[at] or "", each.action.operands[source] or ""
             if _may_be_one(name, its, uses):
                 gone[at] = name
                 uses.merge(name, its)
-        left = copies.without(each.action, gone) if gone else each.action
+        left = identities.without(each.action, gone) if gone else each.action
         if left is not None:
             writes = tuple(name for name in each.writes if name not in gone.values())
             out.append(replace(each, writes=writes, action=left))
@@ -87,7 +87,7 @@ def _may_stand_for_others(each: Instruction, uses: Uses) -> bool:
 
     if not isinstance(each.action, Call) or each.view is None or not kernels.available(each.action.kernel):
         return False
-    drawn = each.op.definition.random or any("seed" in name for name in each.op.attrs)
+    drawn = each.op.definition.effects.random or any("seed" in name for name in each.op.attrs)
     made = [uses.root(name) for name in each.writes]
     return (
         not drawn

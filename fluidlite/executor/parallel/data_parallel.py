@@ -207,7 +207,7 @@ def _without_readers(program: Program) -> Program:
     """A copy of `program` in which batches are fed."""
     copy = program.clone()
     block = copy.global_block()
-    block.ops = [op for op in block.ops if not (op.definition.host and op.definition.kernel is None)]
+    block.ops = [op for op in block.ops if not (op.definition.effects.host and op.definition.kernel is None)]
     copy._changed()
     return copy
 

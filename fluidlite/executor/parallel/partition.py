@@ -96,7 +96,7 @@ def _find_varying(block: Block, varying: Set[str]) -> tuple[set[str], list[bool]
         for op in block.ops:
             fed = (n for n in op.reads() if n not in written and n != EMPTY and not persistable(n))
             inputs_vary.append(not values.isdisjoint(op.reads()) or any(fed))
-            drawn = not _has_role_once(op) and (op.definition.random or op.type == "read")
+            drawn = not _has_role_once(op) and (op.definition.effects.random or op.type == "read")
             (values.update if inputs_vary[-1] or drawn else values.difference_update)(op.writes())
             values.difference_update(_gradients(op))  # their sums are the same at all places
             written.update(op.writes())

@@ -79,7 +79,7 @@ def _steps_in_line(op: Operator) -> bool:
     for inner in block.ops:
         if takes_no_part(inner):
             continue
-        if (works_alone(inner) and not in_line(inner, True)) or inner.definition.host:
+        if (works_alone(inner) and not in_line(inner, True)) or inner.definition.effects.host:
             return False
         if inner.attrs.get("is_sparse") or any(map(op.block._is_persistable, inner.writes())):
             return False

@@ -73,14 +73,14 @@ class Counted:
         self._comparisons: dict[str, tuple[str, int, str]] = {}
         self._changed: set[str] = set()  # what is written to an array and then replaced
         for op in ops:
-            role, copy = op.definition.role, copied(op)
+            role, copy = op.definition.planning.pattern, copied(op)
             if op.type in ON_ARRAYS and self._is_own(op):
                 self.ops.append(op)
                 continue
             if counts(op) and op.inputs["X"][0] in self.counters:
                 self.counters[op.inputs["X"][0]] += int(op.attr("step"))
             elif role == "read":
-                like = (op.inputs.get(op.definition.takes_out) or [""])[0]
+                like = (op.inputs.get(op.definition.effects.consumes) or [""])[0]
                 self.reads.append(Access(op.outputs["Out"][0], op.inputs["X"][0], *self._at(op), like))
             elif role == "write":
                 self.writes.append(Access(op.inputs["X"][0], op.outputs["Out"][0], *self._at(op)))

@@ -17,7 +17,7 @@ from ...base.sizes import INFINITE, is_fixed
 from ...framework import Operator
 from ...ops.native import REAL, bytes_of_row, element, itemsize, numel
 from ...ops.op_view import FIND
-from ...ops.registry import VERSION, Call, OpDef, OpView, grad_name
+from ...ops.registry import VERSION, Call, Effects, OpDef, OpView, Sequences, grad_name
 from .marks import by_hand
 from .refusals import CannotPlan, Unfound
 from .shapes import in_place_of
@@ -62,8 +62,17 @@ def _native_found(op: OpView) -> list[Call]:
 
 def _operator(name: str, doc: str, infer: Any, native: Any, *inputs: str, **how: Any) -> OpDef:
     """An operator of plans alone; `how`: what of `OpDef` is not as with most of them."""
-    how = {"outputs": (), "attrs": {"array": ""}, "host": True, "lod_from": None, **how}
-    return OpDef(name, inputs=inputs, infer=infer, kernel=by_hand, native=native, doc=doc, **how)
+    how = {"outputs": (), "attrs": {"array": ""}, "effects": Effects(host=True), **how}
+    return OpDef(
+        name,
+        inputs=inputs,
+        infer=infer,
+        kernel=by_hand,
+        native=native,
+        sequences=Sequences(source=None),
+        doc=doc,
+        **how,
+    )
 
 
 FOUND = _operator(
@@ -74,7 +83,7 @@ FOUND = _operator(
     "I",
     outputs=("Out",),
     attrs={"array": "", "like": None},
-    host=False,
+    effects=Effects(),
 )
 
 

@@ -16,7 +16,7 @@ from ...base.errors import EnforceNotMet
 from ...base.selected_rows import SelectedRows
 from ...framework import Block, Operator
 from ...framework.callsite import describe
-from ...ops.registry import EMPTY, OpDef, OpView
+from ...ops.registry import EMPTY, Effects, OpDef, OpView
 from ...ops.tensor.selected_rows import parts
 from .meta import ExactMeta
 from .shapes import in_place_of, works_alone
@@ -24,7 +24,7 @@ from .shapes import in_place_of, works_alone
 
 def results(op: Operator) -> list[str]:
     """The results of an operator that are looked at, if they are floats; `EMPTY` stands for one that is not made."""
-    if op.definition.host or works_alone(op):
+    if op.definition.effects.host or works_alone(op):
         return []
     return [name for _, names in sorted(op.outputs.items()) for name in names]
 
@@ -54,7 +54,7 @@ LOOK = OpDef(
     attrs={"op": None, "names": ()},
     infer=lambda op: None,
     kernel=_look,
-    host=True,
+    effects=Effects(host=True),
     doc="Refuses X if they have NaN or infinities; `op` has made them, whose variables `names` are.",
 )
 

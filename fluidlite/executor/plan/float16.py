@@ -65,7 +65,7 @@ def _has_kernels(op: Operator) -> bool:
     definition = op.definition
     return (
         definition.native is not None
-        and definition.view is None
+        and definition.planning.view is None
         and op.type != "cast"
         and not works_alone(op)
     )

@@ -57,7 +57,7 @@ def seek(view: OpView, meta: Any) -> Sought | None:
         return None
     labels: list[str] = []
     shapes: dict[str, list[int | None]] = {}
-    whose = definition.lod and not definition.carried
+    whose = definition.sequences.takes_lod and not definition.sequences.inferred
     for name in names:
         if name in meta.sparse or name in meta.persistable or name not in meta.shapes:
             return None

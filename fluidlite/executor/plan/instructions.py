@@ -40,7 +40,7 @@ class Instruction:
     @property
     def kind(self) -> str:
         """The role of the operator, or else its type, if it stands for one as it is; "" otherwise."""
-        return "" if self.view is None else self.view.definition.role or self.view.type
+        return "" if self.view is None else self.view.definition.planning.pattern or self.view.type
 
     @property
     def touches(self) -> tuple[str, ...]:

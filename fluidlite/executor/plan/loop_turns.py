@@ -160,7 +160,9 @@ class LoopTurns:
         found = {name for name, value in self.values.items() if isinstance(value, Same) and some(name)}
         for op in self._ops if found and not self.back else ():
             if not found.isdisjoint(op.reads()):
-                found.update(name for name in op.writes() if not op.definition.lod or some(name))
+                found.update(
+                    name for name in op.writes() if not op.definition.sequences.takes_lod or some(name)
+                )
         return found
 
     def _once(self, op: Operator) -> None:

@@ -9,7 +9,7 @@ from ...base.dtypes import VarType
 from ...base.sizes import is_fixed
 from ...ops.native import itemsize, numel
 from ...ops.op_view import FIND
-from ...ops.registry import Call, OpDef, OpView
+from ...ops.registry import Call, Effects, OpDef, OpView, Sequences
 from .refusals import CannotPlan
 
 
@@ -50,20 +50,29 @@ def by_hand(xp: Any, **slots: Any) -> Any:
 
 def _mark(name: str, doc: str, *inputs: str) -> OpDef:
     infer = _infer if inputs else lambda op: None
-    return OpDef(name, inputs=inputs, outputs=(), infer=infer, kernel=by_hand, host=True, doc=doc)
+    return OpDef(
+        name, inputs=inputs, outputs=(), infer=infer, kernel=by_hand, effects=Effects(host=True), doc=doc
+    )
 
 
 BEGIN = _mark("branch", "Goes on behind `branch_end` unless Cond.", "Cond")
 END = _mark("branch_end", "Where a branch ends.")
 LOOP = _mark("loop", "Goes on behind `loop_end` unless Cond, in each turn.", "Cond")
 AGAIN = _mark("loop_end", "Goes back to `loop`.")
-HOLD = OpDef("hold", inputs=("X",), infer=_infer_same, native=_copied, lod_from=None, doc="A copy of X.")
+HOLD = OpDef(
+    "hold",
+    inputs=("X",),
+    infer=_infer_same,
+    native=_copied,
+    sequences=Sequences(source=None),
+    doc="A copy of X.",
+)
 MERGE = OpDef(
     "merge",
     inputs=("X",),
     infer=_infer_same,
     native=_copied,
-    lod_from=None,
+    sequences=Sequences(source=None),
     doc="Puts X where Out is, which has a value already if the branch that this stands in may not run.",
 )
 UNSET = "@UNSET"
@@ -76,8 +85,8 @@ THERE = OpDef(
     infer=lambda op: None,
     kernel=by_hand,
     native=lambda op: Call("gather_nd.i64", [op.name("X")] * 3, [1, 8, 1]),  # X[X] is X, if there is one
-    host=True,
-    lod_from=None,
+    effects=Effects(host=True),
+    sequences=Sequences(source=None),
     doc="Goes on only if X is 0: what a branch makes that has been taken.",
 )
 CHOOSE = OpDef(
@@ -89,7 +98,7 @@ CHOOSE = OpDef(
         [op.name("Out"), op.name("Mask"), *op.names("X")],
         [numel(op, "Out") * itemsize(op, "Out")],
     ),
-    lod_from=None,
+    sequences=Sequences(source=None),
     doc="The one of X that Mask numbers; the others may hold anything.",
 )
 

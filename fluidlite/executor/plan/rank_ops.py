@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...ops.native import REAL, bytes_of_row, element, numel
-from ...ops.registry import Call, OpDef, OpView
+from ...ops.registry import Call, Effects, OpDef, OpView, Sequences
 from .refusals import CannotPlan
 
 
@@ -89,7 +89,7 @@ def _rows(
         infer=infer,
         kernel=lambda xp, X, Index: X[Index],
         native=native,
-        lod_from=None,
+        sequences=Sequences(source=None),
         doc=doc,
     )
 
@@ -102,7 +102,7 @@ RANK = OpDef(
     infer=_infer_rank,
     kernel=lambda xp, X: None,
     native=lambda op: [],
-    host=True,
+    effects=Effects(host=True),
     doc="Has the plan know the sequences of X by length, under the names that begin with `table`.",
 )
 IN_STEPS = _rows("in_steps", _infer_in_steps, "The rows of sequences in the order of steps.")
@@ -136,6 +136,6 @@ ZEROS = OpDef(
     infer=_infer_zeros,
     kernel=lambda xp, X, Index: xp.zeros((len(Index), *X.shape[1:]), X.dtype),
     native=_zeros,
-    lod_from=None,
+    sequences=Sequences(source=None),
     doc="Zeros like X, as many rows as Index has along an axis.",
 )

@@ -66,7 +66,7 @@ class RankedArrays:
             if known_number is not None and float(op.attr("step")).is_integer():
                 value = known_number.value + int(op.attr("step"))
                 self._numbers[name] = Number(value, known_number.table)
-        elif op.definition.role == "limit":
+        elif op.definition.planning.pattern == "limit":
             (counter,), (limit,) = op.inputs["X"], op.inputs["Y"]
             if counter in self._numbers and limit in self._lengths:
                 number = self._numbers[counter]

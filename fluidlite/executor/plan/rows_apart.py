@@ -6,7 +6,7 @@
     merge_lod_tensor(a, b, mask) -> y      pick(a, b, mask) -> y     each row from the side that it is of
 
 That is so where the operators of its blocks make each row of their results from the same row of what they read
-(`OpDef.by_row`), and nobody else looks at these. Gradients that arrive at rows which are not of a side are zeros.
+(`Planning.batchable`), and nobody else looks at these. Gradients that arrive at rows which are not of a side are zeros.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...base.dtypes import VarType
 from ...framework import Block, Operator, Program
 from ...framework.operator import COPY, BlockMeta
 from ...ops.native import bytes_of_row, numel
-from ...ops.registry import EMPTY, GRAD, VERSION, Call, OpDef, OpView, Shape, grad_name
+from ...ops.registry import EMPTY, GRAD, VERSION, Call, OpDef, OpView, Sequences, Shape, grad_name
 from .forward import forward_of
 from .refusals import CannotPlan
 from .shapes import in_place_of
@@ -49,7 +49,7 @@ def rows_made(block: Block, op: Operator, moves: Callable[[str], bool]) -> set[s
     """Which results of an operator that may work on rows one by one have such rows: the others are sums over them. None
     if it may not. `moves`: which variables have rows.
     """
-    rule = op.definition.by_row
+    rule = op.definition.planning.batchable
     if rule is None or not rule(
         OpView(op.definition, op.inputs, op.outputs, op.attrs, Declared(block)), moves
     ):
@@ -170,7 +170,11 @@ class _Family:
             made = found - {EMPTY}
             self._mark(made, side)
             # Of a table, few rows are read.
-            read = op.inputs["Ids"] if op.definition.role in ("lookup", "lookup_grad") else op.reads()
+            read = (
+                op.inputs["Ids"]
+                if op.definition.planning.pattern in ("lookup", "lookup_grad")
+                else op.reads()
+            )
             self.cost += sum(math.prod(map(abs, Declared(block).shape(name))) for name in read)
         self._plain.update(name for name in op.reads() if name not in self.sides)
         self._plain.update(writes - made)
@@ -299,7 +303,7 @@ SPREAD = OpDef(
         [op.name("Mask"), op.name("X"), op.name("Out")],
         [op.shape("X")[0], bytes_of_row(op, "X"), op.attr("side"), op.attr("zeros")],
     ),
-    lod_from=None,
+    sequences=Sequences(source=None),
     doc="The rows of X where Mask is `side`, in their places; the others are one of these once more, or zeros.",
 )
 PICK = OpDef(
@@ -311,7 +315,7 @@ PICK = OpDef(
         [op.name(slot) for slot in ("Mask", "InTrue", "InFalse", "Out")],
         [op.shape("Out")[0], bytes_of_row(op, "Out")],
     ),
-    lod_from=None,
+    sequences=Sequences(source=None),
     doc="Each row from InTrue or InFalse, as Mask says; of these the others may hold anything.",
 )
 SOME = OpDef(
@@ -322,6 +326,6 @@ SOME = OpDef(
     native=lambda op: Call(
         "some_rows", [op.name("Mask"), op.name("Out")], [numel(op, "Mask"), op.attr("side")]
     ),
-    lod_from=None,
+    sequences=Sequences(source=None),
     doc="Whether Mask is `side` anywhere.",
 )

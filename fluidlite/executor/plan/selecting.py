@@ -34,7 +34,12 @@ def without_branches(ops: Iterable[Operator]) -> Iterator[Operator]:
 def _is_small(op: Operator) -> bool:
     for inner in op.attrs["sub_block"].ops:
         definition = inner.definition
-        if definition.control or definition.random or definition.host or definition.kernel is None:
+        if (
+            definition.effects.control
+            or definition.effects.random
+            or definition.effects.host
+            or definition.kernel is None
+        ):
             return False
         if not all(_is_single(inner, name) for name in (*inner.reads(), *inner.writes())):
             return False

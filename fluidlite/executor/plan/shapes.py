@@ -112,9 +112,9 @@ def _acts(op: Operator) -> bool:
     """Whether an operator, or one in a block that it runs, does something besides computing its results."""
     inside = (each for block in op.sub_blocks() for inner in block.walk() for each in inner.ops)
     return any(
-        each.definition.host
+        each.definition.effects.host
         or any(each.block._is_persistable(name) for name in each.writes())
-        or bool(each.inputs.get(each.definition.takes_out))
+        or bool(each.inputs.get(each.definition.effects.consumes))
         for each in (op, *inside)
     )
 
@@ -123,11 +123,11 @@ def takes_no_part(op: Operator) -> bool:
     """Whether nothing is done for an operator in a step: what it gives or takes goes by name (feed, fetch, readers),
     or it passes a variable on under the same name.
     """
-    passes_on = op.definition.passes_on
+    passes_on = op.definition.planning.noop
     if passes_on is not None and op.outputs[passes_on[0]] == op.inputs[passes_on[1]]:
         return True
     return op.type in ENDS or (
-        op.definition.host and op.definition.kernel is None and not op.definition.control
+        op.definition.effects.host and op.definition.kernel is None and not op.definition.effects.control
     )
 
 
@@ -136,7 +136,12 @@ def works_alone(op: Operator) -> bool:
     what is no tensor.
     """
     definition = op.definition
-    if definition.infer is None or definition.control or definition.updates or definition.unset:
+    if (
+        definition.infer is None
+        or definition.effects.control
+        or definition.effects.updates
+        or definition.effects.uninitialized
+    ):
         return True
     return any(is_no_tensor(op, name) for name in (*op.reads(), *op.writes()))
 
@@ -165,12 +170,14 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
             _check_types(view, meta)
         definition.infer(view)
         unknown = any(n < 0 for name in op.writes() for n in meta.shapes.get(name, ()))
-        if unknown or (definition.lod and definition.native is None and not definition.carried):
+        if unknown or (
+            definition.sequences.takes_lod and definition.native is None and not definition.sequences.inferred
+        ):
             meta.seek(op, view)
         if meta.lods:
             carry_over(op, view, meta)
-        if definition.rows is not None:
-            definition.rows.mark(view)
+        if definition.dispatch.rows is not None:
+            definition.dispatch.rows.mark(view)
     except CannotPlan as refusal:
         refusal.op = op
         raise
@@ -225,8 +232,8 @@ def _note_sizes(op: Operator, view: OpView, meta: ExactMeta) -> None:
         for name in op.output_arg_names
     ):
         return
-    if definition.sizes is not None:
-        results: list[Any] = [np.array(definition.sizes(view), dtype=object)]
+    if definition.planning.size_values is not None:
+        results: list[Any] = [np.array(definition.planning.size_values(view), dtype=object)]
     else:
         inputs = {slot: [meta.value(name) for name in names] for slot, names in op.inputs.items() if names}
         try:
@@ -243,9 +250,16 @@ def _note_sizes(op: Operator, view: OpView, meta: ExactMeta) -> None:
 def fold(op: Operator, view: OpView, meta: ExactMeta, written_once: set[str]) -> bool:
     """Compute a small constant now (`fill_constant`, `shape`, ...); False if it is not one."""
     definition = op.definition
-    if definition.random or definition.host or definition.lod or definition.kernel is None:
+    if (
+        definition.effects.random
+        or definition.effects.host
+        or definition.sequences.takes_lod
+        or definition.kernel is None
+    ):
         return False
-    if definition.sizes is None and not all(name in meta.known or name in meta.sized for name in op.reads()):
+    if definition.planning.size_values is None and not all(
+        name in meta.known or name in meta.sized for name in op.reads()
+    ):
         return False
     outputs = op.output_arg_names
     if not outputs or not all(name in written_once for name in outputs):
@@ -258,9 +272,11 @@ def fold(op: Operator, view: OpView, meta: ExactMeta, written_once: set[str]) ->
     listed = sum(len(value) for value in op.attrs.values() if isinstance(value, (list, tuple)))
     if sum(math.prod(meta.shapes[name]) for name in outputs) > max(FOLD_LIMIT, listed):
         return False
-    if definition.sizes is not None:
+    if definition.planning.size_values is not None:
         (out,) = outputs
-        results: list[Any] = [np.array(definition.sizes(view), dtype=to_numpy(meta.dtypes[out]))]
+        results: list[Any] = [
+            np.array(definition.planning.size_values(view), dtype=to_numpy(meta.dtypes[out]))
+        ]
     else:
         inputs = {slot: [meta.known[name] for name in names] for slot, names in op.inputs.items() if names}
         try:

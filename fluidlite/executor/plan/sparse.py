@@ -20,7 +20,7 @@ def wholes(names: Iterable[str]) -> list[str]:
 
 def check(ops: Sequence[Operator], fetches: Iterable[str]) -> None:
     """Raise CannotPlan if it shows how many different rows there are: that is known only when the program runs."""
-    unpacking = [op for op in ops if op.definition.zero_rows == "left"]
+    unpacking = [op for op in ops if op.definition.planning.padding_rows == "left"]
     read_by: defaultdict[str, list[Operator]] = defaultdict(list)
     for op in ops if unpacking else ():
         for name in op.input_arg_names:
@@ -30,7 +30,7 @@ def check(ops: Sequence[Operator], fetches: Iterable[str]) -> None:
         if names.intersection(fetches):
             raise CannotPlan(f"the rows of {sorted(names)} are counted when the program runs")
         readers = [reader for name in names for reader in read_by[name]]
-        kept = [reader for reader in readers if reader.definition.zero_rows == "kept"]
+        kept = [reader for reader in readers if reader.definition.planning.padding_rows == "kept"]
         if not all(_sums(reader) for reader in readers if reader not in kept):
             raise CannotPlan(
                 f"an operator reads {sorted(names)}, whose rows are counted when the program runs"
@@ -40,7 +40,7 @@ def check(ops: Sequence[Operator], fetches: Iterable[str]) -> None:
 
 def _sums(op: Operator) -> bool:
     """Whether rows of zeros make no difference to an operator."""
-    return op.definition.zero_rows == "summed" and bool(op.attr("reduce_all"))
+    return op.definition.planning.padding_rows == "summed" and bool(op.attr("reduce_all"))
 
 
 def densified(op: Operator, meta: ExactMeta) -> list[Operator]:
@@ -69,7 +69,7 @@ def dense_name(name: str) -> str:
 
 def rule(op: Operator, view: OpView) -> RowRule | None:
     """The rule by which `op` works on SelectedRows; None if it works on arrays."""
-    found = op.definition.rows
+    found = op.definition.dispatch.rows
     return found if found is not None and found.applies(view) else None
 
 

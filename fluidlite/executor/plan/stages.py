@@ -4,7 +4,7 @@
     turn        what needs what the turn before has left
     after       what no turn needs: gradients of weights and of inputs, results
 
-Operators that may work on the rows of many turns at once say so (`OpDef.by_row`).
+Operators that may work on the rows of many turns at once say so (`Planning.batchable`).
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _without_copies(
 
 def _copies(block: Block, op: Operator) -> tuple[str, str] | None:
     """The output slot that has the values of another variable, and that variable."""
-    rule = op.definition.copies
+    rule = op.definition.planning.identity
     found = rule(OpView(op.definition, op.inputs, op.outputs, op.attrs, Declared(block))) if rule else None
     return None if found is None or op.outputs[found[0]] == [EMPTY] else (found[0], op.inputs[found[1]][0])
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
 from ...ops.native import copy as copied
-from ...ops.registry import EMPTY, OpDef, OpView, grad_name
+from ...ops.registry import EMPTY, OpDef, OpView, Planning, grad_name
 from .kept_branches import kept_inside, kept_within
 from .loop_turns import ALIAS, LoopTurns, Packed, Parts, Value
 from .rank_ops import ZEROS
@@ -44,7 +44,7 @@ FLAT = OpDef(
     infer=_infer_flat,
     kernel=lambda xp, X, Like: X.reshape(-1, *X.shape[2:]),
     native=copied("X", "Out"),
-    view=("Out", "X"),
+    planning=Planning(view=("Out", "X")),
     doc="The rows of all steps, one behind the other.",
 )
 STEPS = OpDef(
@@ -53,7 +53,7 @@ STEPS = OpDef(
     infer=_infer_steps,
     kernel=lambda xp, X, Like: X.reshape(*Like.shape[:2], *X.shape[1:]),
     native=copied("X", "Out"),
-    view=("Out", "X"),
+    planning=Planning(view=("Out", "X")),
     doc="The rows of all steps with an axis for these in front, as Like has it.",
 )
 

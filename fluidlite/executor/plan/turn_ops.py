@@ -13,7 +13,7 @@ from ...base.sizes import SymInt, always_equal, current
 from ...framework import Block, Operator
 from ...ops.math.gemm import Matrix, packing
 from ...ops.native import bytes_of_row, itemsize, numel
-from ...ops.registry import Call, OpDef, OpView
+from ...ops.registry import Call, OpDef, OpView, Sequences
 from .elements import POP
 from .meta import InTurns
 from .ranks import ranked
@@ -336,7 +336,7 @@ LOOP = OpDef(
     attrs={"form": None},
     infer=_infer_loop,
     native=_native_loop,
-    lod_from=None,
+    sequences=Sequences(source=None),
     doc="All turns of a loop over sequences that are ranked. Packed: the rows of all places in the order of steps; "
     "Parts: of one size at all places; Same: of which each turn has the first rows; First: what the first turn finds "
     "of the turn before; Like: what only the shape is asked of; Const: what is the same in all turns. Made: the rows "

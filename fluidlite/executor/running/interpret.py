@@ -169,7 +169,7 @@ class Interpreter(Run):
 
     def run_alone(self, op: Operator, environment: Environment) -> None:
         """Run an operator on its own; EnforceNotMet if it makes what is to be refused, which stays."""
-        if op.definition.control:
+        if op.definition.effects.control:
             control_function(op.type)(self, op, environment)
             return
         recorder = profiling.active
@@ -185,20 +185,20 @@ class Interpreter(Run):
         """Run an operator without blocks, whatever it gets."""
         definition = op.definition
         if definition.kernel is None:
-            if definition.host:
+            if definition.effects.host:
                 return  # reader operators: the executor has already taken their batch
             raise failures.in_operator(op, NotImplementedError(f"operator {op.type} cannot be run"))
         inputs = {
             slot: [environment.get(name, op) for name in names]
             for slot, names in op.inputs.items()
-            if names and not (slot in definition.unset and environment.find(names[0]) is None)
+            if names and not (slot in definition.effects.uninitialized and environment.find(names[0]) is None)
         }
         lods = None
-        if definition.lod:
+        if definition.sequences.takes_lod:
             lods = {slot: [environment.lod_of(name) for name in names] for slot, names in op.inputs.items()}
         given = inputs
-        if definition.updates:
-            present = {slot: op.outputs.get(slot, []) for slot in definition.updates}
+        if definition.effects.updates:
+            present = {slot: op.outputs.get(slot, []) for slot in definition.effects.updates}
             given = {
                 **inputs,
                 **{s: [environment.find(name) for name in names] for s, names in present.items()},
@@ -233,7 +233,7 @@ class Interpreter(Run):
 
     def _kept(self, op: Operator, environment: Environment) -> list[sequences.Kept]:
         """Which outputs have the sequences of which inputs; asked anew where that may depend on what these hold."""
-        if not callable(op.definition.lod_from):
+        if not callable(op.definition.sequences.source):
             return sequences.remembered(op)
         return sequences.kept(self._view(op, environment))
 

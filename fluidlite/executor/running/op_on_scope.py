@@ -49,7 +49,7 @@ class BoundOperator:
     no_intermediate_outputs = output_vars
 
     def support_gpu(self) -> bool:
-        return self._definition.kernel is not None and not self._definition.host
+        return self._definition.kernel is not None and not self._definition.effects.host
 
     def run(self, scope: Scope, place: Place) -> None:
         """Compute at `place` from the variables of `scope`, and put the results into those of the outputs.

@@ -34,7 +34,7 @@ def gives_first_values(program: Program, scope: Scope) -> bool:
 def _without_inputs(op: Operator) -> bool:
     """Whether an operator makes what it makes from its attributes alone."""
     definition = op.definition
-    acts = definition.control or definition.host or definition.updates
+    acts = definition.effects.control or definition.effects.host or definition.effects.updates
     return not (acts or definition.kernel is None or any(op.inputs.values()))
 
 

@@ -206,7 +206,9 @@ def _alone(tape: Tape, op: Operator, name: str) -> bool:
         return False
     before = tape.block.ops[: op.idx]
     writers = [
-        each for each in before if name in each.writes() and (each.definition.grad or each.definition.control)
+        each
+        for each in before
+        if name in each.writes() and (each.definition.grad or each.definition.effects.control)
     ]
     return all(each.type == op.type and _exclude(tape, each, op) for each in writers)
 

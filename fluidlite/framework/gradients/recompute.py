@@ -42,7 +42,7 @@ def segments(block: Block, path: list[Operator], checkpoints: Sequence[Variable 
         for op in part.ops:
             # What another segment reads has to outlive its own, and random numbers must not be drawn anew.
             kept.update(name for name in op.input_arg_names if home.get(name, number) != number)
-            if op.definition.random and not op.inputs.get("Seed"):
+            if op.definition.effects.random and not op.inputs.get("Seed"):
                 kept.update(op.output_arg_names)
             home.update((name, number) for name in op.output_arg_names)
     for order, part in enumerate(reversed(parts[:-1])):
@@ -57,7 +57,7 @@ def _not_repeated(path: list[Operator]) -> set[str]:
     for op in path:
         if op.sub_blocks():
             names.update((*op.reads(), *op.writes()))
-        names.update(name for slot in op.definition.updates for name in op.outputs.get(slot, ()))
+        names.update(name for slot in op.definition.effects.updates for name in op.outputs.get(slot, ()))
         names.update(name for name in op.writes() if name in written or name in op.input_arg_names)
         written.update(op.writes())
     return names

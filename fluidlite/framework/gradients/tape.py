@@ -188,7 +188,7 @@ class Tape:
             if available and (reads or self._takes_out(op)):
                 if op.definition.grad is not None:
                     self._differentiate(op)
-                elif op.definition.control:
+                elif op.definition.effects.control:
                     self._differentiate_block(op)
             elif available and op.definition.grad is not None and op not in self.before:
                 self._end(op)
@@ -207,10 +207,10 @@ class Tape:
         """
         if op.sub_blocks():
             known = (name for name in op.output_arg_names if self.available(name))
-            return op.definition.may_skip and any(
+            return op.definition.effects.may_skip and any(
                 name in self.arrived or self.is_array(name) for name in known
             )
-        return op.definition.role == "write" and not self.versions.first(op, op.outputs["Out"][0])
+        return op.definition.planning.pattern == "write" and not self.versions.first(op, op.outputs["Out"][0])
 
     def _count_back(self, op: Operator) -> None:
         """Undo an increment in place; its gradient passes unchanged."""
@@ -266,7 +266,7 @@ class Tape:
                     gives[slot] = [n for _, n in wanted]
                 if wanted:
                     kept += [(slot, i if len(names) > 1 else 0, n) for i, n in wanted]
-            changed = find(spec.type).updates
+            changed = find(spec.type).effects.updates
             asked = any(n in inputs or slot not in changed for slot, _, n in kept)
             if not asked and self._takes_out(op):
                 gives = {slot: [self._ignored(n) for n in names] for slot, names in spec.outputs.items()}
@@ -493,4 +493,4 @@ def gradient_block(block: Block, parent: Block) -> Block:
 
 def _without_gradient(op: Operator) -> set[str]:
     """The outputs of `op` that are declared to have no gradient."""
-    return {name for slot in op.definition.stop_gradient for name in op.outputs.get(slot, [])}
+    return {name for slot in op.definition.no_grad for name in op.outputs.get(slot, [])}

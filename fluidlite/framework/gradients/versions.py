@@ -21,7 +21,7 @@ from ..operator import COPY, BlockMeta, Operator, OpRole
 
 def counts(op: Operator) -> bool:
     """Whether `op` increments a variable in place."""
-    return op.definition.role == "count" and op.inputs.get("X") == op.outputs.get("Out")
+    return op.definition.planning.pattern == "count" and op.inputs.get("X") == op.outputs.get("Out")
 
 
 def changes_nothing(op: Operator) -> bool:
@@ -31,7 +31,7 @@ def changes_nothing(op: Operator) -> bool:
 
 def copied(op: Operator) -> list[str] | None:
     """The variable whose values the only result of `op` has; None if it is not a copy of one."""
-    rule = op.definition.copies
+    rule = op.definition.planning.identity
     if rule is None or len(op.output_arg_names) != 1:
         return None
     found = rule(OpView(op.definition, op.inputs, op.outputs, op.attrs, BlockMeta(op.block)))
@@ -50,7 +50,7 @@ def _written(op: Operator) -> set[str]:
     names = set(op.writes())
     if op.attr("op_role") & _UPDATE:
         names = {name for name in names if not op.block._is_persistable(name)}
-    for slot in op.definition.stop_gradient:
+    for slot in op.definition.no_grad:
         names.difference_update(name for name in op.outputs.get(slot, ()) if op.block._is_persistable(name))
     for block in op.sub_blocks():
         written = set().union(*(_written(inner) for inner in block.ops))
@@ -176,13 +176,15 @@ class Versions:
     def has_value(self, name: str, place: int = 0) -> bool:
         """Whether a variable has a value before the operator at `place` of the block on every path."""
         before = self.block.ops[:place]
-        if any(name in op.writes() and not op.definition.may_skip for op in before) or self._is_array(name):
+        if any(name in op.writes() and not op.definition.effects.may_skip for op in before) or self._is_array(
+            name
+        ):
             return True
         if not self.owns(name):
             assert self.outer is not None and self.at is not None
             return self.outer.has_value(name, self.at.idx)
         if self.at is not None:
-            return not self.at.definition.may_skip  # the operator with this block sets it
+            return not self.at.definition.effects.may_skip  # the operator with this block sets it
         var = self.block._find_var_recursive(name)
         return var is not None and (var.is_data or var.persistable)
 

@@ -1,8 +1,8 @@
 """The wire types of attributes in saved programs.
 
 Fluid's own reader insists on the declared type (FLOAT for `scale=2`, LONGS for the shape of `fill_constant`).
-Most types follow from the operator's declared default or are in its `wire`; the names below are those where Python's
-types say too little, whatever the operator.
+Most types follow from the operator's declared default, or are said beside it (`Attr`); the names below are those where
+Python's types say too little, whatever the operator.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def wire_type(op: Operator, name: str, value: Any) -> str:
 
     Raises TypeError for a value that no attribute can hold.
     """
-    known = op.definition.wire.get(name) or _NAMED.get(name)
+    known = op.definition.attr_types.get(name) or _NAMED.get(name)
     if known is not None:
         return known
     default = op.definition.attrs.get(name)

@@ -78,7 +78,7 @@ def _making(wanted: str, inside: Block, outside: Block) -> list[Operator]:
     for op in reversed(inside.ops):
         if needed.isdisjoint(op.writes()):
             continue
-        if op.sub_blocks() or op.definition.random or not inside.vars.keys() >= {*op.writes()}:
+        if op.sub_blocks() or op.definition.effects.random or not inside.vars.keys() >= {*op.writes()}:
             return []
         making.append(op)
         needed.update(op.reads())

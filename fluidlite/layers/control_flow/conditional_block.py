@@ -94,7 +94,7 @@ def outer_names(inside: Block) -> tuple[list[str], list[str]]:
         kept = {name for name in op.inputs.get("Out@GRAD", ()) if inside._find_var_recursive(name) is None}
         reads.update((name, None) for name in op.input_arg_names if name not in sure | kept)
         written.update((name, None) for name in op.output_arg_names)
-        if not op.definition.control:  # their blocks may not run, and leave the outputs unwritten
+        if not op.definition.effects.control:  # their blocks may not run, and leave the outputs unwritten
             sure.update(op.output_arg_names)
     outside = inside.program.block(inside.parent_idx)
     return (

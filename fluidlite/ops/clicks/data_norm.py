@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.dtypes import attribute
-from ..registry import OpDef, OpSpec, OpView, grad_name, register, standard_grad
+from ..registry import OpDef, OpSpec, OpView, Sequences, grad_name, register, standard_grad
 
 _ATTRS: dict[str, Any] = {
     "epsilon": 1e-4,
@@ -126,8 +126,8 @@ register(
         infer=_infer,
         kernel=_data_norm,
         grad=_rule,
-        stop_gradient=("Means", "Scales"),
-        lod_from={"Y": "X"},
+        no_grad=("Means", "Scales"),
+        sequences=Sequences(source={"Y": "X"}),
         doc="(X - BatchSum / BatchSize) * sqrt(BatchSize / BatchSquareSum), column by column.",
     )
 )
@@ -142,7 +142,7 @@ register(
         _ATTRS,
         infer=_infer_grad,
         kernel=_data_norm_grad,
-        lod_from=None,
+        sequences=Sequences(source=None),
         doc=(
             "The gradient of data_norm for X, scale and shift, and what the batch adds to count, sum and squares. "
             "Programs of Fluid name the three themselves as outputs, too; nothing is written there."

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
-from ..registry import LodArray, OpDef, OperatorError, OpSpec, OpView, grad_name, register
+from ..registry import Attr, LodArray, OpDef, OperatorError, OpSpec, OpView, Sequences, grad_name, register
 from ..sequence import Lods, input_lod
 
 DINS = grad_name("Ins")
@@ -83,8 +83,7 @@ def _rule(op: OpView) -> list[OpSpec]:
     return [OpSpec("filter_by_instag_grad", takes, {DINS: [grad_name(op.name("Ins"))]}, dict(op.attrs))]
 
 
-_ATTRS = {"is_lod": True, "out_val_if_empty": 0}
-_WIRE = {"out_val_if_empty": "LONG"}
+_ATTRS: dict[str, Any] = {"is_lod": True, "out_val_if_empty": Attr(0, "LONG")}
 
 register(
     OpDef(
@@ -95,10 +94,8 @@ register(
         infer=_infer,
         kernel=_filter,
         grad=_rule,
-        stop_gradient=("LossWeight", "IndexMap"),
-        gradable=("Ins",),
-        lod=True,
-        wire=_WIRE,
+        no_grad=("Ins_tag", "Filter_tag", "LossWeight", "IndexMap"),
+        sequences=Sequences(takes_lod=True),
         doc="The samples of Ins with a wanted tag; IndexMap: where each begins in Out and Ins, and its length.",
     )
 )
@@ -110,8 +107,7 @@ register(
         _ATTRS,
         infer=_infer_grad,
         kernel=_filter_grad,
-        lod=True,
-        wire=_WIRE,
+        sequences=Sequences(takes_lod=True),
         doc="The gradient of filter_by_instag: zero for samples that were left out.",
     )
 )

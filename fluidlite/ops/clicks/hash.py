@@ -9,7 +9,7 @@ import numpy as np
 from ...base.dtypes import VarType
 from ..contrib.byte_hashes import rotated
 from ..host_fallback import hosted
-from ..registry import Levels, LodArray, OpDef, OpView, register
+from ..registry import Attr, Levels, LodArray, OpDef, OpView, Sequences, register
 from ..sequence import Lods, input_lod
 
 _PRIMES = tuple(
@@ -83,14 +83,11 @@ register(
         "hash",
         ("X",),
         ("Out",),
-        {"num_hash": 1, "mod_by": 100000},
+        {"num_hash": 1, "mod_by": Attr(100000, "LONG")},
         infer=_infer,
         kernel=_hash,
-        stop_gradient=("Out",),
-        lod=True,
-        carried=True,
-        wire={"mod_by": "LONG"},
-        levels=Levels("X"),
+        no_grad=("Out",),
+        sequences=Sequences(takes_lod=True, inferred=True, levels=Levels("X")),
         doc="`num_hash` numbers below mod_by for each row of integers: XXH64 of its bytes, from seeds 0, 1, ...",
     )
 )

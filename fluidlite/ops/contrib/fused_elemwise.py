@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..broadcast import broadcast_shape, operands, reduced
-from ..registry import OpDef, OpSpec, OpView, grad_name, register, standard_grad
+from ..registry import Attr, OpDef, OpSpec, OpView, Sequences, grad_name, register, standard_grad
 
 X, Y, OUT, BETWEEN = "X", "Y", "Out", "IntermediateOut"
 
@@ -94,7 +94,12 @@ def _rule(op: OpView) -> list[OpSpec]:
     return [spec]
 
 
-_ATTRS: dict[str, Any] = {"axis": -1, "scale": 0.0, "save_intermediate_out": False, "functor_list": []}
+_ATTRS: dict[str, Any] = {
+    "axis": -1,
+    "scale": 0.0,
+    "save_intermediate_out": False,
+    "functor_list": Attr([], "STRINGS"),
+}
 
 register(
     OpDef(
@@ -102,12 +107,13 @@ register(
         (X, Y),
         (OUT, BETWEEN + "?"),
         _ATTRS,
-        wire={"functor_list": "STRINGS"},
         infer=_infer,
         kernel=_fused,
         grad=_rule,
-        stop_gradient=(BETWEEN,),
-        lod_from=lambda op: {OUT: X, BETWEEN: Y if op.attr("functor_list")[0] in BINARY else X},
+        no_grad=(BETWEEN,),
+        sequences=Sequences(
+            source=lambda op: {OUT: X, BETWEEN: Y if op.attr("functor_list")[0] in BINARY else X}
+        ),
         doc="functor_list[0] after functor_list[1]: X with a function of Y, or a function of X with Y.",
     )
 )
@@ -117,7 +123,6 @@ register(
         (X, Y, OUT, BETWEEN + "?", grad_name(OUT)),
         (grad_name(X) + "?", grad_name(Y) + "?", grad_name(BETWEEN) + "?"),
         _ATTRS,
-        wire={"functor_list": "STRINGS"},
         infer=_infer_grad,
         kernel=_fused_grad,
         doc="The gradients of fused_elemwise_activation for X and Y, and for what is between its two functions.",

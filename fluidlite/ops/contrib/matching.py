@@ -9,7 +9,7 @@ import numpy as np
 from ...base.dtypes import VarType
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
-from ..registry import Levels, LodArray, OperatorError, OpView, grad_name
+from ..registry import Levels, LodArray, OperatorError, OpView, Sequences, grad_name
 from ..sequence import Lods, input_lod
 
 Spans = list[tuple[int, int]]
@@ -84,9 +84,8 @@ register_pair(
     outputs=("Out", "Tmp"),
     attrs={"dim_t": 1},
     keep_out=("Tmp",),
-    stop_gradient=("Tmp",),
-    levels=Levels("X", outs=("Out",)),
-    lod=True,
+    no_grad=("Tmp",),
+    sequences=Sequences(levels=Levels("X", outs=("Out",)), takes_lod=True),
     infer_back=_infer_match_grad,
 )
 
@@ -167,8 +166,7 @@ register_pair(
     attrs={"topks": [], "channel_num": 1},
     keep=("X#", "ROW#", "COLUMN#"),
     keep_out=("pos",),
-    gradable=("X",),
-    stop_gradient=("pos",),
-    lod=True,
+    no_grad=("ROW", "COLUMN", "pos"),
+    sequences=Sequences(takes_lod=True),
     infer_back=_infer_topk_grad,
 )

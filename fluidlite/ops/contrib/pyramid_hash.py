@@ -13,7 +13,18 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
-from ..registry import Levels, LodArray, OpDef, OperatorError, OpSpec, OpView, grad_name, register
+from ..registry import (
+    Effects,
+    Levels,
+    LodArray,
+    OpDef,
+    OperatorError,
+    OpSpec,
+    OpView,
+    Sequences,
+    grad_name,
+    register,
+)
 from ..sequence import Lods, input_lod
 from .byte_hashes import in_bloom_filter, xxh32
 
@@ -215,10 +226,8 @@ register(
         infer=_infer,
         kernel=_pyramid_hash,
         grad=_rule,
-        gradable=("X",),
-        stop_gradient=("DropPos", "X_Temp_Out"),
-        lod=True,
-        levels=Levels("X", outs=("Out",)),
+        no_grad=("W", "WhiteList", "BlackList", "DropPos", "X_Temp_Out"),
+        sequences=Sequences(takes_lod=True, levels=Levels("X", outs=("Out",))),
         doc="A row for each run of two to pyramid_layer ids: pieces of W, of rand_len numbers, at the run's hashes.",
     )
 )
@@ -230,8 +239,8 @@ register(
         _ATTRS,
         infer=_infer_grad,
         kernel=_pyramid_hash_grad,
-        updates=("WOut",),
-        lod=True,
+        sequences=Sequences(takes_lod=True),
+        effects=Effects(updates=("WOut",)),
         doc="Takes lr times the gradient of each row off the pieces of W that it is made of.",
     )
 )

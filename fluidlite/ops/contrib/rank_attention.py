@@ -64,5 +64,5 @@ register_pair(
     _infer,
     "The sum of products of neighbours, rows of X, with the blocks of RankParam for both ranks.",
     attrs={"MaxRank": 3},
-    gradable=("RankParam",),
+    no_grad=("X", "RankOffset"),
 )

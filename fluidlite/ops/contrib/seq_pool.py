@@ -8,7 +8,19 @@ import numpy as np
 
 from ...base.selected_rows import SelectedRows
 from ..infer import grads_like_inputs, product
-from ..registry import LodArray, OpDef, OperatorError, OpView, RowRule, grad_name, register, standard_grad
+from ..registry import (
+    Attr,
+    Dispatch,
+    LodArray,
+    OpDef,
+    OperatorError,
+    OpView,
+    RowRule,
+    Sequences,
+    grad_name,
+    register,
+    standard_grad,
+)
 from ..sequence import Lods, input_lod
 from ..value_checks import require_in_range
 
@@ -76,8 +88,12 @@ def _infer(op: OpView) -> None:
     op.carry("Out", ())
 
 
-_ATTRS = {"combiner": "sum", "padding_idx": -1, "grad_inplace": False, "is_sparse": False}
-_WIRE = {"padding_idx": "LONG"}
+_ATTRS: dict[str, Any] = {
+    "combiner": "sum",
+    "padding_idx": Attr(-1, "LONG"),
+    "grad_inplace": False,
+    "is_sparse": False,
+}
 
 register(
     OpDef(
@@ -87,10 +103,8 @@ register(
         infer=_infer,
         kernel=_sums,
         grad=standard_grad(inputs=("W", "Ids")),
-        gradable=("W",),
-        lod=True,
-        carried=True,
-        wire=_WIRE,
+        no_grad=("Ids",),
+        sequences=Sequences(takes_lod=True, inferred=True),
         doc="For each sequence of Ids sums of the rows of W that its columns name; padding_idx names none.",
     )
 )
@@ -102,10 +116,10 @@ register(
         _ATTRS,
         infer=grads_like_inputs,
         kernel=_grad,
-        lod=True,
-        carried=True,
-        rows=RowRule(_sparse_grad, out=DW, when="is_sparse", count=lambda op: product(op.shape("Ids"))),
-        wire=_WIRE,
+        dispatch=Dispatch(
+            rows=RowRule(_sparse_grad, out=DW, when="is_sparse", count=lambda op: product(op.shape("Ids")))
+        ),
+        sequences=Sequences(takes_lod=True, inferred=True),
         doc="The gradient of fused_embedding_seq_pool for the table: SelectedRows with is_sparse.",
     )
 )

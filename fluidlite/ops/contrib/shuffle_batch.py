@@ -9,7 +9,7 @@ import numpy as np
 from ...base.dtypes import VarType
 from ...base.sizes.shapes import product
 from ..host_fallback import hosted
-from ..registry import OpDef, OpSpec, OpView, grad_name, register
+from ..registry import Effects, OpDef, OpSpec, OpView, Sequences, grad_name, register
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 
@@ -72,11 +72,9 @@ register(
         infer=_infer,
         kernel=_shuffle,
         grad=_rule,
-        stop_gradient=("ShuffleIdx", "SeedOut"),
-        gradable=("X",),
-        random=True,
-        unset=("Seed",),
-        lod_from={"Out": "X", "SeedOut": "Seed"},
+        no_grad=("Seed", "ShuffleIdx", "SeedOut"),
+        sequences=Sequences(source={"Out": "X", "SeedOut": "Seed"}),
+        effects=Effects(random=True, uninitialized=("Seed",)),
         doc="All rows (what the last dimension holds) in another order; SeedOut: the seed of the next run.",
     )
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ..host_fallback import hosted
-from ..registry import OpDef, OperatorError, OpView, register
+from ..registry import Effects, OpDef, OperatorError, OpView, Sequences, register
 from ..value_checks import require_in_range
 
 
@@ -38,7 +38,7 @@ register(
         {"child_nums": 0, "dtype": int(VarType.INT32)},
         infer=_infer_child,
         kernel=_child,
-        stop_gradient=("Child", "LeafMask"),
+        no_grad=("Child", "LeafMask"),
         doc="The children of nodes of a tree, and which of them are leaves.",
     )
 )
@@ -115,9 +115,9 @@ register(
         },
         infer=_infer_sampler,
         kernel=_sampler,
-        stop_gradient=("Out", "Labels", "Mask"),
-        random=True,
-        lod_from=None,
+        no_grad=("Out", "Labels", "Mask"),
+        sequences=Sequences(source=None),
+        effects=Effects(random=True),
         doc="For each layer of a tree the node on the path to an item, and others at random; Labels tell them apart.",
     )
 )

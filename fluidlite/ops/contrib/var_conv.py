@@ -9,7 +9,7 @@ import numpy as np
 
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
-from ..registry import Levels, LodArray, OpView, grad_name
+from ..registry import Levels, LodArray, OpView, Sequences, grad_name
 from ..sequence import Lods, input_lod
 from .matching import pictures
 
@@ -141,9 +141,7 @@ register_pair(
     attrs={"InputChannel": 1, "OutputChannel": 1, "StrideH": 1, "StrideW": 1, "KernelH": 1, "KernelW": 1},
     keep=("X", "ROW#", "COLUMN#", "W"),
     keep_out=("Out#", "Col#"),
-    gradable=("X", "W"),
-    stop_gradient=("Col",),
-    levels=Levels("X", outs=("Out",)),
-    lod=True,
+    no_grad=("ROW", "COLUMN", "Col"),
+    sequences=Sequences(levels=Levels("X", outs=("Out",)), takes_lod=True),
     infer_back=_infer_grad,
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...base.dtypes import VarType
 from ..infer import same_as
-from ..registry import EMPTY, GRAD, OpDef, OpSpec, OpView, grad_name, register
+from ..registry import EMPTY, GRAD, Effects, OpDef, OpSpec, OpView, Sequences, grad_name, register
 
 _BLOCK: dict[str, Any] = {"sub_block": None, "is_scalar_condition": False, "skip_eager_deletion_vars": []}
 
@@ -63,10 +63,9 @@ for _type in ("conditional_block", "conditional_block_infer"):
             outputs=("Out*?", "Scope"),
             attrs=dict(_BLOCK),
             infer=_infer_block,
-            stop_gradient=("Out", "Scope") if _type.endswith("_infer") else (),
-            control=True,
-            may_skip=True,
-            lod_from=None,
+            no_grad=("Out", "Scope") if _type.endswith("_infer") else (),
+            sequences=Sequences(source=None),
+            effects=Effects(control=True, may_skip=True),
             doc="Runs sub_block if Cond is true; without is_scalar_condition if no Input is empty. Input: what the "
             "block reads from outside; Out: what it writes there.",
         )
@@ -78,8 +77,8 @@ register(
         outputs=("Input@GRAD*?",),
         attrs={"sub_block": None, "is_scalar_condition": False},
         infer=_infer_block_grad,
-        control=True,
-        lod_from=None,
+        sequences=Sequences(source=None),
+        effects=Effects(control=True),
         doc="Gradient of conditional_block: runs sub_block where its block has run, and gives zeros where it has not.",
     )
 )
@@ -88,9 +87,9 @@ register(
         "select_input",
         inputs=("X*", "Mask"),
         infer=_infer_select,
-        control=True,
         grad=_select_grad,
-        gradable=("X",),
+        no_grad=("Mask",),
+        effects=Effects(control=True),
         doc="The one of X that Mask numbers; the others need no value.",
     )
 )
@@ -100,9 +99,9 @@ register(
         inputs=("X", "Mask"),
         outputs=("Out*",),
         infer=_infer_output,
-        control=True,
         grad=_output_grad,
-        gradable=("X",),
+        no_grad=("Mask",),
+        effects=Effects(control=True),
         doc="X as the one of Out that Mask numbers; the others get no value.",
     )
 )
@@ -111,8 +110,8 @@ register(
         "keep_value",
         inputs=("X",),
         infer=same_as("X"),
-        control=True,
-        stop_gradient=("Out",),
+        no_grad=("Out",),
+        effects=Effects(control=True),
         doc="A copy of X for a gradient, none if X has no value yet: what it would be for has not run then.",
     )
 )

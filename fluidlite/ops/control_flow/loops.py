@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...base.dtypes import VarType
-from ..registry import EMPTY, OpDef, OpView, register
+from ..registry import EMPTY, Effects, OpDef, OpView, Sequences, register
 
 _ATTRS = {"is_test": False, "skip_eager_deletion_vars": []}
 
@@ -27,9 +27,8 @@ register(
         outputs=("Out*?", "StepScopes?"),
         attrs=dict(_ATTRS),
         infer=_infer,
-        control=True,
-        lod_from=None,
-        may_skip=True,
+        sequences=Sequences(source=None),
+        effects=Effects(control=True, may_skip=True),
         doc="Runs `sub_block` again and again while Condition, which the block writes, is true. X: what it reads of "
         "the blocks around; Out: what it writes there; StepScopes: what is kept of its turns for the gradient.",
     )
@@ -41,8 +40,8 @@ register(
         outputs=("X@GRAD*?",),
         attrs=dict(_ATTRS),
         infer=_infer_grad,
-        control=True,
-        lod_from=None,
+        sequences=Sequences(source=None),
+        effects=Effects(control=True),
         doc="Runs `sub_block`, the gradient of a loop's block, for each of its turns, the last one first.",
     )
 )

@@ -10,7 +10,7 @@ from ...base.dtypes import VarType
 from ...base.lod import Lod
 from ...base.rank_table import RankTable
 from ..infer import same_as
-from ..registry import Levels, LodArray, OpDef, OperatorError, OpSpec, OpView, grad_name, register
+from ..registry import Levels, LodArray, OpDef, OperatorError, OpSpec, OpView, Sequences, grad_name, register
 from ..sequence import Lods, input_lod, offsets_of, ranges
 
 
@@ -35,8 +35,8 @@ register(
         attrs={"level": 0},
         infer=_makes_a_table,
         kernel=_rank,
-        lod=True,
-        stop_gradient=("Out",),
+        no_grad=("Out",),
+        sequences=Sequences(takes_lod=True),
         doc="The sequences of one level, sorted by length: the longest first, and of equal ones the first.",
     )
 )
@@ -52,8 +52,8 @@ register(
         inputs=("RankTable",),
         infer=_longest,
         kernel=lambda xp, RankTable: xp.array([RankTable.longest], "int64"),
-        stop_gradient=("Out",),
-        lod_from=None,
+        no_grad=("Out",),
+        sequences=Sequences(source=None),
         doc="The length of the longest sequence of a rank table: int64 [1].",
     )
 )
@@ -102,9 +102,8 @@ register(
         infer=same_as("X"),
         kernel=_reorder,
         grad=_reorder_rule,
-        gradable=("X",),
-        lod=True,
-        levels=Levels("X"),
+        no_grad=("RankTable",),
+        sequences=Sequences(takes_lod=True, levels=Levels("X")),
         doc="Rows, or the sequences of X, in the order of a rank table.",
     )
 )
@@ -115,8 +114,8 @@ register(
         infer=same_as("X"),
         kernel=_reorder_grad,
         grad=_reorder_grad_rule,
-        gradable=("X",),
-        lod=True,
+        no_grad=("RankTable",),
+        sequences=Sequences(takes_lod=True),
         doc="Rows, or the sequences of X, that are in the order of a rank table, in the order that was ranked.",
     )
 )

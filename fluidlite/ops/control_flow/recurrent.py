@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import by_row, copies
+from .. import batchable, identities
 from ..infer import grads_like_inputs, same_as
 from ..native import copy
-from ..registry import EMPTY, OpDef, OpView, grad_name, register, standard_grad
+from ..registry import EMPTY, Effects, OpDef, OpView, Planning, Sequences, grad_name, register, standard_grad
 
 DX, DOUT = grad_name("X"), grad_name("Out")
 
@@ -40,9 +40,9 @@ register(
         outputs=("outputs*?", "step_scopes?"),
         attrs=_ATTRS,
         infer=_shaped_by_the_layer,
-        control=True,
-        lod_from=None,
-        stop_gradient=("step_scopes",),
+        no_grad=("step_scopes",),
+        sequences=Sequences(source=None),
+        effects=Effects(control=True),
         doc="Runs a block for each step of inputs, which are stacked along their first axis, and stacks what it makes.",
     )
 )
@@ -61,8 +61,8 @@ register(
         outputs=("inputs@GRAD*?", "initial_states@GRAD*?", "parameters@GRAD*?"),
         attrs=_ATTRS,
         infer=_infer_grad,
-        control=True,
-        lod_from=None,
+        sequences=Sequences(source=None),
+        effects=Effects(control=True),
         doc="The gradient of recurrent: runs a block for each step, the last one first.",
     )
 )
@@ -75,9 +75,7 @@ register(
         kernel=lambda xp, X: X,
         grad=standard_grad(inputs=("X",), outputs=("Out",)),
         native=copy("X", "Out"),
-        view=("Out", "X"),
-        by_row=by_row.alone,
-        copies=copies.always(),
+        planning=Planning(view=("Out", "X"), batchable=batchable.all_batched, identity=identities.always()),
         doc="X under another name: what a step leaves to the next one, or as a result.",
     )
 )
@@ -90,9 +88,9 @@ register(
         infer=grads_like_inputs,
         kernel=lambda xp, X, Out_grad: Out_grad,
         native=copy(DOUT, DX),
-        view=(DX, DOUT),
-        by_row=by_row.alone,
-        copies=copies.always(DX, DOUT),
+        planning=Planning(
+            view=(DX, DOUT), batchable=batchable.all_batched, identity=identities.always(DX, DOUT)
+        ),
         doc="The gradient of rnn_memory_helper.",
     )
 )

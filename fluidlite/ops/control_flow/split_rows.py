@@ -11,7 +11,7 @@ from ...base.lod import Lod, as_lists
 from ..host_fallback import hosted
 from ..infer import product
 from ..native import bytes_of_row
-from ..registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, grad_name, register
+from ..registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, Sequences, grad_name, register
 from ..sequence import Lods, input_lod, offsets_of, ranges
 
 
@@ -166,8 +166,8 @@ register(
         infer=_infer_split,
         kernel=_split,
         grad=_split_grad,
-        gradable=("X",),
-        lod=True,
+        no_grad=("Mask",),
+        sequences=Sequences(takes_lod=True),
         doc="The rows, or sequences of a level, of X where Mask is true and those where it is not.",
     )
 )
@@ -179,11 +179,10 @@ for _type, _grad in (("merge_lod_tensor", _merge_grad), ("merge_lod_tensor_infer
             attrs={"level": 0},
             infer=_infer_merge,
             kernel=_merge,
-            native=_merge_native,
             grad=_grad,
-            gradable=("InTrue", "InFalse"),
-            stop_gradient=() if _grad else ("Out",),
-            lod=True,
+            no_grad=("X", "Mask") if _grad else ("X", "Mask", "Out"),
+            native=_merge_native,
+            sequences=Sequences(takes_lod=True),
             doc="The rows, or sequences, of InTrue and InFalse in the order that Mask says.",
         )
     )

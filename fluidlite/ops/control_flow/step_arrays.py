@@ -13,12 +13,15 @@ from ..infer import same_as
 from ..native import bytes_of_row
 from ..registry import (
     Call,
+    Effects,
     Levels,
     LodArray,
     OpDef,
     OperatorError,
     OpSpec,
     OpView,
+    Planning,
+    Sequences,
     grad_name,
     register,
     standard_grad,
@@ -100,10 +103,9 @@ register(
         infer=_any_rows,
         kernel=_split,
         grad=_split_rule,
-        gradable=("X",),
-        lod=True,
-        updates=("Out",),
-        levels=Levels("X", more=-1),
+        no_grad=("RankTable",),
+        sequences=Sequences(takes_lod=True, levels=Levels("X", more=-1)),
+        effects=Effects(updates=("Out",)),
         doc="The first step of all ranked sequences, longest first, the second one of those that have two, and so on. "
         "With `accumulate`, as gradients are written, added to what there is.",
     )
@@ -177,9 +179,8 @@ register(
         infer=same_as("X"),
         kernel=_join,
         grad=_join_rule,
-        gradable=("X",),
-        lod=True,
-        levels=Levels("X", more=1),
+        no_grad=("RankTable", "X_W"),
+        sequences=Sequences(takes_lod=True, levels=Levels("X", more=1)),
         doc="The sequences whose steps an array has, in the order that was ranked. With X_W, as gradients are read, as "
         "many rows as there, zero where the array has nothing.",
     )
@@ -224,10 +225,9 @@ register(
         infer=_any_rows,
         kernel=_shrink,
         grad=standard_grad(inputs=("X",)),
-        gradable=("X",),
-        lod=True,
-        role="shorten",
-        levels=Levels("X"),
+        no_grad=("RankTable", "I"),
+        sequences=Sequences(takes_lod=True, levels=Levels("X")),
+        planning=Planning(pattern="shorten"),
         doc="The first rows (or sequences) of X: those of the sequences that have a step number I.",
     )
 )
@@ -239,7 +239,7 @@ register(
         infer=grads_keep_sequences,
         kernel=_shrink_grad,
         native=_shrink_grad_native,
-        lod=True,
+        sequences=Sequences(takes_lod=True),
         doc="The gradient of shrink_rnn_memory: zero for sequences that have ended.",
     )
 )

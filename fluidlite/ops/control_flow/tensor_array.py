@@ -7,7 +7,18 @@ from typing import Any
 from ...backend import to_host
 from ...base.dtypes import VarType
 from ...base.tensor_array import TensorArray
-from ..registry import Levels, LodArray, OpDef, OpSpec, OpView, grad_name, register
+from ..registry import (
+    Effects,
+    Levels,
+    LodArray,
+    OpDef,
+    OpSpec,
+    OpView,
+    Planning,
+    Sequences,
+    grad_name,
+    register,
+)
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 
@@ -91,12 +102,10 @@ register(
         infer=lambda op: op.set("Out", op.shape("X"), op.dtype("X")),
         kernel=_write,
         grad=_write_grad,
-        gradable=("X",),
-        lod=True,
-        updates=("Out",),
-        unset=("X",),
-        role="write",
-        levels=Levels("X"),
+        no_grad=("I",),
+        sequences=Sequences(takes_lod=True, levels=Levels("X")),
+        effects=Effects(updates=("Out",), uninitialized=("X",)),
+        planning=Planning(pattern="write"),
         doc="Puts X at index I of the tensor array Out, which grows if need be. With `accumulate`, as gradients are "
         "written, it is added to what is there.",
     )
@@ -108,11 +117,10 @@ register(
         infer=_read_infer,
         kernel=_read,
         grad=_read_grad,
-        gradable=("X",),
-        lod=True,
-        takes_out="X_W",
-        role="read",
-        levels=Levels("X"),
+        no_grad=("I", "X_W"),
+        sequences=Sequences(takes_lod=True, levels=Levels("X")),
+        effects=Effects(consumes="X_W"),
+        planning=Planning(pattern="read"),
         doc="The element of the tensor array X at index I, nothing beyond the end. With X_W, as gradients are read, "
         "it is taken out of the array; zeros in the shape of X_W if there is none.",
     )
@@ -125,8 +133,8 @@ register(
         inputs=("X",),
         infer=lambda op: op.set("Out", (1,), VarType.INT64),
         kernel=lambda xp, X: xp.array([len(_is_array(X))], "int64"),
-        stop_gradient=("Out",),
-        lod_from=None,
+        no_grad=("Out",),
+        sequences=Sequences(source=None),
         doc="How many elements the tensor array X has: its highest index and one more.",
     )
 )
@@ -205,8 +213,8 @@ register(
         infer=_join_infer,
         kernel=_join,
         grad=_join_grad,
-        stop_gradient=("OutIndex",),
-        lod_from=None,
+        no_grad=("OutIndex",),
+        sequences=Sequences(source=None),
         doc="The elements of the tensor array X in one tensor: one behind the other along `axis`, or with `use_stack` "
         "along a new one. OutIndex: the size of each along it.",
     )
@@ -219,8 +227,8 @@ register(
         attrs={"axis": 0, "use_stack": False},
         infer=lambda op: op.set(DX, op.shape("X"), op.dtype("X")),
         kernel=_part,
-        lod_from=None,
-        updates=(DX,),
+        sequences=Sequences(source=None),
+        effects=Effects(updates=(DX,)),
         doc="Gradient of tensor_array_to_tensor, added to that of the array.",
     )
 )

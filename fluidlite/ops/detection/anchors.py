@@ -13,7 +13,7 @@ import numpy as np
 
 from ...backend.constants import constant
 from ..infer import product
-from ..registry import OpDef, OpView, register
+from ..registry import OpDef, OpView, Sequences, register
 
 Sides = list[tuple[float, float]]
 Steps = tuple[float, float]
@@ -266,8 +266,8 @@ def _register(
             attrs=attrs,
             infer=infer,
             kernel=kernel,
-            stop_gradient=(out, "Variances"),
-            lod_from=None,
+            no_grad=(out, "Variances"),
+            sequences=Sequences(source=None),
             doc=doc,
         )
     )

@@ -14,7 +14,7 @@ import numpy as np
 from ...backend.constants import constant
 from ...base.errors import OperatorError
 from ..host_fallback import hosted
-from ..registry import Levels, LodArray, OpDef, OpView, register
+from ..registry import Levels, LodArray, OpDef, OpView, Sequences, register
 from ..sequence import Lods, Segments, deep, levels, set_rows
 
 
@@ -78,7 +78,7 @@ register(
         attrs={"box_normalized": True},
         infer=_infer_iou,
         kernel=lambda xp, X, Y, box_normalized: overlaps(xp, X, Y, box_normalized, _signed_areas),
-        stop_gradient=("Out",),
+        no_grad=("Out",),
         doc="The intersection over the union of each box of X with each box of Y.",
     )
 )
@@ -159,8 +159,8 @@ register(
         attrs={"code_type": "encode_center_size", "box_normalized": True, "axis": 0, "variance": []},
         infer=_infer_box_coder,
         kernel=_box_coder,
-        stop_gradient=("OutputBox",),
-        lod_from=_coded,
+        no_grad=("OutputBox",),
+        sequences=Sequences(source=_coded),
         doc="The offsets of boxes to prior boxes, or boxes from such offsets.",
     )
 )
@@ -202,8 +202,8 @@ register(
         attrs={"box_clip": 4.135},
         infer=_infer_decode_and_assign,
         kernel=_decode_and_assign,
-        stop_gradient=("DecodeBox", "OutputAssignBox"),
-        lod_from={"DecodeBox": "TargetBox", "OutputAssignBox": "PriorBox"},
+        no_grad=("DecodeBox", "OutputAssignBox"),
+        sequences=Sequences(source={"DecodeBox": "TargetBox", "OutputAssignBox": "PriorBox"}),
         doc="Boxes of each class from offsets, and for each box that of its best class but the background.",
     )
 )
@@ -248,10 +248,8 @@ register(
         outputs=("Output",),
         infer=_infer_box_clip,
         kernel=_box_clip,
-        stop_gradient=("Output",),
-        lod=True,
-        carried=True,
-        levels=Levels("Input"),
+        no_grad=("Output",),
+        sequences=Sequences(takes_lod=True, inferred=True, levels=Levels("Input")),
         doc="The boxes of each sequence within the image of the same number, at its size before scaling.",
     )
 )
@@ -281,8 +279,8 @@ register(
         outputs=("Output",),
         infer=_infer_polygon,
         kernel=_polygon,
-        stop_gradient=("Output",),
-        lod_from=None,
+        no_grad=("Output",),
+        sequences=Sequences(source=None),
         doc="Corners from their distances to places 4 pixels apart: x in even channels, y in odd ones.",
     )
 )

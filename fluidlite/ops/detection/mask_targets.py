@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
-from ..registry import LodArray, OpDef, OpView, register
+from ..registry import LodArray, OpDef, OpView, Sequences, register
 from ..sequence import Lods, offsets_of
 from .boxes import overlaps
 from .proposal_targets import parts
@@ -139,8 +139,8 @@ register(
         {"num_classes": 1, "resolution": 1},
         infer=_infer,
         kernel=_mask_labels,
-        lod=True,
-        stop_gradient=("MaskRois", "RoiHasMaskInt32", "MaskInt32"),
+        no_grad=("MaskRois", "RoiHasMaskInt32", "MaskInt32"),
+        sequences=Sequences(takes_lod=True),
         doc="The regions with an object, and what of the object is in each, pixel by pixel, in the place of its class.",
     )
 )

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
-from ..registry import LodArray, OpDef, OperatorError, OpView, register
+from ..registry import LodArray, OpDef, OperatorError, OpView, Sequences, register
 from ..sequence import Lods, deep, input_lod, levels, offsets_of
 
 _LEAST = 1e-6
@@ -76,9 +76,8 @@ register(
         attrs={"match_type": "bipartite", "dist_threshold": 0.5},
         infer=_infer_match,
         kernel=_bipartite_match,
-        stop_gradient=("ColToRowMatchIndices", "ColToRowMatchDist"),
-        lod=True,
-        carried=True,
+        no_grad=("ColToRowMatchIndices", "ColToRowMatchDist"),
+        sequences=Sequences(takes_lod=True, inferred=True),
         doc="For each column and image the row that it is matched with, or -1, and how similar the two are.",
     )
 )
@@ -128,9 +127,8 @@ register(
         attrs={"mismatch_value": 0},
         infer=_infer_assign,
         kernel=_target_assign,
-        stop_gradient=("Out", "OutWeight"),
-        lod=True,
-        carried=True,
+        no_grad=("Out", "OutWeight"),
+        sequences=Sequences(takes_lod=True, inferred=True),
         doc="For each column and image the row that it is matched with, and 1; mismatch_value and 0 without a match.",
     )
 )
@@ -195,8 +193,8 @@ register(
         },
         infer=_infer_mine,
         kernel=_mine,
-        stop_gradient=("NegIndices", "UpdatedMatchIndices"),
-        lod=True,
+        no_grad=("NegIndices", "UpdatedMatchIndices"),
+        sequences=Sequences(takes_lod=True),
         doc="The columns without a match that cost most, as a sequence for each image, and what matches are left.",
     )
 )

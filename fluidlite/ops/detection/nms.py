@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
-from ..registry import Levels, LodArray, OpDef, OperatorError, OpView, register
+from ..registry import Levels, LodArray, OpDef, OperatorError, OpView, Sequences, register
 from ..sequence import Lods, input_lod, offsets_of
 from .suppression import best_first, pairwise, suppressed
 
@@ -257,9 +257,10 @@ for _type, _outputs, _attrs, _kernel, _doc in (
             attrs=_attrs,
             infer=_infer,
             kernel=_kernel,
-            stop_gradient=_outputs,
-            lod=True,
-            levels=None if _type == "locality_aware_nms" else Levels(least=1),
+            no_grad=_outputs,
+            sequences=Sequences(
+                takes_lod=True, levels=None if _type == "locality_aware_nms" else Levels(least=1)
+            ),
             doc=_doc,
         )
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
-from ..registry import LodArray, OpDef, OperatorError, OpView, register
+from ..registry import Effects, LodArray, OpDef, OperatorError, OpView, Sequences, register
 from ..sequence import Lods, levels, offsets_of
 from .boxes import encoded, middles, overlaps
 
@@ -228,9 +228,9 @@ def _register(
             attrs=attrs,
             infer=infer,
             kernel=kernel,
-            stop_gradient=outputs,
-            lod=True,
-            random=random,
+            no_grad=outputs,
+            sequences=Sequences(takes_lod=True),
+            effects=Effects(random=random),
             doc=doc,
         )
     )

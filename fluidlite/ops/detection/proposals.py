@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
-from ..registry import Levels, LodArray, OpDef, OpView, register
+from ..registry import Levels, LodArray, OpDef, OpView, Sequences, register
 from ..sequence import Lods, levels, offsets_of
 from .boxes import areas, clipped, middles
 from .suppression import suppressed
@@ -92,8 +92,8 @@ register(
         attrs={"pre_nms_topN": 6000, "post_nms_topN": 1000, "nms_thresh": 0.5, "min_size": 0.1, "eta": 1.0},
         infer=_infer_proposals,
         kernel=_generate_proposals,
-        stop_gradient=("RpnRois", "RpnRoiProbs", "RpnRoisLod"),
-        lod=True,
+        no_grad=("RpnRois", "RpnRoiProbs", "RpnRoisLod"),
+        sequences=Sequences(takes_lod=True),
         doc="The boxes of each image that score best and do not overlap, their scores, and where each image's end.",
     )
 )
@@ -140,9 +140,8 @@ register(
         attrs={"min_level": 2, "max_level": 5, "refer_level": 4, "refer_scale": 224},
         infer=_infer_distribute,
         kernel=_distribute,
-        stop_gradient=("MultiFpnRois", "RestoreIndex"),
-        lod=True,
-        levels=Levels("FpnRois", outs=("MultiFpnRois",)),
+        no_grad=("MultiFpnRois", "RestoreIndex"),
+        sequences=Sequences(takes_lod=True, levels=Levels("FpnRois", outs=("MultiFpnRois",))),
         doc="The regions for each of several feature maps, by their size, and where each region has gone.",
     )
 )
@@ -184,9 +183,8 @@ register(
         attrs={"post_nms_topN": 1},
         infer=_infer_collect,
         kernel=_collect,
-        stop_gradient=("FpnRois",),
-        lod=True,
-        levels=Levels("MultiLevelRois"),
+        no_grad=("FpnRois",),
+        sequences=Sequences(takes_lod=True, levels=Levels("MultiLevelRois")),
         doc="The regions of several feature maps that score best, image by image.",
     )
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
-from ..registry import LodArray, OpDef, OpView, register
+from ..registry import LodArray, OpDef, OpView, Sequences, register
 from ..sequence import Lods, offsets_of
 from .boxes import clipped
 from .proposals import decoded
@@ -60,7 +60,7 @@ register_pair(
     _infer_focal,
     "The cross entropy of sigmoid(X), less where it is small already, of classes counted from 1.",
     attrs={"gamma": 2.0, "alpha": 0.25},
-    gradable=("X",),
+    no_grad=("Label", "FgNum"),
 )
 
 
@@ -130,8 +130,8 @@ register(
         },
         infer=_infer_detected,
         kernel=_detected,
-        stop_gradient=("Out",),
-        lod=True,
+        no_grad=("Out",),
+        sequences=Sequences(takes_lod=True),
         doc="The boxes of several feature maps that no better one of their class overlaps.",
     )
 )

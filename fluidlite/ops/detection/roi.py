@@ -15,7 +15,7 @@ from ...base.dtypes import VarType
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
 from ..native import typed
-from ..registry import Call, LodArray, OperatorError, OpView, grad_name
+from ..registry import Call, LodArray, OperatorError, OpView, Sequences, grad_name
 from ..sequence import Lods, input_lod, segments_of
 
 Array = np.ndarray
@@ -190,7 +190,7 @@ def register_pooling(
     options: dict[str, Any] = {
         "inputs": ("X", "ROIs", "RoisLod?"),
         "keep": ("X#", "ROIs", "RoisLod"),
-        "gradable": ("X",),
+        "no_grad": ("ROIs", "RoisLod"),
         "infer_back": infer_features_grad,
         **more,
     }
@@ -201,8 +201,7 @@ def register_pooling(
         infer=infer,
         doc=doc,
         attrs={"spatial_scale": 1.0, "pooled_height": 1, "pooled_width": 1, **attrs},
-        lod=True,
-        carried=True,
+        sequences=Sequences(takes_lod=True, inferred=True),
         **options,
     )
 
@@ -283,7 +282,7 @@ register_pooling(
     {},
     outputs=("Out", "Argmax"),
     keep_out=("Argmax",),
-    stop_gradient=("Argmax",),
+    no_grad=("ROIs", "RoisLod", "Argmax"),
     native=(_pool_native, _pool_grad_native),
 )
 
@@ -348,5 +347,6 @@ register_pooling(
     "For each region the means of features in a grid of bins, of other channels in each (Dai et al. 2016).",
     {"output_channels": 1},
     inputs=("X", "ROIs"),
+    no_grad=("ROIs",),
     keep=("X#", "ROIs"),
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
-from ..registry import LodArray, OpDef, OpView, grad_name, register, standard_grad
+from ..registry import LodArray, OpDef, OpView, Sequences, grad_name, register, standard_grad
 from ..sequence import Lods
 from .roi import Array, _away, images_of, pooled_size
 
@@ -155,10 +155,8 @@ register(
         infer=_infer,
         kernel=_pool,
         grad=standard_grad(_INPUTS, ("TopCount",)),
-        gradable=("Input", "Trans"),
-        stop_gradient=("TopCount",),
-        lod=True,
-        carried=True,
+        no_grad=("ROIs", "TopCount"),
+        sequences=Sequences(takes_lod=True, inferred=True),
         doc="For each region the means of interpolated features in bins that are moved by Trans, and of how many.",
     )
 )
@@ -170,8 +168,7 @@ register(
         attrs=_ATTRS,
         infer=_infer_grad,
         kernel=_pool_grad,
-        lod=True,
-        carried=True,
+        sequences=Sequences(takes_lod=True, inferred=True),
         doc="The gradient of deformable_psroi_pooling for Input and Trans.",
     )
 )

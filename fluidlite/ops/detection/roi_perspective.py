@@ -9,7 +9,7 @@ import numpy as np
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
 from ..infer import grads_like
-from ..registry import Levels, LodArray, OpDef, OpView, grad_name, register, standard_grad
+from ..registry import Levels, LodArray, OpDef, OpView, Sequences, grad_name, register, standard_grad
 from ..sequence import Lods, input_lod
 from .roi import Array, check_regions, images_of, pooled_size
 
@@ -151,11 +151,8 @@ register(
         infer=_infer,
         kernel=_transform,
         grad=standard_grad(("X", "ROIs"), ("Out2InIdx", "Out2InWeights")),
-        gradable=("X",),
-        stop_gradient=_OUTPUTS,
-        lod=True,
-        carried=True,
-        levels=Levels("ROIs", outs=("Out",)),
+        no_grad=("ROIs", "Mask", "TransformMatrix", "Out2InIdx", "Out2InWeights"),
+        sequences=Sequences(takes_lod=True, inferred=True, levels=Levels("ROIs", outs=("Out",))),
         doc="Quadrilaterals of features as rectangles, which places of these lie in them, and how they are mapped.",
     )
 )
@@ -167,7 +164,7 @@ register(
         attrs=_ATTRS,
         infer=grads_like(),
         kernel=_transform_grad,
-        lod_from=None,
+        sequences=Sequences(source=None),
         doc="The gradient of roi_perspective_transform for X.",
     )
 )

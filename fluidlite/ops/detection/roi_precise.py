@@ -96,5 +96,5 @@ register_pooling(
     inputs=("X", "ROIs", "BatchRoINums?"),
     keep=("X", "ROIs", "BatchRoINums"),
     keep_out=("Out#",),
-    gradable=("X", "ROIs"),
+    no_grad=("BatchRoINums",),
 )

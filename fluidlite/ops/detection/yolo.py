@@ -10,7 +10,7 @@ from ...base.dtypes import VarType
 from ...base.errors import OperatorError
 from ..host_fallback import hosted
 from ..infer import grads_like
-from ..registry import OpDef, OpView, grad_name, register, standard_grad
+from ..registry import OpDef, OpView, Sequences, grad_name, register, standard_grad
 
 _LEAST = 1e-6
 """Boxes that are not wider and higher than this are none."""
@@ -102,8 +102,8 @@ register(
         },
         infer=_infer_box,
         kernel=_yolo_box,
-        stop_gradient=("Boxes", "Scores"),
-        lod_from=None,
+        no_grad=("Boxes", "Scores"),
+        sequences=Sequences(source=None),
         doc="The boxes of a map in pixels, and what each class scores there; zeros where there is hardly anything.",
     )
 )
@@ -269,9 +269,8 @@ register(
         infer=_infer_loss,
         kernel=_loss,
         grad=standard_grad(("X", "GTBox", "GTLabel", "GTScore"), ("ObjectnessMask", "GTMatchMask")),
-        gradable=("X",),
-        stop_gradient=("ObjectnessMask", "GTMatchMask"),
-        lod_from=None,
+        no_grad=("GTBox", "GTLabel", "GTScore", "ObjectnessMask", "GTMatchMask"),
+        sequences=Sequences(source=None),
         doc="What the boxes, classes and scores of a map cost, for each image.",
     )
 )
@@ -291,7 +290,7 @@ register(
         attrs=_LOSS,
         infer=grads_like(),
         kernel=_loss_grad,
-        lod_from=None,
+        sequences=Sequences(source=None),
         doc="The gradient of yolov3_loss for X.",
     )
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.dtypes import VarType
-from ..registry import OpDef, OpView, register
+from ..registry import Attr, Effects, OpDef, OpView, Sequences, register
 
 TRAINER: dict[str, Any] = {"trainer_id": 0}
 _CONNECTS = "opens connections"
@@ -21,15 +21,20 @@ def _remote(
     outputs: tuple[str, ...] = ("Out*?",),
     **attrs: Any,
 ) -> None:
-    wire = {name: "STRINGS" for name, value in attrs.items() if value == []}
-    wire.update({name: "LONGS" for name in ("sections", "shape") if name in attrs})
-    wire.update({name: "BLOCKS" for name in ("optimize_blocks",) if name in attrs})
+    types = {"sections": "LONGS", "shape": "LONGS", "optimize_blocks": "BLOCKS"}
+    types = {**{name: "STRINGS" for name, value in attrs.items() if value == []}, **types}
+    attrs = {name: Attr(value, types[name]) if name in types else value for name, value in attrs.items()}
     register(
         OpDef(
-            op_type, inputs=inputs, outputs=outputs, attrs=attrs, wire=wire, control=True, host=True, lod_from=None,
-            outside=_CONNECTS, doc=doc,
+            op_type,
+            inputs=inputs,
+            outputs=outputs,
+            attrs=attrs,
+            sequences=Sequences(source=None),
+            effects=Effects(control=True, host=True, external=_CONNECTS),
+            doc=doc,
         )
-    )  # fmt: skip
+    )
 
 
 _remote(
@@ -133,25 +138,17 @@ register(
         inputs=("Ids*", "W#"),
         outputs=("Outputs*",),
         attrs={
-            "table_names": [],
-            "height_sections": [],
-            "endpoints": [],
+            "table_names": Attr([], "STRINGS"),
+            "height_sections": Attr([], "LONGS"),
+            "endpoints": Attr([], "STRINGS"),
             "trainer_id": 0,
             "lookup_table_version": "lookup_table",
-            "padding_idx": -1,
+            "padding_idx": Attr(-1, "LONG"),
             "dtype": 5,
         },
-        wire={
-            "table_names": "STRINGS",
-            "height_sections": "LONGS",
-            "endpoints": "STRINGS",
-            "padding_idx": "LONG",
-        },
         infer=_rows_infer,
-        control=True,
-        host=True,
-        lod_from=None,
-        outside=_CONNECTS,
+        sequences=Sequences(source=None),
+        effects=Effects(control=True, host=True, external=_CONNECTS),
         doc="The rows of a table, whose parts `table_names` are on the servers `endpoints`, that Ids name.",
     )
 )

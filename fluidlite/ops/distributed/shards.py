@@ -13,7 +13,18 @@ from ...base.selected_rows import SelectedRows
 from ..host_fallback import hosted
 from ..infer import product
 from ..native import itemsize
-from ..registry import Call, OpDef, OperatorError, OpView, RowRule, register
+from ..registry import (
+    Attr,
+    Call,
+    Dispatch,
+    Effects,
+    OpDef,
+    OperatorError,
+    OpView,
+    RowRule,
+    Sequences,
+    register,
+)
 
 
 def _parted_shapes(op: OpView, sections: Sequence[int]) -> None:
@@ -51,13 +62,12 @@ register(
         "split_byref",
         inputs=("X",),
         outputs=("Out*",),
-        attrs={"sections": [], "num": 0},
-        wire={"sections": "INTS"},
+        attrs={"sections": Attr([], "INTS"), "num": 0},
         infer=lambda op: _parted_shapes(op, _sections(op)),
         kernel=_split,
+        no_grad=("Out",),
         native=_split_native,
-        stop_gradient=("Out",),
-        lod_from=None,
+        sequences=Sequences(source=None),
         doc="X cut into parts of `sections` rows each, or into `num` equal ones.",
     )
 )
@@ -97,14 +107,13 @@ register(
         "split_selected_rows",
         inputs=("X",),
         outputs=("Out*",),
-        attrs={"height_sections": []},
-        wire={"height_sections": "LONGS"},
+        attrs={"height_sections": Attr([], "LONGS")},
         infer=_split_rows_infer,
         kernel=_no_rows,
-        rows=RowRule(_split_rows, slots=("X",)),
-        updates=("Out",),  # which are SelectedRows, too: no plan has several
-        stop_gradient=("Out",),
-        lod_from=None,
+        dispatch=Dispatch(rows=RowRule(_split_rows, slots=("X",))),
+        effects=Effects(updates=("Out",)),  # which are SelectedRows, too: no plan has several
+        no_grad=("Out",),
+        sequences=Sequences(source=None),
         doc="SelectedRows parted by ranges of `height_sections` rows, each counted from the beginning of its range.",
     )
 )
@@ -114,12 +123,11 @@ register(
     OpDef(
         "fake_init",
         outputs=("Out",),
-        attrs={"shape": []},
-        wire={"shape": "LONGS"},
+        attrs={"shape": Attr([], "LONGS")},
         infer=lambda op: op.set("Out", tuple(op.attr("shape")), VarType.FP32),
         # Memory that nobody touches is no memory: the rows of this table are on servers.
         kernel=lambda xp, shape: xp.zeros(shape, np.float32),
-        stop_gradient=("Out",),
+        no_grad=("Out",),
         doc="A table of `shape` in name only: its rows are on parameter servers.",
     )
 )
@@ -173,10 +181,10 @@ register(
         outputs=("Out*",),
         infer=_split_ids_infer,
         kernel=_split_ids,
-        rows=RowRule(_split_rows_by_id, slots=("Ids",)),
-        updates=("Out",),  # of which the kernel needs to know only how many there are
-        stop_gradient=("Out",),
-        lod_from=None,
+        dispatch=Dispatch(rows=RowRule(_split_rows_by_id, slots=("Ids",))),
+        effects=Effects(updates=("Out",)),  # of which the kernel needs to know only how many there are
+        no_grad=("Out",),
+        sequences=Sequences(source=None),
         doc="The different Ids, in ascending order, by their remainders when divided by the number of Out; the rows of "
         "SelectedRows likewise, in their order.",
     )
@@ -188,8 +196,8 @@ register(
         outputs=("Out*",),
         infer=_merge_ids_infer,
         kernel=_merge_ids,
-        stop_gradient=("Out",),
-        lod_from="Ids",
+        no_grad=("Out",),
+        sequences=Sequences(source="Ids"),
         doc="For each of Ids the row of X that stands where Rows have that id.",
     )
 )
@@ -209,8 +217,8 @@ register(
         inputs=("X*", "TrainerId"),
         infer=lambda op: op.set("Out", op.shape("X"), op.dtype("X")),
         kernel=_ref_by_trainer_id,
-        stop_gradient=("Out",),
-        lod_from=None,
+        no_grad=("Out",),
+        sequences=Sequences(source=None),
         doc="That of X whose number is TrainerId.",
     )
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...backend.products import matmul
 from ..host_fallback import hosted
-from ..registry import LodArray, OpDef, OperatorError, OpView, find, register
+from ..registry import LodArray, OpDef, OperatorError, OpView, Sequences, find, register
 from ..rnn.unit import ACTIVATIONS, activate
 from ..sequence import Lods, one_level
 
@@ -164,9 +164,8 @@ register(
         _LSTM,
         infer=_infer_attention,
         kernel=_attention,
-        stop_gradient=tuple(name.rstrip("?") for name in _ATTENTION_OUTS),
-        lod=True,
-        carried=True,
+        no_grad=tuple(name.rstrip("?") for name in _ATTENTION_OUTS),
+        sequences=Sequences(takes_lod=True, inferred=True),
         doc="An LSTM that sees in each step the rows of its sequence, weighted by how they go with the last cell.",
     )
 )
@@ -178,9 +177,8 @@ register(
         {"use_peepholes": True, "is_reverse": False, "use_seq": True, **_LSTM},
         infer=_infer_embedded,
         kernel=_embedded,
-        stop_gradient=tuple(name.rstrip("?") for name in _EMBEDDED_OUTS),
-        lod=True,
-        carried=True,
+        no_grad=tuple(name.rstrip("?") for name in _EMBEDDED_OUTS),
+        sequences=Sequences(takes_lod=True, inferred=True),
         doc="lstm of rows of a table that holds the products with its weights.",
     )
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...backend.products import matmul
-from ..registry import OpDef, OpView, register
+from ..registry import OpDef, OpView, Sequences, register
 
 
 def _repeated(xp: Any, X: Any, W: list[Any], Bias: list[Any]) -> Any:
@@ -41,8 +41,8 @@ register(
         ("ReluOut*", "Out"),
         infer=_infer_repeated,
         kernel=_repeated,
-        stop_gradient=("ReluOut", "Out"),
-        lod_from={"Out": "X"},
+        no_grad=("ReluOut", "Out"),
+        sequences=Sequences(source={"Out": "X"}),
         doc="relu(X * W + Bias), again and again.",
     )
 )
@@ -70,8 +70,8 @@ register(
         {"scalar": 1.0},
         infer=_infer_squared,
         kernel=_squared,
-        stop_gradient=("SquaredX", "SquaredY", "SquaredXY", "Out"),
-        lod_from=None,
+        no_grad=("SquaredX", "SquaredY", "SquaredXY", "Out"),
+        sequences=Sequences(source=None),
         doc="scalar * ((X * Y) ** 2 - X ** 2 * Y ** 2), products of matrices.",
     )
 )

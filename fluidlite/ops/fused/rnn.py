@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...backend.products import matmul
-from ..registry import OpDef, OpView, find, register
+from ..registry import OpDef, OpView, Sequences, find, register
 from ..sequence import Lods
 
 
@@ -106,9 +106,8 @@ register(
         },
         infer=_infer(3, ("Hidden",)),
         kernel=_gru,
-        stop_gradient=("ReorderedH0", "XX", "BatchedInput", "BatchedOut", "Hidden"),
-        lod=True,
-        carried=True,
+        no_grad=("ReorderedH0", "XX", "BatchedInput", "BatchedOut", "Hidden"),
+        sequences=Sequences(takes_lod=True, inferred=True),
         doc="gru of the product of X and WeightX; what is between is not kept.",
     )
 )
@@ -137,7 +136,7 @@ register(
         },
         infer=_infer(4, ("Hidden", "Cell")),
         kernel=_lstm,
-        stop_gradient=(
+        no_grad=(
             "Hidden",
             "Cell",
             "XX",
@@ -148,8 +147,7 @@ register(
             "ReorderedC0",
             "CheckedCell",
         ),
-        lod=True,
-        carried=True,
+        sequences=Sequences(takes_lod=True, inferred=True),
         doc="lstm of the product of X and WeightX; what is between is not kept.",
     )
 )

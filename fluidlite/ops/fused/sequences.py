@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...backend.products import matmul
-from ..registry import LodArray, OpDef, OperatorError, OpView, find, register
+from ..registry import LodArray, OpDef, OperatorError, OpView, Sequences, find, register
 from ..sequence import Lods, input_lod
 
 
@@ -66,8 +66,8 @@ for _type, _inputs, _kernel, _attrs, _doc in (
             attrs={"pooltype": "SUM", "axis": 1, **_attrs},
             infer=_infer_pool,
             kernel=_kernel,
-            stop_gradient=("Out",),
-            lod=True,
+            no_grad=("Out",),
+            sequences=Sequences(takes_lod=True),
             doc=_doc,
         )
     )
@@ -104,9 +104,8 @@ register(
         {"contextLength": 1, "contextStart": 0, "contextStride": 1},
         infer=_infer_conv,
         kernel=_conv_relu,
-        stop_gradient=("Out", "ColMat"),
-        lod=True,
-        carried=True,
+        no_grad=("Out", "ColMat"),
+        sequences=Sequences(takes_lod=True, inferred=True),
         doc="relu(sequence_conv + Bias); what is between is not kept.",
     )
 )
@@ -149,9 +148,8 @@ register(
         {"fc_activation": "identity"},
         infer=_infer_expand_fc,
         kernel=_expand_fc,
-        stop_gradient=("Out", "FCOut"),
-        lod=True,
-        carried=True,
+        no_grad=("Out", "FCOut"),
+        sequences=Sequences(takes_lod=True, inferred=True),
         doc="Rows of sequences beside a row for each sequence, then a product, a shift and an activation.",
     )
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..grad_pairs import register_pair
-from ..registry import OpView
+from ..registry import OpView, Sequences
 from ..value_checks import require_in_range
 
 
@@ -50,7 +50,6 @@ register_pair(
     attrs={"cluster_num": 1, "need_update": True},
     keep=("X#",),
     keep_out=("SampleCenterDiff",),
-    gradable=("X",),
-    stop_gradient=("SampleCenterDiff", "CentersOut"),
-    lod_from={"Loss": "X"},
+    no_grad=("Label", "Centers", "CenterUpdateRate", "SampleCenterDiff", "CentersOut"),
+    sequences=Sequences(source={"Loss": "X"}),
 )

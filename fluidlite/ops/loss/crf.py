@@ -11,7 +11,7 @@ from ..grad_pairs import register_pair
 from ..host_fallback import hosted
 from ..infer import product
 from ..native import typed
-from ..registry import Call, LodArray, OpDef, OperatorError, OpView, grad_name, register
+from ..registry import Call, LodArray, OpDef, OperatorError, OpView, Sequences, grad_name, register
 from ..sequence import Lods, Padded, batch_operands, grads_keep_sequences, set_rows, single
 
 DEMISSION, DTRANSITION, DCOST = (grad_name(slot) for slot in ("Emission", "Transition", "LogLikelihood"))
@@ -225,10 +225,8 @@ register_pair(
     "The cost of the tags of each sequence: the logarithm of what all tags together score, less their own score.",
     outputs=("Alpha", "EmissionExps", "TransitionExps", "LogLikelihood"),
     keep_out=("Alpha#", "EmissionExps#", "TransitionExps#"),
-    gradable=("Emission", "Transition"),
-    stop_gradient=("Alpha", "EmissionExps", "TransitionExps"),
-    lod=True,
-    lod_from=None,
+    no_grad=("Label", "Length", "Alpha", "EmissionExps", "TransitionExps"),
+    sequences=Sequences(takes_lod=True, source=None),
     infer_back=grads_keep_sequences,
     native=(_native, _native_grad),
 )
@@ -240,10 +238,9 @@ register(
         attrs={},
         infer=_decode_infer,
         kernel=_decode,
+        no_grad=("ViterbiPath",),
         native=_decode_native,
-        stop_gradient=("ViterbiPath",),
-        lod=True,
-        lod_from=None,
+        sequences=Sequences(takes_lod=True, source=None),
         doc="The tags that score most together; with a Label 1 where they are the same, 0 elsewhere.",
     )
 )

@@ -7,12 +7,23 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from .. import by_row
+from .. import batchable
 from ..grad_pairs import double_grad, register_double_grad
 from ..infer import grads_like, grads_like_inputs, normalize_axis, product
 from ..native import element, typed
 from ..nn.softmax import rows_of, shifted
-from ..registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
+from ..registry import (
+    Call,
+    Dispatch,
+    OpDef,
+    OpSpec,
+    OpView,
+    Planning,
+    Sequences,
+    grad_name,
+    register,
+    standard_grad,
+)
 from ..value_checks import require_in_range
 
 DX, DY, DOUT, DLOSS, DLOGITS = (grad_name(slot) for slot in ("X", "Y", "Out", "Loss", "Logits"))
@@ -199,11 +210,10 @@ register(
         infer=_cross_entropy_infer,
         kernel=_cross_entropy,
         grad=standard_grad(inputs=("X", "Label")),
+        no_grad=("Label",),
         native=_native,
-        by_row=by_row.apart,
-        gradable=("X",),
-        cuda="losses.cross_entropy",
-        role="entropy",
+        dispatch=Dispatch(cuda="losses.cross_entropy"),
+        planning=Planning(batchable=batchable.along_last_axis, pattern="entropy"),
         doc=(
             "The cross entropy of each row of probabilities and its label: a class number, or a weight "
             "for each class."
@@ -220,9 +230,8 @@ register(
         kernel=_cross_entropy_grad,
         grad=double_grad("Y", ("X",)),
         native=_native_grad,
-        by_row=by_row.apart,
-        inplace=((DX, "X"),),
-        cuda="losses.cross_entropy_grad",
+        dispatch=Dispatch(cuda="losses.cross_entropy_grad"),
+        planning=Planning(batchable=batchable.along_last_axis, inplace=((DX, "X"),)),
         doc="The gradient of cross_entropy for the probabilities.",
     )
 )
@@ -235,17 +244,15 @@ register(
         infer=_cross_entropy_infer,
         kernel=_cross_entropy2,
         grad=standard_grad(inputs=("Label",), outputs=("MatchX", "XShape"), type="cross_entropy_grad2"),
+        no_grad=("Label", "XShape", "MatchX"),
         native=_native,
-        by_row=by_row.apart,
-        stop_gradient=("XShape", "MatchX"),
-        gradable=("X",),
-        cuda="losses.cross_entropy2",
-        role="entropy",
+        dispatch=Dispatch(cuda="losses.cross_entropy2"),
+        sequences=Sequences(source={"Y": "X"}),
+        planning=Planning(batchable=batchable.along_last_axis, pattern="entropy"),
         doc=(
             "Cross entropy for class numbers; MatchX is the probability of each label, XShape only has a "
             "shape."
         ),
-        lod_from={"Y": "X"},
     )
 )
 register(
@@ -257,9 +264,8 @@ register(
         infer=_cross_entropy_grad2_infer,
         kernel=_cross_entropy_grad2,
         native=_native_grad2,
-        by_row=by_row.apart,
-        cuda="losses.cross_entropy_grad2",
-        role="entropy_grad",
+        dispatch=Dispatch(cuda="losses.cross_entropy_grad2"),
+        planning=Planning(batchable=batchable.along_last_axis, pattern="entropy_grad"),
         doc="The gradient of cross_entropy2 for the probabilities.",
     )
 )
@@ -375,12 +381,10 @@ register(
         infer=_softmax_infer,
         kernel=_softmax_with_cross_entropy,
         grad=_softmax_rule,
+        no_grad=("Label", "Softmax"),
         native=_softmax_native,
-        stop_gradient=("Softmax",),
-        gradable=("Logits",),
-        inplace=(("Softmax", "Logits"),),
-        by_row=by_row.along,
-        cuda="softmax.cross_entropy",
+        dispatch=Dispatch(cuda="softmax.cross_entropy"),
+        planning=Planning(inplace=(("Softmax", "Logits"),), batchable=batchable.along_other_axis),
         doc="Softmax along an axis, and its cross entropy with class numbers or soft labels.",
     )
 )
@@ -393,11 +397,10 @@ register(
         infer=grads_like(Logits="Softmax"),
         kernel=_softmax_with_cross_entropy_grad,
         grad=standard_grad(inputs=("Label", "Softmax", DLOSS)),
-        gradable=("Softmax", DLOSS),
+        no_grad=("Label",),
         native=_softmax_native_grad,
-        inplace=((DLOGITS, "Softmax"),),
-        by_row=by_row.along,
-        cuda="softmax.cross_entropy_grad",
+        dispatch=Dispatch(cuda="softmax.cross_entropy_grad"),
+        planning=Planning(inplace=((DLOGITS, "Softmax"),), batchable=batchable.along_other_axis),
         doc="The gradient of softmax_with_cross_entropy for the logits.",
     )
 )

@@ -11,7 +11,7 @@ from ..grad_pairs import register_pair
 from ..host_fallback import hosted
 from ..infer import product
 from ..native import element, itemsize, typed
-from ..registry import Call, LodArray, OpDef, OperatorError, OpView, grad_name, register
+from ..registry import Call, LodArray, OpDef, OperatorError, OpView, Sequences, grad_name, register
 from ..sequence import Lods, Padded, batch_operands, deep, grads_keep_sequences, levels, set_rows
 
 DLOGITS, DLOSS = grad_name("Logits"), grad_name("Loss")
@@ -206,10 +206,8 @@ register_pair(
     attrs=_ATTRS,
     keep=("Logits#", "LogitsLength"),
     keep_out=("WarpCTCGrad",),
-    gradable=("Logits",),
-    stop_gradient=("WarpCTCGrad",),
-    lod=True,
-    lod_from={"WarpCTCGrad": "Logits"},
+    no_grad=("Label", "LogitsLength", "LabelLength", "WarpCTCGrad"),
+    sequences=Sequences(takes_lod=True, source={"WarpCTCGrad": "Logits"}),
     infer_back=grads_keep_sequences,
     native=(_native, _native_grad),
 )
@@ -280,10 +278,9 @@ register(
         attrs={"blank": 0, "merge_repeated": True, "padding_value": 0},
         infer=_align_infer,
         kernel=_align,
+        no_grad=("Output", "OutputLength"),
         native=_align_native,
-        stop_gradient=("Output", "OutputLength"),
-        lod=True,
-        lod_from=None,
+        sequences=Sequences(takes_lod=True, source=None),
         doc="The tokens of each path without repetitions and blanks.",
     )
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..grad_pairs import register_pair
-from ..registry import Levels, LodArray, OperatorError, OpView
+from ..registry import Levels, LodArray, OperatorError, OpView, Sequences
 from ..sequence import Lods, grads_keep_sequences, input_lod
 
 
@@ -52,9 +52,7 @@ register_pair(
     "Rows with their counts of showing and clicking on a logarithmic scale, or without these.",
     outputs=("Y",),
     attrs={"use_cvm": True},
-    gradable=("X",),
-    levels=Levels("X"),
-    lod=True,
-    carried=True,
+    no_grad=("CVM",),
+    sequences=Sequences(levels=Levels("X"), takes_lod=True, inferred=True),
     infer_back=grads_keep_sequences,
 )

@@ -7,7 +7,7 @@ from typing import Any
 from ...base.dtypes import FLOATS
 from ..grad_pairs import register_pair
 from ..infer import product
-from ..registry import Call, OpView, RowRule, grad_name
+from ..registry import Call, OpView, Planning, RowRule, Sequences, grad_name
 from ..tensor.selected_rows import copy_call
 from ..value_checks import require_in_range
 from .class_scores import call_of, check_rows, grad_calls, scores_grad, scores_of
@@ -125,10 +125,9 @@ register_pair(
     outputs=("Out", "PreOut", "W_Out?"),
     attrs=_ATTRS,
     keep_out=("PreOut",),
-    gradable=("X", "W", "Bias"),
-    stop_gradient=("PreOut", "W_Out"),
-    lod_from={"Out": "X"},
-    inplace=(("W_Out", "W"),),
+    no_grad=("Label", "PathTable", "PathCode", "PreOut", "W_Out"),
+    sequences=Sequences(source={"Out": "X"}),
+    planning=Planning(inplace=(("W_Out", "W"),)),
     native=(_native, _native_back),
     rows_back=RowRule(
         _hsigmoid_grad,

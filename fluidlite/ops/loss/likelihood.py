@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..grad_pairs import register_pair
-from ..registry import OpView
+from ..registry import Attr, OpView, Sequences
 from ..value_checks import forbid, require_in_range
 
 _FLOOR = -100.0
@@ -44,7 +44,7 @@ register_pair(
     _bce_grad,
     _bce_infer,
     "The negative log likelihood of yes/no labels under probabilities; no logarithm is below -100.",
-    gradable=("X",),
+    no_grad=("Label",),
 )
 
 
@@ -105,7 +105,7 @@ def _nll_grad(
     return xp.where(label[:, None] == classes, slope[:, None], 0).astype(X.dtype)
 
 
-_ATTRS = {"ignore_index": -100, "reduction": "mean"}
+_ATTRS = {"ignore_index": Attr(-100, "LONG"), "reduction": "mean"}
 
 register_pair(
     "nll_loss",
@@ -116,9 +116,7 @@ register_pair(
     "Minus the logarithm of the probability of the right class, taken from X; 'mean' divides by the weights.",
     outputs=("Out", "Total_weight"),
     attrs=_ATTRS,
-    wire={"ignore_index": "LONG"},
     keep_out=("Total_weight",),
-    gradable=("X",),
-    stop_gradient=("Total_weight",),
-    lod_from=None,
+    no_grad=("Label", "Weight", "Total_weight"),
+    sequences=Sequences(source=None),
 )

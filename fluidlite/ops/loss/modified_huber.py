@@ -6,7 +6,7 @@ from typing import Any
 
 from ..grad_pairs import register_pair
 from ..infer import same_shapes
-from ..registry import OpView
+from ..registry import OpView, Sequences
 
 
 def _loss(xp: Any, X: Any, Y: Any) -> Any:
@@ -34,7 +34,6 @@ register_pair(
     outputs=("IntermediateVal", "Out"),
     keep=("Y",),
     keep_out=("IntermediateVal",),
-    gradable=("X",),
-    stop_gradient=("IntermediateVal",),
-    lod_from=None,
+    no_grad=("Y", "IntermediateVal"),
+    sequences=Sequences(source=None),
 )

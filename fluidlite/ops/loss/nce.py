@@ -12,7 +12,7 @@ from ...base.dtypes import VarType
 from ..grad_pairs import register_pair
 from ..infer import product
 from ..nn.activation import stable_sigmoid
-from ..registry import Call, OpView, RowRule, grad_name
+from ..registry import Call, Effects, OpView, RowRule, Sequences, grad_name
 from ..tensor.random_ import stream_of
 from ..value_checks import require_in_range
 from .class_scores import call_of, check_rows, grad_calls, scores_grad, scores_of
@@ -190,10 +190,17 @@ register_pair(
     attrs=_ATTRS,
     keep=_GIVEN,
     keep_out=("SampleLogits", "SampleLabels"),
-    gradable=("Input", "Weight", "Bias"),
-    stop_gradient=("SampleLogits", "SampleLabels"),
-    random=True,
-    lod_from=None,
+    no_grad=(
+        "Label",
+        "SampleWeight",
+        "CustomDistProbs",
+        "CustomDistAlias",
+        "CustomDistAliasProbs",
+        "SampleLogits",
+        "SampleLabels",
+    ),
+    effects=Effects(random=True),
+    sequences=Sequences(source=None),
     native=(_native, _native_back),
     rows_back=RowRule(
         _nce_grad,

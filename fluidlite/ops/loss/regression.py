@@ -8,7 +8,7 @@ from typing import Any
 from ...base.dtypes import attribute
 from ..infer import grads_like, grads_like_inputs, same_as
 from ..math.sign import sign_of
-from ..registry import FIRST, LodFrom, OpDef, OpView, grad_name, register, standard_grad
+from ..registry import FIRST, Effects, LodFrom, OpDef, OpView, Sequences, grad_name, register, standard_grad
 from ..value_checks import require_in_range
 
 
@@ -45,14 +45,13 @@ def _declare(
     kept: tuple[tuple[str, ...], tuple[str, ...]],
     grads: tuple[str, ...],
     doc: str,
-    lod_from: LodFrom = FIRST,
-    **others: Any,
+    source: LodFrom = FIRST,
+    effects: Effects = Effects(),
 ) -> None:
     """Register a loss and its gradient: `kept` are the inputs and outputs the gradient needs, `grads` what it
     gives.
 
-    The last of `outputs` is the loss, the others only serve the gradient. `lod_from`, `others`: see
-    `OpDef`.
+    The last of `outputs` is the loss, the others only serve the gradient. `source`: see `Sequences`.
     """
     loss = outputs[-1]
     optional = {text.rstrip("?"): text for text in inputs}
@@ -65,10 +64,9 @@ def _declare(
             infer=infer,
             kernel=kernels[0],
             grad=standard_grad(inputs=kept[0], outputs=kept[1]),
-            stop_gradient=outputs[:-1],
-            gradable=grads,
-            lod_from={loss: inputs[0]} if lod_from == FIRST else lod_from,
-            **others,
+            no_grad=(*(name for name in optional if name not in grads), *outputs[:-1]),
+            sequences=Sequences(source={loss: inputs[0]} if source == FIRST else source),
+            effects=effects,
             doc=doc,
         )
     )
@@ -128,7 +126,7 @@ _declare(
     ((), ("Residual",)),
     ("X", "Y"),
     "Half the squared difference, linear beyond delta.",
-    counted=False,
+    effects=Effects(numbered=False),
 )
 
 
@@ -171,8 +169,8 @@ _declare(
     (("InsideWeight", "OutsideWeight"), ("Diff",)),
     ("X", "Y"),
     "The huber-like loss of box regression, summed over each sample; OutsideWeight counts beside InsideWeight only.",
-    lod_from=None,
-    counted=False,
+    source=None,
+    effects=Effects(numbered=False),
 )
 
 
@@ -216,8 +214,8 @@ _declare(
     (("X", "Target"), ()),
     ("X",),
     "The Kullback-Leibler divergence of Target from the log probabilities X.",
-    lod_from=None,
-    counted=False,
+    source=None,
+    effects=Effects(numbered=False),
 )
 
 
@@ -288,7 +286,7 @@ _declare(
     (("Label", "Left", "Right"), ()),
     ("Left", "Right"),
     "RankNet's pairwise loss: Label is 1 where Left should rank above Right.",
-    lod_from=None,
+    source=None,
 )
 
 
@@ -312,7 +310,7 @@ _declare(
     (("Label",), ("Activated",)),
     ("X1", "X2"),
     "How far X1 fails to lie `margin` above X2 (Label 1) or below it (Label -1).",
-    lod_from=None,
+    source=None,
 )
 
 

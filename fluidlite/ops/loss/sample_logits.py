@@ -11,7 +11,7 @@ from ..._ext import rng
 from ...base.dtypes import VarType
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
-from ..registry import OperatorError, OpView
+from ..registry import Effects, OperatorError, OpView, Sequences
 from ..tensor.random_ import stream_of
 from ..value_checks import require_in_range
 
@@ -129,9 +129,17 @@ register_pair(
     },
     keep=(),
     keep_out=("LogitsDim#", "LabelsDim#", "Samples"),
-    gradable=("Logits",),
-    stop_gradient=("Samples", "Probabilities", "SampledLabels", "LogitsDim", "LabelsDim"),
-    random=True,
-    lod_from=None,
+    no_grad=(
+        "Labels",
+        "CustomizedSamples",
+        "CustomizedProbabilities",
+        "Samples",
+        "Probabilities",
+        "SampledLabels",
+        "LogitsDim",
+        "LabelsDim",
+    ),
+    effects=Effects(random=True),
+    sequences=Sequences(source=None),
     infer_back=_infer_back,
 )

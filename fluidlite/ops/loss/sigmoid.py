@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import by_row
+from .. import batchable
 from ..grad_pairs import double_grad, register_double_grad
 from ..infer import grads_like_inputs, same_shapes
 from ..native import numel, typed
-from ..registry import Call, OpDef, OpView, grad_name, register, standard_grad
+from ..registry import Call, Dispatch, Effects, OpDef, OpView, Planning, grad_name, register, standard_grad
 
 DX, DOUT = grad_name("X"), grad_name("Out")
 
@@ -61,12 +61,11 @@ register(
         infer=same_shapes("X", "Label"),
         kernel=_sigmoid_cross_entropy,
         grad=standard_grad(inputs=("X", "Label")),
+        no_grad=("Label",),
         native=_sigmoid_native(grad=False),
-        by_row=by_row.unless_normalized,
-        gradable=("X",),
-        inplace=(("Out", "X"),),
-        cuda="losses.sigmoid_cross_entropy",
-        counted=False,
+        dispatch=Dispatch(cuda="losses.sigmoid_cross_entropy"),
+        effects=Effects(numbered=False),
+        planning=Planning(batchable=batchable.unless_normalized, inplace=(("Out", "X"),)),
         doc="The cross entropy of each sigmoid(X) and its Label in [0, 1], element by element.",
     )
 )
@@ -80,9 +79,8 @@ register(
         kernel=_sigmoid_cross_entropy_grad,
         grad=double_grad("Out", ("X",)),
         native=_sigmoid_native(grad=True),
-        by_row=by_row.unless_normalized,
-        inplace=((DX, DOUT),),
-        cuda="losses.sigmoid_cross_entropy_grad",
+        dispatch=Dispatch(cuda="losses.sigmoid_cross_entropy_grad"),
+        planning=Planning(batchable=batchable.unless_normalized, inplace=((DX, DOUT),)),
         doc="The gradient of sigmoid_cross_entropy_with_logits for the logits.",
     )
 )

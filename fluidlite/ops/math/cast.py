@@ -9,9 +9,9 @@ import numpy as np
 from ...base.arrays import halves
 from ...base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from ...base.selected_rows import SelectedRows
-from .. import by_row, copies, native
+from .. import batchable, identities, native
 from ..infer import same_as
-from ..registry import Call, OpDef, OpSpec, OpView, RowRule, grad_name, register
+from ..registry import Call, Dispatch, OpDef, OpSpec, OpView, Planning, RowRule, grad_name, register
 from ..tensor import selected_rows as rows
 
 _SUFFIX = {
@@ -63,7 +63,7 @@ register(
         kernel=_cast,
         grad=_cast_grad,
         native=_cast_native,
-        by_row=by_row.alone,
+        planning=Planning(batchable=batchable.all_batched),
         doc="X converted to the element type `out_dtype`; floats lose their fraction in integers, and "
         "what float16 cannot hold.",
     )
@@ -125,13 +125,15 @@ register(
         infer=same_as("X"),
         kernel=_scale,
         grad=_scale_grad,
-        gradable=("X",),
+        no_grad=("ScaleTensor",),
         native=_scale_native,
-        rows=RowRule(_scale_rows, slots=("X",), out="Out", native=_scale_rows_native),
-        cuda="elementwise.scale",
-        by_row=by_row.scaled,
-        inplace=(("Out", "X"),),
-        copies=copies.scaled_by_one,
+        dispatch=Dispatch(
+            rows=RowRule(_scale_rows, slots=("X",), out="Out", native=_scale_rows_native),
+            cuda="elementwise.scale",
+        ),
+        planning=Planning(
+            batchable=batchable.scaled, inplace=(("Out", "X"),), identity=identities.scaled_by_one
+        ),
         doc="scale * X + bias, or scale * (X + bias); ScaleTensor's element takes the place of `scale`.",
     )
 )

@@ -8,7 +8,18 @@ from ...base.selected_rows import SelectedRows
 from .. import native
 from ..grad_pairs import double_grad, register_double_grad, self_adjoint_double_grad
 from ..infer import grads_like_inputs
-from ..registry import Call, OpDef, OpView, RowRule, register, standard_grad
+from ..registry import (
+    Call,
+    Dispatch,
+    Effects,
+    OpDef,
+    OpView,
+    Planning,
+    RowRule,
+    Sequences,
+    register,
+    standard_grad,
+)
 from ..tensor import selected_rows as rows
 
 _LIMITS = {"min": 0.0, "max": 0.0}
@@ -57,12 +68,14 @@ register(
         infer=_clip_infer,
         kernel=_clip,
         grad=standard_grad(inputs=("X", "Min", "Max")),
-        gradable=("X",),
+        no_grad=("Min", "Max"),
         native=_clip_native,
-        inplace=(("Out", "X"),),
-        rows=RowRule(_clip_rows, slots=("X",), out="Out", native=_clip_rows_native),
-        cuda="activations.clip",
-        counted=False,
+        dispatch=Dispatch(
+            rows=RowRule(_clip_rows, slots=("X",), out="Out", native=_clip_rows_native),
+            cuda="activations.clip",
+        ),
+        effects=Effects(numbered=False),
+        planning=Planning(inplace=(("Out", "X"),)),
         doc="X, raised to `min` and lowered to `max` where it is beyond them, or to Min and Max if given.",
     )
 )
@@ -89,8 +102,8 @@ register(
         kernel=_clip_grad,
         grad=self_adjoint_double_grad,
         native=_clip_grad_native,
-        inplace=(("X@GRAD", "Out@GRAD"),),
-        cuda="activations.clip_grad",
+        dispatch=Dispatch(cuda="activations.clip_grad"),
+        planning=Planning(inplace=(("X@GRAD", "Out@GRAD"),)),
         doc="The gradient of clip: that of Out where X lies strictly between the limits.",
     )
 )
@@ -136,8 +149,10 @@ register(
         infer=_clip_by_norm_infer,
         kernel=_clip_by_norm,
         native=_clip_by_norm_native,
-        inplace=(("Out", "X"),),
-        rows=RowRule(_clip_by_norm_rows, slots=("X",), out="Out", native=_clip_by_norm_rows_native),
+        dispatch=Dispatch(
+            rows=RowRule(_clip_by_norm_rows, slots=("X",), out="Out", native=_clip_by_norm_rows_native)
+        ),
+        planning=Planning(inplace=(("Out", "X"),)),
         doc="X, shortened to the Euclidean norm `max_norm` if it is longer.",
     )
 )
@@ -156,8 +171,8 @@ register(
         kernel=lambda xp, X: xp.sum(X * X).reshape(1),
         grad=standard_grad(inputs=("X",)),
         native=_squared_l2_norm_native,
+        sequences=Sequences(source=None),
         doc="The sum of the squares of X, as one element.",
-        lod_from=None,
     )
 )
 

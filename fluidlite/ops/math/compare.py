@@ -9,11 +9,22 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ...base.sizes.shapes import same_shape
-from .. import by_row
+from .. import batchable
 from ..broadcast import broadcast_shape, middle, operands
 from ..infer import grads_like_inputs, require_same_dtype
 from ..native import BYTES, NUMERIC, Selector, itemsize, numel, typed
-from ..registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
+from ..registry import (
+    Call,
+    Dispatch,
+    OpDef,
+    OpSpec,
+    OpView,
+    Planning,
+    Sequences,
+    grad_name,
+    register,
+    standard_grad,
+)
 
 Kernel = Callable[..., Any]
 
@@ -34,7 +45,7 @@ def _compare(kernel: str) -> Selector:
     return select
 
 
-def _register_comparison(op_type: str, symbol: str, function: Kernel, role: str = "") -> None:
+def _register_comparison(op_type: str, symbol: str, function: Kernel, pattern: str = "") -> None:
     def kernel(xp: Any, X: Any, Y: Any, axis: int) -> Any:
         return function(*operands(X, Y, axis))
 
@@ -45,10 +56,9 @@ def _register_comparison(op_type: str, symbol: str, function: Kernel, role: str 
             attrs={"axis": -1, "force_cpu": False},
             infer=_infer_compare,
             kernel=kernel,
+            no_grad=("Out",),
             native=_compare(op_type),
-            by_row=by_row.with_operand,
-            stop_gradient=("Out",),
-            role=role,
+            planning=Planning(batchable=batchable.with_operand, pattern=pattern),
             doc=f"Whether X {symbol} Y, element by element.",
         )
     )
@@ -56,7 +66,7 @@ def _register_comparison(op_type: str, symbol: str, function: Kernel, role: str 
 
 _register_comparison("equal", "=", lambda x, y: x == y)
 _register_comparison("not_equal", "differs from", lambda x, y: x != y)
-_register_comparison("less_than", "<", lambda x, y: x < y, role="limit")
+_register_comparison("less_than", "<", lambda x, y: x < y, pattern="limit")
 _register_comparison("less_equal", "<=", lambda x, y: x <= y)
 _register_comparison("greater_than", ">", lambda x, y: x > y)
 _register_comparison("greater_equal", ">=", lambda x, y: x >= y)
@@ -84,8 +94,8 @@ register(
         attrs={"axis": -1},
         infer=_infer_equal_reduce,
         kernel=_equal_reduce,
-        stop_gradient=("Out",),
-        lod_from=None,
+        no_grad=("Out",),
+        sequences=Sequences(source=None),
         doc="Whether all elements of X equal those of Y, which is broadcast.",
     )
 )
@@ -122,10 +132,9 @@ def _register_logical(op_type: str, inputs: tuple[str, ...], kernel: Kernel, doc
             inputs=inputs,
             infer=_infer_logical,
             kernel=kernel,
+            no_grad=("Out",),
             native=_logical(op_type),
-            by_row=by_row.alone,
-            inplace=(("Out", "X"),),
-            stop_gradient=("Out",),
+            planning=Planning(batchable=batchable.all_batched, inplace=(("Out", "X"),)),
             doc=doc,
         )
     )
@@ -155,9 +164,9 @@ def _register_question(op_type: str, kernel: Kernel, doc: str, native: Selector 
             inputs=("X",),
             infer=_infer_one_bool,
             kernel=kernel,
+            no_grad=("Out",),
             native=native,
-            stop_gradient=("Out",),
-            lod_from=None,
+            sequences=Sequences(source=None),
             doc=doc,
         )
     )
@@ -241,12 +250,12 @@ register(
         inputs=("Condition", "X", "Y"),
         infer=_infer_where,
         kernel=lambda xp, Condition, X, Y: xp.where(Condition, X, Y),
-        native=_where_native,
-        inplace=(("Out", "X"), ("Out", "Y")),
         grad=standard_grad(inputs=("Condition", "X", "Y")),
-        gradable=("X", "Y"),
+        no_grad=("Condition",),
+        native=_where_native,
+        sequences=Sequences(source="X"),
+        planning=Planning(inplace=(("Out", "X"), ("Out", "Y"))),
         doc="X where Condition is true, Y elsewhere.",
-        lod_from="X",
     )
 )
 register(
@@ -259,8 +268,8 @@ register(
             xp.where(Condition, Out_grad, 0),
             xp.where(Condition, 0, Out_grad),
         ),
-        native=_where_grad_native,
         grad=_where_double_grad,
+        native=_where_grad_native,
         doc="Gradients of where.",
     )
 )
@@ -291,12 +300,12 @@ def _infer_where_index(op: OpView) -> None:
 register(
     OpDef(
         "where_index",
-        lod_from=None,
         inputs=("Condition",),
         infer=_infer_where_index,
         kernel=_where_index,
-        direct=_where_index_here,
-        stop_gradient=("Out",),
+        no_grad=("Out",),
+        dispatch=Dispatch(numpy=_where_index_here),
+        sequences=Sequences(source=None),
         doc="The indices of the true elements, one row each.",
     )
 )

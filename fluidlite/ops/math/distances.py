@@ -8,7 +8,7 @@ from typing import Any
 from ..broadcast import broadcast_shape, reduced
 from ..grad_pairs import register_pair
 from ..infer import normalize_axis, require_same_dtype, same_as
-from ..registry import OpView
+from ..registry import Effects, OpView, Sequences
 from .reduce import axes_of, unless_rows
 from .sign import sign_of
 
@@ -59,7 +59,7 @@ register_pair(
     "The p-norm of X - Y, of shape [1].",
     attrs={"p": 2.0},
     keep_out=("Out",),
-    lod_from=None,
+    sequences=Sequences(source=None),
 )
 
 
@@ -92,7 +92,7 @@ register_pair(
     "The p-norm along `axis`, for p = porder.",
     attrs={"porder": 2.0, "axis": -1, "epsilon": 1e-12, "keepdim": False},
     keep_out=("Out",),
-    lod_from=None,
+    sequences=Sequences(source=None),
 )
 
 
@@ -136,7 +136,7 @@ register_pair(
     "The root of the sum of squares over the dimensions `dim`.",
     attrs={"dim": [0], "keep_dim": False, "reduce_all": False, "in_dtype": -1, "out_dtype": -1},
     keep_out=("Out",),
-    lod_from=unless_rows,
+    sequences=Sequences(source=unless_rows),
 )
 register_pair(
     "l1_norm",
@@ -145,7 +145,7 @@ register_pair(
     lambda xp, X, Out_grad: sign_of(xp, X) * Out_grad.reshape((1,) * X.ndim),
     lambda op: op.set("Out", (1,), op.dtype("X")),
     "The sum of the absolute values, of shape [1].",
-    lod_from=None,
+    sequences=Sequences(source=None),
 )
 
 
@@ -190,9 +190,9 @@ register_pair(
     "The cosine of the angle between each row of X and that of Y, or the only one of Y.",
     outputs=("Out", "XNorm", "YNorm"),
     keep_out=("Out", "XNorm", "YNorm"),
-    stop_gradient=("XNorm", "YNorm"),
-    lod_from={"Out": "X"},
-    counted=False,
+    no_grad=("XNorm", "YNorm"),
+    sequences=Sequences(source={"Out": "X"}),
+    effects=Effects(numbered=False),
 )
 register_pair(
     "minus",

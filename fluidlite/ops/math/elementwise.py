@@ -10,12 +10,24 @@ from typing import Any
 
 from ...base.selected_rows import SelectedRows
 from ...base.sizes.shapes import lacking, same_shape
-from .. import by_row, copies
+from .. import batchable, identities
 from ..broadcast import broadcast_shape, middle, operands, reduced
 from ..infer import grads_like_inputs, require_same_dtype
 from ..native import INTEGERS, NUMERIC, Selector, numel, typed
 from ..native_errors import division_by_zero
-from ..registry import Call, OpDef, OpSpec, OpView, RowRule, Shape, grad_name, register, standard_grad
+from ..registry import (
+    Call,
+    Dispatch,
+    OpDef,
+    OpSpec,
+    OpView,
+    Planning,
+    RowRule,
+    Shape,
+    grad_name,
+    register,
+    standard_grad,
+)
 from ..tensor import selected_rows as rows
 from ..value_checks import forbid
 
@@ -88,7 +100,7 @@ def _register(
 
     `function(xp, x, y)` works on operands that broadcast; `grads(xp, x, y, dout)` gives both gradients
     before they are summed down; `second`: see `_register_double_grad`. `needs`: what the C kernel reads for each;
-    `by_rows`: what it does with SelectedRows; `copied`: `OpDef.copies` of the gradient.
+    `by_rows`: what it does with SelectedRows; `copied`: `Planning.identity` of the gradient.
     """
     op_type = f"elementwise_{name}"
 
@@ -104,10 +116,10 @@ def _register(
             kernel=kernel,
             grad=standard_grad(inputs=("X", "Y"), outputs=("Out",) if needs_out else ()) if grads else None,
             native=_native(op_type, native),
-            inplace=(("Out", "X"),),
-            rows=by_rows,
-            cuda=f"elementwise.forward:{name}" if native is not INTEGERS else None,
-            by_row=by_row.with_operand,
+            dispatch=Dispatch(
+                rows=by_rows, cuda=f"elementwise.forward:{name}" if native is not INTEGERS else None
+            ),
+            planning=Planning(inplace=(("Out", "X"),), batchable=batchable.with_operand),
             doc=doc,
         )
     )
@@ -131,10 +143,8 @@ def _register(
             kernel=back,
             grad=_double_grad_rule if second else None,
             native=_native_grad(op_type, *needs),
-            inplace=((DX, DOUT),),
-            cuda=f"elementwise.grad:{name}",
-            copies=copied,
-            by_row=by_row.with_operand,
+            dispatch=Dispatch(cuda=f"elementwise.grad:{name}"),
+            planning=Planning(inplace=((DX, DOUT),), identity=copied, batchable=batchable.with_operand),
             doc=f"Gradients of {op_type}.",
         )
     )
@@ -249,7 +259,7 @@ _register(
     "X + Y.",
     grads=lambda xp, x, y, dout: (dout, dout),
     second=lambda xp, x, y, dout, ddx, ddy: (x * 0, y * 0, ddx + ddy),
-    copied=copies.of_a_sum,
+    copied=identities.of_a_sum,
 )
 _register(
     "sub",
@@ -257,7 +267,7 @@ _register(
     "X - Y.",
     grads=lambda xp, x, y, dout: (dout, -dout),
     second=lambda xp, x, y, dout, ddx, ddy: (x * 0, y * 0, ddx - ddy),
-    copied=copies.of_a_sum,
+    copied=identities.of_a_sum,
 )
 _register(
     "mul",

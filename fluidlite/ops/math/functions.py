@@ -67,7 +67,7 @@ register_function(
     lambda xp, X, Out_grad: Out_grad * X * 2,
     "x times x.",
     second=lambda xp, X, DOut, DDX: (DOut * DDX * 2, DDX * X * 2),
-    zero_rows="kept",
+    padding_rows="kept",
 )
 register_function(
     "reciprocal",

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ...backend.products import matmul as dot
-from .. import by_row
+from .. import batchable
 from ..grad_pairs import Kernel, bilinear_double_grad, double_grad, register_double_grad
 from ..infer import grads_like_inputs, product, require_same_dtype
 from ..native import typed
-from ..registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
+from ..registry import Call, Dispatch, OpDef, OpView, Planning, Shape, grad_name, register, standard_grad
 from .gemm import batched, gemm
 
 DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
@@ -99,9 +99,8 @@ def _register(
             kernel=kernels[0],
             grad=standard_grad(inputs=("X", "Y")),
             native=native,
-            cuda=f"products.{op_type}",
-            by_row=by_row.by_matrix,
-            role="product",
+            dispatch=Dispatch(cuda=f"products.{op_type}"),
+            planning=Planning(batchable=batchable.by_matrix, pattern="product"),
             doc=doc,
         )
     )
@@ -115,8 +114,8 @@ def _register(
             kernel=kernels[1],
             grad=double_grad("Out", ("X", "Y")),
             native=native_grad,
-            cuda=f"products.{op_type}_grad",
-            by_row=by_row.by_matrix,
+            dispatch=Dispatch(cuda=f"products.{op_type}_grad"),
+            planning=Planning(batchable=batchable.by_matrix),
             doc=f"Gradients of {op_type}.",
         )
     )

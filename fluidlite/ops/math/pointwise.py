@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import FLOATS, to_numpy
-from .. import by_row
+from .. import batchable
 from ..grad_pairs import Rule, self_adjoint_double_grad
 from ..infer import grads_like_inputs
 from ..native import unary, unary_grad
-from ..registry import OpDef, OpSpec, OpView, grad_name, register, standard_grad
+from ..registry import Dispatch, Effects, OpDef, OpSpec, OpView, Planning, grad_name, register, standard_grad
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 Kernel = Callable[..., Any]
@@ -75,15 +75,16 @@ def register_function(
     native: bool = True,
     linear: bool = False,
     second: Kernel | None = None,
-    **others: Any,
+    effects: Effects = Effects(),
+    **planning: Any,
 ) -> None:
     """Declare `op_type` and `<op_type>_grad`.
 
     As in Fluid the gradient operator keeps the output where that is enough and the input otherwise: the parameters of
     `grad` say which. `native`: there are C kernels that take the attributes in this order, as those for GPUs do.
     `linear`: piecewise linear. `second(xp, kept, DOut, DDX)`: the gradients of the gradient operator for what it keeps
-    and for Out@GRAD, where DOut is Out@GRAD and DDX the gradient of X@GRAD. `others`: what else
-    the `OpDef` of `op_type` says.
+    and for Out@GRAD, where DOut is Out@GRAD and DDX the gradient of X@GRAD. `planning`: what else `Planning` says of
+    `op_type`.
     """
     attrs = attrs or {}
     named = grad.__code__.co_varnames[: grad.__code__.co_argcount]
@@ -100,10 +101,9 @@ def register_function(
                 inputs=("X",) if kept == "X" else (), outputs=("Out",) if kept == "Out" else ()
             ),
             native=unary(op_type, floats) if native else None,
-            inplace=(("Out", "X"),),
-            cuda=f"activations.forward:{op_type}",
-            **others,
-            by_row=by_row.alone,
+            dispatch=Dispatch(cuda=f"activations.forward:{op_type}"),
+            effects=effects,
+            planning=Planning(inplace=(("Out", "X"),), batchable=batchable.all_batched, **planning),
             doc=doc,
         )
     )
@@ -126,9 +126,8 @@ def register_function(
             kernel=grad,
             grad=double_grad,
             native=unary_grad(op_type, floats, out_as_x=op_type == "leaky_relu") if native else None,
-            inplace=((DX, DOUT),),
-            cuda=f"activations.grad:{op_type}",
-            by_row=by_row.alone,
+            dispatch=Dispatch(cuda=f"activations.grad:{op_type}"),
+            planning=Planning(inplace=((DX, DOUT),), batchable=batchable.all_batched),
             doc=f"Gradient of {op_type}.",
         )
     )

@@ -9,7 +9,7 @@ from ..broadcast import reduced
 from ..grad_pairs import bilinear_double_grad, double_grad, register_double_grad, register_pair
 from ..infer import normalize_axis, require_same_dtype
 from ..native import typed
-from ..registry import Call, OpView, grad_name
+from ..registry import Call, OpView, Sequences, grad_name
 from .gemm import batched
 
 DOUT, DX, DY = (grad_name(slot) for slot in ("Out", "X", "Y"))
@@ -98,7 +98,7 @@ register_pair(
     _infer_dot,
     "The scalar product of two vectors, or of each pair of two batches.",
     again=double_grad("Out", ("X", "Y")),
-    lod_from=None,
+    sequences=Sequences(source=None),
 )
 
 
@@ -214,7 +214,7 @@ register_pair(
     _infer_kron,
     "The Kronecker product: Y once for each element of X, multiplied by it.",
     again=double_grad("Out", ("X", "Y")),
-    lod_from=None,
+    sequences=Sequences(source=None),
 )
 
 for _type, _forward, _back in (

@@ -8,11 +8,24 @@ from typing import Any
 from ...base.dtypes import VarType
 from ...base.sizes.shapes import collapse
 from ...base.sizes.shapes import reduced_axes as axes_of
-from .. import by_row
+from .. import batchable
 from ..grad_pairs import Rule, double_grad, linear_double_grad, or_zeros, register_double_grad
 from ..infer import grads_like_inputs, normalize_axis, same_as
 from ..native import BYTES, NUMERIC, REAL, Selector, numel, typed
-from ..registry import Call, OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
+from ..registry import (
+    Call,
+    Dispatch,
+    Effects,
+    OpDef,
+    OpSpec,
+    OpView,
+    Planning,
+    Sequences,
+    Shape,
+    grad_name,
+    register,
+    standard_grad,
+)
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 Kernel = Callable[..., Any]
@@ -47,8 +60,8 @@ register(
         kernel=lambda xp, X: X.mean(dtype=X.dtype).reshape(1),
         grad=standard_grad(inputs=("X",)),
         native=_mean_native,
-        cuda="reductions.mean",
-        lod_from=None,
+        dispatch=Dispatch(cuda="reductions.mean"),
+        sequences=Sequences(source=None),
         doc="The mean of all elements, of shape [1].",
     )
 )
@@ -61,7 +74,7 @@ register(
         kernel=_mean_grad,
         grad=linear_double_grad("mean"),
         native=_mean_grad_native,
-        cuda="reductions.mean_grad",
+        dispatch=Dispatch(cuda="reductions.mean_grad"),
         doc="Gradient of mean.",
     )
 )
@@ -85,7 +98,7 @@ def _infer_reduce(out_dtype: VarType | None = None) -> Callable[[OpView], None]:
 
 
 def unless_rows(op: OpView) -> str | None:
-    """`OpDef.lod_from` of reductions: the sequences of X, unless its rows are reduced."""
+    """`Sequences.source` of reductions: the sequences of X, unless its rows are reduced."""
     rank = max(len(op.shape("X")), 1)  # 0: it is not declared
     return None if 0 in axes_of(rank, op.attr("dim"), op.attr("reduce_all")) else "X"
 
@@ -184,7 +197,8 @@ def _register_reduction(
     types: Sequence[str] = NUMERIC,
     out_dtype: VarType | None = None,
     grad_grad: Rule | None = None,
-    **others: Any,
+    effects: Effects = Effects(),
+    padding_rows: str = "",
 ) -> None:
     op_type = f"reduce_{name}"
     mean = name == "mean"
@@ -196,12 +210,12 @@ def _register_reduction(
             infer=_infer_reduce(out_dtype),
             kernel=_reduced(function),
             grad=standard_grad(inputs=("X",), outputs=("Out",) if needs_out else ()) if grad else None,
+            no_grad=() if grad else ("Out",),
             native=_native(native, types, mean) if native else None,
-            stop_gradient=() if grad else ("Out",),
-            by_row=by_row.reduced,
-            lod_from=unless_rows,
-            cuda=f"reductions.forward:{name}" if native and types is not BYTES else None,
-            **others,
+            dispatch=Dispatch(cuda=f"reductions.forward:{name}" if native and types is not BYTES else None),
+            sequences=Sequences(source=unless_rows),
+            effects=effects,
+            planning=Planning(batchable=batchable.reduced, padding_rows=padding_rows),
             doc=doc,
         )
     )
@@ -217,8 +231,8 @@ def _register_reduction(
             kernel=grad,
             grad=grad_grad,
             native=_native_grad(native_grad, mean) if native_grad else None,
-            by_row=by_row.reduced,
-            cuda=f"reductions.grad:{name}" if native_grad else None,
+            dispatch=Dispatch(cuda=f"reductions.grad:{name}" if native_grad else None),
+            planning=Planning(batchable=batchable.reduced),
             doc=f"Gradient of {op_type}.",
         )
     )
@@ -274,7 +288,7 @@ _register_reduction(
     grad_grad=linear_double_grad("reduce_sum"),
     native="reduce_sum",
     native_grad="reduce_fill",
-    zero_rows="summed",
+    padding_rows="summed",
 )
 _register_reduction(
     "mean",
@@ -309,7 +323,7 @@ _register_reduction(
     needs_out=True,
     native="reduce_max",
     native_grad="reduce_max_grad",
-    counted=False,
+    effects=Effects(numbered=False),
 )
 _register_reduction(
     "min",
@@ -320,7 +334,7 @@ _register_reduction(
     needs_out=True,
     native="reduce_min",
     native_grad="reduce_min_grad",
-    counted=False,
+    effects=Effects(numbered=False),
 )
 _register_reduction(
     "prod",
@@ -329,7 +343,7 @@ _register_reduction(
     grad=_prod_grad,
     needs_out=True,
     native="reduce_prod",
-    counted=False,
+    effects=Effects(numbered=False),
 )
 _register_reduction(
     "all",
@@ -338,7 +352,7 @@ _register_reduction(
     native="reduce_all",
     types=BYTES,
     out_dtype=VarType.BOOL,
-    counted=False,
+    effects=Effects(numbered=False),
 )
 _register_reduction(
     "any",
@@ -347,7 +361,7 @@ _register_reduction(
     native="reduce_any",
     types=BYTES,
     out_dtype=VarType.BOOL,
-    counted=False,
+    effects=Effects(numbered=False),
 )
 
 
@@ -374,7 +388,7 @@ register(
         infer=same_as("X"),
         kernel=_cumsum,
         grad=_cumsum_grad,
-        counted=False,
+        effects=Effects(numbered=False),
         doc="The sums along `axis` up to each element; `exclusive`: without it, `reverse`: from the end.",
     )
 )

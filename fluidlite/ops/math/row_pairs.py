@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..grad_pairs import register_pair
-from ..registry import OpView
+from ..registry import OpView, Sequences
 
 
 def _flat(x: Any) -> Any:
@@ -44,8 +44,8 @@ register_pair(
     outputs=("sub_result", "Out"),
     keep=("X#", "Y#"),
     keep_out=("sub_result",),
-    stop_gradient=("sub_result",),
-    lod_from={"Out": "X"},
+    no_grad=("sub_result",),
+    sequences=Sequences(source={"Out": "X"}),
 )
 
 

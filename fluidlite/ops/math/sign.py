@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import native
 from ..infer import same_as
-from ..registry import OpDef, OpSpec, OpView, grad_name, register
+from ..registry import Dispatch, OpDef, OpSpec, OpView, Planning, grad_name, register
 
 
 def sign_of(xp: Any, X: Any) -> Any:
@@ -27,8 +27,8 @@ register(
         kernel=sign_of,
         grad=_sign_grad,
         native=native.unary("sign"),
-        inplace=(("Out", "X"),),
-        cuda="activations.forward:sign",
+        dispatch=Dispatch(cuda="activations.forward:sign"),
+        planning=Planning(inplace=(("Out", "X"),)),
         doc="-1, 0 or 1, as X is negative, zero or positive; 0 for NaN; its gradient is zero.",
     )
 )

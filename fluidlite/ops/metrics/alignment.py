@@ -10,7 +10,7 @@ from ...base.dtypes import VarType
 from ..host_fallback import hosted
 from ..infer import product
 from ..native import typed
-from ..registry import Call, OpDef, OperatorError, OpView, register
+from ..registry import Call, OpDef, OperatorError, OpView, Sequences, register
 from ..sequence import Lods, Padded, batch_operands, one_level, single
 
 
@@ -102,10 +102,9 @@ register(
         attrs={"normalized": False},
         infer=_edit_infer,
         kernel=_edit_distance,
+        no_grad=("SequenceNum", "Out"),
         native=_edit_native,
-        stop_gradient=("SequenceNum", "Out"),
-        lod=True,
-        lod_from=None,
+        sequences=Sequences(takes_lod=True, source=None),
         doc="How many tokens have to be inserted, deleted or replaced to make each sequence of Refs of that of Hyps.",
     )
 )
@@ -230,8 +229,7 @@ register(
         attrs={"num_chunk_types": 1, "chunk_scheme": "IOB", "excluded_chunk_types": []},
         infer=_chunk_infer,
         kernel=_chunk_eval,
-        native=_chunk_native,
-        stop_gradient=(
+        no_grad=(
             "Precision",
             "Recall",
             "F1-Score",
@@ -239,8 +237,8 @@ register(
             "NumLabelChunks",
             "NumCorrectChunks",
         ),
-        lod=True,
-        lod_from=None,
+        native=_chunk_native,
+        sequences=Sequences(takes_lod=True, source=None),
         doc="Precision, recall and F1 of the chunks that tags describe, and how many there are.",
     )
 )

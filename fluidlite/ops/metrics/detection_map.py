@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
-from ..registry import LodArray, OpDef, OperatorError, OpView, register
+from ..registry import Effects, LodArray, OpDef, OperatorError, OpView, Sequences, register
 from ..sequence import Lods, input_lod
 
 Scored = dict[int, list[tuple[float, float]]]
@@ -156,9 +156,9 @@ register(
         },
         infer=_infer,
         kernel=_detection_map,
-        stop_gradient=("AccumPosCount", "AccumTruePos", "AccumFalsePos", "MAP"),
-        lod=True,
-        unset=("PosCount", "TruePos", "FalsePos"),
+        no_grad=("AccumPosCount", "AccumTruePos", "AccumFalsePos", "MAP"),
+        sequences=Sequences(takes_lod=True),
+        effects=Effects(uninitialized=("PosCount", "TruePos", "FalsePos")),
         doc="The mean over all classes of the average precision of boxes, and what it was computed from.",
     )
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.dtypes import VarType
-from .. import by_row
+from .. import batchable
 from ..grad_pairs import register_pair
 from ..infer import product
 from ..native import element, typed
-from ..registry import Call, OpDef, OperatorError, OpView, register
+from ..registry import Call, Dispatch, OpDef, OperatorError, OpView, Planning, Sequences, register
 from ..scatter import add_at
 from ..value_checks import forbid, require_in_range
 
@@ -67,10 +67,9 @@ register_pair(
     attrs={"k": 1},
     keep=("X#",),
     keep_out=("Indices",),
-    gradable=("X",),
-    stop_gradient=("Indices",),
+    no_grad=("K", "Indices"),
     native=(_top_k_native, None),
-    by_row=by_row.single,
+    planning=Planning(batchable=batchable.only_x),
     cuda=("metrics.top_k", None),
 )
 
@@ -108,11 +107,11 @@ register(
         outputs=("Accuracy", "Correct", "Total"),
         infer=_accuracy_infer,
         kernel=_accuracy,
+        no_grad=("Accuracy", "Correct", "Total"),
         native=_accuracy_native,
-        stop_gradient=("Accuracy", "Correct", "Total"),
-        cuda="metrics.accuracy",
+        dispatch=Dispatch(cuda="metrics.accuracy"),
+        sequences=Sequences(source=None),
         doc="The share of rows whose label is among their k candidates (Indices), with both counts.",
-        lod_from=None,
     )
 )
 
@@ -176,10 +175,9 @@ register(
         attrs={"curve": "ROC", "num_thresholds": 8191, "slide_steps": 1},
         infer=_auc_infer,
         kernel=_auc,
-        stop_gradient=("AUC", "StatPosOut", "StatNegOut"),
-        gradable=(),
+        no_grad=("Predict", "Label", "StatPos", "StatNeg", "AUC", "StatPosOut", "StatNegOut"),
+        sequences=Sequences(source=None),
         doc="The area under the ROC curve of all batches so far, or of the last slide_steps ones.",
-        lod_from=None,
     )
 )
 
@@ -221,11 +219,11 @@ register(
         attrs={"num_classes": 1},
         infer=_mean_iou_infer,
         kernel=_mean_iou,
-        stop_gradient=("OutMeanIou", "OutWrong", "OutCorrect"),
+        no_grad=("OutMeanIou", "OutWrong", "OutCorrect"),
+        sequences=Sequences(source=None),
         doc=(
             "The mean over the classes of how much predicted and true segments overlap (intersection over "
             "union)."
         ),
-        lod_from=None,
     )
 )

@@ -68,7 +68,7 @@ register(
         {"column": 0},
         infer=_infer_pairs,
         kernel=_pairs,
-        stop_gradient=("PositivePair", "NegativePair", "NeutralPair"),
+        no_grad=("PositivePair", "NegativePair", "NeutralPair"),
         doc="How many pairs of answers to one query are ranked as their labels say, and how many are not.",
     )
 )
@@ -124,7 +124,7 @@ register(
         {"class_number": 1},
         infer=_infer_precision_recall,
         kernel=_precision_recall,
-        stop_gradient=("BatchMetrics", "AccumMetrics", "AccumStatesInfo"),
+        no_grad=("BatchMetrics", "AccumMetrics", "AccumStatesInfo"),
         doc="Precision, recall and F1 of predicted classes, their means over classes and over samples.",
     )
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...backend.special import erf
 from ..math.pointwise import register_function
+from ..registry import Effects
 
 
 def stable_sigmoid(xp: Any, x: Any) -> Any:
@@ -25,8 +26,8 @@ register_function(
     lambda xp, Out, Out_grad: xp.where(Out > 0, Out_grad, 0),
     "max(x, 0).",
     linear=True,
+    pattern="activation",
     epilogue=1,
-    role="activation",
 )
 register_function(
     "relu6",
@@ -59,7 +60,7 @@ register_function(
     "slope x + offset, cut to the range from 0 to 1.",
     {"slope": 0.2, "offset": 0.5},
     linear=True,
-    counted=False,
+    effects=Effects(numbered=False),
 )
 # `lambda` is what Fluid calls the attribute.
 register_function(
@@ -92,8 +93,8 @@ register_function(
     lambda xp, Out, Out_grad: Out_grad * Out * (1 - Out),
     "1 / (1 + exp(-x)).",
     second=lambda xp, Out, DOut, DDX: (DOut * DDX * (1 - 2 * Out), DDX * Out * (1 - Out)),
+    pattern="activation",
     epilogue=2,
-    role="activation",
 )
 register_function(
     "tanh",
@@ -101,8 +102,8 @@ register_function(
     lambda xp, Out, Out_grad: Out_grad * (1 - Out * Out),
     "The hyperbolic tangent.",
     second=lambda xp, Out, DOut, DDX: (-2 * Out * DOut * DDX, DDX * (1 - Out * Out)),
+    pattern="activation",
     epilogue=3,
-    role="activation",
 )
 
 
@@ -118,7 +119,7 @@ register_function(
     "x where positive, alpha (exp(x) - 1) elsewhere.",
     {"alpha": 1.0},
     second=_elu_double_grad,
-    counted=False,
+    effects=Effects(numbered=False),
 )
 register_function(
     "selu",
@@ -233,7 +234,7 @@ register_function(
     "x sigmoid(beta x).",
     {"beta": 1.0},
     second=_swish_double_grad,
-    counted=False,
+    effects=Effects(numbered=False),
 )
 register_function(
     "silu",

@@ -9,7 +9,18 @@ from ...base.sizes.windows import channels_last
 from ..grad_pairs import double_grad
 from ..infer import grads_like_inputs, product
 from ..native import typed
-from ..registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
+from ..registry import (
+    Call,
+    Dispatch,
+    OpDef,
+    OpSpec,
+    OpView,
+    Planning,
+    Sequences,
+    grad_name,
+    register,
+    standard_grad,
+)
 
 DX, DY, DSCALE, DBIAS = (grad_name(slot) for slot in ("X", "Y", "Scale", "Bias"))
 
@@ -188,16 +199,24 @@ register(
         infer=infer_batch_norm,
         kernel=batch_norm,
         grad=_batch_norm_rule,
+        no_grad=(
+            "Mean",
+            "Variance",
+            "MomentumTensor",
+            "MeanOut",
+            "VarianceOut",
+            "SavedMean",
+            "SavedVariance",
+            "ReserveSpace",
+        ),
         native=_batch_norm_native,
-        cuda="batch_norm.forward",
-        stop_gradient=("MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace"),
-        gradable=("X", "Scale", "Bias"),
-        inplace=(("Y", "X"),),
+        dispatch=Dispatch(cuda="batch_norm.forward"),
+        sequences=Sequences(source={"Y": "X"}),
+        planning=Planning(inplace=(("Y", "X"),)),
         doc=(
             "Normalises each channel over the batch, or with the moving statistics; SavedVariance is 1 / "
             "deviation."
         ),
-        lod_from={"Y": "X"},
     )
 )
 register(
@@ -210,8 +229,8 @@ register(
         kernel=_batch_norm_grad,
         grad=double_grad("Y", ("X", "Scale")),
         native=_batch_norm_grad_native,
-        cuda="batch_norm.gradient",
-        inplace=((DX, DY),),
+        dispatch=Dispatch(cuda="batch_norm.gradient"),
+        planning=Planning(inplace=((DX, DY),)),
         doc="The gradients of batch_norm for X, Scale and Bias.",
     )
 )

@@ -18,7 +18,18 @@ from ...base.sizes.windows import Geometry, channels_last, forward_geometry, tra
 from ..grad_pairs import double_grad
 from ..infer import grads_like_inputs, product
 from ..native import element
-from ..registry import FIRST, Call, OpDef, OpView, Shape, grad_name, register, standard_grad
+from ..registry import (
+    FIRST,
+    Call,
+    Dispatch,
+    OpDef,
+    OpView,
+    Sequences,
+    Shape,
+    grad_name,
+    register,
+    standard_grad,
+)
 from .patches import gather_patches, scatter_patches
 
 DINPUT, DFILTER, DOUTPUT, DBIAS = (grad_name(slot) for slot in ("Input", "Filter", "Output", "Bias"))
@@ -274,8 +285,8 @@ def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> No
             kernel=convolve_transposed if transposed else convolve,
             grad=standard_grad(inputs=("Input", "Filter", "Bias")),
             native=partial(_native, transposed=transposed),
-            lod_from=None if transposed else FIRST,
-            cuda="convolution.transposed" if transposed else "convolution.forward",
+            dispatch=Dispatch(cuda="convolution.transposed" if transposed else "convolution.forward"),
+            sequences=Sequences(source=None if transposed else FIRST),
             doc=doc,
         )
     )
@@ -289,7 +300,9 @@ def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> No
             kernel=convolve_transposed_grad if transposed else convolve_grad,
             grad=double_grad("Output", ("Input", "Filter")),
             native=partial(_native_grad, transposed=transposed),
-            cuda="convolution.transposed_gradient" if transposed else "convolution.gradient",
+            dispatch=Dispatch(
+                cuda="convolution.transposed_gradient" if transposed else "convolution.gradient"
+            ),
             doc=f"The gradients of {op_type} for images, filters and bias.",
         )
     )

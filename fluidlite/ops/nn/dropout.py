@@ -9,7 +9,19 @@ from ...base.dtypes import VarType
 from ..grad_pairs import self_adjoint_double_grad
 from ..infer import grads_like_inputs, product
 from ..native import numel, typed
-from ..registry import Call, OpDef, OpSpec, OpView, grad_name, register, standard_grad
+from ..registry import (
+    Call,
+    Dispatch,
+    Effects,
+    OpDef,
+    OpSpec,
+    OpView,
+    Planning,
+    Sequences,
+    grad_name,
+    register,
+    standard_grad,
+)
 from ..tensor.random_ import fresh_seed
 
 DOUT, DX = grad_name("Out"), grad_name("X")
@@ -104,17 +116,16 @@ register(
         infer=_infer,
         kernel=_dropout,
         grad=_rule,
+        no_grad=("Seed", "Mask"),
         native=_native,
-        inplace=(("Out", "X"),),
-        random=True,
-        stop_gradient=("Mask",),
-        gradable=("X",),
-        cuda="random.dropout",
+        dispatch=Dispatch(cuda="random.dropout"),
+        sequences=Sequences(source={"Out": "X"}),
+        effects=Effects(random=True),
+        planning=Planning(inplace=(("Out", "X"),)),
         doc=(
             "Sets elements to zero with probability dropout_prob in training; Mask (uint8) says which "
             "were kept."
         ),
-        lod_from={"Out": "X"},
     )
 )
 register(
@@ -127,8 +138,8 @@ register(
         kernel=_dropout_grad,
         grad=self_adjoint_double_grad,
         native=_native_grad,
-        inplace=((DX, DOUT),),
-        cuda="random.dropout_grad",
+        dispatch=Dispatch(cuda="random.dropout_grad"),
+        planning=Planning(inplace=((DX, DOUT),)),
         doc="The gradient of dropout: that of the kept elements, scaled as they were.",
     )
 )

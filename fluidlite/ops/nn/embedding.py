@@ -7,11 +7,23 @@ from typing import Any
 
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.selected_rows import SelectedRows
-from .. import by_row
+from .. import batchable
 from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, product
 from ..native import element, numel, typed
-from ..registry import Call, OpDef, OpView, RowRule, Shape, grad_name, register, standard_grad
+from ..registry import (
+    Call,
+    Dispatch,
+    OpDef,
+    OpView,
+    Planning,
+    RowRule,
+    Sequences,
+    Shape,
+    grad_name,
+    register,
+    standard_grad,
+)
 from ..tensor import selected_rows as rows
 from ..value_checks import require_in_range
 
@@ -130,12 +142,11 @@ for _type, _what in (
             infer=_lookup_infer,
             kernel=_lookup(_type),
             grad=standard_grad(inputs=("Ids", "W")),
+            no_grad=("Ids",),
             native=_lookup_native(grad=False),
-            by_row=by_row.looked_up,
-            gradable=("W",),
-            cuda=f"lookup.forward:{_type}",
-            lod_from="Ids",
-            role="lookup",
+            dispatch=Dispatch(cuda=f"lookup.forward:{_type}"),
+            sequences=Sequences(source="Ids"),
+            planning=Planning(batchable=batchable.lookup, pattern="lookup"),
             doc=f"The rows of table W that Ids name ({_what}); zeros for padding_idx.",
         )
     )
@@ -149,15 +160,17 @@ for _type, _what in (
             kernel=_lookup_grad,
             grad=linear_double_grad(_type, "W"),
             native=_lookup_native(grad=True),
-            by_row=by_row.looked_up,
-            rows=RowRule(
-                _sparse_grad,
-                out=DW,
-                when="is_sparse",
-                count=lambda op: product(op.shape("Ids")),
-                native=_sparse_grad_native,
+            dispatch=Dispatch(
+                rows=RowRule(
+                    _sparse_grad,
+                    out=DW,
+                    when="is_sparse",
+                    count=lambda op: product(op.shape("Ids")),
+                    native=_sparse_grad_native,
+                ),
+                cuda="lookup.grad",
             ),
-            cuda="lookup.grad",
+            planning=Planning(batchable=batchable.lookup),
             doc=f"The gradient of {_type} for the table: SelectedRows with is_sparse.",
         )
     )
@@ -201,10 +214,10 @@ for _type, _what in (("one_hot", "whose last dimension, 1, is replaced"), ("one_
             attrs={"depth": -1, "dtype": int(VarType.FP32), "allow_out_of_range": False},
             infer=_one_hot_infer,
             kernel=_one_hot(_type),
+            no_grad=("Out",),
             native=_one_hot_native,
-            by_row=by_row.single,
-            stop_gradient=("Out",),
-            cuda=f"lookup.one_hot:{_type}",
+            dispatch=Dispatch(cuda=f"lookup.one_hot:{_type}"),
+            planning=Planning(batchable=batchable.only_x),
             doc=f"A vector with a single 1 for each class number in X ({_what}).",
         )
     )

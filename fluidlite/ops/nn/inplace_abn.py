@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.batch_norm import uses_moving_statistics
-from ..registry import OpDef, OpSpec, OpView, grad_name, register, standard_grad
+from ..registry import OpDef, OpSpec, OpView, Sequences, grad_name, register, standard_grad
 from .batch_norm import (
     BATCH_NORM_ATTRS,
     batch_norm,
@@ -123,9 +123,17 @@ register(
         infer=_infer,
         kernel=_inplace_abn,
         grad=_rule,
-        stop_gradient=("MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace"),
-        gradable=("X", "Scale", "Bias"),
-        lod_from={"Y": "X"},
+        no_grad=(
+            "Mean",
+            "Variance",
+            "MomentumTensor",
+            "MeanOut",
+            "VarianceOut",
+            "SavedMean",
+            "SavedVariance",
+            "ReserveSpace",
+        ),
+        sequences=Sequences(source={"Y": "X"}),
         doc="batch_norm, then an activation that has an inverse: none, leaky_relu or elu.",
     )
 )

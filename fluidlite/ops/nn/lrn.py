@@ -6,7 +6,7 @@ from typing import Any
 
 from ...base.sizes.windows import channels_last
 from ..grad_pairs import register_pair
-from ..registry import OpView
+from ..registry import Effects, OpView, Sequences
 
 
 def _window(xp: Any, x: Any, n: int, axis: int) -> Any:
@@ -67,7 +67,7 @@ register_pair(
     outputs=("Out", "MidOut"),
     attrs=_ATTRS,
     keep_out=("Out", "MidOut"),
-    stop_gradient=("MidOut",),
-    lod_from={"Out": "X"},
-    counted=False,
+    no_grad=("MidOut",),
+    sequences=Sequences(source={"Out": "X"}),
+    effects=Effects(numbered=False),
 )

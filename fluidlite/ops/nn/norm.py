@@ -7,11 +7,23 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base.sizes.windows import channels_last
-from .. import by_row
+from .. import batchable
 from ..grad_pairs import double_grad
 from ..infer import grads_like, grads_like_inputs, normalize_axis, product
 from ..native import Selector, typed
-from ..registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
+from ..registry import (
+    Call,
+    Dispatch,
+    Effects,
+    OpDef,
+    OpView,
+    Planning,
+    Sequences,
+    Shape,
+    grad_name,
+    register,
+    standard_grad,
+)
 from .batch_norm import channel_axes
 
 DX, DY, DOUT, DSCALE, DBIAS = (grad_name(slot) for slot in ("X", "Y", "Out", "Scale", "Bias"))
@@ -153,13 +165,12 @@ register(
         infer=_layer_norm_infer,
         kernel=_layer_norm,
         grad=standard_grad(inputs=("X", "Scale", "Bias"), outputs=("Mean", "Variance")),
+        no_grad=("Mean", "Variance"),
         native=_native(_sample_rows, "Mean", "Variance"),
-        by_row=by_row.normalized,
-        stop_gradient=("Mean", "Variance"),
-        inplace=(("Y", "X"),),
-        cuda="layer_norm.layer_norm",
+        dispatch=Dispatch(cuda="layer_norm.layer_norm"),
+        sequences=Sequences(source={"Y": "X"}),
+        planning=Planning(batchable=batchable.layer_norm, inplace=(("Y", "X"),)),
         doc="Normalises each sample over all its axes from begin_norm_axis on, then scales and shifts.",
-        lod_from={"Y": "X"},
     )
 )
 register(
@@ -172,9 +183,8 @@ register(
         kernel=_layer_norm_grad,
         grad=double_grad("Y", ("X", "Scale")),
         native=_native_grad(_sample_rows, "Mean", "Variance"),
-        by_row=by_row.normalized,
-        inplace=((DX, DY),),
-        cuda="layer_norm.layer_norm_grad",
+        dispatch=Dispatch(cuda="layer_norm.layer_norm_grad"),
+        planning=Planning(batchable=batchable.layer_norm, inplace=((DX, DY),)),
         doc="The gradients of layer_norm for X, Scale and Bias.",
     )
 )
@@ -273,11 +283,11 @@ register(
         infer=_group_norm_infer,
         kernel=_group_norm,
         grad=standard_grad(inputs=("X", "Scale", "Bias"), outputs=("Mean", "Variance")),
+        no_grad=("Mean", "Variance"),
         native=_native(_group_rows, "Mean", "Variance"),
-        stop_gradient=("Mean", "Variance"),
-        inplace=(("Y", "X"),),
+        sequences=Sequences(source={"Y": "X"}),
+        planning=Planning(inplace=(("Y", "X"),)),
         doc="Normalises each group of channels of each sample, then scales and shifts each channel.",
-        lod_from={"Y": "X"},
     )
 )
 register(
@@ -290,7 +300,7 @@ register(
         kernel=_group_norm_grad,
         grad=double_grad("Y", ("X", "Scale")),
         native=_native_grad(_group_rows, "Mean", "Variance", whole=_forgets_no_mean),
-        inplace=((DX, DY),),
+        planning=Planning(inplace=((DX, DY),)),
         doc="The gradients of group_norm for X, Scale and Bias.",
     )
 )
@@ -332,11 +342,11 @@ register(
         infer=_instance_norm_infer,
         kernel=_instance_norm,
         grad=standard_grad(inputs=("X", "Scale"), outputs=_SAVED),
+        no_grad=_SAVED,
         native=_native(_channel_rows, *_SAVED, inverted=True),
-        stop_gradient=_SAVED,
-        inplace=(("Y", "X"),),
+        sequences=Sequences(source={"Y": "X"}),
+        planning=Planning(inplace=(("Y", "X"),)),
         doc="Normalises each channel of each sample on its own, then scales and shifts it.",
-        lod_from={"Y": "X"},
     )
 )
 register(
@@ -349,7 +359,7 @@ register(
         kernel=_instance_norm_grad,
         grad=double_grad("Y", ("X", "Scale")),
         native=_native_grad(_channel_rows, *_SAVED, inverted=True),
-        inplace=((DX, DY),),
+        planning=Planning(inplace=((DX, DY),)),
         doc="The gradients of instance_norm for X, Scale and Bias.",
     )
 )
@@ -381,10 +391,10 @@ register(
         infer=_norm_infer,
         kernel=_norm,
         grad=standard_grad(inputs=("X",), outputs=("Norm",)),
-        stop_gradient=("Norm",),
-        counted=False,
+        no_grad=("Norm",),
+        sequences=Sequences(source=None),
+        effects=Effects(numbered=False),
         doc="X divided by its Euclidean length along an axis: sqrt(sum of squares + epsilon).",
-        lod_from=None,
     )
 )
 register(

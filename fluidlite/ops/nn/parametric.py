@@ -8,7 +8,19 @@ from typing import Any
 from ..grad_pairs import double_grad, or_zeros, register_double_grad
 from ..infer import grads_like_inputs, normalize_axis, same_as
 from ..native import numel, split_at, typed
-from ..registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
+from ..registry import (
+    Call,
+    Dispatch,
+    Effects,
+    OpDef,
+    OpView,
+    Planning,
+    Sequences,
+    Shape,
+    grad_name,
+    register,
+    standard_grad,
+)
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 
@@ -58,11 +70,11 @@ register(
         infer=same_as("X"),
         kernel=_pow,
         grad=standard_grad(inputs=("X", "FactorTensor")),
-        gradable=("X",),
+        no_grad=("FactorTensor",),
         native=_pow_native,
-        inplace=(("Out", "X"),),
-        cuda="activations.power",
-        counted=False,
+        dispatch=Dispatch(cuda="activations.power"),
+        effects=Effects(numbered=False),
+        planning=Planning(inplace=(("Out", "X"),)),
         doc="x to the power of `factor`, or of the one element of FactorTensor.",
     )
 )
@@ -76,8 +88,8 @@ register(
         kernel=_pow_grad,
         grad=double_grad("Out", ("X",)),
         native=_pow_grad_native,
-        inplace=((DX, DOUT),),
-        cuda="activations.power_grad",
+        dispatch=Dispatch(cuda="activations.power_grad"),
+        planning=Planning(inplace=((DX, DOUT),)),
         doc="Gradient of pow.",
     )
 )
@@ -216,9 +228,9 @@ register(
         kernel=_maxout,
         grad=standard_grad(inputs=("X",), outputs=("Out",)),
         native=_maxout_native,
-        counted=False,
+        sequences=Sequences(source=None),
+        effects=Effects(numbered=False),
         doc="The largest of each `groups` neighbouring channels; the first such gets the gradient.",
-        lod_from=None,
     )
 )
 register(

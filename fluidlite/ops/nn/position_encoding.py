@@ -8,7 +8,7 @@ import numpy as np
 
 from ...backend.constants import constant
 from ..grad_pairs import register_pair
-from ..registry import Levels, LodArray, OpView, grad_name
+from ..registry import Levels, LodArray, OpView, Sequences, grad_name
 from ..sequence import Lods, deep, input_lod, levels, ranges
 
 DX, DOUT = grad_name("X"), grad_name("Out")
@@ -67,8 +67,6 @@ register_pair(
     "alpha times X, and beta times sines and cosines of the place in the sequence.",
     attrs={"alpha": 1.0, "beta": 1.0},
     keep=(),
-    levels=Levels("X"),
-    lod=True,
-    carried=True,
+    sequences=Sequences(levels=Levels("X"), takes_lod=True, inferred=True),
     infer_back=_infer_back,
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.sizes.shapes import rows_along
-from .. import by_row
+from .. import batchable
 from ..grad_pairs import double_grad, register_double_grad
 from ..infer import grads_like_inputs, normalize_axis
 from ..native import typed
-from ..registry import Call, OpDef, OpView, grad_name, register, standard_grad
+from ..registry import Call, Dispatch, OpDef, OpView, Planning, grad_name, register, standard_grad
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 
@@ -77,9 +77,8 @@ register(
         kernel=_softmax,
         grad=standard_grad(outputs=("Out",)),
         native=_native,
-        inplace=(("Out", "X"),),
-        by_row=by_row.along,
-        cuda="softmax.softmax",
+        dispatch=Dispatch(cuda="softmax.softmax"),
+        planning=Planning(inplace=(("Out", "X"),), batchable=batchable.along_other_axis),
         doc="Exponentials divided by their sum along an axis.",
     )
 )
@@ -93,9 +92,8 @@ register(
         kernel=_softmax_grad,
         grad=double_grad("Out", ("Out",)),
         native=_native_grad,
-        inplace=((DX, DOUT),),
-        by_row=by_row.along,
-        cuda="softmax.softmax_grad",
+        dispatch=Dispatch(cuda="softmax.softmax_grad"),
+        planning=Planning(inplace=((DX, DOUT),), batchable=batchable.along_other_axis),
         doc="The gradient of softmax from its output.",
     )
 )

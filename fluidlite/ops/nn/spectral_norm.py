@@ -68,5 +68,5 @@ register_pair(
     _infer,
     "Weight over its largest singular value, found by power_iters iterations that start at U and V.",
     attrs=_ATTRS,
-    gradable=("Weight",),
+    no_grad=("U", "V"),
 )

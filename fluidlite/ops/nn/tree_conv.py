@@ -10,7 +10,7 @@ from ..._ext.forks import library_call
 from ...backend import to_host
 from ..grad_pairs import register_pair
 from ..infer import require_same_dtype
-from ..registry import OperatorError, OpView
+from ..registry import OperatorError, OpView, Sequences
 
 
 def _children(edges: Any, nodes: int) -> list[list[int]]:
@@ -93,6 +93,6 @@ register_pair(
     _infer,
     "Filters over each node of a tree and its descendants above max_depth; nodes count from 1.",
     attrs={"max_depth": 2},
-    gradable=("NodesVector", "Filter"),
-    lod_from=None,
+    no_grad=("EdgeSet",),
+    sequences=Sequences(source=None),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.selected_rows import SelectedRows
-from ..registry import Call, OpView, RowRule
+from ..registry import Call, Dispatch, OpView, RowRule
 from ..tensor import selected_rows as rows
 from .updates import MOMENTS, cast_like, native_rows_update, native_update, update
 
@@ -99,6 +99,8 @@ update(
     ),
     _native,
     inputs=("Param", "Grad", "LearningRate", *MOMENTS, "Beta1Tensor?", "Beta2Tensor?"),
-    rows=RowRule(_adam_rows, slots=("Grad",), native=_native_rows, cuda="sparse_updates.adam"),
-    cuda="updates.make:adam",
+    dispatch=Dispatch(
+        rows=RowRule(_adam_rows, slots=("Grad",), native=_native_rows, cuda="sparse_updates.adam"),
+        cuda="updates.make:adam",
+    ),
 )

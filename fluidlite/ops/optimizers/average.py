@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import native
-from ..registry import Call, OpDef, OpView, register
+from ..registry import Call, OpDef, OpView, Planning, Sequences, register
 
 _SHARE = 16384
 """After so many steps a sum goes into the next one, so that small addends are not lost in a large sum."""
@@ -71,11 +71,11 @@ register(
         infer=_infer,
         kernel=_average_accumulates,
         native=_native,
-        inplace=tuple(("out_" + name, "in_" + name) for name in _STATE),
+        sequences=Sequences(source=None),
+        planning=Planning(inplace=tuple(("out_" + name, "in_" + name) for name in _STATE)),
         doc=(
             "Adds param to a sum over a window of steps; a full window becomes the old one. The window is "
             "average_window times the number of updates, within min_average_window and max_average_window."
         ),
-        lod_from=None,
     )
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..infer import same_as
-from ..registry import OpDef, OpView, find, register
+from ..registry import OpDef, OpView, Sequences, find, register
 from .updates import cast_like, fit_param
 
 
@@ -66,8 +66,8 @@ register(
         {"mu": 0.0, "use_nesterov": False, "rampup_begin_step": -1.0},
         infer=_infer_momentum,
         kernel=_momentum,
-        stop_gradient=("Grad_out", "ParamOut", "VelocityOut"),
-        lod_from=None,
+        no_grad=("Grad_out", "ParamOut", "VelocityOut"),
+        sequences=Sequences(source=None),
         doc="momentum with the gradient divided by nranks; from rampup_begin_step on a step of gradient descent.",
     )
 )
@@ -79,8 +79,8 @@ register(
         {"max_norm": 1.0, "rampup_begin_step": -1.0},
         infer=same_as("X"),
         kernel=_clip,
-        stop_gradient=("Out",),
-        lod_from="X",
+        no_grad=("Out",),
+        sequences=Sequences(source="X"),
         doc="clip_by_norm from rampup_begin_step on; X before, and if that is negative.",
     )
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..registry import Effects
 from ..tensor.random_ import fresh_seed
 from .updates import MOMENTS, cast_like, update
 
@@ -98,5 +99,5 @@ update(
     (),
     {"clip": 10.0, "batch_size": 16.0, "sigma": 1.0, "seed": 0},
     "SGD on gradients clipped to norm `clip`, plus noise of deviation sigma * clip / batch_size.",
-    random=True,
+    effects=Effects(random=True),
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...base.selected_rows import SelectedRows
 from .. import native
-from ..registry import Call, OpDef, OpView, RowRule, register
+from ..registry import Call, Dispatch, OpDef, OpView, RowRule, Sequences, register
 from ..tensor import selected_rows as rows
 from ..value_checks import forbid
 
@@ -131,7 +131,7 @@ def update(
             infer=_infer,
             kernel=kernel,
             native=select,
-            lod_from=None,
+            sequences=Sequences(source=None),
             doc=doc,
             **options,
         )
@@ -166,13 +166,15 @@ update(
     {},
     "Param - LearningRate * Grad.",
     native_update("sgd", (), ()),
-    rows=RowRule(
-        _sgd_rows,
-        slots=("Grad",),
-        native=native_rows_update("sgd_rows", (), ()),
-        cuda="sparse_updates.sgd",
+    dispatch=Dispatch(
+        rows=RowRule(
+            _sgd_rows,
+            slots=("Grad",),
+            native=native_rows_update("sgd_rows", (), ()),
+            cuda="sparse_updates.sgd",
+        ),
+        cuda="updates.make:sgd",
     ),
-    cuda="updates.make:sgd",
 )
 
 
@@ -191,7 +193,7 @@ update(
     {"mu": 0.0, "use_nesterov": False},
     "A step along a velocity that gathers gradients and fades by `mu`; Nesterov's variant looks ahead.",
     native_update("momentum", ("Velocity",), ("mu",), ("use_nesterov",)),
-    cuda="updates.make:momentum",
+    dispatch=Dispatch(cuda="updates.make:momentum"),
 )
 
 
@@ -223,7 +225,7 @@ update(
     {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8},
     "Adam with the infinity norm (Kingma and Ba 2015); another operator carries Beta1Pow on.",
     inputs=("Param", "Grad", "LearningRate", "Moment", "InfNorm", "Beta1Pow"),
-    cuda="updates.make:adamax",
+    dispatch=Dispatch(cuda="updates.make:adamax"),
 )
 
 
@@ -249,13 +251,15 @@ update(
     {"epsilon": 1e-6},
     "A step divided by the root of the sum of all squared gradients so far (Duchi et al. 2011).",
     native_update("adagrad", ("Moment",), ("epsilon",)),
-    rows=RowRule(
-        _adagrad_rows,
-        slots=("Grad",),
-        native=native_rows_update("adagrad_rows", ("Moment",), ("epsilon",)),
-        cuda="sparse_updates.adagrad",
+    dispatch=Dispatch(
+        rows=RowRule(
+            _adagrad_rows,
+            slots=("Grad",),
+            native=native_rows_update("adagrad_rows", ("Moment",), ("epsilon",)),
+            cuda="sparse_updates.adagrad",
+        ),
+        cuda="updates.make:adagrad",
     ),
-    cuda="updates.make:adagrad",
 )
 
 
@@ -272,7 +276,7 @@ update(
     ("Moment",),
     {"decay": 0.95, "epsilon": 1e-6},
     "Adagrad whose squared gradients fade by `decay`.",
-    cuda="updates.make:decayed_adagrad",
+    dispatch=Dispatch(cuda="updates.make:decayed_adagrad"),
 )
 
 
@@ -293,7 +297,7 @@ update(
     {"rho": 0.95, "epsilon": 1e-6},
     "Adadelta (Zeiler 2012), which needs no learning rate.",
     inputs=("Param", "Grad", "AvgSquaredGrad", "AvgSquaredUpdate"),
-    cuda="updates.make:adadelta",
+    dispatch=Dispatch(cuda="updates.make:adadelta"),
 )
 
 
@@ -334,7 +338,7 @@ update(
     "A step divided by the root of a fading mean of squared gradients, less the squared mean if `centered`.",
     _rmsprop_native,
     inputs=("Param", "MeanSquare", "MeanGrad?", "LearningRate", "Grad", "Moment"),
-    cuda="updates.make:rmsprop",
+    dispatch=Dispatch(cuda="updates.make:rmsprop"),
 )
 
 
@@ -365,5 +369,5 @@ update(
     "Follow the regularised leader (McMahan et al. 2013), with penalties `l1` and `l2`.",
     inputs=("Param", "SquaredAccumulator", "LinearAccumulator", "Grad", "LearningRate"),
     outputs=("ParamOut", "SquaredAccumOut", "LinearAccumOut"),
-    cuda="updates.make:ftrl",
+    dispatch=Dispatch(cuda="updates.make:ftrl"),
 )

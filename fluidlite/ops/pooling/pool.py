@@ -17,7 +17,7 @@ from ...base.sizes.windows import channels_last, resolve_pads, window_counts, wi
 from ..grad_pairs import double_grad, register_double_grad
 from ..infer import grads_like_inputs, product
 from ..native import typed
-from ..registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
+from ..registry import Call, Dispatch, OpDef, OpView, Shape, grad_name, register, standard_grad
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 
@@ -248,7 +248,7 @@ def _register_pool(op_type: str, dims: int) -> None:
             kernel=_pool,
             grad=standard_grad(inputs=("X",), outputs=("Out",)),
             native=_native,
-            cuda="pooling.pool",
+            dispatch=Dispatch(cuda="pooling.pool"),
             doc=(
                 "The maximum or the mean of each window of an image; adaptive: of bins, as many as ksize "
                 "says."
@@ -265,7 +265,7 @@ def _register_pool(op_type: str, dims: int) -> None:
             kernel=_pool_grad,
             grad=double_grad("Out", ()),
             native=_native_grad,
-            cuda="pooling.pool_gradient",
+            dispatch=Dispatch(cuda="pooling.pool_gradient"),
             doc=f"The gradient of {op_type}: to the first maximum of each window, or in equal shares.",
         )
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..grad_pairs import double_grad, register_double_grad, register_pair
+from ..registry import Sequences
 from .pool import Pooling, highest, infer_pool, winners
 
 
@@ -42,8 +43,8 @@ def _register_indexed(op_type: str, dims: int) -> None:
         outputs=("Out", "Mask"),
         attrs=attrs,
         keep_out=("Mask",),
-        lod_from=None,
-        stop_gradient=("Mask",),
+        sequences=Sequences(source=None),
+        no_grad=("Mask",),
         again=double_grad("Out", ()),
         cuda=("pooling.pool_with_index", "pooling.pool_with_index_gradient"),
     )

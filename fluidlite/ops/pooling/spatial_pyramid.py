@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..grad_pairs import register_pair
-from ..registry import OpView
+from ..registry import OpView, Sequences
 from .pool import _pool, _pool_grad
 
 
@@ -70,5 +70,5 @@ register_pair(
     _infer,
     "The maxima or means of 1, 2 x 2, 4 x 4, ... bins of an image, side by side.",
     attrs={"pyramid_height": 1, "pooling_type": "max"},
-    lod_from=None,
+    sequences=Sequences(source=None),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..grad_pairs import register_pair
-from ..registry import OpView
+from ..registry import OpView, Sequences
 from ..value_checks import require_in_range
 
 
@@ -53,6 +53,6 @@ register_pair(
     "Each element of X at the place that Indices names in its channel; zeros elsewhere.",
     attrs={"ksize": [2, 2], "strides": [1, 1], "paddings": [0, 0], "unpooling_type": "max"},
     keep=("X#", "Indices"),
-    gradable=("X",),
-    lod_from=None,
+    no_grad=("Indices",),
+    sequences=Sequences(source=None),
 )

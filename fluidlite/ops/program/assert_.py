@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...backend import to_host
-from ..registry import OpDef, OpView, register
+from ..registry import Effects, OpDef, OpView, register
 
 
 def _assert(xp: Any, Cond: Any, message: str) -> tuple[()]:
@@ -26,7 +26,7 @@ register(
         attrs={"message": ""},
         infer=_infer,
         kernel=_assert,
-        host=True,
+        effects=Effects(host=True),
         doc="Raises AssertionError with a message unless all elements of a condition are true.",
     )
 )

@@ -17,7 +17,18 @@ from ...distributed import DistributedError, world
 from ...distributed.communicator import REDUCTIONS
 from ..host_fallback import hosted
 from ..infer import same_as
-from ..registry import OpDef, OpSpec, OpView, RowRule, grad_name, register
+from ..registry import (
+    Dispatch,
+    Effects,
+    OpDef,
+    OpSpec,
+    OpView,
+    Planning,
+    RowRule,
+    Sequences,
+    grad_name,
+    register,
+)
 
 _RING = {"ring_id": 0, "use_calc_stream": False}
 
@@ -66,10 +77,12 @@ for _reduction in REDUCTIONS:
             infer=same_as("X"),
             kernel=_reduce(_reduction),
             grad=_sum_rule if _reduction == "sum" else None,
-            rows=RowRule(_gather_rows, slots=("X",), out="Out", count=lambda op: -1)
-            if _reduction == "sum"
-            else None,
-            host=True,
+            dispatch=Dispatch(
+                rows=RowRule(_gather_rows, slots=("X",), out="Out", count=lambda op: -1)
+                if _reduction == "sum"
+                else None
+            ),
+            effects=Effects(host=True),
             doc=f"The {_reduction} of what all processes have, element by element, in each of them.",
         )
     )
@@ -81,8 +94,8 @@ register(
         attrs={"reduce_type": 0, "sync_mode": False},
         infer=same_as("X"),
         kernel=_reduce_by_attribute,
-        stop_gradient=("Out",),
-        host=True,
+        no_grad=("Out",),
+        effects=Effects(host=True),
         doc="The sum (reduce_type 0), prod (1), max (2) or min (3) of what all processes have.",
     )
 )
@@ -101,7 +114,7 @@ for _name, _attrs in (("c_broadcast", {**_RING, "root": 0}), ("broadcast", {"syn
             attrs=_attrs,
             infer=same_as("X"),
             kernel=_from_root,
-            host=True,
+            effects=Effects(host=True),
             doc="What process `root` has, in each of them.",
         )
     )
@@ -142,8 +155,8 @@ register(
         infer=_gather_infer,
         kernel=_gather,
         grad=_other_way("c_reducescatter"),
-        lod_from=None,
-        host=True,
+        sequences=Sequences(source=None),
+        effects=Effects(host=True),
         doc="The rows that the processes have, in the order of their ranks; each has as many.",
     )
 )
@@ -170,8 +183,8 @@ register(
         attrs={**_RING, "nranks": 1},
         infer=_scatter_infer,
         kernel=_scatter,
-        lod_from=None,
-        host=True,
+        sequences=Sequences(source=None),
+        effects=Effects(host=True),
         doc="The sum of what all processes have; each gets its share of the rows.",
     )
 )
@@ -208,7 +221,7 @@ register(
         outputs=(),
         attrs={"bucket": 0},
         kernel=_begin_sums,
-        host=True,
+        effects=Effects(host=True),
         doc="Begins to add X of all processes up, in one message, which travels while other operators run.",
     )
 )
@@ -220,9 +233,9 @@ register(
         attrs={"bucket": 0},
         infer=_sums_infer,
         kernel=_sums,
-        stop_gradient=("Out",),
-        lod_from=None,
-        host=True,
+        no_grad=("Out",),
+        sequences=Sequences(source=None),
+        effects=Effects(host=True),
         doc="The sums of X over all processes: those that `begin_gradient_sums` of this bucket has begun, or made now.",
     )
 )
@@ -235,9 +248,9 @@ for _name in ("c_sync_calc_stream", "c_sync_comm_stream"):
             attrs={"ring_id": 0} if "comm" in _name else {},
             infer=same_as("X"),
             kernel=lambda xp, X: X,
-            rows=RowRule(lambda xp, X: X, slots=("X",), out="Out"),
-            passes_on=("Out", "X"),
-            host=True,
+            dispatch=Dispatch(rows=RowRule(lambda xp, X: X, slots=("X",), out="Out")),
+            effects=Effects(host=True),
+            planning=Planning(noop=("Out", "X")),
             doc="X as it is: what it waits for on a GPU is done when it runs.",
         )
     )
@@ -256,8 +269,7 @@ register(
         outputs=(),
         attrs={"nranks": 1, "rank": 0, "ring_id": 0},
         kernel=_connect,
-        unset=("X",),
-        host=True,
+        effects=Effects(uninitialized=("X",), host=True),
         doc="Connects the processes; raises DistributedError if there are not as many as the program was made for.",
     )
 )
@@ -267,7 +279,7 @@ register(
         inputs=(),
         outputs=(),
         attrs={"devices": [], "ring_id": 0},
-        host=True,
+        effects=Effects(host=True),
         doc="Connects the devices of one process: nothing to do.",
     )
 )
@@ -291,7 +303,7 @@ for _name, _out, _addresses in (
             inputs=(),
             outputs=(_out,),
             attrs=_addresses,
-            host=True,
+            effects=Effects(host=True),
             doc="The name under which processes find each other through NCCL: MPI needs none, and nothing is done.",
         )
     )

@@ -5,7 +5,7 @@ They mark the two ends of a program file and compute nothing: `Executor.run` fee
 
 from __future__ import annotations
 
-from ..registry import OpDef, register
+from ..registry import Effects, OpDef, register
 
 ENDS = frozenset({"feed", "fetch"})
 """The types of operators that mark the ends of a program."""
@@ -16,7 +16,7 @@ register(
         inputs=("X",),
         outputs=("Out",),
         attrs={"col": 0},
-        host=True,
+        effects=Effects(host=True),
         doc="Names `Out` as input number `col` of a saved inference program; X holds all inputs.",
     )
 )
@@ -26,7 +26,7 @@ register(
         inputs=("X",),
         outputs=("Out",),
         attrs={"col": 0},
-        host=True,
+        effects=Effects(host=True),
         doc="Names `X` as output number `col` of a saved inference program; Out holds all outputs.",
     )
 )
@@ -35,7 +35,7 @@ register(
         "get_places",
         outputs=("Out",),
         attrs={"device_count": 0, "device_type": "AUTO"},
-        host=True,
+        effects=Effects(host=True),
         doc="Names a list of devices, which nothing uses any more.",
     )
 )

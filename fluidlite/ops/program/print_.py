@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..infer import same_as
-from ..registry import Levels, LodArray, OpDef, OpSpec, OpView, grad_name, register
+from ..registry import Effects, Levels, LodArray, OpDef, OpSpec, OpView, Sequences, grad_name, register
 from ..sequence import Lods
 
 _shown: Counter[tuple[int, bool]] = Counter()
@@ -81,9 +81,8 @@ register(
         infer=same_as("In"),
         kernel=_print,
         grad=_rule,
-        lod=True,
-        host=True,
-        levels=Levels("In"),
+        sequences=Sequences(takes_lod=True, levels=Levels("In")),
+        effects=Effects(host=True),
         doc="Prints a tensor, its gradient or both, and passes it on; first_n limits how often.",
     )
 )

@@ -6,7 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from ..host_fallback import hosted
-from ..registry import GRAD, LodArray, OpDef, OperatorError, OpSpec, OpView, grad_name, register
+from ..registry import (
+    GRAD,
+    Attr,
+    Effects,
+    LodArray,
+    OpDef,
+    OperatorError,
+    OpSpec,
+    OpView,
+    Sequences,
+    grad_name,
+    register,
+)
 from ..sequence import Lods
 
 Function = Callable[[list[LodArray]], list[LodArray | None]]
@@ -59,16 +71,16 @@ register(
         "py_func",
         inputs=("X*?",),
         outputs=("Out*?",),
-        attrs={"forward_callable_id": 0, "backward_callable_id": -1, "backward_skip_vars": []},
-        wire={"backward_skip_vars": "STRINGS"},
+        attrs={
+            "forward_callable_id": 0,
+            "backward_callable_id": -1,
+            "backward_skip_vars": Attr([], "STRINGS"),
+        },
         infer=_infer,
         kernel=_py_func,
         grad=_rule,
-        lod=True,
-        lod_from=None,
-        host=True,
-        passes_errors=True,
-        outside="calls Python functions",
+        sequences=Sequences(takes_lod=True, source=None),
+        effects=Effects(host=True, user_errors=True, external="calls Python functions"),
         doc="Calls a Python function with the inputs; what it returns are the outputs.",
     )
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...base.dtypes import to_vartype
-from ..registry import OpDef, OpView, register
+from ..registry import Effects, OpDef, OpView, register
 
 READING = frozenset({"create_py_reader", "create_double_buffer_reader", "read"})
 """The operators of this file."""
@@ -23,7 +23,7 @@ register(
             "device_index": 0,
             "device_count": 1,
         },
-        host=True,
+        effects=Effects(host=True),
         doc="A reader of the batches in a loader's queue; the attributes say what a batch holds.",
     )
 )
@@ -33,7 +33,7 @@ register(
         "create_double_buffer_reader",
         inputs=("UnderlyingReader",),
         attrs={"place": ""},
-        host=True,
+        effects=Effects(host=True),
         doc="A reader that prepares the next batch of another one ahead of time.",
     )
 )
@@ -52,7 +52,7 @@ register(
         outputs=("Out*",),
         attrs={"throw_eof_exp": True, "infer_out": True, "drop_last": True},
         infer=_read_infer,
-        host=True,
+        effects=Effects(host=True),
         doc="The next batch of a reader; raises EOFException when there is none.",
     )
 )

@@ -13,7 +13,7 @@ from ...backend import to_host
 from ...base.dtypes import to_vartype
 from ...base.storage import tensor_file
 from ...base.storage.files import atomic_writer
-from ..registry import LodArray, OpDef, OperatorError, OpView, register
+from ..registry import Attr, Effects, LodArray, OpDef, OperatorError, OpView, Sequences, register
 from ..sequence import Lods
 
 
@@ -113,9 +113,8 @@ register(
         {**_FILE, "overwrite": True, "save_as_fp16": False},
         infer=_infer_nothing,
         kernel=_save,
-        lod=True,
-        host=True,
-        outside="writes files",
+        sequences=Sequences(takes_lod=True),
+        effects=Effects(host=True, external="writes files"),
         doc="Writes a tensor to a file, as fluid.io.save_vars does.",
     )
 )
@@ -127,9 +126,8 @@ register(
         {**_FILE, "overwrite": True, "save_as_fp16": False, "save_to_memory": False},
         infer=_infer_nothing,
         kernel=_save_combine,
-        lod=True,
-        host=True,
-        outside="writes files",
+        sequences=Sequences(takes_lod=True),
+        effects=Effects(host=True, external="writes files"),
         doc="Writes several tensors to one file, as fluid.io.save_vars(filename=...) does.",
     )
 )
@@ -138,13 +136,11 @@ register(
         "load",
         (),
         ("Out",),
-        {**_FILE, "load_as_fp16": False, "shape": [], "seek": -1},
+        {**_FILE, "load_as_fp16": False, "shape": Attr([], "LONGS"), "seek": Attr(-1, "LONG")},
         infer=_infer_loaded,
         kernel=_load,
-        lod_from=None,
-        host=True,
-        outside="reads files",
-        wire={"seek": "LONG", "shape": "LONGS"},
+        sequences=Sequences(source=None),
+        effects=Effects(host=True, external="reads files"),
         doc="The tensor of a file; with seek >= 0 as many of its elements as make `shape`.",
     )
 )
@@ -156,10 +152,8 @@ register(
         {**_FILE, "load_as_fp16": False, "model_from_memory": False},
         infer=_infer_loaded,
         kernel=_load_combine,
-        lod_from=None,
-        host=True,
-        outside="reads files",
-        updates=("Out",),
+        sequences=Sequences(source=None),
+        effects=Effects(host=True, external="reads files", updates=("Out",)),
         doc="All tensors of a file, in their order.",
     )
 )

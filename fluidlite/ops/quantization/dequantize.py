@@ -54,7 +54,7 @@ def _infer_float(op: OpView) -> None:
 
 
 def _register(op_type: str, inputs: tuple[str, ...], attrs: dict[str, Any], **rest: Any) -> None:
-    register(OpDef(op_type, inputs, ("Out",), attrs, stop_gradient=("Out",), **rest))
+    register(OpDef(op_type, inputs, ("Out",), attrs, no_grad=("Out",), **rest))
 
 
 _register(

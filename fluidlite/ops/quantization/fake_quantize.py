@@ -11,7 +11,7 @@ from typing import Any
 from ..host_fallback import hosted
 from ..infer import same_as
 from ..math.functions import rounded
-from ..registry import OpDef, OperatorError, OpView, register
+from ..registry import Effects, OpDef, OperatorError, OpView, Sequences, register
 
 
 def _largest(bits: int) -> int:
@@ -158,7 +158,7 @@ def _register(
     doc: str,
     updates: tuple[str, ...] = (),
 ) -> None:
-    stop_gradient = tuple(slot.rstrip("?") for slot in outputs)
+    no_grad = tuple(slot.rstrip("?") for slot in outputs)
     register(
         OpDef(
             op_type,
@@ -167,9 +167,9 @@ def _register(
             attrs,
             infer=infer,
             kernel=kernel,
-            stop_gradient=stop_gradient,
-            lod_from={"Out": "X"},
-            updates=updates,
+            no_grad=no_grad,
+            sequences=Sequences(source={"Out": "X"}),
+            effects=Effects(updates=updates),
             doc=doc,
         )
     )

@@ -9,7 +9,7 @@ import numpy as np
 from ...base.dtypes import VarType, to_numpy
 from ..host_fallback import hosted
 from ..infer import same_as
-from ..registry import OpDef, OpView, register
+from ..registry import Attr, OpDef, OpView, Sequences, register
 from ..value_checks import require_in_range
 
 
@@ -88,7 +88,7 @@ register(
         {"is_negative_input": False, "Scale": 1.0, "output_format": "NHWC"},
         infer=_infer_quantize,
         kernel=_quantize,
-        stop_gradient=("Output",),
+        no_grad=("Output",),
         doc="Input times Scale as int8, or uint8 where nothing is negative.",
     )
 )
@@ -100,7 +100,7 @@ register(
         {"Scale": 1.0},
         infer=_infer_dequantize,
         kernel=_dequantize,
-        stop_gradient=("Output",),
+        no_grad=("Output",),
         doc="Bytes divided by Scale.",
     )
 )
@@ -112,7 +112,7 @@ register(
         {"Scale_in": 1.0, "Scale_out": 1.0},
         infer=_infer_requantize,
         kernel=_requantize,
-        stop_gradient=("Output",),
+        no_grad=("Output",),
         doc="Bytes for one scale as bytes for another.",
     )
 )
@@ -121,12 +121,11 @@ register(
         "lookup_table_dequant",
         ("W", "Ids"),
         ("Out",),
-        {"padding_idx": -1},
+        {"padding_idx": Attr(-1, "LONG")},
         infer=_infer_lookup,
         kernel=_lookup,
-        stop_gradient=("Out",),
-        lod_from="Ids",
-        wire={"padding_idx": "LONG"},
+        no_grad=("Out",),
+        sequences=Sequences(source="Ids"),
         doc="Rows of a table whose numbers are bytes between the first two elements of each row.",
     )
 )

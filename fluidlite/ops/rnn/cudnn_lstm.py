@@ -13,7 +13,7 @@ from ..host_fallback import hosted
 from ..infer import require_same_dtype
 from ..native import typed
 from ..nn.activation import stable_sigmoid
-from ..registry import Call, OpView, grad_name
+from ..registry import Call, OpView, Sequences, grad_name
 
 
 class _Weights:
@@ -273,7 +273,7 @@ register_pair(
         "seed": -1,
     },
     keep_out=("Out",),
-    gradable=("Input", "InitH", "InitC", "W"),
+    no_grad=("Cache",),
     native=(_native, _native_grad),
-    lod_from=None,
+    sequences=Sequences(source=None),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..infer import grads_like_inputs, require_same_dtype
 from ..native import typed
-from ..registry import Call, Levels, LodArray, OpDef, OpView, grad_name, register, standard_grad
+from ..registry import Call, Levels, LodArray, OpDef, OpView, Sequences, grad_name, register, standard_grad
 from ..sequence import Lods, one_level, segments_of, set_rows, single
 from .steps import NATIVE, Steps, activate, check_activations, check_initial, check_width
 from .unit import gru_step, gru_step_grad
@@ -140,14 +140,13 @@ register(
         attrs=_GRU,
         infer=_infer,
         kernel=_gru,
-        native=_native,
         grad=standard_grad(
             inputs=("Input", "H0", "Weight", "Bias"),
             outputs=("BatchGate", "BatchResetHiddenPrev", "BatchHidden", "Hidden"),
         ),
-        lod=True,
-        stop_gradient=("BatchGate", "BatchResetHiddenPrev", "BatchHidden"),
-        levels=Levels("Input", outs=("Hidden",)),
+        no_grad=("BatchGate", "BatchResetHiddenPrev", "BatchHidden"),
+        native=_native,
+        sequences=Sequences(takes_lod=True, levels=Levels("Input", outs=("Hidden",))),
         doc="A gated recurrent unit over each sequence; Batch...: rows in the order of steps, longest sequence first.",
     )
 )
@@ -163,7 +162,7 @@ register(
         infer=grads_like_inputs,
         kernel=_gru_grad,
         native=_native_grad,
-        lod=True,
+        sequences=Sequences(takes_lod=True),
         doc="The gradients of gru for input, initial states, weights and bias.",
     )
 )

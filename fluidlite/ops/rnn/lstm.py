@@ -7,7 +7,18 @@ from typing import Any
 from ...backend.products import matmul
 from ..infer import require_same_dtype
 from ..native import typed
-from ..registry import GRAD, Call, Levels, LodArray, OpDef, OpView, grad_name, register, standard_grad
+from ..registry import (
+    GRAD,
+    Call,
+    Levels,
+    LodArray,
+    OpDef,
+    OpView,
+    Sequences,
+    grad_name,
+    register,
+    standard_grad,
+)
 from ..sequence import Lods, one_level, segments_of, set_rows, single
 from .steps import NATIVE, Steps, activate, check_activations, check_initial, check_width
 from .unit import activation_slope
@@ -279,11 +290,10 @@ def _register(op_type: str, out: str, kernel: Any, back: Any, attrs: dict[str, A
             attrs=attrs,
             infer=_infer,
             kernel=kernel,
-            native=_native,
             grad=standard_grad(inputs=names[projected:], outputs=(out, *made)),
-            lod=True,
-            levels=Levels("Input", outs=(out, "Cell")),
-            stop_gradient=made,
+            no_grad=made,
+            native=_native,
+            sequences=Sequences(takes_lod=True, levels=Levels("Input", outs=(out, "Cell"))),
             doc=doc,
         )
     )
@@ -296,7 +306,7 @@ def _register(op_type: str, out: str, kernel: Any, back: Any, attrs: dict[str, A
             infer=_infer_grad,
             kernel=back,
             native=_native_grad,
-            lod=True,
+            sequences=Sequences(takes_lod=True),
             doc=f"The gradients of {op_type} for all its inputs; Cell has none, as in Fluid.",
         )
     )

@@ -10,7 +10,7 @@ from ..grad_pairs import register_pair
 from ..infer import require_same_dtype
 from ..native import typed
 from ..nn.activation import stable_sigmoid
-from ..registry import Call, OpView, grad_name
+from ..registry import Call, OpView, Sequences, grad_name
 
 DHIDDEN, DINPUT, DPREV, DWEIGHT, DBIAS = (
     grad_name(slot) for slot in ("Hidden", "Input", "HiddenPrev", "Weight", "Bias")
@@ -184,8 +184,8 @@ register_pair(
     outputs=("Gate", "ResetHiddenPrev", "Hidden"),
     attrs=_GRU_UNIT,
     keep_out=("Gate", "ResetHiddenPrev"),
-    stop_gradient=("Gate", "ResetHiddenPrev"),
-    lod_from=None,
+    no_grad=("Gate", "ResetHiddenPrev"),
+    sequences=Sequences(source=None),
     native=(_gru_unit_native, _gru_unit_grad_native),
 )
 
@@ -257,6 +257,6 @@ register_pair(
     outputs=("C", "H"),
     attrs={"forget_bias": 0.0},
     keep_out=("C",),
-    lod_from=None,
+    sequences=Sequences(source=None),
     native=(_lstm_unit_native, _lstm_unit_grad_native),
 )

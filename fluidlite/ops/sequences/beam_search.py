@@ -12,7 +12,7 @@ from ...base.lod import as_lod, from_lengths
 from ..host_fallback import hosted
 from ..native import typed
 from ..op_view import FIND
-from ..registry import Call, LodArray, OpDef, OperatorError, OpView, register
+from ..registry import Call, LodArray, OpDef, OperatorError, OpView, Sequences, register
 from ..value_checks import require_in_range
 
 
@@ -144,10 +144,9 @@ register(
         attrs={"level": 0, "beam_size": 1, "end_id": 0, "is_accumulated": True},
         infer=_search_infer,
         kernel=_search,
+        no_grad=("selected_ids", "selected_scores", "parent_idx"),
         native=_search_native,
-        lod=True,
-        lod_from=None,
-        stop_gradient=("selected_ids", "selected_scores", "parent_idx"),
+        sequences=Sequences(takes_lod=True, source=None),
         doc="The beam_size best continuations of the hypotheses of each source, in the order of the hypotheses.",
     )
 )
@@ -212,9 +211,8 @@ register(
         attrs={"beam_size": 1, "end_id": 0},
         infer=_whole_infer,
         kernel=_whole,
-        lod_from=None,
-        lod=True,
-        stop_gradient=("SentenceIds", "SentenceScores"),
+        no_grad=("SentenceIds", "SentenceScores"),
+        sequences=Sequences(source=None, takes_lod=True),
         doc="Whole hypotheses of each source, best first, from what beam_search has selected in all steps.",
     )
 )
@@ -258,9 +256,9 @@ register(
         inputs=("Ids", "Parents"),
         infer=_tree_infer,
         kernel=_tree,
+        no_grad=("Out",),
         native=_tree_native,
-        stop_gradient=("Out",),
-        lod_from=None,
+        sequences=Sequences(source=None),
         doc="Whole hypotheses from the tokens that each step has added and the hypotheses that these continue.",
     )
 )

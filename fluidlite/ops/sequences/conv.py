@@ -8,7 +8,7 @@ import numpy as np
 
 from ...backend.products import matmul
 from ..native import typed
-from ..registry import Call, Levels, LodArray, OpDef, OpView, grad_name, register, standard_grad
+from ..registry import Call, Levels, LodArray, OpDef, OpView, Sequences, grad_name, register, standard_grad
 from ..sequence import Lods, Segments, grads_keep_sequences, one_level, segments_of, set_rows, single
 
 DX, DOUT, DPADDING, DFILTER = (grad_name(slot) for slot in ("X", "Out", "PaddingData", "Filter"))
@@ -131,11 +131,9 @@ register(
         attrs=_CONV,
         infer=_conv_infer,
         kernel=_conv,
-        native=_native,
         grad=standard_grad(inputs=("X", "PaddingData", "Filter")),
-        lod=True,
-        gradable=("X", "PaddingData", "Filter"),
-        levels=Levels("X", least=1),
+        native=_native,
+        sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
         doc="Each row with its neighbours of the same sequence (beyond its ends zeros or PaddingData), times a filter.",
     )
 )
@@ -148,7 +146,7 @@ register(
         infer=grads_keep_sequences,
         kernel=_conv_grad,
         native=_native_grad,
-        lod=True,
+        sequences=Sequences(takes_lod=True),
         doc="The gradients of sequence_conv for rows, padding and filter.",
     )
 )

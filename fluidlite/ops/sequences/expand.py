@@ -16,6 +16,7 @@ from ..registry import (
     OpDef,
     OperatorError,
     OpView,
+    Sequences,
     grad_name,
     register,
     standard_grad,
@@ -133,11 +134,10 @@ register(
         attrs={"ref_level": -1},
         infer=_expand_infer,
         kernel=_expand,
-        native=_expand_native,
         grad=standard_grad(inputs=("X", "Y")),
-        lod=True,
-        gradable=("X",),
-        levels=Levels("X"),
+        no_grad=("Y",),
+        native=_expand_native,
+        sequences=Sequences(takes_lod=True, levels=Levels("X")),
         doc="Repeats each row (or sequence) of X as often as the sequence of Y in its place has parts.",
     )
 )
@@ -150,7 +150,7 @@ register(
         infer=grads_keep_sequences,
         kernel=_expand_grad,
         native=_expand_grad_native,
-        lod=True,
+        sequences=Sequences(takes_lod=True),
         doc="The gradient of sequence_expand: the sum over the copies.",
     )
 )
@@ -211,9 +211,8 @@ register_pair(
     _expand_as_infer,
     "Repeats each row of X as often as the sequence of Y in its place has rows.",
     keep=("X#", "Y#"),
-    gradable=("X",),
-    levels=Levels("X", least=1),
-    lod=True,
+    no_grad=("Y",),
+    sequences=Sequences(levels=Levels("X", least=1), takes_lod=True),
     infer_back=grads_keep_sequences,
     native=(_expand_as_native, _expand_as_grad_native),
 )

@@ -11,7 +11,7 @@ from ...base.dtypes import VarType
 from ...base.lod import frozen_offsets
 from ..grad_pairs import register_pair
 from ..native import copy, itemsize, numel, typed
-from ..registry import Call, LodArray, OperatorError, OpView, grad_name
+from ..registry import Call, LodArray, OperatorError, OpView, Sequences, grad_name
 from ..sequence import Lods, grads_keep_sequences, has_lod, input_lod, set_rows
 
 DX, DOUT = grad_name("X"), grad_name("Out")
@@ -92,8 +92,8 @@ register_pair(
     "The rows of X in the sequences of Y, or at the offsets that are Y or target_lod.",
     attrs={"target_lod": [], "append": False},
     keep=("X#",),
-    gradable=("X",),
-    lod=True,
+    no_grad=("Y",),
+    sequences=Sequences(takes_lod=True),
     infer_back=grads_keep_sequences,
     native=(_native, copy(DOUT, DX)),
 )

@@ -16,6 +16,7 @@ from ..registry import (
     OperatorError,
     OpSpec,
     OpView,
+    Sequences,
     grad_name,
     register,
     standard_grad,
@@ -120,10 +121,9 @@ register(
         inputs=("X*",),
         infer=_concat_infer,
         kernel=_concat,
-        native=_concat_native,
         grad=standard_grad(inputs=("X",)),
-        lod=True,
-        levels=Levels("X", least=1),
+        native=_concat_native,
+        sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
         doc="Joins the first sequences of all inputs, then the second ones, and so on.",
     )
 )
@@ -135,7 +135,7 @@ register(
         infer=grads_keep_sequences,
         kernel=_concat_grad,
         native=_concat_grad_native,
-        lod=True,
+        sequences=Sequences(takes_lod=True),
         doc="The gradient of sequence_concat: each input's rows of it.",
     )
 )
@@ -171,10 +171,9 @@ register(
         outputs=("Y",),
         infer=_reverse_infer,
         kernel=_reverse,
-        native=_reverse_native,
         grad=_reverse_rule,
-        lod=True,
-        levels=Levels("X", least=1),
+        native=_reverse_native,
+        sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
         doc="The rows of each sequence in reverse order; its gradient is itself.",
     )
 )

@@ -13,7 +13,7 @@ from ...base.sizes import whole
 from ..grad_pairs import register_pair
 from ..infer import grads_like_inputs, product
 from ..native import NUMERIC, bytes_of_row, itemsize, typed
-from ..registry import Call, Levels, LodArray, OpDef, OperatorError, OpView, grad_name, register
+from ..registry import Call, Levels, LodArray, OpDef, OperatorError, OpView, Sequences, grad_name, register
 from ..sequence import Lods, Segments, grads_keep_sequences, offsets_of, one_level, segments_of, single
 
 DX, DOUT = grad_name("X"), grad_name("Out")
@@ -115,9 +115,8 @@ register_pair(
     outputs=("Out", "Length"),
     attrs={"padded_length": -1},
     keep=("X#",),
-    gradable=("X",),
-    stop_gradient=("Length",),
-    lod=True,
+    no_grad=("PadValue", "Length"),
+    sequences=Sequences(takes_lod=True),
     infer_back=grads_keep_sequences,
     native=(_pad_native, _pad_grad_native),
 )
@@ -179,9 +178,8 @@ register_pair(
     _unpad_infer,
     "The sequences in a padded batch, given their lengths.",
     keep=("X#", "Length?"),
-    gradable=("X",),
-    levels=Levels("X", least=1),
-    lod=True,
+    no_grad=("Length",),
+    sequences=Sequences(levels=Levels("X", least=1), takes_lod=True),
     infer_back=_unpad_grad_infer,
     native=(None, _unpad_grad_native),
 )
@@ -231,9 +229,9 @@ register(
         attrs={"maxlen": -1, "out_dtype": int(VarType.INT64)},
         infer=_mask_infer,
         kernel=_mask,
+        no_grad=("Y",),
         native=_mask_native,
-        stop_gradient=("Y",),
-        lod_from=None,
+        sequences=Sequences(source=None),
         doc="For each length the numbers 0, 1, ... below maxlen: 1 where they are below the length, else 0.",
     )
 )

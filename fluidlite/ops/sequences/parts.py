@@ -11,7 +11,7 @@ from ...base.dtypes import VarType
 from ..grad_pairs import register_pair
 from ..infer import product
 from ..native import NUMERIC, bytes_of_row, copy, itemsize, typed
-from ..registry import Call, Levels, LodArray, OpDef, OperatorError, OpView, grad_name, register
+from ..registry import Call, Levels, LodArray, OpDef, OperatorError, OpView, Sequences, grad_name, register
 from ..sequence import (
     Lods,
     Segments,
@@ -95,8 +95,8 @@ register_pair(
     _slice_infer,
     "Of each sequence Length rows from Offset on.",
     keep=("X#", "Offset", "Length"),
-    gradable=("X",),
-    lod=True,
+    no_grad=("Offset", "Length"),
+    sequences=Sequences(takes_lod=True),
     infer_back=grads_keep_sequences,
     native=(None, _slice_grad_native),
 )
@@ -150,8 +150,7 @@ register_pair(
     "The elements of each sequence in rows of new_dim.",
     attrs={"new_dim": 1},
     keep=("X#",),
-    levels=Levels("X", least=1),
-    lod=True,
+    sequences=Sequences(levels=Levels("X", least=1), takes_lod=True),
     infer_back=grads_keep_sequences,
     native=(_reshape_native, copy(DOUT, DX)),
 )
@@ -244,8 +243,8 @@ register_pair(
     _scatter_infer,
     "X with updates added: each sequence of ids names numbers of the row in its place, counted through its axes.",
     keep=("Ids", "Updates#"),
-    gradable=("X", "Updates"),
-    lod=True,
+    no_grad=("Ids",),
+    sequences=Sequences(takes_lod=True),
     infer_back=_scatter_grad_infer,
     native=(_scatter_native, _scatter_grad_native),
 )
@@ -284,10 +283,9 @@ register(
         attrs={"win_size": 2, "pad_value": 0},
         infer=_enumerate_infer,
         kernel=_enumerate,
+        no_grad=("Out",),
         native=_enumerate_native,
-        stop_gradient=("Out",),
-        lod=True,
-        levels=Levels("X", least=1),
+        sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
         doc="For each id the window of win_size ids that begins there, pad_value beyond the end of the sequence.",
     )
 )
@@ -315,9 +313,8 @@ register(
         attrs={"tokens": []},
         infer=_erase_infer,
         kernel=_erase,
-        stop_gradient=("Out",),
-        lod=True,
-        levels=Levels("X"),
+        no_grad=("Out",),
+        sequences=Sequences(takes_lod=True, levels=Levels("X")),
         doc="The ids of each sequence without those that are among tokens.",
     )
 )

@@ -9,7 +9,7 @@ import numpy as np
 from ...base.dtypes import VarType
 from ..infer import product
 from ..native import typed
-from ..registry import Call, Levels, LodArray, OpDef, OpView, grad_name, register, standard_grad
+from ..registry import Call, Levels, LodArray, OpDef, OpView, Sequences, grad_name, register, standard_grad
 from ..sequence import Lods, Segments, deep, grads_keep_sequences, levels, segments_of, set_rows
 
 DX, DOUT = grad_name("X"), grad_name("Out")
@@ -130,11 +130,10 @@ register(
         attrs=_POOL,
         infer=_infer,
         kernel=_pool,
-        native=_native,
         grad=_pool_rule,
-        lod=True,
-        stop_gradient=("MaxIndex",),
-        levels=Levels("X", more=-1, outs=("Out",)),
+        no_grad=("MaxIndex",),
+        native=_native,
+        sequences=Sequences(takes_lod=True, levels=Levels("X", more=-1, outs=("Out",))),
         doc="One row for each sequence: its sum, mean, sum / sqrt(length), maximum, first or last row.",
     )
 )
@@ -147,7 +146,7 @@ register(
         infer=grads_keep_sequences,
         kernel=_pool_grad,
         native=_native_grad,
-        lod=True,
+        sequences=Sequences(takes_lod=True),
         doc="The gradient of sequence_pool.",
     )
 )

@@ -7,7 +7,7 @@ from typing import Any
 from ...base.lod import Lod
 from ..grad_pairs import register_pair
 from ..native import typed
-from ..registry import Call, Levels, LodArray, OpView, grad_name
+from ..registry import Call, Levels, LodArray, OpView, Sequences, grad_name
 from ..sequence import Lods, deep, grads_keep_sequences, levels, segments_of, set_rows
 
 DX, DFILTER, DOUT = (grad_name(slot) for slot in ("X", "Filter", "Out"))
@@ -99,8 +99,7 @@ register_pair(
     _row_conv_grad,
     _infer,
     "The sum of each row and those that follow it in its sequence, each times a row of Filter.",
-    levels=Levels("X"),
-    lod=True,
+    sequences=Sequences(levels=Levels("X"), takes_lod=True),
     infer_back=grads_keep_sequences,
     native=(_native, _native_grad),
 )

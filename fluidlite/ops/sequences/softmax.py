@@ -7,7 +7,18 @@ from typing import Any
 import numpy as np
 
 from ..native import typed
-from ..registry import Call, Levels, LodArray, OpDef, OpView, grad_name, register, standard_grad
+from ..registry import (
+    Call,
+    Levels,
+    LodArray,
+    OpDef,
+    OpView,
+    Planning,
+    Sequences,
+    grad_name,
+    register,
+    standard_grad,
+)
 from ..sequence import Lods, Segments, deep, grads_keep_sequences, levels, segments_of, set_rows
 
 DX, DOUT = grad_name("X"), grad_name("Out")
@@ -68,9 +79,8 @@ register(
         kernel=_softmax,
         grad=standard_grad(inputs=("X",), outputs=("Out",)),
         native=_native,
-        inplace=(("Out", "X"),),
-        lod=True,
-        levels=Levels("X", least=1),
+        sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
+        planning=Planning(inplace=(("Out", "X"),)),
         doc="Softmax within each sequence of scores.",
     )
 )
@@ -83,8 +93,8 @@ register(
         infer=grads_keep_sequences,
         kernel=_softmax_grad,
         native=_native_grad,
-        inplace=((DX, DOUT),),
-        lod=True,
+        sequences=Sequences(takes_lod=True),
+        planning=Planning(inplace=((DX, DOUT),)),
         doc="The gradient of sequence_softmax.",
     )
 )

@@ -12,9 +12,22 @@ from ...backend.constants import constant
 from ...base.arrays import halves
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.tensor_array import TensorArray
-from .. import by_row, copies, dims, native
+from .. import batchable, dims, identities, native
 from ..infer import same_as
-from ..registry import Call, OpDef, OperatorError, OpSpec, OpView, Shape, grad_name, register
+from ..registry import (
+    Attr,
+    Call,
+    Effects,
+    OpDef,
+    OperatorError,
+    OpSpec,
+    OpView,
+    Planning,
+    Sequences,
+    Shape,
+    grad_name,
+    register,
+)
 
 
 def _constant(value: float, str_value: str, dtype: VarType) -> Any:
@@ -73,13 +86,18 @@ register(
     OpDef(
         "fill_constant",
         inputs=("ValueTensor?", "ShapeTensor?", "ShapeTensorList*?"),
-        attrs={"shape": [], "dtype": int(VarType.FP32), "value": 0.0, "str_value": "", "force_cpu": False},
+        attrs={
+            "shape": Attr([], "LONGS"),
+            "dtype": int(VarType.FP32),
+            "value": 0.0,
+            "str_value": "",
+            "force_cpu": False,
+        },
         infer=_fill_constant_infer,
         kernel=_fill_constant,
         native=_fill_constant_native,
-        wire={"shape": "LONGS"},
+        sequences=Sequences(source=None),
         doc="A tensor of the given shape full of `value` (or `str_value`, or ValueTensor's element).",
-        lod_from=None,
     )
 )
 
@@ -141,10 +159,9 @@ register(
         infer=_fill_like_infer,
         kernel=_fill_constant_batch_size_like,
         native=_fill_constant_native,
-        by_row=by_row.like_rows,
-        lod=True,
+        sequences=Sequences(takes_lod=True, source=None),
+        planning=Planning(batchable=batchable.filled_like),
         doc="As fill_constant, with one dimension taken from Input (its sequences if it holds any).",
-        lod_from=None,
     )
 )
 
@@ -165,8 +182,8 @@ register(
         infer=same_as("X"),
         kernel=_zeros_like,
         native=lambda op: _fill_call(op, 0),
-        by_row=by_row.alone,
-        counted=False,
+        effects=Effects(numbered=False),
+        planning=Planning(batchable=batchable.all_batched),
         doc="Zeros with the shape and type of X; for a tensor array, an array of them.",
     )
 )
@@ -179,8 +196,8 @@ register(
         attrs={"dtype": int(VarType.FP32)},
         infer=lambda op: op.set("Out", op.shape("X"), to_vartype(op.attr("dtype"))),
         kernel=lambda xp, X, dtype: xp.zeros(X.shape, to_numpy(to_vartype(dtype))),
+        no_grad=("Out",),
         native=lambda op: _fill_call(op, 0),
-        stop_gradient=("Out",),
         doc="Zeros with the shape of X and a type of their own.",
     )
 )
@@ -204,12 +221,16 @@ def _fill_infer(op: OpView) -> None:
 register(
     OpDef(
         "fill",
-        attrs={"value": [], "shape": [], "dtype": int(VarType.FP32), "force_cpu": False},
+        attrs={
+            "value": Attr([], "FLOATS"),
+            "shape": Attr([], "INTS"),
+            "dtype": int(VarType.FP32),
+            "force_cpu": False,
+        },
         infer=_fill_infer,
         kernel=_fill,
-        stop_gradient=("Out",),
-        wire={"value": "FLOATS", "shape": "INTS"},
-        lod_from=None,
+        no_grad=("Out",),
+        sequences=Sequences(source=None),
         doc="The numbers of `value` in the given shape.",
     )
 )
@@ -245,9 +266,9 @@ register(
         kernel=lambda xp, X: X.copy(),
         grad=_assign_grad,
         native=native.copy("X", "Out"),
-        inplace=(("Out", "X"),),
-        by_row=by_row.alone,
-        copies=copies.always(),
+        planning=Planning(
+            inplace=(("Out", "X"),), batchable=batchable.all_batched, identity=identities.always()
+        ),
         doc="A copy of X.",
     )
 )
@@ -287,7 +308,7 @@ register(
         attrs={"shape": [], "dtype": int(VarType.FP32), **{name: [] for name in _VALUES}},
         infer=_assign_value_infer,
         kernel=_assign_value,
-        counted=False,
+        effects=Effects(numbered=False),
         doc="A tensor of given elements, kept in the program.",
     )
 )
@@ -327,8 +348,8 @@ register(
         infer=_range_infer,
         kernel=_range,
         native=_range_native,
+        sequences=Sequences(source=None),
         doc="Start, Start + Step, ... as long as End is not reached; the three have one element each.",
-        lod_from=None,
     )
 )
 
@@ -351,8 +372,8 @@ register(
         inputs=("Start", "Stop", "Num"),
         infer=_linspace_infer,
         kernel=_linspace,
+        sequences=Sequences(source=None),
         doc="Num numbers evenly spaced from Start to Stop, both included.",
-        lod_from=None,
     )
 )
 
@@ -377,8 +398,7 @@ register(
         infer=_increment_infer,
         kernel=lambda xp, X, step: X + X.dtype.type(step),
         native=_increment_native,
-        inplace=(("Out", "X"),),
-        role="count",
+        planning=Planning(inplace=(("Out", "X"),), pattern="count"),
         doc="X, which has one element, plus `step`.",
     )
 )
@@ -391,7 +411,7 @@ register(
         kernel=lambda xp, num_rows, num_columns, dtype: xp.eye(
             num_rows, num_rows if num_columns < 0 else num_columns, dtype=to_numpy(dtype)
         ),
-        counted=False,
+        effects=Effects(numbered=False),
         doc="Ones on the diagonal of a matrix of zeros.",
     )
 )
@@ -415,7 +435,7 @@ register(
         inputs=("Diagonal",),
         infer=_diag_infer,
         kernel=lambda xp, Diagonal: xp.diag(Diagonal),
+        sequences=Sequences(source=None),
         doc="A square matrix with the given diagonal.",
-        lod_from=None,
     )
 )

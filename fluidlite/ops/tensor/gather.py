@@ -13,7 +13,7 @@ from ...base.sizes.shapes import Shape, product
 from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, require_same_dtype
 from ..native import NUMERIC, Selector, itemsize, typed
-from ..registry import Call, OpDef, OpView, grad_name, register, standard_grad
+from ..registry import Call, Effects, OpDef, OpView, Planning, Sequences, grad_name, register, standard_grad
 from ..scatter import add_at
 from ..value_checks import require_in_range
 
@@ -84,14 +84,14 @@ def _gather_grad(xp: Any, X: Any, Index: Any, Out_grad: Any, overwrite: bool) ->
 register(
     OpDef(
         "gather",
-        lod_from=None,
         inputs=("X", "Index"),
         attrs={"overwrite": True},
         infer=_infer_gather,
         kernel=lambda xp, X, Index: X[_rows(xp, "gather", "Index", Index, X.shape[0])],
         grad=standard_grad(inputs=("X", "Index")),
-        gradable=("X",),
+        no_grad=("Index",),
         native=lambda op: _gather_call(op, "X", "Index", "Out", 1),
+        sequences=Sequences(source=None),
         doc="The rows of X that Index names.",
     )
 )
@@ -156,9 +156,9 @@ register(
         infer=_infer_gather_nd,
         kernel=_gather_nd,
         grad=standard_grad(inputs=("X", "Index")),
-        gradable=("X",),
+        no_grad=("Index",),
         native=lambda op: _gather_call(op, "X", "Index", "Out", op.shape("Index")[-1]),
-        counted=False,
+        effects=Effects(numbered=False),
         doc="The elements or slices of X at the points that the last dimension of Index holds.",
     )
 )
@@ -232,13 +232,13 @@ register(
         infer=_infer_scatter,
         kernel=_scatter,
         grad=standard_grad(inputs=("Ids", "Updates")),
-        gradable=("X", "Updates"),
+        no_grad=("Ids",),
         native=lambda op: _brought(
             op, "X", "Ids", "Updates", "Out", _OVERWRITES if op.attr("overwrite") else _REPLACES, 1
         ),
-        inplace=(("Out", "X"),),
+        sequences=Sequences(source=None),
+        planning=Planning(inplace=(("Out", "X"),)),
         doc="X with the rows Ids replaced by Updates, or by the sum of theirs without `overwrite`.",
-        lod_from=None,
     )
 )
 register(
@@ -291,9 +291,9 @@ register(
         infer=_infer_scatter_nd_add,
         kernel=_scatter_nd_add,
         grad=standard_grad(inputs=("Index", "Updates")),
-        gradable=("X", "Updates"),
+        no_grad=("Index",),
         native=lambda op: _brought(op, "X", "Index", "Updates", "Out", _ADDS, op.shape("Index")[-1]),
-        inplace=(("Out", "X"),),
+        planning=Planning(inplace=(("Out", "X"),)),
         doc="X with Updates added at the points that the last dimension of Index holds.",
     )
 )

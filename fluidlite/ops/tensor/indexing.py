@@ -10,7 +10,7 @@ from ...base.dtypes import VarType
 from ..grad_pairs import linear_double_grad, register_pair
 from ..infer import normalize_axis, product, same_as
 from ..native import itemsize, numel
-from ..registry import Call, OpView, grad_name
+from ..registry import Attr, Call, OpView, Sequences, grad_name
 from ..value_checks import require_in_range
 
 
@@ -49,7 +49,7 @@ register_pair(
     "The entries of X along dimension `dim` that Index names.",
     attrs={"dim": 0},
     keep=("X#", "Index"),
-    gradable=("X",),
+    no_grad=("Index",),
     again=linear_double_grad("index_select"),
 )
 
@@ -80,9 +80,9 @@ register_pair(
     _infer_index_sample,
     "Of each row of X the elements that the same row of Index names.",
     keep=("X#", "Index"),
-    gradable=("X",),
+    no_grad=("Index",),
     again=linear_double_grad("index_sample"),
-    lod_from="Index",
+    sequences=Sequences(source="Index"),
 )
 
 
@@ -114,9 +114,9 @@ register_pair(
     "The elements of X where Mask is true, one after another.",
     outputs=("Y",),
     keep=("X#", "Mask"),
-    gradable=("X",),
+    no_grad=("Mask",),
     again=linear_double_grad("masked_select", out="Y"),
-    lod_from=None,
+    sequences=Sequences(source=None),
     native=(None, _masked_grad_native),
 )
 
@@ -143,8 +143,7 @@ register_pair(
     lambda xp, Out_grad, shifts, dims: _rolled(xp, Out_grad, [-n for n in shifts], dims),
     _infer_roll,
     "X moved on by `shifts` along `dims`; what leaves at the end comes in at the front.",
-    attrs={"shifts": [], "dims": []},
-    wire={"dims": "LONGS"},
+    attrs={"shifts": [], "dims": Attr([], "LONGS")},
     keep=("X#",),
     again=linear_double_grad("roll"),
 )
@@ -209,7 +208,7 @@ register_pair(
     _infer_meshgrid,
     "Each vector X along a dimension of its own, repeated along those of the others.",
     outputs=("Out*",),
-    lod_from=None,
+    sequences=Sequences(source=None),
 )
 
 
@@ -269,7 +268,7 @@ register_pair(
     attrs={"offset": 0, "dim1": -2, "dim2": -1},
     keep=("Input#",),
     again=linear_double_grad("trace", "Input"),
-    lod_from=None,
+    sequences=Sequences(source=None),
 )
 
 
@@ -309,7 +308,7 @@ register_pair(
     attrs={"offset": 0, "dim1": -2, "dim2": -1},
     keep=("Input#",),
     again=linear_double_grad("diag_embed", "Input"),
-    lod_from=None,
+    sequences=Sequences(source=None),
 )
 
 

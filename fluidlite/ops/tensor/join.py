@@ -7,11 +7,25 @@ from typing import Any
 
 from ...base.selected_rows import SelectedRows
 from ...base.tensor_array import TensorArray
-from .. import by_row
+from .. import batchable
 from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, normalize_axis, product
 from ..native import NUMERIC, itemsize, numel, typed
-from ..registry import Call, OpDef, OpSpec, OpView, RowRule, Shape, grad_name, register, standard_grad
+from ..registry import (
+    Call,
+    Dispatch,
+    Effects,
+    OpDef,
+    OpSpec,
+    OpView,
+    Planning,
+    RowRule,
+    Sequences,
+    Shape,
+    grad_name,
+    register,
+    standard_grad,
+)
 from ..value_checks import require_in_range
 from . import selected_rows as rows
 from .views import known_numbers, numbers
@@ -109,12 +123,12 @@ register(
         infer=_infer_concat,
         kernel=lambda xp, X, AxisTensor, axis: xp.concatenate(X, axis=_axis(AxisTensor, axis)),
         grad=standard_grad(inputs=("X", "AxisTensor")),
-        gradable=("X",),
+        no_grad=("AxisTensor",),
         native=_concat_native,
-        cuda="concat_split.concat",
-        by_row=by_row.joined,
+        dispatch=Dispatch(cuda="concat_split.concat"),
+        sequences=Sequences(source=_concat_lod),
+        planning=Planning(batchable=batchable.joined),
         doc="The X one after another along dimension `axis`.",
-        lod_from=_concat_lod,
     )
 )
 register(
@@ -127,8 +141,8 @@ register(
         kernel=_concat_grad,
         grad=linear_double_grad("concat"),
         native=_concat_grad_native,
-        cuda="concat_split.concat_grad",
-        by_row=by_row.joined,
+        dispatch=Dispatch(cuda="concat_split.concat_grad"),
+        planning=Planning(batchable=batchable.joined),
         doc="Gradients of concat.",
     )
 )
@@ -211,10 +225,10 @@ register(
         kernel=_split,
         grad=_split_grad,
         native=_split_native,
-        cuda="concat_split.split",
-        by_row=by_row.joined,
+        dispatch=Dispatch(cuda="concat_split.split"),
+        sequences=Sequences(source=lambda op: None if _axis_of(op) in (0, -len(op.shape("X"))) else "X"),
+        planning=Planning(batchable=batchable.joined),
         doc="X cut along dimension `axis` into `num` equal parts or parts of the sizes `sections`.",
-        lod_from=lambda op: None if _axis_of(op) in (0, -len(op.shape("X"))) else "X",
     )
 )
 
@@ -287,11 +301,12 @@ register(
         kernel=_sum,
         grad=_sum_grad,
         native=_sum_native,
-        cuda="elementwise.add_many",
-        by_row=by_row.alone,
-        inplace=(("Out", "X"),),
-        rows=RowRule(_sum_rows, slots=("X",), out="Out", native=_sum_rows_native),
-        counted=False,
+        dispatch=Dispatch(
+            cuda="elementwise.add_many",
+            rows=RowRule(_sum_rows, slots=("X",), out="Out", native=_sum_rows_native),
+        ),
+        effects=Effects(numbered=False),
+        planning=Planning(batchable=batchable.all_batched, inplace=(("Out", "X"),)),
         doc="The sum of the X, all of one shape; of SelectedRows, the rows of all; of arrays, element by element.",
     )
 )
@@ -329,9 +344,9 @@ register(
         infer=_infer_multiplex,
         kernel=_multiplex,
         grad=standard_grad(inputs=("Ids", "X")),
-        gradable=("X",),
+        no_grad=("Ids",),
+        sequences=Sequences(source=None),
         doc="Row i of Out is row i of the X that Ids[i] chooses.",
-        lod_from=None,
     )
 )
 register(

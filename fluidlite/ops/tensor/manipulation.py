@@ -8,7 +8,20 @@ from typing import Any
 from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, normalize_axis, product
 from ..native import itemsize, typed
-from ..registry import FIRST, Call, LodFrom, OpDef, OpSpec, OpView, grad_name, register, standard_grad
+from ..registry import (
+    FIRST,
+    Call,
+    Dispatch,
+    Effects,
+    LodFrom,
+    OpDef,
+    OpSpec,
+    OpView,
+    Sequences,
+    grad_name,
+    register,
+    standard_grad,
+)
 from .views import infer_from_xshape, infer_xshape, known_numbers, no_elements, numbers
 
 DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
@@ -54,10 +67,10 @@ register(
         infer=_infer_transpose,
         kernel=lambda xp, X, axis: (xp.ascontiguousarray(X.transpose(axis)), no_elements(xp, X)),
         grad=standard_grad(outputs=("XShape",)),
+        no_grad=("XShape",),
         native=lambda op: _transpose_call(op, "X", "Out", op.attr("axis")),
-        stop_gradient=("XShape",),
+        sequences=Sequences(source={"XShape": "X"}),
         doc="X with its dimensions in the order `axis`.",
-        lod_from={"XShape": "X"},
     )
 )
 register(
@@ -82,8 +95,8 @@ register(
         kernel=lambda xp, X, axis: xp.ascontiguousarray(X.transpose(axis)),
         grad=standard_grad(inputs=("X",), outputs=("Out",)),
         native=lambda op: _transpose_call(op, "X", "Out", op.attr("axis")),
+        sequences=Sequences(source=None),
         doc="transpose2 without XShape.",
-        lod_from=None,
     )
 )
 register(
@@ -161,7 +174,7 @@ register(
         infer=_infer_expand,
         kernel=_expand,
         grad=standard_grad(inputs=("X", "ExpandTimes", "expand_times_tensor")),
-        gradable=("X",),
+        no_grad=("ExpandTimes", "expand_times_tensor"),
         native=_expand_native,
         doc="X repeated `expand_times` times along each dimension.",
     )
@@ -201,10 +214,10 @@ register(
         infer=_infer_expand_as,
         kernel=lambda xp, X, target_tensor: xp.tile(X, tuple(_ratio(X.shape, target_tensor.shape))),
         grad=standard_grad(inputs=("X", "target_tensor")),
-        gradable=("X",),
+        no_grad=("target_tensor",),
         native=_expand_native,
+        sequences=Sequences(source=None),
         doc="X repeated until it has the shape of target_tensor.",
-        lod_from=None,
     )
 )
 register(
@@ -223,7 +236,7 @@ register(
 )
 
 
-def _register_flip(op_type: str, attr: str, kernel: Any, doc: str, lod_from: LodFrom = FIRST) -> None:
+def _register_flip(op_type: str, attr: str, kernel: Any, doc: str, source: LodFrom = FIRST) -> None:
     def infer(op: OpView) -> None:
         for axis in op.attr(attr):
             normalize_axis(op, axis, len(op.shape("X")), attr)
@@ -241,7 +254,7 @@ def _register_flip(op_type: str, attr: str, kernel: Any, doc: str, lod_from: Lod
             infer=infer,
             kernel=kernel,
             grad=grad,
-            lod_from=lod_from,
+            sequences=Sequences(source=source),
             doc=doc,
         )
     )
@@ -252,7 +265,7 @@ _register_flip(
     "axis",
     lambda xp, X, axis: xp.ascontiguousarray(xp.flip(X, tuple(axis))),
     "X with the order along the dimensions `axis` reversed.",
-    lod_from=None,
+    source=None,
 )
 _register_flip(
     "flip",
@@ -310,8 +323,8 @@ register(
         kernel=lambda xp, X, axis: xp.stack(X, axis=axis),
         grad=standard_grad(),
         native=lambda op: _row_call(op, "concat", "Y", "X"),
-        cuda="concat_split.stack",
-        counted=False,
+        dispatch=Dispatch(cuda="concat_split.stack"),
+        effects=Effects(numbered=False),
         doc="The X, all of one shape, side by side along a new dimension `axis`.",
     )
 )
@@ -325,7 +338,7 @@ register(
         kernel=lambda xp, Y_grad, axis: _unstacked(xp, Y_grad, axis),
         grad=linear_double_grad("stack", out="Y"),
         native=lambda op: _row_call(op, "split", DY, DX),
-        cuda="concat_split.stack_grad",
+        dispatch=Dispatch(cuda="concat_split.stack_grad"),
         doc="Gradients of stack.",
     )
 )
@@ -358,10 +371,10 @@ register(
         kernel=lambda xp, X, axis: _unstacked(xp, X, axis),
         grad=standard_grad(),
         native=lambda op: _row_call(op, "split", "X", "Y"),
-        cuda="concat_split.unstack",
-        counted=False,
+        dispatch=Dispatch(cuda="concat_split.unstack"),
+        sequences=Sequences(source=None),
+        effects=Effects(numbered=False),
         doc="X taken apart along dimension `axis`.",
-        lod_from=None,
     )
 )
 register(
@@ -374,7 +387,7 @@ register(
         kernel=lambda xp, Y_grad, axis: xp.stack(Y_grad, axis=axis),
         grad=linear_double_grad("unstack", out="Y"),
         native=lambda op: _row_call(op, "concat", DX, DY),
-        cuda="concat_split.unstack_grad",
+        dispatch=Dispatch(cuda="concat_split.unstack_grad"),
         doc="Gradient of unstack.",
     )
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..grad_pairs import Rule, linear_double_grad
 from ..infer import grads_like_inputs
-from ..registry import OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
+from ..registry import Effects, OpDef, OpSpec, OpView, Sequences, Shape, grad_name, register, standard_grad
 from .views import known_numbers, numbers
 
 DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
@@ -67,7 +67,7 @@ register(
         infer=_infer_pad,
         kernel=lambda xp, X, paddings, pad_value: xp.pad(X, _pairs(paddings), constant_values=pad_value),
         grad=standard_grad(),
-        counted=False,
+        effects=Effects(numbered=False),
         doc="X with a border of pad_value; `paddings`: how much before and after each dimension.",
     )
 )
@@ -170,7 +170,7 @@ register(
         infer=_infer_pad2d,
         kernel=_pad2d,
         grad=standard_grad(inputs=("X", "Paddings")),
-        gradable=("X",),
+        no_grad=("Paddings",),
         doc="Images with a border (top, bottom, left, right; negative ones cut off): constant, reflected or the edge "
         "repeated.",
     )
@@ -209,7 +209,7 @@ register(
         infer=_infer_pad_like,
         kernel=_pad_like,
         grad=standard_grad(inputs=("Y",)),
-        gradable=("Y",),
+        no_grad=("X",),
         doc="Y with pad_value after its end in each dimension, so that it is as large as X.",
     )
 )
@@ -285,9 +285,9 @@ register(
             _part(X, _crop_window(X, Y, Offsets, shape, offsets))
         ),
         grad=standard_grad(inputs=("X", "Offsets")),
-        gradable=("X",),
+        no_grad=("Y", "Offsets"),
+        sequences=Sequences(source=None),
         doc="The part of X of `shape` (or that of Y) that begins at `offsets`.",
-        lod_from=None,
     )
 )
 register(
@@ -342,9 +342,9 @@ register(
         infer=_infer_crop_tensor,
         kernel=_crop_tensor,
         grad=standard_grad(inputs=("X", "Offsets", "OffsetsTensor")),
-        gradable=("X",),
+        no_grad=("Shape", "Offsets", "ShapeTensor", "OffsetsTensor"),
+        sequences=Sequences(source=None),
         doc="The part of X of `shape` that begins at `offsets`; both may be tensors, -1 reaches to the end.",
-        lod_from=None,
     )
 )
 register(

@@ -16,7 +16,7 @@ from ...base.seeds import stream_of as stream_of
 from ...base.sizes.shapes import with_size_of
 from .. import dims
 from ..grad_pairs import Kernel
-from ..registry import OpDef, OpView, register
+from ..registry import Attr, Dispatch, Effects, OpDef, OpView, Sequences, register
 from .fill import batch_size_like
 
 
@@ -95,15 +95,13 @@ register(
     OpDef(
         "uniform_random",
         inputs=_SHAPED,
-        attrs={"shape": [], **_UNIFORM},
+        attrs={"shape": Attr([], "LONGS"), **_UNIFORM},
         infer=_shaped,
         kernel=_of_shape(_uniform),
-        random=True,
-        cuda="random.uniform_random",
-        wire={"shape": "LONGS"},
-        counted=False,
+        dispatch=Dispatch(cuda="random.uniform_random"),
+        sequences=Sequences(source=None),
+        effects=Effects(random=True, numbered=False),
         doc="Numbers drawn evenly from [min, max); `diag_num`, `diag_step` + 1 apart, become `diag_val`.",
-        lod_from=None,
     )
 )
 
@@ -115,10 +113,10 @@ register(
         attrs={**_LIKE, **_UNIFORM},
         infer=_like,
         kernel=_of_batch(_uniform),
-        random=True,
-        cuda="random.uniform_random_like",
+        dispatch=Dispatch(cuda="random.uniform_random_like"),
+        sequences=Sequences(source=None),
+        effects=Effects(random=True),
         doc="As uniform_random, with one dimension taken from Input.",
-        lod_from=None,
     )
 )
 
@@ -127,15 +125,13 @@ register(
     OpDef(
         "gaussian_random",
         inputs=_SHAPED,
-        attrs={"shape": [], **_GAUSSIAN},
+        attrs={"shape": Attr([], "LONGS"), **_GAUSSIAN},
         infer=_shaped,
         kernel=_of_shape(_gaussian),
-        random=True,
-        cuda="random.gaussian_random",
-        wire={"shape": "LONGS"},
-        counted=False,
+        dispatch=Dispatch(cuda="random.gaussian_random"),
+        sequences=Sequences(source=None),
+        effects=Effects(random=True, numbered=False),
         doc="Numbers from the normal distribution with the given mean and standard deviation.",
-        lod_from=None,
     )
 )
 
@@ -147,10 +143,10 @@ register(
         attrs={**_LIKE, **_GAUSSIAN},
         infer=_like,
         kernel=_of_batch(_gaussian),
-        random=True,
-        cuda="random.gaussian_random_like",
+        dispatch=Dispatch(cuda="random.gaussian_random_like"),
+        sequences=Sequences(source=None),
+        effects=Effects(random=True),
         doc="As gaussian_random, with one dimension taken from Input.",
-        lod_from=None,
     )
 )
 
@@ -166,8 +162,8 @@ register(
         attrs={"shape": [], **_GAUSSIAN},
         infer=lambda op: op.set("Out", op.attr("shape"), to_vartype(op.attr("dtype"))),
         kernel=_truncated,
-        random=True,
-        cuda="random.truncated_gaussian_random",
+        dispatch=Dispatch(cuda="random.truncated_gaussian_random"),
+        effects=Effects(random=True),
         doc="Normal numbers, but only those within two standard deviations of the mean.",
     )
 )
@@ -183,14 +179,13 @@ register(
     OpDef(
         "randint",
         inputs=_SHAPED,
-        attrs={"shape": [], "low": 0, "high": 0, "seed": 0, "dtype": int(VarType.INT64)},
+        attrs={"shape": Attr([], "LONGS"), "low": 0, "high": 0, "seed": 0, "dtype": int(VarType.INT64)},
         infer=_randint_infer,
         kernel=_of_shape(_randint),
-        random=True,
-        cuda="random.randint",
-        wire={"shape": "LONGS"},
+        dispatch=Dispatch(cuda="random.randint"),
+        sequences=Sequences(source=None),
+        effects=Effects(random=True),
         doc="Integers drawn evenly from low to high - 1.",
-        lod_from=None,
     )
 )
 
@@ -201,8 +196,8 @@ register(
         attrs={"seed": 0},
         infer=lambda op: op.set("Out", (1,), VarType.INT32),
         kernel=lambda xp, seed: xp.asarray([seed or fresh_seed()], dtype="int32"),
-        random=True,
-        stop_gradient=("Out",),
+        no_grad=("Out",),
+        effects=Effects(random=True),
         doc="The seed that several random operators share, one int32: `seed`, or a new one in each run if that is 0.",
     )
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._ext import rng
 from ...base.dtypes import VarType, to_numpy, to_vartype
-from ..registry import OpDef, OpView, register
+from ..registry import Effects, OpDef, OpView, register
 from .random_ import fresh_seed, stream_of
 
 _WORD = 2**32
@@ -52,7 +52,7 @@ register(
         attrs={"n": -1, "dtype": int(VarType.INT64), "seed": 0},
         infer=_infer_randperm,
         kernel=_randperm,
-        random=True,
+        effects=Effects(random=True),
         doc="The numbers from 0 to n - 1 in random order.",
     )
 )
@@ -78,8 +78,8 @@ register(
         attrs={"min": 0.0, "max": 1.0, "seed": 0},
         infer=_infer_sampling_id,
         kernel=_sampling_id,
-        stop_gradient=("Out",),
-        random=True,
+        no_grad=("Out",),
+        effects=Effects(random=True),
         doc="A class for each row of probabilities, drawn by them.",
     )
 )

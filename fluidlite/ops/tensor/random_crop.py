@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
-from ..registry import OpDef, OpView, register
+from ..registry import Effects, OpDef, OpView, Sequences, register
 
 _FACTOR, _PRIME = 48271, 2**31 - 1
 """Of the generator (`std::minstd_rand`) that Fluid draws places from."""
@@ -70,10 +70,9 @@ register(
         attrs={"shape": [], "startup_seed": 0},
         infer=_infer_crop,
         kernel=_crop,
-        stop_gradient=("Out", "SeedOut"),
-        random=True,
-        unset=("Seed",),
-        lod_from=None,
+        no_grad=("Out", "SeedOut"),
+        sequences=Sequences(source=None),
+        effects=Effects(random=True, uninitialized=("Seed",)),
         doc="A part of the given shape of each element along the leading dimensions; for a seed at Fluid's places.",
     )
 )

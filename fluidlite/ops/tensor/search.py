@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.dtypes import VarType, to_numpy, to_vartype
-from .. import by_row, native
+from .. import batchable, native
 from ..infer import grads_like_inputs, normalize_axis
-from ..registry import Call, OpDef, OpView, register, standard_grad
+from ..registry import Attr, Call, Effects, OpDef, OpView, Planning, Sequences, register, standard_grad
 
 
 def _arg_infer(op: OpView) -> None:
@@ -50,15 +50,14 @@ for _type, _find in (("arg_max", "argmax"), ("arg_min", "argmin")):
         OpDef(
             _type,
             inputs=("X",),
-            attrs={"axis": 0, "keepdims": False, "dtype": -1},
+            attrs={"axis": Attr(0, "LONG"), "keepdims": False, "dtype": -1},
             infer=_arg_infer,
             kernel=_arg_kernel(_find),
-            lod_from=None,
+            no_grad=("Out",),
             native=_arg_native(_type),
-            by_row=by_row.along,
-            stop_gradient=("Out",),
-            wire={"axis": "LONG"},
-            counted=False,
+            sequences=Sequences(source=None),
+            effects=Effects(numbered=False),
+            planning=Planning(batchable=batchable.along_other_axis),
             doc=f"Where along an axis the {_find[3:]}imum stands; the first place if there are several.",
         )
     )
@@ -89,8 +88,8 @@ register(
         infer=_argsort_infer,
         kernel=_argsort,
         grad=standard_grad(inputs=("X",), outputs=("Indices",)),
-        stop_gradient=("Indices",),
-        counted=False,
+        no_grad=("Indices",),
+        effects=Effects(numbered=False),
         doc="X sorted along an axis, and where each element stood; equal elements keep their order.",
     )
 )

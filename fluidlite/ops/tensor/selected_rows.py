@@ -12,7 +12,7 @@ from ...base.dtypes import VarType, to_numpy
 from ...base.selected_rows import SelectedRows
 from .. import native
 from ..infer import product, same_as
-from ..registry import Call, OpDef, OperatorError, OpView, RowRule, register
+from ..registry import Call, Dispatch, OpDef, OperatorError, OpView, Planning, RowRule, register
 from ..value_checks import forbid
 
 ROWS, VALUES = "@ROWS", "@VALUES"
@@ -60,7 +60,9 @@ register(
         inputs=("X",),
         infer=same_as("X"),
         kernel=lambda xp, X: X,
-        rows=RowRule(lambda xp, X: X.merged(xp), slots=("X",), out="Out", native=_merge_native),
+        dispatch=Dispatch(
+            rows=RowRule(lambda xp, X: X.merged(xp), slots=("X",), out="Out", native=_merge_native)
+        ),
         doc="SelectedRows with each row once, its values added up; a dense X stays as it is.",
     )
 )
@@ -82,8 +84,8 @@ register(
         inputs=("X",),
         infer=_tensor_shape,
         kernel=lambda xp, X: X,
-        rows=RowRule(lambda xp, X: X.values, slots=("X",), native=_tensor_native),
-        zero_rows="left",
+        dispatch=Dispatch(rows=RowRule(lambda xp, X: X.values, slots=("X",), native=_tensor_native)),
+        planning=Planning(padding_rows="left"),
         doc="The values of SelectedRows as a tensor, one row for each row held; a dense X stays as it is.",
     )
 )
@@ -102,7 +104,7 @@ register(
         inputs=("X",),
         infer=same_as("X"),
         kernel=lambda xp, X: X,
-        rows=RowRule(lambda xp, X: X.dense(xp), slots=("X",), native=_dense_native),
+        dispatch=Dispatch(rows=RowRule(lambda xp, X: X.dense(xp), slots=("X",), native=_dense_native)),
         doc="The whole table that SelectedRows stand for. Only plans contain it, before operators that need it.",
     )
 )
@@ -144,8 +146,8 @@ register(
         attrs={"padding_idx": -1, "auto_grown_table": False, "is_test": False},
         infer=_lookup_shape,
         kernel=_no_rows,
-        rows=RowRule(_lookup_in_rows, slots=("W",)),
-        stop_gradient=("Out",),
+        no_grad=("Out",),
+        dispatch=Dispatch(rows=RowRule(_lookup_in_rows, slots=("W",))),
         doc="The rows of SelectedRows W that Ids name. One that is not there is zeros if is_test, an error otherwise.",
     )
 )

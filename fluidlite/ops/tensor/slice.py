@@ -10,12 +10,23 @@ import numpy as np
 from ...backend.constants import constant
 from ...base.dtypes import VarType, to_numpy
 from ...base.sizes import is_fixed
-from .. import by_row
+from .. import batchable
 from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, product
 from ..native import itemsize
 from ..op_view import FIND
-from ..registry import Call, OpDef, OpView, Shape, grad_name, register, standard_grad
+from ..registry import (
+    Call,
+    Effects,
+    OpDef,
+    OpView,
+    Planning,
+    Sequences,
+    Shape,
+    grad_name,
+    register,
+    standard_grad,
+)
 from .manipulation import RANK_LIMIT
 from .views import known_numbers, numbers
 
@@ -212,11 +223,11 @@ register(
         infer=_infer_slice,
         kernel=_slice,
         grad=standard_grad(inputs=("Input", *(slot.rstrip("*?") for slot in INDEX_SLOTS))),
-        gradable=("Input",),
+        no_grad=("StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"),
         native=lambda op: _slice_call(op, "slice", "Input", "Out"),
-        by_row=by_row.sliced,
+        sequences=Sequences(source=lambda op: None if [*op.attr("axes")][:1] == [0] else "Input"),
+        planning=Planning(batchable=batchable.sliced),
         doc="Input from starts to ends along `axes`; dimensions in `decrease_axis` are dropped.",
-        lod_from=lambda op: None if [*op.attr("axes")][:1] == [0] else "Input",
     )
 )
 register(
@@ -229,7 +240,7 @@ register(
         kernel=_slice_grad,
         grad=linear_double_grad("slice", "Input"),
         native=lambda op: _slice_call(op, "slice_grad", DOUT, DINPUT),
-        by_row=by_row.sliced,
+        planning=Planning(batchable=batchable.sliced),
         doc="Gradient of slice: 0 outside.",
     )
 )
@@ -332,7 +343,14 @@ register(
         infer=_infer_strided,
         kernel=_strided,
         grad=standard_grad(inputs=("Input", *(slot.rstrip("*?") for slot in STRIDED_SLOTS))),
-        gradable=("Input",),
+        no_grad=(
+            "StartsTensor",
+            "EndsTensor",
+            "StartsTensorList",
+            "EndsTensorList",
+            "StridesTensor",
+            "StridesTensorList",
+        ),
         doc="Input from starts to ends in steps of strides along `axes`.",
     )
 )
@@ -365,11 +383,11 @@ register(
         inputs=("Input#",),
         infer=_infer_shape,
         kernel=_shape,
-        sizes=lambda op: op.shape("Input"),
-        stop_gradient=("Out",),
-        counted=False,
+        no_grad=("Out",),
+        sequences=Sequences(source=None),
+        effects=Effects(numbered=False),
+        planning=Planning(size_values=lambda op: op.shape("Input")),
         doc="The shape of Input, int32.",
-        lod_from=None,
     )
 )
 register(
@@ -378,9 +396,9 @@ register(
         inputs=("Input#",),
         infer=lambda op: op.set("Out", (1,), VarType.INT64),
         kernel=lambda xp, Input: xp.full((1,), Input.size, dtype="int64"),
-        sizes=lambda op: (product(op.shape("Input")),),
-        stop_gradient=("Out",),
+        no_grad=("Out",),
+        sequences=Sequences(source=None),
+        planning=Planning(size_values=lambda op: (product(op.shape("Input")),)),
         doc="The number of elements of Input, int64.",
-        lod_from=None,
     )
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType, to_numpy, to_vartype
-from ..registry import OpDef, OpView, register
+from ..registry import Dispatch, OpDef, OpView, Sequences, register
 
 
 def _different(xp: Any, X: Any, dtype: int) -> tuple[Any, Any, Any]:
@@ -66,9 +66,9 @@ for _type, _outputs in (("unique", ("Out", "Index")), ("unique_with_counts", ("O
             attrs={"dtype": int(VarType.INT32)},
             infer=_infer_unique,
             kernel=_unique,
-            direct=_unique_here,
-            stop_gradient=_outputs,
-            lod_from=None,
+            no_grad=_outputs,
+            dispatch=Dispatch(numpy=_unique_here),
+            sequences=Sequences(source=None),
             doc="The different elements of a vector by first appearance, which one each element is, their counts.",
         )
     )
@@ -96,7 +96,7 @@ register(
         attrs={"index_num": 0, "nshards": 1, "shard_id": 0, "ignore_value": -1},
         infer=_infer_shard,
         kernel=_shard_index,
-        stop_gradient=("Out",),
+        no_grad=("Out",),
         doc="Indices counted from the start of shard shard_id; ignore_value for those of other shards.",
     )
 )
@@ -109,8 +109,8 @@ register(
         kernel=lambda xp, Input, Other, rtol, atol, equal_nan: (
             xp.isclose(Input, Other, rtol=rtol, atol=atol, equal_nan=equal_nan).all().reshape(1)
         ),
-        stop_gradient=("Out",),
+        no_grad=("Out",),
+        sequences=Sequences(source=None),
         doc="Whether no element of Input is farther from that of Other than atol + rtol * |Other|; of shape [1].",
-        lod_from=None,
     )
 )

@@ -12,7 +12,18 @@ from typing import Any
 from ...base.sizes import whole
 from ..infer import grads_like_inputs, product
 from ..native import copy
-from ..registry import OpDef, OpSpec, OpView, Shape, grad_name, register, standard_grad
+from ..registry import (
+    Effects,
+    OpDef,
+    OpSpec,
+    OpView,
+    Planning,
+    Shape,
+    Slot,
+    grad_name,
+    register,
+    standard_grad,
+)
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 Fail = Callable[[str], Exception]
@@ -56,9 +67,9 @@ def _register_view(
     infer: Callable[[OpView], Shape],
     kernel: Callable[..., Any],
     doc: str,
-    **fields: Any,
+    effects: Effects = Effects(),
 ) -> None:
-    """Declare `op_type`, whose Out has the shape `infer(op)`, and its gradient; `fields`: more fields of `OpDef`."""
+    """Declare `op_type`, whose Out has the shape `infer(op)`, and its gradient."""
 
     def infer_both(op: OpView) -> None:
         # XShape first: a reshape in place changes X.
@@ -75,11 +86,10 @@ def _register_view(
             infer=infer_both,
             kernel=kernel,
             grad=standard_grad(outputs=("XShape",)),
-            gradable=("X",),
+            no_grad=(*(Slot.parse(text).name for text in inputs[1:]), "XShape"),
             native=copy("X", "Out"),
-            view=("Out", "X"),
-            stop_gradient=("XShape",),
-            **fields,
+            effects=effects,
+            planning=Planning(view=("Out", "X")),
             doc=doc,
         )
     )
@@ -93,7 +103,7 @@ def _register_view(
             kernel=lambda xp, XShape, Out_grad: Out_grad.reshape(XShape.shape[1:]),
             grad=_double_grad_rule,
             native=copy(DOUT, DX),
-            view=(DX, DOUT),
+            planning=Planning(view=(DX, DOUT)),
             doc=f"Gradient of {op_type}.",
         )
     )
@@ -116,9 +126,9 @@ def _register_plain(
             infer=lambda op: op.set("Out", infer(op), op.dtype("X")),
             kernel=kernel,
             grad=standard_grad(inputs=("X",), outputs=("Out",) if outputs_too else ()),
-            gradable=("X",),
+            no_grad=tuple(Slot.parse(text).name for text in inputs[1:]),
             native=copy("X", "Out"),
-            view=("Out", "X"),
+            planning=Planning(view=("Out", "X")),
             doc=f"{op_type}2 without XShape, which older programs have.",
         )
     )
@@ -131,7 +141,7 @@ def _register_plain(
             infer=grads_like_inputs,
             kernel=lambda xp, X, Out_grad: Out_grad.reshape(X.shape),
             native=copy(DOUT, DX),
-            view=(DX, DOUT),
+            planning=Planning(view=(DX, DOUT)),
             doc=f"Gradient of {op_type}.",
         )
     )
@@ -243,7 +253,7 @@ _register_view(
     lambda op: _squeezed(op.fail, op.shape("X"), op.attr("axes")),
     lambda xp, X, axes: (X.reshape(_squeezed(_fail, X.shape, axes)), no_elements(xp, X)),
     "X without the dimensions of size 1 at `axes`, or without any if `axes` is empty.",
-    counted=False,
+    effects=Effects(numbered=False),
 )
 
 
@@ -293,7 +303,7 @@ _register_view(
         no_elements(xp, X),
     ),
     "X with dimensions of size 1 put in at `axes`, one after another.",
-    counted=False,
+    effects=Effects(numbered=False),
 )
 
 
@@ -323,7 +333,7 @@ _register_view(
     _infer_flatten,
     lambda xp, X, axis: (X.reshape(product(X.shape[:axis]), product(X.shape[axis:])), no_elements(xp, X)),
     "X as a matrix whose rows are its first `axis` dimensions.",
-    counted=False,
+    effects=Effects(numbered=False),
 )
 _register_plain(
     "flatten",

@@ -9,7 +9,7 @@ import numpy as np
 from ...base.sizes.windows import window_count
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
-from ..registry import OpView
+from ..registry import OpView, Sequences
 
 Array = np.ndarray
 
@@ -187,7 +187,7 @@ register_pair(
     "The convolution of windows whose elements are moved by Offset and multiplied by Mask.",
     outputs=("Output",),
     attrs=_ATTRS,
-    lod_from=None,
+    sequences=Sequences(source=None),
 )
 register_pair(
     "deformable_conv_v1",
@@ -198,5 +198,5 @@ register_pair(
     "The convolution of windows whose elements are moved by Offset.",
     outputs=("Output",),
     attrs=_ATTRS,
-    lod_from=None,
+    sequences=Sequences(source=None),
 )

@@ -70,7 +70,7 @@ register_pair(
     outputs=("Output",),
     attrs=_GRID,
     keep=("OutputShape",),
-    gradable=("Theta",),
+    no_grad=("OutputShape",),
     infer_back=_infer_affine_grid_grad,
 )
 

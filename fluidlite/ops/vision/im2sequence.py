@@ -12,7 +12,7 @@ from ...base.sizes.windows import Geometry, window_count
 from ..grad_pairs import register_pair
 from ..native import typed
 from ..nn.patches import gather_patches, scatter_patches
-from ..registry import Call, Levels, LodArray, OperatorError, OpView, grad_name
+from ..registry import Call, Levels, LodArray, OperatorError, OpView, Sequences, grad_name
 from ..sequence import Lods, grads_keep_sequences, has_lod, offsets_of
 
 DX, DOUT = grad_name("X"), grad_name("Out")
@@ -126,9 +126,8 @@ register_pair(
     _infer,
     "For each image the sequence of its patches, row by row, each flattened.",
     attrs={"kernels": [1, 1], "strides": [1, 1], "paddings": [0, 0, 0, 0], "out_stride": [1, 1]},
-    gradable=("X",),
-    levels=Levels(least=1),
-    lod=True,
+    no_grad=("Y",),
+    sequences=Sequences(levels=Levels(least=1), takes_lod=True),
     infer_back=grads_keep_sequences,
     native=(_native, _native_grad),
 )

@@ -19,7 +19,7 @@ from ...base.sizes.windows import channels_last
 from ..grad_pairs import linear_double_grad, register_pair
 from ..infer import product
 from ..native import typed
-from ..registry import Call, OpSpec, OpView, grad_name
+from ..registry import Call, OpSpec, OpView, Sequences, grad_name
 from ..tensor.views import known_numbers, numbers
 
 DOUT, DX = grad_name("Out"), grad_name("X")
@@ -247,9 +247,11 @@ def _register(op_type: str, dims: int, doc: str) -> None:
         doc,
         attrs=attrs,
         keep=("X#", "OutSize#", "SizeTensor#", "Scale#"),
-        gradable=("X",),
+        no_grad=("OutSize", "SizeTensor", "Scale"),
         again=double_grad,
-        lod_from=lambda op: "X" if op.has("OutSize") and not op.has("SizeTensor") else None,
+        sequences=Sequences(
+            source=lambda op: "X" if op.has("OutSize") and not op.has("SizeTensor") else None
+        ),
         native=(
             lambda op: native(op, "Out", "X", "Out", "resize"),
             lambda op: native(op, DOUT, DOUT, DX, "resize_grad"),

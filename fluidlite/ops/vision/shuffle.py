@@ -11,7 +11,7 @@ from ...base.sizes.windows import Geometry, forward_geometry
 from ..grad_pairs import linear_double_grad, register_pair
 from ..infer import grads_like_inputs, product, same_as
 from ..nn.patches import gather_patches, scatter_patches
-from ..registry import FIRST, LodFrom, OpView, Shape, grad_name
+from ..registry import FIRST, LodFrom, OpView, Sequences, Shape, grad_name
 
 DX, DOUT = grad_name("X"), grad_name("Out")
 
@@ -26,7 +26,7 @@ def _register(
     forward: Callable[..., Any],
     back: Callable[..., Any],
     doc: str,
-    lod_from: LodFrom = FIRST,
+    source: LodFrom = FIRST,
     keep: tuple[str, ...] = (),
     infer_back: Callable[[OpView], None] = _like_out,
 ) -> None:
@@ -51,7 +51,7 @@ def _register(
         keep=keep,
         infer_back=infer_back,
         again=linear_double_grad(op_type),
-        lod_from=lod_from,
+        sequences=Sequences(source=source),
     )
 
 
@@ -104,7 +104,7 @@ _register(
     _pixel_shuffle,
     _pixel_shuffle_grad,
     "Images upscale_factor times as high and wide, made of the square of it fewer channels.",
-    lod_from=None,
+    source=None,
     infer_back=_infer_pixel_shuffle_grad,
 )
 
@@ -163,7 +163,7 @@ _register(
     # models were trained with it.
     lambda xp, Out_grad, group: _shuffled(xp, Out_grad, group),
     "X with the first channels of all groups in front, then the second ones, and so on.",
-    lod_from=None,
+    source=None,
 )
 
 
@@ -243,5 +243,5 @@ register_pair(
     attrs=_UNFOLD,
     keep=("X#",),
     again=linear_double_grad("unfold", out="Y"),
-    lod_from=None,
+    sequences=Sequences(source=None),
 )

@@ -48,7 +48,7 @@ register(
         attrs={"axis": 1, "indexes": []},
         infer=_infer,
         kernel=_similarity_focus,
-        stop_gradient=("Out",),
+        no_grad=("Out",),
         doc="Ones at the largest elements of some slices along axis, one for each row and column, zeros elsewhere.",
     )
 )

@@ -30,7 +30,9 @@ def launched(
     op_type: str, inputs: dict[str, Any], wanted: Collection[str] | None = None, **attrs: Any
 ) -> list[Any]:
     """The arrays that the launcher of `op_type` makes of device arrays; an error if it does not take the case."""
-    definition = dataclasses.replace(find(op_type), kernel=None, rows=None)
+    definition = find(op_type)
+    dispatch = dataclasses.replace(definition.dispatch, rows=None)
+    definition = dataclasses.replace(definition, kernel=None, dispatch=dispatch)
     here = gpu()
     with here.active():
         return definition.call(here.xp, lists(inputs), attrs, device=here, wanted=wanted)

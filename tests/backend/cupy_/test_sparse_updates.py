@@ -35,8 +35,10 @@ def gradient(rows, width, dtype="float32"):
 def launched(op_type, given, attrs):
     """What the launcher makes of device copies, by slot; an error if it leaves the case to the reference kernel."""
     definition = find(op_type)
-    rule = dataclasses.replace(definition.rows, kernel=lambda xp: pytest.fail("left to the reference kernel"))
-    definition = dataclasses.replace(definition, rows=rule)
+    rule = dataclasses.replace(
+        definition.dispatch.rows, kernel=lambda xp: pytest.fail("left to the reference kernel")
+    )
+    definition = dataclasses.replace(definition, dispatch=dataclasses.replace(definition.dispatch, rows=rule))
     device = gpu()
 
     def put(value):

@@ -50,7 +50,7 @@ def expected(op_type, given, attrs):
 
 def test_there_is_a_case_for_every_kernel():
     assert set(CASES) == set(updates.RULES)
-    assert {op for op in CASES if find(op).cuda == f"updates.make:{op}"} == set(CASES)
+    assert {op for op in CASES if find(op).dispatch.cuda == f"updates.make:{op}"} == set(CASES)
 
 
 @pytest.mark.usefixtures("cuda")

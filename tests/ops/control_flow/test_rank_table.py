@@ -26,7 +26,7 @@ def call(op_type, inputs, lods=None, **attrs):
     definition = find(op_type)
     given = {slot: [value] for slot, value in inputs.items()}
     known = {slot: [(lods or {}).get(slot, [])] for slot in inputs}
-    (made,) = definition.call(np, given, attrs, known if definition.lod else None)
+    (made,) = definition.call(np, given, attrs, known if definition.sequences.takes_lod else None)
     return (made.array, as_lists(made.lod)) if isinstance(made, LodArray) else (made, None)
 
 

@@ -15,7 +15,9 @@ def call(op_type, inputs, attrs=None, lods=None):
     """The results of an operator's kernel; `inputs` has one value a slot."""
     given = {slot: [value] for slot, value in inputs.items()}
     definition = find(op_type)
-    levels = {slot: [(lods or {}).get(slot, ())] for slot in inputs} if definition.lod else None
+    levels = (
+        {slot: [(lods or {}).get(slot, ())] for slot in inputs} if definition.sequences.takes_lod else None
+    )
     return definition.call(np, given, attrs or {}, levels)
 
 

@@ -35,13 +35,13 @@ def check(case: Case, changed: Callable[[Case], list[Case] | None] = by_rows) ->
     """Differences between open and exact variants, and the number of sizes that an open one served."""
     definition = registry.find(case.op)
     cases = changed(case)
-    if cases is None or definition.lod and any(case.lods.values()):
+    if cases is None or definition.sequences.takes_lod and any(case.lods.values()):
         return [], 0
     for slot in definition.output_slots:
         for each in cases:
             if not slot.optional:
                 each.outputs.setdefault(slot.name, 1)
-    unpredictable = definition.random and not (case.attrs.get("seed") or case.attrs.get("fix_seed"))
+    unpredictable = definition.effects.random and not (case.attrs.get("seed") or case.attrs.get("fix_seed"))
     messages, served = [], 0
     with _opening_after(NEVER):
         wants = []
@@ -88,7 +88,7 @@ def _results(case: Case) -> Result:
     starts = [
         (t, eager.Tensor(rng.uniform(-1, 1, t.array.shape).astype(t.array.dtype)))
         for (slot, _), t in found.items()
-        if not t.stop_gradient and slot not in definition.stop_gradient and slot not in INTERMEDIATE
+        if not t.stop_gradient and slot not in definition.no_grad and slot not in INTERMEDIATE
     ]
     if starts:
         try:

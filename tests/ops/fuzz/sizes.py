@@ -299,9 +299,9 @@ def _weights(case: Case, wants: Iterable[Result]) -> dict[str, list[np.ndarray]]
     """For each output with a gradient what to begin with at each size; for sizes that raise that of the first."""
     wants = list(wants)
     made: dict[str, list[np.ndarray]] = {}
-    stop_gradient = registry.find(case.op).stop_gradient
+    no_grad = registry.find(case.op).no_grad
     for slot, count in case.outputs.items():
-        if slot in stop_gradient or slot in INTERMEDIATE:
+        if slot in no_grad or slot in INTERMEDIATE:
             continue
         names = [f"{slot}_out_{k}" for k in range(count)]
         if not all(wants[0].get(n) is not None and wants[0][n].dtype.kind == "f" for n in names):
@@ -318,7 +318,7 @@ def _differentiable(case: Case) -> list[str]:
     return [
         slot.name
         for slot in definition.input_slots
-        if (definition.gradable is None or slot.name in definition.gradable)
+        if slot.name not in definition.no_grad
         and case.inputs.get(slot.name)
         and all(a.dtype.kind == "f" for a in case.inputs[slot.name])
     ]

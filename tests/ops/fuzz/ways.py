@@ -59,7 +59,7 @@ def complete(case: Case, gradients_too: bool = True) -> Result:
         return made
     rng = np.random.default_rng(1)
     for slot, count in case.outputs.items():
-        if slot in definition.stop_gradient or slot in INTERMEDIATE:
+        if slot in definition.no_grad or slot in INTERMEDIATE:
             continue
         found = [made.get(f"{slot}_out_{k}") for k in range(count)]
         if all(a is not None and a.dtype.kind == "f" for a in found):
@@ -68,7 +68,7 @@ def complete(case: Case, gradients_too: bool = True) -> Result:
     case.grads = [
         slot.name
         for slot in definition.input_slots
-        if (definition.gradable is None or slot.name in definition.gradable)
+        if slot.name not in definition.no_grad
         and case.inputs.get(slot.name)
         and all(to_vartype(a.dtype) in FLOATS for a in case.inputs[slot.name])
     ]

@@ -9,7 +9,7 @@ from fluidlite.ops.registry import find
 
 @pytest.mark.parametrize("op_type", ["create_py_reader", "create_double_buffer_reader", "read"])
 def test_they_are_the_host_s_business(op_type):
-    assert find(op_type).host
+    assert find(op_type).effects.host
     assert find(op_type).kernel is None
     assert find(op_type).grad is None
 

@@ -69,7 +69,7 @@ def test_truncated_gaussian_random_is_cut_at_two_deviations():
 def test_without_a_seed_numbers_are_new(op_type):
     first, second = (_out(op_type, {"shape": [8]}) for _ in range(2))
     assert not np.array_equal(first, second)
-    assert find(op_type).random
+    assert find(op_type).effects.random
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def launcher(name: str) -> Callable[..., Any]:
-    """The launcher that an operator names (`OpDef.cuda`).
+    """The launcher that an operator names (`Dispatch.cuda`).
 
     'module.function' is a function of a module of this folder; 'module.make:argument' is what its function `make`
     returns for the text `argument`, for operators that differ in little more than their names.

@@ -308,7 +308,7 @@ def _both(value: Any, term: Thunk, conjunction: bool) -> Any:
     pred = truth(value)
     mark = Mark(pred.block.program if tracing.current() is None else values.program())
     other = term()
-    if any(op.type in _RISKY or op.sub_blocks() or op.definition.host for op in mark.new()):
+    if any(op.type in _RISKY or op.sub_blocks() or op.definition.effects.host for op in mark.new()):
         mark.undo()
         if conjunction:
             return branch(pred, lambda: known_truth(term()), lambda: False, None)

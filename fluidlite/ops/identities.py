@@ -1,4 +1,4 @@
-"""Which operators, and when, have a result with just the values of an operand (`OpDef.copies`); which calls do."""
+"""Rules for `Planning.identity`, outputs with just the values of an input; and native calls that are copies."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _DX, _DOUT = grad_name("X"), grad_name("Out")
 
 
 def always(out: str = "Out", source: str = "X") -> Callable[[OpView], Copied]:
-    """Output `out` is input `source`."""
+    """Output `out` always has the values of input `source`."""
     return lambda op: (out, source)
 
 
 def scaled_by_one(op: OpView) -> Copied | None:
-    """Out is X, of an operator with a factor and a summand."""
+    """Out has the values of X if the factor is 1 and the summand 0."""
     if op.has("ScaleTensor") or op.attr("scale") != 1 or op.attr("bias") != 0:
         return None
     return "Out", "X"
 
 
 def of_a_sum(op: OpView) -> Copied | None:
-    """The gradient of X is that of the sum, of an addition of something smaller."""
+    """The gradient of X has the values of Out@GRAD if the other summand is broadcast along leading axes."""
     if not op.name_or_none(_DX):
         return None
     x = op.shape("X")

@@ -1,4 +1,4 @@
-"""Operators that may work on the rows of all turns of a loop at once, in the steps of a network."""
+"""Operators that are batched over the iterations of a loop (`Planning.batchable`), in the steps of a network."""
 
 import numpy as np
 import pytest
