@@ -1,4 +1,4 @@
-"""What Fluid keeps beside its core (`fluid.contrib`)."""
+"""`fluid.contrib`: extensions of Fluid's core."""
 
 from ..base import missing
 from . import (

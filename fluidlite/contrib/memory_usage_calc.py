@@ -1,4 +1,4 @@
-"""How much memory a step of a program needs (`fluid.contrib.memory_usage_calc`)."""
+"""An estimate of the memory that a program needs (`fluid.contrib.memory_usage_calc`)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ dtype_to_size = {kind: to_numpy(kind).itemsize for kind in sorted(FLOATS | _WHOL
 
 
 def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:
-    """From how much to how much memory the results of a program's operators take (`fluid.contrib.memory_usage`).
+    """Bounds of the memory of the results of a program's operators (`fluid.contrib.memory_usage`).
 
-    It is what they are declared with, each once, and 5 to 10 percent besides. A plan, which lets results share memory,
-    needs less: see `Executor.describe`.
+    The sum of their declared sizes, plus 5 to 10 percent. A plan, in which results share memory, needs less: see
+    `Executor.describe`.
 
     Args:
         program: a program; its first block counts.
-        batch_size: what an open dimension stands for; positive.
+        batch_size: the size of dimensions of -1; positive.
 
     Returns:
         The least, the most, and their unit: 'B', 'KB' or 'MB'.
@@ -52,7 +52,7 @@ def memory_usage(program: Program, batch_size: int) -> tuple[float, float, str]:
         if var is None or var.type != VarType.LOD_TENSOR or var.dtype is None:
             continue
         if sum(size < 0 for size in var.shape) > 1:
-            raise ValueError(f"{name} has several open dimensions, {list(var.shape)}: its size is not known")
+            raise ValueError(f"{name} has several open dimensions, {list(var.shape)}: its size is unknown")
         elements = product([-size * batch_size if size < 0 else size for size in var.shape])
         total += elements * to_numpy(var.dtype).itemsize
     power = 0

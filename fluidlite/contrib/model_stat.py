@@ -1,4 +1,4 @@
-"""How large a network is and what it computes (`fluid.contrib.model_stat`)."""
+"""Parameters and operations of a network (`fluid.contrib.model_stat`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEADER = ("No.", "TYPE", "INPUT", "OUTPUT", "PARAMs", "FLOPs")
 
 
 class _Row(NamedTuple):
-    """What is told of one operator: shapes without the batch, parameters, additions and products of one sample."""
+    """A row of the table: shapes without the batch, parameters, multiplications and additions for one sample."""
 
     type: str
     input: tuple[int, ...]
@@ -29,7 +29,7 @@ def summary(main_prog: Program) -> None:
     """Print parameters and operations of the layers of `main_prog` (`fluid.contrib.summary`).
 
     Convolutions, products (`mul`), batch_norm, 2-D pooling and the most common activations count, of all blocks. The
-    numbers are Fluid's: those of an activation contain the batch, -1 where that is open.
+    numbers are Fluid's: those of an activation include the batch, as -1 if it is unknown.
     """
     rows = [row for block in main_prog.blocks for op in block.ops if (row := _row(block, op)) is not None]
     cells = [(str(at), row.type, *(str(value) for value in row[1:])) for at, row in enumerate(rows)]
@@ -44,7 +44,7 @@ def summary(main_prog: Program) -> None:
 
 
 def _row(block: Block, op: Operator) -> _Row | None:
-    """What is told of an operator; None if it does not count."""
+    """The row of an operator; None for types that are not counted."""
 
     def shape(slot: str, output: bool = False) -> tuple[int, ...]:
         (name,) = op.output(slot) if output else op.input(slot)

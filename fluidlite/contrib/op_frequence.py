@@ -1,4 +1,4 @@
-"""How often a program has which operators (`fluid.contrib.op_frequence`)."""
+"""Counts of the operators in a program (`fluid.contrib.op_frequence`)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ __all__ = ["op_freq_statistic"]
 
 
 def op_freq_statistic(program: Program) -> tuple[OrderedDict[str, int], OrderedDict[str, int]]:
-    """How often each type of operator is in the first block, and each pair of neighbours, most frequent first
+    """Counts of operator types in the first block, and of adjacent pairs, most frequent first
     (`fluid.contrib.op_freq_statistic`).
 
-    Neighbours are the first operator that writes a variable, and one that reads it, written `MAKER->READER`. Raises
-    TypeError if `program` is no Program.
+    A pair `PRODUCER->CONSUMER` is the first operator that writes a variable and one that reads it. Raises TypeError if
+    `program` is no Program.
     """
     if not isinstance(program, Program):
         raise TypeError(f"The input type should be Porgram.But you passed in {type(program)}")

@@ -1,4 +1,4 @@
-"""`fluid.incubate`: training with several processes, and what writes the lines that data sets of files read."""
+"""`fluid.incubate`: training with several processes, and generators of slot files."""
 
 from typing import TYPE_CHECKING
 

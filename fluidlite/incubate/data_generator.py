@@ -25,7 +25,7 @@ class DataGenerator:
         self._line_limit: int | None = None
 
     def set_batch(self, batch_size: int) -> None:
-        """How many samples `generate_batch` gets at a time."""
+        """Set the number of samples that `generate_batch` gets at a time."""
         self.batch_size_ = batch_size
 
     def _set_line_limit(self, line_limit: int) -> None:
@@ -36,14 +36,14 @@ class DataGenerator:
         self._line_limit = line_limit
 
     def generate_sample(self, line: str | None) -> Callable[[], Iterator[Record | None]]:
-        """Override: a function whose iterator yields the samples of a line; what is None is left out."""
+        """Return a function whose iterator yields the samples of a line, or None to skip; to be overridden."""
         raise NotImplementedError(
             f"{type(self).__name__} must override generate_sample(line): it returns a function whose iterator yields "
             "samples [(name, [number, ...]), ...]"
         )
 
     def generate_batch(self, samples: list[Any]) -> Callable[[], Iterator[Any]]:
-        """Override to change whole batches: a function whose iterator yields the samples to write."""
+        """Return a function whose iterator yields the samples to write; may be overridden to change batches."""
         return lambda: iter(samples)
 
     def run_from_stdin(self) -> None:
@@ -51,7 +51,7 @@ class DataGenerator:
         self._run(sys.stdin)
 
     def run_from_memory(self) -> None:
-        """Write the samples that `generate_sample(None)` gives to standard output."""
+        """Write the samples of `generate_sample(None)` to standard output."""
         self._run([None])
 
     def _run(self, lines: Iterable[str | None]) -> None:
@@ -99,14 +99,14 @@ class MultiSlotDataGenerator(DataGenerator):
         known = self._proto_info
         if known is not None and len(known) != len(record):
             raise ValueError(
-                f"the samples before had the slots {[name for name, _ in known]}, this one has "
+                f"the previous samples had the slots {[name for name, _ in known]}, this one has "
                 f"{[name for name, _ in record]}"
             )
         kinds = []
         for index, (name, values) in enumerate(record):
             if known is not None and known[index][0] != name:
                 raise ValueError(
-                    f"slot {index} was {known[index][0]!r} in the samples before and is {name!r} now"
+                    f"slot {index} was {known[index][0]!r} in the previous samples and is {name!r} now"
                 )
             before = known[index][1] if known is not None else "uint64"
             kinds.append((name, "float" if any(isinstance(value, float) for value in values) else before))
@@ -115,7 +115,7 @@ class MultiSlotDataGenerator(DataGenerator):
 
 
 class MultiSlotStringDataGenerator(DataGenerator):
-    """Samples are [(name, [text, ...]), ...]; the texts are written as they are, which is quicker."""
+    """Samples are [(name, [text, ...]), ...]; the texts are written unchecked, which is faster."""
 
     def _gen_str(self, line: Any) -> str:
         return _line(values for _, values in _checked(line))

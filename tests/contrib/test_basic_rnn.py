@@ -50,7 +50,7 @@ def expected(step, weights, starts, lengths, ways):
 
 
 def run(build, feed, steps=1):
-    """What a program fetches in its last step, after its parameters have been set; and these, unit by unit."""
+    """The results of a program's last step with set parameters, and the parameters of each unit."""
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.unique_name.guard():
         fetched = build()

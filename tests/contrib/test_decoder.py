@@ -1,4 +1,4 @@
-"""contrib's decoders: what they refuse. What they compute is in `tests/conformance/cases/g_contrib_decoder.py`."""
+"""Errors of contrib's decoders; for their results see `tests/conformance/cases/g_contrib_decoder.py`."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""HDFSClient over a stand-in for `hadoop`, which works on a local folder and writes down what it was told."""
+"""HDFSClient over a stand-in for `hadoop`, which works on a local folder and logs its arguments."""
 
 import pytest
 

@@ -85,10 +85,10 @@ def test_a_server_loads_its_parts_and_its_table(tmp_path):
         row = part.offset // 30 if part.is_slice else 0
         whole = values[part.origin.name]
         np.testing.assert_array_equal(found[part.slice.name], whole[row : row + part.slice.shape[0]])
-    for folder, file, told in (
+    for folder, file, given in (
         ("none", "t", program),
         (tmp_path, "none", program),
         (tmp_path, tmp_path / "t", fluid.Program()),
     ):
         with pytest.raises(ValueError, match="no directory|no file|get_pserver_program"):
-            tables.load_persistables_for_increment(folder, exe, told, "emb", file)
+            tables.load_persistables_for_increment(folder, exe, given, "emb", file)

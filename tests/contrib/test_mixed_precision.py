@@ -131,7 +131,7 @@ def test_scaled_loss():
     assert got[1] == 32 * got[0]
 
 
-def test_operators_before_and_behind():
+def test_previous_and_later_operators():
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()):
         x = layers.fill_constant([1], "float32", 1.0)

@@ -188,10 +188,14 @@ def test_products_that_read_products_are_frozen_with_their_scales(conditional):
     with fluid.unique_name.guard(), fluid.program_guard(main, startup):
         hidden = layers.fc(fluid.data("x", [None, 4]), 4, bias_attr=False)
 
-        def again():
+        def second():
             return layers.fc(hidden, 4, bias_attr=False)
 
-        out = layers.cond(layers.mean(hidden) > 100.0, again, again) if conditional else layers.scale(again())
+        out = (
+            layers.cond(layers.mean(hidden) > 100.0, second, second)
+            if conditional
+            else layers.scale(second())
+        )
         transpiler = QuantizeTranspiler()
         transpiler.training_transpile(main, startup)
     exe, scope = fluid.Executor(PLACE), fluid.Scope()

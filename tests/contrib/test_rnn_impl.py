@@ -1,4 +1,4 @@
-"""`BasicGRUUnit` and `BasicLSTMUnit`: what they compute, what their parameters are called, what they append."""
+"""`BasicGRUUnit` and `BasicLSTMUnit`: results, names of parameters, operators."""
 
 import numpy as np
 import pytest

@@ -103,10 +103,12 @@ def test_lists_of_models(worker, client):
         worker.write_xbox_donefile(
             "/out", "20190720", pass_id, 1563600003, "/data", *WHERE[:2], {"auc": "0.5"}, WHERE[2]
         )
-    told = [json.loads(line) for line in client.cat("/out/xbox_patch_done.txt").split("\n")]
-    assert [one["input"] for one in told] == [f"{ROOT}/out/20190720/delta-{k}/000" for k in (2, 3)]
+    entries = [json.loads(line) for line in client.cat("/out/xbox_patch_done.txt").split("\n")]
+    assert [one["input"] for one in entries] == [f"{ROOT}/out/20190720/delta-{k}/000" for k in (2, 3)]
     assert (
-        told[0]["monitor_data"] == "auc:0.5" and told[0]["mpi_size"] == "1" and told[0]["key"] == "1563600003"
+        entries[0]["monitor_data"] == "auc:0.5"
+        and entries[0]["mpi_size"] == "1"
+        and entries[0]["key"] == "1563600003"
     )
     found = worker.get_last_save_xbox("/out", *WHERE)
     assert found == [20190720, 3, f"{ROOT}/out/20190720/delta-3", 1563600003]
@@ -139,8 +141,8 @@ def test_models_are_put_where_their_pass_is(worker, client, tmp_path):
         "base/dnn_plugin/part/params", "base/dnn_plugin/all/w", "base/dnn_plugin/all/b",
     }  # fmt: skip
     client.download("/out/20190720/delta-3/dnn_plugin/inference_model", str(tmp_path))
-    again = fluid.Scope()
-    with fluid.scope_guard(again):
+    scope = fluid.Scope()
+    with fluid.scope_guard(scope):
         program, feeds, fetches = fluid.io.load_inference_model(str(tmp_path), exe, params_filename="params")
         given = np.array([[1.0, 2.0]], "float32")
         (found,) = exe.run(program, feed={feeds[0]: given}, fetch_list=fetches)
@@ -200,8 +202,8 @@ def test_passes_over_a_day(worker):
     ]
 
 
-def test_what_asks_pslib_says_so(worker, capsys, caplog):
-    with pytest.raises(NotSupportedError, match=r"FleetUtil\.save_model asks servers of PSLib"):
+def test_methods_for_pslib_are_refused(worker, capsys, caplog):
+    with pytest.raises(NotSupportedError, match=r"FleetUtil\.save_model needs servers of PSLib"):
         worker.save_model("/out", 20190720, 3)
     with pytest.raises(ValueError, match="choose one mode"):
         fleet_util.FleetUtil("other")

@@ -45,8 +45,8 @@ def test_both_forms_of_programs(saved):
     assert utils.program_type_trans(folder, "__model__.pbtxt", True) == "__model__.pbtxt.bin"
     first = utils.load_program(os.path.join(folder, "__model__"))
     text = utils.load_program(os.path.join(folder, "__model__.pbtxt"), is_text=True)
-    again = utils.load_program_binary(os.path.join(folder, "__model__.pbtxt.bin"))
-    assert str(first) == str(text) == str(again)
+    restored = utils.load_program_binary(os.path.join(folder, "__model__.pbtxt.bin"))
+    assert str(first) == str(text) == str(restored)
     assert [op.type for op in text.global_block().ops][:3] == ["feed", "feed", "mul"]
     with pytest.raises(FormatError, match=r"__model__ is not the text of a ProgramDesc"):
         utils.load_program_text(os.path.join(folder, "__model__"))

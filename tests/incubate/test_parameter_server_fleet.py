@@ -95,20 +95,20 @@ def test_options_are_set_by_objects_or_dicts():
 def test_options_of_a_communicator(monkeypatch, capsys):
     monkeypatch.setenv("CPU_NUM", "4")
     monkeypatch.setenv("FLAGS_communicator_max_merge_var_num", "9")
-    told = ps.TrainerRuntimeConfig()
-    assert told.get_communicator_flags()["communicator_max_merge_var_num"] == "9"
-    told.mode = DistributedMode.GEO
-    assert told.get_communicator_flags() == {
+    config = ps.TrainerRuntimeConfig()
+    assert config.get_communicator_flags()["communicator_max_merge_var_num"] == "9"
+    config.mode = DistributedMode.GEO
+    assert config.get_communicator_flags() == {
         "communicator_thread_pool_size": "5",
         "communicator_send_wait_times": "5",
     }
-    told.mode = DistributedMode.SYNC
-    assert told.get_communicator_flags()["communicator_max_merge_var_num"] == "4"
+    config.mode = DistributedMode.SYNC
+    assert config.get_communicator_flags()["communicator_max_merge_var_num"] == "4"
     assert "must be equal to CPU_NUM" in capsys.readouterr().out
-    assert "communicator_send_queue_size                 4" in repr(told)
-    told.mode = 7
+    assert "communicator_send_queue_size                 4" in repr(config)
+    config.mode = 7
     with pytest.raises(ValueError, match="Unsupported Mode"):
-        told.get_communicator_flags()
+        config.get_communicator_flags()
 
 
 def test_what_a_config_means(fleet):
@@ -156,8 +156,8 @@ def test_server_with_barriers_and_without(fleet):
 def test_trainers_that_update_by_themselves(fleet):
     made = fleet()
     main, startup = built(made, strategy("geo", 20))
-    (told,) = ops(main, "send")
-    assert told.input("X") == ["ids"] and told.attr("send_varnames") == ["emb"]
+    (send,) = ops(main, "send")
+    assert send.input("X") == ["ids"] and send.attr("send_varnames") == ["emb"]
     assert len(ops(main, "sgd")) == 3 and not ops(main, "recv", "distributed_lookup_table")
     assert ops(startup, "send")[0].input("X") == ["param_init"] and len(ops(startup, "recv")) == 2
     info = made._transpiler._get_vars_info()
@@ -234,7 +234,7 @@ def test_what_fleet_refuses(fleet):
         optimizer.minimize([])
 
 
-def test_communicators_are_told_what_they_need():
+def test_options_passed_to_communicators():
     with pytest.raises(TypeError, match=r"must be a fluid\.Program"):
         Communicator(5, 0)
     with pytest.raises(ValueError, match="one of DistributedMode"):

@@ -1,4 +1,4 @@
-"""What runs a `StateCell`: `TrainingDecoder` over given sequences, `BeamSearchDecoder` to find them."""
+"""Decoders that run a `StateCell`: `TrainingDecoder` over given sequences, `BeamSearchDecoder` to search for them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TrainingDecoder:
         self._state_cell._leave_decoder(self)
 
     def holder(self, init: InitState) -> _MemoryState:
-        """What carries a state from step to step."""
+        """The memory of a state, carried from step to step."""
         return _MemoryState(self._dynamic_rnn, init)
 
     @property
@@ -74,23 +74,23 @@ class TrainingDecoder:
 
     @property
     def type(self) -> int:
-        """Which kind of decoder this is."""
+        """The kind of the decoder."""
         return _DecoderType.TRAINING
 
     def step_input(self, x: Variable) -> Variable:
-        """In each step, the step of the sequences of `x`. Raises ValueError outside of the block."""
+        """The current element of the sequences of `x`. Raises ValueError outside of the block."""
         self._assert_in_decoder_block("step_input")
         step: Variable = self._dynamic_rnn.step_input(x)
         return step
 
     def static_input(self, x: Variable) -> Variable:
-        """In each step, the rows of `x` of the sequences that go on. Raises ValueError outside of the block."""
+        """The rows of `x` of the sequences that have not ended. Raises ValueError outside of the block."""
         self._assert_in_decoder_block("static_input")
         rows: Variable = self._dynamic_rnn.static_input(x)
         return rows
 
     def output(self, *outputs: Variable) -> None:
-        """Let the steps of `outputs` be results. Raises ValueError outside of the block."""
+        """Make `outputs` of each step results. Raises ValueError outside of the block."""
         self._assert_in_decoder_block("output")
         self._dynamic_rnn.output(*outputs)
 
@@ -117,12 +117,12 @@ class BeamSearchDecoder:
         init_ids, init_scores: first tokens, int64 [batch, 1], and their scores, with two levels of sequences.
         target_dict_dim, word_dim: the number of words, and the size of their embeddings.
         input_var_dict: further inputs of the cell, which are the same in each step.
-        topk_size: how many continuations of each hypothesis are looked at.
-        sparse_emb: whether the embedding's gradient would be sparse.
+        topk_size: the number of candidates for each hypothesis.
+        sparse_emb: True for sparse gradients of the embedding.
         max_len: the largest number of steps.
-        beam_size: how many hypotheses are kept.
+        beam_size: the number of hypotheses kept.
         end_id: the token that ends a sequence.
-        name: what names of variables begin with.
+        name: the prefix of names of variables.
     """
 
     BEFORE_BEAM_SEARCH_DECODER = 0
@@ -184,12 +184,12 @@ class BeamSearchDecoder:
         self._state_cell._leave_decoder(self)
 
     def holder(self, init: InitState) -> _ArrayState:
-        """What keeps a state of each step."""
+        """The array with a state of each step."""
         return _ArrayState(self._parent_block(), init)
 
     @property
     def type(self) -> int:
-        """Which kind of decoder this is."""
+        """The kind of the decoder."""
         return _DecoderType.BEAM_SEARCH
 
     @property
@@ -199,7 +199,7 @@ class BeamSearchDecoder:
         return self._state_cell
 
     def early_stop(self) -> None:
-        """Let this step be the last one."""
+        """End the loop after this step."""
         layers.fill_constant(shape=[1], value=0, dtype="bool", force_cpu=True, out=self._cond)
 
     def decode(self) -> None:
@@ -242,10 +242,10 @@ class BeamSearchDecoder:
                         self.update_array(same, value)
 
     def read_array(self, init: Variable, is_ids: bool = False, is_scores: bool = False) -> Variable:
-        """In each step what `update_array` has given in the step before; in the first one `init`.
+        """A value carried between steps: `init` in the first, then the one passed to `update_array`.
 
-        `is_ids`, `is_scores`: these are the tokens, or scores, that the decoder's results are made of. Raises
-        ValueError outside of the block, and if it is said to be both.
+        `is_ids`, `is_scores`: it holds the tokens, or scores, of the decoder's results. Raises ValueError outside of
+        the block, and if both are True.
         """
         self._assert_in_decoder_block("read_array")
         if is_ids and is_scores:
@@ -254,13 +254,13 @@ class BeamSearchDecoder:
             )
         if not isinstance(init, Variable):
             raise TypeError(f"The input argument `init` must be a Variable, got {type(init).__name__}")
-        around = self._parent_block()
-        array = around.create_var(
-            name=around._new_name("beam_search_decoder_array"),
+        parent = self._parent_block()
+        array = parent.create_var(
+            name=parent._new_name("beam_search_decoder_array"),
             type=VarType.LOD_TENSOR_ARRAY,
             dtype=init.dtype,
         )
-        append_write(around, init, self._zero_idx, array)
+        append_write(parent, init, self._zero_idx, array)
         if is_ids:
             self._ids_array = array
         elif is_scores:
@@ -270,9 +270,9 @@ class BeamSearchDecoder:
         return value
 
     def update_array(self, array: Variable, value: Variable) -> None:
-        """Let what `read_array` gave, `array`, be `value` in the next step.
+        """Set the value of `array`, a result of `read_array`, for the next step.
 
-        Raises ValueError outside of the block, and for what `read_array` did not give.
+        Raises ValueError outside of the block, and for other variables.
         """
         self._assert_in_decoder_block("update_array")
         for given, name in ((array, "array"), (value, "value")):
@@ -283,7 +283,7 @@ class BeamSearchDecoder:
         self._written.append((value, self._read[array.name]))
 
     def __call__(self) -> tuple[Variable, Variable]:
-        """Tokens and scores of the sequences found, as `layers.beam_search_decode` gives them.
+        """Tokens and scores of the decoded sequences, as `layers.beam_search_decode` returns them.
 
         Raises ValueError inside of the block, and before it.
         """

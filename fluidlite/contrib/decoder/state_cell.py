@@ -16,12 +16,12 @@ __all__ = ["InitState", "StateCell"]
 
 
 class InitState:
-    """What a state is before the first step (`fluid.contrib.decoder.InitState`).
+    """The initial value of a state (`fluid.contrib.decoder.InitState`).
 
     Args:
-        init: a variable that it is; or else it is
-        shape, value, dtype, init_boot: `value` everywhere, in this shape, whose first size is that of `init_boot`.
-        need_reorder: rows are those of sequences that training sorts by length.
+        init: a variable with the value.
+        shape, value, dtype, init_boot: without `init`, a constant of this shape, with the first size of `init_boot`.
+        need_reorder: True if rows have to be reordered for training, which sorts sequences by length.
 
     Raises:
         ValueError: neither `init` nor `init_boot` is given.
@@ -44,12 +44,12 @@ class InitState:
 
     @property
     def value(self) -> Variable:
-        """The variable that holds it."""
+        """The variable with the value."""
         return self._init
 
     @property
     def need_reorder(self) -> bool:
-        """Whether rows are those of sequences that training sorts by length."""
+        """True if rows have to be reordered for training, which sorts sequences by length."""
         return self._need_reorder
 
 
@@ -71,17 +71,17 @@ class _MemoryState:
 class _ArrayState:
     """A state that a loop keeps for each step, in an array."""
 
-    def __init__(self, around: Block, init: InitState) -> None:
-        self._counter = around.create_var(
-            name=around._new_name("array_state_counter"), shape=[1], dtype="int64"
+    def __init__(self, parent: Block, init: InitState) -> None:
+        self._counter = parent.create_var(
+            name=parent._new_name("array_state_counter"), shape=[1], dtype="int64"
         )
-        self._array = around.create_var(
-            name=around._new_name("array_state_array"),
+        self._array = parent.create_var(
+            name=parent._new_name("array_state_array"),
             type=VarType.LOD_TENSOR_ARRAY,
             dtype=init.value.dtype,
         )
-        append_zero(around, self._counter)
-        append_write(around, init.value, self._counter, self._array)
+        append_zero(parent, self._counter)
+        append_write(parent, init.value, self._counter, self._array)
 
     def get_state(self) -> Variable:
         state: Variable = layers.array_read(self._array, self._counter)
@@ -93,13 +93,13 @@ class _ArrayState:
 
 
 def append_zero(block: Block, counter: Variable) -> None:
-    """Append to `block` what sets `counter` to 0."""
+    """Append to `block` an operator that sets `counter` to 0."""
     attrs = {"shape": [1], "value": 0.0, "dtype": int(counter.dtype), "force_cpu": True}
     block.append_op(type="fill_constant", outputs={"Out": [counter]}, attrs=attrs)
 
 
 def append_write(block: Block, value: Variable, counter: Variable, array: Any) -> None:
-    """Append to `block`, which is around the current one, what puts `value` at index `counter` of `array`."""
+    """Append to `block`, a parent of the current one, an operator that writes `value` to `array[counter]`."""
     from_outside(block, value)
     block.append_op(type="write_to_array", inputs={"X": [value], "I": [counter]}, outputs={"Out": [array]})
 

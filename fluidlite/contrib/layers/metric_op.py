@@ -1,4 +1,4 @@
-"""Figures about predictions of clicks (`fluid.contrib.layers.metric_op`)."""
+"""Metrics of click predictions (`fluid.contrib.layers.metric_op`)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ __all__ = ["ctr_metric_bundle"]
 
 
 def ctr_metric_bundle(input: Variable, label: Variable) -> tuple[Variable, ...]:
-    """Sums over all batches that figures about predicted click rates are made of
-    (`fluid.contrib.layers.ctr_metric_bundle`).
+    """Sums over all batches for metrics of predicted click rates (`fluid.contrib.layers.ctr_metric_bundle`).
 
     Args:
         input: predictions, float32 [batch, 1].
-        label: what was right, float32 [batch, 1], 0 or 1.
+        label: targets, float32 [batch, 1], 0 or 1.
 
     Returns:
         Float32 [1] persistable variables: squared errors, absolute errors, predictions, sigmoids of them, clicks,
@@ -41,7 +40,7 @@ def ctr_metric_bundle(input: Variable, label: Variable) -> tuple[Variable, ...]:
 
     sums = ("abserr", "sqrerr", "prob", "q", "pos", "ins")
     total = {name: made(persistable=True, shape=[1]) for name in sums}
-    apart = made(persistable=False, shape=[-1])
+    difference = made(persistable=False, shape=[-1])
     sigmoid = made(persistable=False, shape=[-1])
     ones = made(persistable=False, shape=[-1])
     batch = {
@@ -59,10 +58,12 @@ def ctr_metric_bundle(input: Variable, label: Variable) -> tuple[Variable, ...]:
             outputs={"Out": [total[name]]},
         )
 
-    helper.append_op(type="elementwise_sub", inputs={"X": [input], "Y": [label]}, outputs={"Out": [apart]})
+    helper.append_op(
+        type="elementwise_sub", inputs={"X": [input], "Y": [label]}, outputs={"Out": [difference]}
+    )
     for name, op_type, source in (
-        ("sqrerr", "squared_l2_norm", apart),
-        ("abserr", "l1_norm", apart),
+        ("sqrerr", "squared_l2_norm", difference),
+        ("abserr", "l1_norm", difference),
         ("prob", "reduce_sum", input),
     ):
         helper.append_op(type=op_type, inputs={"X": [source]}, outputs={"Out": [batch[name]]})

@@ -18,10 +18,10 @@ def rank_attention(
     rank_param_attr: Any,
     max_rank: int = 3,
 ) -> Variable:
-    """What the neighbours of each row say about it, by where both stand (`fluid.contrib.layers.rank_attention`).
+    """A sum over the neighbours of each row, weighted by the ranks of both (`fluid.contrib.layers.rank_attention`).
 
-    The sum over k of `input[index_k]` times the block of the parameter for both ranks, [rows, columns]; 0 where there
-    is no rank. (Fluid has it for GPUs only.)
+    The sum over k of `input[index_k]` times the block of the parameter for both ranks, [rows, columns]; 0 for rows
+    without a rank. (Fluid has it for GPUs only.)
 
     Args:
         input: floats [rows, width].
@@ -29,7 +29,7 @@ def rank_attention(
             and its row; 0 for none.
         rank_param_shape: [max_rank * max_rank * width, columns].
         rank_param_attr: the attributes of the parameter.
-        max_rank: how many ranks there are.
+        max_rank: the number of ranks.
 
     Raises:
         OperatorError: the shapes do not fit.

@@ -17,7 +17,7 @@ __all__ = ["BasicGRUUnit", "BasicLSTMUnit", "basic_gru", "basic_lstm"]
 
 
 class _Unit(Layer):
-    """What units are made with."""
+    """The common base of units, with the arguments of their constructors."""
 
     def __init__(
         self,
@@ -249,7 +249,7 @@ class _Network:
         lengths: Variable | None,
         batch_first: bool,
     ) -> tuple[Variable, list[Variable]]:
-        """What all steps give, and the last of each kind of state; `initial`: the first of each kind."""
+        """The outputs of all steps, and the final states; `initial`: the initial states (h or h, c), or [None]."""
         units = {way: [self._unit(unit, way, k) for k in range(self.num_layers)] for way in self.directions}
         rows = layers.transpose(input, [1, 0, 2]) if batch_first else input
         mask = None
@@ -326,7 +326,7 @@ class _Network:
 
 
 def _while_running(new: Variable, old: Variable, still: Variable) -> Variable:
-    """`new` where a sequence goes on (`still` is 1), `old` where it has ended."""
+    """`new` where a sequence has not ended (`still` is 1), else `old`."""
     kept = layers.elementwise_mul(new, still, axis=0)
     return kept - layers.elementwise_mul(old, still - 1, axis=0)
 
@@ -341,7 +341,7 @@ def _name_of(attr: Any) -> str | None:
 
 
 def _named_after(attr: Any, kind: str) -> Any:
-    """A copy of `attr` whose name, if it has one, ends with what the parameter is for."""
+    """A copy of `attr` with `_kind` appended to its name, if it has one."""
     made = copy.deepcopy(ParamAttr._to_attr(attr))
     if isinstance(made, ParamAttr) and made.name is not None:
         made.name = f"{made.name}_{kind}"

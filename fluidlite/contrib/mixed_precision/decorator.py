@@ -16,7 +16,7 @@ __all__ = ["decorate"]
 
 
 class OptimizerWithMixedPrecision:
-    """What `decorate` makes of an optimizer; the arguments are those of `decorate`."""
+    """An optimizer for mixed precision, made by `decorate`; the arguments are the same."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class OptimizerWithMixedPrecision:
             optimizer._create_global_learning_rate()
 
     def get_loss_scaling(self) -> Variable:
-        """What the loss is multiplied by in the current step, float32 [1]."""
+        """The scale of the loss in the current step, float32 [1]."""
         return self._loss_scaling
 
     def get_scaled_loss(self) -> Variable | None:
@@ -64,7 +64,7 @@ class OptimizerWithMixedPrecision:
     ) -> list[tuple[Parameter, Variable]]:
         """Rewrite the program to float16 and append the gradients of the scaled `loss`.
 
-        Returns pairs of parameter and gradient, the gradients divided by the scale again, float32.
+        Returns pairs of parameter and gradient; the gradients are unscaled, float32.
         """
         rewrite_program(self._train_program, self._amp_lists)
         self._scaled_loss = loss * self._loss_scaling
@@ -79,7 +79,7 @@ class OptimizerWithMixedPrecision:
         return scaled
 
     def apply_gradients(self, scaled_params_grads: Sequence[tuple[Parameter, Variable]]) -> list[Operator]:
-        """Append the updates for the pairs of `backward`, and what changes the scale; returns the update operators.
+        """Append the updates for the pairs of `backward` and that of the scale; returns the update operators.
 
         With dynamic scaling, a step whose gradients are not all finite updates with gradients of zero.
         """
@@ -133,15 +133,16 @@ def decorate(
 ) -> OptimizerWithMixedPrecision:
     """`optimizer` for training in mixed precision (`fluid.contrib.mixed_precision.decorate`; programs only).
 
-    Parameters and updates are float32; products and convolutions compute in float16, where a CPU stores float16 and
-    computes in float32. The loss is multiplied by a scale, so that small gradients do not become 0.
+    Parameters and updates are float32; products and convolutions compute in float16 (a CPU stores float16 and computes
+    in float32). The loss is multiplied by a scale, so that small gradients do not become 0.
 
     Args:
-        amp_lists: which operators compute in float16; the default lists if None.
-        init_loss_scaling: the scale of the first step.
-        incr_every_n_steps: after more finite steps on end than that, the scale grows by `incr_ratio`.
-        decr_every_n_nan_or_inf: after more other steps on end than that, it shrinks by `decr_ratio`, to 1 at least.
-        use_dynamic_loss_scaling: whether it changes at all.
+        amp_lists: the operators that compute in float16; the default lists if None.
+        init_loss_scaling: the initial scale.
+        incr_every_n_steps: after more consecutive finite steps than this, the scale is multiplied by `incr_ratio`.
+        decr_every_n_nan_or_inf: after more consecutive other steps than this, it is multiplied by `decr_ratio`, but
+            kept at 1 or more.
+        use_dynamic_loss_scaling: False for a constant scale.
     """
     return OptimizerWithMixedPrecision(
         optimizer,

@@ -1,4 +1,4 @@
-"""Which operators compute in float16 (`fluid.contrib.mixed_precision.fp16_lists`)."""
+"""Lists of operators that compute in float16 (`fluid.contrib.mixed_precision.fp16_lists`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...base import missing
 __all__ = ["AutoMixedPrecisionLists"]
 
 white_list = set("conv2d matmul mul".split())
-"""Types that gain most from float16 and lose little."""
+"""Types that are faster in float16, with little loss of precision."""
 
 black_list = set(
     """
@@ -17,7 +17,7 @@ black_list = set(
     softmax_with_cross_entropy square sum
     """.split()
 )
-"""Types whose results float16 spoils."""
+"""Types that need the precision or range of float32."""
 
 gray_list = set(
     """
@@ -27,14 +27,14 @@ gray_list = set(
     relu6 reshape2 scale sigmoid sign slice soft_relu stack tanh top_k transpose2 uniform_random_batch_size_like unstack
     """.split()
 )
-"""Types that compute in what their inputs are in."""
+"""Types that compute in the precision of their inputs."""
 
 
 class AutoMixedPrecisionLists:
     """The three lists for one network (`fluid.contrib.mixed_precision.AutoMixedPrecisionLists`).
 
-    Operators of `white_list` compute in float16, those of `black_list` in float32, those of `gray_list` in what the
-    operators before them compute in; all others in float32.
+    Operators of `white_list` compute in float16, those of `black_list` in float32, those of `gray_list` in the
+    precision of their producers; all others in float32.
 
     Args:
         custom_white_list: types to move to the white list.

@@ -1,4 +1,4 @@
-"""Programs rewritten to float16, and the scale of their loss (`fluid.contrib.mixed_precision.fp16_utils`)."""
+"""Casts to float16 in programs, and dynamic loss scaling (`fluid.contrib.mixed_precision.fp16_utils`)."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def find_true_prev_op(ops: Sequence[Operator], cur_op: Operator, var_name: str) 
 
 
 def find_true_post_op(ops: Sequence[Operator], cur_op: Operator, var_name: str) -> list[Operator]:
-    """The operators behind `cur_op` that read `var_name`."""
-    behind = list(ops)[len(_before(ops, cur_op)) + 1 :]
-    return [op for op in behind if var_name in op.input_arg_names]
+    """The operators after `cur_op` that read `var_name`."""
+    later = list(ops)[len(_before(ops, cur_op)) + 1 :]
+    return [op for op in later if var_name in op.input_arg_names]
 
 
 def _before(ops: Sequence[Operator], cur_op: Operator) -> list[Operator]:
@@ -40,7 +40,7 @@ def _before(ops: Sequence[Operator], cur_op: Operator) -> list[Operator]:
 
 
 def find_op_index(block_desc: Any, cur_op_desc: Any) -> int:
-    """Where the operator `cur_op_desc` stands in the block `block_desc` (both `desc`); -1 if it is not there."""
+    """The index of the operator `cur_op_desc` in the block `block_desc` (both `desc`); -1 if it is not there."""
     places = (place for place in range(block_desc.op_size()) if block_desc.op(place) == cur_op_desc)
     return next(places, -1)
 
@@ -88,20 +88,20 @@ def _sorted_out(
 
 
 def _is_in_black_varnames(op: Operator, amp_lists: AutoMixedPrecisionLists) -> bool:
-    """Whether an operator touches a variable that has to stay float32."""
+    """True if an operator reads or writes a variable that has to stay float32."""
     if not amp_lists.black_varnames:
         return False
     return not set(amp_lists.black_varnames).isdisjoint([*op.input_arg_names, *op.output_arg_names])
 
 
 def _maker(block: Block, ops: Sequence[Operator], op: Operator, name: str) -> Operator | None:
-    """What computes the input `name` of `op`."""
+    """The operator that computes the input `name` of `op`."""
     maker = block.var(name).op
     return find_true_prev_op(ops, op, name) if maker is op else maker
 
 
 def _cast_inputs(block: Block, op: Operator, place: int, source: VarType, target: VarType) -> int:
-    """Let `op`, at `place`, read its inputs of type `source` as `target`; how many casts now stand before it."""
+    """Cast the inputs of `op`, at index `place`, from type `source` to `target`; returns the number of new casts."""
     inserted = 0
     for slot in sorted(op.inputs):
         if target == VarType.FP16 and op.type == "batch_norm" and slot != "X":  # its statistics stay float32
@@ -118,7 +118,7 @@ def _cast_inputs(block: Block, op: Operator, place: int, source: VarType, target
 
 
 def _cast_input(block: Block, op: Operator, place: int, var: Variable, target: VarType) -> int:
-    """Let `op` read `var` cast to `target`; 1 if that needs a new operator, 0 if it was cast before."""
+    """Make `op` read `var` cast to `target`; returns 1 for a new cast, 0 if there was one."""
     name = var.name + _SUFFIX[target]
     known = block.vars.get(name)
     missing = known is None or known.dtype != target
@@ -153,10 +153,10 @@ def _halve_outputs(block: Block, op: Operator) -> None:
 def update_role_var_grad(
     main_prog: Program, params_grads: Sequence[tuple[Parameter, Variable | None]]
 ) -> None:
-    """Move the casts of float16 gradients to float32 behind the backward pass, where they belong to the update.
+    """Move the casts of float16 gradients to float32 after the backward pass, where they belong to the update.
 
-    What has computed the float16 gradient is marked with it instead. Raises ValueError if another operator reads what
-    such a cast makes.
+    The attribute `op_role_var` moves to the operator that computes the float16 gradient. Raises ValueError if another
+    operator reads the result of such a cast.
     """
     block = main_prog.global_block()
     for param, grad in params_grads:
@@ -193,19 +193,19 @@ def update_loss_scaling(
     incr_ratio: float,
     decr_ratio: float,
 ) -> None:
-    """Append what changes `prev_loss_scaling` after a step (Micikevicius et al. 2018).
+    """Append the update of the loss scale after a step (Micikevicius et al. 2018).
 
     Args:
-        is_overall_finite: bool [1], whether all gradients of the step are finite.
+        is_overall_finite: bool [1], True if all gradients of the step are finite.
         prev_loss_scaling: the scale, float32 [1].
-        num_good_steps: how many steps on end were finite, int32 [1].
-        num_bad_steps: how many steps on end were not, int32 [1].
-        incr_every_n_steps: after how many finite steps the scale grows by `incr_ratio`, int32 [1].
-        decr_every_n_nan_or_inf: after how many others it shrinks by `decr_ratio`, to 1 at least, int32 [1].
+        num_good_steps: the number of consecutive finite steps, int32 [1].
+        num_bad_steps: the number of consecutive other steps, int32 [1].
+        incr_every_n_steps: the number of finite steps that the scale grows after, by `incr_ratio`, int32 [1].
+        decr_every_n_nan_or_inf: the number of others that it shrinks after, by `decr_ratio`, to 1 at least, int32 [1].
     """
     zero = layers.fill_constant([1], "int32", 0)
 
-    def start_again() -> None:
+    def reset_counters() -> None:
         layers.assign(zero, num_good_steps)
         layers.assign(zero, num_bad_steps)
 
@@ -220,7 +220,7 @@ def update_loss_scaling(
                             layers.assign(grown, prev_loss_scaling)
                         with end.default():
                             pass
-                    start_again()
+                    reset_counters()
                 with growth.default():
                     layers.increment(num_good_steps)
                     layers.assign(zero, num_bad_steps)
@@ -235,7 +235,7 @@ def update_loss_scaling(
                             layers.assign(one, prev_loss_scaling)
                         with end.default():
                             layers.assign(shrunk, prev_loss_scaling)
-                    start_again()
+                    reset_counters()
                 with shrinking.default():
                     layers.assign(zero, num_good_steps)
                     layers.increment(num_bad_steps)

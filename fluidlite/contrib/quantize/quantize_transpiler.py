@@ -1,4 +1,4 @@
-"""`QuantizeTranspiler`: programs whose convolutions and products learn with rounded inputs."""
+"""`QuantizeTranspiler`: quantization-aware training of convolutions and products in programs."""
 
 from __future__ import annotations
 
@@ -24,9 +24,7 @@ _OPERATORS = ("conv2d", "depthwise_conv2d", "mul")
 
 
 def quant(x: Any, scale: float, num_bits: int) -> np.ndarray:
-    """`x` in steps of `scale` / (2^(num_bits - 1) - 1), rounded to whole ones
-    (`fluid.contrib.quantize.quantize_transpiler.quant`).
-    """
+    """`x` / `scale` * (2^(num_bits - 1) - 1), rounded (`fluid.contrib.quantize.quantize_transpiler.quant`)."""
     return np.round(x / scale * _steps(num_bits))
 
 
@@ -34,14 +32,13 @@ class QuantizeTranspiler:
     """Quantization-aware training by changing programs in place
     (`fluid.contrib.quantize.QuantizeTranspiler`; Jacob et al. 2018).
 
-    Convolutions (`conv2d`, `depthwise_conv2d`) and products (`mul`) get inputs rounded to integers times a scale;
-    gradients pass the rounding as if it was not there. `QuantizationTransformPass` does the same to graphs.
+    Convolutions (`conv2d`, `depthwise_conv2d`) and products (`mul`) get inputs rounded to integers times a scale; the
+    gradient of rounding is the identity. `QuantizationTransformPass` does the same to graphs.
 
     Args:
-        weight_bits, activation_bits: of parameters, and of everything else.
-        activation_quantize_type, weight_quantize_type: how the scale follows: 'abs_max' is the largest magnitude,
-            'range_abs_max' the largest of the last `window_size` steps, 'moving_average_abs_max' a mean with rate
-            `moving_rate`.
+        weight_bits, activation_bits: the bits of parameters, and of other inputs.
+        activation_quantize_type, weight_quantize_type: the scale: 'abs_max' is the largest magnitude, 'range_abs_max'
+            the largest of the last `window_size` steps, 'moving_average_abs_max' a moving average with `moving_rate`.
 
     Raises ValueError for another kind.
     """
@@ -70,8 +67,8 @@ class QuantizeTranspiler:
     ) -> None:
         """Quantize the inputs in `program`, for training or for tests, before or after `minimize`.
 
-        What scales start from is added to `startup_program`; None stands for the default programs. Transpile the
-        program for tests (`Program.clone`) as well, with the same startup program.
+        Initial scales are added to `startup_program`; None stands for the default programs. Transpile the program for
+        tests (`Program.clone`) as well, with the same startup program.
         """
         program = program or default_main_program()
         with program_guard(program, startup_program or default_startup_program()):
@@ -87,10 +84,10 @@ class QuantizeTranspiler:
                         _rename_inputs(op, rounded)
 
     def freeze_program(self, program: Program, place: Any, scope: Scope | None = None) -> None:
-        """Make of a transpiled program for inference one that computes with integers, in place.
+        """Convert a transpiled program for inference, in place, to compute with integers.
 
-        Parameters in `scope` (None: the global one) become integers, stored as floats; what convolutions and products
-        compute is scaled afterwards. Raises ValueError for one without a quantized parameter, or without its value.
+        Parameters in `scope` (None: the global one) become integers, stored as floats; results of convolutions and
+        products are scaled. Raises ValueError for operators without a quantized parameter, or without its value.
         """
         scope = scope or global_scope()
         scales: dict[str, float] = {}
@@ -119,14 +116,14 @@ class QuantizeTranspiler:
         _remove_unused(program)
 
     def _round_inputs(self, block: Block, op: Operator, rounded: dict[str, str]) -> None:
-        index = op.idx  # what is inserted for the second input comes before that for the first, as in Fluid
+        index = op.idx  # as in Fluid, operators for the second input are inserted before those for the first
         for name in op.input_arg_names:
             if name not in rounded:
                 rounded[name] = self._round(block, index, block._var_recursive(name))
         _rename_inputs(op, rounded)
 
     def _round(self, block: Block, index: int, var: Variable) -> str:
-        """Quantize `var` and back again before operator `index`; the name of what that is."""
+        """Insert quantization and dequantization of `var` at `index`; returns the name of the result."""
         bits = self.weight_bits if var.persistable else self.activation_bits
         kind = self.weight_quantize_type if var.persistable else self.activation_quantize_type
         quantized = _like(block, var, _quantized_var_name(var.name))
@@ -162,7 +159,7 @@ class QuantizeTranspiler:
     def _freeze_block(
         self, block: Block, place: Any, scope: Scope, scales: dict[str, float], replaced: dict[str, str]
     ) -> None:
-        """`scales`: of the parameters that are frozen already; `replaced`: what stands for a variable now, by name."""
+        """Freeze a block. `scales`: of parameters frozen already; `replaced`: variables' new names, by the old ones."""
         activations: dict[str, str] = {}
         for op in list(block.ops):
             if op.type in nodes.QUANTIZING:
@@ -186,7 +183,7 @@ class QuantizeTranspiler:
                     replaced[result] = self._scale_result(block, op, scales, activations)
 
     def _freeze_weight(self, op: Operator, name: str, place: Any, scope: Scope) -> float:
-        """Make integers of a parameter in the scope; returns its scale."""
+        """Convert a parameter in the scope to integers; returns its scale."""
         weight = nodes.read(scope, name)
         if op.type == "fake_quantize_abs_max":
             scale = float(np.abs(weight).max())
@@ -199,7 +196,7 @@ class QuantizeTranspiler:
     def _scale_result(
         self, block: Block, op: Operator, scales: dict[str, float], activations: dict[str, str]
     ) -> str:
-        """Insert what makes of the integers that `op` computes what they stand for; the name of that."""
+        """Insert the dequantization of the result of `op`; returns the name of its output."""
         names = op.input_arg_names
         weight = next((scales[name] for name in names if name in scales), None)
         activation = next((activations[name] for name in names if name in activations), None)
@@ -227,7 +224,7 @@ def _quantized_scale_name(var_name: str) -> str:
 
 
 def _original_var_name(var_name: str) -> str:
-    """The variable of which `var_name` is the rounded one or the scale; itself if it is neither."""
+    """`var_name` without the suffixes of quantized values and scales."""
     for suffix in (".quantized.dequantized", ".quantized", ".dequantized", ".scale"):
         if var_name.endswith(suffix):
             return var_name.removesuffix(suffix)
@@ -235,7 +232,7 @@ def _original_var_name(var_name: str) -> str:
 
 
 def _steps(bits: int) -> int:
-    """How many integers of `bits` bits are above 0."""
+    """The largest signed integer of `bits` bits."""
     return int(2 ** (bits - 1) - 1)
 
 
@@ -250,7 +247,7 @@ def _scale(var: Variable) -> Variable:
 
 
 def _held(kind: str, shape: list[int], var: Variable, value: float) -> Variable:
-    """A new persistable variable, with its first value in the startup program."""
+    """A new persistable variable, initialised in the startup program."""
     helper = LayerHelper("quantize")
     made = helper.create_global_variable(
         name=helper._new_name(kind), persistable=True, dtype=var.dtype, shape=shape
@@ -274,7 +271,7 @@ def _store_int8(program: Program, var: Variable, place: Any, scope: Scope) -> st
 
 
 def _remove_unused(program: Program) -> None:
-    """Take variables out that no operator reads or writes."""
+    """Remove variables that no operator reads or writes."""
     used = {
         name
         for block in program.blocks

@@ -1,4 +1,4 @@
-"""The part of the batches that belongs to one of several trainers (`fluid.contrib.reader.distributed_reader`)."""
+"""A trainer's share of the batches of a reader (`fluid.contrib.reader.distributed_reader`)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ Reader = Callable[[], Iterable[Any]]
 def distributed_batch_reader(batch_reader: Reader) -> Reader:
     """A reader of every n-th batch, for one of n trainers (`fluid.contrib.reader.distributed_batch_reader`).
 
-    The environment says how many there are, PADDLE_TRAINERS_NUM (1 by default), and which one this is,
-    PADDLE_TRAINER_ID (0 by default), when the function is called. What is left at the end and is not enough for
-    all is left out.
+    PADDLE_TRAINERS_NUM (1 by default) and PADDLE_TRAINER_ID (0 by default) are read when the function is called. The
+    last batches are dropped if there are fewer than trainers.
 
     Raises:
-        ValueError: there is no trainer of this number.
+        ValueError: PADDLE_TRAINER_ID is out of range.
     """
     count = int(os.getenv("PADDLE_TRAINERS_NUM", "1"))
     own = int(os.getenv("PADDLE_TRAINER_ID", "0"))
@@ -31,8 +30,8 @@ def distributed_batch_reader(batch_reader: Reader) -> Reader:
 
     def reader() -> Iterator[Any]:
         batches = iter(batch_reader())
-        while len(turn := list(islice(batches, count))) == count:
-            yield turn[own]
+        while len(group := list(islice(batches, count))) == count:
+            yield group[own]
 
     return reader
 

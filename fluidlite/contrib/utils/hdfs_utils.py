@@ -27,7 +27,7 @@ class HDFSClient:
             URL `fs.default.name`, of any kind that fsspec knows.
         configs: options of the command, such as `fs.default.name` and `hadoop.job.ugi`.
 
-    `pre_commands`: what stands before every command.
+    `pre_commands`: the beginning of each command line.
     """
 
     def __init__(self, hadoop_home: str, configs: Mapping[str, str] | None) -> None:
@@ -37,7 +37,7 @@ class HDFSClient:
         self._without_hadoop = not os.path.exists(self.pre_commands[0])
 
     def _run(self, *command: str, retry_times: int = 1) -> tuple[bool, str]:
-        """Whether a command has succeeded, which is tried so many times, and what it has printed."""
+        """Run a command, at most `retry_times` times; returns (success, output)."""
         if self._without_hadoop and (is_url(self._root) or any(map(is_url, command))):
             return by_url(self._root, *command)
         for _ in range(max(retry_times, 1)):
@@ -50,40 +50,40 @@ class HDFSClient:
         return False, done.stdout
 
     def is_exist(self, hdfs_path: str) -> bool:
-        """Whether there is such a path."""
+        """True if the path exists."""
         return self._run("-test", "-e", hdfs_path)[0]
 
     def is_dir(self, hdfs_path: str) -> bool:
-        """Whether the path is a folder."""
+        """True if the path is a folder."""
         return self.is_exist(hdfs_path) and self._run("-test", "-d", hdfs_path)[0]
 
     def delete(self, hdfs_path: str) -> bool:
-        """Delete a file or folder; True if it is gone, also if it was not there."""
+        """Delete a file or folder; returns True if it does not exist afterwards."""
         if not self.is_exist(hdfs_path):
             return True
         return self._run("-rmr" if self.is_dir(hdfs_path) else "-rm", hdfs_path)[0]
 
     def rename(self, hdfs_src_path: str, hdfs_dst_path: str, overwrite: bool = False) -> bool:
-        """Move a path; whether that has succeeded. `overwrite` is accepted: what may be there is hadoop's business."""
+        """Move a path; returns True on success. `overwrite` is accepted and without effect."""
         return self._run("-mv", hdfs_src_path, hdfs_dst_path)[0]
 
     @staticmethod
     def make_local_dirs(local_path: str) -> None:
-        """Make a folder here, and those around it."""
+        """Make a local folder and its parents."""
         os.makedirs(local_path, exist_ok=True)
 
     def makedirs(self, hdfs_path: str) -> bool:
-        """Make a folder; whether it is there."""
+        """Make a folder; returns True if it exists afterwards."""
         return self.is_exist(hdfs_path) or self._run("-mkdir", hdfs_path)[0]
 
     def ls(self, hdfs_path: str) -> list[str]:
-        """The paths in a folder; none if it is not there."""
+        """The paths in a folder; [] if it does not exist."""
         if not self.is_exist(hdfs_path):
             return []
         return [fields[7] for fields in self._listed("-ls", hdfs_path)]
 
     def lsr(self, hdfs_path: str, only_file: bool = True, sort: bool = True) -> list[str]:
-        """The paths in a folder and those below it, none if it is not there.
+        """The paths in a folder and its subfolders; [] if it does not exist.
 
         `only_file`: no folders. `sort`: the oldest first.
         """
@@ -97,15 +97,15 @@ class HDFSClient:
         return [fields[7] for fields in found]
 
     def _listed(self, *command: str) -> list[list[str]]:
-        """Permissions, copies, owner, group, size, day, time and path of what is listed."""
+        """Permissions, replicas, owner, group, size, day, time and path of each item listed."""
         fields = (line.split(None, 7) for line in self._run(*command)[1].splitlines())
         return [each for each in fields if len(each) == 8]
 
     def upload(self, hdfs_path: str, local_path: str, overwrite: bool = False, retry_times: int = 5) -> bool:
-        """Put a local file into the folder `hdfs_path`, which is made if need be; whether that has succeeded.
+        """Upload a local file to the folder `hdfs_path`, which is made if needed; returns True on success.
 
-        It has not if `local_path` is a folder, or the file is there and not to be overwritten. Raises AssertionError if
-        there is no `local_path`.
+        It fails if `local_path` is a folder, or if the file exists and `overwrite` is False. Raises AssertionError if
+        `local_path` does not exist.
         """
         assert os.path.exists(local_path), f"there is no file {local_path!r} to upload"
         if os.path.isdir(local_path):
@@ -121,7 +121,7 @@ class HDFSClient:
         return self._run("-put", local_path, hdfs_path, retry_times=retry_times)[0]
 
     def download(self, hdfs_path: str, local_path: str, overwrite: bool = False, unzip: bool = False) -> bool:
-        """Get a file to `local_path`; whether that has succeeded. `overwrite`: a local file that is there goes first.
+        """Download a file to `local_path`; returns True on success. `overwrite` removes an existing local file first.
 
         `unzip` is accepted.
         """
@@ -134,9 +134,9 @@ class HDFSClient:
 
 
 def by_url(root: str, command: str, *words: str) -> tuple[bool, str]:
-    """What `hadoop fs` does, in the file system of a URL: whether a command has succeeded, and what it prints.
+    """Run a command of `hadoop fs` in the file system of a URL; returns (success, output).
 
-    `root`: the URL of which paths that are none are parts.
+    `root`: the URL that other paths are relative to.
     """
 
     def placed(path: str) -> tuple[Any, str]:
@@ -182,7 +182,7 @@ def _listing(found: Mapping[str, Any], path: str) -> str:
 
 
 def getfilelist(path: str) -> list[str]:
-    """The files in a local folder and those below it."""
+    """The files in a local folder and its subfolders."""
     return [
         os.path.join(folder, name)
         for folder, _, names in os.walk(path)
@@ -199,12 +199,12 @@ def multi_download(
     trainers: int,
     multi_processes: int = 5,
 ) -> list[str]:
-    """Get every `trainers`-th file below `hdfs_path`, from number `trainer_id` on.
+    """Download every `trainers`-th file below `hdfs_path`, from index `trainer_id` on.
 
     Follows `fluid.contrib.utils.multi_download`.
 
-    `multi_processes`: how many are fetched at the same time. Folders below `hdfs_path` are kept. Returns the local
-    files; raises OSError if one does not arrive.
+    `multi_processes`: the number of downloads in parallel. Subfolders are kept. Returns the local files. Raises OSError
+    if a download fails.
     """
     files = client.lsr(hdfs_path, sort=False)[trainer_id::trainers]
     local = [os.path.join(local_path, os.path.relpath(name, hdfs_path)) for name in files]
@@ -230,10 +230,10 @@ def multi_upload(
     overwrite: bool = False,
     sync: bool = True,
 ) -> None:
-    """Put all files of a local folder, and those below it, on HDFS (`fluid.contrib.utils.multi_upload`).
+    """Upload all files of a local folder and its subfolders (`fluid.contrib.utils.multi_upload`).
 
-    `multi_processes`: how many at the same time; `sync` is accepted: they are there on return. Raises OSError for a
-    file that could not be put there.
+    `multi_processes`: the number of uploads in parallel; `sync` is accepted: all are complete on return. Raises OSError
+    if an upload fails.
     """
 
     def put(name: str) -> None:

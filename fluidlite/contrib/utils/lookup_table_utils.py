@@ -1,4 +1,4 @@
-"""What is done to programs with tables on servers (`fluid.contrib.utils.lookup_table_utils`)."""
+"""Programs with distributed lookup tables (`fluid.contrib.utils.lookup_table_utils`)."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def get_inference_model(
     """The part of a program that computes `target_vars` from the variables `feeded_var_names`, in test mode, with
     `feed` and `fetch` operators at its ends (`fluid.contrib.utils.lookup_table_utils.get_inference_model`).
 
-    `main_program` is not changed. Raises ValueError for names and targets that are none, that the program does not
-    have, or that the targets do not need.
+    `main_program` is not changed. Raises ValueError for names and targets that are invalid, unknown to the program, or
+    not needed.
     """
     feeds = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names)
     if not feeds or not all(isinstance(name, str) for name in feeds):
@@ -51,15 +51,15 @@ def load_persistables_for_increment(
     lookup_table_var: str,
     lookup_table_var_path: str | os.PathLike[str],
 ) -> None:
-    """Load what a parameter server's program holds, to go on training: its parts of saved variables, and its table.
+    """Load the variables of a parameter server's program, to resume training: its shards of saved ones, and its table.
 
     Follows `fluid.contrib.utils.lookup_table_utils.load_persistables_for_increment`.
 
     Args:
-        dirname: a folder with the variables, whole, each in a file of its name.
+        dirname: a folder with the whole variables, each in a file of its name.
         executor: not needed; the variables go into the global scope.
-        program: what `DistributeTranspiler.get_pserver_program` gave.
-        lookup_table_var: the variable of the program that is the table, or this server's part of it.
+        program: a result of `DistributeTranspiler.get_pserver_program`.
+        lookup_table_var: the table's variable, or this server's shard of it.
         lookup_table_var_path: the file with its value.
 
     Raises:

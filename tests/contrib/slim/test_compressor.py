@@ -257,8 +257,8 @@ def test_contexts_and_cached_batches(tmp_path):
     other.from_file(str(tmp_path / "context"))
     assert (other.epoch_id, other.eval_results) == (7, {"acc": [0.5, 0.5001]})
     reader = cached_reader(lambda: iter([[(k, k + 1)] for k in range(10)]), 0.5, str(tmp_path / "cache"), 1)
-    first, again = list(reader()), list(reader())
-    assert 0 < len(first) < 10 and [tuple(map(int, batch[0])) for batch in again] == [
+    first, second = list(reader()), list(reader())
+    assert 0 < len(first) < 10 and [tuple(map(int, batch[0])) for batch in second] == [
         batch[0] for batch in first
     ]
     with pytest.raises(AssertionError, match="train_feed_list"):

@@ -74,7 +74,7 @@ def test_spaces_and_locks():
 
 
 class Needing:
-    """A graph whose networks need one number of operations after the other, and a context and space around it."""
+    """A graph, context and search space in one, whose networks need the listed numbers of operations in order."""
 
     def __init__(self, needs, log):
         self.needs, self.log = list(needs), log
@@ -105,7 +105,7 @@ class Needing:
 
 
 class Counts:
-    """A controller whose networks count, and which says what it is asked."""
+    """A controller that proposes consecutive numbers and logs its calls."""
 
     def __init__(self, log):
         self.log, self.made = log, 0

@@ -98,13 +98,13 @@ def test_sensitivities_are_found_kept_and_used(context, tmp_path):
         np.testing.assert_allclose(found[name]["pruned_percent"], [0.4, 0.8])
         assert 0 < found[name]["loss"][1] <= 1
         np.testing.assert_array_equal(np.array(context.scope.find_var(name).get_tensor()), value)
-    again = SensitivePruneStrategy(PRUNER, **arguments)
+    other = SensitivePruneStrategy(PRUNER, **arguments)
     assert (
-        again._load_sensitivities(path) == found and again._load_sensitivities(str(tmp_path / "none")) == {}
+        other._load_sensitivities(path) == found and other._load_sensitivities(str(tmp_path / "none")) == {}
     )
-    again._metric = None  # nothing is evaluated again
+    other._metric = None  # stored results are reused
     flops = context.eval_graph.flops()
-    again.on_epoch_begin(context)
+    other.on_epoch_begin(context)
     assert abs(1 - context.eval_graph.flops() / flops - 0.5) < 0.15
     assert sizes(context) == [context.eval_graph.var(name).shape()[0] for name in NAMES] != [8, 12]
     assert np.isfinite(context.run_eval_graph()[0]).all()
@@ -114,17 +114,17 @@ def test_sensitivities_are_found_kept_and_used(context, tmp_path):
 
 class Controller(EvolutionaryController):
     def reset(self, range_table, init_tokens, constrain_func):
-        self.begun, self.allows, self.told = (range_table, init_tokens), constrain_func, []
+        self.begun, self.allows, self.rewards = (range_table, init_tokens), constrain_func, []
 
     def next_tokens(self):
         return [30, 40]
 
     def update(self, tokens, reward):
-        self.told.append((tokens, reward))
+        self.rewards.append((tokens, reward))
 
 
 @pytest.mark.parametrize(("retrain", "trial"), [(0, 1), (1, 1), (2, 2)])
-def test_trials_are_pruned_told_of_and_put_back(context, retrain, trial):
+def test_trials_are_pruned_rewarded_and_restored(context, retrain, trial):
     controller = Controller()
     strategy = AutoPruneStrategy(
         PRUNER, controller, 1, 5, 0.3, 0.6, pruned_params=PARAMS, retrain_epoch=retrain, init_tokens=[20, 30]
@@ -148,8 +148,8 @@ def test_trials_are_pruned_told_of_and_put_back(context, retrain, trial):
         context.eval_results["top1_acc"].append(context.epoch_id / 10)
         strategy.on_epoch_end(context)
     assert during == [[8, 12], *[[6, 8]] * trial, *[[6, 7]] * (4 - trial), [8, 12]]
-    assert controller.told[:2] == [([20, 30], trial / 10), ([30, 40], 2 * trial / 10)]
-    assert len(controller.told) == 4 // trial and context.skip_training == (retrain == 0)
+    assert controller.rewards[:2] == [([20, 30], trial / 10), ([30, 40], 2 * trial / 10)]
+    assert len(controller.rewards) == 4 // trial and context.skip_training == (retrain == 0)
     for name, value in zip(NAMES, values, strict=True):
         np.testing.assert_array_equal(np.array(context.scope.find_var(name).get_tensor()), value)
         assert context.eval_graph.var(name).shape() == value.shape

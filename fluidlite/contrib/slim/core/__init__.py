@@ -1,4 +1,4 @@
-"""`fluid.contrib.slim.core`: strategies, what they know, and the loop that calls them."""
+"""`fluid.contrib.slim.core`: strategies, their context, and the loop that calls them."""
 
 from ....base import missing
 from . import compressor, config, strategy

@@ -1,4 +1,4 @@
-"""`Compressor`: trains a model while strategies make it smaller."""
+"""`Compressor`: trains a model while strategies compress it."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Reader = Callable[[], Iterator[Any]]
 
 
 def cached_reader(reader: Reader, sampled_rate: float, cache_path: str, cached_id: int) -> Reader:
-    """A reader of a random part of the batches of `reader`, the same in each pass.
+    """A reader of a random sample of the batches of `reader`, the same in each pass.
 
-    `sampled_rate`: how large a part. The batches are kept in the folder `cache_path`, in one called `cached_id`.
+    `sampled_rate`: the fraction. The batches are cached in the folder `cache_path`/`cached_id`.
     Follows `fluid.contrib.slim.core.compressor.cached_reader`.
     """
     draws = np.random.RandomState(cached_id)
@@ -63,10 +63,10 @@ def cached_reader(reader: Reader, sampled_rate: float, cache_path: str, cached_i
 
 
 class Context:
-    """What strategies know and change (`fluid.contrib.slim.core.Context`).
+    """The state of a compression that strategies read and change (`fluid.contrib.slim.core.Context`).
 
-    The graphs, readers, optimizers and the place and scope of a compression; `epoch`, how many there are, `epoch_id`
-    and `batch_id`, where it is; `eval_results`, the lists of evaluations by metric; `put` and `get` for anything else.
+    The graphs, readers, optimizers, place and scope; `epoch`, their number, `epoch_id` and `batch_id`, the current
+    ones; `eval_results`, the lists of evaluations by metric; `put` and `get` for anything else.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Context:
         self.search_space = search_space
 
     def to_file(self, file_name: str) -> None:
-        """Write where the compression is, and its evaluations, as JSON."""
+        """Write the current epoch and the evaluations as JSON."""
         write_file(
             file_name,
             json.dumps({"epoch_id": self.epoch_id, "eval_results": self.eval_results}),
@@ -111,7 +111,7 @@ class Context:
         )
 
     def from_file(self, file_name: str) -> None:
-        """Read what `to_file` wrote."""
+        """Read a file of `to_file`."""
         with open(file_name, encoding="utf8") as file:
             found = json.load(file)
         self.epoch_id = int(found["epoch_id"])
@@ -120,7 +120,7 @@ class Context:
         }
 
     def eval_converged(self, metric_name: str, delta: float = 0.001) -> bool:
-        """Whether the last two evaluations differ by less than the part `delta` of the last but one."""
+        """True if the last two evaluations differ by less than the fraction `delta` of the last but one."""
         results = self.eval_results.get(metric_name, [])
         if len(results) < 2:
             return False
@@ -132,7 +132,7 @@ class Context:
     ) -> tuple[np.ndarray, list[str]]:
         """The means of the evaluated metrics over `eval_reader`, and their names.
 
-        `sampled_rate`: over so large a part of the batches, which `cached_reader` keeps as `cached_id`.
+        `sampled_rate`: the fraction of the batches used, which `cached_reader` caches as `cached_id`.
         """
         assert self.eval_graph is not None
         graph = self.eval_graph.clone(for_test=True)
@@ -153,7 +153,7 @@ class Context:
         self.k_v[key] = value
 
     def get(self, key: Any) -> Any:
-        """What was put under `key`, or None."""
+        """The value of `key`, or None."""
         return self.k_v.get(key)
 
 
@@ -161,19 +161,19 @@ class Compressor:
     """Trains a model epoch by epoch and calls strategies at each point (`fluid.contrib.slim.Compressor`).
 
     Args:
-        place, scope: where it runs, and with which variables.
-        train_program: builds the loss; an optimizer is added by `train_optimizer`, if that is given.
-        train_reader: gives batches of samples.
+        place, scope: the device, and the scope of variables.
+        train_program: computes the loss; `train_optimizer`, if given, adds an optimizer.
+        train_reader: yields batches of samples.
         train_feed_list, train_fetch_list: pairs (name, variable's name); the loss is called 'loss' or 'cost'.
         eval_program, eval_reader, eval_feed_list, eval_fetch_list: the same for evaluations.
         eval_func: functions by name that evaluate a program and scope in place of `eval_reader`.
-        save_eval_model: whether checkpoints hold the program of evaluations.
-        prune_infer_model: names of inputs and outputs; checkpoints then hold an inference model.
-        teacher_programs: what the model is to learn from; their variables are in `scope`.
+        save_eval_model: True to save the program of evaluations in checkpoints.
+        prune_infer_model: names of inputs and outputs of an inference model that is saved in checkpoints.
+        teacher_programs: teachers for distillation; their variables are in `scope`.
         checkpoint_path: the folder of checkpoints; None for none.
-        train_optimizer, distiller_optimizer: what minimizes the loss, and that with distillation.
-        search_space: what NAS strategies search.
-        log_period: after how many batches values are logged.
+        train_optimizer, distiller_optimizer: optimizers of the loss, and of the loss with distillation.
+        search_space: the space of NAS strategies.
+        log_period: the number of batches between logged values.
     """
 
     def __init__(
@@ -230,12 +230,12 @@ class Compressor:
         self.log_period = log_period
 
     def _add_strategy(self, strategy: Strategy) -> None:
-        """One more; the compression lasts at least as long as it."""
+        """Add a strategy; the number of epochs grows to its end if needed."""
         self.strategies.append(strategy)
         self.epoch = max(strategy.end_epoch, self.epoch)
 
     def config(self, config_file: str) -> None:
-        """Take strategies and settings from a YAML file; see `ConfigFactory`."""
+        """Read strategies and settings from a YAML file; see `ConfigFactory`."""
         found = ConfigFactory(config_file).compressor
         self.epoch = int(found.get("epoch", self.epoch))
         for strategy in found["strategies"]:
@@ -247,7 +247,7 @@ class Compressor:
             raise AssertionError(f"eval_epoch must be greater than 0, got {self.eval_epoch}")
 
     def run(self) -> GraphWrapper | None:
-        """Train, evaluate and call the strategies; gives the graph of evaluations."""
+        """Train, evaluate and call the strategies; returns the graph of evaluations."""
         context = Context(
             place=self.place,
             scope=self.scope,
@@ -292,7 +292,7 @@ class Compressor:
             getattr(strategy, method)(context)
 
     def _init_model(self, context: Context) -> None:
-        """Begin from the variables of `init_model`."""
+        """Load the variables of `init_model`."""
         if self.init_model and os.path.exists(self.init_model):
             assert context.executor is not None
             with scope_guard(self.scope):
@@ -313,8 +313,8 @@ class Compressor:
             except EOFException:
                 break
             if batch % self.log_period == 0:
-                told = "; ".join(f"{name}={value:.6f}" for name, value in zip(names, values, strict=True))
-                _logger.info("epoch: %d; batch_id: %d; %s", context.epoch_id, batch, told)
+                text = "; ".join(f"{name}={value:.6f}" for name, value in zip(names, values, strict=True))
+                _logger.info("epoch: %d; batch_id: %d; %s", context.epoch_id, batch, text)
             self._call("on_batch_end", context)
         context.batch_id = 0
 
@@ -350,7 +350,7 @@ class Compressor:
                 context.eval_graph.save_infer_model(model, context.executor, self.prune_infer_model)
 
     def _load_checkpoint(self, context: Context) -> bool:
-        """Read the last state of `checkpoint_path`; whether there is one."""
+        """Load the last state of `checkpoint_path`; returns False if there is none."""
         path = self.checkpoint_path
         epochs = [
             int(name)

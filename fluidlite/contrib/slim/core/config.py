@@ -1,4 +1,4 @@
-"""`ConfigFactory`: strategies and what they need, from a YAML file."""
+"""`ConfigFactory`: strategies and their arguments from a YAML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Strategy`: what is done at points of a compression."""
+"""`Strategy`: callbacks of a compression."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Strategy:
         """After the last epoch."""
 
     def restore_from_checkpoint(self, context: Any) -> None:
-        """After the state of an earlier run was read."""
+        """After the checkpoint of an earlier run has been loaded."""
 
 
 __getattr__ = missing.reporter(__name__)

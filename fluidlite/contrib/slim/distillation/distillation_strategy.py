@@ -33,7 +33,7 @@ class DistillationStrategy(Strategy):
             self._create_distillation_graph(context)
 
     def _create_distillation_graph(self, context: Any) -> None:
-        """Let `context.optimize_graph` be one with teachers and their losses; the old one is kept."""
+        """Replace `context.optimize_graph` by one with teachers and their losses; the old one is kept."""
         teachers = context.get("teachers") or context.teacher_graphs or []
         graph = context.train_graph.clone()
         for teacher in teachers:

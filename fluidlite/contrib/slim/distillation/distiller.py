@@ -98,7 +98,7 @@ class FSPDistillerPass:
 
 
 class FSPDistiller:
-    """How pairs of layers go together in student and teacher, by `fluid.layers.fsp_matrix`.
+    """The flow between pairs of layers in student and teacher, by `fluid.layers.fsp_matrix`.
 
     `student_pairs`, `teacher_pairs`: pairs of names of variables, as many of both, whose matrices have one shape.
     Follows `fluid.contrib.slim.distillation.FSPDistiller`.

@@ -1,4 +1,4 @@
-"""`fluid.contrib.slim.graph`: programs as strategies see them."""
+"""`fluid.contrib.slim.graph`: programs as graphs, for strategies."""
 
 from ....base import missing
 from . import executor, graph_wrapper

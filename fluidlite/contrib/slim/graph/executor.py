@@ -16,7 +16,7 @@ __all__ = ["SlimGraphExecutor"]
 
 
 class SlimGraphExecutor:
-    """Runs a `GraphWrapper` (`fluid.contrib.slim.graph.SlimGraphExecutor`). `place`: where."""
+    """Runs a `GraphWrapper` at `place` (`fluid.contrib.slim.graph.SlimGraphExecutor`)."""
 
     def __init__(self, place: Place) -> None:
         self.exe = Executor(place)

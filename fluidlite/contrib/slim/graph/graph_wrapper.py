@@ -1,4 +1,4 @@
-"""`GraphWrapper`: a program with names for what goes in and comes out, and questions about its operators."""
+"""`GraphWrapper`: a program with named inputs and outputs, and queries about its operators."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class OpWrapper:
         return [VarWrapper(var, self._graph) for var in found if var is not None]
 
     def idx(self) -> int:
-        """Its number in the block."""
+        """Its index in the block."""
         return self._op.block.ops.index(self._op)
 
     def type(self) -> str:
@@ -121,7 +121,7 @@ class OpWrapper:
 
 
 class GraphWrapper:
-    """A program and what goes in and comes out of it (`fluid.contrib.slim.graph.GraphWrapper`).
+    """A program with its named inputs and outputs (`fluid.contrib.slim.graph.GraphWrapper`).
 
     Args:
         program: the program; None for an empty one.
@@ -179,7 +179,7 @@ class GraphWrapper:
         return GraphWrapper(self.program.clone(for_test), self.in_nodes.copy(), self.out_nodes.copy())
 
     def merge(self, graph: GraphWrapper) -> None:
-        """Add the variables and operators of another graph's first block; what is named alike is the same."""
+        """Add the variables and operators of another graph's first block; variables of equal names are shared."""
         block = self.program.global_block()
         for var in graph.program.list_vars():
             if var.name not in block.vars:
@@ -199,17 +199,17 @@ class GraphWrapper:
         return [var for var in op.all_inputs() if self.is_parameter(var)]
 
     def pre_ops(self, op: OpWrapper) -> list[OpWrapper]:
-        """The operators that make what `op` reads, one for each variable."""
+        """The producers of the inputs of `op`, one for each variable."""
         inputs = op.all_inputs()
         return [other for other in self.ops() for var in other.all_outputs() if var in inputs]
 
     def next_ops(self, op: OpWrapper) -> list[OpWrapper]:
-        """The operators that read what `op` makes, one for each variable."""
+        """The consumers of the outputs of `op`, one for each variable."""
         outputs = op.all_outputs()
         return [other for other in self.ops() for var in other.all_inputs() if var in outputs]
 
     def numel_params(self) -> int:
-        """How many elements all parameters have."""
+        """The number of elements of all parameters."""
         return sum(prod(var.shape()) for var in self.all_parameters())
 
     def flops(self, only_conv: bool = False) -> float:
@@ -241,7 +241,7 @@ class GraphWrapper:
     def save_infer_model(
         self, path: str, exe: Any, in_out: tuple[list[str], list[str]], program_only: bool = False
     ) -> None:
-        """Write what computes variables `in_out[1]` from `in_out[0]` to `__model__.infer` (and `__params__`)."""
+        """Write the part that computes `in_out[1]` from `in_out[0]` (names) to `__model__.infer` (and `__params__`)."""
         block = self.program.global_block()
         io.save_inference_model(
             dirname=path,
@@ -275,7 +275,7 @@ class GraphWrapper:
         io.load_vars(exe.exe, path, main_program=self.program, vars=there)
 
     def accumulators(self, param: VarWrapper) -> list[VarWrapper]:
-        """What an optimizer keeps for each element of a parameter."""
+        """The accumulators of a parameter, of its shape."""
         return [
             var
             for op in param.inputs()
@@ -292,20 +292,20 @@ class GraphWrapper:
         ]
 
     def update_param_shape(self, scope: Scope) -> None:
-        """Let parameters have the shapes of their values in `scope`."""
+        """Set the shapes of parameters to those of their values in `scope`."""
         for param in self.all_parameters():
             found = scope.find_var(param.name())
             if found is not None:
                 param.set_shape(found.get_tensor().shape())
 
     def infer_shape(self) -> None:
-        """Find the shapes of what operators compute anew."""
+        """Infer the shapes of operators' results anew."""
         for op in self.ops():
             if op.type() != "conditional_block":
                 op._op.desc.infer_shape(op._op.block.desc)
 
     def update_groups_of_conv(self) -> None:
-        """Let depthwise convolutions have as many groups as their filters."""
+        """Set the groups of depthwise convolutions to the number of their filters."""
         for op in self.ops():
             if op.type() in ("depthwise_conv2d", "depthwise_conv2d_grad"):
                 op.set_attr("groups", op.inputs("Filter")[0].shape()[0])
@@ -340,7 +340,7 @@ class GraphWrapper:
 
 
 def _cut(var: VarWrapper, shape: Sequence[int]) -> None:
-    """Let a variable and its value in the current scope have the first entries of each axis alone."""
+    """Cut a variable and its value in the current scope down to the first entries of each axis."""
     var.set_shape(shape)
     found = global_scope().find_var(var.name())
     if found is not None and found.is_set():

@@ -1,4 +1,4 @@
-"""`fluid.contrib.slim.nas`: looking for the best network, with one controller for several searchers."""
+"""`fluid.contrib.slim.nas`: network architecture search, with one controller for several agents."""
 
 from ....base import missing
 from . import controller_server, light_nas_strategy, lock, search_agent, search_space

@@ -18,14 +18,14 @@ _logger = get_logger(__name__, logging.INFO, fmt="ControllerServer-%(asctime)s-%
 
 
 class ControllerServer:
-    """Tells `SearchAgent`s which network to try next (`fluid.contrib.slim.nas.ControllerServer`).
+    """Serves the next network to try to `SearchAgent`s (`fluid.contrib.slim.nas.ControllerServer`).
 
     Args:
         controller: an `EvolutionaryController`, such as `SAController`.
         address: the host and port to listen at; port 0 takes a free one, see `port`.
-        max_client_num: how many agents may wait.
-        search_steps: after how many updates it ends; None: when it is closed.
-        key: what agents must have; others are not answered.
+        max_client_num: the number of agents that may wait.
+        search_steps: the number of updates until it ends; None: until it is closed.
+        key: the key that agents must send; others are not answered.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class ControllerServer:
         return self._thread
 
     def close(self) -> None:
-        """End, after what is being answered."""
+        """End, after the current request."""
         self._closed = True
         if self._thread is not None:
             self._thread.join()
@@ -65,7 +65,7 @@ class ControllerServer:
         return int(self._port)
 
     def run(self) -> None:
-        """Answer agents until it is closed, or there were enough updates."""
+        """Answer agents until it is closed or has had `search_steps` updates."""
         with self._socket:
             while not self._closed and (self._search_steps is None or self._steps < self._search_steps):
                 try:
@@ -83,7 +83,7 @@ class ControllerServer:
     def _answer(self, text: str) -> str:
         kind, key, *rest = text.split("\t") if "\t" in text else ("", "")
         if key != self._key:
-            raise ValueError("the key is another one")
+            raise ValueError("the agent's key differs from the server's")
         if kind == "update" and len(rest) == 2:
             reward = float(rest[1])
             if math.isnan(reward):

@@ -1,4 +1,4 @@
-"""`LightNASStrategy`: a network is looked for while models are trained."""
+"""`LightNASStrategy`: architecture search while models are trained."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["LightNASStrategy"]
 _logger = get_logger(__name__, logging.INFO, fmt="LightNASStrategy-%(asctime)s-%(levelname)s: %(message)s")
 
 SERVED = "slim_LightNASStrategy_controller_server.socket"
-"""The file in the working folder that says where the server is, for the other processes of the machine."""
+"""The file in the working folder with the server's address, for the other processes of the machine."""
 
 _TRIES = 100
 
@@ -29,22 +29,22 @@ class LightNASStrategy(Strategy):
     """Trains networks that a controller proposes (`fluid.contrib.slim.nas.LightNASStrategy`).
 
     The compressor's `search_space` makes the networks. One that needs more operations or time than allowed is not
-    trained: the controller proposes others, up to 100 times. What evaluation says of a trained one is its reward, 0 if
-    it needs too much.
+    trained: the controller proposes others, up to 100 times. The reward of a trained network is its evaluation, or 0 if
+    it exceeds a limit.
 
     Args:
         controller: an `EvolutionaryController`, such as `SAController`.
-        end_epoch: after which epoch the search ends.
-        target_flops: how many operations a network may need.
-        target_latency: how much time, as the search space tells; 0: any.
-        retrain_epoch: how many epochs each network is trained; 0: they are only evaluated.
+        end_epoch: the epoch after which the search ends.
+        target_flops: the largest number of operations of a network.
+        target_latency: the largest latency, as measured by the search space; 0: no limit.
+        retrain_epoch: the number of epochs that each network is trained; 0: they are only evaluated.
         metric_name: the result of evaluations that is the reward.
-        server_ip: where the controller answers; None: this machine's address.
+        server_ip: the controller's address; None: this machine's.
         server_port: its port; 0: a free one.
-        is_server: whether this machine's processes share a server, which the first of them starts.
-        max_client_num: how many agents may wait.
-        search_steps: after how many rewards the server ends; None: with its process.
-        key: what agents and server must have in common.
+        is_server: True if this machine's processes share a server, which the first of them starts.
+        max_client_num: the number of agents that may wait.
+        search_steps: the number of rewards until the server ends; None: with its process.
+        key: the common key of agents and server.
     """
 
     def __init__(
@@ -78,20 +78,20 @@ class LightNASStrategy(Strategy):
         self._search_agent: SearchAgent | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is kept between runs: neither the server nor the agent."""
+        """The state to pickle: everything except the server and the agent."""
         return {name: value for name, value in vars(self).items() if name not in ("_server", "_search_agent")}
 
     def on_compression_begin(self, context: Any) -> None:
-        """Begin with the first network of the space, and start or find the controller's server."""
+        """Begin with the first network of the space, and start the controller's server or read its address."""
         self._current_tokens = list(context.search_space.init_tokens())
         self._controller.reset(context.search_space.range_table(), self._current_tokens, None)
         if self._is_server:
             with Path(SERVED).open("a+") as file:
                 lock(file)
                 file.seek(0)
-                told = file.readline()
-                if told:
-                    self._server_ip, port = told.split()
+                address = file.readline()
+                if address:
+                    self._server_ip, port = address.split()
                     self._server_port = int(port)
                 else:
                     self._serve()
@@ -113,7 +113,7 @@ class LightNASStrategy(Strategy):
         self._server_port = self._server.port()
 
     def on_epoch_begin(self, context: Any) -> None:
-        """Make the next network, where one is due."""
+        """Create the next network, if one is due."""
         if not self._due(context.epoch_id):
             return
         _logger.info("light nas strategy on_epoch_begin")
@@ -137,7 +137,7 @@ class LightNASStrategy(Strategy):
         context.skip_training = self._retrain_epoch == 0
 
     def on_epoch_end(self, context: Any) -> None:
-        """Tell the controller the reward of a network that is trained; it says which is next."""
+        """Send the reward of a trained network to the controller, which returns the next one."""
         if not self._due(context.epoch_id + 1):
             return
         reward = float(context.eval_results[self._metric_name][-1])
@@ -154,7 +154,7 @@ class LightNASStrategy(Strategy):
         self._current_tokens = self._search_agent.update(self._current_tokens, reward)
 
     def _due(self, epoch: int) -> bool:
-        """Whether a network ends and another begins before an epoch."""
+        """True if a new network begins before an epoch."""
         return self._retrain_epoch == 0 or epoch % self._retrain_epoch == 0
 
     def _latency(self, context: Any, program: Any) -> float:

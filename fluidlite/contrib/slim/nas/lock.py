@@ -1,4 +1,4 @@
-"""`fluid.contrib.slim.nas.lock`: files that one process at a time works on."""
+"""`fluid.contrib.slim.nas.lock`: exclusive locks of files."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ LOCK_EX, LOCK_UN = fcntl.LOCK_EX, fcntl.LOCK_UN
 
 
 def lock(file: Any) -> None:
-    """Wait until nobody else holds the open `file`, and hold it."""
+    """Acquire the exclusive lock of an open file."""
     fcntl.flock(file.fileno(), LOCK_EX)
 
 
 def unlock(file: Any) -> None:
-    """Let go of an open file."""
+    """Release the lock of an open file."""
     fcntl.flock(file.fileno(), LOCK_UN)
 
 

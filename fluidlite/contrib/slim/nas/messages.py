@@ -1,4 +1,4 @@
-"""What agents and their server say to each other: lines of text, integers between commas, no longer than LIMIT."""
+"""Messages between agents and their server: lines of text of at most LIMIT bytes, integers separated by commas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LIMIT = 1 << 16
 
 
 def received(connection: socket.socket) -> str:
-    """The next line; ValueError if it is too long, cut off or no ASCII."""
+    """The next line. Raises ValueError if it is too long, truncated or not ASCII."""
     data = b""
     while not data.endswith(b"\n"):
         part = connection.recv(4096)

@@ -1,4 +1,4 @@
-"""`SearchAgent`: asks a controller elsewhere which network to try next."""
+"""`SearchAgent`: a client of a controller's server."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["SearchAgent"]
 
 
 class SearchAgent:
-    """Talks to a `ControllerServer` (`fluid.contrib.slim.nas.SearchAgent`).
+    """A client of a `ControllerServer` (`fluid.contrib.slim.nas.SearchAgent`).
 
-    `server_ip`, `server_port`: where it is; `key`: the one that it has. Raises OSError where nobody answers, ValueError
-    for an answer that is none.
+    `server_ip`, `server_port`: its address; `key`: its key. Raises OSError without a server, ValueError for a malformed
+    answer.
     """
 
     def __init__(
@@ -25,7 +25,7 @@ class SearchAgent:
         self._key = key or "light-nas"
 
     def update(self, tokens: Sequence[int], reward: float) -> list[int]:
-        """Say how good a network was; gives the next one to try."""
+        """Send the reward of a network; returns the next one to try."""
         return self._asked(f"update\t{self._key}\t{messages.as_text(tokens)}\t{float(reward)!r}")
 
     def next_tokens(self) -> list[int]:

@@ -13,22 +13,22 @@ class SearchSpace:
     """Base of spaces of networks, each a list of integers (`fluid.contrib.slim.nas.SearchSpace`)."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Takes what subclasses need."""
+        """Accepts the arguments of subclasses."""
 
     def init_tokens(self) -> Any:
         """The network to begin with."""
         _abstract("init_tokens")
 
     def range_table(self) -> Any:
-        """How many values each integer has."""
+        """The number of values of each integer."""
         _abstract("range_table")
 
     def create_net(self, tokens: Any) -> Any:
-        """The programs and what belongs to them for one network."""
+        """The programs, metrics and readers of a network."""
         _abstract("create_net")
 
     def get_model_latency(self, program: Any) -> Any:
-        """How long a network takes."""
+        """The latency of a network."""
         _abstract("get_model_latency")
 
 

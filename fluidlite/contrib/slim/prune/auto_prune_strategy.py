@@ -1,4 +1,4 @@
-"""`AutoPruneStrategy`: a controller looks for the part to take out of each parameter."""
+"""`AutoPruneStrategy`: a controller searches for the ratio to prune of each parameter."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ __all__ = ["AutoPruneStrategy"]
 
 
 class AutoPruneStrategy(PruneStrategy):
-    """Tries parts that a controller proposes (`fluid.contrib.slim.prune.AutoPruneStrategy`).
+    """Tries pruning ratios that a controller proposes (`fluid.contrib.slim.prune.AutoPruneStrategy`).
 
-    From `start_epoch` to `end_epoch` the model is pruned, trained, evaluated and put back, again and again; the
-    controller logs the best parts, in hundredths.
+    From `start_epoch` to `end_epoch`, each trial prunes, trains, evaluates and restores the model; the controller logs
+    the best ratios, in hundredths.
 
     Args:
-        pruner: a `StructurePruner`, which says what to take out of a parameter.
+        pruner: a `StructurePruner`, which selects the entries to prune.
         controller: an `EvolutionaryController`, such as `SAController`, which gets the metric as reward.
-        min_ratio, max_ratio: how large a part of the operations is saved at least, and at most.
+        min_ratio, max_ratio: limits of the fraction of operations saved.
         metric_name: the result of evaluations that is the reward.
         pruned_params: a regular expression for the names of the parameters to prune.
-        retrain_epoch: how many epochs the model is trained in each trial; 0: it is evaluated without.
-        uniform_range: limits in place of `min_ratio` and `max_ratio` for the first trial, which takes the same part
-            out of all parameters.
-        init_tokens: the first trial, in hundredths, which also are what the controller stays below.
+        retrain_epoch: the number of epochs that the model is trained in each trial; 0: it is only evaluated.
+        uniform_range: limits in place of `min_ratio` and `max_ratio` for the first trial, which prunes the same ratio
+            of all parameters.
+        init_tokens: the first trial, in hundredths, also the upper limits of the controller.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class AutoPruneStrategy(PruneStrategy):
         self._controller.reset(self._range_table, self._current_tokens, constrain_func)
 
     def _constrain_func(self, tokens: Sequence[int], context: Any = None) -> bool:
-        """Whether tokens save a part of the operations that is wanted."""
+        """True if the fraction of operations saved is within the limits."""
         saved = self._saved(context, self._pruned_param_names, self._tokens_to_ratios(tokens))
         return self._min_ratio <= saved <= self._max_ratio
 
@@ -84,19 +84,19 @@ class AutoPruneStrategy(PruneStrategy):
         return [token * 0.01 for token in tokens]
 
     def _get_uniform_ratios(self, context: Any) -> list[float]:
-        """The same part for all parameters, which saves as much as the middle of the limits."""
+        """The same ratio for all parameters, which saves the middle of the limits."""
         low, high = self._uniform_range or (self._min_ratio, self._max_ratio)
         names = self._pruned_param_names
         return [self._uniform_ratio(context, names, (low + high) / 2)] * len(names)
 
-    def _turn(self, context: Any) -> int | None:
-        """How many epochs of the trial have passed; None outside of the epochs of the search."""
+    def _trial_epoch(self, context: Any) -> int | None:
+        """The epoch within the current trial; None outside of the search."""
         if not self.start_epoch <= context.epoch_id < self.end_epoch:
             return None
         return (context.epoch_id - self.start_epoch) % max(self._retrain_epoch, 1)
 
     def on_epoch_begin(self, context: Any) -> None:
-        if self._turn(context) == 0:
+        if self._trial_epoch(context) == 0:
             if self._retrain_epoch == 0:
                 context.skip_training = True
             self._backup, self._shapes = {}, {}
@@ -104,7 +104,7 @@ class AutoPruneStrategy(PruneStrategy):
             self._prune(context, self._pruned_param_names, ratios, self._backup, self._shapes)
 
     def on_epoch_end(self, context: Any) -> None:
-        if self._backup is None or self._turn(context) != max(self._retrain_epoch, 1) - 1:
+        if self._backup is None or self._trial_epoch(context) != max(self._retrain_epoch, 1) - 1:
             return
         reward = context.eval_results[self.metric_name][-1]
         self._controller.update(self._current_tokens, reward)

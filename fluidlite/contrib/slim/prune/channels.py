@@ -1,4 +1,4 @@
-"""Which entries of which variables go together: what else must be taken out with some channels of a parameter."""
+"""Dependencies between channels of variables: the entries that are pruned along with channels of a parameter."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _SAME = """
 
 
 class Channels:
-    """The entries to take out of the variables of a graph, by variable and axis.
+    """The entries to prune of the variables of a graph, by variable and axis.
 
-    What is taken out of one is taken out of all that must keep the same size: the result of a convolution, what is
-    added to that, the parameters of normalizations, the filters of the next convolutions, rows of the next product.
+    Pruning propagates to all axes that must keep the same size: the result of a convolution, tensors added to it, the
+    parameters of normalizations, the filters of the next convolutions, rows of the next product.
     """
 
     def __init__(self, graph: GraphWrapper) -> None:
@@ -35,7 +35,7 @@ class Channels:
                     self._ops[name].append(op)
 
     def take_out(self, name: str, axis: int, entries: Iterable[int]) -> None:
-        """Take entries of an axis out, and all that goes with them; ValueError if an operator does not allow it."""
+        """Prune entries of an axis and all that depend on them. Raises ValueError if an operator does not allow it."""
         waiting = [(name, axis, set(entries))]
         while waiting:
             name, axis, entries = waiting.pop()
@@ -57,7 +57,7 @@ class Channels:
     def _along(
         self, op: OpWrapper, name: str, axis: int, entries: set[int]
     ) -> Iterator[tuple[str, int, set[int]]]:
-        """What goes with `entries` of an axis of `name` by an operator."""
+        """The (variable, axis, entries) that an operator ties to `entries` of an axis of `name`."""
         slots = {slot: op._op.input(slot) for slot in op._op.input_names}
         kind = op.type()
         if kind == "concat":
@@ -69,11 +69,11 @@ class Channels:
                 if (name, axis) in group:
                     yield from ((other, at, entries) for other, at in group if (other, at) != (name, axis))
                     return
-            if kind != "batch_norm":  # its results of one batch are made anew
+            if kind != "batch_norm":  # its SavedMean and SavedVariance need no pruning
                 raise self._refusal(op, name)
 
     def _rows(self, op: OpWrapper, name: str, axis: int, entries: set[int]) -> tuple[str, int, set[int]]:
-        """Rows of the right side of a product that belong to channels of its left side, or the other way round."""
+        """The rows of the right operand of a product for channels of the left one, or the reverse."""
         (left,), (right,), first = op._op.input("X"), op._op.input("Y"), op.attr("x_num_col_dims")
         shape = self._shape(left)[first:]
         rows = np.arange(np.prod(shape)).reshape(shape)
@@ -90,7 +90,7 @@ class Channels:
         return ValueError(f"pruning takes channels out of {name}, which {op.type()} does not allow")
 
     def _groups(self, op: OpWrapper, slots: dict[str, list[str]], name: str) -> list[list[Axis]]:
-        """The axes that keep the same size."""
+        """Groups of axes that an operator keeps at the same size."""
         kind = op.type()
         if kind in ("conv2d", "depthwise_conv2d", "conv2d_transpose"):
             (data,), (weight,), (out,) = slots["Input"], slots["Filter"], op._op.output("Output")

@@ -1,4 +1,4 @@
-"""Which parts of parameters to take out (`fluid.contrib.slim.prune.pruner`)."""
+"""Selection of the entries of parameters to prune (`fluid.contrib.slim.prune.pruner`)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class Pruner:
     """Base of pruners (`fluid.contrib.slim.prune.Pruner`)."""
 
     def prune(self, param: Any) -> Any:
-        """What becomes of a parameter; nothing here."""
+        """Prune a parameter; subclasses define it."""
 
 
 class StructurePruner(Pruner):
-    """Takes the entries of one axis out that matter least (`fluid.contrib.slim.prune.StructurePruner`).
+    """Prunes the entries of an axis with the smallest norms (`fluid.contrib.slim.prune.StructurePruner`).
 
     Args:
-        pruning_axis: name of a parameter -> axis; '*' stands for all that are not named.
-        criterions: name of a parameter -> by what entries are compared, 'l1_norm'; '*' as above.
+        pruning_axis: name of a parameter -> axis; '*' stands for all others.
+        criterions: name of a parameter -> criterion, 'l1_norm'; '*' as above.
     """
 
     def __init__(self, pruning_axis: Mapping[str, int], criterions: Mapping[str, str]) -> None:
@@ -34,10 +34,11 @@ class StructurePruner(Pruner):
     def cal_pruned_idx(
         self, name: str, param: np.ndarray, ratio: float, axis: int | None = None
     ) -> np.ndarray:
-        """The indices to take out of `param`, a part `ratio` of those of `axis` (the axis of `name` if None).
+        """The indices of the entries of `param` with the smallest norms, the fraction `ratio` of those along `axis`.
 
-        Those with the smallest sums of magnitudes. Raises KeyError for a parameter that is not named, ValueError for
-        another criterion.
+        `axis`: that of `name` in `pruning_axis` if None.
+
+        Raises KeyError for a parameter without an axis or criterion, ValueError for an unknown criterion.
         """
         criterion = self.criterions[name if name in self.criterions else "*"]
         if criterion != "l1_norm":
@@ -51,7 +52,7 @@ class StructurePruner(Pruner):
     def prune_tensor(
         self, tensor: np.ndarray, pruned_idx: Sequence[int], pruned_axis: int, lazy: bool = False
     ) -> np.ndarray:
-        """A copy of `tensor` without the entries `pruned_idx` of an axis; with `lazy` itself, where they are 0 now."""
+        """A copy of `tensor` without the entries `pruned_idx` of an axis; with `lazy`, `tensor` with zeros there."""
         if not lazy:
             return np.delete(tensor, pruned_idx, pruned_axis)
         np.moveaxis(tensor, pruned_axis, 0)[list(pruned_idx)] = 0

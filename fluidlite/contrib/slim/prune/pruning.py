@@ -1,4 +1,4 @@
-"""Strategies that take filters out of convolutions while a model is trained."""
+"""Strategies that prune filters of convolutions while a model is trained."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class PruneStrategy(Strategy):
         param_backup: dict[str, np.ndarray] | None = None,
         param_shape_backup: dict[str, tuple[int, ...]] | None = None,
     ) -> None:
-        """Take a part of the entries of each parameter out, of all that goes with them and of their accumulators.
+        """Prune a fraction of the entries of each parameter, all that depend on them, and their accumulators.
 
         With `lazy` entries are made 0 instead; with `only_graph` only shapes in the graph change. The dictionaries
         get the values and shapes that were there. A parameter whose channels went with those of an earlier one is
@@ -114,7 +114,7 @@ class PruneStrategy(Strategy):
             var.set_shape(shape)
 
     def _prune_graph(self, graph: GraphWrapper, target_graph: GraphWrapper) -> None:
-        """Let the parameters of `graph` have the shapes of those of `target_graph`."""
+        """Set the shapes of the parameters of `graph` to those of `target_graph`."""
         for param in target_graph.all_parameters():
             if param.name() in graph.program.global_block().vars:
                 graph.var(param.name()).set_shape(param.shape())
@@ -137,7 +137,7 @@ class PruneStrategy(Strategy):
         backup: dict[str, np.ndarray] | None = None,
         shapes: dict[str, tuple[int, ...]] | None = None,
     ) -> None:
-        """Prune values in the scope and all graphs of the context; the dictionaries get what was there."""
+        """Prune values in the scope and all graphs of the context; the dictionaries get the old values and shapes."""
         graph, *others = self._graphs(context)
         self._prune_parameters(
             graph,
@@ -162,14 +162,14 @@ class PruneStrategy(Strategy):
         return found
 
     def _saved(self, context: Any, params: Sequence[str], ratios: Sequence[float]) -> float:
-        """The part of the operations of evaluations that pruning would save."""
+        """The fraction of the evaluation's operations that pruning would save."""
         graph = context.eval_graph
         pruned = graph.clone()
         self._prune_parameters(pruned, context.scope, params, ratios, context.place, only_graph=True)
         return float(1 - pruned.flops() / graph.flops())
 
     def _uniform_ratio(self, context: Any, params: Sequence[str], target: float) -> float:
-        """The part to take out of each parameter to save the part `target` of the operations, by halving."""
+        """The ratio to prune of each parameter to save the fraction `target` of the operations, by bisection."""
         low, high = 0.0, 1.0
         tried = []
         for _ in range(20):
@@ -180,7 +180,7 @@ class PruneStrategy(Strategy):
         return min(tried)[1]
 
     def restore_from_checkpoint(self, context: Any) -> None:
-        """Let the graphs have the shapes of what was read."""
+        """Set the shapes of the graphs to those of the loaded values."""
         if context.epoch_id > self.start_epoch:
             for graph in self._graphs(context):
                 graph.update_param_shape(context.scope)
@@ -188,7 +188,7 @@ class PruneStrategy(Strategy):
 
 
 class UniformPruneStrategy(PruneStrategy):
-    """Takes the same part out of all parameters, so that `target_ratio` of the operations are saved
+    """Prunes the same ratio of all parameters, so that `target_ratio` of the operations are saved
     (`fluid.contrib.slim.prune.UniformPruneStrategy`).
 
     Before `start_epoch` the graphs of the context and the values in its scope are pruned; the part is found by
@@ -196,7 +196,7 @@ class UniformPruneStrategy(PruneStrategy):
     """
 
     def _get_best_ratios(self, context: Any) -> tuple[list[str], list[float]]:
-        """The parameters to prune, and the part to take out of each."""
+        """The parameters to prune, and the ratio of each."""
         params = self._params(context.eval_graph)
         return params, [self._uniform_ratio(context, params, self.target_ratio)] * len(params)
 
@@ -215,7 +215,7 @@ def _tensor(scope: Scope, name: str) -> Any:
 
 
 def _update(graph: GraphWrapper) -> None:
-    """Let operators and results follow the shapes of parameters."""
+    """Update the shapes of results and the groups of convolutions after those of parameters."""
     for op in graph.ops():
         if op.type() in ("conv2d", "conv2d_grad") and op.attr("groups") > 1:
             weight = op.inputs("Filter")[0].shape()

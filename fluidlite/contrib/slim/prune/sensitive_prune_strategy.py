@@ -1,4 +1,4 @@
-"""`SensitivePruneStrategy`: more is taken out of parameters that a metric depends on less."""
+"""`SensitivePruneStrategy`: pruning ratios by the sensitivity of a metric to each parameter."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _logger = get_logger(__name__, logging.INFO, fmt="%(asctime)s-%(levelname)s: %(m
 
 
 class SensitivePruneStrategy(PruneStrategy):
-    """Takes more out of parameters that the metric depends on less
+    """Prunes more of parameters that the metric is less sensitive to
     (`fluid.contrib.slim.prune.SensitivePruneStrategy`; Li et al. 2017).
 
-    Each parameter is cut alone, by more and more, and the metric evaluated; from that follows how much each may lose
-    for the same fall of the metric, and what fall saves `target_ratio` of the operations.
+    Each parameter is pruned separately, at increasing ratios, and the metric evaluated. Curves fitted to the results
+    give the ratios for an equal drop of the metric, and the drop that saves `target_ratio` of the operations.
 
     Args:
-        delta_rate: the first part that is tried, and how much more the next one is.
-        sensitivities: what is known before, by parameter: `pruned_percent`, `loss` and `size`.
-        sensitivities_file: a file in which that is kept; None for none.
-        num_steps: in how many steps `target_ratio` is reached. The first is done before `start_epoch`, each other one
-            before an epoch in which the metric has settled.
-        eval_rate: the part of the batches that evaluations take; None for all.
+        delta_rate: the first ratio that is tried, and the distance to the next one.
+        sensitivities: earlier results, by parameter: `pruned_percent`, `loss` and `size`.
+        sensitivities_file: a file to store them in; None for none.
+        num_steps: the number of steps to reach `target_ratio`. The first is before `start_epoch`, each other one before
+            an epoch in which the metric has converged.
+        eval_rate: the fraction of the batches that evaluations use; None for all.
 
     Other arguments are as for `PruneStrategy`.
     """
@@ -64,7 +64,7 @@ class SensitivePruneStrategy(PruneStrategy):
             write_file(sensitivities_file, pickle.dumps(sensitivities), folders=False)
 
     def _load_sensitivities(self, sensitivities_file: str | None) -> dict[str, Any]:
-        """What `_save_sensitivities` wrote; nothing if there is no such file."""
+        """Read a file of `_save_sensitivities`; {} if it does not exist."""
         if not sensitivities_file or not os.path.exists(sensitivities_file):
             return {}
         return read_pickle(sensitivities_file)
@@ -78,9 +78,9 @@ class SensitivePruneStrategy(PruneStrategy):
             _logger.info("fall of %s where parts of %s are taken out: %s", self.metric_name, name, pairs)
 
     def _compute_sensitivities(self, context: Any) -> dict[str, Any]:
-        """By parameter, the parts that were tried and by how much of itself the metric fell.
+        """By parameter, the ratios tried and the relative drops of the metric.
 
-        What is known of a parameter of the same size is not tried again.
+        Earlier results for a parameter of the same size are reused.
         """
         graph = context.eval_graph
         found = {**self.sensitivities, **self._load_sensitivities(self.sensitivities_file)}
@@ -118,7 +118,7 @@ class SensitivePruneStrategy(PruneStrategy):
     def _get_best_ratios(
         self, context: Any, sensitivities: dict[str, Any], target_ratio: float
     ) -> tuple[list[str], list[float]]:
-        """The parameters to prune, and the part to take out of each to save `target_ratio` of the operations."""
+        """The parameters to prune, and the ratio of each that saves `target_ratio` of the operations."""
         graph = context.eval_graph
         names = [name for name in sensitivities if name in graph.program.global_block().vars]
         curves = [_curve(sensitivities[name]) for name in names]
@@ -135,7 +135,7 @@ class SensitivePruneStrategy(PruneStrategy):
         return names, min(tried)[1]
 
     def _current_pruning_target(self, context: Any) -> float | None:
-        """The part of the operations to save before this epoch; None if nothing is to be done."""
+        """The fraction of the operations to save before this epoch; None if no step is due."""
         due = context.epoch_id == self.start_epoch or context.eval_converged(self.metric_name, 0.005)
         if self.num_steps <= 0 or not due:
             return None
@@ -151,18 +151,18 @@ class SensitivePruneStrategy(PruneStrategy):
 
 
 _NEAR = 0.02
-"""How near to the part of the operations that is to be saved is near enough."""
+"""The tolerance of the fraction of operations saved."""
 
 
 def _curve(known: dict[str, Any]) -> np.ndarray:
-    """The cubic polynomial through the origin that fits the falls of the metric best, highest power first."""
+    """The least-squares cubic through the origin of the metric's drops, highest power first."""
     parts = np.array(known["pruned_percent"], "float64")
     powers = np.stack([parts**3, parts**2, parts], axis=1)
     return np.append(np.linalg.lstsq(powers, np.array(known["loss"], "float64"), rcond=None)[0], 0.0)
 
 
 def _part(curve: np.ndarray, fall: float) -> float:
-    """The smallest part at which a curve falls that much; almost all if it never does."""
+    """The smallest ratio at which the curve reaches a drop of `fall`; 0.95 if it never does."""
     roots = np.roots(curve - [0, 0, 0, fall])
     real = roots.real[(abs(roots.imag) < 1e-9) & (roots.real > 0) & (roots.real < 1)]
     return float(real.min()) if real.size else 0.95

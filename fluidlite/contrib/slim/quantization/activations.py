@@ -1,4 +1,4 @@
-"""`AddQuantDequantPass`: inputs of operators without parameters are rounded as well."""
+"""`AddQuantDequantPass`: quantization-aware training of operators without parameters."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from . import nodes
 
 
 class AddQuantDequantPass:
-    """Rounds the inputs of operators that compute with no parameters
-    (`fluid.contrib.slim.quantization.AddQuantDequantPass`), by a mean of their largest magnitudes.
+    """Quantizes and dequantizes the inputs of operators without parameters, by moving averages of their magnitudes
+    (`fluid.contrib.slim.quantization.AddQuantDequantPass`).
 
     Args:
         scope, place, moving_rate, skip_pattern: see `QuantizationTransformPass`.
-        quant_bits: to integers of how many bits.
-        quantizable_op_type: which operators.
-        is_full_quantized: all that there can be.
+        quant_bits: the bits of the integers.
+        quantizable_op_type: the types of operators.
+        is_full_quantized: True for all supported types.
 
     Raises AssertionError for operators of another type.
     """
@@ -51,7 +51,7 @@ class AddQuantDequantPass:
         self._quantizable_op_type = list(chosen)
 
     def apply(self, graph: IrGraph) -> IrGraph:
-        """Quantize what `graph` has; returns it."""
+        """Transform `graph`; returns it."""
         if not isinstance(graph, IrGraph):
             raise AssertionError(f"graph must be an IrGraph, got {type(graph).__name__}")
         persistable = {node.name() for node in graph.all_persistable_nodes()}
@@ -83,12 +83,12 @@ class AddQuantDequantPass:
         state = nodes.State(graph, self._scope, self._place)
         made = graph.create_var_node(f"{var.name()}.quant_dequant", var.type(), var.shape(), var.dtype())
         scale = state.create(f"{var.name()}.quant_dequant.scale", 0.001, dtype=var.dtype())
-        inputs, outputs = {"X": var, "InScale": scale}, {"Out": made, "OutScale": state.again(scale)}
+        inputs, outputs = {"X": var, "InScale": scale}, {"Out": made, "OutScale": state.next_value(scale)}
         if not graph.is_test():
             for slot in ("State", "Accum"):
                 name = unique_name.generate(f"quant_dequant.{slot.lower()}")
                 held = state.create(name, 1.0, dtype=var.dtype())
-                inputs[f"In{slot}"], outputs[f"Out{slot}"] = held, state.again(held)
+                inputs[f"In{slot}"], outputs[f"Out{slot}"] = held, state.next_value(held)
         attrs = {
             "bit_length": self._quant_bits,
             "moving_rate": self._moving_rate,

@@ -1,4 +1,4 @@
-"""Where to cut magnitudes off before they become integers, by the Kullback-Leibler divergence."""
+"""The clipping threshold of magnitudes for quantization, by the Kullback-Leibler divergence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def kl_threshold(magnitudes: np.ndarray, steps: int) -> float:
 
 
 def _quantized(counts: np.ndarray, reference: np.ndarray, steps: int) -> np.ndarray:
-    """`counts` in `steps` groups of equal width, each spread evenly over those of its bins that `reference` has."""
+    """`counts` summed in `steps` groups of bins, each spread evenly over its bins that are not empty in `reference`."""
     width = len(counts) // steps
     group = np.minimum(np.arange(len(counts)) // width, steps - 1)
     total = np.bincount(group, counts, steps)

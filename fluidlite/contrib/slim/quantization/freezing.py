@@ -1,4 +1,4 @@
-"""After training: parameters as integers, and operators on those."""
+"""Conversion of quantization-aware graphs after training: parameters as integers."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _WITH_WEIGHTS = ("conv2d", "depthwise_conv2d", "mul", "matmul")
 
 
 class QuantizationFreezePass:
-    """Makes of a graph for inference that `QuantizationTransformPass` changed one that computes with integers
+    """Converts an inference graph of `QuantizationTransformPass` to compute with integers
     (`fluid.contrib.slim.quantization.QuantizationFreezePass`).
 
-    Parameters in the scope become integers, stored as floats; activations stay what the quantizing operators make of
-    them; what convolutions and products compute is scaled afterwards.
+    Parameters in the scope become integers, stored as floats; activations are still quantized by operators; results of
+    convolutions and products are scaled.
 
     Args:
         scope, place, weight_bits, activation_bits, weight_quantize_type: as for `QuantizationTransformPass`.
-        quantizable_op_type: not asked for any more.
+        quantizable_op_type: accepted and without effect.
 
     Raises AssertionError without scope or place.
     """
@@ -46,7 +46,7 @@ class QuantizationFreezePass:
         self._weight_quantize_type = weight_quantize_type
 
     def apply(self, graph: IrGraph) -> IrGraph:
-        """Freeze what `graph` has; returns it. Raises KeyError for a graph that is frozen already."""
+        """Convert `graph`; returns it. Raises KeyError for a graph that is frozen already."""
         persistable = {node.name() for node in graph.all_persistable_nodes()}
         weights: dict[str, np.ndarray] = {}
         scales: dict[str, IrVarNode] = {}
@@ -70,7 +70,7 @@ class QuantizationFreezePass:
         return graph
 
     def _freeze_weight(self, op: IrOpNode, name: str) -> np.ndarray:
-        """Make integers of a parameter in the scope; returns its scale, or those of its filters."""
+        """Convert a parameter in the scope to integers; returns its scale, or those of its filters."""
         weight = nodes.read(self._scope, name)
         if self._weight_quantize_type == "abs_max" or op.name() == "fake_quantize_abs_max":
             scale = np.abs(weight).max()
@@ -87,7 +87,7 @@ class QuantizationFreezePass:
     def _scale_result(
         self, graph: IrGraph, op: IrOpNode, weights: dict[str, np.ndarray], scales: dict[str, IrVarNode]
     ) -> None:
-        """Append what makes of the integers that `op` computes what they stand for."""
+        """Append the dequantization of the result of `op`."""
         names = nodes.input_names(op)
         weight = next((weights[name] for name in names if name in weights), None)
         activation = next((scales[name] for name in names if name in scales), None)
@@ -129,8 +129,8 @@ class ConvertToInt8Pass:
 
     Args:
         scope: where the parameters are.
-        place: where to put the new ones.
-        quantizable_op_type: not asked for any more.
+        place: the place of the new ones.
+        quantizable_op_type: accepted and without effect.
     """
 
     def __init__(self, scope: Scope, place: Any, quantizable_op_type: Sequence[str] | None = None) -> None:
@@ -162,7 +162,7 @@ class ConvertToInt8Pass:
 
 
 class TransformForMobilePass:
-    """Calls quantizing and dequantizing operators `quantize` and `dequantize`, as Paddle-Mobile does
+    """Renames quantizing and dequantizing operators to `quantize` and `dequantize`, as Paddle-Mobile does
     (`fluid.contrib.slim.quantization.TransformForMobilePass`).
     """
 
@@ -178,7 +178,7 @@ class TransformForMobilePass:
 
 
 def _bypass(graph: IrGraph, op: IrOpNode, source: str, slot: str) -> None:
-    """Take `op` out: who reads its result reads `source`."""
+    """Remove `op`; the consumers of its result read `source` instead."""
     before = graph._find_node_by_name(op.inputs, source)
     after = graph._find_node_by_name(op.outputs, op.output(slot)[0])
     for reader in after.outputs:
@@ -187,5 +187,5 @@ def _bypass(graph: IrGraph, op: IrOpNode, source: str, slot: str) -> None:
 
 
 def _remove_unused(graph: IrGraph) -> None:
-    """Take variables out that no operator reads or writes."""
+    """Remove variables that no operator reads or writes."""
     graph.safe_remove_nodes([node for node in graph.all_var_nodes() if not node.inputs and not node.outputs])

@@ -1,4 +1,4 @@
-"""What the passes of quantization share: which slots count, variables with a first value."""
+"""Helpers of the quantization passes: tables of slots, and initialised persistable variables."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ INPUTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_CONVOLUTIONS.split(), ("Input", "Filter")),
     "slice": ("Input",),
 }
-"""The slots that quantized operators compute with."""
+"""The slots of quantized inputs, by operator type."""
 
 OUTPUTS: dict[str, str] = {
     **dict.fromkeys(INPUTS, "Out"),
     **dict.fromkeys(_CONVOLUTIONS.split(), "Output"),
     "batch_norm": "Y",
 }
-"""The slot of what they compute."""
+"""The slot of the output, by operator type."""
 
 FORWARD = int(OpRole.Forward)
 QUANTIZING = """
@@ -46,24 +46,24 @@ DEQUANTIZING = "fake_dequantize_max_abs fake_channel_wise_dequantize_max_abs".sp
 
 
 def input_names(op: IrOpNode) -> list[str]:
-    """The variables that an operator computes with."""
+    """The quantized inputs of an operator."""
     return [name for slot in INPUTS[op.name()] for name in op.input(slot)]
 
 
 def output_names(op: IrOpNode) -> list[str]:
-    """The variables that an operator computes."""
+    """The outputs of an operator."""
     return op.output(OUTPUTS[op.name()])
 
 
 def skipped(op: IrOpNode, patterns: Any) -> bool:
-    """Whether the user wants an operator left alone: it was made in a name scope that says so, or is marked."""
+    """True if an operator is excluded: by its name scope, or its attribute `skip_quant`."""
     listed = [patterns] if isinstance(patterns, str) else list(patterns or ())
     scope = op._operator.attr("op_namescope") or ""
     return bool(op._operator.attr("skip_quant")) or any(pattern in scope for pattern in listed)
 
 
 def all_computed(op: IrOpNode, persistable: Collection[str]) -> bool:
-    """Whether none of what an operator computes with lasts."""
+    """True if no quantized input of an operator is persistable."""
     return free_of(input_names(op), persistable)
 
 
@@ -72,13 +72,11 @@ def free_of(names: Sequence[str], persistable: Collection[str]) -> bool:
 
 
 class State:
-    """Makes persistable variables, with their first values in a scope."""
+    """Creates persistable variables, with their initial values in a scope."""
 
     def __init__(self, graph: IrGraph, scope: Scope | None, place: Any) -> None:
         if scope is None or place is None:
-            raise AssertionError(
-                "the scope and the place must be given: variables get their first values there"
-            )
+            raise AssertionError("the scope and the place must be given, for the initial values of variables")
         self.graph, self._scope, self._place = graph, scope, place
 
     def create(
@@ -91,15 +89,15 @@ class State:
     def fill(self, node: IrVarNode, value: np.ndarray) -> None:
         self._scope.var(node.name()).get_tensor().set(value, self._place)
 
-    def again(self, node: IrVarNode) -> IrVarNode:
-        """A node of the next value of a variable."""
+    def next_value(self, node: IrVarNode) -> IrVarNode:
+        """A node for the next value of a variable (SSA)."""
         shown = node.var()
         assert shown is not None
         return self.graph.create_var_node_from_desc(shown)
 
 
 def read(scope: Scope, name: str) -> np.ndarray:
-    """What a variable of the scope holds; ValueError if there is none."""
+    """The value of a variable of the scope. Raises ValueError if it is missing."""
     found = scope.find_var(name)
     if found is None:
         raise ValueError(

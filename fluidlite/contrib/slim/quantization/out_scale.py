@@ -1,4 +1,4 @@
-"""How large results of operators are: watched while training, written down for inference."""
+"""Scales of operators' results: observed in training, stored as attributes for inference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WATCHED = """
     conv2d depthwise_conv2d mul matmul relu leaky_relu relu6 sigmoid tanh prelu swish softmax batch_norm
     elementwise_add pool2d reshape2 transpose2 concat elementwise_mul scale
 """.split()
-"""Types of operators whose results count."""
+"""Types of operators whose results are observed."""
 
 
 def _scale_name(name: str) -> str:
@@ -22,7 +22,7 @@ def _scale_name(name: str) -> str:
 
 
 class OutScaleForTrainingPass:
-    """Keeps a mean of the largest magnitudes of results in variables `NAME@scale`
+    """Adds moving averages of the largest magnitudes of results, variables `NAME@scale`
     (`fluid.contrib.slim.quantization.OutScaleForTrainingPass`).
 
     Args:
@@ -34,7 +34,7 @@ class OutScaleForTrainingPass:
         self._is_test: bool | None = None
 
     def apply(self, graph: IrGraph) -> IrGraph:
-        """Watch the results that `graph` has; returns it."""
+        """Transform `graph`; returns it."""
         if not isinstance(graph, IrGraph):
             raise AssertionError(f"graph must be an IrGraph, got {type(graph).__name__}")
         self._is_test = graph.is_test()
@@ -52,7 +52,7 @@ class OutScaleForTrainingPass:
                     for slot in ("State", "Accum"):
                         held = unique_name.generate(f"scale_{slot.lower()}@")
                         inputs[f"In{slot}"] = state.create(held, 1.0, dtype=var.dtype())
-                        outputs[f"Out{slot}"] = state.again(inputs[f"In{slot}"])
+                        outputs[f"Out{slot}"] = state.next_value(inputs[f"In{slot}"])
                 attrs = {"moving_rate": self._moving_rate, "is_test": self._is_test, "op_role": nodes.FORWARD}
                 watching = graph.create_op_node("moving_average_abs_max_scale", attrs, inputs, outputs)
                 for node in inputs.values():
@@ -67,7 +67,7 @@ class OutScaleForTrainingPass:
 
 
 class OutScaleForInferencePass:
-    """Writes what `OutScaleForTrainingPass` has found into attributes `out_threshold`
+    """Stores the scales of `OutScaleForTrainingPass` in attributes `out_threshold`
     (`fluid.contrib.slim.quantization.OutScaleForInferencePass`).
 
     Args:
@@ -78,7 +78,7 @@ class OutScaleForInferencePass:
         self._scope = scope
 
     def apply(self, graph: IrGraph) -> IrGraph:
-        """Write them down; returns `graph`. Raises ValueError for a result that was not watched."""
+        """Set the attributes; returns `graph`. Raises ValueError for a result without a scale."""
         if not isinstance(graph, IrGraph) or self._scope is None:
             raise AssertionError("OutScaleForInferencePass needs an IrGraph and a scope")
         for op in graph.all_op_nodes():

@@ -1,4 +1,4 @@
-"""`QuantizationTransformPass`: inputs of convolutions and products go through a few bits and back."""
+"""`QuantizationTransformPass`: quantization-aware training of convolutions and products in graphs."""
 
 from __future__ import annotations
 
@@ -17,26 +17,25 @@ _STEP = "@STEP_COUNTER@"
 
 
 class QuantizationTransformPass:
-    """Lets convolutions and products learn with rounded inputs
+    """Quantizes and dequantizes the inputs of convolutions and products
     (`fluid.contrib.slim.quantization.QuantizationTransformPass`; Jacob et al. 2018).
 
-    Before each of them, inputs are rounded to integers times a scale. Gradients pass the rounding as if it was not
-    there.
+    Inputs are rounded to integers times a scale; the gradient of rounding is the identity.
 
     Args:
-        scope: where parameters are, and where scales get their first values.
-        place: where to put these.
-        weight_bits, activation_bits: of parameters, and of everything else.
-        activation_quantize_type: how the scale follows: 'abs_max' is the largest magnitude, 'range_abs_max' the
-            largest of the last `window_size` steps, 'moving_average_abs_max' a mean with rate `moving_rate`.
-        weight_quantize_type: 'abs_max', or 'channel_wise_abs_max' for one scale of each filter; or one of the others.
-        skip_pattern: operators made in a name scope with this part, or one of these, are left alone.
+        scope: the scope of parameters, in which scales are initialised.
+        place: the place of the scales.
+        weight_bits, activation_bits: the bits of parameters, and of other inputs.
+        activation_quantize_type: the scale: 'abs_max' is the largest magnitude, 'range_abs_max' the largest of the last
+            `window_size` steps, 'moving_average_abs_max' a moving average with `moving_rate`.
+        weight_quantize_type: one of these, or 'channel_wise_abs_max' for one scale of each filter.
+        skip_pattern: operators whose name scope contains this text, or one of these, are excluded.
         quantizable_op_type: any of conv2d, depthwise_conv2d, mul and matmul. Products without parameters are left to
             `AddQuantDequantPass`.
-        weight_quantize_func, act_quantize_func, weight_preprocess_func, act_preprocess_func: functions of the user's,
-            which are not supported, `optimizer_func` and `executor` for these.
+        weight_quantize_func, act_quantize_func, weight_preprocess_func, act_preprocess_func: user functions, which are
+            not supported; `optimizer_func` and `executor` belong to them.
 
-    Raises ValueError for an unknown kind, AssertionError for operators of another type.
+    Raises ValueError for an unknown kind of scale, AssertionError for other types of operators.
     """
 
     _supported_quantizable_op_type = ("conv2d", "depthwise_conv2d", "mul", "matmul")
@@ -72,7 +71,7 @@ class QuantizationTransformPass:
                 raise AssertionError(f"{op_type} is not supported for quantization.")
         if any((weight_quantize_func, act_quantize_func, weight_preprocess_func, act_preprocess_func)):
             raise NotSupportedError(
-                "QuantizationTransformPass takes no functions that quantize or change variables; leave them away"
+                "QuantizationTransformPass supports no functions that quantize or preprocess variables: leave them out"
             )
         self._scope, self._place = scope, place
         self._weight_bits, self._activation_bits = weight_bits, activation_bits
@@ -83,7 +82,7 @@ class QuantizationTransformPass:
         self._quantizable_ops = list(quantizable_op_type)
 
     def apply(self, graph: IrGraph) -> IrGraph:
-        """Quantize what `graph` has; returns it."""
+        """Transform `graph`; returns it."""
         if not isinstance(graph, IrGraph):
             raise AssertionError(f"graph must be an IrGraph, got {type(graph).__name__}")
         self._graph, self._is_test = graph, graph.is_test()
@@ -92,7 +91,7 @@ class QuantizationTransformPass:
         self._persistables = {node.name() for node in graph.all_persistable_nodes()}
         ops = graph.all_op_nodes()
         for op in ops:
-            if op.name() in self._quantizable_ops and not self._left_alone(op):
+            if op.name() in self._quantizable_ops and not self._excluded(op):
                 self._forward(op)
         gradients = {f"{op_type}_grad" for op_type in self._quantizable_ops}
         for op in ops:
@@ -102,7 +101,7 @@ class QuantizationTransformPass:
                         graph.update_input_link(var, self._rounded[var.name()], op)
         return graph
 
-    def _left_alone(self, op: IrOpNode) -> bool:
+    def _excluded(self, op: IrOpNode) -> bool:
         if nodes.skipped(op, self._skip_pattern):
             op.set_attr("skip_quant", True)
             return True
@@ -118,7 +117,7 @@ class QuantizationTransformPass:
             self._graph.update_input_link(var, self._rounded[var.name()], op)
 
     def _round(self, var: IrVarNode, op: IrOpNode) -> IrVarNode:
-        """A node of `var`, quantized and back again."""
+        """The node of `var` after quantization and dequantization."""
         weight = var.name() in self._persistables
         bits = self._weight_bits if weight else self._activation_bits
         kind = self._weight_quantize_type if weight else self._activation_quantize_type
@@ -177,7 +176,10 @@ class QuantizationTransformPass:
     def _by_range(self, var: IrVarNode, quantized: IrVarNode, bits: int) -> IrVarNode:
         state = nodes.State(self._graph, self._scope, self._place)
         scale = state.create(f"{var.name()}.scale", 0.001, dtype=var.dtype())
-        inputs, outputs = {"X": var, "InScale": scale}, {"Out": quantized, "OutScale": state.again(scale)}
+        inputs, outputs = (
+            {"X": var, "InScale": scale},
+            {"Out": quantized, "OutScale": state.next_value(scale)},
+        )
         if not self._is_test:
             window = unique_name.generate("scales")
             outputs["OutScales"] = state.create(window, 0.0, [self._window_size], var.dtype())
@@ -187,21 +189,24 @@ class QuantizationTransformPass:
         return outputs["OutScale"]
 
     def _steps(self, state: nodes.State) -> IrVarNode:
-        """How many steps there have been, the current one included."""
+        """The number of steps, including the current one."""
         if self._step is None:
             counter = state.create(_STEP, 0, dtype=VarType.INT64)
-            self._step = state.again(counter)
+            self._step = state.next_value(counter)
             self._op("increment", {"step": 1.0}, {"X": counter}, {"Out": self._step})
         return self._step
 
     def _by_moving_average(self, var: IrVarNode, quantized: IrVarNode, bits: int) -> IrVarNode:
         state = nodes.State(self._graph, self._scope, self._place)
         scale = state.create(f"{var.name()}.scale", 0.001, dtype=var.dtype())
-        inputs, outputs = {"X": var, "InScale": scale}, {"Out": quantized, "OutScale": state.again(scale)}
+        inputs, outputs = (
+            {"X": var, "InScale": scale},
+            {"Out": quantized, "OutScale": state.next_value(scale)},
+        )
         if not self._is_test:
             for slot in ("State", "Accum"):
                 held = state.create(unique_name.generate(slot.lower()), 1.0, dtype=var.dtype())
-                inputs[f"In{slot}"], outputs[f"Out{slot}"] = held, state.again(held)
+                inputs[f"In{slot}"], outputs[f"Out{slot}"] = held, state.next_value(held)
         attrs = {"bit_length": bits, "moving_rate": self._moving_rate, "is_test": self._is_test}
         self._op("fake_quantize_moving_average_abs_max", attrs, inputs, outputs)
         return outputs["OutScale"]

@@ -19,7 +19,7 @@ _TYPES = {8: np.int8, 16: np.int16}
 
 
 class WeightQuantization:
-    """Makes a saved inference model smaller by parameters that are integers of 8 or 16 bits
+    """Converts the parameters of a saved inference model to integers of 8 or 16 bits
     (`fluid.contrib.slim.quantization.WeightQuantization`).
 
     Args:
@@ -51,11 +51,11 @@ class WeightQuantization:
 
         Args:
             save_model_filename, save_params_filename: as for `fluid.io.save_inference_model`.
-            quantizable_op_type: the operators whose parameters count: conv2d, depthwise_conv2d, mul.
+            quantizable_op_type: the operators whose parameters are converted: conv2d, depthwise_conv2d, mul.
             weight_bits: 8 or 16.
             weight_quantize_type: 'abs_max' for one scale, 'channel_wise_abs_max' for one of each filter or column.
-            generate_test_model: also save, in the folder `test_model`, what the integers stand for.
-            threshold_rate: with 'abs_max' the part of the elements that may be cut off.
+            generate_test_model: also save the model with dequantized parameters, in the folder `test_model`.
+            threshold_rate: with 'abs_max' the fraction of the elements that may be clipped.
 
         The scales are attributes `NAME_quant_scale` of the operators. Raises AssertionError for another argument.
         """
@@ -114,13 +114,13 @@ class WeightQuantization:
 
 
 def _weights(op: Operator) -> list[str]:
-    """The parameters that an operator computes with."""
+    """The parameters among the quantized inputs of an operator."""
     names = [name for slot in nodes.INPUTS[op.type] for name in op.input(slot)]
     return [name for name in names if op.block._is_persistable(name)]
 
 
 def _threshold(magnitudes: np.ndarray, rate: float) -> np.ndarray:
-    """The magnitude that at most a part `rate` of all is larger than, by a histogram."""
+    """The magnitude exceeded by at most the fraction `rate` of all, by a histogram."""
     if rate < 1e-10:
         return np.asarray(magnitudes.max())
     counts, edges = np.histogram(magnitudes, bins=_BINS, range=(0.0, float(magnitudes.max())))
@@ -130,4 +130,4 @@ def _threshold(magnitudes: np.ndarray, rate: float) -> np.ndarray:
 
 def _rounded(weight: np.ndarray, scale: np.ndarray, bits: int) -> np.ndarray:
     largest = 2 ** (bits - 1) - 1
-    return np.clip(np.around(weight / scale), -largest - 1, largest)
+    return np.clip(np.round(weight / scale), -largest - 1, largest)

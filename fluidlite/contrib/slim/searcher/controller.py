@@ -1,4 +1,4 @@
-"""Controllers, which say what to try next (`fluid.contrib.slim.searcher.controller`)."""
+"""Controllers of searches, which propose trials (`fluid.contrib.slim.searcher.controller`)."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ class EvolutionaryController:
         pass
 
     def update(self, tokens: Sequence[int], reward: float) -> None:
-        """Take notice of the reward of `tokens`."""
+        """Note the reward of `tokens`."""
         raise NotImplementedError("Abstract method.")
 
     def reset(self, range_table: Sequence[int], constrain_func: Callable[..., bool] | None = None) -> None:
-        """Begin again, with tokens below `range_table`."""
+        """Restart the search, with tokens below `range_table`."""
         raise NotImplementedError("Abstract method.")
 
     def next_tokens(self) -> list[int]:
-        """What to try next."""
+        """The tokens of the next trial."""
         raise NotImplementedError("Abstract method.")
 
 
 class SAController(EvolutionaryController):
     """Simulated annealing (`fluid.contrib.slim.searcher.SAController`).
 
-    Tokens with a smaller reward than those before are taken with probability exp(difference / temperature). NumPy's
-    global generator decides.
+    Tokens with a smaller reward than the previous ones are accepted with probability exp(difference / temperature), by
+    NumPy's global generator.
 
     Args:
-        range_table: each token is at least 0 and less than its number here.
-        reduce_rate: what the temperature is multiplied by after each update.
-        init_temperature: the first temperature.
-        max_iter_number: how often tokens are drawn again that the constraint refuses.
+        range_table: the exclusive upper limit of each token.
+        reduce_rate: the factor of the temperature at each update.
+        init_temperature: the initial temperature.
+        max_iter_number: the number of draws for tokens that satisfy the constraint.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class SAController(EvolutionaryController):
         self._constrain_func: Callable[[list[int]], bool] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the constraint, which need not be one that can be pickled."""
+        """The state to pickle: everything except the constraint, which may not be picklable."""
         return {name: value for name, value in self.__dict__.items() if name != "_constrain_func"}
 
     def reset(  # type: ignore[override]
@@ -78,14 +78,14 @@ class SAController(EvolutionaryController):
         init_tokens: Sequence[int],
         constrain_func: Callable[[list[int]], bool] | None = None,
     ) -> None:
-        """Begin again at `init_tokens`; what `constrain_func` says False of is not tried."""
+        """Restart at `init_tokens`; tokens for which `constrain_func` returns False are not tried."""
         self._range_table = range_table
         self._constrain_func = constrain_func
         self._tokens = list(init_tokens)
         self._iter = 0
 
     def update(self, tokens: Sequence[int], reward: float) -> None:
-        """Take `tokens` for where to go on, always if they are better, else perhaps."""
+        """Accept `tokens` as the new start if they are better, else with a probability."""
         self._iter += 1
         temperature = self._init_temperature * self._reduce_rate**self._iter
         if reward > self._reward or np.random.random() <= math.exp((reward - self._reward) / temperature):
@@ -98,7 +98,7 @@ class SAController(EvolutionaryController):
         _logger.info("current_reward: %s; current tokens: %s", reward, tokens)
 
     def next_tokens(self, control_token: Sequence[int] | None = None) -> list[int]:
-        """The tokens to go on from, or `control_token`, with one of them changed."""
+        """The accepted tokens, or `control_token`, with one of them changed."""
         assert self._range_table is not None
         start = list(self._tokens or ()) if control_token is None else list(control_token)
         tokens = self._changed(start)

@@ -1,4 +1,4 @@
-"""What the kinds of `fleet` have in common (`fluid.incubate.fleet.base`)."""
+"""Base classes of `fleet` and role makers (`fluid.incubate.fleet.base`)."""
 
 from ....base import missing
 from . import fleet_base, mode, role_maker

@@ -1,4 +1,4 @@
-"""What the kinds of `fleet` have in common (`fluid.incubate.fleet.base.fleet_base`)."""
+"""Base classes of `fleet` and its optimizers (`fluid.incubate.fleet.base.fleet_base`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["DistributedOptimizer", "Fleet", "Mode"]
 
 
 class Fleet(metaclass=ABCMeta):
-    """The processes that train together, as one of them sees them.
+    """Base of `fleet`: roles, collective operations and models of the processes that train together.
 
     Args:
         mode: one of `Mode`.
@@ -30,13 +30,13 @@ class Fleet(metaclass=ABCMeta):
         self._executor: Executor | None = None
 
     def init(self, role_maker: RoleMakerBase | None = None) -> None:
-        """Say which process this is; before everything else.
+        """Determine the role of this process; to be called first.
 
         Args:
-            role_maker: knows; None: an `MPISymetricRoleMaker`.
+            role_maker: a role maker; None: an `MPISymetricRoleMaker`.
 
         Raises:
-            TypeError: it is no role maker.
+            TypeError: `role_maker` is no role maker.
         """
         self._executor = Executor(CPUPlace())
         if role_maker is not None and not isinstance(role_maker, RoleMakerBase):
@@ -49,25 +49,23 @@ class Fleet(metaclass=ABCMeta):
 
     def _role(self) -> Any:
         if self._role_maker is None:
-            raise AttributeError(
-                "fleet does not know yet which process this is: call fleet.init(role_maker) first"
-            )
+            raise AttributeError("fleet has no role maker: call fleet.init(role_maker) first")
         return self._role_maker
 
     def is_first_worker(self) -> bool:
-        """Whether this is worker 0."""
+        """True for worker 0."""
         return bool(self._role().is_first_worker())
 
     def worker_index(self) -> int:
-        """The number of this worker."""
+        """The index of this worker."""
         return int(self._role().worker_index())
 
     def worker_num(self) -> int:
-        """How many workers there are."""
+        """The number of workers."""
         return int(self._role().worker_num())
 
     def is_worker(self) -> bool:
-        """Whether this process is a worker."""
+        """True if this process is a worker."""
         return bool(self._role().is_worker())
 
     def worker_endpoints(self, to_string: bool = False) -> Any:
@@ -76,11 +74,11 @@ class Fleet(metaclass=ABCMeta):
         return ",".join(found) if to_string else found
 
     def server_num(self) -> int:
-        """How many parameter servers there are."""
+        """The number of parameter servers."""
         return len(self._role().get_pserver_endpoints())
 
     def server_index(self) -> int:
-        """The number of this server."""
+        """The index of this server."""
         return int(self._role().server_index())
 
     def server_endpoints(self, to_string: bool = False) -> Any:
@@ -89,13 +87,13 @@ class Fleet(metaclass=ABCMeta):
         return ",".join(found) if to_string else found
 
     def is_server(self) -> bool:
-        """Whether this process is a parameter server."""
+        """True if this process is a parameter server."""
         return bool(self._role().is_server())
 
     def split_files(self, files: Sequence[str]) -> list[str]:
-        """The part of `files` that this worker reads: as many one after the other as the others, or one more.
+        """This worker's share of `files`: a contiguous part; the first workers get one more if needed.
 
-        The first workers get one more if it does not come out even. Raises TypeError if `files` is no list.
+        Raises TypeError if `files` is no list.
         """
         if not isinstance(files, list):
             raise TypeError(f"files should be a list of file need to be read, got {type(files).__name__}")
@@ -105,20 +103,20 @@ class Fleet(metaclass=ABCMeta):
         return files[begin : begin + each + (own < more)]
 
     def barrier_worker(self) -> None:
-        """Wait until all workers are here."""
+        """Wait for all workers."""
         self._role().barrier_worker()
 
     def all_reduce_worker(self, input: Any, output: Any) -> None:
-        """Put the sum over all workers of `input` into `output`, arrays or lists of one shape."""
+        """Write the sum over all workers of `input` to `output`, an array or list of the same shape."""
         self._role().all_reduce_worker(input, output)
 
     @abstractmethod
     def init_worker(self) -> None:
-        """Get a worker ready."""
+        """Initialise a worker."""
 
     @abstractmethod
     def init_server(self, model_dir: str | None = None) -> None:
-        """Get a server ready, with the model in `model_dir` if there is one."""
+        """Initialise a server, with the model in `model_dir` if given."""
 
     @abstractmethod
     def run_server(self) -> None:
@@ -126,11 +124,11 @@ class Fleet(metaclass=ABCMeta):
 
     @abstractmethod
     def stop_worker(self) -> None:
-        """Say that this worker has ended."""
+        """Announce the end of this worker."""
 
     @abstractmethod
     def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> Any:
-        """`optimizer` for all workers together."""
+        """Wrap `optimizer` for distributed training."""
 
     @abstractmethod
     def save_inference_model(
@@ -150,11 +148,11 @@ class Fleet(metaclass=ABCMeta):
 
 
 class DistributedOptimizer(metaclass=ABCMeta):
-    """An optimizer for several processes, on one that is for a single one.
+    """A wrapper of an optimizer for several processes.
 
     Args:
-        optimizer: that one.
-        strategy: how the processes work together.
+        optimizer: an optimizer for a single process.
+        strategy: options of the distributed training.
     """
 
     def __init__(self, optimizer: Any, strategy: Any = None) -> None:
@@ -189,7 +187,7 @@ class DistributedOptimizer(metaclass=ABCMeta):
 
 
 class DelegatingOptimizer(DistributedOptimizer):
-    """Calls, for the parts of a step, those of the optimizer that it is made on."""
+    """Delegates `backward` and `apply_gradients` to the wrapped optimizer."""
 
     def backward(
         self,

@@ -1,4 +1,4 @@
-"""Who says which process this is, and what it has to do (`fluid.incubate.fleet.base.role_maker`)."""
+"""Role makers determine the role and index of a process (`fluid.incubate.fleet.base.role_maker`)."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ __all__ = [
 
 
 class Role:
-    """What a process does: WORKER trains, SERVER keeps parameters."""
+    """The roles of processes: WORKER trains, SERVER keeps parameters."""
 
     WORKER = 1
     SERVER = 2
 
 
 class MockBarrier:
-    """What one process on its own says to the others."""
+    """Collective operations of a single process."""
 
     def barrier(self) -> None:
-        """Nothing to wait for."""
+        """Without effect."""
 
     def barrier_all(self) -> None:
-        """Nothing to wait for."""
+        """Without effect."""
 
     def all_reduce(self, obj: Any) -> Any:
         """`obj` itself."""
@@ -47,7 +47,7 @@ class MockBarrier:
 
 
 class RoleMakerBase:
-    """What role makers have in common: addresses by which roles are counted, and what the workers say to each other."""
+    """Base of role makers: addresses of workers and servers, and collective operations."""
 
     def __init__(self) -> None:
         self._worker_endpoints: list[str] = []
@@ -57,35 +57,35 @@ class RoleMakerBase:
         self._current_id = -1
 
     def generate_role(self) -> None:
-        """Find out which process this is; done once."""
+        """Determine the role of this process, once."""
         self._role_is_generated = True
 
     def is_worker(self) -> bool:
-        """Whether this process is a worker."""
+        """True if this process is a worker."""
         raise self._unknown("is_worker")
 
     def is_server(self) -> bool:
-        """Whether this process is a server."""
+        """True if this process is a server."""
         raise self._unknown("is_server")
 
     def is_first_worker(self) -> bool:
-        """Whether this process is worker 0."""
+        """True for worker 0."""
         raise self._unknown("is_first_worker")
 
     def worker_num(self) -> int:
-        """How many workers there are."""
+        """The number of workers."""
         raise self._unknown("worker_num")
 
     def worker_index(self) -> int:
-        """The number of this worker."""
+        """The index of this worker."""
         raise self._unknown("worker_index")
 
     def server_index(self) -> int:
-        """The number of this server."""
+        """The index of this server."""
         raise self._unknown("server_index")
 
     def _unknown(self, name: str) -> NotImplementedError:
-        return NotImplementedError(f"{type(self).__name__} does not say {name}")
+        return NotImplementedError(f"{type(self).__name__} does not implement {name}")
 
     def get_trainer_endpoints(self) -> list[str]:
         """The addresses of the workers."""
@@ -96,24 +96,24 @@ class RoleMakerBase:
         return self._server_endpoints
 
     def to_string(self) -> str:
-        """All of it as text."""
+        """The role, index and addresses as text."""
         return (
             f"role: {self._role}, current_id: {self._current_id}, worker_endpoints: {self._worker_endpoints}, "
             f"server_endpoints: {self._server_endpoints}"
         )
 
     def _workers(self) -> Communicator:
-        """Those that exchange numbers."""
+        """The communicator of the workers."""
         return world()
 
     def all_gather(self, input: Any) -> list[Any]:
-        """What all workers have, by rank: numbers, or arrays of one shape."""
+        """Gather numbers, or arrays of one shape, of all workers, by rank."""
         given = np.asarray(input)
         found = self._workers().all_gather(given.reshape(1, *given.shape))
         return [part if given.ndim else part.item() for part in found]
 
     def all_reduce_worker(self, input: Any, output: Any, mode: str = "sum") -> None:
-        """Put the sum, max or min over all workers of `input` into `output`, arrays or lists of one shape."""
+        """Write the sum, max or min over all workers of `input` to `output`, an array or list of the same shape."""
         found = self._workers().all_reduce(np.asarray(input), mode)
         if isinstance(output, list):
             output[:] = found.tolist()
@@ -121,16 +121,16 @@ class RoleMakerBase:
             np.copyto(output, found)
 
     def barrier_worker(self) -> None:
-        """Wait until all workers are here."""
+        """Wait for all workers."""
         self._workers().barrier()
 
     def barrier_all(self) -> None:
-        """Wait until all processes are here."""
+        """Wait for all processes."""
         self._workers().barrier()
 
 
 class _FromEnvironment(RoleMakerBase):
-    """A role maker that finds its role in the environment when it is first asked."""
+    """A role maker that reads its role from the environment on first use."""
 
     def is_worker(self) -> bool:
         self.generate_role()
@@ -151,7 +151,7 @@ class _FromEnvironment(RoleMakerBase):
 
 
 class MPIRoleMaker(RoleMakerBase):
-    """What processes started by mpiexec know of each other."""
+    """Base of role makers for processes started by mpiexec."""
 
     def _world(self) -> Communicator:
         environment.adopt()
@@ -176,7 +176,7 @@ class MPIRoleMaker(RoleMakerBase):
         """Without effect: MPI ends with the process."""
 
     def get_local_ip(self) -> str:
-        """The address of this machine among those of the run."""
+        """The address of this machine."""
         return environment.trainer().endpoint.partition(":")[0] or "127.0.0.1"
 
     def generate_role(self) -> None:
@@ -184,9 +184,9 @@ class MPIRoleMaker(RoleMakerBase):
 
 
 class MPISymetricRoleMaker(_FromEnvironment, MPIRoleMaker):
-    """Every second process of mpiexec, from the first on, is a worker, the others are servers.
+    """Processes of mpiexec are servers (even ranks) and workers (odd ranks), as in Fluid.
 
-    As in Fluid two processes make a pair, a server and a worker; a run of one process has one worker and no server.
+    A run of a single process has one worker and no server.
     """
 
     def __init__(self) -> None:
@@ -194,7 +194,7 @@ class MPISymetricRoleMaker(_FromEnvironment, MPIRoleMaker):
         self._node_type: int | None = None
 
     def generate_role(self) -> None:
-        """Find out which process this is, and where the servers are."""
+        """Determine the role of this process, and the addresses of the servers."""
         if self._role_is_generated:
             return
         rank, size = self._get_rank(), self._get_size()
@@ -211,22 +211,22 @@ class MPISymetricRoleMaker(_FromEnvironment, MPIRoleMaker):
         return max(1, self._get_size() // 2)
 
     def server_num(self) -> int:
-        """How many servers there are."""
+        """The number of servers."""
         self.generate_role()
         return len(self._server_endpoints)
 
 
 class PaddleCloudRoleMaker(_FromEnvironment):
-    """The role that the environment says, as `paddle.distributed.launch`, `fluidlite launch` and PaddleCloud set it.
+    """The role in environment variables of `paddle.distributed.launch`, `fluidlite launch` and PaddleCloud.
 
     Args:
-        is_collective: whether there are workers only, of which none counts as one or as the first in Fluid, so that
-            `is_worker` and `is_first_worker` are False and `worker_index` tells them apart (PADDLE_TRAINER_ID,
-            PADDLE_TRAINERS_NUM, PADDLE_TRAINER_ENDPOINTS, PADDLE_CURRENT_ENDPOINT), or servers as well (TRAINING_ROLE,
+        is_collective: True for workers only (PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM, PADDLE_TRAINER_ENDPOINTS,
+            PADDLE_CURRENT_ENDPOINT); then `is_worker` and `is_first_worker` are False in all of them, as in Fluid, and
+            `worker_index` distinguishes them. False for workers and servers (TRAINING_ROLE,
             PADDLE_PSERVERS_IP_PORT_LIST, and for a server POD_IP and PADDLE_PORT).
 
     Raises:
-        ValueError: from `generate_role`, if something of it is missing or makes no sense.
+        ValueError: from `generate_role`, if a variable is missing or invalid.
     """
 
     def __init__(self, is_collective: bool = False) -> None:
@@ -264,7 +264,7 @@ class PaddleCloudRoleMaker(_FromEnvironment):
                 self._role, self._current_id = Role.SERVER, self._server_endpoints.index(own)
         except (KeyError, ValueError) as error:
             raise ValueError(
-                f"something is wrong with the environment of a {role}: {error}; see PADDLE_TRAINERS_NUM, "
+                f"invalid environment of a {role}: {error}; see PADDLE_TRAINERS_NUM, "
                 "PADDLE_TRAINER_ID, PADDLE_PSERVERS_IP_PORT_LIST, POD_IP, PADDLE_PORT"
             ) from None
 
@@ -274,11 +274,11 @@ class PaddleCloudRoleMaker(_FromEnvironment):
 
 
 class GeneralRoleMaker(PaddleCloudRoleMaker):
-    """`PaddleCloudRoleMaker` with servers, whose processes can also wait for each other.
+    """`PaddleCloudRoleMaker` with servers and barriers.
 
     Args:
-        kwargs: `path`, `init_timeout_seconds`, `run_timeout_seconds` and the like, for Fluid's own way of meeting
-            (Gloo, over files or HTTP); accepted and without effect: processes meet through MPI.
+        kwargs: `path`, `init_timeout_seconds`, `run_timeout_seconds` etc. for Fluid's rendezvous (Gloo, over files or
+            HTTP); accepted and without effect: MPI is used.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -294,7 +294,7 @@ class GeneralRoleMaker(PaddleCloudRoleMaker):
         self._worker_endpoints = listed or environment.default_endpoints(self._trainers_num)
 
     def server_num(self) -> int:
-        """How many servers there are."""
+        """The number of servers."""
         self.generate_role()
         return len(self._server_endpoints)
 
@@ -314,17 +314,17 @@ class GeneralRoleMaker(PaddleCloudRoleMaker):
 
 
 class UserDefinedRoleMaker(RoleMakerBase):
-    """The role that the script says.
+    """A role given by the script.
 
     Args:
-        current_id: the number of this worker or server; 0 or more.
+        current_id: the index of this worker or server; 0 or more.
         role: `Role.WORKER` or `Role.SERVER`.
-        worker_num: how many workers there are; 1 or more.
-        server_endpoints: the addresses of the servers, each once.
+        worker_num: the number of workers; 1 or more.
+        server_endpoints: the addresses of the servers, without duplicates.
 
     Raises:
-        TypeError: something is of another type.
-        ValueError: something is out of range.
+        TypeError: an argument is of a wrong type.
+        ValueError: an argument is out of range.
     """
 
     def __init__(
@@ -369,15 +369,15 @@ class UserDefinedRoleMaker(RoleMakerBase):
 
 
 class UserDefinedCollectiveRoleMaker(RoleMakerBase):
-    """One of the workers at the addresses that the script says.
+    """A worker of a collective run, given by the script.
 
     Args:
-        current_id: the number of this worker; 0 or more.
-        worker_endpoints: the addresses of the workers, each once.
+        current_id: the index of this worker; 0 or more.
+        worker_endpoints: the addresses of the workers, without duplicates.
 
     Raises:
-        TypeError: something is of another type.
-        ValueError: something is out of range.
+        TypeError: an argument is of a wrong type.
+        ValueError: an argument is out of range.
     """
 
     def __init__(self, current_id: int = 0, worker_endpoints: list[str] | None = None) -> None:
@@ -406,7 +406,7 @@ class UserDefinedCollectiveRoleMaker(RoleMakerBase):
 
 
 def _endpoints(name: str, given: Any) -> list[str]:
-    """Addresses as an argument, checked."""
+    """Check an argument with addresses and return it."""
     if not isinstance(given, list):
         raise TypeError(f"{name} must be as string list, got {type(given).__name__}")
     if not given:

@@ -28,11 +28,11 @@ class LambConfig:
 
 
 class DistFCConfig:
-    """Options of layers that are shared out among the workers: none."""
+    """Options of layers partitioned over the workers: none."""
 
 
 class Collective(Fleet):
-    """The workers of a run that exchange gradients, each with a whole model.
+    """The data-parallel workers of a run, which exchange gradients.
 
     `main_program` and `startup_program` are what `CollectiveOptimizer.minimize` has made.
     """
@@ -48,23 +48,23 @@ class Collective(Fleet):
         self._param_file_name = checkpoints.PARAMETERS
 
     def init_worker(self) -> None:
-        """Warns: there is nothing to get ready."""
+        """Without effect, with a warning: workers need no initialisation."""
         self._needless("init_worker")
 
     def run_worker(self, main_programs: Any = None, scopes: Any = None) -> None:
-        """Warns: an executor runs the program."""
+        """Without effect, with a warning: run the program with an executor."""
         self._needless("run_worker")
 
     def init_server(self, model_dir: str | None = None) -> None:
-        """Warns: there are no servers."""
+        """Without effect, with a warning: there are no servers."""
         self._needless("init_server")
 
     def run_server(self) -> None:
-        """Warns: there are no servers."""
+        """Without effect, with a warning: there are no servers."""
         self._needless("run_server")
 
     def stop_worker(self) -> None:
-        """Warns: a worker ends when its script does."""
+        """Without effect, with a warning: a worker ends with its script."""
         self._needless("stop_worker")
 
     def _needless(self, name: str) -> None:
@@ -73,7 +73,7 @@ class Collective(Fleet):
     def distributed_optimizer(
         self, optimizer: Any, strategy: DistributedStrategy | None = None
     ) -> CollectiveOptimizer:
-        """`optimizer` for all workers together, by default with a `DistributedStrategy()`."""
+        """Wrap `optimizer` for distributed training, by default with a `DistributedStrategy()`."""
         self._optimizer = CollectiveOptimizer(optimizer, strategy or DistributedStrategy())
         return self._optimizer
 
@@ -138,7 +138,7 @@ class Collective(Fleet):
         local_cache_path: str = ".cache",
         remain_all_checkpoint: bool = True,
     ) -> None:
-        """Save the persistable variables and how far the training is in a new folder below `path`, numbered from 0.
+        """Save the persistable variables and the training status in a new folder below `path`, numbered from 0.
 
         Args:
             executor: whose program it is.
@@ -164,7 +164,7 @@ class Collective(Fleet):
         local_cache_path: str = ".cache",
         ignore_empty: bool = True,
     ) -> TrainStatus | None:
-        """Load the newest checkpoint below `path`; returns how far the training was, None if there is none.
+        """Load the newest checkpoint below `path`; returns its training status, None if there is none.
 
         Args:
             trainer_id: the number of this worker, for the name of its cache.
@@ -178,7 +178,7 @@ class Collective(Fleet):
     def clean_redundant_check_points(
         self, root_path: str, fs: Any = checkpoints.LOCAL, checkpoint_num: int = 1
     ) -> None:
-        """Remove all but the newest `checkpoint_num` checkpoints below `root_path`; one stays at least."""
+        """Remove all but the newest `checkpoint_num` checkpoints below `root_path`; at least one is kept."""
         checkpoints.clean(root_path, fs, checkpoint_num)
 
     def _get_last_checkpoint_no(self, root_path: str, fs: Any) -> int:
@@ -192,11 +192,11 @@ class Collective(Fleet):
 
 
 fleet = Collective()
-"""The one that scripts use."""
+"""The instance that scripts use."""
 
 
 class DistributedStrategy(BuildStrategy):
-    """How workers train together: options of `BuildStrategy`, and these (`fleet.collective.DistributedStrategy`).
+    """Options of collective training: those of `BuildStrategy`, and these (`fleet.collective.DistributedStrategy`).
 
     `mode`: "nccl2" (a `CompiledProgram` exchanges the gradients) or "collective" (operators of the program do), then by
     `collective_mode` "grad_allreduce" or "local_sgd". `use_local_sgd`: the latter two at once. `forward_recompute`,
@@ -218,7 +218,7 @@ class DistributedStrategy(BuildStrategy):
 
 
 class CollectiveOpBasedOptimizer(DelegatingOptimizer):
-    """An optimizer of workers whose parts call those of the optimizer that it is made on."""
+    """An optimizer for workers that delegates to the wrapped optimizer."""
 
     def __init__(self, optimizer: Any, strategy: Any = None) -> None:
         if not isinstance(strategy, DistributedStrategy):
@@ -227,7 +227,7 @@ class CollectiveOpBasedOptimizer(DelegatingOptimizer):
 
 
 class CollectiveOptimizer(DelegatingOptimizer):
-    """An optimizer whose updates are made by all workers with the mean of their gradients.
+    """An optimizer that updates with the mean of all workers' gradients.
 
     Args:
         optimizer: one for a single process.
@@ -253,7 +253,7 @@ class CollectiveOptimizer(DelegatingOptimizer):
         parameter_list: Any = None,
         no_grad_set: Any = None,
     ) -> tuple[Any, Any]:
-        """Append gradients and updates to the program of `loss`, and change it for all workers.
+        """Append gradients and updates to the program of `loss`, and transform it for distributed training.
 
         What to run is `fleet.main_program` then. Returns the operators of the update and pairs of parameters and
         gradients. Raises ValueError for a mode that there is not, AssertionError for options that exclude each other.
@@ -292,11 +292,11 @@ class CollectiveOptimizer(DelegatingOptimizer):
             raise AssertionError("local_sgd and grad_allreduce can be used under collective mode")
 
     def _node_num(self) -> int:
-        """How many machines there are."""
+        """The number of machines."""
         return len({endpoint.rpartition(":")[0] for endpoint in fleet.worker_endpoints()})
 
     def _transpile(self, startup_program: Program, main_program: Program) -> None:
-        """Say in the programs who exchanges what with whom."""
+        """Insert the collective operators and set the ranks in the programs."""
         strategy: DistributedStrategy = self._strategy
         endpoints, rank = fleet.worker_endpoints(), fleet.worker_index()
         if strategy.mode == "nccl2":
@@ -315,7 +315,7 @@ class CollectiveOptimizer(DelegatingOptimizer):
             way.transpile(startup_program, main_program, rank, endpoints, endpoints[rank], False)
 
     def _try_to_compile(self, startup_program: Program, main_program: Program) -> Program | CompiledProgram:
-        """What is run: the program with operators that exchange, or compiled for all workers."""
+        """The program to run: with collective operators, or compiled for all workers."""
         strategy: DistributedStrategy = self._strategy
         if self._node_num() <= 1:
             if strategy.nccl_comm_num > 1:

@@ -1,4 +1,4 @@
-"""Checkpoints of workers: folders with persistable variables, and how far the training was."""
+"""Checkpoints of workers: folders with persistable variables and the training status."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ LOCAL = LocalFS()
 
 
 class TrainStatus:
-    """How far a training is.
+    """The progress of a training.
 
     Args:
-        epoch_no: the last epoch that is done; -1: none.
+        epoch_no: the last completed epoch; -1: none.
     """
 
     def __init__(self, epoch_no: int = -1) -> None:
         self._epoch_no = epoch_no
 
     def next(self) -> int:
-        """The epoch to go on with."""
+        """The epoch to resume with."""
         return self._epoch_no + 1
 
     def __eq__(self, other: object) -> bool:
@@ -41,7 +41,7 @@ class TrainStatus:
 
 
 def numbers(root: str, fs: Any) -> list[int]:
-    """The numbers of the checkpoints in a folder, in order."""
+    """The numbers of the checkpoints in a folder, sorted."""
     if not fs.stat(root):
         return []
     matches = [re.fullmatch(rf"{re.escape(PREFIX)}\.(\d+)", Path(name).name) for name in fs.list_dirs(root)]
@@ -53,17 +53,17 @@ def _folder(root: str, number: int) -> str:
 
 
 def save_status(path: str, status: TrainStatus) -> None:
-    """Write how far a training is."""
+    """Write a training status."""
     write_file(Path(path, STATUS), json.dumps({"epoch_no": status._epoch_no}))
 
 
 def load_status(path: str) -> TrainStatus:
-    """Read how far a training was."""
+    """Read a training status."""
     return TrainStatus(int(json.loads(Path(path, STATUS).read_text(encoding="utf8"))["epoch_no"]))
 
 
 def save(executor: Executor, root: str, status: TrainStatus, program: Program, fs: Any, cache: str) -> None:
-    """Write a checkpoint; it gets its name when all of it is there."""
+    """Write a checkpoint under a temporary name and rename it when it is complete."""
     if not fs.stat(root):
         fs.mkdir(root)
     number = max(numbers(root, fs), default=-1) + 1
@@ -91,7 +91,7 @@ def load(
     cache: str,
     ignore_empty: bool,
 ) -> TrainStatus | None:
-    """Read the newest checkpoint, and return how far the training was."""
+    """Load the newest checkpoint; returns its training status."""
     found = numbers(root, fs)
     if not found:
         if not ignore_empty:
@@ -109,6 +109,6 @@ def load(
 
 
 def clean(root: str, fs: Any, count: int) -> None:
-    """Remove all checkpoints but the newest."""
+    """Remove all checkpoints except the newest `count`."""
     for number in numbers(root, fs)[: -max(1, count)]:
         fs.delete(_folder(root, number))

@@ -1,4 +1,4 @@
-"""Which parameter servers there are (`fluid.incubate.fleet.parameter_server.version`)."""
+"""The kind of parameter servers (`fluid.incubate.fleet.parameter_server.version`)."""
 
 from ....base import missing
 from ..base.mode import Mode

@@ -1,4 +1,4 @@
-"""How well scores tell clicks, from counts of samples by score."""
+"""Metrics of click predictions, from counts of samples by score."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def area_under_curve(pos: np.ndarray, neg: np.ndarray) -> float:
 
 
 def bucket_error(pos: np.ndarray, neg: np.ndarray) -> float:
-    """How far predicted rates are from those that were seen, in spans of scores with enough samples."""
+    """The relative error of predicted click rates, in buckets of scores with enough samples."""
     error = counted = 0.0
     last, shown, predicted, clicked = -1.0, 0.0, 0.0, 0.0
     for index, (clicks, rest) in enumerate(zip(pos.tolist(), neg.tolist(), strict=True)):

@@ -1,4 +1,4 @@
-"""Workers that wait for each other by files on HDFS (`fluid.incubate.fleet.utils.fleet_barrier_util`)."""
+"""A barrier of workers by files on HDFS (`fluid.incubate.fleet.utils.fleet_barrier_util`)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["check_all_trainers_ready"]
 
 
 def check_all_trainers_ready(ready_path: str, epoch: int) -> None:
-    """Put a file for this worker and `epoch` into the folder `ready_path`, and wait until all workers have.
+    """Upload a file for this worker and `epoch` to the folder `ready_path`, and wait for those of all workers.
 
-    The environment says where: `HADOOP_HOME`, `FS_NAME`, `FS_UGI`. Raises NotSupportedError if it does not. Follows
+    Environment variables: `HADOOP_HOME`, `FS_NAME`, `FS_UGI`. Raises NotSupportedError without `FS_NAME`. Follows
     `fluid.incubate.fleet.utils.fleet_barrier_util.check_all_trainers_ready`.
     """
     home, name, ugi = (os.environ.get(each) for each in ("HADOOP_HOME", "FS_NAME", "FS_UGI"))

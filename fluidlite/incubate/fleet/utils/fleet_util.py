@@ -1,4 +1,4 @@
-"""What training scripts of click models do beside training (`fluid.incubate.fleet.utils.fleet_util`)."""
+"""Utilities of training scripts for click models (`fluid.incubate.fleet.utils.fleet_util`)."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _PATCH, _BASE = "xbox_patch_done.txt", "xbox_base_done.txt"
 
 
 class FleetUtil:
-    """Metrics over all workers, lists of saved models, and looking at programs (`FleetUtil`).
+    """Metrics over all workers, lists of saved models, and inspection of programs (`FleetUtil`).
 
     Args:
         mode: 'transpiler' or 'pslib'; for both the workers are those of
-            `fluid.incubate.fleet.parameter_server.distribute_transpiler.fleet`, and what asks servers of PSLib raises
-            NotSupportedError.
+            `fluid.incubate.fleet.parameter_server.distribute_transpiler.fleet`, and methods that need servers of PSLib
+            raise NotSupportedError.
 
     Raises:
-        ValueError: another mode.
+        ValueError: an unknown mode.
 
     Follows `fluid.incubate.fleet.utils.fleet_util.FleetUtil`.
     """
@@ -53,17 +53,17 @@ class FleetUtil:
         return bool(fleet_transpiler.worker_index() == 0)
 
     def rank0_print(self, s: str) -> None:
-        """Print a line, in the first worker only."""
+        """Print a line in the first worker."""
         if self._first():
             print(s, flush=True)
 
     def rank0_info(self, s: str) -> None:
-        """Log it as information, in the first worker only."""
+        """Log information in the first worker."""
         if self._first():
             _logger.info(s)
 
     def rank0_error(self, s: str) -> None:
-        """Log it as an error, in the first worker only."""
+        """Log an error in the first worker."""
         if self._first():
             _logger.error(s)
 
@@ -75,7 +75,7 @@ class FleetUtil:
         tensor.set(np.zeros(tensor.shape(), param_type), place or CPUPlace())
 
     def _sum(self, scope: Scope | None, name: str) -> np.ndarray | None:
-        """The sum over all workers of a variable; None if there is none."""
+        """The sum over all workers of a variable; None if it is not set."""
         found = (scope or global_scope()).find_var(name)
         if found is None or not found.is_set():
             return None
@@ -99,7 +99,7 @@ class FleetUtil:
         stat_pos: str = "_generated_var_2",
         stat_neg: str = "_generated_var_3",
     ) -> float | None:
-        """The area under the curve of all workers' samples, from the counts that `layers.auc` keeps; None without."""
+        """The AUC over all workers, from the counters of `layers.auc`; None without counters."""
         counts = self._counts(scope, stat_pos, stat_neg)
         return None if counts is None else area_under_curve(*counts)
 
@@ -125,10 +125,10 @@ class FleetUtil:
         pos_ins_num_name: str = "pos",
         total_ins_num_name: str = "total",
     ) -> list[Any]:
-        """What `contrib.layers.ctr_metric_bundle` counts, over all workers.
+        """The metrics of `contrib.layers.ctr_metric_bundle` over all workers.
 
-        A list: area under the curve, bucket error, mean absolute error, root of the mean squared error, rate of clicks
-        that was seen, and predicted, their quotient, mean of q, samples. Nine times None without counts.
+        A list: AUC, bucket error, mean absolute error, root mean squared error, actual click rate, predicted click
+        rate, their quotient, mean of q, number of samples. Nine times None without counters.
         """
         counts = self._counts(scope, stat_pos_name, stat_neg_name)
         names = (sqrerr_name, abserr_name, prob_name, q_name, pos_ins_num_name, total_ins_num_name)
@@ -177,14 +177,14 @@ class FleetUtil:
     def get_online_pass_interval(
         self, days: str, hours: str, split_interval: int, split_per_pass: int, is_data_hourly_placed: bool
     ) -> list[list[str]]:
-        """Which pieces of data each pass over a day trains with: lists of `HHMM`, or of `HH` if data is kept by hour.
+        """The data splits of each pass over a day: lists of names `HHMM`, or `HH` if data is stored by hour.
 
         Args:
-            days: accepted.
-            hours: the hours that are trained with, as `0 1 2` or `{0..23}`.
-            split_interval: how many minutes a piece has.
-            split_per_pass: how many pieces a pass has.
-            is_data_hourly_placed: whether pieces are called by hours.
+            days: accepted and without effect.
+            hours: the hours to train with, as `0 1 2` or `{0..23}`.
+            split_interval: the minutes of a split.
+            split_per_pass: the number of splits in a pass.
+            is_data_hourly_placed: True if splits are named by hours.
         """
         listed = hours.strip("{} ").replace("..", " ").split()
         first, last = int(listed[0]), int(listed[-1])
@@ -212,7 +212,7 @@ class FleetUtil:
         utils.graphviz(program.global_block(), output_dir, output_name)
 
     def check_two_programs(self, config: Any) -> bool:
-        """Whether a pruned program fits the whole one; see `utils.check_pruned_program_vars`.
+        """True if a pruned program fits the whole one; see `utils.check_pruned_program_vars`.
 
         `config` has their files: `train_prog_path`, `is_text_train_program`, `pruned_prog_path`,
         `is_text_pruned_program`; with `draw` they are drawn as `draw_out_name` in `draw_dir`.
@@ -240,13 +240,13 @@ class FleetUtil:
         )
 
     def parse_program_proto(self, prog_path: str, is_text: bool, output_dir: str) -> None:
-        """Write what is in a program's file; see `utils.parse_program`."""
+        """Write a listing of the program in a file; see `utils.parse_program`."""
         utils.parse_program(utils.load_program(prog_path, is_text), output_dir)
 
     # Models and the files that list them.
 
     def _append(self, client: HDFSClient, folder: str, name: str, line: str, known: Any, what: str) -> None:
-        """Add a line to a file of `folder`, in the first worker, unless one there is `known`."""
+        """Append a line to a file of `folder`, in the first worker, unless `known` is true of a line there."""
         if self._first():
             path = f"{folder}/{name}"
             before = client.cat(path) if client.is_file(path) else ""
@@ -278,7 +278,7 @@ class FleetUtil:
         hadoop_home: str = "$HADOOP_HOME",
         donefile_name: str = "donefile.txt",
     ) -> None:
-        """Note in a file of `output_path` that the model of a pass is there; pass -1 is the model of the whole day."""
+        """Add the model of a pass to a list in `output_path`; pass -1 is the model of the whole day."""
         base = str(pass_id) == "-1"
         folder = f"{output_path}/{day}/{0 if base else pass_id}/"
         line = f"{day}\t{int(xbox_base_key)}\t{folder}\t{pass_id}\t0"
@@ -302,10 +302,10 @@ class FleetUtil:
         hadoop_home: str = "$HADOOP_HOME",
         donefile_name: str | None = None,
     ) -> None:
-        """Note what servers of models ask for: that of a day (pass -1), or what a pass has changed."""
+        """Add a model to the list for serving: that of a day (pass -1), or the delta of a pass."""
         base = str(pass_id) == "-1"
         folder = f"{output_path}/{day}/{'base' if base else f'delta-{pass_id}'}"
-        told = {
+        entry = {
             "id": str(int(xbox_base_key) if base else int(time.time())),
             "key": str(xbox_base_key),
             "input": f"{hadoop_fs_name.rstrip('/')}{folder}/000",
@@ -323,9 +323,9 @@ class FleetUtil:
         name = donefile_name or (_BASE if base else _PATCH)
 
         def known(text: str) -> bool:
-            return bool(json.loads(text)["input"] == told["input"])
+            return bool(json.loads(text)["input"] == entry["input"])
 
-        self._append(client, output_path, name, json.dumps(told), known, f"{day}/{pass_id}")
+        self._append(client, output_path, name, json.dumps(entry), known, f"{day}/{pass_id}")
 
     def write_cache_donefile(
         self,
@@ -339,7 +339,7 @@ class FleetUtil:
         donefile_name: str = "sparse_cache.meta",
         **kwargs: Any,
     ) -> None:
-        """Note how many keys a cache has, of table `table_id` (0), unless that is noted."""
+        """Write the number of keys of a cache of table `table_id` (0), unless the file exists."""
         table = kwargs.get("table_id", 0)
         part = "base" if str(pass_id) == "-1" else f"delta-{pass_id}"
         folder = f"{output_path}/{day}/{part}/{table:03d}_cache"
@@ -354,7 +354,7 @@ class FleetUtil:
     def get_last_save_model(
         self, output_path: str, hadoop_fs_name: str, hadoop_fs_ugi: str, hadoop_home: str = "$HADOOP_HOME"
     ) -> list[Any]:
-        """[day, pass, path, key] of the last line of `donefile.txt`; [-1, -1, '', now] without."""
+        """[day, pass, path, key] of the last line of `donefile.txt`; [-1, -1, '', now] without the file."""
         last = self._last(output_path, "donefile.txt", hadoop_fs_name, hadoop_fs_ugi, hadoop_home)
         if not last:
             return [-1, -1, "", int(time.time())]
@@ -364,23 +364,23 @@ class FleetUtil:
     def get_last_save_xbox(
         self, output_path: str, hadoop_fs_name: str, hadoop_fs_ugi: str, hadoop_home: str = "$HADOOP_HOME"
     ) -> list[Any]:
-        """[day, pass, path, key] of what was noted last of a pass; [-1, -1, '', now] without."""
+        """[day, pass, path, key] of the last delta in the list for serving; [-1, -1, '', now] without one."""
         last = self._last(output_path, _PATCH, hadoop_fs_name, hadoop_fs_ugi, hadoop_home)
         if not last:
             return [-1, -1, "", int(time.time())]
-        told = json.loads(last)
-        *_, day, part, _ = told["input"].split("/")
-        return [int(day), int(part.split("-")[-1]), told["input"].rpartition("/")[0], int(told["key"])]
+        entry = json.loads(last)
+        *_, day, part, _ = entry["input"].split("/")
+        return [int(day), int(part.split("-")[-1]), entry["input"].rpartition("/")[0], int(entry["key"])]
 
     def get_last_save_xbox_base(
         self, output_path: str, hadoop_fs_name: str, hadoop_fs_ugi: str, hadoop_home: str = "$HADOOP_HOME"
     ) -> list[Any]:
-        """[day, path, key] of what was noted last of a day; [-1, -1, now] without."""
+        """[day, path, key] of the last day's model in the list for serving; [-1, -1, now] without one."""
         last = self._last(output_path, _BASE, hadoop_fs_name, hadoop_fs_ugi, hadoop_home)
         if not last:
             return [-1, -1, int(time.time())]
-        told = json.loads(last)
-        return [int(told["input"].split("/")[-3]), told["input"].rpartition("/")[0], int(told["key"])]
+        entry = json.loads(last)
+        return [int(entry["input"].split("/")[-3]), entry["input"].rpartition("/")[0], int(entry["key"])]
 
     def save_paddle_inference_model(
         self,
@@ -397,7 +397,7 @@ class FleetUtil:
         hadoop_home: str = "$HADOOP_HOME",
         save_combine: bool = True,
     ) -> None:
-        """Put `dnn_plugin/inference_model` into the folder of a pass, in the first worker."""
+        """Save `dnn_plugin/inference_model` in the folder of a pass, in the first worker."""
         with self._plugin(
             scope, output_path, day, pass_id, hadoop_fs_name, hadoop_fs_ugi, hadoop_home
         ) as put:
@@ -426,8 +426,7 @@ class FleetUtil:
         var_names: Sequence[str] | None = None,
         save_combine: bool = True,
     ) -> None:
-        """Put `dnn_plugin/MODEL_NAME` with parameters, all or those named, into the folder of a pass, in the first
-        worker."""
+        """Save all or the named parameters as `dnn_plugin/MODEL_NAME` in the folder of a pass, in the first worker."""
         with self._plugin(
             scope, output_path, day, pass_id, hadoop_fs_name, hadoop_fs_ugi, hadoop_home
         ) as put:
@@ -444,7 +443,7 @@ class FleetUtil:
     def _plugin(
         self, scope: Scope, output_path: str, day: str | int, pass_id: str | int, *hadoop: str
     ) -> Iterator[Any]:
-        """What gives a local folder by name, which is uploaded behind; None in other workers than the first."""
+        """Yield a function that creates local folders, which are uploaded at the end; None in other workers than 0."""
         part = "base" if str(pass_id) == "-1" else f"delta-{pass_id}"
         with tempfile.TemporaryDirectory() as here, scope_guard(scope):
             made: list[str] = []
@@ -465,7 +464,7 @@ class FleetUtil:
 
     def _of_pslib(self, name: str) -> NoReturn:
         raise NotSupportedError(
-            f"FleetUtil.{name} asks servers of PSLib, which exist inside Baidu only: use fleet.save_persistables"
+            f"FleetUtil.{name} needs servers of PSLib, which exist inside Baidu only: use fleet.save_persistables"
         )
 
 
@@ -478,7 +477,7 @@ def _refused(name: str) -> Any:
         self._of_pslib(name)
 
     method.__name__ = name
-    method.__doc__ = "Raises NotSupportedError: it asks servers of PSLib."
+    method.__doc__ = "Raises NotSupportedError: it needs servers of PSLib."
     return method
 
 

@@ -1,4 +1,4 @@
-"""Files on HDFS, many at a time (`fluid.incubate.fleet.utils.hdfs`)."""
+"""Files on HDFS, transferred in parallel (`fluid.incubate.fleet.utils.hdfs`)."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ def get_logger(name: str, level: int, fmt: str) -> logging.Logger:
 
 
 class HDFSClient(hdfs_utils.HDFSClient):
-    """`fluid.contrib.utils.HDFSClient` that takes folders as well (`fluid.incubate.fleet.utils.hdfs.HDFSClient`)."""
+    """`fluid.contrib.utils.HDFSClient` for files and folders (`fluid.incubate.fleet.utils.hdfs.HDFSClient`)."""
 
     def is_file(self, hdfs_path: str) -> bool:
-        """Whether the path is a file."""
+        """True if the path is a file."""
         return self.is_exist(hdfs_path) and not self.is_dir(hdfs_path)
 
     def cat(self, hdfs_path: str) -> str:
-        """The text of a file without the line break at its end; none if there is no such file."""
+        """The text of a file without the final line break; "" if it does not exist."""
         if not self.is_file(hdfs_path):
             return ""
         return self._run("-cat", hdfs_path)[1].rstrip("\n")
 
     def rename(self, hdfs_src_path: str, hdfs_dst_path: str, overwrite: bool = False) -> bool:
-        """Move a path; whether that has succeeded. `overwrite`: what is there goes first."""
+        """Move a path; returns True on success. `overwrite` removes an existing target first."""
         if overwrite and self.is_exist(hdfs_dst_path):
             self.delete(hdfs_dst_path)
         return super().rename(hdfs_src_path, hdfs_dst_path)
 
     def lsr(self, hdfs_path: str, excludes: Sequence[str] = ()) -> list[str]:  # type: ignore[override]
-        """The files in a folder and those below it, but for those whose path holds one of `excludes`."""
+        """The files in a folder and its subfolders, except those whose path contains one of `excludes`."""
         found = super().lsr(hdfs_path)
         return [path for path in found if not any(part in path for part in excludes)]
 
@@ -55,9 +55,9 @@ class HDFSClient(hdfs_utils.HDFSClient):
         overwrite: bool = False,
         retry_times: int = 5,
     ) -> bool:
-        """Put a file, or the files of a folder, into the folder `hdfs_path`; whether that has succeeded.
+        """Upload a file, or the files of a folder, to the folder `hdfs_path`; returns True on success.
 
-        `multi_processes`: how many at the same time. Raises AssertionError if there is no `local_path`.
+        `multi_processes`: the number of uploads in parallel. Raises AssertionError if `local_path` does not exist.
         """
         assert os.path.exists(local_path), f"there is no {local_path!r} to upload"
         names = [local_path]
@@ -74,7 +74,7 @@ class HDFSClient(hdfs_utils.HDFSClient):
             return all(list(pool.map(put, names)))
 
     def upload_dir(self, dest_dir: str, local_dir: str, overwrite: bool = False) -> bool:
-        """Put a folder with all that is in it into the folder `dest_dir`; whether that has succeeded."""
+        """Upload a folder with its subfolders to the folder `dest_dir`; returns True on success."""
         target = f"{dest_dir.rstrip('/')}/{os.path.basename(local_dir.rstrip('/'))}"
         if self.is_exist(target):
             if not overwrite:
@@ -97,7 +97,7 @@ class HDFSClient(hdfs_utils.HDFSClient):
         overwrite: bool = False,
         retry_times: int = 5,
     ) -> bool:
-        """Get a file, or the files of a folder, into the folder `local_path`; whether that has succeeded."""
+        """Download a file, or the files of a folder, to the folder `local_path`; returns True on success."""
         self.make_local_dirs(local_path)
         names = self.ls(hdfs_path) if self.is_dir(hdfs_path) else [hdfs_path]
         from concurrent.futures import ThreadPoolExecutor  # slow to import
@@ -111,7 +111,7 @@ class HDFSClient(hdfs_utils.HDFSClient):
 
     @staticmethod
     def split_files(files: Sequence[str], trainer_id: int, trainers: int) -> list[str]:
-        """The part of a list that is one trainer's: neighbours, one more for the first ones if it does not divide."""
+        """A trainer's share of `files`: a contiguous part; the first trainers get one more if needed."""
         share, more = divmod(len(files), trainers)
         begin = trainer_id * share + min(trainer_id, more)
         return list(files[begin : begin + share + (trainer_id < more)])

@@ -1,4 +1,4 @@
-"""Programs in files, in both forms, and whether a saved model runs (`fluid.incubate.fleet.utils.utils`)."""
+"""Programs in binary and text files, and checks of saved models (`fluid.incubate.fleet.utils.utils`)."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ not_expected_op_types = ["lookup_table"]
 
 
 def load_program_binary(model_filename: str) -> Program:
-    """The program in a file like `__model__`. Raises FormatError if it is none."""
+    """The program in a file like `__model__`. Raises FormatError if it holds none."""
     with open(model_filename, "rb") as file:
         return proto.parse_program(file.read(), model_filename)
 
 
 def load_program_text(model_filename: str) -> Program:
-    """The program in a file with the text of `print(program)`. Raises FormatError if it is none."""
+    """The program in a file with the text of `print(program)`. Raises FormatError if it holds none."""
     with open(model_filename, encoding="utf-8", errors="replace") as file:
         return proto.parse_program_text(file.read(), model_filename)
 
@@ -67,7 +67,7 @@ def save_program(program: Program, model_filename: str = "__model__", is_text: b
 
 
 def program_type_trans(prog_dir: str, prog_fn: str, is_text: bool) -> str:
-    """Write the text of a binary program beside it as `NAME.pbtxt`, or what `is_text` as `NAME.bin`; that name."""
+    """Convert a binary program to `NAME.pbtxt`, or with `is_text` a text to `NAME.bin`; returns the new name."""
     made = prog_fn + (".bin" if is_text else ".pbtxt")
     save_program(
         load_program(os.path.join(prog_dir, prog_fn), is_text), os.path.join(prog_dir, made), not is_text
@@ -76,7 +76,7 @@ def program_type_trans(prog_dir: str, prog_fn: str, is_text: bool) -> str:
 
 
 def check_not_expected_ops(prog: Program) -> None:
-    """Log a warning for operators that servers should not run (`not_expected_op_types`)."""
+    """Log a warning for operators of `not_expected_op_types`."""
     found = sorted({op.type for op in prog.global_block().ops} & set(not_expected_op_types))
     if found:
         logger.warning(
@@ -85,9 +85,9 @@ def check_not_expected_ops(prog: Program) -> None:
 
 
 def check_pruned_program_vars(train_prog: Program, pruned_prog: Program) -> bool:
-    """Whether a pruned program's persistable variables have the shapes and types of those of the whole program.
+    """True if a pruned program's persistable variables have the shapes and types of those of the whole program.
 
-    What differs is logged, and what the whole program lacks, which does not count.
+    Differences are logged, and variables that the whole program lacks, which are ignored.
     """
     agree = True
     kept = _persistable(pruned_prog)
@@ -106,7 +106,7 @@ def check_pruned_program_vars(train_prog: Program, pruned_prog: Program) -> bool
 
 
 def parse_program(program: Program, output_dir: str) -> None:
-    """Write which variables, persistable variables and operators a program has to three files of `output_dir`."""
+    """Write the variables, persistable variables and operators of a program to three files in `output_dir`."""
     block = program.global_block()
     described = {
         persistable_vars_out_fn: (
@@ -151,17 +151,17 @@ def _persistable(program: Program) -> list[Variable]:
 
 
 def graphviz(block: Block, output_dir: str = "", filename: str = "debug") -> None:
-    """Draw a block to `FILENAME.dot`; Graphviz, where it is installed, makes a PDF beside it."""
+    """Draw a block to `FILENAME.dot`, and to a PDF if Graphviz is installed."""
     debugger.draw_block_graphviz(block, path=os.path.join(output_dir, filename + ".dot"))
 
 
 def append_save_op(block: Block, var: Variable, path: str) -> None:
-    """Append what writes `var` to the file `path`."""
+    """Append an operator that writes `var` to the file `path`."""
     block.append_op(type="save", inputs={"X": [var]}, outputs={}, attrs={"file_path": path})
 
 
 def append_load_op(block: Block, var: Variable, path: str) -> None:
-    """Append what reads `var` from the file `path`."""
+    """Append an operator that reads `var` from the file `path`."""
     block.append_op(type="load", inputs={}, outputs={"Out": [var]}, attrs={"file_path": path})
 
 
@@ -195,7 +195,7 @@ def _run(
 def reader(batch_size: int, fn: str, dim: int | Sequence[int]) -> list[np.ndarray]:
     """The numbers of a text file as float64 arrays [batch_size, *dim].
 
-    Each line holds one or more of them; what is left over on a line is dropped.
+    Each line holds one or more of them; an incomplete rest of a line is dropped.
     """
     shape = [batch_size, *(dim if isinstance(dim, (list, tuple)) else [dim])]
     count = math.prod(shape)
@@ -213,7 +213,7 @@ def reader(batch_size: int, fn: str, dim: int | Sequence[int]) -> list[np.ndarra
 def feed_gen(
     batch_size: int, feeded_vars_dims: Sequence[Any], feeded_vars_filelist: Sequence[str]
 ) -> list[list[np.ndarray]]:
-    """What `reader` makes of each file."""
+    """The arrays of `reader` for each file."""
     pairs = zip(feeded_vars_filelist, feeded_vars_dims, strict=True)
     return [reader(batch_size, name, dim) for name, dim in pairs]
 
@@ -228,7 +228,7 @@ def try_load_model_vars(
     save_filename: str | None,
     saved_params: Sequence[Variable],
 ) -> list[np.ndarray]:
-    """Load a saved program and `saved_params`, run it once and log what it gives; see `check_saved_vars_try_dump`."""
+    """Load a saved program and `saved_params`, run it once and log the results; see `check_saved_vars_try_dump`."""
     path = os.path.join(dump_dir, dump_prog_fn)
     program = load_program(path, is_text_dump_program)
     must_only_compute(program, path)
@@ -291,7 +291,7 @@ def check_saved_vars_try_dump(
     batch_size: int = 1,
     save_filename: str | None = None,
 ) -> list[np.ndarray]:
-    """Run a saved model once, to see whether its program and files fit.
+    """Run a saved model once, to check that its program and files fit.
 
     Args:
         dump_dir: the folder of the program and its variables.
@@ -299,14 +299,14 @@ def check_saved_vars_try_dump(
         feed_config: has lists `feeded_vars_names`, `feeded_vars_dims` (without the batch), `feeded_vars_types` and
             `feeded_vars_filelist`, files for `reader`, or None for random numbers.
         fetch_config: has a list `fetch_vars_names`.
-        batch_size: how many samples.
+        batch_size: the number of samples.
         save_filename: the file with all variables; by default each has a file of its name.
 
     Returns:
-        What is fetched.
+        The fetched arrays.
 
     Raises:
-        RuntimeError: shapes do not fit. ValueError: the program has no such variable.
+        RuntimeError: shapes do not fit. ValueError: a variable is missing in the program.
     """
     program = load_program(os.path.join(dump_dir, dump_prog_fn), is_text_dump_program)
     saved = _persistable(program)

@@ -51,7 +51,7 @@ _KNOWN = (SyncStrategy, HalfAsyncStrategy, AsyncStrategy, GeoStrategy)
 class DistributedTranspiler(Fleet):
     """The workers and parameter servers of a run.
 
-    `main_program` and `startup_program` are what `TranspilerOptimizer.minimize` has made for this process.
+    `main_program` and `startup_program`: this process's programs, made by `TranspilerOptimizer.minimize`.
     """
 
     def __init__(self) -> None:
@@ -64,24 +64,24 @@ class DistributedTranspiler(Fleet):
         self._communicator: Communicator | None = None
 
     def init_worker(self) -> None:
-        """Wait for the servers, and have a communicator send and receive; before the startup program is run."""
+        """Wait for the servers and start a communicator; to be called before the startup program runs."""
         strategy = self._strategy("init_worker")
         runtime = strategy.get_trainer_runtime_config()
         print(runtime)
         mode = runtime.mode if runtime.mode is not None else DistributedMode.ASYNC
-        told: dict[str, Any] | None = None
+        options: dict[str, Any] | None = None
         if mode == DistributedMode.GEO:
             assert isinstance(self._transpiler, GeoSgdTranspiler)
-            told = {
+            options = {
                 "push_vars": self._transpiler._get_vars_info(),
                 "trainers": self.worker_num(),
                 "push_nums": strategy.get_program_config().geo_sgd_need_push_nums,
             }
         elif mode == DistributedMode.SYNC:
-            told = {"pserver_endpoints": self.server_endpoints(), "trainer_id": self.worker_index()}
+            options = {"pserver_endpoints": self.server_endpoints(), "trainer_id": self.worker_index()}
         wait_server_ready(self.server_endpoints())
         assert self.main_program is not None
-        self._communicator = Communicator(self.main_program, mode, told, runtime.get_communicator_flags())
+        self._communicator = Communicator(self.main_program, mode, options, runtime.get_communicator_flags())
         if not self._communicator.is_running():
             self._communicator.start()
 
@@ -94,7 +94,7 @@ class DistributedTranspiler(Fleet):
         return self._transpile_config
 
     def init_server(self, model_dir: str | None = None) -> None:
-        """Make what this server holds, as the model in `model_dir` has it if one is given.
+        """Run the startup program of this server, and load the model in `model_dir` if given.
 
         Raises ValueError before `minimize`, or if there is no folder `model_dir`.
         """
@@ -113,7 +113,7 @@ class DistributedTranspiler(Fleet):
         self._ran().run(self.main_program)
 
     def stop_worker(self) -> None:
-        """Let everything arrive that this worker has sent, and tell the servers that it is done."""
+        """Flush this worker's messages and announce its end to the servers."""
         if self._communicator is not None:
             self._communicator.stop()
         self._ran().close()
@@ -124,15 +124,15 @@ class DistributedTranspiler(Fleet):
         return self._executor
 
     def distributed_optimizer(self, optimizer: Any, strategy: Any = None) -> TranspilerOptimizer:
-        """`optimizer` for all workers together.
+        """Wrap `optimizer` for distributed training.
 
         Args:
-            optimizer: one for a single process.
+            optimizer: an optimizer for a single process.
             strategy: one of `StrategyFactory`, or a `DistributeTranspilerConfig`; None: a `SyncStrategy`.
 
         Raises:
-            ValueError: before `init`, or if `optimizer` is none.
-            TypeError: another strategy.
+            ValueError: before `init`, or if `optimizer` is no Optimizer.
+            TypeError: an unknown strategy.
         """
         if not isinstance(optimizer, Optimizer):
             raise ValueError(f"optimizer must be an instance of Optimizer, got {type(optimizer).__name__}")
@@ -154,7 +154,7 @@ class DistributedTranspiler(Fleet):
     ) -> Any:
         """`fluid.io.save_inference_model`, by default of the program as it was before `minimize` changed it.
 
-        Parameters, and whole tables, come from the servers. Raises TypeError for what is no Executor or Program.
+        Parameters, and whole tables, come from the servers. Raises TypeError for a wrong executor or program.
         """
         self._check("save_inference_model", executor, main_program)
         if main_program is not None:
@@ -188,7 +188,7 @@ class DistributedTranspiler(Fleet):
     def save_persistables(self, executor: Executor, dirname: str, main_program: Any = None) -> Any:
         """`fluid.io.save_persistables` of a program of this worker, `main_program` by default.
 
-        Raises TypeError for what is no Executor or Program, ValueError for a program that is no worker's.
+        Raises TypeError for a wrong executor or program, ValueError for a program that is not a worker's.
         """
         self._check("save_persistables", executor, main_program)
         program = self.main_program if main_program is None else main_program
@@ -213,7 +213,7 @@ class DistributedTranspiler(Fleet):
             )
 
     def _transpile(self, config: DistributedStrategy) -> None:
-        """Make the programs of this process of the default ones."""
+        """Transpile the default programs to those of this process."""
         if not isinstance(config, _KNOWN):
             raise TypeError(
                 f"config must be a SyncStrategy, HalfAsyncStrategy, AsyncStrategy or GeoStrategy, got {config!r}"
@@ -242,20 +242,20 @@ class DistributedTranspiler(Fleet):
         self.main_program, self.startup_program = made.get_pserver_programs(endpoint)
 
     def _set_opt_info(self, opt_info: dict[str, Any]) -> None:
-        """Note what `train_from_dataset` is to know."""
+        """Store options for `train_from_dataset`."""
         self._opt_info = opt_info
 
 
 fleet = DistributedTranspiler()
-"""The one that scripts use."""
+"""The instance that scripts use."""
 
 
 class TranspilerOptimizer(DelegatingOptimizer):
     """An optimizer whose updates are made by parameter servers.
 
     Args:
-        optimizer: one for a single process; TypeError if it is none.
-        strategy: one of `StrategyFactory`, or a `DistributeTranspilerConfig`, of which a strategy is made; None: a
+        optimizer: an optimizer for a single process; TypeError for anything else.
+        strategy: one of `StrategyFactory`, or a `DistributeTranspilerConfig`, which is converted; None: a
             `SyncStrategy`. TypeError for anything else.
     """
 
@@ -289,7 +289,7 @@ class TranspilerOptimizer(DelegatingOptimizer):
     ) -> tuple[Any, Any]:
         """Append gradients and updates, and make the default programs those of this worker or server.
 
-        What to run is `fleet.main_program` then. `scopes` is there for Fluid's sake. Returns the operators of the
+        Run `fleet.main_program` afterwards. `scopes` is accepted and without effect. Returns the operators of the
         updates and pairs of parameters and gradients. Raises TypeError for lists of losses or programs.
         """
         if isinstance(loss, list):
@@ -302,7 +302,7 @@ class TranspilerOptimizer(DelegatingOptimizer):
         return made
 
     def _as_strategy(self) -> DistributedStrategy:
-        """The strategy that a `DistributeTranspilerConfig` means."""
+        """The strategy, converted from a `DistributeTranspilerConfig` if needed."""
         config = self._strategy
         if not isinstance(config, DistributeTranspilerConfig):
             return config

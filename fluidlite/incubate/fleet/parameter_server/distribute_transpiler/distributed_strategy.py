@@ -1,4 +1,4 @@
-"""How workers and servers work together: with barriers, without, or by what has changed every so many steps."""
+"""Strategies of workers and servers: synchronous, asynchronous, half-asynchronous and geo-SGD."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def _cpu_num() -> str:
 
 
 class TrainerRuntimeConfig:
-    """What a communicator is told: `runtime_configs`, texts by name, first as the environment's FLAGS say.
+    """Options of a communicator: `runtime_configs`, texts by name, initially from FLAGS in the environment.
 
     `mode`: a `DistributedMode`, None for a communicator without barriers.
     """
 
     def __init__(self) -> None:
         self.mode: int | None = None
-        told = {
+        defaults = {
             _MERGED: _cpu_num(),
             _QUEUE: _cpu_num(),
             "communicator_independent_recv_thread": "1",
@@ -53,14 +53,14 @@ class TrainerRuntimeConfig:
             "rpc_retry_times": "3",
         }
         self.runtime_configs: dict[str, Any] = {
-            name: os.getenv(f"FLAGS_{name}", value) for name, value in told.items()
+            name: os.getenv(f"FLAGS_{name}", value) for name, value in defaults.items()
         }
 
     def get_communicator_flags(self) -> dict[str, str]:
-        """Those of `runtime_configs` that matter to a communicator of this `mode`, as text.
+        """The `runtime_configs` that a communicator of this `mode` uses, as text.
 
-        With barriers as many gradients are merged as there are places (CPU_NUM); other numbers are changed to that,
-        with a warning. Raises ValueError for a mode that there is not.
+        With barriers the number of merged gradients must be that of places (CPU_NUM); it is changed, with a warning.
+        Raises ValueError for an unknown mode.
         """
         if self.mode in (DistributedMode.SYNC, DistributedMode.HALF_ASYNC):
             for name in (_MERGED, _QUEUE):
@@ -92,10 +92,10 @@ class TrainerRuntimeConfig:
 
 
 class DistributedStrategy:
-    """What the strategies have in common: five objects with options, to read and to set.
+    """Base of strategies: five objects with options.
 
-    Options are set by an object of the class or a dict of its attributes; TypeError for anything else, ValueError for
-    an attribute that there is not.
+    Options are set by an object of the class or a dict of its attributes. Raises TypeError for anything else,
+    ValueError for an unknown attribute.
     """
 
     def __init__(self) -> None:
@@ -111,13 +111,12 @@ class DistributedStrategy:
         self.debug_opt: dict[str, Any] | None = None
 
     def set_debug_opt(self, opt_info: Any) -> None:
-        """Which variables a data set's training writes down (`dump_fields` and the like), of a dict."""
+        """Set the variables that training from data sets dumps, a dict (`dump_fields` etc.)."""
         self.debug_opt = opt_info
 
     def get_debug_opt(self) -> dict[str, Any]:
-        """What `set_debug_opt` was given, completed; {} if nothing."""
-        told = self.debug_opt
-        if not isinstance(told, dict):
+        """The options of `set_debug_opt`, with defaults; {} if none were set."""
+        if not isinstance(self.debug_opt, dict):
             return {}
         defaults: dict[str, Any] = {
             "dump_slot": False,
@@ -127,15 +126,15 @@ class DistributedStrategy:
             "dump_fields_path": "",
             "dump_param": [],
         }
-        return {name: told.get(name, value) for name, value in defaults.items()}
+        return {name: self.debug_opt.get(name, value) for name, value in defaults.items()}
 
     def set_program_config(self, config: Any) -> None:
-        """Options of the transpiler."""
-        self._program_config = _told("program_config", self._program_config, config)
+        """Set options of the transpiler."""
+        self._program_config = _configured("program_config", self._program_config, config)
         self.check_program_config()
 
     def check_program_config(self) -> None:
-        """See to it that the options of the transpiler are those of this strategy."""
+        """Set the options of the transpiler that this strategy requires."""
         raise self._unknown("check_program_config")
 
     def get_program_config(self) -> DistributeTranspilerConfig:
@@ -143,7 +142,7 @@ class DistributedStrategy:
         return self._program_config
 
     def set_trainer_runtime_config(self, config: Any) -> None:
-        """Options of the communicator."""
+        """Set options of the communicator."""
         held = self._trainer_runtime_config
         if isinstance(config, dict):
             for name, value in config.items():
@@ -151,11 +150,11 @@ class DistributedStrategy:
                     raise ValueError(f"TrainerRuntimeConfig doesn't have key: {name}")
                 held.runtime_configs[name] = value
         else:
-            self._trainer_runtime_config = _told("trainer_runtime_config", held, config)
+            self._trainer_runtime_config = _configured("trainer_runtime_config", held, config)
         self.check_trainer_runtime_config()
 
     def check_trainer_runtime_config(self) -> None:
-        """See to it that the options of the communicator are those of this strategy."""
+        """Set the options of the communicator that this strategy requires."""
         raise self._unknown("check_trainer_runtime_config")
 
     def get_trainer_runtime_config(self) -> TrainerRuntimeConfig:
@@ -163,42 +162,44 @@ class DistributedStrategy:
         return self._trainer_runtime_config
 
     def set_server_runtime_config(self, config: Any) -> None:
-        """How many threads servers have."""
-        self._server_runtime_config = _told("server_runtime_config", self._server_runtime_config, config)
+        """Set the numbers of threads of servers."""
+        self._server_runtime_config = _configured(
+            "server_runtime_config", self._server_runtime_config, config
+        )
         self.check_server_runtime_config()
 
     def check_server_runtime_config(self) -> None:
-        """Nothing is to be changed."""
+        """Set the options of servers that this strategy requires."""
         raise self._unknown("check_server_runtime_config")
 
     def get_server_runtime_config(self) -> ServerRuntimeConfig:
-        """How many threads servers have."""
+        """The numbers of threads of servers."""
         return self._server_runtime_config
 
     def set_execute_strategy(self, config: Any) -> None:
-        """How a compiled program is run."""
-        self._execute_strategy = _told("execute_strategy", self._execute_strategy, config)
+        """Set options for running compiled programs."""
+        self._execute_strategy = _configured("execute_strategy", self._execute_strategy, config)
         self.check_execute_strategy()
 
     def check_execute_strategy(self) -> None:
-        """See to it that a compiled program is run as this strategy wants it."""
+        """Set the options for running compiled programs that this strategy requires."""
         raise self._unknown("check_execute_strategy")
 
     def get_execute_strategy(self) -> ExecutionStrategy:
-        """How a compiled program is run."""
+        """Options for running compiled programs."""
         return self._execute_strategy
 
     def set_build_strategy(self, config: Any) -> None:
-        """How a compiled program is built."""
-        self._build_strategy = _told("build_strategy", self._build_strategy, config)
+        """Set options for building compiled programs."""
+        self._build_strategy = _configured("build_strategy", self._build_strategy, config)
         self.check_build_strategy()
 
     def check_build_strategy(self) -> None:
-        """See to it that a compiled program is built as this strategy wants it."""
+        """Set the options for building compiled programs that this strategy requires."""
         raise self._unknown("check_build_strategy")
 
     def get_build_strategy(self) -> BuildStrategy:
-        """How a compiled program is built."""
+        """Options for building compiled programs."""
         return self._build_strategy
 
     def _unknown(self, name: str) -> NotImplementedError:
@@ -208,8 +209,8 @@ class DistributedStrategy:
         )
 
 
-def _told(name: str, held: Any, config: Any) -> Any:
-    """`config` if it is of the class of `held`; `held` with what a dict says."""
+def _configured(name: str, held: Any, config: Any) -> Any:
+    """`config` if it is of the class of `held`, else `held` with the attributes of the dict `config`."""
     wanted = type(held).__name__
     if isinstance(config, type(held)):
         return config
@@ -223,7 +224,7 @@ def _told(name: str, held: Any, config: Any) -> Any:
 
 
 class _WithoutSteps(DistributedStrategy):
-    """A strategy of programs that a communicator sends and receives for."""
+    """Base of strategies whose programs exchange variables through a communicator."""
 
     _mode: int
     _thread_barrier = False
@@ -243,13 +244,13 @@ class _WithoutSteps(DistributedStrategy):
         self._choose(config)
 
     def _choose(self, config: DistributeTranspilerConfig) -> None:
-        """Set what else the transpiler has to know."""
+        """Set further options of the transpiler."""
 
     def check_trainer_runtime_config(self) -> None:
         self._trainer_runtime_config.mode = self._mode
 
     def check_server_runtime_config(self) -> None:
-        """Any number of threads will do."""
+        """Without effect: servers may have any number of threads."""
 
     def check_execute_strategy(self) -> None:
         self._execute_strategy.use_thread_barrier = self._thread_barrier
@@ -259,7 +260,7 @@ class _WithoutSteps(DistributedStrategy):
 
 
 class SyncStrategy(_WithoutSteps):
-    """Servers take the mean of the gradients of all workers, and workers wait for that."""
+    """Servers average the gradients of all workers, which wait for the update."""
 
     _mode = DistributedMode.SYNC
     _thread_barrier = True
@@ -270,13 +271,13 @@ class SyncStrategy(_WithoutSteps):
 
 
 class AsyncStrategy(_WithoutSteps):
-    """Gradients update when they arrive, and workers go on meanwhile."""
+    """Servers apply gradients when they arrive; workers do not wait."""
 
     _mode = DistributedMode.ASYNC
 
 
 class HalfAsyncStrategy(_WithoutSteps):
-    """Gradients update when they arrive; a worker waits for its own, but not for others."""
+    """Servers apply gradients when they arrive; a worker waits for its own gradients only."""
 
     _mode = DistributedMode.HALF_ASYNC
     _thread_barrier = True
@@ -286,7 +287,7 @@ class HalfAsyncStrategy(_WithoutSteps):
 
 
 class GeoStrategy(_WithoutSteps):
-    """Workers update by themselves, and exchange what has changed every `update_frequency` steps."""
+    """Workers update their own parameters, and exchange the differences every `update_frequency` steps."""
 
     _mode = DistributedMode.GEO
 
