@@ -108,7 +108,8 @@ def test_initial_values_drawn_in_a_step_come_from_the_host(gpu):
 def replace_kernel(monkeypatch, name, kernel):
     """Have operator `name` use `kernel` and nothing else."""
     found = registry.find(name)
-    made = dataclasses.replace(found, kernel=kernel, cuda=None, native=None)
+    dispatch = dataclasses.replace(found.dispatch, cuda=None)
+    made = dataclasses.replace(found, kernel=kernel, dispatch=dispatch, native=None)
     monkeypatch.setitem(registry._OPS, name, made)
 
 
