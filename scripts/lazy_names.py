@@ -60,7 +60,7 @@ def places() -> str:
 
 def names() -> str:
     """Where the names of packages are, those first that a package passes on as public."""
-    lines = [f'"""Where names are that are loaded when somebody asks for them. {HEAD}"""', "", *MARKS]
+    lines = [f'"""The modules of lazily loaded names. {HEAD}"""', "", *MARKS]
     lines += ["LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {"]
     for path in sorted(ROOT.rglob("__init__.py")):
         tree = ast.parse(path.read_text(encoding="utf8"))

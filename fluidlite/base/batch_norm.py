@@ -14,8 +14,8 @@ def uses_moving_statistics(is_test: bool, use_global_stats: bool, trainable_stat
 
 
 def extents(shape: Sequence[int], layout: str) -> tuple[int, int, int]:
-    """The axes of an image before its channels, the channels, and those behind: [n, c, hw], where hw is 1 if `layout`
-    has the channels at the end.
+    """An image's sizes as [n, c, hw]: the axes before the channels, the channels, and the axes after them. hw is 1 if
+    `layout` has the channels last.
     """
     if channels_last(layout):
         return math.prod(shape[:-1]), shape[-1], 1

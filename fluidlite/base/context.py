@@ -53,10 +53,10 @@ class Slot(Generic[T]):
 
     @contextmanager
     def hold(self, value: T) -> Iterator[T]:
-        """Have `value` inside the block and what was there before after it, whatever happens inside.
+        """Set `value` inside the block, and restore the previous one afterwards.
 
-        A block may end after one that it encloses, and in another thread, as those of forgotten generators do: what the
-        others hold stays.
+        A block may end before one that it encloses, and in another thread, as those of abandoned generators do: the
+        values of other blocks stay.
         """
         held, frame = self.frames.held, Frame(value)
         held.append(frame)

@@ -1,4 +1,4 @@
-"""Exceptions that Fluid code catches by name, and those for what does not exist here."""
+"""Exceptions that Fluid code catches by name, and those for features that are missing here."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NotSupportedError(AttributeError, NotImplementedError):
 
 @called("AssertionError")
 class StaticModeError(AssertionError, TypeError):
-    """A Variable of a static program was asked for what only eager tensors have; Fluid raises AssertionError."""
+    """An attribute of eager tensors was read from a Variable of a static program; Fluid raises AssertionError."""
 
 
 @called("AssertionError")
@@ -68,7 +68,7 @@ class ArgumentAssertion(ArgumentError):
 
 @called("EnforceNotMet")
 class ArgumentNotMet(ArgumentError):
-    """An argument of a layer does not fit, and Fluid's native part says so."""
+    """An argument of a layer is wrong; in Fluid the native part raises this."""
 
 
 @called("TypeError")
@@ -78,9 +78,9 @@ class ArgumentTypeError(TypeError, ValueError, AssertionError):
 
 @called("EnforceNotMet")
 class KernelTypeError(EnforceNotMet, TypeError):
-    """An eager tensor is of an element type that an operator does not take.
+    """An eager tensor is of an element type that an operator does not accept.
 
-    Fluid's layers ask for the types of Variables, with TypeError; those of eager tensors are left to its native part.
+    Fluid's layers check the types of Variables, with TypeError; its native part checks those of eager tensors.
     """
 
 
@@ -106,7 +106,7 @@ class MissingPartError(AssertionError, FileNotFoundError):
 
 @called("FileNotFoundError")
 class MissingModelError(FileNotFoundError, ValueError, RuntimeError):
-    """There is no saved model of this name: Fluid raises one of these, by what else it was given."""
+    """A saved model is missing; Fluid raises one of these classes, depending on the other arguments."""
 
 
 @called("ValueError")
@@ -127,9 +127,9 @@ class FeedError(EnforceNotMet, ValueError, TypeError):
 def out_of_range(
     op_type: str, slot: str, bound: int, what: str, ignore: int | None, value: int, position: int
 ) -> OperatorError:
-    """The error about a class or row number `value`, element `position` of input `slot`, that is not in [0, bound).
+    """The error for a class or row number `value`, element `position` of input `slot`, outside of [0, bound).
 
-    `what` says what `bound` counts ("classes", "rows in W"); `ignore` is a number that is allowed as well.
+    `what`: the name of the things that `bound` counts ("classes", "rows in W"); `ignore`: a number allowed as well.
     """
     except_for = "" if ignore is None or 0 <= ignore < bound else f" (or {ignore}, which is ignored)"
     return OperatorError(

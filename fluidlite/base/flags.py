@@ -16,7 +16,7 @@ def is_true(text: str) -> bool:
 def switch(name: str, default: bool = False) -> bool:
     """Whether an environment variable of fluidlite is on; `default` if it is not set, or empty.
 
-    Raises ValueError if it holds neither what means yes nor what means no.
+    Raises ValueError for a value that means neither yes nor no.
     """
     text = os.environ.get(name, "").strip()
     if text and text.lower() not in _ON + _OFF:

@@ -40,7 +40,7 @@ _DEFAULTS: dict[str, bool | int | float | str] = {
     "use_mkldnn": False,
     "use_pinned_memory": True,
     "use_system_allocator": False,
-    # Those of Fluid built for GPUs.
+    # Switches of Fluid built for GPUs.
     "conv_workspace_size_limit": 512,
     "cudnn_batchnorm_spatial_persistent": False,
     "cudnn_deterministic": False,
@@ -59,7 +59,7 @@ _PRIVATE = frozenset({"free_idle_chunk", "free_when_no_cache_hit", "use_mkldnn"}
 
 
 class Globals:
-    """All switches by name, those included that only this reaches (`fluid.core.globals()`)."""
+    """All switches by name, including those that are accessible only here (`fluid.core.globals()`)."""
 
     def __contains__(self, name: str) -> bool:
         return name.startswith(_PREFIX) and name.removeprefix(_PREFIX) in _DEFAULTS

@@ -18,7 +18,7 @@ _INT64 = np.dtype(np.int64)
 
 
 def as_lod(levels: Iterable[Any]) -> Lod:
-    """Levels of detail from lists or arrays of offsets; arrays that are as they have to be are taken, others copied."""
+    """Levels of detail from lists or arrays of offsets; read-only int64 arrays are used, others copied."""
     return tuple([level if _is_offsets(level) else frozen_offsets(level) for level in levels])
 
 
@@ -30,7 +30,7 @@ def _is_offsets(level: Any) -> bool:
 
 
 def frozen_offsets(level: Any) -> np.ndarray:
-    """The offsets of one level in an array of their own; TypeError unless they are whole numbers in a row."""
+    """The offsets of one level as a new array; TypeError unless they are a list of integers."""
     try:
         given = np.asarray(level)
     except ValueError:
@@ -43,13 +43,13 @@ def frozen_offsets(level: Any) -> np.ndarray:
 
 
 def freeze(offsets: np.ndarray) -> np.ndarray:
-    """`offsets` itself, which nobody can write any more."""
+    """Make `offsets` read-only and return it."""
     offsets.flags.writeable = False
     return offsets
 
 
 def from_lengths(lengths: Any) -> np.ndarray:
-    """The offsets of sequences of these lengths; TypeError unless they are whole numbers in a row."""
+    """The offsets of sequences of these lengths; TypeError unless they are a list of integers."""
     given = frozen_offsets(lengths)
     offsets = np.zeros(len(given) + 1, np.int64)
     np.cumsum(given, out=offsets[1:])
@@ -57,7 +57,7 @@ def from_lengths(lengths: Any) -> np.ndarray:
 
 
 def joined(levels: Sequence[Lod]) -> Lod:
-    """The sequences of several tensors one after the other; () unless all have as many levels, and at least one."""
+    """The LoD of several tensors concatenated; () unless all have as many levels, and at least one."""
     if len({len(lod) for lod in levels}) != 1:
         return ()
     together = []

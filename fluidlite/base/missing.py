@@ -1,9 +1,9 @@
-"""Answers for names that are not here: those of Fluid 1.8 can be had and raise when used, others get a suggestion.
+"""Missing names: those of Fluid 1.8 are stand-ins that raise when used, unknown names raise with a suggestion.
 
-A module says `__getattr__ = missing.reporter(__name__)` (PEP 562). Which names Fluid has, and where else it has them,
-is listed (`names/fluid_names.py`), so that what lives in another module here is found. A package whose names are loaded
-when they are asked for says `__getattr__, __dir__ = missing.lazy(__name__)`; it has them as imports under
-`if TYPE_CHECKING:`, from which scripts/lazy_names.py makes the table that is looked up.
+A module defines `__getattr__ = missing.reporter(__name__)` (PEP 562). The names of Fluid, with all modules that have
+them, are listed (`names/fluid_names.py`), so that names of another module here are found. A package with lazily loaded
+names defines `__getattr__, __dir__ = missing.lazy(__name__)` and imports them under `if TYPE_CHECKING:`;
+scripts/lazy_names.py makes the table of lazy names from these imports.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def explain(name: str) -> str:
 
 
 def module_here(name: str) -> ModuleType | None:
-    """The module of this package that plays the module `name` of Fluid (`fluid.io`); None if there is none."""
+    """The module of this package that has the role of `name` in Fluid (`fluid.io`); None if there is none."""
     real = real_name(name)
     if spec_of(real) is None:
         return None
@@ -107,7 +107,7 @@ def _held(place: Origin, origin: Origin) -> Any:
 
 @cache
 def _lazy(package: str) -> dict[str, tuple[str, str]]:
-    """The names of a package that are loaded when they are asked for: the module, and the name there ('': itself)."""
+    """The lazily loaded names of a package: the module, and the name there ('' for the module itself)."""
     found = {}
     for modules in LAZY.get(package, ()):
         for module, names in modules.items():
@@ -150,8 +150,8 @@ def reporter(module: str) -> Callable[[str], Any]:
             return importlib.import_module(ALIASES[full])
         asks = _import_asks(sys._getframe(1))
         unknown = AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
-        # Python asks a module for __path__ whenever something is imported from it, and a package for submodules
-        # before it imports them, and then again: not worth reading the list of names.
+        # Python reads __path__ of a module at every import from it, and submodules of a package before and after
+        # it imports them: not worth reading the list of names.
         if name.startswith("__") or (asks == "fromlist" and spec_of(f"{module}.{name}") is not None):
             raise unknown
         listed = fluid_names.listed()
@@ -188,7 +188,7 @@ def _import_asks(caller: FrameType) -> str:
     """The part of the statement `from module import name` that looks the name up; '' outside of such a statement."""
     code = caller.f_code
     if code.co_filename == "<frozen importlib._bootstrap>" and code.co_name == "_handle_fromlist":
-        return "fromlist"  # a package is asked first whether it has the name
+        return "fromlist"  # Python looks the name up in a package first
     return "name" if code.co_code[caller.f_lasti] == _IMPORT_FROM else ""
 
 
@@ -196,5 +196,5 @@ def spec_of(module: str) -> ModuleSpec | None:
     """The spec of a module of this package by its real name; None if there is no such module."""
     try:
         return importlib.util.find_spec(module)
-    except ModuleNotFoundError:  # a package around it is not there
+    except ModuleNotFoundError:  # its parent package is missing
         return None

@@ -1,4 +1,4 @@
-"""Results whose parts of one element convert to numbers, as scripts for Fluid expect: `float(loss.numpy())`."""
+"""Arrays of one element that convert to numbers, as scripts for Fluid expect: `float(loss.numpy())`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Convertible(np.ndarray):
         return repr(self.view(np.ndarray))
 
 
-# Scripts that print the name of what they fetched see what it is.
+# Scripts may print the name of the type.
 Convertible.__name__ = Convertible.__qualname__ = "ndarray"
 
 

@@ -12,7 +12,7 @@ from . import flags
 class Place:
     """Base of all places; places of the same kind and number are equal.
 
-    As Fluid has it, a place by itself is no place until `set_place` says which it stands for.
+    As in Fluid, a plain `Place` is undefined until `set_place`.
     """
 
     __slots__ = ("_stands_for", "device")
@@ -40,7 +40,7 @@ class Place:
         return self if self._stands_for is None else self._stands_for
 
     def set_place(self, place: Place) -> None:
-        """Stand for `place` (`fluid.core.Place.set_place`)."""
+        """Make this a copy of `place` (`fluid.core.Place.set_place`)."""
         self._stands_for = place._meant()
 
     def _type(self) -> int:
@@ -134,7 +134,7 @@ _warned = False
 
 
 def resolve(place: Place) -> Place:
-    """The place where work meant for `place` is really done: the CPU when there is no usable GPU.
+    """The place that computes for `place`: the CPU when there is no usable GPU.
 
     Warns once per process; raises RuntimeError instead if a GPU is required (see `CUDAPlace`).
     """
@@ -171,13 +171,13 @@ _why_none: Callable[[], str] = _no_backend
 
 
 def set_probe(count: Callable[[], int], why_none: Callable[[], str]) -> None:
-    """Say what counts the usable GPUs, and what explains that there are none (`backend` does, which is above this)."""
+    """Set the functions that count the usable GPUs and explain their absence (called by `backend`)."""
     global _count, _why_none
     _count, _why_none = count, why_none
 
 
 def cuda_device_count() -> int:
-    """How many GPUs programs can run on; 0 with `--device cpu`. Looks for CuPy and GPUs when first asked."""
+    """The number of usable GPUs; 0 with `--device cpu`. Looks for CuPy and GPUs at the first call."""
     return 0 if flags.device() == "cpu" else _count()
 
 
@@ -241,5 +241,5 @@ def _selected() -> list[int]:
 
 
 def cuda_pinned_places(device_count: int | None = None) -> list[CUDAPinnedPlace]:
-    """`device_count` pinned places; by default as many as CPU_NUM says, or one."""
+    """`device_count` pinned places; by default CPU_NUM, or one."""
     return [CUDAPinnedPlace() for _ in cpu_places(device_count)]

@@ -10,9 +10,9 @@ from .lod import Lod
 class RankTable:
     """The sequences of one level of detail, sorted by length.
 
-    `lod[level]` are the offsets of the sequences that are ranked; what they are made of, rows or sequences of the next
-    level, are their *items*. `order`: int64 [n], which sequence is the k-th longest, those of equal length in the order
-    in which they came; `lengths`: int64 [n], longest first; `outer`: the levels above. Follows Fluid's LoDRankTable.
+    `lod[level]` are the offsets of the sequences; their elements, rows or sequences of the next level, are *items*.
+    `order`: int64 [n], the index of the k-th longest sequence (a stable sort); `lengths`: int64 [n], longest first;
+    `outer`: the levels above. Follows Fluid's LoDRankTable.
     """
 
     __slots__ = ("_items", "_places", "bounds", "lengths", "offsets", "order", "outer", "running")
@@ -26,7 +26,7 @@ class RankTable:
         ends = np.bincount(lengths, minlength=1)
         counts = len(lengths) - np.cumsum(ends)[:-1]
         self.running: list[int] = counts.tolist()
-        """How many sequences have a step k, for each step there is."""
+        """The number of sequences with a step k, for each step."""
         self.bounds: list[int] = [0, *np.cumsum(counts).tolist()]
         """Where each step begins, and the last one ends, if items are put in the order of steps."""
         self._items: np.ndarray | None = None
@@ -59,7 +59,7 @@ class RankTable:
         return list(zip(self.order.tolist(), self.lengths.tolist(), strict=True))
 
     def by_step(self) -> np.ndarray:
-        """The numbers of all items in the order of steps: int64 [items], in each step those of the longest first."""
+        """The indices of all items in the order of steps: int64 [items], within a step the longest sequence's first."""
         if self._items is None:
             self._items = self.items_of(self.offsets)
         return self._items

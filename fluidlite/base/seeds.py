@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 
 SEEDS = 2147483646
-"""How many seeds the random streams tell apart."""
+"""The number of different seeds of the random streams."""
 
 _unpredictable = random.SystemRandom()
 _reseeded: random.Random | None = None
@@ -15,9 +15,9 @@ _listeners: list[Callable[[], None]] = []
 
 
 def fresh_seed() -> int:
-    """A seed that nothing else shares: not NumPy's, not `random`'s, not an earlier one.
+    """A seed independent of NumPy's, `random`'s and earlier ones.
 
-    After `reseed` the next one of the sequence that follows from its number.
+    After `reseed`, the next one of the sequence that its number determines.
     """
     return (_reseeded or _unpredictable).randrange(SEEDS) + 1
 

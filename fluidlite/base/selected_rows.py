@@ -1,4 +1,4 @@
-"""`SelectedRows`: some rows of a large table, the others being zero; what gradients of sparse embeddings are."""
+"""`SelectedRows`: some rows of a large table, the others being zero, as in gradients of sparse embeddings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class SelectedRows:
-    """`values[k]` is added to row `rows[k]` of a table of `height` rows; rows may come several times.
+    """`values[k]` is added to row `rows[k]` of a table of `height` rows; rows may repeat.
 
     `rows`: int64 [n]; `values`: [n, ...]. `shape` and `dtype` are those of the table. Follows
     `fluid.core.SelectedRows`. Raises ValueError if there are not as many rows as values.
@@ -52,7 +52,7 @@ class SelectedRows:
         return self if held.all() else SelectedRows(self.rows[held], self.values[held], self.height)
 
     def dense(self, xp: Any = np) -> Any:
-        """The whole table as an array."""
+        """The dense table as an array."""
         table = xp.zeros(self.shape, self.values.dtype)
         xp.add.at(table, self.rows, self.values)
         return table

@@ -1,4 +1,4 @@
-"""`TensorArray`: what a variable of type LOD_TENSOR_ARRAY holds while a program runs."""
+"""`TensorArray`: the value of a variable of type LOD_TENSOR_ARRAY in a run."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .lod import Lod
 class TensorArray:
     """Tensors by index, each with its levels of detail; indices that were never written hold None.
 
-    Elements are replaced, never written into: whoever has read one keeps what he has read. `like`: shape (-1 where it
-    is not known) and dtype of the elements, for an array that may stay empty. `whole`: all elements one behind the
-    other, if they are parts of one array, where they begin at `bounds`.
+    Elements are replaced, never written into, so readers may keep them. `like`: shape (-1 if unknown) and dtype of the
+    elements, for an array that may stay empty. `whole`: all elements concatenated, if they are views of one array, in
+    which they begin at `bounds`.
     """
 
     __slots__ = ("_arrays", "bounds", "like", "lods", "whole")
@@ -36,14 +36,14 @@ class TensorArray:
 
     @property
     def arrays(self) -> list[Any]:
-        """The tensors; nobody changes this list."""
+        """The tensors; not to be changed."""
         if self._arrays is None:
             bounds = self.bounds
             self._arrays = [self.whole[first:last] for first, last in zip(bounds, bounds[1:], strict=False)]
         return self._arrays
 
     def _changed(self) -> list[Any]:
-        """The tensors, of which some will be replaced."""
+        """The tensors, for replacing some."""
         arrays = self.arrays
         self.whole, self.bounds = None, ()
         return arrays
@@ -53,7 +53,7 @@ class TensorArray:
         self.put(index, [array], [lod])
 
     def put(self, index: int, arrays: Sequence[Any], lods: Sequence[Lod] | None = None) -> None:
-        """Put tensors at `index` and the indices behind it."""
+        """Write tensors at `index` and the following indices."""
         mine, end = self._changed(), index + len(arrays)
         missing = index - len(mine)
         if missing > 0:

@@ -23,13 +23,13 @@ class UniqueNameGenerator:
 
 
 class DygraphParameterNameChecker:
-    """Knows the names that users gave to parameters of dygraph mode, each of which may be used once."""
+    """The names that users gave to parameters in dygraph mode, each of which may be used once."""
 
     def __init__(self) -> None:
         self._name_set: set[str] = set()
 
     def __call__(self, name: str) -> bool:
-        """Whether `name` was asked for before."""
+        """Whether `name` is taken; takes it."""
         known = name in self._name_set
         self._name_set.add(name)
         return known
@@ -61,7 +61,7 @@ def switch(
     new_generator: UniqueNameGenerator | None = None,
     new_para_name_checker: DygraphParameterNameChecker | None = None,
 ) -> State:
-    """Go on with these, or with fresh ones; returns those replaced, to be put back by `switch(*old)`."""
+    """Switch to these generators, or to fresh ones; returns the old ones, to be restored by `switch(*old)`."""
     old = _current.get()
     _current.set(_state(new_generator, new_para_name_checker))
     return old

@@ -1,4 +1,4 @@
-"""The release of Paddle whose API this package follows, and the question whether that is new enough."""
+"""The release of Paddle whose API this package follows, and a check that it is new enough."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class VersionError(RuntimeError):
 
 
 def require_version(min_version: str, max_version: str | None = None) -> None:
-    """Check that the release of Paddle followed here lies within bounds (`fluid.require_version`).
+    """Check that the release of Paddle followed here is within bounds (`fluid.require_version`).
 
     Args:
-        min_version: the oldest release that will do, such as `1.6` or `1.6.0.0`.
+        min_version: the oldest acceptable release, such as `1.6` or `1.6.0.0`.
         max_version: the newest one, or None.
 
     Raises:
         TypeError: a version is no string.
         ValueError: a version does not consist of one to four numbers.
-        VersionError: the release followed here lies outside; a RuntimeError, where Fluid raises a plain Exception.
+        VersionError: the release followed here is out of bounds; a RuntimeError, where Fluid raises a plain Exception.
     """
     lowest = _numbers("min_version", min_version)
     highest = None if max_version is None else _numbers("max_version", max_version)

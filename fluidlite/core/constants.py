@@ -1,4 +1,4 @@
-"""Names, sizes and facts that `fluid.core` tells."""
+"""Constants and properties of the build in `fluid.core`."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def is_compiled_with_mkldnn() -> bool:
 
 
 def avx_supported() -> bool:
-    """Whether the fast module of Fluid could be loaded; here each kernel finds out what the processor has."""
+    """Whether Fluid's module with AVX could be loaded; here each kernel detects the processor's features."""
     return True
 
 
@@ -110,7 +110,7 @@ def get_glibc_ver() -> str:
 
 
 def less_than_ver(a: str, b: str) -> bool:
-    """Whether version `a`, such as '2.23', is before version `b`."""
+    """Whether version `a`, such as '2.23', is lower than `b`."""
     return [int(part) for part in a.split(".")] < [int(part) for part in b.split(".")]
 
 

@@ -33,7 +33,7 @@ def dygraph_partial_grad(
 ) -> list[Tensor | None]:
     """`fluid.dygraph.grad`, with all of its arguments, inputs first (`fluid.core.dygraph_partial_grad`).
 
-    An empty `grad_outputs` stands for ones. `place` and `backward_strategy` are accepted.
+    An empty `grad_outputs` means ones. `place` and `backward_strategy` have no effect.
     """
     return autograd.grad(
         outputs,

@@ -25,17 +25,17 @@ def has_circle(graph: Graph) -> bool:
 
 
 def topology_sort(graph: Graph) -> list[IrOpNode]:
-    """The operators, each behind those that it depends on (`fluid.core.topology_sort`)."""
+    """The operators in topological order (`fluid.core.topology_sort`)."""
     return nodes_of(graph).topology_sort()
 
 
 def build_adjacency_list(graph: Graph) -> dict[IrOpNode, set[IrOpNode]]:
-    """Of each operator those that it depends on (`fluid.core.build_adjacency_list`)."""
+    """The dependencies of each operator (`fluid.core.build_adjacency_list`)."""
     return nodes_of(graph).build_adjacency_list()
 
 
 def graph_num(graph: Graph) -> int:
-    """How many parts without arrows between them there are (`fluid.core.graph_num`)."""
+    """The number of connected components (`fluid.core.graph_num`)."""
     return nodes_of(graph).graph_num()
 
 

@@ -1,4 +1,4 @@
-"""`fluid.core.Executor`: runs a program whose `feed` and `fetch` operators take from and put into lists of a scope."""
+"""`fluid.core.Executor`: runs a program whose `feed` and `fetch` operators use lists in a scope."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FetchList(LoDTensorArray):
 
 
 class DeviceContext:
-    """A place with what belongs to it (`fluid.core.DeviceContext`)."""
+    """The context of a place (`fluid.core.DeviceContext`)."""
 
     def __init__(self, place: Place) -> None:
         self.place = place

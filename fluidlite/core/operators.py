@@ -47,7 +47,7 @@ def has_infer_inplace(op_type: str) -> bool:
 
 
 def op_support_gpu(op_type: str) -> bool:
-    """Whether operators of this type compute on GPUs, which all do but those of the host."""
+    """Whether operators of this type compute on GPUs: all but host operators do."""
     definition = _declared(op_type)
     return definition.kernel is not None and not definition.effects.host
 
@@ -68,9 +68,9 @@ def get_op_attrs_default_value(op_type: str | bytes) -> dict[str, Any]:
 def get_grad_op_desc(
     op_desc: OpDesc, no_grad_set: Collection[str], grad_sub_blocks: Sequence[BlockDesc] = ()
 ) -> tuple[list[OpDesc], dict[str, str]]:
-    """The operators that compute the gradients of one, and whose gradient each variable of theirs is.
+    """The gradient operators of an operator, and gradient variable -> variable.
 
-    They stand in no block yet. Gradients in `no_grad_set`, such as 'x@GRAD', are left out of their outputs.
+    They belong to no block yet. Gradients in `no_grad_set`, such as 'x@GRAD', are left out of their outputs.
     Follows `fluid.core.get_grad_op_desc`. An operator without gradients has none.
     """
     op = op_desc._shown
@@ -96,7 +96,7 @@ def _detached(op: Operator, spec: OpSpec, no_grad_set: Collection[str]) -> OpDes
 
 
 def get_variable_tensor(scope: Scope, name: str) -> LoDTensor:
-    """The tensor of a variable of a scope; EnforceNotMet if there is no such variable."""
+    """The tensor of a variable of a scope; EnforceNotMet if the variable does not exist."""
     found = scope.find_var(name)
     if found is None:
         raise EnforceNotMet(f"the scope has no variable {name!r}")

@@ -132,7 +132,7 @@ class _Function:
         return groups[0] if len(groups) == 1 else tuple(groups)
 
     def _fits(self, position: int, value: Any) -> bool:
-        """Whether an argument is of the kind that its position asks for."""
+        """Whether an argument is of the kind that its position requires."""
         kinds = (eager.Tensor, Variable)
         if position < len(self.takes) and self.takes[position].many:
             return isinstance(value, (list, tuple)) and all(isinstance(item, kinds) for item in value)
@@ -142,7 +142,7 @@ class _Function:
 
 
 class _OnServers(_Function):
-    """An operator that asks parameter servers: it runs on a scope of its own, and has no gradient."""
+    """An operator that communicates with parameter servers: it runs in a scope of its own, and has no gradient."""
 
     def _run(
         self,

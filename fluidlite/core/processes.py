@@ -1,4 +1,4 @@
-"""`fluid.core`: what processes exchange numbers by."""
+"""Communication between processes in `fluid.core`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The profiler as `fluid.core` has it; `fluid.profiler` is what scripts use."""
+"""The profiler of `fluid.core`; scripts use `fluid.profiler`."""
 
 import os
 import warnings
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class TracerOption(IntEnum):
-    """How much Fluid's profiler tells about each operator; here always the same."""
+    """Fluid's levels of detail for operators; they have no effect here."""
 
     kDefault = 0
     kOpDetail = 1
@@ -39,13 +39,13 @@ kOpDetail, kAllOpDetail = TracerOption.kOpDetail, TracerOption.kAllOpDetail
 
 
 def set_tracer_option(option: TracerOption) -> None:
-    """Accepted, and changes nothing; TypeError for what is no option."""
+    """No effect; TypeError for a value that is no option."""
     if not isinstance(option, TracerOption):
         raise TypeError(f"set_tracer_option takes a core.TracerOption, got {option!r}")
 
 
 def enable_profiler(state: ProfilerState) -> None:
-    """Begin to profile; EnforceNotMet for `kDisabled`, TypeError for what is no state. See `fluid.profiler`."""
+    """Begin to profile; EnforceNotMet for `kDisabled`, TypeError for a value that is no state. See `fluid.profiler`."""
     if not isinstance(state, ProfilerState):
         raise TypeError(f"enable_profiler takes a core.ProfilerState, got {state!r}")
     if state is ProfilerState.kDisabled:

@@ -1,4 +1,4 @@
-"""Programs cut down, and what operators are, as `fluid.core` has them."""
+"""Pruning of programs, and properties of operators, in `fluid.core`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def infer_no_need_buffer_slots(
     outputs: Mapping[str, Sequence[str]],
     attrs: Mapping[str, Any],
 ) -> set[str]:
-    """The inputs of which an operator reads shapes only, no elements; EnforceNotMet for an unknown operator."""
+    """The inputs of which an operator reads only shapes; EnforceNotMet for an unknown operator."""
     if not is_known(op_type):
         raise EnforceNotMet(f"Operator {op_type} has not been registered")
     return {slot.name for slot in find(op_type).input_slots if slot.unread}
@@ -56,7 +56,7 @@ def infer_no_need_buffer_slots(
 def prune(
     program: ProgramDesc, feeded_var_names: Collection[str], targets: Sequence[Sequence[int]]
 ) -> tuple[ProgramDesc, dict[int, int]]:
-    """A copy with what some operators need, and which block has become which.
+    """A copy pruned to some operators, and old block number -> new one.
 
     `targets`: pairs of the numbers of a block, which is the first one, and of an operator in it; the operators after
     the last target are left out. `feeded_var_names`: variables that need not be computed.
@@ -75,7 +75,7 @@ def prune(
 
 
 def prune_backward(program: ProgramDesc) -> tuple[ProgramDesc, dict[int, int]]:
-    """A copy without what trains (`without_training`), and which block has become which."""
+    """A copy without operators of training (`without_training`), and old block number -> new one."""
     copy = program._shown.clone()
     for block, kept in zip(copy.blocks, without_training(copy.blocks), strict=True):
         block.ops = kept

@@ -1,4 +1,4 @@
-"""`fluid.core.op_proto_and_checker_maker`: what attributes common to all operators are called, and their roles."""
+"""`fluid.core.op_proto_and_checker_maker`: names of attributes common to all operators, and their roles."""
 
 from __future__ import annotations
 

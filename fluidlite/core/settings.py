@@ -19,7 +19,7 @@ def _set_eager_deletion_mode(threshold: float, fraction: float, use_executor_gc:
 
 
 def _set_fuse_parameter_group_size(size: int) -> None:
-    """Updates are fused by what they have in common."""
+    """No effect: updates of the same kind are fused anyway."""
 
 
 def _set_fuse_parameter_memory_size(size: float) -> None:
@@ -27,17 +27,16 @@ def _set_fuse_parameter_memory_size(size: float) -> None:
 
 
 def set_num_threads(num_threads: int) -> None:
-    """Have operators compute on `num_threads` threads (less than one: one) from now on, the calling one among them.
+    """Set the number of threads that operators compute on, the calling one included (less than one: one).
 
-    Before that it is what OMP_NUM_THREADS says, or as many as there are processors for this process to use (its
-    affinity, and what its control group leaves it). Results do not depend on it. Raises TypeError if
-    `num_threads` is no integer.
+    The default is OMP_NUM_THREADS, or the number of processors available to this process (by its affinity and control
+    group). Results do not depend on it. Raises TypeError if `num_threads` is no integer.
     """
     threads.use(num_threads)
 
 
 def init_gflags(arguments: Sequence[str]) -> bool:
-    """Switches are those of `fluid.set_flags`."""
+    """No effect: `fluid.set_flags` sets the switches."""
     return True
 
 
@@ -46,7 +45,7 @@ def init_glog(name: str) -> None:
 
 
 def init_devices(*arguments: object) -> None:
-    """GPUs are looked for when a program asks for one."""
+    """No effect: GPUs are initialised when a program uses one."""
 
 
 def _dygraph_debug_level() -> int:

@@ -69,7 +69,7 @@ def pre_load(dso_name: str) -> None:
 
 
 def set_paddle_lib_path() -> None:
-    """Nothing: the extensions here find their libraries by themselves."""
+    """No effect: the extensions here find their libraries themselves."""
 
 
 def start_imperative_gperf_profiler() -> None:

@@ -1,4 +1,4 @@
-"""The graph: programs, blocks, operators, variables, and what is done to them without running anything.
+"""The graph: programs, blocks, operators, variables, and transformations of them; nothing here executes.
 
 Follows `fluid.framework`.
 """

@@ -1,4 +1,4 @@
-"""Programs whose update takes the gradients of several batches together (Fluid's multi_batch_merge_pass)."""
+"""Gradient accumulation: programs with one update for several batches (Fluid's multi_batch_merge_pass)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .operator import Operator, OpRole
 from .program import Program, copy_op
 
 _STATE = {"Mean", "MeanOut", "Variance", "VarianceOut"}
-"""The slots of batch_norm whose variables each batch may have its own of: `NAME.repeat.K`."""
+"""The slots of batch_norm whose variables a batch may have of its own: `NAME.repeat.K`."""
 
 
 def merge_batches(program: Program, count: int) -> None:
@@ -71,7 +71,7 @@ def _variable_like(block: Block, name: str, new: str) -> str:
 
 
 def _read_into_own(block: Block, time: int) -> None:
-    """Have the last operator, which reads a batch, read it into variables of this time: all batches come first."""
+    """Have the last operator, which reads a batch, write variables of repetition `time`: all batches are read first."""
     read = block.ops[-1]
     for slot, names in read.outputs.items():
         read.outputs[slot] = [_variable_like(block, name, f"{name}.repeat.{time}") for name in names]

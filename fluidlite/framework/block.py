@@ -28,7 +28,7 @@ class Block:
         self.forward_block_idx = -1
         self.vars: OrderedDict[str, Variable] = OrderedDict()
         self._ops: list[Operator] = []
-        self._first: list[Operator] = []  # operators put before those, the last one first
+        self._first: list[Operator] = []  # operators inserted before those, the last one first
 
     @property
     def ops(self) -> list[Operator]:
@@ -98,10 +98,10 @@ class Block:
     def create_var(self, *args: Any, **kwargs: Any) -> Variable:
         """A new Variable of this block; see `Variable` for the arguments.
 
-        It takes the place of one of that name, and has from it what no argument says. Raises ValueError for a shape,
-        type, element type, `lod_level` or `persistable` that is not that one's.
+        It replaces one of the same name, and takes from it what no argument gives. Raises ValueError for a shape,
+        type, element type, `lod_level` or `persistable` that differs.
 
-        In dygraph mode it is an eager tensor without elements, which this block does not know, as in Fluid.
+        In dygraph mode it is an eager tensor without elements, which is not added to this block, as in Fluid.
         """
         if (running := self._running()) is not None:
             return running.variable(**kwargs)  # type: ignore[no-any-return]
@@ -252,7 +252,7 @@ class Block:
 
     @property
     def backward_block_idx(self) -> int:
-        """The block that computes the gradients of this one; -1 if there is none."""
+        """The index of the block that computes the gradients of this one; -1 if there is none."""
         return next((b.idx for b in self.program.blocks if b.forward_block_idx == self.idx), -1)
 
     def _set_forward_block_idx(self, idx: int) -> None:
@@ -269,7 +269,7 @@ class Block:
         self.program._changed()
 
     def _sync_with_cpp(self) -> None:
-        """Nothing is left to do: what `desc` shows is this block itself."""
+        """No effect: `desc` is a view of this block."""
 
     def to_string(self, throw_on_error: bool = True, with_details: bool = False) -> str:
         """The block as text, in the form of a saved program."""

@@ -9,10 +9,10 @@ from types import FrameType
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 _PASSED = (_PACKAGE, "<frozen", contextlib.__file__)
-"""Code between the user and operators: this package's, and what enters and leaves its blocks."""
+"""Code between the user and operators: this package, and `contextlib`, which enters and leaves its blocks."""
 
 _OURS: dict[str, bool] = {}
-"""Files seen so far, and whether they belong to fluidlite."""
+"""File name -> whether it belongs to fluidlite."""
 
 
 def user_line() -> tuple[str, int] | None:

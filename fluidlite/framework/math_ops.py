@@ -21,7 +21,7 @@ class VariableMath:
     __slots__ = ()
 
     of_python = False
-    """Whether it stands for a number of Python's, which is of no type of its own."""
+    """Whether it represents a Python number, which has no element type."""
 
     # Arrays leave `array + variable` to the variable, instead of going through their elements.
     __array_priority__ = 100
@@ -165,7 +165,7 @@ class VariableMath:
     __hash__ = object.__hash__
 
     def __bool__(self) -> bool:
-        # An object without a value is true, as every Python object is: `if variable:` asks whether there is one.
+        # A variable without a value is true, like any Python object: `if variable:` tests for None.
         self._without_value("bool(), which if, while, and, or and not call,")
         return True
 
@@ -178,7 +178,7 @@ class VariableMath:
         raise TypeError(f"variable {self.name!r} of a static program has no value to make an int of")  # type: ignore[attr-defined]
 
     def _without_value(self, use: str) -> None:
-        """Raise NotSupportedError if a program is traced: there the code meant an eager tensor with a value."""
+        """Raise NotSupportedError while tracing, where the code expects an eager tensor with a value."""
         tracer = self.block.program._tracer  # type: ignore[attr-defined]
         if tracer is not None:
             raise tracer.needs_value(self, use)
@@ -347,7 +347,7 @@ def _bound(value: Any) -> Any:
 
 
 def _known(var: Variable, number: int) -> Variable:
-    """A one-element int32 variable holding `number`, beside index parts that are variables."""
+    """A one-element int32 variable holding `number`, for an index with variables."""
     out = var._temporary(VarType.INT32, "_generated_var")
     attrs = {"shape": [1], "value": float(number), "dtype": int(VarType.INT32), "force_cpu": True}
     var._append("fill_constant", {}, out, attrs)

@@ -1,6 +1,6 @@
-"""Whether calls without tensor arguments build programs or compute at once.
+"""The mode of calls without tensor arguments: they build programs or compute at once.
 
-Everything that has tensors among its arguments follows those instead.
+Calls with tensor arguments follow these instead.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CPU = CPUPlace()
 
 
 def in_dygraph_mode() -> bool:
-    """Whether dygraph mode is on for the names of Fluid 1.8, which are static unless told otherwise.
+    """Whether dygraph mode is on for the names of Fluid 1.8, which are static by default.
 
     Follows `fluid.in_dygraph_mode`.
     """
@@ -48,7 +48,7 @@ def be_modern() -> None:
 
 
 def building(on: bool = True) -> AbstractContextManager[bool]:
-    """Have programs been built inside the block, unless dygraph mode says otherwise (`program_guard`), or not."""
+    """Set whether programs are built inside the block, except in dygraph mode (`program_guard`)."""
     return _building.hold(on)
 
 
@@ -94,7 +94,7 @@ def place_guard(place: Place | None) -> AbstractContextManager[Place | None]:
 
 
 def set_place(place: Place | None) -> Place | None:
-    """Choose the place of the enclosing guard, or of the process outside of any; returns what was chosen before."""
+    """Set the place of the enclosing guard, or of the process outside of any; returns the previous one."""
     before = _place.get()
     _place.set(place)
     return before

@@ -16,7 +16,7 @@ _tracer: list[Any] = []
 
 
 def set_tracer(tracer: Any) -> None:
-    """Say what `_dygraph_tracer` gives in dygraph mode."""
+    """Set the result of `_dygraph_tracer` in dygraph mode."""
     _tracer[:] = [tracer]
 
 

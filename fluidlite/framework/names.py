@@ -18,13 +18,13 @@ CONTROL_DEP_VAR_PREFIX = "__control_var"
 
 def generate_control_dev_var_name() -> str:
     """A name for a variable that only orders operators."""
-    import random  # slow to import, and next to nobody asks
+    import random  # slow to import, and rarely used
 
     return f"{CONTROL_DEP_VAR_PREFIX}@{random.random()}"
 
 
 def dtype_is_floating(dtype: Any) -> bool:
-    """Whether elements of this type, a VarType or anything that NumPy knows, are of floating point."""
+    """Whether this element type, a VarType or anything that NumPy accepts, is a floating-point one."""
     return to_vartype(dtype) in FLOATS
 
 

@@ -48,7 +48,7 @@ COMMON_ATTRS: dict[str, Callable[[], Any]] = {
     "op_role": lambda: OpRole.Forward,
     "op_role_var": list,
 }
-"""Attributes that every operator has, and what makes their values where they are not written down."""
+"""Attributes that every operator has, and the factories of their defaults."""
 
 
 def _without_type(xp: Any) -> NoReturn:
@@ -85,11 +85,11 @@ class BlockMeta:
         var = self.block._var_recursive(name)
         var._shape = shape
         var._shaped = True
-        # As in Fluid, what an operator computes does not depend on what was declared.
+        # As in Fluid, the types that operators compute do not depend on declarations.
         var._dtype = dtype
 
     def declares(self, name: str) -> bool:
-        """Whether there is such a variable."""
+        """Whether the variable exists."""
         return self.block._find_var_recursive(name) is not None
 
     def value(self, name: str) -> np.ndarray | None:

@@ -1,4 +1,4 @@
-"""`Program`: what Fluid code builds and executors run; the default programs and the guards that switch them."""
+"""`Program`, which Fluid code builds and executors run; the default programs and the guards that switch them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _names_of(target: Any) -> list[str]:
-    """The variables that a target of pruning stands for: a Variable, its name, or an Operator that writes them."""
+    """The variable names of a target of pruning: a Variable, a name, or an Operator that writes them."""
     if isinstance(target, Operator):
         return target.output_arg_names
     if isinstance(target, (str, Variable)):
@@ -37,7 +37,7 @@ def _names_of(target: Any) -> list[str]:
 class Program:
     """Blocks of operators and variables; block 0 is the global one (`fluid.Program`)."""
 
-    # What a program of several machines is told about them; see `transpiler/distribute_transpiler.py`.
+    # Set for distributed programs, by `transpiler/distribute_transpiler.py` and others.
     _is_distributed = False
     _is_chief = False
     _parameters_on_pservers: Any = None
@@ -65,7 +65,7 @@ class Program:
         self._tracer: Tracer | None = None
 
     def _changed(self) -> None:
-        """Note that plans made so far no longer say what this program does."""
+        """Invalidate the plans made for this program."""
         self._version += 1
 
     def _stamp(self, op: Operator) -> None:
@@ -138,7 +138,7 @@ class Program:
         return [var for var in self.list_vars() if isinstance(var, Parameter)]
 
     def clone(self, for_test: bool = False) -> Program:
-        """A copy; with `for_test` without what trains (`without_training`), and with `is_test` set on what has it.
+        """A copy; with `for_test` without operators of training (`without_training`), and with `is_test` set.
 
         Loaders are not copied: give the clone feeds or a loader of its own.
         """
@@ -158,9 +158,7 @@ class Program:
         return copy
 
     def _drop_blocks(self) -> None:
-        """Leave out the blocks that no operator runs any more, such as those of gradients, and copies that these would
-        have read; number the others anew.
-        """
+        """Remove blocks that no operator runs, such as those of gradients, and copies for them; renumber the rest."""
         found = self.blocks[0].walk()
         used = {block.idx for block in found}
         self._drop_copies(found)
@@ -175,7 +173,7 @@ class Program:
         self._changed()
 
     def _drop_copies(self, blocks: list[Block]) -> None:
-        """Leave out copies of what is overwritten (`Versions`) if no operator of these blocks reads them."""
+        """Remove copies of overwritten variables (`Versions`) that no operator of these blocks reads."""
         copies = {name for block in blocks for name in block.vars if COPY in name}
         if not copies:
             return
@@ -189,9 +187,9 @@ class Program:
         self._changed()
 
     def _prune_with_input(self, feeded_var_names: Sequence[str], targets: Any) -> Program:
-        """A copy with only what is needed to compute `targets` from the variables that are fed, which are named.
+        """A copy pruned to the operators that compute `targets` from the named feeds.
 
-        Raises ValueError for what is no name, and as `_prune`.
+        Raises ValueError for a feed that is no name, and as `_prune`.
         """
         names = [feeded_var_names] if isinstance(feeded_var_names, str) else list(feeded_var_names)
         for name in names:
@@ -212,7 +210,7 @@ class Program:
 
     @property
     def _op_role_var(self) -> list[str]:
-        """The parameter and gradient that operators built now work on, for those that belong to an update."""
+        """The parameter and gradient of the update that operators are being built for."""
         return self._op_role_vars
 
     def _part(self, names: tuple[str, ...], feeds: tuple[str, ...], updates: frozenset[Operator]) -> Program:
@@ -321,7 +319,7 @@ class Program:
         return desc._shown
 
     def _take_blocks(self, other: Program) -> None:
-        """Have the blocks of `other`, which goes without them, in place of one's own."""
+        """Take over the blocks of `other`, which loses them."""
         self.blocks, other.blocks = other.blocks, [Block(other, 0)]
         self.current_block_idx = 0
         for block in self.blocks:
@@ -329,10 +327,10 @@ class Program:
         self._changed()
 
     def _sync_with_cpp(self) -> None:
-        """Nothing is left to do: what `desc` shows is this program itself."""
+        """No effect: `desc` is a view of this program."""
 
     def _copy_param_info_from(self, other: Program) -> None:
-        """Make parameters of the variables of the global block that are parameters of `other`, with all they say."""
+        """Make those variables of the global block parameters that are so in `other`, with their attributes."""
         self.global_block()._copy_param_info_from(other.global_block())
 
     def _copy_dist_param_info_from(self, other: Program) -> None:
@@ -386,7 +384,7 @@ class Program:
 
 
 def _own_blocks(value: Any, program: Program) -> Any:
-    """The value of an attribute for an operator of `program`, a copy: blocks are those of the copy."""
+    """The value of an attribute in a copy, `program`: blocks are replaced by those of the copy."""
     if isinstance(value, Block):
         return program.blocks[value.idx]
     if isinstance(value, list) and value and isinstance(value[0], Block):

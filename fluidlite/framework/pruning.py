@@ -18,9 +18,9 @@ def needed_ops(
     feeds: Collection[str],
     updating: bool = False,
 ) -> list[Operator]:
-    """The operators of a global block that compute `targets`, without what computes `feeds`, and those `asked` for.
+    """The operators of a global block that compute `targets` from `feeds`, and those `asked` for.
 
-    Updates of parameters are not needed: these have values. With `updating` other operators of optimizers may be.
+    Updates of parameters are not needed, as these have values. With `updating` other operators of optimizers may be.
     """
     needed = set(targets).difference(feeds)
     kept = []

@@ -61,7 +61,7 @@ def kept(op: OpView) -> list[Kept]:
         each = len(made) == len(given)  # also of gradients
         for index, name in enumerate(made):
             found.append(Kept(name, given[index if each else 0], *axes, others))
-    # What an operator writes in place stays as it is.
+    # An output in place keeps its LoD.
     named = {one.out for one in found}
     read = {_unversioned(name): name for names in op.inputs.values() for name in names}
     for name in [
@@ -73,7 +73,7 @@ def kept(op: OpView) -> list[Kept]:
 
 
 def same_rows(block: Block, one: Kept) -> bool:
-    """Whether output and source can have the same number of rows, as far as their declared shapes say."""
+    """Whether output and source can have the same number of rows, by their declared shapes."""
     out, source = [block._find_var_recursive(_unversioned(name)) for name in (one.out, one.source)]
     if out is None or source is None or not out._shape or not source._shape:
         return True
@@ -81,12 +81,12 @@ def same_rows(block: Block, one: Kept) -> bool:
 
 
 def _unversioned(name: str) -> str:
-    """The variable that a name of a plan stands for."""
+    """The variable of a name in a plan."""
     return name.partition(VERSION)[0]
 
 
 def remembered(op: Operator) -> list[Kept]:
-    """`kept` of an operator of a program; remembered until the program changes."""
+    """`kept` of an operator of a program, cached until the program changes."""
     program = op.block.program
     if program._kept_sequences[0] != program._version:
         program._kept_sequences = program._version, {}
@@ -98,7 +98,7 @@ def remembered(op: Operator) -> list[Kept]:
 
 
 def carry_over(op: Operator) -> None:
-    """Give the outputs the lod_level of what they have the sequences of, or that their declaration says (`Levels`)."""
+    """Set the lod_level of outputs: that of the input whose LoD they have, or that of the declaration (`Levels`)."""
     block = op.block
     if op.definition.sequences.levels is not None:
         _declare(op, op.definition.sequences.levels)
@@ -111,7 +111,7 @@ def carry_over(op: Operator) -> None:
 
 
 def _declare(op: Operator, rule: Levels) -> None:
-    """Give those outputs that have no lod_level yet the one that `rule` says."""
+    """Set the lod_level of outputs without one by `rule`."""
     given = op.input(rule.slot) if rule.slot else []
     source = op.block._find_var_recursive(given[0]) if given else None
     level = max(rule.least, source.lod_level + rule.more if source is not None else 0)

@@ -1,7 +1,7 @@
-"""Tracing: code that works on eager tensors builds a program instead; the tensors it holds become variables of it.
+"""Tracing: code for eager tensors builds a program instead; the tensors that it captures become variables.
 
-A `Tracer` belongs to a program while that program is being traced. Nothing here knows eager tensors by type: they are
-what says of itself that it `stands_for` something in a program.
+A `Tracer` belongs to a program while that program is being traced. Eager tensors are recognised by their attribute
+`stands_for`, as this module cannot import their class.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Tracer:
         ]
         sources, targets, weights = given
         found = gradients(sources, targets, weights, [self._variable(item) for item in blocked])  # type: ignore[arg-type]
-        # They are part of what the code computes, and not of how that is differentiated later.
+        # They are part of the traced function, not of a backward pass of it.
         for op in self.program.global_block().ops:
             op._set_attr("op_role", OpRole.Forward)
         for var in found:

@@ -37,7 +37,7 @@ def as_shape(shape: Sequence[Any] | int | None, what: str) -> tuple[int, ...]:
 
 
 class _VariableKind(type):
-    """Has `isinstance(x, Variable)` say yes to eager tensors too, as scripts for Fluid's dygraph mode expect."""
+    """Makes `isinstance(x, Variable)` true for eager tensors too, as scripts for Fluid's dygraph mode expect."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         if type.__instancecheck__(cls, instance):
@@ -120,7 +120,7 @@ class Variable(VariableMath, metaclass=_VariableKind):
         return copy
 
     def _take_over(self, known: Variable, given: dict[str, Any]) -> None:
-        """Have from `known`, which this variable replaces, what the arguments `given` to this one leave open."""
+        """Take attributes that are not in `given` from `known`, the variable that this one replaces."""
         for name in ("shape", "type", "dtype", "lod_level", "persistable"):
             mine, theirs = getattr(self, name), getattr(known, name)
             if (
@@ -191,8 +191,8 @@ class Variable(VariableMath, metaclass=_VariableKind):
 class Parameter(Variable):
     """A persistable variable that training changes (`fluid.framework.Parameter`).
 
-    `optimize_attr['learning_rate']` multiplies the optimizer's rate. `origin` is what users know the parameter
-    as: itself, or the eager parameter that it stands for in a program made behind the scenes.
+    `optimize_attr['learning_rate']` multiplies the optimizer's rate. `origin` is the parameter that users see: this
+    one, or the eager parameter that it represents in a private program.
     """
 
     def __init__(

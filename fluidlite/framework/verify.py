@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _SCOPES = frozenset(("Scope", "StepScopes", "step_scopes"))
-"""The slots for what a block has computed, which its gradient reads."""
+"""The slots for values computed in a block, which its gradient reads."""
 _OF_SCOPES = frozenset(slot + GRAD for slot in _SCOPES)
 """Slots that are there for their names' sake."""
 
@@ -82,9 +82,9 @@ def slots(op: Operator) -> None:
 def loaded(op: Operator) -> None:
     """Check an operator that comes from a file; raises OperatorError.
 
-    Slots and variables as `slots` does, and what makes blocks run: that an operator of control flow has its block,
-    outputs for what it makes, and a gradient for each input or none; and that nothing else reads or writes where such
-    operators keep what they need for their gradients. Operators that compute are checked when they are planned.
+    Checks slots and variables as `slots` does, and control flow: that such an operator has its block, outputs for its
+    results, and a gradient for each input or none; and that no other operator reads or writes the variables with values
+    stashed for gradients. Operators that compute are checked when they are planned.
     """
     slots(op)
     for slot, names in (*op.inputs.items(), *op.outputs.items()):
@@ -137,7 +137,7 @@ def _check(op: Operator, kind: str, given: dict[str, list[str]], declared: dict[
 def _handed_in(block: Block, name: str) -> bool:
     """Whether `name` is the gradient of a variable of the block whose gradients `block` computes.
 
-    What goes from step to step of `recurrent_grad` is put there by the operator; as in Fluid, no block declares it.
+    `recurrent_grad` itself writes the variables carried from step to step; as in Fluid, no block declares them.
     """
     if block.forward_block_idx < 0 or not name.endswith(GRAD):
         return False

@@ -1,6 +1,4 @@
-"""Models for use: a program cut down to what its outputs need, with its parameters
-(`fluid.io.save_inference_model`).
-"""
+"""Inference models: a program pruned to its outputs, with its parameters (`fluid.io.save_inference_model`)."""
 
 from __future__ import annotations
 
@@ -127,8 +125,8 @@ def load_inference_model(
 
 
 def parse_model(data: bytes, source: str) -> Program:
-    """The program of a model that may be a stranger's: data, which only computes. Errors are those of `parse_program`
-    and `must_only_compute`.
+    """The program of an untrusted model, which may only compute. Errors are those of `parse_program` and
+    `must_only_compute`.
     """
     program = parse_program(data, source)
     must_only_compute(program, source)
@@ -181,9 +179,7 @@ def append_fetch_ops(
 def _for_inference(
     program: Program, feeds: list[str], targets: Sequence[Variable]
 ) -> tuple[Program, list[str]]:
-    """A copy of `program` cut down to what the targets need, with its ends marked, and the names of its
-    outputs.
-    """
+    """A copy of `program` pruned to the targets, with feed and fetch operators, and the names of its outputs."""
     copy = program.clone()
     _remove_ends(copy)
     block = copy.global_block()

@@ -1,4 +1,4 @@
-"""Variables of which parameter servers hold all or some: whole in files, in parts on servers."""
+"""Variables that parameter servers hold, all or in part: files have them whole, servers in parts."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _REMOTE = ("RemotePrefetch", "Optimizer")
 
 
 def held_elsewhere(program: Program) -> set[str]:
-    """The variables of a trainer's program whose values only servers have."""
+    """The variables of a trainer's program that only servers hold."""
     found = program._parameters_on_pservers.get_distributed_vars_by_vtypes(_REMOTE)
     return {var.origin.name for var in found}
 
 
 def save_remote(program: Program, folder: str | os.PathLike[str]) -> None:
-    """Have the servers of a trainer's program send what only they have, and write each variable, whole, to a file."""
+    """Fetch the variables of a trainer's program that only servers hold, and write each, whole, to a file."""
     groups = program._parameters_on_pservers.get_distributed_vars_by_vtypes(_REMOTE, groupby=True)
     from ..rpc.client import client  # few programs have servers
 

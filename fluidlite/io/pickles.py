@@ -1,9 +1,9 @@
 """`.pdparams` and `.pdopt` files: dicts of arrays, pickled as Fluid 1.8 does, read without running anything.
 
 A pickle is a program. The reader here knows the few instructions that build containers, numbers, strings and
-plain arrays; arrays are made from their bytes by this module and not by what the file asks for. Anything else
-is refused, and so is what would take far more memory than the file has bytes: sizes that lie, and parts that
-are used again and again.
+plain arrays; arrays are made from their bytes by this module and not by code that the file names. Anything else
+is refused, and so are files that would take far more memory than they have bytes: by wrong sizes, or by parts that
+repeat.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from ..base.errors import FormatError
 from ..base.storage.files import write_file
 
-_PROTOCOL = 2  # that of Fluid, so that it can read what is written here
+_PROTOCOL = 2  # that of Fluid, so that it can read the files
 _OLD, _NEW = b"cnumpy.core.multiarray\n_reconstruct\n", b"cnumpy._core.multiarray\n_reconstruct\n"
 
 _DAMAGED = (
@@ -42,7 +42,7 @@ _DAMAGED = (
 
 
 class _Refused(Exception):
-    """The pickle asks for something that no file of parameters needs."""
+    """The pickle uses something that no file of parameters needs."""
 
 
 class _Dtype:
@@ -64,7 +64,7 @@ class _Dtype:
 
 
 class _Array:
-    """An array as a pickle describes it: becomes one in `value`."""
+    """An array as a pickle describes it; `value` builds it."""
 
     def __init__(self, *ignored: Any) -> None:
         self._parts: tuple[Any, Any, bool, Any] | None = None
@@ -151,7 +151,7 @@ _KNOWN: dict[tuple[str, str], Callable[..., Any]] = {
     ("collections", "OrderedDict"): _Function(OrderedDict),
     ("__builtin__", "bytes"): _empty_bytes,
     ("builtins", "bytes"): _empty_bytes,
-    ("__builtin__", "tuple"): _tuple,  # what Paddle 2 makes of tensors: (name, array)
+    ("__builtin__", "tuple"): _tuple,  # the form of tensors in Paddle 2: (name, array)
     ("builtins", "tuple"): _tuple,
 }
 for _core in ("numpy.core", "numpy._core"):
@@ -196,8 +196,8 @@ class _Unpickler(pickle.Unpickler):
 def read_pickle(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The dict in a file such as `model.pdparams`: names -> arrays, numbers, strings, or containers of these.
 
-    Raises FileNotFoundError if there is no such file and FormatError, naming the file, if it is no pickled
-    dict, is cut off, or asks for anything but plain data; nothing in it is ever called.
+    Raises FileNotFoundError if the file is missing and FormatError, naming the file, if it is no pickled dict, is
+    truncated, or contains anything but plain data; nothing in it is ever called.
     """
     found = parse_pickle(Path(path).read_bytes(), f"{path}", "a file of parameters as fluid.save writes it")
     if not isinstance(found, dict):
@@ -247,9 +247,7 @@ def pickled(state: Any) -> bytes:
 
 
 def _with_old_names(data: bytes) -> bytes:
-    """The pickle with the name that NumPy 1 has for what NumPy 2 moved; it stands where the first array
-    begins.
-    """
+    """The pickle with NumPy 1's name of the function that NumPy 2 moved; it occurs where the first array begins."""
     import pickletools  # rarely needed, and slow to import
 
     for code, argument, position in pickletools.genops(data):
@@ -270,7 +268,7 @@ _COUNTED = {
     **dict.fromkeys(b"TBX\x8b", 4),
     **dict.fromkeys(b"\x8e\x96\x8d", 8),
 }
-"""Instructions with a count of that many bytes, and as many bytes behind it."""
+"""Instructions with a count of `size` bytes, followed by that many bytes."""
 _LINES = {**dict.fromkeys(b"FILSVgpP", 1), **dict.fromkeys(b"ci", 2)}
 """Instructions with that many lines."""
 
@@ -306,7 +304,7 @@ _LONG_BINPUT, _PUT, _STOP = b"rp."
 
 
 class _Plain:
-    """Values with real arrays in place of the descriptions. What a file uses twice is one value here as well."""
+    """Replace the descriptions of arrays by arrays. Shared values stay shared."""
 
     def __init__(self, size: int) -> None:
         self._budget = _Budget(size)

@@ -85,8 +85,8 @@ def save_persistables(
 ) -> bytes | None:
     """Save all persistable variables of `main_program`: parameters and the optimizer's; see `save_vars`.
 
-    Of a trainer's program that `DistributeTranspiler` has made, what only servers hold comes from them, whole; there is
-    a file for each variable then, whatever `filename` says. Follows `fluid.io.save_persistables`.
+    For a trainer's program made by `DistributeTranspiler`, variables that only servers hold are fetched, whole; then
+    there is a file for each variable, whatever `filename`. Follows `fluid.io.save_persistables`.
     """
     if main_program is not None and getattr(main_program, "_is_distributed", False) and dirname is not None:
         remote = on_servers.held_elsewhere(main_program) if not on_servers.is_server(main_program) else set()
@@ -104,12 +104,12 @@ def save_persistables(
 
 
 def _save_persistable_nodes(executor: Any, dirname: Folder, graph: IrGraph) -> None:
-    """`save_persistables` of what an `IrGraph` has (`fluid.io._save_persistable_nodes`)."""
+    """`save_persistables` for the variables of an `IrGraph` (`fluid.io._save_persistable_nodes`)."""
     save_vars(executor, dirname, graph.to_program(), predicate=is_persistable)
 
 
 def _load_persistable_nodes(executor: Any, dirname: Folder, graph: IrGraph) -> None:
-    """Load those persistable variables of an `IrGraph` that have a file (`fluid.io._load_persistable_nodes`)."""
+    """Load the persistable variables of an `IrGraph` that have a file (`fluid.io._load_persistable_nodes`)."""
     folder = Path(dirname)
     load_vars(
         executor,

@@ -194,7 +194,7 @@ def _arrays(scope: Scope, variables: Iterable[Variable]) -> dict[str, np.ndarray
 def _load_pickles(program: Program, base: str) -> dict[str, LoDTensor]:
     """The values of the parameters and other persistable variables of `program`.
 
-    A program that was parsed does not know which of them are parameters, so the one file may have what the other lacks.
+    A parsed program has no parameters, so either file may have those that the other lacks.
     """
     paths = [base + ".pdparams", base + ".pdopt"]
     files = {path: read_pickle(path) for path in paths if os.path.isfile(path)}

@@ -27,14 +27,14 @@ def broadcast_shape(op: OpView, axis: int) -> Shape:
                 f"cannot broadcast X of shape {list(x)} with Y of shape {list(y)} at axis {axis}: "
                 f"{m} is not {n}"
             )
-        # An unknown size is unknown beside 1 or another unknown, and is the known size beside any other.
+        # An unknown size with 1 or another unknown one is unknown; with any other it is that one.
         known = 0 if 0 in (m, n) else max(m, n)
         dims.append(known if min(m, n) >= 0 or known > 1 else -1)
     return tuple(dims)
 
 
 def operands(X: Any, Y: Any, axis: int) -> tuple[Any, Any]:
-    """X and Y reshaped so that ordinary broadcasting does what `axis` says."""
+    """X and Y reshaped so that NumPy's broadcasting aligns them at `axis`."""
     if X.shape == Y.shape:
         return X, Y
     left, right = aligned(X.shape, Y.shape, axis)

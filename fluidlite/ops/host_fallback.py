@@ -1,4 +1,4 @@
-"""Runs operators of a GPU on the host: those whose kernels need it (`hosted`)."""
+"""Runs operators of GPU programs on the host if their kernels need it (`hosted`)."""
 
 from __future__ import annotations
 

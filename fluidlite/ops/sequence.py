@@ -102,8 +102,8 @@ class Padded:
 
 
 def deep(op: OpView, slot: str, index: int = 0) -> tuple[str, ...] | None:
-    """For `infer`: the arrays of offsets of an input that has to have some, outermost level first; None as long as
-    nobody can know them. Raises the operator's error if a run has none.
+    """For `infer`: the arrays of offsets of an input that must have LoD, outermost level first; None while a program is
+    built. Raises the operator's error if the input has none in a run.
     """
     if not has_lod(op):
         return None
@@ -122,7 +122,7 @@ def single(op: OpView, slot: str, index: int = 0) -> tuple[str, ...] | None:
 
 
 def has_lod(op: OpView) -> bool:
-    """Whether the sequences of inputs can be asked for: in a run, but not while a program is built."""
+    """Whether the LoD of inputs is available: in a run, but not while a program is built."""
     return op.exact and hasattr(op.meta, "lod")
 
 
@@ -136,7 +136,7 @@ def set_rows(op: OpView, out: str, shape: Sequence[int], dtype: Any, levels: tup
 
 
 def shorter(op: OpView, slot: str, out: str, shape: Sequence[int], dtype: Any) -> None:
-    """For `infer`: an output of as many sequences as an input, whose rows only the data know."""
+    """For `infer`: an output with as many sequences as an input, and a data-dependent number of rows."""
     outer = deep(op, slot)
     op.set(out, (-1, *shape[1:]), dtype)
     if outer is not None:

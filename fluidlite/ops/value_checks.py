@@ -15,8 +15,8 @@ def require_in_range(
 ) -> None:
     """Raise OperatorError unless every element of `ids` is in [0, bound) or equal to `ignore`.
 
-    `what` says what `bound` counts ("classes", "rows of W"); the error names operator, slot, value and
-    position. On a device nobody waits for the elements: it is raised when somebody does (`faults.raise_pending`).
+    `what`: the name of the things that `bound` counts ("classes", "rows of W"). The error names operator, slot, value
+    and position. On a GPU the check is asynchronous: `faults.raise_pending` raises the error.
     """
     device = device_of(ids)
     if device is not None:
@@ -34,8 +34,7 @@ def require_in_range(
 def forbid(bad: Any, message: str, more: Callable[[], str] = str) -> None:
     """Raise OperatorError(message) if any element of `bad`, an array of booleans, is true.
 
-    `more()` says what to add where that can be told at once. On a device nobody waits for the elements: the error is
-    raised when somebody does.
+    `more()`: an addition to the message, where it can be computed at once. On a GPU the check is asynchronous.
     """
     device = device_of(bad)
     if device is not None:

@@ -1,4 +1,4 @@
-"""Optimizers that scale the step of each weight by what its gradients have been."""
+"""Optimizers that scale the step of each weight by its past gradients."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class AdamOptimizer(Optimizer):
 class LambOptimizer(AdamOptimizer):
     """LAMB for large batches (You et al. 2020; `fluid.optimizer.Lamb`).
 
-    `exclude_from_weight_decay_fn(param)` tells which parameters are free of `lamb_weight_decay`.
+    `exclude_from_weight_decay_fn(param)` is true for parameters without `lamb_weight_decay`.
     """
 
     type = "lamb"
@@ -198,7 +198,7 @@ class AdagradOptimizer(Optimizer):
 
 
 class DecayedAdagradOptimizer(Optimizer):
-    """Adagrad whose squared gradients fade by `decay` (`fluid.optimizer.DecayedAdagrad`)."""
+    """Adagrad with squared gradients decayed by `decay` (`fluid.optimizer.DecayedAdagrad`)."""
 
     type = "decayed_adagrad"
     _state_slots = {"Moment": "moment"}
@@ -277,7 +277,7 @@ class RMSPropOptimizer(Optimizer):
 class FtrlOptimizer(Optimizer):
     """Follow the regularised leader (McMahan 2013; `fluid.optimizer.Ftrl`).
 
-    As in Fluid 1.8 the penalty `l1` also stands for `l2`, whose own value is not used.
+    As in Fluid 1.8, `l1` is used as `l2` as well, whose own value is ignored.
     """
 
     type = "ftrl"

@@ -201,7 +201,7 @@ class ExponentialMovingAverage(_Averages):
 
 
 def _averaged(suffix: str, prefix: str = "") -> list[tuple[Parameter, Variable]]:
-    """The parameters that want an average, each with a variable to keep its value in meanwhile."""
+    """The averaged parameters, each with a variable for its own value meanwhile."""
     pairs = []
     for param in default_main_program().global_block().all_parameters():
         if param.do_model_average is not False:
@@ -216,7 +216,7 @@ def _averaged(suffix: str, prefix: str = "") -> list[tuple[Parameter, Variable]]
 
 
 def _step_counter(force_cpu: bool = False) -> Variable:
-    """The int64 number of updates so far, in the main program of the moment; startup sets it to 0."""
+    """The int64 number of updates, in the current main program; startup sets it to 0."""
     helper = LayerHelper("global_step_counter")
     counter, new = helper.create_or_get_global_variable(
         name=EMA_COUNTER, dtype=VarType.INT64, shape=[1], persistable=True, stop_gradient=True

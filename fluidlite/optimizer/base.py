@@ -98,10 +98,10 @@ class Optimizer:
         self._opti_names: dict[str, None] = {}
         self.helper: LayerHelper | None = None
         if isinstance(learning_rate, Variable):
-            self._create_global_learning_rate()  # known before anything is minimized, as in Fluid
+            self._create_global_learning_rate()  # available before `minimize`, as in Fluid
 
     def __getattr__(self, name: str) -> Any:
-        """The numbers of the update rule by what Fluid calls them: `_beta1`, `_epsilon`, `_momentum`, ..."""
+        """The numbers of the update rule by Fluid's names: `_beta1`, `_epsilon`, `_momentum`, ..."""
         rule: dict[str, Any] = self.__dict__.get("_attrs", {})
         for called in (name[1:], _RULE_NAMES.get(name, "")):
             if name[:1] == "_" and called in rule:
@@ -109,7 +109,7 @@ class Optimizer:
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name, obj=self)
 
     def get_opti_var_name_list(self) -> list[str]:
-        """The names of the accumulators made so far."""
+        """The names of the existing accumulators."""
         return list(self._opti_names)
 
     @property
@@ -301,7 +301,7 @@ class Optimizer:
         return float(attribute(rate)) if held is None else held
 
     def _given(self, value: Variable) -> Variable:
-        """A Variable that the user gave instead of a number; what stands for it if it is an eager tensor."""
+        """A Variable given instead of a number; for an eager tensor, its variable in the private program."""
         if self._eager is not None and isinstance(value, Tensor):
             return self._eager.stand_in(value, default_main_program().global_block())
         return value
@@ -320,7 +320,7 @@ class Optimizer:
         if isinstance(rate, Variable):
             self._learning_rate_map[program] = rate
             return
-        start = rate if isinstance(rate, float) else 0.0  # what a schedule says is written there in each step
+        start = rate if isinstance(rate, float) else 0.0  # a schedule overwrites it in each step
         self._learning_rate_map[program] = self._create_state(
             self._state_name(RATE), [1], self._dtype or VarType.FP32, start, stop_gradient=True
         )
@@ -417,13 +417,13 @@ class Optimizer:
         return {slot: self._get_accumulator(name, param) for slot, name in self._state_slots.items()}
 
     def _append_optimize_op(self, block: Block, param_and_grad: Any) -> Operator:
-        """Append the update of one parameter: that of `_state_slots` and `_attrs`, if the optimizer says no other."""
+        """Append the update of one parameter, by default from `_state_slots` and `_attrs`."""
         if self._attrs is None:
             raise NotImplementedError(f"{type(self).__name__} does not say how to update a parameter")
         return self._update(block, param_and_grad, self._state_of(param_and_grad[0]), self._attrs)
 
     def _finish_update(self, block: Block, parameters_and_grads: Sequence[ParamGrad]) -> None:
-        """Append what follows all updates; nothing by default."""
+        """Append operators after all updates; none by default."""
 
     def _create_optimization_pass(self, parameters_and_grads: Sequence[ParamGrad]) -> list[Operator]:
         """Append the update of each trainable parameter with a gradient; returns the operators appended."""
@@ -463,7 +463,7 @@ class Optimizer:
 
 
 _RULE_NAMES = {"_rho": "decay", "_momentum": "mu", "_nesterov": "use_nesterov"}
-"""Attributes of optimizers whose operators call them something else."""
+"""Attributes with another name in optimizers than in their operators."""
 
 _OUTPUTS = {"SquaredAccumulator": "SquaredAccumOut", "LinearAccumulator": "LinearAccumOut"}
 """Output slots that are not called after their input slot."""

@@ -80,9 +80,9 @@ def programs_only(optimizer: object) -> None:
 
 
 class EagerSteps:
-    """The eager half of an optimizer: its parameters, their accumulators, and the updates made so far.
+    """The eager half of an optimizer: its parameters, their accumulators, and their update programs.
 
-    There is one update for each set of parameters that had gradients together; all share the accumulators.
+    There is one update for each set of parameters with gradients; all share the accumulators.
     """
 
     def __init__(self, optimizer: Optimizer, parameters: list[Parameter]) -> None:
@@ -169,10 +169,9 @@ class EagerSteps:
         return found
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Put the accumulators of `state` back; those not made yet begin with what is there when they are.
+        """Restore the accumulators from `state`; those that do not exist yet take their values when they are made.
 
-        Raises AssertionError for one that is missing, ValueError for one of another shape or dtype; nothing has been
-        changed then.
+        Raises AssertionError for a missing one, ValueError for one of another shape or dtype, before anything changes.
         """
         arrays = {
             name: np.asarray(placing.host(value.array if isinstance(value, (Tensor, LoDTensor)) else value))
@@ -222,7 +221,7 @@ class EagerSteps:
             if array[0] != self.rate:
                 array[0] = self.rate
         elif self._rate_written != self.rate:
-            # Not compared with what is there: that would wait for the device.
+            # Not compared with the current value: that would wait for the device.
             placing.overwrite(array, np.array([self.rate], array.dtype))
             self._rate_written = self.rate
 

@@ -107,7 +107,7 @@ class EagerUpdate:
                 self._run_as_program(grads)
 
     def _run_as_program(self, grads: Sequence[Any]) -> None:
-        """Let the executor find out how to run this; what it gave new memory is copied to where the tensors are."""
+        """Have the executor plan and run this; results in new memory are copied to the tensors' memory."""
         shared = [
             (self._scope.var(name), tensor)
             for name, tensor in (*self._accumulators.items(), *self._held.items())

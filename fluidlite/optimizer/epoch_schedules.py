@@ -18,7 +18,7 @@ __all__ = ["LambdaDecay", "MultiStepDecay", "ReduceLROnPlateau", "StepDecay"]
 
 
 class _EpochDecay(LearningRateDecay):
-    """Base of the schedules with `epoch()`; subclasses say in `get_lr` what the rate of `epoch_num` is."""
+    """Base of the schedules with `epoch()`; `get_lr` of subclasses returns the rate of `epoch_num`."""
 
     learning_rate: Any
 
@@ -48,7 +48,7 @@ class _EpochDecay(LearningRateDecay):
         raise NotImplementedError(f"{type(self).__name__} does not say what its rate is: define get_lr()")
 
     def step(self) -> None:
-        """Raises NotImplementedError, as in Fluid: the rate goes by epochs."""
+        """Raises NotImplementedError, as in Fluid: the rate depends on epochs."""
         raise NotImplementedError(
             f"{type(self).__name__} has no step(): call epoch() once an epoch, without which the rate never changes"
         )
@@ -91,7 +91,7 @@ def check_milestones(milestones: Any) -> Sequence[float]:
 
 
 def check_function(value: Any, schedule: str) -> Callable[[int], float]:
-    """A function of the epoch; TypeError for what cannot be called."""
+    """A function of the epoch; TypeError if it is not callable."""
     if not callable(value):
         raise ArgumentTypeError(
             f"The type of 'lr_lambda' in '{schedule}' must be 'function', but received {type(value)}."
@@ -152,7 +152,7 @@ class LambdaDecay(_EpochDecay):
 
 
 class Plateau:
-    """Notices that a measure has not become better for some time."""
+    """Detects that a measure has not improved for some time."""
 
     cooldown_counter: int
     num_bad_epochs: int
@@ -169,7 +169,7 @@ class Plateau:
         self.num_bad_epochs = 0
 
     def _look(self, now: float, best: float | None) -> tuple[float | None, bool]:
-        """The best measure so far, and whether to do something about it now."""
+        """The best measure, and whether to act now."""
         if self.cooldown_counter > 0:
             self.cooldown_counter -= 1
             return best, False

@@ -1,4 +1,4 @@
-"""`RecomputeOptimizer`: less memory for the backward pass, by computing parts of the forward pass again."""
+"""`RecomputeOptimizer`: less memory for the backward pass, by recomputing parts of the forward pass."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .eager import programs_only
 class RecomputeOptimizer(Optimizer):
     """`optimizer`, whose backward pass keeps only checkpoints of the forward pass.
 
-    Follows `fluid.optimizer.RecomputeOptimizer`. Call `_set_checkpoints([variables])` before `minimize`. What lies
-    between two checkpoints is computed again when its gradients are due; the numbers stay the same. Moving averages of
+    Follows `fluid.optimizer.RecomputeOptimizer`. Call `_set_checkpoints([variables])` before `minimize`. Values
+    between two checkpoints are recomputed for their gradients; the numbers stay the same. Moving averages of
     batch_norm between checkpoints are updated twice in a step, as in Fluid 1.8. Raises TypeError if `optimizer` is no
     optimizer.
     """
@@ -38,7 +38,7 @@ class RecomputeOptimizer(Optimizer):
         self._checkpoints: list[Variable | str] | None = None
 
     def _set_checkpoints(self, checkpoints: Sequence[Variable | str]) -> None:
-        """Say which variables (or names) are kept; TypeError for anything but a list of these."""
+        """Set the variables (or names) that are kept; TypeError for anything but a list of these."""
         if isinstance(checkpoints, (str, Variable)) or not all(
             isinstance(item, (Variable, str)) for item in checkpoints
         ):

@@ -67,7 +67,7 @@ class LearningRateDecay:
         return Tensor(rate, unique_name.generate("learning_rate"))
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the schedule stands, as numbers by name."""
+        """The state of the schedule, as numbers by name."""
         self._state_keys()
         state = {}
         for key in self.keys:
@@ -94,14 +94,14 @@ class LearningRateDecay:
         return float(self.step())
 
     def _skip(self, calls: int) -> None:
-        """Move on, or back, by as many calls."""
+        """Skip `calls` calls; negative numbers go back."""
         self.step_num += calls * self.step_size
 
 
 def restore(schedule: object, keys: Sequence[str], state: dict[str, Any]) -> None:
-    """Set the attributes `keys` of a schedule to what stands in `state`, arrays and tensors to their number.
+    """Set the attributes `keys` of a schedule to the values in `state`, arrays and tensors to their number.
 
-    Warns of what else stands there; raises RuntimeError for a key that is missing, before anything is set.
+    Warns of other keys; raises RuntimeError for a missing key, before anything is set.
     """
     for key in keys:
         if key not in state:
@@ -309,7 +309,7 @@ class LinearLrWarmup(LearningRateDecay):
         self.lr_ratio_before_warmup = (float(end_lr) - float(start_lr)) / float(warmup_steps)
 
     def step(self) -> float:
-        # The other schedule moves on whenever it is asked, be it by current_step_lr() before the first step.
+        # The wrapped schedule advances at every call, even by current_step_lr() before the first step.
         after = self.learning_rate
         rate = float(after() if isinstance(after, LearningRateDecay) else after)
         return self.lr_ratio_before_warmup * self.step_num if self.step_num < self.warmup_steps else rate
@@ -322,9 +322,9 @@ class LinearLrWarmup(LearningRateDecay):
         return state
 
     def set_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a `state_dict()`; see `LearningRateDecay.set_dict`.
+        """Continue from a `state_dict()`; see `LearningRateDecay.set_dict`.
 
-        Where it does not say where the other schedule stands, as in files of Paddle, that moves on as far as this one.
+        If it lacks the state of the wrapped schedule, as files of Paddle do, that is advanced as far as this one.
         """
         inner, before = state_dict.get(_INNER), self.step_num
         super().set_dict({key: value for key, value in state_dict.items() if key != _INNER})

@@ -20,7 +20,7 @@ else:
 
 
 class _Package(ModuleType):
-    """A package with functions that are called like modules in it, which stay when those are imported."""
+    """A package with functions of the same names as its modules, which stay when the modules are imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (isinstance(value, ModuleType) and isinstance(getattr(self, name, None), FunctionType)):
@@ -42,7 +42,7 @@ class AliasLoader(Loader):
         above = sys.modules.get(package)
         if type(above) is ModuleType and isinstance(getattr(above, name, None), FunctionType):
             above.__class__ = _Package
-        # The import system puts the alias' spec into the module it is given: remember what was there.
+        # The import system replaces the module's spec by the alias': keep the original.
         self.spec = module.__spec__
         return module
 

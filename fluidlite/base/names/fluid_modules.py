@@ -1,4 +1,4 @@
-"""Where the modules of Fluid 1.8 live here, and what they are called in messages."""
+"""Modules of Fluid 1.8 and the modules here that have their role, and names for messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALIASES = {
     "fluid.dygraph.dygraph_to_static.program_translator": "fluidlite.dygraph.jit.translator",
     **{f"fluid.layers.{name}": "fluidlite.layers" for name in _LAYERS},
 }
-"""Modules of Fluid whose names live in a module of another name here."""
+"""Modules of Fluid with another name here."""
 
 
 ADVICE = {
@@ -42,7 +42,7 @@ ADVICE = {
 
 
 def real_name(name: str) -> str:
-    """The module of this package that plays the module `name` of Fluid, whether it exists or not.
+    """The module of this package that would have the role of `name` in Fluid, whether it exists or not.
 
     `name` is `paddle...`, `paddle.fluid...` or, for short, `fluid...`: `paddle.fluid.io` gives
     `fluidlite.io`.

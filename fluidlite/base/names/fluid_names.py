@@ -42,7 +42,7 @@ def public() -> dict[str, frozenset[str]]:
 
 @cache
 def places() -> dict[Origin, list[Origin]]:
-    """Every module and name under which something can be had, by where it was defined; that place comes first."""
+    """All modules and names of an object, by its definition, which comes first."""
     found: dict[Origin, list[Origin]] = {}
     for module, names in listed().items():
         for name, origin in names.items():

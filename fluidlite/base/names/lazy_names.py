@@ -1,4 +1,4 @@
-"""Where names are that are loaded when somebody asks for them. Written by scripts/lazy_names.py."""
+"""The modules of lazily loaded names. Written by scripts/lazy_names.py."""
 
 # ruff: noqa: E501
 # fmt: off

@@ -45,9 +45,9 @@ class StandIn(ABCMeta):
 
 
 def stand_in(module: str, name: str, explain: Callable[[], str], never: str | None = None) -> StandIn:
-    """Something to have in the place of `name` of Fluid's `module`; `explain()` is what its error says.
+    """A stand-in for `name` of Fluid's `module`; `explain()` returns the text of its error.
 
-    `never`: why the name will not come, if it will not.
+    `never`: why the name will never be supported, if that is decided.
     """
     space = {
         "__module__": module,
@@ -75,7 +75,7 @@ class StandInModule(ModuleType):
 
 
 def why_never(value: Any) -> str | None:
-    """Why the name that `value` stands for will not come; None if it may, or is here."""
+    """Why the name that `value` replaces will never be supported; None if undecided or `value` is no stand-in."""
     return value._never if isinstance(value, StandIn) else None
 
 

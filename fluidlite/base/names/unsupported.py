@@ -1,4 +1,4 @@
-"""Names of Fluid 1.8 that will not come, and why."""
+"""Names of Fluid 1.8 that will never be supported, and why."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MKLDNN = (
 )
 _LEFT = "it is no more than what Fluid's own code leaves behind while it is imported"
 RAISES = "Fluid 1.8.5 raises there itself"
-"""How reasons begin for what can never have worked."""
+"""The beginning of reasons for names that never worked in Fluid."""
 _GONE = f"{RAISES}: it has no such operator any more; fluid.layers has cond and DynamicRNN"
 _TRANSLATION = (
     "it is a step of Fluid's translation of syntax trees, which works by another mechanism here: use "

@@ -10,8 +10,8 @@ _HEAD = Path(__file__).with_name("page.html")
 
 
 def filled(template: Path, data: Any) -> str:
-    """The page of `template`, behind the head that all pages have, with `data` as JSON in its script."""
-    # No text of a name can end the element that the data stand in.
+    """The page of `template`, after the common head, with `data` as JSON in its script."""
+    # No text in the data can end the script element.
     text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     body = template.read_text(encoding="utf-8").replace("/*DATA*/null", text)
     return _HEAD.read_text(encoding="utf-8") + body

@@ -1,4 +1,4 @@
-"""The table and the trace of what a profiler has recorded."""
+"""The table and the trace of a profiler's records."""
 
 from __future__ import annotations
 

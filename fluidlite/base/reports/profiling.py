@@ -99,7 +99,7 @@ class Lane:
 class Recorder:
     """Collects spans of all threads, for a profiler of `state`.
 
-    `detailed`: also what the threads and worker processes of loaders do, for a report of a whole run, which a script's
+    `detailed`: also records threads and worker processes of loaders, for a report of a whole run, which a script's
     own use of `fluid.profiler` neither ends nor clears.
     """
 
@@ -110,11 +110,11 @@ class Recorder:
 
     @property
     def on_device(self) -> bool:
-        """Whether times of GPUs are wanted."""
+        """Whether to record times of GPUs."""
         return self.state is not ProfilerState.kCPU
 
     def reset(self) -> None:
-        """Forget everything so far."""
+        """Discard all records."""
         self.lanes: list[Lane] = []
         self.loaders: list[Any] = []
         """The loaders that have begun an epoch, if the profile is detailed."""
@@ -155,7 +155,7 @@ class Recorder:
             lane.dropped += 1
 
     def heard(self, worker: str, clock: Sequence[float]) -> None:
-        """A message of a worker process has come."""
+        """Record a message of a worker process."""
         self.workers.setdefault(worker, []).append((time.perf_counter_ns(), clock))
 
     def leave_out(self, since: int) -> None:
@@ -171,7 +171,7 @@ class Recorder:
 
     @contextmanager
     def span(self, name: str, kind: Kind = Kind.OTHER) -> Iterator[None]:
-        """Record what happens inside, less the spans that are recorded there."""
+        """Record the time of the block, less the spans recorded inside."""
         lane = self._lane()
         depth = len(lane.inside)
         lane.inside.append(0)

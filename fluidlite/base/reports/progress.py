@@ -1,4 +1,4 @@
-"""Progress bars for what takes long, for people who watch and have tqdm."""
+"""Progress bars for long loops, in terminals with tqdm."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 MANY = 3000
-"""From how many elements on `over` shows a bar: what a second or more goes to."""
+"""`over` shows a bar for this many elements or more, which take a second or more."""
 
 
 def bar(total: int | None, title: str, **options: Any) -> AbstractContextManager[Any]:
@@ -25,7 +25,7 @@ def bar(total: int | None, title: str, **options: Any) -> AbstractContextManager
 
 
 def over(items: Sequence[T], title: str) -> Iterable[T]:
-    """The items, with a bar while they are gone through if there are many."""
+    """Iterate over the items, with a bar if there are many."""
     return items if len(items) < MANY else _counted(items, title)
 
 

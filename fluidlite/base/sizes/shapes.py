@@ -23,7 +23,7 @@ def same_shape(x: Shape, y: Shape) -> bool:
 
 
 def with_size_of(shape: Sequence[int], other: Shape, dimension: int, at: int) -> list[int]:
-    """`shape` with dimension `at` as long as `dimension` of `other`: what `..._batch_size_like` operators make."""
+    """`shape` with dimension `at` as long as `dimension` of `other`, for `..._batch_size_like` operators."""
     size = [int(n) for n in shape]
     size[at] = other[dimension]
     return size
@@ -93,7 +93,7 @@ def rows_along(shape: Shape, axis: int) -> tuple[int, int] | None:
 
 
 def reduced_axes(rank: int, dim: list[int] | tuple[int, ...] | int, reduce_all: bool) -> tuple[int, ...]:
-    """The axes that a reduction over `dim` takes away, sorted and not negative."""
+    """The axes that a reduction over `dim` removes, sorted and not negative."""
     if reduce_all:
         return tuple(range(rank))
     listed = [dim] if isinstance(dim, int) else dim
@@ -101,7 +101,7 @@ def reduced_axes(rank: int, dim: list[int] | tuple[int, ...] | int, reduce_all: 
 
 
 def collapse(shape: Shape, axes: tuple[int, ...]) -> tuple[int, int, int] | None:
-    """`shape` as (pre, taken, post) around the `axes`, or None if these do not stand side by side."""
+    """`shape` collapsed to (before, within, after) the `axes`, or None if these are not adjacent."""
     if not axes or axes[-1] - axes[0] + 1 != len(axes):
         return None
     return product(shape[: axes[0]]), product(shape[axes[0] : axes[-1] + 1]), product(shape[axes[-1] + 1 :])

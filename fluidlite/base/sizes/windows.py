@@ -1,4 +1,4 @@
-"""Sizes of convolutions and of pooling: where the windows over an image lie."""
+"""Sizes of convolutions and pooling, and the windows over an image."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def forward_geometry(
             out.append(-(-size // stride))
         else:
             room = size + before + after - (dilation * (k - 1) + 1)
-            if -stride < room < 0:  # one window that stands over
+            if -stride < room < 0:  # one window larger than the image
                 pads[len(out)] = (before, after - room)
             out.append(window_count(room, stride))
     return Geometry(tuple(image), tuple(kernel), tuple(strides), tuple(dilations), tuple(pads), tuple(out))
@@ -154,7 +154,7 @@ def window_counts(
 
 
 def window_count(room: int, stride: int, ceil_mode: bool = False) -> int:
-    """How many windows there are where the last could begin at `room`."""
+    """The number of windows if the last could begin at `room`."""
     if ceil_mode:
         room = room + stride - 1
     # As C divides: a window that is less than a stride larger than the image gives one result, of the whole image.

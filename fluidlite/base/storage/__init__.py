@@ -1,1 +1,1 @@
-"""Files that are whole or not there, and those that lie elsewhere, by URLs."""
+"""Atomic writing of files, remote files by URL, and file formats."""

@@ -1,4 +1,4 @@
-"""Writing files so that a reader sees the old file or the whole new one, never a half."""
+"""Atomic writing of files: a reader sees the old file or the complete new one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AnyPath = str | os.PathLike[str]
 _NAME = re.compile(r"\.fluidlite-([0-9a-f]+)-[0-9]+\.tmp")
 _SWEEP_SECONDS = 60.0
 _swept: dict[Path, float] = {}
-"""When this process last looked through a folder for drafts that were left behind."""
+"""The time at which this process last swept a folder of abandoned drafts."""
 _current: ContextVar[_Files | None] = ContextVar("_current", default=None)
 
 _NOT_OURS = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY})
@@ -42,7 +42,7 @@ def _about(what: str, path: AnyPath) -> Iterator[None]:
 
 
 def make_folder(path: AnyPath) -> None:
-    """Make a folder and those on the way to it, if they are not there. OSError naming `path` if that cannot be."""
+    """Make a folder with its parents, if missing. OSError naming `path` on failure."""
     with _about(f"make the folder {path} to write in", path):
         Path(path).mkdir(parents=True, exist_ok=True)
 
@@ -98,7 +98,7 @@ def write_file(path: AnyPath, content: bytes | str, folders: bool = True) -> Non
 
 
 class _Raw(io.FileIO):
-    """A file open for writing, whose errors name the file that the bytes are for."""
+    """A file open for writing, with errors that name its target."""
 
     def __init__(self, file: AnyPath | int, mode: str, target: AnyPath) -> None:
         self._about = f"write the file {os.fspath(target)}", target
@@ -131,8 +131,8 @@ class _Draft:
 class _Files:
     """The drafts of one `atomic_files`.
 
-    Those in one folder are `.fluidlite-TOKEN-N.tmp`. The first is locked from the moment it is there until all have
-    taken their places, it last, so that others can tell whether somebody still writes (`_sweep`).
+    Those in one folder are `.fluidlite-TOKEN-N.tmp`. The first is locked until all have replaced
+    their targets, it last, so that other processes can tell whether the writer is alive (`_sweep`).
     """
 
     def __init__(self) -> None:
@@ -205,7 +205,7 @@ class _Files:
         return same
 
     def _elsewhere(self, draft: _Draft) -> _Raw:
-        """The file of a draft for which there is no room beside its target."""
+        """The file of a draft that cannot be created in its target's folder."""
         import tempfile  # slow to import
 
         descriptor, name = tempfile.mkstemp()
@@ -227,7 +227,7 @@ class _Files:
                 _sync(descriptor)
 
     def close(self) -> None:
-        """Remove the drafts that have taken nobody's place, and the folders that were made for them."""
+        """Remove the drafts that have not replaced their targets, and the folders made for them."""
         with ExitStack() as rest:
             rest.callback(self._remove_folders)
             for descriptor in self._descriptors:
@@ -239,7 +239,7 @@ class _Files:
 
     def _remove_folders(self) -> None:
         for folder in sorted(self._folders, key=lambda folder: -len(folder.parts)):
-            with suppress(OSError):  # somebody else has put something there
+            with suppress(OSError):  # another process has written there
                 folder.rmdir()
 
 

@@ -149,7 +149,7 @@ def messages() -> SimpleNamespace:
 
 
 def parse(name: str, data: bytes, what: str) -> Any:
-    """The message `name` that `data` holds; raises FormatError saying that `what` does not hold one."""
+    """Parse `data` as message `name`; FormatError if `what` does not hold one."""
     from google.protobuf.message import DecodeError
 
     found = getattr(messages(), name)()
@@ -173,7 +173,7 @@ def as_text(message: Any) -> str:
 
 
 def from_text(name: str, text: str, what: str) -> bytes:
-    """The message `name` whose text form is given, as bytes; FormatError says that `what` does not hold one."""
+    """Parse the text form of message `name` and return its bytes; FormatError if `what` does not hold one."""
     from google.protobuf import text_format
 
     try:

@@ -44,9 +44,9 @@ def write(file: BinaryIO, array: np.ndarray, lod: Sequence[np.ndarray]) -> None:
 
 
 class Reader:
-    """Takes tensors off a binary file.
+    """Reads tensors from a binary file.
 
-    `what` names it in errors, all of them FormatError. `left`: how many bytes are left.
+    `what`: its name in errors, all of them FormatError. `left`: the number of bytes left.
     """
 
     def __init__(self, file: BinaryIO, what: str) -> None:

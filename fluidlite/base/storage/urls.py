@@ -1,6 +1,6 @@
-"""Files and folders elsewhere, by URLs that fsspec knows (`s3://bucket/models`, `hdfs://...`, `memory://...`).
+"""Remote files and folders, by URLs of fsspec (`s3://bucket/models`, `hdfs://...`, `memory://...`).
 
-What reads and writes works on files of this machine: what it reads is fetched before, what it writes is sent behind.
+Readers and writers work on local files, which are downloaded before, or uploaded afterwards.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 
 def is_url(path: Any) -> bool:
-    """Whether a path is a URL, and not one of this machine's."""
+    """Whether a path is a URL and no local path."""
     return isinstance(path, str) and "://" in path
 
 
@@ -37,7 +37,7 @@ def file_system(url: str) -> tuple[Any, str]:
 
 @contextmanager
 def fetched(url: str) -> Iterator[BinaryIO]:
-    """A file of this machine, open for reading, with what is at a URL. FileNotFoundError if there is nothing."""
+    """A local copy of the file at a URL, open for reading. FileNotFoundError if it does not exist."""
     import shutil  # slow to import
     import tempfile
 

@@ -30,9 +30,9 @@ def append_backward(
     """Append the operators that compute the gradients of `loss`, a variable of shape [1].
 
     Returns pairs of parameter and gradient, for `parameter_list` or all trainable parameters that `loss` depends on.
-    Variables in `no_grad_set` and those with `stop_gradient` get none. `checkpoints`: of what comes before the last of
-    these variables nothing else is kept for the backward pass; it is computed again there. Raises TypeError or
-    ValueError for a `loss` that is not such a variable. Follows `fluid.backward.append_backward`.
+    Variables in `no_grad_set` and those with `stop_gradient` get none. `checkpoints`: the only variables before
+    the last of them that are kept for the backward pass, which recomputes the others. Raises TypeError or ValueError
+    for a `loss` that is not such a variable. Follows `fluid.backward.append_backward`.
     """
     if not isinstance(loss, Variable):
         raise ArgumentTypeError(

@@ -44,12 +44,12 @@ def _kept(program: Program) -> dict[str, frozenset[str]]:
 
 
 def names_read(block: Block) -> set[str]:
-    """The names of all variables that the operators of a block read, and those of the blocks in it."""
+    """The names of all variables that the operators of a block and its nested blocks read."""
     names: set[str] = set()
     for op in (op for each in block.walk() for op in each.ops):
         slot = {"while_grad": "X", "conditional_block_grad": "Input"}.get(op.type)
         if slot is not None:
-            # Of these and Out, it looks at those that get a gradient; the others only have their places there.
+            # It reads those of these and Out that get a gradient; the others only keep the positions.
             wanted = zip(op.inputs.get(slot, ()), op.outputs.get(slot + "@GRAD", ()), strict=False)
             names.update(name for name, gradient in wanted if gradient != EMPTY)
             names.update(*(op.inputs[other] for other in op.inputs if other not in (slot, "Out")))
@@ -70,11 +70,11 @@ def names_from_outside(block: Block) -> tuple[list[str], list[str]]:
 
 
 def while_gradient(tape: Tape, op: Operator) -> None:
-    """Append `while_grad`, with a block that runs once for each turn, the last one first.
+    """Append `while_grad`, with a block that runs once for each iteration, the last one first.
 
-    A variable that the loop replaces in each turn has one gradient variable, declared outside of the block: when the
-    gradient of a turn begins it holds that of what the turn has made, when it ends that of what the turn began with.
-    Gradients of what is only read in the loop are declared in the block, and added up over the turns by the operator.
+    A loop-carried variable has one gradient variable, declared outside of the block: before the gradient of an
+    iteration it holds that of the variable's final value, after it that of the initial value. Gradients of variables
+    that the loop only reads are declared in the block, and the operator sums them over the iterations.
     """
     outs = op.outputs["Out"]
     known = [name for name in outs if tape.available(name)]
@@ -108,9 +108,9 @@ def while_gradient(tape: Tape, op: Operator) -> None:
 def recurrent_gradient(tape: Tape, op: Operator) -> None:
     """Append `recurrent_grad`, with a block that runs once for each step, the last one first.
 
-    All gradients of the block are its own: the operator hands in those of outputs and of what the step leaves in its
-    memories, and takes those of inputs, of what the step has found there, and of what is read from outside. It names
-    gradients of outputs that nobody computes, too; they are zeros.
+    All gradients of the block are local: the operator passes in those of outputs and of the step's final memories, and
+    takes those of inputs, of its initial memories, and of outer variables. It also names gradients of outputs that are
+    not computed; they are zeros.
     """
     outs = op.outputs["outputs"]
     inner = tape.into(op.attrs["sub_block"], op)
@@ -149,9 +149,9 @@ def recurrent_gradient(tape: Tape, op: Operator) -> None:
 def conditional_gradient(tape: Tape, op: Operator) -> None:
     """Append `conditional_block_grad`, with a block that runs if that of `op` has run.
 
-    It reads the gradients of what `op` makes where they are. A variable that held something before is carried, as in a
-    loop of no turn or one: its gradient is that of what the block leaves; if the block runs, it becomes that of what
-    the block began with. All others are the block's own, and the operator hands them out.
+    It reads the gradients of the outputs of `op` in place. A variable that had a value before is carried, as in a loop
+    of zero or one iterations: its gradient is that of the final value; if the block runs, it becomes that of the
+    initial value. All others are local to the block, and the operator passes them out.
     """
     inputs = list(op.inputs.get("Input", ()))
     gradients = {name: tape.arriving(op, name) for name in op.outputs["Out"] if tape.available(name)}
@@ -214,7 +214,7 @@ def _alone(tape: Tape, op: Operator, name: str) -> bool:
 
 
 def _exclude(tape: Tape, one: Operator, other: Operator) -> bool:
-    """Whether the conditions of two conditional blocks cannot both hold, as far as their operators say so."""
+    """Whether the conditions of two conditional blocks exclude each other by their definitions."""
     first, second = (_terms(tape, op.inputs["Cond"][0]) for op in (one, other))
     return any((name, not holds) in second for name, holds in first)
 

@@ -32,22 +32,22 @@ def scale_loss_gradients(program: Program, factor: float) -> None:
 
 
 def take_loss_gradients(program: Program) -> None:
-    """Leave the gradient of each loss to whoever feeds it."""
+    """Make the gradient of each loss a feed."""
     block = program.global_block()
     for at in _loss_gradients(block):
         block._remove_op(at)
 
 
 def _loss_gradients(block: Block) -> list[int]:
-    """The places of the operators that begin a backward pass, the last one first."""
+    """The positions of the operators that begin a backward pass, the last one first."""
     places = [at for at, op in enumerate(block.ops) if int(op.attrs.get("op_role", 0)) == _BEGINS_BACKWARD]
     return places[::-1]
 
 
 def reduce_gradients(program: Program, nrings: int = 1) -> None:
-    """Have all processes add up each gradient of a parameter as soon as it is there.
+    """Append an allreduce of each parameter's gradient as soon as it is computed.
 
-    `nrings`: how many of NCCL's connections they are shared out among.
+    `nrings`: the number of NCCL rings that they are distributed among.
     """
     block = program.global_block()
     found, ring = _gradients(block), -1
@@ -78,15 +78,15 @@ def _gradients(block: Block) -> list[tuple[int, list[str]]]:
 
 
 def _update(block: Block) -> int:
-    """Where the first operator stands that updates parameters; the end if there is none."""
+    """The position of the first operator that updates parameters; the end if there is none."""
     places = (at for at, op in enumerate(block.ops) if int(op.attrs.get("op_role", 0)) & OpRole.Optimize)
     return next(places, len(block.ops))
 
 
 def exchange_gradients(program: Program, bucket: int = BUCKET) -> None:
-    """As `reduce_gradients`, with gradients in messages of `bucket` bytes that travel while others are made.
+    """As `reduce_gradients`, in messages of `bucket` bytes that overlap with the computation of further gradients.
 
-    Sparse ones have a message each. The operators are none of Fluid's: the program is to be run here, and not saved.
+    A sparse gradient is a message of its own. The operators are not Fluid's: the program can be run, but not saved.
     """
     block = program.global_block()
     made = [(at, name) for at, names in _gradients(block) for name in names]
@@ -162,7 +162,7 @@ def in_messages(program: Program, bucket: int = BUCKET) -> Program:
 
 
 def _waits(block: Block) -> list[tuple[int, int]]:
-    """From where to where arrays may be on their way: the places behind a wait and of the next one."""
+    """Spans in which messages may be in flight: the positions after a wait and of the next one."""
     waits = [at for at, op in enumerate(block.ops) if op.type == "c_sync_comm_stream"]
     first = [at for at in waits if at - 1 not in waits]
     return list(zip([0, *first], first, strict=False))

@@ -16,7 +16,7 @@ _append_grad_suffix_ = grad_name
 
 
 def _strip_grad_suffix_(name: str) -> str:
-    """The variable whose gradient `name` is, however often it was taken and whatever it was renamed to."""
+    """The variable of which `name` is a gradient of any order, renamed or not."""
     return name.partition(GRAD)[0]
 
 

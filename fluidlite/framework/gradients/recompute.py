@@ -40,7 +40,7 @@ def segments(block: Block, path: list[Operator], checkpoints: Sequence[Variable 
     home: dict[str, int] = {}
     for number, part in enumerate(parts):
         for op in part.ops:
-            # What another segment reads has to outlive its own, and random numbers must not be drawn anew.
+            # Keep values that another segment reads, and random numbers, which must not be redrawn.
             kept.update(name for name in op.input_arg_names if home.get(name, number) != number)
             if op.definition.effects.random and not op.inputs.get("Seed"):
                 kept.update(op.output_arg_names)

@@ -43,19 +43,15 @@ class Tape:
             str, list[tuple[OpSpec | None, str, int]]
         ] = {}  # gradient -> where it is written
         self.grads: dict[str, str] = {}  # variable -> its gradient
-        self.last: dict[
-            str, str
-        ] = {}  # the same for values that were replaced: gradients that have been used
-        self.arrived: dict[str, str] = {}  # the same for what the present operator replaces
-        self.given: dict[str, str] = {}  # variable -> the gradient it had before anything was added to that
+        self.last: dict[str, str] = {}  # the same for overwritten values, whose gradients have been used
+        self.arrived: dict[str, str] = {}  # the same for variables that the current operator overwrites
+        self.given: dict[str, str] = {}  # variable -> its initial gradient, before contributions
         self.passed: set[str] = (
             set()
-        )  # what has a gradient from around when the block ends, and when it begins
-        self.repeated: dict[str, str] = {}  # variable -> the one to read, where it is computed again
-        self.second: set[str] = set()  # what a gradient operator reads of its forward one
-        self.before: set[Operator] = (
-            set()
-        )  # what computes sources of the pass, and has no part in it otherwise
+        )  # variables with a gradient of the outer tape when the block ends, and when it begins
+        self.repeated: dict[str, str] = {}  # variable -> the recomputed one to read
+        self.second: set[str] = set()  # variables that a gradient operator reads of its forward one
+        self.before: set[Operator] = set()  # operators that only compute sources of the pass
         self.renamed: dict[str, str] = {}  # usual name of a gradient -> the one it has in this pass
 
     def wants(self, name: str) -> bool:
@@ -76,7 +72,7 @@ class Tape:
         return source is not None and op.type == source.type + "_grad" and name in _without_gradient(source)
 
     def _wants(self, name: str, op: Operator) -> bool:
-        """Whether variable `name` may have a gradient that comes through `op`."""
+        """Whether variable `name` may have a gradient through `op`."""
         kind = self._may(name)
         if kind is not None and kind in gradient_kinds(op.type):
             return kind in FLOATS or not self.is_array(name)
@@ -85,7 +81,7 @@ class Tape:
     def path(
         self, targets: list[str], sources: list[str] | None, ops: list[Operator] | None = None
     ) -> list[Operator]:
-        """The operators, of the block or `ops`, that lie between `sources` (or anything) and `targets`, in order."""
+        """The operators, of the block or `ops`, on paths from `sources` (None: all) to `targets`, in order."""
         ops = self.block.ops if ops is None else ops
         if sources is not None:
             reached = set(sources)
@@ -96,7 +92,7 @@ class Tape:
                     reached.update(n for n in op.output_arg_names if self._wants(n, op) or n in stop_gradient)
                     forward.append(op)
                 elif not reached.isdisjoint(op.output_arg_names):
-                    forward.append(op)  # what it replaces has no part in what follows
+                    forward.append(op)  # the overwritten value has no effect on later operators
                     self.before.add(op)
             ops = forward
         needed = set(targets)
@@ -151,7 +147,7 @@ class Tape:
         self.grads[var] = gradient
 
     def give(self, var: str, gradient: str) -> None:
-        """Say that the last value of a variable has a gradient to begin with."""
+        """Set an initial gradient of a variable's last value."""
         self.have(var, gradient)
         if not self.is_array(var):
             self.given[var] = gradient
@@ -165,7 +161,7 @@ class Tape:
         self.specs.append(spec)
 
     def run(self, parts: list[Segment]) -> None:
-        """Collect the gradient operators of the path that `parts` make up; its last gradients are known."""
+        """Collect the gradient operators of the segments `parts` of a path, whose final gradients are set."""
         for part in reversed(parts):
             self.specs += part.recomputed
             self.repeated = part.names
@@ -194,7 +190,7 @@ class Tape:
                 self._end(op)
 
     def _end(self, op: Operator) -> None:
-        """Add up the gradients of what `op` writes, which go no further than here, where Fluid does so."""
+        """Sum the gradients of the outputs of `op`, where they end, as Fluid does."""
         for name in op.output_arg_names:
             gradient = self.grads.get(name)
             if gradient is not None:
@@ -236,7 +232,7 @@ class Tape:
         return used
 
     def available(self, name: str) -> bool:
-        """Whether there is a gradient of what the present operator has written to variable `name`."""
+        """Whether variable `name` as the current operator wrote it has a gradient."""
         return name in self.grads or name in self.arrived
 
     def _differentiate_block(self, op: Operator) -> None:
@@ -321,11 +317,11 @@ class Tape:
         return self.versions.value(op, name, after)
 
     def _gradient(self, var: str) -> str | None:
-        """The gradient of what the present operator has written to a variable, if there is one."""
+        """The gradient of a variable as the current operator wrote it, if there is one."""
         return self.arrived.get(var) or self.grads.get(var)
 
     def arriving(self, op: Operator, var: str) -> str:
-        """The gradient of an output of `op`; zeros if nobody computes it."""
+        """The gradient of an output of `op`; zeros if it has none."""
         gradient = self._gradient(var)
         if gradient is not None:
             self._settle(gradient)
@@ -344,14 +340,14 @@ class Tape:
         gradient = self.fresh(usual)
         spec.outputs[slot][index] = gradient
         self.have(var, gradient)
-        if not self.is_array(var):  # what is written into an array's gradient is added there
+        if not self.is_array(var):  # writes into an array's gradient accumulate
             places = self.contributions.setdefault(gradient, [])
             if var in self.given:
                 places.append((None, self.given.pop(var), 0))
             places.append((spec, slot, index))
 
     def _settle(self, gradient: str) -> None:
-        """Add up what has arrived for `gradient`, if it came from several places."""
+        """Sum the contributions to `gradient`, if there are several."""
         places = self.contributions.pop(gradient, [])
         if len(places) < 2:
             return
@@ -385,7 +381,7 @@ class Tape:
                 callback(block=self.home, context={"op": op})
 
     def name_parameters(self, pairs: Iterable[tuple[Parameter, Variable]]) -> None:
-        """Say which gradients of parameters operators make, the last ones first, in their `op_role_var`."""
+        """Name the gradients of parameters, last ones first, in `op_role_var` of their operators."""
         makers = {name: op for op in self.home.ops for name in op.output_arg_names}
         for param, gradient in pairs:
             op = makers.get(gradient.name)
@@ -402,7 +398,7 @@ class Tape:
         gradient = self.grads.get(name) or self.last.get(name)
         return self.home._find_var_recursive(gradient) if gradient is not None else None
 
-    # What the functions of `backward_blocks` call: gradients of operators that run blocks.
+    # Interface for `backward_blocks`: gradients of operators that run blocks.
 
     def into(self, block: Block, op: Operator) -> Tape:
         """A tape for the block of `op`, with a new block for its gradients."""
@@ -424,7 +420,7 @@ class Tape:
             needed |= more
 
     def begin(self, names: Iterable[str]) -> None:
-        """Say which variables from around have gradients when the block ends. They go by their usual names."""
+        """Set the outer variables that have gradients when the block ends, under their usual names."""
         assert self.outer is not None
         for name in names:
             gradient = grad_name(name)
@@ -442,7 +438,7 @@ class Tape:
         path = {id(op) for op in self.path(list(self.grads), None)}
         self._run_segment([op for op in ops if id(op) in path or counts(op)])
         for name in sorted(self.passed - self.grads.keys()):
-            # The block has replaced the variable without looking at it.
+            # The block overwrites the variable without reading it.
             gradient = grad_name(name)
             value = self.versions.value(ops[0], name) if self.versions.has_value(name) else gradient
             self.emit(OpSpec("fill_zeros_like", {"X": [value]}, {"Out": [gradient]}))
@@ -458,19 +454,19 @@ class Tape:
                 self.versions.undo(op, name)
 
     def declare_arrays(self) -> None:
-        """Declare the gradients of arrays from outside in the block, too, where Fluid looks for them in each turn."""
+        """Declare the gradients of outer arrays in the block, too, where Fluid looks for them in each iteration."""
         for name, gradient in self.grads.items():
             if self.is_array(name) and name not in self.block.vars and gradient not in self.home.vars:
                 self._create(self.home, gradient, name)
 
     def receive(self, names: Iterable[str]) -> None:
-        """Say which variables of the block have gradients when it ends, which are put into it."""
+        """Set the variables of the block that have gradients when it ends, which its caller writes."""
         for name in names:
             if self.wants(name):
                 self.give(name, grad_name(name))
 
     def take(self, spec: OpSpec, slots: Iterable[str] = ("X",)) -> None:
-        """Have a gradient operator, whose `X@GRAD` are in the order of its `X`, and so for all `slots`."""
+        """Add a gradient operator whose `X@GRAD` are in the order of its `X`, and so for all `slots`."""
         self.specs.append(spec)
         for slot in sorted(slots):
             given = grad_name(slot)
@@ -482,7 +478,7 @@ class Tape:
 
 
 def gradient_block(block: Block, parent: Block) -> Block:
-    """A new block for the gradients of `block`, inside of the one that has those of the block around that."""
+    """A new block for the gradients of `block`, nested in the one for the gradients of its parent."""
     program = block.program
     current = program.current_block_idx
     made = program._create_block(parent.idx)

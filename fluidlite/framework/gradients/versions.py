@@ -30,7 +30,7 @@ def changes_nothing(op: Operator) -> bool:
 
 
 def copied(op: Operator) -> list[str] | None:
-    """The variable whose values the only result of `op` has; None if it is not a copy of one."""
+    """The variable that the only result of `op` is a copy of; None if it is none."""
     rule = op.definition.planning.identity
     if rule is None or len(op.output_arg_names) != 1:
         return None

@@ -1,1 +1,1 @@
-"""Programs as bytes, text, descriptions and graphs, and what operators declare in them."""
+"""Programs as bytes, text, descriptions and graphs, and declarations of operators in these forms."""

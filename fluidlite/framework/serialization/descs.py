@@ -1,6 +1,6 @@
-"""Programs as Fluid's native module shows them: `Program.desc`, `Block.desc`, `Operator.desc`, `Variable.desc`.
+"""Programs in the form of Fluid's native module: `Program.desc`, `Block.desc`, `Operator.desc`, `Variable.desc`.
 
-They are views: what is set through one is set in the program, and the other way round. Nothing is kept in them.
+They are views without state: changes through them change the program, and the reverse.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class VarDesc(_View):
         return self._shown.name
 
     def set_name(self, name: str) -> None:
-        """Call the variable `name`; its block goes on knowing it by the name that it was made with."""
+        """Rename the variable; its block still finds it by the original name."""
         self._shown.name = name
 
     def type(self) -> dtypes.VarType:
@@ -137,7 +137,7 @@ class VarDesc(_View):
 
 
 class OpDesc(_View):
-    """An operator (`fluid.core.OpDesc`); made from nothing it has no type yet and stands in no program."""
+    """An operator (`fluid.core.OpDesc`); without arguments it has no type yet and belongs to no program."""
 
     _shown: Operator
 
@@ -148,7 +148,7 @@ class OpDesc(_View):
         return self._shown.type
 
     def set_type(self, type: str) -> None:
-        """Make it an operator of another type; NotSupportedError for one that is not known."""
+        """Change the type; NotSupportedError for an unknown one."""
         self._shown.definition = find(type)
         self._shown.type = type
         self._changed()
@@ -206,7 +206,7 @@ class OpDesc(_View):
         return self._shown.has_attr(name)
 
     def attr(self, name: str) -> Any:
-        """The value of an attribute; EnforceNotMet if there is none of that name."""
+        """The value of an attribute; EnforceNotMet if it does not exist."""
         if not self.has_attr(name):
             raise EnforceNotMet(f"Attribute {name} is not found in operator {self._shown.type}")
         value = self._shown.attr(name)
@@ -373,14 +373,14 @@ class ProgramDesc(_View):
         return proto.serialize(self._shown)
 
     def parse_from_string(self, data: bytes) -> None:
-        """Become the program that `data` holds; raises as `Program.parse_from_string` does."""
+        """Replace the program by the one in `data`; raises as `Program.parse_from_string` does."""
         self._shown._take_blocks(proto.parse_program(data))
 
     def flush(self) -> None:
-        """Nothing is left to do: there are no copies."""
+        """No effect: there are no copies."""
 
     def _version(self) -> int:
         return proto.FLUID_VERSION
 
     def _set_version(self, version: int = proto.FLUID_VERSION) -> None:
-        """Nothing is changed: programs are saved with the version of Fluid whose form they have."""
+        """No effect: programs are saved with the version of Fluid whose format they have."""

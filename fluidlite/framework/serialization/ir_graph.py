@@ -65,7 +65,7 @@ class IrNode:
         return isinstance(self, IrVarNode)
 
     def is_ctrl_var(self) -> bool:
-        """Whether it only says which operator comes before which."""
+        """Whether this is a control dependency between two operators."""
         return False
 
     def var(self) -> VarDesc | None:
@@ -193,8 +193,8 @@ class IrGraph:
     """Operators and variables of the first block of a program (`fluid.framework.IrGraph`).
 
     Args:
-        graph: `core.Graph(program.desc)`; the program itself stays as it is.
-        for_test: what `is_test` says.
+        graph: `core.Graph(program.desc)`; the program itself is not changed.
+        for_test: the value of `is_test`.
     """
 
     def __init__(self, graph: Graph, for_test: bool = False) -> None:
@@ -279,7 +279,7 @@ class IrGraph:
         return node
 
     def create_control_dep_var(self) -> IrVarNode:
-        """A node that, between two operators, says that one comes before the other."""
+        """Create a control dependency, a variable without data between two operators."""
         node: IrVarNode = self._add(IrVarNode(None, f"__control_var@{len(self._nodes)}"))
         return node
 
@@ -347,10 +347,10 @@ class IrGraph:
             self._nodes.pop(node.id(), None)
 
     def resolve_hazard(self) -> None:
-        """Nothing is left to do: operators that read a variable come before those that write it anew, always."""
+        """Does nothing: operators that read a variable always come before those that overwrite it."""
 
     def _before(self) -> dict[int, dict[int, IrOpNode]]:
-        """Of each operator those that come before it."""
+        """The predecessors of each operator."""
         before: dict[int, dict[int, IrOpNode]] = {op.id(): {} for op in self.all_op_nodes()}
         versions: dict[str, list[IrVarNode]] = {}
         for var in self.all_var_nodes():
@@ -367,7 +367,7 @@ class IrGraph:
         return before
 
     def topology_sort(self) -> list[IrOpNode]:
-        """The operators, each after those that it depends on, else in their order; ValueError if there is a circle."""
+        """The operators in topological order, stably sorted; ValueError if there is a cycle."""
         before, done, order = self._before(), set[int](), list[IrOpNode]()
         for op in self.all_op_nodes():
             path, waiting = [op], {op.id()}
@@ -398,7 +398,7 @@ class IrGraph:
         return False
 
     def graph_num(self) -> int:
-        """How many parts without arrows between them there are."""
+        """The number of connected components."""
         left, count = dict(self._nodes), 0
         while left:
             count += 1
@@ -409,7 +409,7 @@ class IrGraph:
         return count
 
     def build_adjacency_list(self) -> dict[IrOpNode, set[IrOpNode]]:
-        """Of each operator those that it depends on."""
+        """The dependencies of each operator."""
         before = self._before()
         return {op: set(before[op.id()].values()) for op in self.all_op_nodes()}
 

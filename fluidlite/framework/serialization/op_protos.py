@@ -35,7 +35,7 @@ class OpProtoAttr:
 
 @dataclass(frozen=True)
 class OpProto:
-    """An operator: its slots, its attributes, and a sentence that says what it computes."""
+    """An operator: its slots, its attributes, and a sentence about what it computes."""
 
     type: str
     inputs: list[OpProtoVar]
@@ -45,11 +45,11 @@ class OpProto:
 
 
 class OpProtoHolder:
-    """Tells what operators take (`fluid.framework.OpProtoHolder.instance()`)."""
+    """The declarations of operators (`fluid.framework.OpProtoHolder.instance()`)."""
 
     @classmethod
     def instance(cls) -> OpProtoHolder:
-        """The one that there is."""
+        """The only instance."""
         return _instance()
 
     @property
@@ -64,7 +64,7 @@ class OpProtoHolder:
         return _proto(type)
 
     def update_op_proto(self) -> list[str]:
-        """The operators that came since this was made: none, since all are looked up when they are asked for."""
+        """The operators added since construction: none, as all are looked up on demand."""
         return []
 
     @staticmethod

@@ -106,7 +106,7 @@ class PassBuilder:
         return self.insert_pass(len(self._passes), pass_type)
 
     def insert_pass(self, idx: int, pass_type: str) -> Pass:
-        """Put a new pass before number `idx`; EnforceNotMet if there are not as many."""
+        """Insert a new pass before number `idx`; EnforceNotMet if out of range."""
         if not 0 <= idx <= len(self._passes):
             raise EnforceNotMet(f"there are {len(self._passes)} passes, no place {idx} between them")
         made = get_pass(pass_type)
@@ -114,7 +114,7 @@ class PassBuilder:
         return made
 
     def remove_pass(self, idx: int) -> None:
-        """Take pass number `idx` away; EnforceNotMet if there is none."""
+        """Remove pass number `idx`; EnforceNotMet if out of range."""
         if not 0 <= idx < len(self._passes):
             raise EnforceNotMet(f"there are {len(self._passes)} passes, no number {idx}")
         del self._passes[idx]

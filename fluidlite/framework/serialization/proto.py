@@ -1,7 +1,7 @@
 """Programs as bytes and text: Fluid's own protocol-buffer form (`__model__`, `.pdmodel`, `print(program)`).
 
-What is saved is what Fluid 1.8 saves: blocks, variables, operators with all attributes. Seeds,
-`stop_gradient` and which variables are parameters are not part of the format.
+They hold what Fluid 1.8 saves: blocks, variables, operators with all attributes. Seeds, `stop_gradient` and the class
+of variables (parameter or not) are not part of the format.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from ..program import Program
 
 FLUID_VERSION = 1008005
-"""The version that saved programs carry: that of Fluid 1.8.5, whose form they have."""
+"""The version in saved programs: that of Fluid 1.8.5, whose format they have."""
 
 _FIELDS = ("i", "f", "s", "ints", "floats", "strings", "b", "bools", "block_idx", "l", "blocks_idx", "longs")
 _FIELD = dict(zip(ATTR_TYPES, _FIELDS, strict=True))
 
 _DEEPEST = 64
-"""How deep blocks may be nested: what looks into them goes one call deeper for each."""
+"""Limit of the nesting of blocks: functions that visit them recurse once for each level."""
 
 _DESCRIBED = {
     VarType.LOD_TENSOR: "lod_tensor",
@@ -41,7 +41,7 @@ _DESCRIBED = {
     VarType.SELECTED_ROWS: "selected_rows",
 }
 
-# Where the program was built is of no use elsewhere and tells about the machine of whoever built it.
+# Call stacks are of no use elsewhere and reveal the file names of the user.
 _NOT_SAVED = frozenset({"op_callstack"})
 
 
@@ -65,9 +65,7 @@ def message_bytes(thing: Block | Operator | Variable) -> bytes:
 
 
 def program_text(program: Program, with_details: bool = False) -> str:
-    """The text of `Program.to_string`; with details also what is not saved (`stop_gradient`, `trainable`,
-    ...).
-    """
+    """The text of `Program.to_string`; with details also unsaved attributes (`stop_gradient`, `trainable`, ...)."""
     if with_details:
         return "\n".join(block_text(block, with_details=True) for block in program.blocks)
     return as_text(_program_message(program))
@@ -202,10 +200,10 @@ def _plain(kind: str, value: Any) -> Any:
 
 
 def parse_program(data: bytes, what: str = "the bytes") -> Program:
-    """The program that `data` holds, saved here or by Fluid 1.8 (`Program.parse_from_string`).
+    """Parse a program saved here or by Fluid 1.8 (`Program.parse_from_string`).
 
-    Its variables are plain Variables (the format does not say which were parameters), shapes are those of the
-    file. `what` names the source in errors. Raises TypeError for anything but bytes, FormatError if `data` is
+    All variables are plain ones (the format has no parameters), with the shapes in the file. `what` names the source in
+    errors. Raises TypeError for anything but bytes, FormatError if `data` is
     not a program, OperatorError for operators that do not fit, NotSupportedError for an operator that
     fluidlite does not have.
     """
@@ -261,7 +259,7 @@ def _read_program(program: Program, message: Any, what: str) -> Program:
 
 
 def _check_nesting(leads_to: list[set[int]], what: str) -> None:
-    """Raise FormatError if blocks lead to others in a circle, or further than those of a program can be nested."""
+    """Raise FormatError for cycles of blocks, or blocks nested deeper than the limit."""
     left = set(range(len(leads_to)))
     for _ in range(_DEEPEST):
         left = {number for number in left if leads_to[number] & left}
@@ -322,7 +320,7 @@ def _read_op(block: Block, message: Any, what: str) -> None:
 
 
 def _add_left_out(op_type: str, inputs: dict[str, list[str]], outputs: dict[str, list[str]]) -> None:
-    """Put in what gradient operators of Paddle leave out, as they read no elements of it: it has these gradients."""
+    """Add inputs that Paddle's gradient operators omit, as they read only shapes; they follow from the gradients."""
     known = op_type.endswith("_grad") and registry.is_known(op_type)
     for slot in registry.find(op_type).input_slots if known else ():
         gradients = [name for name in outputs.get(grad_name(slot.name), ()) if name != EMPTY]

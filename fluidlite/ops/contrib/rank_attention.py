@@ -1,4 +1,4 @@
-"""rank_attention: what neighbours on a page say about an advertisement, by where both stand."""
+"""rank_attention: features of an advertisement's neighbours on a page, weighed by the ranks of both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..scatter import add_at
 
 
 def _blocks(xp: Any, RankOffset: Any, MaxRank: int) -> tuple[Any, Any, Any]:
-    """Of each row and rank: which row of X, which block of RankParam, and whether there is a neighbour."""
+    """For each row and rank: the row of X, the block of RankParam, and whether there is a neighbour."""
     own = RankOffset[:, :1] - 1
     others, index = RankOffset[:, 1::2] - 1, RankOffset[:, 2::2]
     there = (own >= 0) & (others >= 0)

@@ -9,7 +9,7 @@ _ATTRS = {"is_test": False, "skip_eager_deletion_vars": []}
 
 
 def _infer(op: OpView) -> None:
-    """The variables that a block writes are those of blocks around, whose shapes are known."""
+    """Infer nothing: the variables that a block writes are outer ones, with shapes of their own."""
     if op.dtype("Condition") != VarType.BOOL:
         raise op.fail(f"Condition must be bool, got {op.dtype('Condition')}")
 

@@ -1,4 +1,4 @@
-"""`split_lod_tensor`, `merge_lod_tensor`: rows (or sequences) go two ways by a mask, and come together again."""
+"""`split_lod_tensor`, `merge_lod_tensor`: rows (or sequences) are split in two by a mask, and merged."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def _all_classes(op_type: str, BBoxes: Any, Scores: Any, lod: Lods, attrs: dict[
 
 
 def _or_nothing(out: np.ndarray, offsets: np.ndarray) -> LodArray:
-    """The boxes found; if there are none, one row that says so."""
+    """The boxes found; if there are none, [[-1]]."""
     return LodArray(out, (offsets,)) if len(out) else LodArray(np.full((1, 1), -1, out.dtype), ([0, 1],))
 
 

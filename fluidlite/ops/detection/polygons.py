@@ -37,7 +37,7 @@ def _inside(begin: Array, end: Array, heights: Array, beyond: float) -> tuple[Ar
 
 
 def _shared(first: Array, second: Array) -> float:
-    """The area that lies in both of two polygons [n, 2]: in what an odd number of their edges goes around."""
+    """The area of the intersection of two polygons [n, 2], by the even-odd rule."""
     edges = [(corners, np.roll(corners, -1, axis=0)) for corners in (first, second)]
     begins, ends = (np.concatenate(points) for points in zip(*edges, strict=True))
     heights = _heights(begins, ends)

@@ -130,7 +130,7 @@ def _infer(op: OpView) -> None:
     op.set("Mask", (regions, 1, high, wide), VarType.INT32)
     op.set("TransformMatrix", (regions, 9), op.dtype("X"))
     known = min(regions, channels) >= 0
-    if op.building:  # what Fluid's programs say
+    if op.building:  # as Fluid declares it
         for slot, kind in (("Out2InIdx", VarType.INT32), ("Out2InWeights", op.dtype("X"))):
             op.set(slot, (regions, channels, high, wide), kind)
     else:

@@ -82,7 +82,7 @@ def _infer_box(op: OpView) -> None:
     batch, _, high, wide = op.shape("X")
     if len(op.shape("ImgSize")) != 2 or op.shape("ImgSize")[1] not in (2, -1):
         raise op.fail(f"ImgSize must be [batch, 2], got {list(op.shape('ImgSize'))}")
-    boxes = high * wide * count  # Fluid's programs say 3 for what is 3 times two open sizes
+    boxes = high * wide * count  # Fluid declares 3 for 3 times two open sizes
     op.set("Boxes", (batch, boxes, 4), op.dtype("X"))
     op.set("Scores", (batch, boxes, op.attr("class_num")), op.dtype("X"))
 

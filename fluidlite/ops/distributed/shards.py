@@ -1,4 +1,4 @@
-"""Operators that part gradients and ids between servers, and put together what comes back."""
+"""Operators that shard gradients and ids between servers, and merge the replies."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ register(
         infer=_split_ids_infer,
         kernel=_split_ids,
         dispatch=Dispatch(rows=RowRule(_split_rows_by_id, slots=("Ids",))),
-        effects=Effects(updates=("Out",)),  # of which the kernel needs to know only how many there are
+        effects=Effects(updates=("Out",)),  # the kernel needs only their number
         no_grad=("Out",),
         sequences=Sequences(source=None),
         doc="The different Ids, in ascending order, by their remainders when divided by the number of Out; the rows of "

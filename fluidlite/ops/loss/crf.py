@@ -71,7 +71,7 @@ class _Field:
         return scores
 
     def one_hot_labels(self) -> tuple[Any, Any, Any]:
-        """One-hot labels [batch, time, tags], zero behind the end; those of the first and of the last row."""
+        """One-hot labels [batch, time, tags], zero after the end; those of the first and of the last row."""
         hot = np.eye(self.x.shape[2])[self.label] * self.inside[..., None]
         last = self.inside & (np.arange(self.x.shape[1]) == self.form.lengths[:, None] - 1)
         return hot, hot[:, :1].sum(axis=1), (hot * last[..., None]).sum(axis=1)

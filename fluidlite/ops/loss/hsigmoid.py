@@ -22,10 +22,10 @@ def _depth(classes: int) -> int:
 
 
 def _paths(xp: Any, Label: Any, PathTable: Any, PathCode: Any, classes: int) -> tuple[Any, Any, Any]:
-    """For each row and decision: the inner node, the way taken (0 or 1), and whether there is such a decision.
+    """For each row and decision: the inner node, the branch taken (0 or 1), and whether there is a decision.
 
-    A way ends at the first negative number of the table. Without a table class c goes the way that the bits of
-    c + classes describe, from the last one up.
+    A path ends at the first negative number of the table. Without a table, the path of class c is the bits of
+    c + classes, from the lowest up.
     """
     label = Label.reshape(-1)
     if PathTable is not None:

@@ -227,7 +227,7 @@ def _where_grad_native(op: OpView) -> Call:
 
 
 def _where_double_grad(op: OpView) -> list[OpSpec]:
-    """Choosing is linear: the gradient of the gradient chooses, among what there is."""
+    """`where` is linear: the gradient of the gradient is `where` of the given gradients."""
     takes = {"Condition": list(op.names("Condition"))}
     for slot in ("X", "Y"):
         if op.has(grad_name(slot)):

@@ -165,7 +165,7 @@ def _double_grad_rule(op: OpView) -> list[OpSpec]:
 
 
 def _register_double_grad(op_type: str, second: Kernel) -> None:
-    """`<type>_grad_grad`: what `second(xp, x, y, dout, ddx, ddy)` says of X, Y and Out@GRAD, summed down."""
+    """`<type>_grad_grad`: `second(xp, x, y, dout, ddx, ddy)` for X, Y and Out@GRAD, summed over broadcast axes."""
 
     def kernel(xp: Any, X: Any, Y: Any, DOut: Any, DDX: Any, DDY: Any, axis: int) -> Any:
         x, y = operands(X, Y, axis)

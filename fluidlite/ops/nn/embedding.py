@@ -102,7 +102,7 @@ def _lookup_native(grad: bool) -> Callable[[OpView], Call | None]:
 
 
 def _sparse_grad(xp: Any, W: Any, Ids: Any, Out_grad: Any) -> SelectedRows:
-    # The row of padding_idx gets its gradient too, as in Fluid 1.8; nobody sees what becomes of it.
+    # The row of padding_idx gets its gradient too, as in Fluid 1.8; the row is never read.
     return SelectedRows(Ids.reshape(-1).astype("int64"), Out_grad.reshape(-1, W.shape[1]), len(W))
 
 

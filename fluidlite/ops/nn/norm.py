@@ -149,7 +149,7 @@ def _layer_norm_infer(op: OpView) -> None:
         raise op.fail(f"begin_norm_axis must be in [1, {len(shape)}), got {begin}")
     _one_each(op, product(shape[begin:]))
     op.set("Y", shape, op.dtype("X"))
-    count = math.prod if op.building else product  # Fluid's programs say -4 for what is 4 times an open size
+    count = math.prod if op.building else product  # Fluid declares -4 for 4 times an open size
     for slot in ("Mean", "Variance"):
         op.set(slot, (count(shape[:begin]),), op.dtype("X"))
 

@@ -51,7 +51,7 @@ _SINGLE = (
 """Inputs that hold one number."""
 
 _SOURCES = {"SquaredAccumOut": "SquaredAccumulator", "LinearAccumOut": "LinearAccumulator"}
-"""Outputs whose name does not tell which input they replace."""
+"""The input that an output updates, where it does not follow from the name."""
 
 
 def native_update(

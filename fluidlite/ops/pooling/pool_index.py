@@ -1,4 +1,4 @@
-"""Max pooling that also tells where each maximum stands."""
+"""Max pooling that also returns the index of each maximum."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ register(
 
 
 def _read_infer(op: OpView) -> None:
-    """The outputs keep the shapes they were declared with: the loader says what comes."""
+    """Infer nothing: the outputs keep their declared shapes, as batches come from a loader."""
     for index in range(op.count("Out")):
         op.set("Out", op.shape("Out", index), to_vartype(op.dtype("Out", index)), index)
 

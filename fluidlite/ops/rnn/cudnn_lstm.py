@@ -58,7 +58,7 @@ def _all_weights(flat: Any, input_size: int, size: int, num_layers: int, ways: i
 
 
 class _Pass:
-    """One layer in one direction: what its steps made of a batch."""
+    """The forward pass of one layer in one direction over a batch."""
 
     def __init__(self, x: Any, h0: Any, c0: Any, weights: _Weights, times: range) -> None:
         self.x, self.weights, self.times = x, weights, times

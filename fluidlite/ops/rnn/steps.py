@@ -92,7 +92,7 @@ def check_width(op: OpView, slot: str, width: int) -> None:
 
 
 def check_initial(op: OpView, slot: str) -> None:
-    """Raise the operator's error unless there are as many initial states as sequences, in a run that knows them."""
+    """Raise the operator's error unless there are as many initial states as sequences; no check without LoD."""
     if not op.has(slot) or not op.lod("Input"):
         return
     count, rows = op.sequences("Input"), op.shape(slot)[0]

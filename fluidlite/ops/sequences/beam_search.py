@@ -179,7 +179,7 @@ def _whole(xp: Any, Ids: Any, Scores: Any, end_id: int, lod: Any) -> tuple[Any, 
 
 
 def _assembled(steps: list[Any], owner: Any, count: int) -> tuple[Any, Any]:
-    """Hypotheses, of which later steps come first and know only some, in order: those of a source best first."""
+    """Hypotheses sorted by source, best first. `steps`: last step first, each with a prefix of the hypotheses."""
     total = len(owner)
     tokens = np.zeros((total, len(steps)), np.int64)
     scores = np.zeros((total, len(steps)), steps[0][1].dtype)

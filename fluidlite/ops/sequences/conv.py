@@ -15,8 +15,8 @@ DX, DOUT, DPADDING, DFILTER = (grad_name(slot) for slot in ("X", "Out", "Padding
 
 
 def _context(xp: Any, offsets: np.ndarray, start: int, length: int, padded: bool) -> tuple[Any, Any]:
-    """For each row and each of the `length` places around it: the row there, and whether there is one. Rows of
-    PaddingData, if sequences are `padded` with it, follow those of X: first those before a sequence, then those behind.
+    """For each row and each of the `length` positions of its window: the row there, and whether there is one. Rows of
+    PaddingData, if sequences are `padded` with it, follow those of X: first the left padding, then the right.
     """
     segments = Segments(offsets)
     at = np.arange(offsets[-1])[:, None] + np.arange(start, start + length)
@@ -29,7 +29,7 @@ def _context(xp: Any, offsets: np.ndarray, start: int, length: int, padded: bool
 
 
 def _padded(xp: Any, x: Any, padding: Any, trained: bool) -> Any:
-    """The rows that contexts consist of: those of X, and those of PaddingData if it is `trained`."""
+    """The rows of contexts: those of X, and of PaddingData if it is `trained`."""
     return xp.concatenate([x, padding]) if trained else x
 
 

@@ -78,7 +78,7 @@ def _pad_infer(op: OpView) -> None:
         wrong = _misshapen(op.shape("PadValue"), shape[1:])
         if wrong is not None:
             raise op.fail(wrong)
-    # Where the length of the longest sequence decides, only the data know; Fluid's programs say 1 there.
+    # If the longest sequence determines the size, it is data-dependent; Fluid declares 1.
     width = padded if padded != -1 else -1 if op.exact else 1
     op.set("Out", (op.sequences("X"), width, *shape[1:]), op.dtype("X"))
     op.set("Length", (op.sequences("X"),), VarType.INT64)

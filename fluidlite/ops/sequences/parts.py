@@ -211,7 +211,7 @@ def _scatter_grad_infer(op: OpView) -> None:
 
 
 def _spots(op: OpView, whole: str) -> tuple[str, list[int]] | None:
-    """The offsets of Ids; how many sequences and ids there are, rows of `whole` and numbers in one."""
+    """The offsets of Ids, and the numbers of sequences, ids, rows of `whole` and elements of a row."""
     found = segments_of(op, "Ids")
     if found is None or op.dtype("Ids") != VarType.INT64:
         return None

@@ -116,7 +116,7 @@ def batch_size_like(op: OpView) -> Shape:
 
 
 def _sized(shape: Sequence[int], like: Sequence[int]) -> list[int]:
-    """`shape` with the sizes of `like` in place of those that it does not say."""
+    """`shape` with unknown sizes replaced by those of `like`."""
     return [like[axis] if n < 0 and axis < len(like) else n for axis, n in enumerate(shape)]
 
 

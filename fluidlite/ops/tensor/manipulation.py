@@ -292,7 +292,7 @@ def _infer_stack(op: OpView) -> None:
 
 
 def _row_call(op: OpView, kernel: str, whole: str, parts: str) -> Call | None:
-    """Join or part: `whole` has at `axis` as many entries as there are variables in `parts`."""
+    """stack or unstack: `whole` has as many entries along `axis` as there are variables in `parts`."""
     shape = op.shape(whole)
     axis = op.attr("axis") % len(shape)
     row = product(shape[axis + 1 :]) * itemsize(op, whole)

@@ -39,7 +39,7 @@ Fail = Any
 
 
 def _known(op: OpView, what: str) -> list[int] | None:
-    """Starts or ends from tensors if there are any (None: not known yet), else from the attribute."""
+    """Starts or ends from tensors if given (None: not constant), else from the attribute."""
     for slot in (f"{what}TensorList", f"{what}Tensor"):
         if op.has(slot):
             return known_numbers(op, slot)
@@ -111,14 +111,14 @@ def _index_type(op: OpView) -> str | None:
 
 
 def _count(op: OpView, what: str) -> int:
-    """How many numbers there are in tensors; -1 if only the data know."""
+    """The number of elements in index tensors; -1 if data-dependent."""
     slot = f"{what}TensorList" if op.has(f"{what}TensorList") else f"{what}Tensor"
     shapes = [op.shape(slot, k) for k in range(op.count(slot))]
     return sum(map(product, shapes)) if all(map(is_fixed, shapes)) else -1
 
 
 def _is_known(op: OpView, k: int, size: int, *names: str) -> bool:
-    """Whether attributes say all numbers of the axis at `k`, so that only those of others are in tensors."""
+    """Whether the attributes hold all numbers for the axis at `k`, so that tensors only hold those of other axes."""
     flags = op.attr("infer_flags")
     return bool(flags) and flags[k] != -1 and size >= 0 and all(len(op.attr(name)) > k for name in names)
 

@@ -322,7 +322,7 @@ def _infer_flatten(op: OpView) -> Shape:
     x, axis = op.shape("X"), op.attr("axis")
     if not 0 <= axis <= len(x):
         raise op.fail(f"axis must be in [0, {len(x)}], got {axis}")
-    count = math.prod if op.building else product  # Fluid's programs say -4 for what is 4 times an open size
+    count = math.prod if op.building else product  # Fluid declares -4 for 4 times an open size
     return count(x[:axis]), count(x[axis:])
 
 

@@ -131,7 +131,7 @@ def _infer_grid_sampler(op: OpView) -> None:
             f"X must be [batch, channels, height, width] and Grid [batch, height, width, 2], "
             f"got {list(x)} and {list(grid)}"
         )
-    # What a program does not know is declared like the image, as in Fluid, so that layers behind have sizes.
+    # As in Fluid, unknown sizes are declared as the image's, so that later layers have sizes.
     sizes = [own if size < 0 and op.building else size for size, own in zip(grid[1:3], x[2:], strict=True)]
     op.set("Output", (*x[:2], *sizes), require_same_dtype(op, "X", "Grid"))
 

@@ -147,7 +147,7 @@ def _scaled(sizes: Sequence[int], scale: float) -> list[int]:
 def _out_sizes(
     sizes: Sequence[int], OutSize: Any, SizeTensor: Any, Scale: Any, scale: float, given: Sequence[int]
 ) -> list[int]:
-    """The new sizes: those that tensors hold before those of attributes."""
+    """The new sizes: tensors take precedence over attributes."""
     if SizeTensor:
         return numbers(SizeTensor)
     if OutSize is not None:

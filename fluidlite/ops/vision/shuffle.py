@@ -109,8 +109,8 @@ _register(
 )
 
 
-# As in Fluid the blocks are not those of the image: its memory is read as that of an image with fewer, larger
-# channels, of which rows and columns are taken apart.
+# As in Fluid, blocks are not those of the image: its memory is reinterpreted as an image with fewer, larger channels,
+# which is split along rows and columns.
 def _space_to_depth(xp: Any, X: Any, blocksize: int) -> Any:
     n, c, h, w = X.shape
     b = blocksize
