@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from .base import missing
-from .executor.remote.communicating import (
-    ByChanges,
-    InBackground,
+from .executor.parameter_server.communicators import (
+    Asynchronous,
+    GeoSgd,
     Parts,
     Running,
-    WithBarriers,
+    Synchronous,
     running,
     set_running,
 )
@@ -83,9 +83,9 @@ class Communicator:
                 for name, one in variables.items()
             }
             tables = [name for name, one in variables.items() if one["is_sparse"][0] == "True"]
-            return ByChanges(parts, tables, int(self._kwargs["trainers"]), int(self._kwargs["push_nums"]))
+            return GeoSgd(parts, tables, int(self._kwargs["trainers"]), int(self._kwargs["push_nums"]))
         if self._mode != DistributedMode.ASYNC:
-            return WithBarriers()
+            return Synchronous()
         received = {
             op.output("Out")[0]: Parts(op.attr("epmap"), op.attr("recv_varnames"), [])
             for op in self._program.global_block().ops
@@ -95,7 +95,7 @@ class Communicator:
         def number(name: str, default: int) -> int:
             return int(self._envs.get(f"communicator_{name}", default))
 
-        return InBackground(
+        return Asynchronous(
             received,
             number("max_merge_var_num", 1),
             number("send_queue_size", 1),

@@ -44,7 +44,7 @@ LAYERS = [
     {"as_paddle", "__main__"},
 ]  # fmt: skip
 EXECUTOR = [
-    "failures", "tensors", "plan", "host", "device", "blocks", "remote", "control", "reading", "running", "parallel",
+    "failures", "tensors", "plan", "host", "device", "blocks", "parameter_server", "control", "reading", "running", "parallel",
     "__init__",
 ]  # fmt: skip
 """The folders of `executor/`, in the same order; what only types need may come from further down."""

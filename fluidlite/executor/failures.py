@@ -1,4 +1,4 @@
-"""How problems of a running step are told: which operator, which variable, what to do."""
+"""Errors of a running step, with the operator, the variable, and what to do."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ..ops.registry import OperatorError
 
 @called("EnforceNotMet")
 class NotFed(EnforceNotMet):
-    """An operator needs a variable that is to be fed and was not.
+    """An operator reads a variable that should be fed and was not.
 
-    `where`: which operator needs which variable, for the message; `name`: the variable; `fed`: the names that were fed.
+    `where`: the operator and variable, for the message; `name`: the variable; `fed`: the names that were fed.
     """
 
     def __init__(self, where: str, name: str, fed: Iterable[str]) -> None:
@@ -34,12 +34,12 @@ class NotFed(EnforceNotMet):
         self.where, self.name = where, name
 
     def among(self, fed: Iterable[str]) -> NotFed:
-        """The same error for the names that the user gave, among them those that the program does not know."""
+        """The same error with the names that the user fed, including those that the program does not declare."""
         return NotFed(self.where, self.name, fed)
 
 
 def missing_value(op: Operator, name: str, fed: Iterable[str] = ()) -> EnforceNotMet:
-    """The error for an operator input that has no value when the operator runs."""
+    """The error for an operator input without a value when the operator runs."""
     var = op.block._find_var_recursive(name)
     where = f"operator {op.type} needs variable {name!r}{describe(op.line)}"
     if var is not None and var.persistable:
@@ -57,17 +57,17 @@ def missing_value(op: Operator, name: str, fed: Iterable[str] = ()) -> EnforceNo
     return EnforceNotMet(f"{where}, which no operator before it has computed")
 
 
-def unknown_fetch(name: str, known: Iterable[str]) -> EnforceNotMet:
-    """The error for a name in fetch_list that the program does not compute; `known`: its variables."""
-    known = list(known)
-    if name in known:
+def unknown_fetch(name: str, declared: Iterable[str]) -> EnforceNotMet:
+    """The error for a name in fetch_list that the program does not compute; `declared`: its variables."""
+    declared = list(declared)
+    if name in declared:
         return EnforceNotMet(f"fetch_list names variable {name!r}, which no operator of the program computes")
-    hint = suggest(name, known)
+    hint = suggest(name, declared)
     return EnforceNotMet(f"fetch_list names variable {name!r}, which the program does not have{hint}")
 
 
 def in_operator(op: Operator, error: Exception) -> Exception:
-    """`error`, raised while `op` ran, with the operator and the user's line in its message."""
+    """`error`, raised by `op`, with the operator and the user's line in its message."""
     if isinstance(error, EOFException):
         return error
     if op.definition.effects.user_errors and not isinstance(error, EnforceNotMet):
@@ -87,7 +87,7 @@ def in_operator(op: Operator, error: Exception) -> Exception:
 
 
 def raise_in_operator(op: Operator, error: Exception) -> NoReturn:
-    """Raise `in_operator`, while `error` is handled."""
+    """Raise the result of `in_operator`, from an except clause."""
     located = in_operator(op, error)
     if located is error:
         raise
@@ -95,22 +95,22 @@ def raise_in_operator(op: Operator, error: Exception) -> NoReturn:
 
 
 def refusal(op: Operator, message: str) -> OperatorError:
-    """The error of an operator whose function of control flow cannot go on, with the user's line."""
+    """The error of an operator that cannot run, with the user's line."""
     return OperatorError(f"operator {op.type}: {message}{describe(op.line)}")
 
 
 def shape_text(shape: Iterable[int]) -> str:
-    """A shape as Fluid prints it, with None for what is not fixed."""
+    """A shape as Fluid prints it, with None for a variable size."""
     return "[" + ", ".join("None" if n < 0 else str(n) for n in shape) + "]"
 
 
 def variable_text(var: Variable) -> str:
-    """`'x' (float32 [None, 4])`."""
+    """A variable as text: `'x' (float32 [None, 4])`."""
     return f"{var.name!r} ({var.dtype} {shape_text(var.shape)})"
 
 
 def native(op: Operator, code: int, details: tuple[int, ...]) -> Exception:
-    """What a native kernel's error code means."""
+    """The error of a native kernel that returned `code` with `details`."""
     return native_error(
         op.type, {slot: f" {names}" for slot, names in op.inputs.items() if names}, code, details
     )

@@ -24,7 +24,7 @@ _FUNCTIONS: dict[str, Control] = {
 def control_function(op_type: str) -> Control:
     """What runs an operator of this type, which is declared with `control=True`."""
     if op_type not in _FUNCTIONS:
-        from ..remote import operators as remote  # few programs have servers
+        from ..parameter_server import operators as remote  # few programs have servers
 
         _FUNCTIONS.update(remote.FUNCTIONS)
     return _FUNCTIONS[op_type]

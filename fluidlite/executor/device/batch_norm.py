@@ -1,4 +1,4 @@
-"""Joins batch normalisation on a GPU with the sum and the relu behind it, and its gradients with that of the relu."""
+"""GPU fusion of batch normalisation with the sum and the relu that follow it, and of their gradients."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
 
 _OUT_GRAD, _X_GRAD, _Y_GRAD = grad_name("Out"), grad_name("X"), grad_name("Y")
-_MOVED = (("MeanOut", "Mean"), ("VarianceOut", "Variance"))
-_OWN = ("X", "Scale", "Mean", "Variance")
-_HOW = ("is_test", "epsilon", "data_layout", "use_global_stats", "trainable_statistics")
+_RUNNING = (("MeanOut", "Mean"), ("VarianceOut", "Variance"))
+_INPUTS = ("X", "Scale", "Mean", "Variance")
+_ATTRS = ("is_test", "epsilon", "data_layout", "use_global_stats", "trainable_statistics")
 
 
 def normalized(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
-    """A normalisation with the sum of its result and an image of the same shape; either with a relu."""
+    """Fuse a normalisation with an addition of a tensor of the same shape, and either with a relu."""
     view, run = after.view, before.action
     if view is None:
         return None
@@ -29,7 +29,7 @@ def normalized(before: Instruction, after: Instruction, uses: Uses) -> Instructi
         norm = before.view
         if norm is None or norm.type != "batch_norm":
             return None
-        if any(norm.name(out) != norm.name(given) for out, given in _MOVED):
+        if any(norm.name(out) != norm.name(source) for out, source in _RUNNING):
             return None
         run = _Normalized((before,), norm, None, False, (norm.name("Y"),))
     if run.relu:
@@ -55,19 +55,19 @@ def _replaced(names: Sequence[str], old: str, new: str) -> tuple[str, ...]:
 
 
 def normalized_grad(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
-    """The gradient of a normalisation with that of the relu behind it."""
+    """Fuse the gradient of a normalisation with that of the relu that follows it."""
     relu, view = before.view, after.view
     if relu is None or view is None or relu.type != "relu_grad" or view.type != "batch_norm_grad":
         return None
-    given = view.name(_Y_GRAD)
-    if relu.name_or_none(_X_GRAD) != given:
+    slope = view.name(_Y_GRAD)
+    if relu.name_or_none(_X_GRAD) != slope:
         return None
     run = _Gradient((before, after), view, relu.name("Out"), relu.name(_OUT_GRAD))
-    return joined(before, after, run, (*before.reads, *(n for n in after.reads if n != given)), after.writes)
+    return joined(before, after, run, (*before.reads, *(n for n in after.reads if n != slope)), after.writes)
 
 
-def _given(view: OpView, get: Get, slots: Sequence[str], attrs: Sequence[str]) -> dict[str, Any]:
-    """The arguments of a launcher: inputs (None for those that are missing) and attributes."""
+def _arguments(view: OpView, get: Get, slots: Sequence[str], attrs: Sequence[str]) -> dict[str, Any]:
+    """The arguments of a launcher: inputs (None for an absent one) and attributes."""
     names = ((slot, view.name_or_none(slot)) for slot in slots)
     arrays = {slot: None if name is None else get(name) for slot, name in names}
     return arrays | {attr: view.attr(attr) for attr in attrs}
@@ -75,7 +75,7 @@ def _given(view: OpView, get: Get, slots: Sequence[str], attrs: Sequence[str]) -
 
 @dataclass(frozen=True)
 class _Normalized:
-    """Runs a normalisation and what follows. The arrays of `results` after the first are for their shapes only."""
+    """Runs a normalisation and its epilogue. Of the `results` after the first only the shapes are read."""
 
     parts: tuple[Instruction, ...]
     view: OpView
@@ -90,13 +90,13 @@ class _Normalized:
         from ...backend.cupy_.launchers.batch_norm import forward
 
         other = None if self.other is None else get(self.other)
-        given = _given(self.view, get, (*_OWN, "MomentumTensor", "Bias"), (*_HOW, "momentum"))
-        made = forward(device, **given, other=other, relu=self.relu)
-        if made is NotImplemented:
+        arguments = _arguments(self.view, get, (*_INPUTS, "MomentumTensor", "Bias"), (*_ATTRS, "momentum"))
+        results = forward(device, **arguments, other=other, relu=self.relu)
+        if results is NotImplemented:
             return one_by_one(self.parts, device, get)
-        outputs = zip(self.view.definition.output_slots[1:], made[1:], strict=True)
+        outputs = zip(self.view.definition.output_slots[1:], results[1:], strict=True)
         kept = {self.view.name(slot.name): array for slot, array in outputs if self.view.has(slot.name)}
-        return {**dict.fromkeys(self.results, made[0]), **kept}
+        return {**dict.fromkeys(self.results, results[0]), **kept}
 
 
 @dataclass(frozen=True)
@@ -111,10 +111,10 @@ class _Gradient:
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
         from ...backend.cupy_.launchers.batch_norm import gradient
 
-        given = _given(self.view, get, (*_OWN, "SavedMean", "SavedVariance"), _HOW)
+        arguments = _arguments(self.view, get, (*_INPUTS, "SavedMean", "SavedVariance"), _ATTRS)
         wanted = [slot for slot, names in self.view.outputs.items() if names]
-        made = gradient(device, **given, Y_grad=get(self.dout), wanted=wanted, relu_out=get(self.out))
-        if made is NotImplemented:
+        results = gradient(device, **arguments, Y_grad=get(self.dout), wanted=wanted, relu_out=get(self.out))
+        if results is NotImplemented:
             return one_by_one(self.parts, device, get)
-        slots = zip(self.view.definition.output_slots, made, strict=True)
+        slots = zip(self.view.definition.output_slots, results, strict=True)
         return {self.view.name(slot.name): array for slot, array in slots if array is not None}

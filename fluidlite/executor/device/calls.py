@@ -1,4 +1,4 @@
-"""One operator on a GPU."""
+"""Calls of single operators on a GPU."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def call(
     device: CudaDevice,
     lods: dict[str, list[Any]] | None = None,
 ) -> list[Any]:
-    """What `OpDef.call` gives for arrays of `device`, which must be active; initial values are drawn on the host."""
+    """`OpDef.call` on arrays of `device`, which must be active; initial values are drawn on the host."""
     if draws_on_host(op):
         return call_on_host(op.definition, inputs, op.attrs, lods, device)
     wanted = [slot for slot, names in op.outputs.items() if names]
     if op.definition.dispatch.cuda is not None:
-        inputs = _kept(op, inputs)
+        inputs = _with_copies(op, inputs)
     return op.definition.call(device.xp, inputs, op.attrs, lods, device, wanted)
 
 
-def _kept(op: Operator, inputs: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """The inputs, with copies of what a launcher would write over although the result is another variable.
+def _with_copies(op: Operator, inputs: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """The inputs, with copies of those that a launcher overwrites where the program has another output variable.
 
     Launchers of updates write `ParamOut` into the array of `Param`, `MeanOut` into that of `Mean`.
     """
@@ -39,15 +39,15 @@ def _kept(op: Operator, inputs: dict[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 def draws_on_host(op: Operator) -> bool:
-    """Whether `op` draws initial values: all that it makes lasts. Then a seed means the same values as on the CPU."""
+    """True if `op` draws initial values (all its outputs persist), so that a seed gives the same ones as on the CPU."""
     if not op.definition.effects.random:
         return False
-    made = [op.block._find_var_recursive(name) for name in op.output_arg_names]
-    return all(var is not None and var.persistable for var in made)
+    outputs = [op.block._find_var_recursive(name) for name in op.output_arg_names]
+    return all(var is not None and var.persistable for var in outputs)
 
 
 def needs_host(op: Operator) -> str | None:
-    """Why a step with `op` cannot become a CUDA graph, if that can be told beforehand."""
+    """The reason why a step with `op` cannot become a CUDA graph; None if no reason is visible in the program."""
     if draws_on_host(op):
         return f"operator {op.type} draws numbers on the host"
     if op.definition.effects.host or op.definition.hosted:

@@ -1,4 +1,4 @@
-"""Joins neighbouring launches on a GPU that work element by element into one kernel."""
+"""GPU fusion of consecutive elementwise launches into one kernel."""
 
 from __future__ import annotations
 
@@ -24,36 +24,36 @@ Layout = tuple[int, int] | None
 
 
 @dataclass(frozen=True)
-class _Given:
-    """A value that others have made: a variable, and how it repeats (see `chains.run`)."""
+class _Input:
+    """An input of the chain: a variable, and how it is broadcast (see `chains.run`)."""
 
     name: str
     layout: Layout = None
 
 
 @dataclass(frozen=True)
-class _Made:
-    """The value of a step of the run, by number."""
+class _StepResult:
+    """The result of a step of the chain, by number."""
 
     step: int
 
 
-_Value = _Given | _Made | None
+_Value = _Input | _StepResult | None
 
 
 class _Run:
-    """Neighbouring launches that become one kernel. `values`: what each variable that they write is."""
+    """Consecutive launches that become one kernel. `values`: the value of each variable that they write."""
 
     def __init__(self, uses: Uses) -> None:
         self._uses = uses
         self._kind: Any = None
         self._launches: list[Instruction] = []
         self._steps: list[tuple[str, tuple[_Value, ...], tuple[float, ...]]] = []
-        self._working = 0
+        self._computing = 0
         self.values: dict[str, _Value] = {}
 
     def take(self, each: Instruction) -> bool:
-        """Add a launch; False if it is not elementwise, or does not go with the others."""
+        """Add a launch; False if it is not elementwise, or has another shape, dtype or pass than the others."""
         view = each.view
         rule = _rule(view) if view is not None else None
         if view is None or rule is None or any(self._uses.written[name] != 1 for name in each.writes):
@@ -70,14 +70,14 @@ class _Run:
         if self._launches and (kind != self._kind or self._full(each)):
             return False
         steps = len(self._steps)
-        made = rule(self, view)
-        if made is None:
+        outputs = rule(self, view)
+        if outputs is None:
             del self._steps[steps:]
             return False
         self._kind = kind
         self._launches.append(each)
-        self._working += len(self._steps) > steps
-        self.values.update({name: value for name, value in made.items() if name in each.writes})
+        self._computing += len(self._steps) > steps
+        self.values.update({name: value for name, value in outputs.items() if name in each.writes})
         return True
 
     def _full(self, each: Instruction) -> bool:
@@ -87,22 +87,22 @@ class _Run:
     def value(self, view: OpView, slot: str, index: int = 0) -> _Value:
         """An input that has as many elements as the results."""
         name = view.name(slot, index)
-        return self.values[name] if name in self.values else _Given(name)
+        return self.values[name] if name in self.values else _Input(name)
 
     def repeated(self, view: OpView, layout: tuple[int, int, int]) -> _Value:
-        """Y where it meets X, seen as the middle of `layout`."""
+        """Y broadcast to the shape of X: it is the middle dimension of `layout`."""
         if layout[1] == product(view.shape("X")):
             return self.value(view, "Y")
-        return _Given(view.name("Y"), layout[1:])
+        return _Input(view.name("Y"), layout[1:])
 
-    def step(self, function: str, operands: Sequence[_Value], numbers: Sequence[float] = ()) -> _Made:
+    def step(self, function: str, operands: Sequence[_Value], numbers: Sequence[float] = ()) -> _StepResult:
         """Apply a function of `chains`."""
         self._steps.append((function, tuple(operands), tuple(numbers)))
-        return _Made(len(self._steps) - 1)
+        return _StepResult(len(self._steps) - 1)
 
     def finished(self) -> list[Instruction]:
-        """One launch for all, or the launches as they are if that is no gain."""
-        if self._working < 2:
+        """One launch for all, or the launches unchanged if fewer than two of them compute anything."""
+        if self._computing < 2:
             return self._launches
         stored: dict[_Value, int] = {}
         results: dict[str, _Value] = {}
@@ -111,63 +111,63 @@ class _Run:
             private, shape_wanted = self._uses.private(name, self._launches)
             if not private:
                 results[name] = value
-                if isinstance(value, _Made):
+                if isinstance(value, _StepResult):
                     stored.setdefault(value, len(stored))
             elif shape_wanted:
                 shapes.append(name)
         if not stored:
             return self._launches
-        any_made = next(iter(stored))
-        results.update(dict.fromkeys(shapes, any_made))
-        given = dict.fromkeys(v for _, operands, _ in self._steps for v in operands if isinstance(v, _Given))
-        chain = self._chain(list(given), list(stored))
+        any_stored = next(iter(stored))
+        results.update(dict.fromkeys(shapes, any_stored))
+        inputs = dict.fromkeys(v for _, operands, _ in self._steps for v in operands if isinstance(v, _Input))
+        chain = self._chain(list(inputs), list(stored))
         numbers = [number for _, _, numbers in self._steps for number in numbers]
-        joined = _Joined(chain, list(given), results, stored, numbers, self._kind[0], self._launches)
+        joined = _FusedChain(chain, list(inputs), results, stored, numbers, self._kind[0], self._launches)
         ops = tuple(each.op for each in self._launches)
         reads = dict.fromkeys(
             name for each in self._launches for name in each.reads if name not in self.values
         )
         return [Instruction(ops, tuple(reads), tuple(results), joined)]
 
-    def _chain(self, given: list[_Given], stored: list[_Value]) -> chains.Chain:
+    def _chain(self, inputs: list[_Input], stored: list[_Value]) -> chains.Chain:
         def number(value: _Value) -> int | None:
             if value is None:
                 return None
-            return given.index(value) if isinstance(value, _Given) else len(given) + value.step
+            return inputs.index(value) if isinstance(value, _Input) else len(inputs) + value.step
 
         steps = (
             chains.Step(function, tuple(map(number, operands)), len(numbers))
             for function, operands, numbers in self._steps
         )
-        written = tuple(len(given) + value.step for value in stored if isinstance(value, _Made))
-        return chains.Chain(tuple(value.layout is not None for value in given), tuple(steps), written)
+        written = tuple(len(inputs) + value.step for value in stored if isinstance(value, _StepResult))
+        return chains.Chain(tuple(value.layout is not None for value in inputs), tuple(steps), written)
 
 
-class _Joined:
-    """Runs a chain, or its operators one by one where the arrays turn out not to fit it."""
+class _FusedChain:
+    """Runs a chain, or its operators one by one if the arrays do not fit it."""
 
     def __init__(
         self,
         chain: chains.Chain,
-        given: Sequence[_Given],
+        inputs: Sequence[_Input],
         results: Mapping[str, _Value],
         stored: Mapping[_Value, int],
         numbers: Sequence[float],
         shape: tuple[int, ...],
         launches: Sequence[Instruction],
     ) -> None:
-        self._chain, self._given, self._numbers, self._shape = chain, given, numbers, shape
+        self._chain, self._inputs, self._numbers, self._shape = chain, inputs, numbers, shape
         self._results, self._stored, self._launches = results, stored, launches
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        arrays = [launch.dense(device, get(value.name)) for value in self._given]
+        arrays = [launch.dense(device, get(value.name)) for value in self._inputs]
         if not launch.real(*arrays):
-            made = one_by_one(self._launches, device, get)
-            return {name: made[name] for name in self._results}
-        layouts = [value.layout for value in self._given]
+            outputs = one_by_one(self._launches, device, get)
+            return {name: outputs[name] for name in self._results}
+        layouts = [value.layout for value in self._inputs]
         outs = chains.run(device, self._chain, arrays, layouts, self._numbers, self._shape)
         return {
-            name: get(value.name) if isinstance(value, _Given) else outs[self._stored[value]]
+            name: get(value.name) if isinstance(value, _Input) else outs[self._stored[value]]
             for name, value in self._results.items()
         }
 
@@ -176,7 +176,7 @@ _Rule = Callable[[_Run, OpView], "dict[str, _Value] | None"]
 
 
 def _rule(view: OpView) -> _Rule | None:
-    """How an operator becomes steps: a function from its view to the values of its outputs, None if it does not fit."""
+    """The rule of an operator: a function from its view to the values of its outputs; None if it has no rule."""
     place, _, name = (view.definition.dispatch.cuda or "").partition(":")
     if place in _FAMILIES:
         return lambda run, view: _FAMILIES[place](run, view, name)
@@ -240,7 +240,7 @@ def _sum(run: _Run, view: OpView) -> dict[str, _Value] | None:
 
 
 def _mean_grad(run: _Run, view: OpView) -> dict[str, _Value]:
-    gradient = _Given(view.name(_OUT_GRAD), (1, product(view.shape("X"))))
+    gradient = _Input(view.name(_OUT_GRAD), (1, product(view.shape("X"))))
     return {view.name(_X_GRAD): run.step("scaled", [gradient], [1 / product(view.shape("X")), 0.0, 1.0])}
 
 
@@ -254,4 +254,4 @@ _OTHERS: Mapping[str, _Rule] = {"scale": _scale, "sum": _sum, "mean_grad": _mean
 
 
 join_chains = in_runs(_Run)
-"""Joins runs of elementwise operators on results of one shape."""
+"""Fuse runs of elementwise operators with outputs of one shape."""

@@ -1,4 +1,4 @@
-"""What goes to a GPU and comes back with each step: slots for feeds, staging memory; how far steps may run ahead."""
+"""Copies of feeds to a GPU and of fetches back, through page-locked staging memory; the limit of queued steps."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Layout = tuple[tuple[int, ...], np.dtype]
 """Shape and dtype."""
 
 AHEAD = 2
-"""How many steps may wait on a GPU for their turn; whoever starts one more waits for the first of them."""
+"""The number of steps that may be queued on a GPU; starting one more waits for the first of them."""
 
 STAGED = 1 << 20
-"""Fetched arrays of more bytes are copied to where they stay, not through page-locked memory."""
+"""Fetched arrays of more bytes than this are copied directly, not through page-locked memory."""
 
 _ALIGN = 256
 
@@ -31,7 +31,7 @@ def _bytes(layout: Layout) -> int:
 
 
 def _offsets(layouts: Sequence[Layout]) -> tuple[list[int], int]:
-    """Where arrays of these layouts begin when they stand one after the other, and how many bytes there are in all."""
+    """The offsets of arrays of these layouts in one block of memory, and its size in bytes."""
     offsets, total = [], 0
     for layout in layouts:
         offsets.append(total)
@@ -39,44 +39,44 @@ def _offsets(layouts: Sequence[Layout]) -> tuple[list[int], int]:
     return offsets, max(total, 1)
 
 
-def _within(block: np.ndarray, offset: int, layout: Layout) -> np.ndarray:
-    """The part of `block` (bytes) with an array of this layout in it."""
+def _array_at(block: np.ndarray, offset: int, layout: Layout) -> np.ndarray:
+    """An array of this layout in `block` (bytes)."""
     return block[offset : offset + _bytes(layout)].view(layout[1]).reshape(layout[0])
 
 
 class Pace:
-    """Keeps the host at most `AHEAD` steps before a GPU."""
+    """Keeps the host at most `AHEAD` steps ahead of a GPU."""
 
     def __init__(self, device: CudaDevice) -> None:
         self._device = device
         with device.active():
             make = device.xp.cuda.Event
             self._events = [make(block=True, disable_timing=True) for _ in range(AHEAD)]
-        self._running = [False] * AHEAD
-        self.turn = 0
+        self._queued = [False] * AHEAD
+        self.buffer = 0
 
     def begin(self) -> int:
-        """Wait until there is room for another step; gives its number among those that wait."""
-        turn = self.turn = (self.turn + 1) % AHEAD
-        if self._running[turn]:
-            self._events[turn].synchronize()
-            self._running[turn] = False
-        return turn
+        """Wait until another step may be queued; returns the number of its staging buffer."""
+        buffer = self.buffer = (self.buffer + 1) % AHEAD
+        if self._queued[buffer]:
+            self._events[buffer].synchronize()
+            self._queued[buffer] = False
+        return buffer
 
     def end(self) -> None:
-        """The step that began last has been given to the GPU."""
-        self._events[self.turn].record(self._device.main)
-        self._running[self.turn] = True
+        """Note that the step of the last `begin` is queued on the GPU."""
+        self._events[self.buffer].record(self._device.main)
+        self._queued[self.buffer] = True
 
-    def caught_up(self) -> None:
-        """Somebody has waited for the GPU."""
-        self._running = [False] * AHEAD
+    def synchronized(self) -> None:
+        """Note that all queued steps are done."""
+        self._queued = [False] * AHEAD
 
 
 class FeedSlots:
     """Memory of a device for feeds of fixed layouts, `arrays` by name, and page-locked memory on the way there.
 
-    What is fed is in the page-locked memory of the step's turn when `fill` returns, and may be changed.
+    When `fill` returns, fed arrays are in the page-locked staging buffer of the step, and may be changed.
     """
 
     def __init__(self, device: CudaDevice, layouts: Mapping[str, Layout]) -> None:
@@ -92,26 +92,26 @@ class FeedSlots:
             }
         self._staging: list[tuple[int, list[np.ndarray]] | None] = [None] * AHEAD
 
-    def fill(self, values: Sequence[Any], turn: int) -> None:
+    def fill(self, values: Sequence[Any], buffer: int) -> None:
         """Queue copies of `values`, arrays of the host and of devices in the order of the slots, to the slots."""
         if not values:
             return
-        address, parts = self._staging[turn] or self._stage(turn)
-        elsewhere = []
+        address, parts = self._staging[buffer] or self._stage(buffer)
+        on_devices = []
         for number, array in enumerate(values):
             if type(array) is np.ndarray:
                 parts[number][...] = array
             else:
-                elsewhere.append(number)
-        if not elsewhere:
+                on_devices.append(number)
+        if not on_devices:
             self._copy(address, 0, self._total)
             return
         for number, array in enumerate(values):
-            if number not in elsewhere:
+            if number not in on_devices:
                 self._copy(address, self._offsets[number], array.nbytes)
         slots = list(self.arrays.values())
         runtime, stream = self._device.xp.cuda.runtime, self._device.main.ptr
-        for number in elsewhere:
+        for number in on_devices:
             slot, array = slots[number], self._device.put(values[number])
             if not array.flags.c_contiguous:
                 self._device.overwrite(slot, array)
@@ -126,11 +126,11 @@ class FeedSlots:
             kind, stream = runtime.memcpyHostToDevice, self._device.main.ptr
             runtime.memcpyAsync(self._address + offset, staging + offset, size, kind, stream)
 
-    def _stage(self, turn: int) -> tuple[int, list[np.ndarray]]:
+    def _stage(self, buffer: int) -> tuple[int, list[np.ndarray]]:
         block = pinned_array((self._total,), np.uint8, self._device)
         places = zip(self._offsets, self._layouts, strict=True)
-        made = self._staging[turn] = (block.ctypes.data, [_within(block, *place) for place in places])
-        return made
+        staging = self._staging[buffer] = (block.ctypes.data, [_array_at(block, *place) for place in places])
+        return staging
 
 
 class Fetcher:
@@ -143,7 +143,7 @@ class Fetcher:
         block = pinned_array((total,), np.uint8, device)
         places = iter(offsets)
         self._parts = [
-            _within(block, next(places), layout) if _bytes(layout) <= STAGED else None for layout in layouts
+            _array_at(block, next(places), layout) if _bytes(layout) <= STAGED else None for layout in layouts
         ]
         self._arrays: Sequence[Any] | None = None
         self._copies: list[tuple[int, int, int]] = []
@@ -167,7 +167,7 @@ class Fetcher:
             for number, part in enumerate(self._parts):
                 if part is None:
                     array = arrays[number]
-                    large[number] = made = np.empty(array.shape, array.dtype)
-                    runtime.memcpyAsync(made.ctypes.data, array.data.ptr, made.nbytes, kind, pointer)
+                    large[number] = copy = np.empty(array.shape, array.dtype)
+                    runtime.memcpyAsync(copy.ctypes.data, array.data.ptr, copy.nbytes, kind, pointer)
             stream.synchronize()
         return [large[number] if part is None else part.copy() for number, part in enumerate(self._parts)]

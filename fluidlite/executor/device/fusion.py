@@ -1,4 +1,4 @@
-"""What the fuser can put together for a GPU, in this order."""
+"""The fusion passes of plans for a GPU, in order."""
 
 from __future__ import annotations
 

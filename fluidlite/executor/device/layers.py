@@ -1,4 +1,4 @@
-"""Fully connected layers on a GPU: a product with its bias and activation as one launch, and their gradients."""
+"""GPU fusion of fully connected layers: a product with bias and activation as one launch, and their gradients."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Sizes(NamedTuple):
 
 
 def _sizes(view: OpView) -> _Sizes | None:
-    """The sizes of a `mul` or `matmul` (or of its gradient) that is one product of matrices as they lie in memory."""
+    """The sizes of a `mul` or `matmul` (or of its gradient); None if it is not one product of contiguous matrices."""
     x, y = view.shape("X"), view.shape("Y")
     if "x_num_col_dims" in view.definition.attrs:
         rows, inner = view.attr("x_num_col_dims"), view.attr("y_num_col_dims")
@@ -40,43 +40,43 @@ def _sizes(view: OpView) -> _Sizes | None:
 
 
 def _is_bias(view: OpView, n: int) -> bool:
-    """Whether `elementwise_add` (or its gradient) adds Y to each row of n elements."""
+    """True if `elementwise_add` (or its gradient) adds Y to each row of n elements."""
     x, y, axis = view.shape("X"), view.shape("Y"), view.attr("axis")
     fits = 0 < len(y) < len(x) and tuple(x[len(x) - len(y) :]) == tuple(y) and math.prod(y) == n
     return fits and axis in (-1, len(x) - len(y))
 
 
-def _alike(*views_and_slots: tuple[OpView, str]) -> bool:
-    """Whether variables have one type, for which there are kernels."""
-    found = {view.dtype(slot) for view, slot in views_and_slots}
-    return len(found) == 1 and found <= FLOATS and VarType.FP16 not in found
+def _same_dtype(*views_and_slots: tuple[OpView, str]) -> bool:
+    """True if the variables have the same dtype, for which there are kernels."""
+    dtypes = {view.dtype(slot) for view, slot in views_and_slots}
+    return len(dtypes) == 1 and dtypes <= FLOATS and VarType.FP16 not in dtypes
 
 
 def layer(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
-    """A product with its bias; these with an activation."""
+    """Fuse a product with its bias, and these with an activation."""
     view, run = after.view, before.action
     if view is None:
         return None
     if isinstance(run, _Forward):
         if after.kind != "activation" or run.activation is not None or view.name("X") != run.writes[0]:
             return None
-        made = replace(run, writes=(view.name("Out"), *run.writes[1:]), activation=view.type)
-        return joined(before, after, made, made.reads, made.writes)
+        fused = replace(run, writes=(view.name("Out"), *run.writes[1:]), activation=view.type)
+        return joined(before, after, fused, fused.reads, fused.writes)
     product = before.view
     if product is None or before.kind != "product" or view.type != "elementwise_add":
         return None
     sizes, result = _sizes(product), product.name("Out")
     if view.name("X") != result or view.name("Y") == result or sizes is None or not _is_bias(view, sizes.n):
         return None
-    if not _alike((product, "X"), (product, "Y"), (view, "Y")):
+    if not _same_dtype((product, "X"), (product, "Y"), (view, "Y")):
         return None
     reads = (product.name("X"), product.name("Y"), view.name("Y"))
-    made = _Forward(reads, (view.name("Out"),), sizes, tuple(view.shape("Out")))
-    return joined(before, after, made, reads, made.writes)
+    fused = _Forward(reads, (view.name("Out"),), sizes, tuple(view.shape("Out")))
+    return joined(before, after, fused, reads, fused.writes)
 
 
 def layer_grad(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
-    """The gradients of bias and product, and that of the activation if one stands before them."""
+    """Fuse the gradients of bias and product, and of the activation if there is one."""
     view = after.view
     if view is None:
         return None
@@ -96,7 +96,7 @@ def layer_grad(before: Instruction, after: Instruction, uses: Uses) -> Instructi
     sizes = _sizes(view)
     if sizes is None or not _is_bias(add, sizes.n):
         return None
-    if not _alike((view, "X"), (view, "Y"), (view, _OUT_GRAD), (add, _OUT_GRAD)):
+    if not _same_dtype((view, "X"), (view, "Y"), (view, _OUT_GRAD), (add, _OUT_GRAD)):
         return None
     run = _Backward(
         view.name("X"),
@@ -121,7 +121,7 @@ def _matrix(device: CudaDevice, array: Any, *shape: int) -> Any:
 
 @dataclass(frozen=True)
 class _Forward:
-    """Runs a layer. The arrays of `writes` after the first are for their shapes only."""
+    """Runs a layer. Of the `writes` after the first only the shapes are read."""
 
     reads: tuple[str, str, str]
     writes: tuple[str, ...]
@@ -179,7 +179,7 @@ class _Backward:
         )
         names = (self.dx, self.dw, self.dbias)
         return {
-            name: made.reshape(shape)
-            for name, made, shape in zip(names, results, self.shapes, strict=True)
+            name: array.reshape(shape)
+            for name, array, shape in zip(names, results, self.shapes, strict=True)
             if name is not None
         }

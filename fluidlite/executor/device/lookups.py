@@ -1,4 +1,4 @@
-"""Joins the gradients of several lookups in one table on a GPU with their sum: all add to one array."""
+"""GPU fusion of the gradients of several lookups in one table with their sum: all add to one array."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _OUT_GRAD, _W_GRAD = grad_name("Out"), grad_name("W")
 
 
 def join_lookups(launches: list[Instruction], uses: Uses) -> list[Instruction]:
-    """The launches with gradients of lookups in one table made together where they are summed."""
-    at: dict[int, Instruction] = {}
+    """Replace gradients of lookups in one table and their sum by one launch."""
+    fused_at: dict[int, Instruction] = {}
     absorbed: set[int] = set()
     places = {id(launch): place for place, launch in enumerate(launches)}
     for position, launch in enumerate(launches):
-        parts = _parts(launch, uses)
+        parts = _terms(launch, uses)
         if parts is None:
             continue
-        found = sorted(places[id(part)] for part in parts)
-        if any(_written(launches[start + 1 : position], launches[start].reads) for start in found):
+        terms = sorted(places[id(part)] for part in parts)
+        if any(_writes_any(launches[start + 1 : position], launches[start].reads) for start in terms):
             continue
-        at[position] = _together([launches[place] for place in found], launch)
-        absorbed.update(found)
-    return [at.get(place, launch) for place, launch in enumerate(launches) if place not in absorbed]
+        fused_at[position] = _fused([launches[place] for place in terms], launch)
+        absorbed.update(terms)
+    return [fused_at.get(place, launch) for place, launch in enumerate(launches) if place not in absorbed]
 
 
-def _parts(total: Instruction, uses: Uses) -> list[Instruction] | None:
-    """What makes the gradients that are summed, if these can be made there as well."""
+def _terms(total: Instruction, uses: Uses) -> list[Instruction] | None:
+    """The launches that compute the terms of a sum, if all are gradients of one table that only the sum reads."""
     view = total.view
     if view is None or view.type != "sum" or view.count("X") < 2:
         return None
@@ -48,13 +48,13 @@ def _parts(total: Instruction, uses: Uses) -> list[Instruction] | None:
     return parts if len(views) == len(terms) and len(tables) == 1 else None
 
 
-def _written(launches: Sequence[Instruction], names: Collection[str]) -> bool:
-    """Whether one of `names` is written by launches."""
+def _writes_any(launches: Sequence[Instruction], names: Collection[str]) -> bool:
+    """True if one of `names` is written by launches."""
     return any(not set(names).isdisjoint(launch.writes) for launch in launches)
 
 
 def _dense(launch: Instruction) -> bool:
-    """Whether a launch is the gradient of a lookup that kernels take."""
+    """True if a launch is a dense gradient of a lookup with types that have kernels."""
     view = launch.view
     if view is None or launch.kind != "lookup_grad" or view.attr("is_sparse") or not view.has(_W_GRAD):
         return False
@@ -63,8 +63,8 @@ def _dense(launch: Instruction) -> bool:
     return ids and kinds[0] == kinds[1] and kinds[0] in (VarType.FP32, VarType.FP64)
 
 
-def _together(parts: list[Instruction], total: Instruction) -> Instruction:
-    """One launch for gradients and their sum."""
+def _fused(parts: list[Instruction], total: Instruction) -> Instruction:
+    """One launch for the gradients and their sum."""
     views = tuple(part.view for part in parts if part.view is not None)
     run = _Sum(views, total.op.outputs["Out"][0], (*parts, total))
     return Instruction(tuple(each.op for each in run.launches), run.reads, (run.total,), run)

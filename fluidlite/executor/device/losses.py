@@ -1,4 +1,4 @@
-"""Joins the softmax on a GPU with the cross entropy behind it and the mean of that; and their gradients."""
+"""GPU fusion of a softmax with the cross entropy and the mean that follow it, and of their gradients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FUSED = "softmax_with_cross_entropy"
 
 
 def loss(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
-    """Softmax with the cross entropy of class numbers; either, or both as one operator, with the mean of the losses."""
+    """Fuse a softmax with the cross entropy of class numbers, and these (or one operator for both) with the mean."""
     view = after.view
     if view is None:
         return None
@@ -56,15 +56,15 @@ def _loss(first: OpView | None, logits: str, softmax: str, view: OpView | None, 
 
 
 def loss_grad(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
-    """The gradients of mean and cross entropy, and of the softmax."""
+    """Fuse the gradients of mean, cross entropy and softmax."""
     view = after.view
     if view is None:
         return None
     views = before.action.views if isinstance(before.action, Partial) else (before.view,)
     mean = views[0] if views[0] is not None and views[0].type == "mean_grad" else None
     if before.view is mean and mean is not None:
-        given = {"entropy_grad": _Y_GRAD, _FUSED + "_grad": _LOSS_GRAD}.get(after.kind)
-        if given is None or mean.name_or_none(_X_GRAD) != view.name(given) or not product(mean.shape("X")):
+        slot = {"entropy_grad": _Y_GRAD, _FUSED + "_grad": _LOSS_GRAD}.get(after.kind)
+        if slot is None or mean.name_or_none(_X_GRAD) != view.name(slot) or not product(mean.shape("X")):
             return None
         if after.kind == "entropy_grad":
             return joined(before, after, Partial((mean, view)), before.reads + after.reads, after.writes)
@@ -84,7 +84,7 @@ def loss_grad(before: Instruction, after: Instruction, uses: Uses) -> Instructio
 
 
 def _gradient(
-    mean: OpView | None, view: OpView, last: OpView, softmax: str, given: str, result: str
+    mean: OpView | None, view: OpView, last: OpView, softmax: str, slot: str, result: str
 ) -> _Gradient | None:
     rows = _rows(last, softmax, view)
     if rows is None or not last.has(result):
@@ -92,7 +92,7 @@ def _gradient(
     return _Gradient(
         last.name(softmax),
         view.name("Label"),
-        mean.name(_OUT_GRAD) if mean is not None else view.name(given),
+        mean.name(_OUT_GRAD) if mean is not None else view.name(slot),
         last.name(result),
         view.type,
         rows,
@@ -102,13 +102,13 @@ def _gradient(
 
 
 def _follows(view: OpView, last: OpView, uses: Uses) -> bool:
-    """Whether `last` is the gradient of the softmax whose cross entropy `view` is the gradient of."""
+    """True if `last` is the gradient of the softmax that feeds the cross entropy of `view`."""
     softmax = last.name("Out")
     if last.name(_OUT_GRAD) != view.name_or_none(_X_GRAD):
         return False
     if view.has("X"):
         return view.name("X") == softmax
-    # This one has the probabilities of the labels only: who made these?
+    # This operator reads the probabilities of the labels only: find the softmax through their producer.
     match = view.name("MatchX")
     maker = uses.makers.get(match)
     return (
@@ -121,7 +121,7 @@ def _follows(view: OpView, last: OpView, uses: Uses) -> bool:
 
 
 def _rows(view: OpView, slot: str, entropy: OpView) -> tuple[int, int] | None:
-    """`slot` as rows, if there are kernels for its type, and for the labels of `entropy`; else None."""
+    """The shape of `slot` as rows; None if there are no kernels for its dtype or for the labels of `entropy`."""
     if "soft_label" in entropy.definition.attrs and entropy.attr("soft_label"):
         return None
     if view.dtype(slot) not in (VarType.FP32, VarType.FP64) or entropy.dtype("Label") not in (
@@ -134,13 +134,13 @@ def _rows(view: OpView, slot: str, entropy: OpView) -> tuple[int, int] | None:
 
 
 def _shaped(view: OpView, slot: str) -> tuple[str, tuple[int, ...]] | None:
-    """An output with its shape; None if the operator has none of this name."""
+    """The name and shape of an output; None if the operator does not have it."""
     return (view.name(slot), tuple(view.shape(slot))) if view.outputs.get(slot) else None
 
 
 @dataclass(frozen=True)
 class _Loss:
-    """Runs softmax, cross entropy and mean. Outputs are pairs of name and shape, or None if there is no such."""
+    """Runs softmax, cross entropy and mean. Outputs are pairs of name and shape, None for an absent one."""
 
     reads: tuple[str, str]
     op_type: str
@@ -162,7 +162,7 @@ class _Loss:
         from ...backend.cupy_.launchers.softmax import label_losses
 
         logits, label = map(get, self.reads)
-        found = label_losses(
+        losses = label_losses(
             device,
             self.op_type,
             logits,
@@ -173,16 +173,16 @@ class _Loss:
             match=self.op_type != _FUSED,
             mean=self.mean is not None,
         )
-        made = {self.loss[0]: found.loss.reshape(self.loss[1])}
+        outputs = {self.loss[0]: losses.loss.reshape(self.loss[1])}
         if self.softmax is not None:
-            made[self.softmax] = found.softmax
+            outputs[self.softmax] = losses.softmax
         if self.match is not None:
-            made[self.match[0]] = found.match.reshape(self.match[1])
+            outputs[self.match[0]] = losses.match.reshape(self.match[1])
         if self.empty is not None:
-            made[self.empty[0]] = device.xp.empty(self.empty[1], logits.dtype)
+            outputs[self.empty[0]] = device.xp.empty(self.empty[1], logits.dtype)
         if self.mean is not None:
-            made[self.mean] = found.mean
-        return made
+            outputs[self.mean] = losses.mean
+        return outputs
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class _Gradient:
 
     softmax: str
     label: str
-    given: str
+    gradient: str
     result: str
     op_type: str
     rows: tuple[int, int]
@@ -200,7 +200,7 @@ class _Gradient:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        return self.softmax, self.label, self.given
+        return self.softmax, self.label, self.gradient
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
         from ...backend.cupy_.launchers.softmax import label_losses_grad

@@ -1,4 +1,4 @@
-"""Joins what clipping by the global norm does to each gradient on a GPU: its squares and their sum, and the scaling."""
+"""GPU fusion of clipping by the global norm: the sums of squares of all gradients, and their scaling."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Squares(Gathering):
-    """Sums of the squares of at least two arrays."""
+    """Multi-tensor sums of squares."""
 
     def member(self, position: int) -> Member | None:
         total = self.instructions[position]
@@ -26,20 +26,24 @@ class Squares(Gathering):
         if square.kind != "square" or total.kind != "reduce_sum" or total.view is None or square.view is None:
             return None
         dims, rank = total.view.attr("dim"), len(total.view.shape("X"))
-        listed = [dims] if isinstance(dims, int) else dims
-        whole = total.view.attr("reduce_all") or len({axis % rank for axis in listed}) == rank
-        middle = square.view.name("Out")
-        if not whole or total.view.name("X") != middle or self.uses.private(middle, [total]) != (True, False):
+        axes = [dims] if isinstance(dims, int) else dims
+        whole = total.view.attr("reduce_all") or len({axis % rank for axis in axes}) == rank
+        squares = square.view.name("Out")
+        if (
+            not whole
+            or total.view.name("X") != squares
+            or self.uses.private(squares, [total]) != (True, False)
+        ):
             return None
         part = _part(square.view, total.view.name("Out"), tuple(total.view.shape("Out")))
         return None if part is None else Member(part.key, total, before=(square,), detail=part)
 
     def together(self, members: list[Member]) -> list[Instruction]:
-        return _together(members, _Squares)
+        return _fused(members, _Squares)
 
 
 class Products(Gathering):
-    """Products of at least two arrays with the same number."""
+    """Multi-tensor products with the same scalar."""
 
     def member(self, position: int) -> Member | None:
         instruction = self.instructions[position]
@@ -53,11 +57,11 @@ class Products(Gathering):
         return None if part is None else Member(part.key, instruction, detail=part)
 
     def together(self, members: list[Member]) -> list[Instruction]:
-        return _together(members, _Products)
+        return _fused(members, _Products)
 
 
-def _together(members: list[Member], kind: Callable[..., Any]) -> list[Instruction]:
-    """One launch for several; those of a single member as they are."""
+def _fused(members: list[Member], kind: Callable[..., Any]) -> list[Instruction]:
+    """One launch for several members; the launches of a single member unchanged."""
     launches = [each for member in members for each in member.instructions]
     if len(members) < 2:
         return launches
@@ -68,7 +72,7 @@ def _together(members: list[Member], kind: Callable[..., Any]) -> list[Instructi
 
 @dataclass(frozen=True)
 class _Part:
-    """What is done to one array: `target` gets `shape`; `by`: what it is multiplied by."""
+    """The operation on one array: `target` has `shape`; `by`: the variable that it is multiplied by."""
 
     kind: VarType
     source: str
@@ -78,7 +82,7 @@ class _Part:
 
     @property
     def key(self) -> tuple[VarType, str | None]:
-        """What those have in common that are made together."""
+        """The dtype and factor, which are the same for all arrays of a launch."""
         return self.kind, self.by
 
 
@@ -105,7 +109,7 @@ class _Squares:
         from ...backend.cupy_.multi_tensor import sums_of_squares
 
         sums = sums_of_squares(device, [get(part.source) for part in self.parts])
-        return {part.target: made.reshape(part.shape) for part, made in zip(self.parts, sums, strict=True)}
+        return {part.target: total.reshape(part.shape) for part, total in zip(self.parts, sums, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -125,5 +129,5 @@ class _Products:
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
         from ...backend.cupy_.multi_tensor import scaled
 
-        made = scaled(device, [get(part.source) for part in self.parts], get(self._by))
-        return {part.target: array for part, array in zip(self.parts, made, strict=True)}
+        results = scaled(device, [get(part.source) for part in self.parts], get(self._by))
+        return {part.target: array for part, array in zip(self.parts, results, strict=True)}

@@ -1,4 +1,4 @@
-"""`DevicePlan`: a program for one set of exact shapes, as launches on a GPU that become one CUDA graph."""
+"""`DevicePlan`: a program for exact shapes as launches on a GPU, which become one CUDA graph."""
 
 from __future__ import annotations
 
@@ -33,18 +33,19 @@ if TYPE_CHECKING:
 
 
 class DevicePlan(StepPlan):
-    """Runs `program` on a GPU, on feeds of the shapes it was made with.
+    """Runs `program` on a GPU, on feeds of the shapes that it was compiled for.
 
     The first step runs launch by launch, with temporaries from a memory pool of the plan's own. The second records the
     same launches as a CUDA graph, which is replayed from then on. Feeds are copied to fixed memory. A program that
     cannot be captured always runs launch by launch; `uncaptured_reason` says why.
 
     Args:
-        capture: with False feeds are used where they are, and nothing is recorded.
-        later: what is fed when part of the operators has run; of each the variable that it has shape and type of.
+        capture: with False feeds are not copied to fixed memory, and nothing is recorded.
+        later: names of feeds that arrive after a part of the operators has run, with the variable whose shape and dtype
+            each has.
 
-    Raises CannotPlan from the constructor when the program needs the interpreter, EnforceNotMet when something it reads
-    is neither fed, computed nor initialised.
+    Raises CannotPlan from the constructor when the program needs the interpreter, EnforceNotMet when a variable that it
+    reads is neither fed, computed nor initialised.
     """
 
     passes = PASSES
@@ -90,10 +91,10 @@ class DevicePlan(StepPlan):
         if capture:
             used = {name: self._layouts[name] for name in self.feed_names if self._list.reads(name)}
             self._slots = FeedSlots(device, used)
-            self._list.given.update(self._slots.arrays)
+            self._list.arrays.update(self._slots.arrays)
         for name, array in self.meta.known.items():
             if self._list.reads(name):
-                self._list.given[name] = device.put(array)
+                self._list.arrays[name] = device.put(array)
         self._bind_first()
         self._fetcher = Fetcher(device, [self._layout(name) for name in self.fetched])
         weakref.finalize(self, self._resources.release).atexit = False
@@ -102,13 +103,13 @@ class DevicePlan(StepPlan):
         return self.meta.shapes[name], to_numpy(self.meta.dtypes[name])
 
     def _reason(self, capture: bool) -> str | None:
-        """Why nothing will be captured, as far as that is known beforehand."""
+        """The reason why nothing will be captured; None if no reason is visible before the first step."""
         if not capture:
             return "its feeds are used where they are"
         if not flags.cuda_graphs():
             return "FLUIDLITE_CUDA_GRAPHS=0"
-        found = [needs_host(op) for launch in self.instructions for op in launch.ops]
-        return next((reason for reason in found if reason is not None), None)
+        reasons = [needs_host(op) for launch in self.instructions for op in launch.ops]
+        return next((reason for reason in reasons if reason is not None), None)
 
     def follow(self, names: Sequence[str]) -> None:
         self._held = [name for name in names if name in self.meta.persistable]
@@ -116,7 +117,7 @@ class DevicePlan(StepPlan):
         self._layouts.update((name, self._layout(name)) for name in self._held)
 
     def bind_scope(self) -> bool:
-        """Bring the scope's variables here."""
+        """Take the arrays of the scope's variables, moved to the device; False if the plan does not fit them."""
         tensors = self._tensors()
         if tensors is None:
             return False
@@ -125,9 +126,9 @@ class DevicePlan(StepPlan):
         return True
 
     def _bind(self, name: str, array: Any) -> None:
-        """Use `array` for a persistable variable; a graph with the address of another one is made anew."""
-        if self._list.given.get(name) is not array:
-            self._list.given[name] = array
+        """Use `array` for a persistable variable; a graph that has the address of another array is dropped."""
+        if self._list.arrays.get(name) is not array:
+            self._list.arrays[name] = array
             if self._resources.graph is not None:
                 self._resources.forget_graph()
 
@@ -145,23 +146,23 @@ class DevicePlan(StepPlan):
         for name, array in taken[count:]:
             self._bind(name, self.device.put(array))
         if self._slots is None:
-            self._list.given.update((name, self.device.put(array)) for name, array in taken[:count])
+            self._list.arrays.update((name, self.device.put(array)) for name, array in taken[:count])
         else:
             slots = self._slots.arrays
             self._pending = [array for name, array in taken[:count] if name in slots]
         return True
 
     def run(self) -> None:
-        """Give one step on what was accepted to the GPU; errors name the operator and the user's line."""
+        """Queue one step on the accepted feeds; errors name the operator and the user's line."""
         with self.device.selected, library.errors("giving a step to the GPU"):
-            turn = self._pace.begin()
+            buffer = self._pace.begin()
             self._resources.busy = True
             if self._slots is not None:
-                self._slots.fill(self._pending, turn)
+                self._slots.fill(self._pending, buffer)
                 self._pending = []
             try:
                 if profiling.active is not None:
-                    self._resources.forget_graph()  # single launches are timed, and recorded again later on
+                    self._resources.forget_graph()  # single launches are timed; a later step records them anew
                 if self._resources.graph is not None:
                     self._resources.graph.launch()
                 else:
@@ -172,24 +173,24 @@ class DevicePlan(StepPlan):
         if self._writes:
             scope = self._scope()
             if scope is not None:
-                scope._cell.writes += 1  # copies on other GPUs are renewed from here
+                scope._cell.writes += 1  # data parallel replicas copy the variables from here
 
     def _step(self) -> None:
-        """Run a step that is not a graph yet."""
+        """Run a step launch by launch, or record it as a graph and launch that."""
         resources = self._resources
         if self.uncaptured_reason is None and resources.warm and profiling.active is None:
             self._record()
         if resources.graph is not None:
             resources.graph.launch()
         elif self.uncaptured_reason is None:
-            with resources.beside(), resources.memory():
+            with resources.on_own_stream(), resources.memory():
                 self._results = self._list.run()
             resources.warm = True
         else:
             self._results = self._list.run()
 
     def _record(self) -> None:
-        """Record the launches; nothing is computed meanwhile. Keeps the reason if that cannot be done."""
+        """Record the launches as a graph, without computing; on failure keep the reason."""
         resources = self._resources
 
         def work() -> None:
@@ -207,24 +208,24 @@ class DevicePlan(StepPlan):
             except Exception as error:
                 reason = str(error)
                 break
-            resources.release()  # the pool has pieces of other sizes
+            resources.release()  # the pool is fragmented by blocks of other sizes
             pools.relieve(self.device)
         self.uncaptured_reason = reason
         self._results = []
         resources.release()
 
     def fetch(self) -> list[np.ndarray]:
-        """Copies on the host; waits for the GPU, and raises what kernels have found wrong."""
+        """Copies on the host. Waits for the GPU, and raises the errors that kernels have reported."""
         if not self.fetched:
             return []
         values = self._fetcher.get(self._results)
-        self._pace.caught_up()
+        self._pace.synchronized()
         self._resources.busy = False
         faults.raise_pending(self.device)
         return values
 
     def fetch_tensors(self) -> list[LoDTensor]:
-        """Copies on the device; nobody waits."""
+        """Copies on the device, without waiting."""
         with self.device.active(), library.errors("copying what is fetched"):
             return [LoDTensor.wrap(array.copy()) for array in self._results]
 

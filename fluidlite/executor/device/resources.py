@@ -1,4 +1,4 @@
-"""What a plan has on its GPU besides arrays: a stream, a memory pool and a CUDA graph."""
+"""The stream, memory pool and CUDA graph of a plan for a GPU."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ _live: weakref.WeakSet[Resources] = weakref.WeakSet()
 
 
 class Resources:
-    """Stream, memory pool and graph of a plan on `device`, made when needed.
+    """Stream, memory pool and graph of a plan on `device`, created on first use.
 
-    `lock`: whoever runs the plan holds it. `warm`: whether a step has run with this pool, so that its memory is there
-    and everything is compiled. `busy`: whether a step may be under way, and with it copies from the plan's page-locked
-    memory.
+    `lock`: is held while the plan runs. `warm`: a step has run with this pool, so its memory is allocated and all
+    kernels are compiled. `busy`: a step, and with it copies from the plan's page-locked memory, may be under way.
     """
 
     def __init__(self, device: CudaDevice, lock: PlanLock) -> None:
@@ -36,14 +35,14 @@ class Resources:
 
     @property
     def stream(self) -> Any:
-        """The stream that records, and that the first step runs on, so that the pool has memory for it then."""
+        """The stream of the first step and of recording, so that the pool has allocated memory for it."""
         if self._stream is None:
             self._stream = self._device.xp.cuda.Stream(non_blocking=True)
         return self._stream
 
     @contextmanager
     def memory(self) -> Iterator[None]:
-        """Have what is allocated inside come from the pool of the plan."""
+        """Allocate from the pool of the plan inside the block."""
         if self._pool is None:
             self._pool = pools.PlanPool(self._device)
         if self._device.recording is not None:
@@ -52,10 +51,10 @@ class Resources:
             yield
 
     @contextmanager
-    def beside(self) -> Iterator[None]:
-        """Compute on `stream` inside, after what the device has been given, and before what it will be given.
+    def on_own_stream(self) -> Iterator[None]:
+        """Compute on `stream` inside the block, ordered after earlier and before later work of the main stream.
 
-        One thread at a time: kernels aside of the main stream share workspaces and tickets.
+        One thread at a time: kernels on other streams than the main one share workspaces and tickets.
         """
         device, stream = self._device, self.stream
         with device.lock:
@@ -67,23 +66,23 @@ class Resources:
                 device.chain(stream, device.main)
 
     def forget_graph(self) -> None:
-        """Let the graph go, once it has run for the last time."""
+        """Free the graph after its last run has finished."""
         if self.busy:
-            with suppress(self._device.xp.cuda.runtime.CUDARuntimeError):  # whoever waits next will say so
+            with suppress(self._device.xp.cuda.runtime.CUDARuntimeError):  # the next wait raises it
                 self._device.main.synchronize()
             self.busy = False
         self.graph = None
 
     def release(self) -> None:
-        """Let everything go; the next step will be the first again."""
+        """Free everything; the next step starts cold."""
         self.forget_graph()
         self._pool = self._stream = None
         self.warm = False
 
 
 @pools.on_shortage
-def _give_up(device: CudaDevice) -> None:
-    """Let go what the plans have that are not running."""
+def _release_idle(device: CudaDevice) -> None:
+    """Free the resources of plans that are not running."""
     for resources in list(_live):
         if resources._device is device and resources._lock.acquire(blocking=False):
             try:
@@ -93,6 +92,6 @@ def _give_up(device: CudaDevice) -> None:
 
 
 @library.on_forget
-def _forget() -> None:
+def _release_all() -> None:
     for resources in list(_live):
         resources.release()

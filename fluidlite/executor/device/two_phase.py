@@ -1,4 +1,4 @@
-"""`DeviceTwoPhasePlan`: on a GPU, a plan whose backward operators run later than the others."""
+"""`DeviceTwoPhasePlan`: a plan for a GPU with separate forward and backward phases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class DeviceTwoPhasePlan(TwoPhases, DevicePlan):
-    """As `TwoPhasePlan`, for arrays of `device`.
+    """`TwoPhasePlan` for arrays of `device`.
 
     Raises CannotPlan when the program needs the interpreter.
     """

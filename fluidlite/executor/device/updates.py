@@ -1,4 +1,4 @@
-"""Joins the updates of parameters of a program on a GPU: all of one kind in one launch."""
+"""GPU fusion of parameter updates: multi-tensor apply, one launch for all updates of a kind."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _POWER = "Beta1Pow"
 class _Update:
     """The update of one parameter: the operator, its variables by slot.
 
-    `decay`: so many times the parameter is added to its gradient. `carry`: what the power of beta is multiplied by
-    afterwards.
+    `decay`: the factor of the parameter in its gradient (weight decay). `carry`: the factor by which the power of beta
+    is multiplied afterwards.
     """
 
     view: OpView
@@ -35,7 +35,7 @@ class _Update:
 
 
 class Updates(Gathering):
-    """Updates of one kind, each with its weight decay and with what carries its power on."""
+    """Groups of updates of one kind, each with its weight decay and the advance of its power of beta."""
 
     def __init__(self, instructions: list[Instruction], uses: Uses) -> None:
         self._roots: dict[str, str] = {}
@@ -43,24 +43,24 @@ class Updates(Gathering):
         self._written_at: dict[str, list[int]] = defaultdict(list)
         super().__init__(instructions, uses, self._roots)
         for position, launch in enumerate(instructions):
-            self._note_view(launch)
+            self._note_alias(launch)
             for name in launch.reads:
                 self._read_at[self.root(name)].append(position)
             for name in launch.writes:
                 self._written_at[self.root(name)].append(position)
 
     def root(self, name: str) -> str:
-        """The variable whose memory `name` may be another name for."""
+        """The variable whose memory `name` may share."""
         return self._roots.get(name, name)
 
-    def _note_view(self, launch: Instruction) -> None:
+    def _note_alias(self, launch: Instruction) -> None:
         if launch.view is not None and launch.op.definition.planning.view is not None:
             out_slot, in_slot = launch.op.definition.planning.view
             (out,), (source,) = launch.op.outputs[out_slot], launch.op.inputs[in_slot]
             self._roots[out] = self.root(source)
 
     def member(self, position: int) -> Member | None:
-        """The update at a position, if there is a kernel for it and it is made in place."""
+        """The update at a position; None if it has no kernel or is not in place."""
         launch = self.instructions[position]
         view = launch.view
         if view is None or view.type not in updates.RULES or view.rows("Grad") is not None:
@@ -69,7 +69,7 @@ class Updates(Gathering):
         for slot, out in zip(rule.results, view.definition.output_slots, strict=True):
             if view.name_or_none(slot) != next(iter(view.outputs.get(out.name, ())), None):
                 return None
-        names = {slot: given[0] for slot, given in view.inputs.items() if given}
+        names = {slot: held[0] for slot, held in view.inputs.items() if held}
         if not set(names.values()) <= set(launch.reads):
             return None
         update = _Update(view, names)
@@ -77,9 +77,9 @@ class Updates(Gathering):
         return Member(_kind(update), launch, before, detail=update)
 
     def _decay(self, end: int, update: _Update) -> tuple[Instruction, ...]:
-        """The launches of the weight decay that is added to a gradient before, if nobody else looks at that.
+        """The launches that add weight decay to the gradient, if only the update reads their result.
 
-        The update then does it itself.
+        The update kernel computes the decay then.
         """
         total, param = update.names["Grad"], update.names["Param"]
         middle = self._writer_before(total, end)
@@ -97,7 +97,7 @@ class Updates(Gathering):
             or len(scale.inputs) != 1
         ):
             return ()
-        alone = (
+        only_reader = (
             scale.name("X") == param
             and addition.rows("X", 0) is None
             and grad != decay
@@ -108,23 +108,23 @@ class Updates(Gathering):
             and self._written_at[total][-1] == middle
             and not self._roots.keys() & {decay, total, grad, param}
         )
-        if not alone or any(
+        if not only_reader or any(
             at != middle
             for name in (param, grad)
-            for at in _inside(self._written_at[self.root(name)], start, end)
+            for at in _between(self._written_at[self.root(name)], start, end)
         ):
             return ()
         update.names["Grad"], update.decay = grad, float(scale.attr("scale"))
         return self.instructions[start], self.instructions[middle]
 
     def _writer_before(self, name: str, position: int) -> int | None:
-        """Where `name` was written last before a position."""
-        places = self._written_at[self.root(name)]
-        index = bisect_left(places, position)
-        return places[index - 1] if index else None
+        """The position of the last write of `name` before `position`."""
+        positions = self._written_at[self.root(name)]
+        index = bisect_left(positions, position)
+        return positions[index - 1] if index else None
 
     def follows(self, position: int, groups: Iterable[Group]) -> bool:
-        """Whether the launch only carries the power of beta of an update on, which then does it itself."""
+        """True if the launch only advances the power of beta of an update, whose kernel does that then."""
         launch = self.instructions[position]
         view = launch.view
         if view is None or view.type != "scale" or view.attr("bias"):
@@ -134,10 +134,10 @@ class Updates(Gathering):
             return False
         for group in groups:
             for member in group.members:
-                mine = member.detail.names.get(_POWER) == power and not member.after
-                if not mine or _POWER in updates.RULES[member.main.kind].results:
+                matches = member.detail.names.get(_POWER) == power and not member.after
+                if not matches or _POWER in updates.RULES[member.main.kind].results:
                     continue
-                if not _inside(self._read_at[self.root(power)], group.place, position):
+                if not _between(self._read_at[self.root(power)], group.place, position):
                     member.detail.carry, member.after = float(view.attr("scale")), (launch,)
                     group.writes.add(self.root(power))
                     return True
@@ -147,12 +147,12 @@ class Updates(Gathering):
         by_carry: dict[float, list[Member]] = defaultdict(list)
         for member in members:
             by_carry[member.detail.carry].append(member)
-        return [_together(each) for each in by_carry.values()]
+        return [_fused(each) for each in by_carry.values()]
 
 
-def _inside(places: Sequence[int], start: int, end: int) -> Sequence[int]:
-    """Those of `places` (in order) that are between two positions."""
-    return places[bisect_right(places, start) : bisect_left(places, end)]
+def _between(positions: Sequence[int], start: int, end: int) -> Sequence[int]:
+    """The sorted `positions` strictly between `start` and `end`."""
+    return positions[bisect_right(positions, start) : bisect_left(positions, end)]
 
 
 def _attrs(view: OpView) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _attrs(view: OpView) -> dict[str, Any]:
 
 
 def _kind(update: _Update) -> tuple[Any, ...]:
-    """What updates have in common that one launch can make."""
+    """The key of updates that one launch can make: type, dtypes, hyperparameters and powers of beta."""
     view = update.view
     rule = updates.RULES[view.type]
     rate = view.dtype("LearningRate") if rule.rated else None
@@ -168,8 +168,8 @@ def _kind(update: _Update) -> tuple[Any, ...]:
     return view.type, view.dtype("Param"), rate, rule.numbers(_attrs(view)), betas
 
 
-def _together(members: list[Member]) -> Instruction:
-    """One launch for updates that are all alike."""
+def _fused(members: list[Member]) -> Instruction:
+    """One launch for updates with the same key."""
     parts = [part for member in members for part in member.instructions]
     if len(parts) == 1:
         return parts[0]
@@ -177,24 +177,24 @@ def _together(members: list[Member]) -> Instruction:
     reads = tuple(dict.fromkeys(name for member in members for name in member.detail.names.values()))
     writes = tuple(dict.fromkeys(name for part in kept for name in part.writes))
     ops = tuple(op for part in parts for op in part.ops)
-    return Instruction(ops, reads, writes, _Together([member.detail for member in members], parts, writes))
+    return Instruction(ops, reads, writes, _MultiUpdate([member.detail for member in members], parts, writes))
 
 
-class _Together:
-    """Runs updates in one launch, or one by one where the arrays turn out not to fit the kernel."""
+class _MultiUpdate:
+    """Runs updates in one launch, or one by one if the arrays do not fit the kernel."""
 
-    def __init__(self, made: list[_Update], parts: list[Instruction], writes: tuple[str, ...]) -> None:
-        self._updates, self._parts, self._writes = made, parts, writes
-        self._type = made[0].view.type
-        self._attrs = {**_attrs(made[0].view), "carry": made[0].carry}
+    def __init__(self, members: list[_Update], parts: list[Instruction], writes: tuple[str, ...]) -> None:
+        self._updates, self._parts, self._writes = members, parts, writes
+        self._type = members[0].view.type
+        self._attrs = {**_attrs(members[0].view), "carry": members[0].carry}
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
         entries = []
         for update in self._updates:
             entry = {slot: get(name) for slot, name in update.names.items()}
             if not updates.fits(self._type, entry, self._attrs):
-                made = one_by_one(self._parts, device, get)
-                return {name: made[name] for name in self._writes}
+                outputs = one_by_one(self._parts, device, get)
+                return {name: outputs[name] for name in self._writes}
             entries.append({**entry, "Decay": update.decay})
         updates.update(device, self._type, entries, self._attrs)
         return {name: get(name) for name in self._writes}

@@ -1,1 +1,1 @@
-"""Batches that programs take by themselves, from loaders and data sets."""
+"""Batches that programs read from loaders and data sets instead of feeds."""

@@ -1,4 +1,4 @@
-"""`Executor.train_from_dataset` and `infer_from_dataset`: a program over the batches of a data set."""
+"""`Executor.train_from_dataset` and `infer_from_dataset`: run a program on the batches of a data set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...base.reports import profiling
 from ..tensors.lod_tensor import LoDTensor
 
 Step = Callable[[dict[str, Any], Sequence[Any]], list[Any]]
-"""One step: feeds and names of fetches in, tensors out."""
+"""A function that runs one step: (feeds, names of fetches) -> tensors."""
 
 
 class Share(Protocol):
@@ -26,10 +26,10 @@ class Share(Protocol):
 
 
 class FetchHandler:
-    """Looks at variables from time to time while `train_from_dataset` runs (`fluid.executor.FetchHandler`).
+    """Receives values of variables while `train_from_dataset` runs (`fluid.executor.FetchHandler`).
 
     Derive from it and override `handler`. `var_dict`: Variables by the names under which `handler` gets their arrays;
-    `period_secs`: how many seconds are between two calls, which come from a thread of their own, and once at the end.
+    `period_secs`: the seconds between two calls, from a thread of its own; there is one more call at the end.
     """
 
     def __init__(self, var_dict: dict[str, Any] | None = None, period_secs: float = 60) -> None:
@@ -38,9 +38,7 @@ class FetchHandler:
         self.period_secs = period_secs
 
     def handler(self, res_dict: dict[str, Any]) -> None:
-        """Called with the arrays, None for those that no batch has made yet; prints their first elements unless it is
-        overridden.
-        """
+        """Called with the arrays (None before the first batch); prints their first elements unless overridden."""
         for name, value in res_dict.items():
             if value is not None:
                 print(f"{name}[0]: {np.asarray(value).reshape(-1)[0].item()} ")
@@ -56,8 +54,8 @@ class FetchHandler:
         )
 
 
-class _Watch:
-    """Calls a handler from a thread, every so many seconds and at the end."""
+class _HandlerThread:
+    """Calls a handler periodically from a thread, and at the end."""
 
     def __init__(self, handler: FetchHandler) -> None:
         self._handler = handler
@@ -66,10 +64,12 @@ class _Watch:
         self.values: dict[str, Any] = dict.fromkeys(self.names)
         self._ended = threading.Event()
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._look, name="fluidlite fetch handler", daemon=True)
+        self._thread = threading.Thread(
+            target=self._call_periodically, name="fluidlite fetch handler", daemon=True
+        )
         self._thread.start()
 
-    def _look(self) -> None:
+    def _call_periodically(self) -> None:
         try:
             while not self._ended.wait(self._handler.period_secs):
                 self._handler.handler(dict(self.values))
@@ -77,14 +77,14 @@ class _Watch:
             self._error = error
 
     def end(self) -> None:
-        """Call the handler once more; raises what it has raised before."""
+        """Call the handler once more; raises the error of an earlier call."""
         self._ended.set()
         self._thread.join()
         if self._error is not None:
             raise self._error
         self._handler.handler(dict(self.values))
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         self._ended.set()
 
 
@@ -95,55 +95,57 @@ def run_over(
     print_period: int,
     handler: FetchHandler | None,
 ) -> None:
-    """Run a step on each batch; every share of the batches has a thread of its own, if there are several.
+    """Run a step on each batch, with a thread for each share of the batches if there are several.
 
     Every `print_period` batches of the first share, from the first on, the values of `fetches` (text and name of
-    each) are printed. Raises what a step or reading has raised; the other threads end then, too.
+    each) are printed. Raises the first error of a step or of reading, which ends the other threads.
     """
-    watch = None if handler is None else _Watch(handler)
+    watch = None if handler is None else _HandlerThread(handler)
     stopped = threading.Event()
 
-    def shown_step(number: int, feed: dict[str, Any]) -> None:
+    def printing_step(number: int, feed: dict[str, Any]) -> None:
         shown = fetches if number % print_period == 0 else ()
         values = steps[0](feed, [*(name for _, name in shown), *([] if watch is None else watch.wanted)])
         for (text, name), value in zip(shown, values, strict=False):
             print(text, name, f"{value}\t" if isinstance(value, LoDTensor) else value, sep="\t", flush=True)
         if watch is not None:
-            found = (np.array(value) for value in values[len(shown) :])
-            watch.values = dict(zip(watch.names, found, strict=True))
+            arrays = (np.array(value) for value in values[len(shown) :])
+            watch.values = dict(zip(watch.names, arrays, strict=True))
 
-    def over(place: int) -> None:
-        for number, feed in enumerate(_recorded(shares[place])):
-            if place:
-                steps[place](feed, ())
+    def run_share(index: int) -> None:
+        for number, feed in enumerate(_timed(shares[index])):
+            if index:
+                steps[index](feed, ())
             else:
-                shown_step(number, feed)
+                printing_step(number, feed)
             if stopped.is_set():
                 return
 
     try:
         if len(shares) == 1:
-            over(0)
+            run_share(0)
         else:
-            _together([partial(over, place) for place in range(len(shares))], shares, stopped)
+            _in_threads([partial(run_share, index) for index in range(len(shares))], shares, stopped)
     except BaseException:
         if watch is not None:
-            watch.give_up()
+            watch.cancel()
         raise
     if watch is not None:
         watch.end()
 
 
-def _recorded(batches: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
-    """The batches; for the report of a run also how long each was read and put together."""
+def _timed(batches: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+    """The batches; while a profile is recorded, with the time that each takes to read and collate."""
     recorder = profiling.detailed()
     if recorder is None:
         return batches
     return iter(partial(recorder.timed, "reading", partial(next, iter(batches), None)), None)
 
 
-def _together(works: Sequence[Callable[[], None]], shares: Sequence[Share], stopped: threading.Event) -> None:
-    """Run functions in threads of their own; the first error ends all."""
+def _in_threads(
+    functions: Sequence[Callable[[], None]], shares: Sequence[Share], stopped: threading.Event
+) -> None:
+    """Run functions in threads; the first error stops all."""
     errors: list[BaseException] = []
 
     def stop() -> None:
@@ -165,7 +167,7 @@ def _together(works: Sequence[Callable[[], None]], shares: Sequence[Share], stop
             name=f"{profiling.TRAINER} {number}",
             daemon=True,
         )
-        for number, work in enumerate(works)
+        for number, work in enumerate(functions)
     ]
     for thread in threads:
         thread.start()
@@ -174,7 +176,7 @@ def _together(works: Sequence[Callable[[], None]], shares: Sequence[Share], stop
         with nullcontext() if recorder is None else recorder.span(profiling.TRAINERS):
             for thread in threads:
                 while thread.is_alive():
-                    thread.join(0.1)  # so that Ctrl-C is heard
+                    thread.join(0.1)  # wakes up for Ctrl-C
     except BaseException:
         stop()
         for thread in threads:

@@ -1,4 +1,4 @@
-"""What `read` operators deliver: the next batch of a non-iterable loader, as feeds of the step."""
+"""`read` operators: the next batch of a non-iterable loader becomes feeds of the step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 Devices = tuple["CudaDevice | None", ...]
-"""GPUs that take batches in turn; None stands for the host."""
+"""The devices that take batches in round-robin order; None is the host."""
 
 
 def take(program: Program, device: CudaDevice | None = None, of: Devices = ()) -> dict[str, LoDTensor]:
@@ -34,7 +34,7 @@ def take(program: Program, device: CudaDevice | None = None, of: Devices = ()) -
 def add_to(
     feed: Mapping[str, Any], program: Program, device: CudaDevice | None = None, of: Devices = ()
 ) -> dict[str, Any]:
-    """`feed` with one batch from every reader of the program, which takes precedence, with a warning, as in Fluid.
+    """`feed` with one batch from every reader of the program, which wins over a feed, with a warning, as in Fluid.
 
     `device`, `of`: see `take`.
     """
@@ -50,7 +50,7 @@ def add_to(
 
 
 def source_of(program: Program, op: Operator) -> sources.Source:
-    """The loader behind a `read` operator."""
+    """The loader of a `read` operator; EnforceNotMet if it does not exist any more."""
     source = sources.lookup(_queue_name(program, op.input("Reader")[0]))
     if source is None:
         raise EnforceNotMet(
@@ -61,7 +61,7 @@ def source_of(program: Program, op: Operator) -> sources.Source:
 
 
 def _queue_name(program: Program, reader: str) -> str:
-    """The queue at the start of a chain of reader variables, or the first of them if the startup program makes it."""
+    """The queue of a chain of reader variables; the first reader if the startup program creates that."""
     block = program.global_block()
     for op in block.ops:
         if reader in op.output_arg_names and op.type != "read":
@@ -73,5 +73,5 @@ def _queue_name(program: Program, reader: str) -> str:
 
 
 def drops_last(program: Program) -> bool:
-    """Whether an incomplete set of batches for several devices ends the epoch."""
+    """True if an incomplete set of batches for several devices ends the epoch."""
     return all(source_of(program, op).drop_last for op in program._reader_ops())

@@ -1,4 +1,4 @@
-"""Where programs find the loaders that feed them: queue or reader names -> sources of batches."""
+"""The registry of loaders that feed programs: queue or reader names -> sources of batches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Source(Protocol):
-    """What a non-iterable loader offers to executors.
+    """The interface of a non-iterable loader for executors.
 
     `drop_last`: whether an incomplete set of batches for several devices ends the epoch.
     """
@@ -25,10 +25,10 @@ class Source(Protocol):
     ) -> list[LoDTensor]:
         """The next batch in the order of the loader's variables, on `device` (None: the host).
 
-        `of`: the devices that take batches in turn, if there are several; knowing them, the loader can send batches
-        ahead. What is computed on the device's compute stream from now on sees the elements. Raises EOFException at
-        the end of an epoch (again and again, until the loader is reset), the error of the loader's generator, or
-        RuntimeError if the loader was not started.
+        `of`: the devices that take batches in round-robin order, if several, to which the loader can prefetch.
+        The copy is ordered before later work on the device's compute stream. Raises EOFException at the end of an epoch
+        (in each call until the loader is reset), the error of the loader's generator, or RuntimeError if the loader was
+        not started.
         """
 
 
@@ -37,9 +37,9 @@ _sources: weakref.WeakValueDictionary[str, Source] = weakref.WeakValueDictionary
 
 
 def register(name: str, source: Source) -> None:
-    """Have programs that read from the queue or reader variable `name` get their batches from `source`.
+    """Register `source` for programs that read from the queue or reader variable `name`.
 
-    The source is not kept alive; a later one of the same name takes its place.
+    The source is not kept alive; a later one of the same name replaces it.
     """
     with _lock:
         _sources[name] = source

@@ -1,4 +1,4 @@
-"""What `fluid.executor` tells about tensors, variables and blocks."""
+"""Functions of `fluid.executor` about values, shapes and names of tensors and variables."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def as_numpy(tensor: Any) -> Any:
 
 
 def dimension_is_compatible_with(first: Sequence[int], second: Sequence[int]) -> bool:
-    """Whether two shapes agree; -1 and None agree with anything."""
+    """True if two shapes are equal; -1 and None match any size."""
     if len(first) != len(second):
         return False
     return all(a == b or a in (-1, None) or b in (-1, None) for a, b in zip(first, second, strict=True))
 
 
 def dtype_is_compatible_with(first: Any, second: Any) -> bool:
-    """Whether two element types are the same."""
+    """True if two element types are the same."""
     return to_vartype(first) == to_vartype(second)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from ...base.lod import Lod, as_lod
 from ...base.place import CPUPlace, Place
 from ...base.tensor_array import TensorArray
 from .tensor_memory import TensorMemory
-
-if TYPE_CHECKING:
-    pass
 
 _IN_C = {"float32": "float", "float64": "double", "int32": "int", "float16": "::paddle::platform::float16"}
 _IN_C |= {name: f"{name}_t" for name in ("int8", "uint8", "int16", "int64")}
@@ -42,9 +39,9 @@ class LoDTensor(TensorMemory):
 
     @classmethod
     def wrap(cls, array: Any, lod: Sequence[Any] = ()) -> LoDTensor:
-        """A tensor over `array` itself: nothing is copied, later changes to `array` show.
+        """A tensor that shares the memory of `array`.
 
-        `lod`: offsets that are known to fit, for each level; see `set_lod` for others.
+        `lod`: valid offsets for each level, which are not checked; see `set_lod` for others.
         """
         tensor = cls.__new__(cls)
         tensor.array = array
@@ -55,7 +52,7 @@ class LoDTensor(TensorMemory):
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
         for name, value in state[1].items():
             setattr(self, name, value)
-        self._lod = as_lod(self._lod)  # copies of arrays can be written, unlike these
+        self._lod = as_lod(self._lod)  # unpickled arrays are writable, offsets are not
 
     @property
     def offsets(self) -> Lod:
@@ -88,19 +85,19 @@ class LoDTensor(TensorMemory):
         self.hold_lod(levels)
 
     def hold_lod(self, levels: Lod) -> None:
-        """Take offsets that are known to fit. Plans, which read no sequences from a scope, look again if there are."""
+        """Set valid offsets. Plans, which read no sequences from a scope, bind anew if there are some now."""
         if self._owner is not None and bool(levels) != bool(self._lod):
             self._owner.version += 1
         self._lod = levels
 
     def _rows(self) -> int | None:
-        """How many rows there are; None for a tensor that has not been set. A single number is one row, as in Fluid."""
+        """The number of rows; None for a tensor that has not been set. A scalar is one row, as in Fluid."""
         if self.array is None:
             return None
         return self.array.shape[0] if self.array.ndim else 1
 
     def _ends_with_rows(self) -> bool:
-        """Whether the last sequence ends where the rows do; other elements may have been set after the levels."""
+        """True if the last sequence ends with the last row; elements may have been set after the levels."""
         return not self._lod or self._lod[-1][-1] == self._rows()
 
     def recursive_sequence_lengths(self) -> list[list[int]]:
@@ -112,11 +109,11 @@ class LoDTensor(TensorMemory):
         self._take_lod(tuple([lods.from_lengths(level) for level in lengths]))
 
     def has_valid_recursive_sequence_lengths(self) -> bool:
-        """Whether the levels of detail fit each other and the number of rows."""
+        """True if the levels of detail match each other and the number of rows."""
         return lods.problem(self._lod, self._rows()) is None
 
     def _share_data_with(self, other: LoDTensor) -> LoDTensor:
-        """Have the memory of `other`; changes of the elements of one show in the other. Returns `other`."""
+        """Share the memory of `other`, which is returned."""
         self.replace(other.array)
         return other
 
@@ -171,16 +168,16 @@ class LoDTensorArray(list):
         return tensors
 
     def elements(self) -> TensorArray:
-        """The tensors as programs work on them; what was never set is left out."""
-        known = [tensor.array for tensor in self if tensor.array is not None]
-        array = TensorArray((known[0].shape, known[0].dtype) if known else None)
+        """The tensors as a `TensorArray`, without those that were never set."""
+        set_arrays = [tensor.array for tensor in self if tensor.array is not None]
+        array = TensorArray((set_arrays[0].shape, set_arrays[0].dtype) if set_arrays else None)
         for index, tensor in enumerate(self):
             if tensor.array is not None:
                 array.write(index, tensor.array, tensor.offsets)
         return array
 
     def take(self, array: TensorArray) -> None:
-        """Become what a program has made."""
+        """Take over the elements of a program's tensor array."""
         self[:] = [LoDTensor() if element is None else LoDTensor.wrap(element, lod) for element, lod in array]
 
 
@@ -189,7 +186,7 @@ def from_dlpack(source: Any) -> LoDTensor:
 
     Args:
         source: a DLPack capsule, which can be taken once, or anything with `__dlpack__`; of the host or of a GPU, of
-            any shape. On a GPU its memory is used after what is computing it (for capsules: on CUDA's default stream).
+            any shape. On a GPU its memory is used after pending work on it (for capsules: on CUDA's default stream).
 
     Raises:
         TypeError: it is neither, or holds elements of a type that Fluid does not have.
@@ -246,7 +243,7 @@ def create_lod_tensor(
 
 
 def _column(sequences: list[Any]) -> np.ndarray:
-    """The elements of sequences end to end, with one more dimension of size 1; int64 if there are none."""
+    """The concatenated elements of sequences with one more dimension of size 1; int64 if there are none."""
     parts = [np.asarray(sequence) for sequence in sequences if len(sequence)]
     return (np.concatenate(parts) if parts else np.zeros(0, np.int64))[..., np.newaxis]
 

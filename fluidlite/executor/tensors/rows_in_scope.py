@@ -1,4 +1,4 @@
-"""`SelectedRows` as a variable of a scope shows them (`fluid.core.SelectedRows`)."""
+"""`RowsInScope`: SelectedRows as the value of a scope variable (`fluid.core.SelectedRows`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .lod_tensor import LoDTensor
 
 
 class RowsInScope:
-    """Some rows of a table: which (`rows()`), of how many (`height()`), and what they hold (`get_tensor()`)."""
+    """Some rows of a table: their indices (`rows()`) and values (`get_tensor()`), and its `height()`."""
 
     def __init__(self, rows: Sequence[int] = (), height: int = 0) -> None:
         self._rows = [int(row) for row in rows]
@@ -31,23 +31,23 @@ class RowsInScope:
         self._rows = [int(row) for row in rows]
 
     def get_tensor(self) -> LoDTensor:
-        """The values, [len(rows), ...]; setting it sets them."""
+        """The values, [len(rows), ...], as a tensor that can be set."""
         return self._tensor
 
     def numel(self) -> int:
-        """How many values there are."""
+        """The number of elements of the values."""
         return int(np.prod(self._tensor.shape()))
 
     def sync_index(self) -> None:
-        """Nothing is left to do: rows are looked up as they are."""
+        """Do nothing: there is no index of rows."""
 
     def value(self) -> selected_rows.SelectedRows:
-        """What operators work on; ValueError unless there is a row for each value."""
+        """The rows as operators take them; ValueError unless there is a row for each value."""
         return selected_rows.SelectedRows(
             np.array(self._rows, "int64"), self._tensor._elements(), self._height
         )
 
     def take(self, value: selected_rows.SelectedRows) -> None:
-        """Become what an operator has computed."""
+        """Take over the rows that an operator has computed."""
         self._rows, self._height = [int(row) for row in value.rows], value.height
         self._tensor.replace(value.values)

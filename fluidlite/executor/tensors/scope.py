@@ -1,4 +1,4 @@
-"""`Scope`: the variables that outlive a step, by name (`fluid.Scope`, `fluid.global_scope`, `fluid.scope_guard`)."""
+"""`Scope`: persistent variables by name (`fluid.Scope`, `fluid.global_scope`, `fluid.scope_guard`)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ T = TypeVar("T")
 
 
 class VersionCell:
-    """Counts what happens to a scope's variables.
+    """Counts changes of a scope's variables.
 
-    `version` counts what replaces their memory, so that plans know when to look again; `writes` what overwrites their
-    elements, so that copies on other GPUs can be renewed.
+    `version` counts replacements of their memory, after which plans bind anew; `writes` counts writes to their
+    elements, after which copies on other GPUs are renewed.
     """
 
     __slots__ = ("version", "writes")
@@ -30,7 +30,7 @@ class VersionCell:
 
 
 class ScopeVariable:
-    """One variable of a scope: holds a `LoDTensor` (or whatever else was set)."""
+    """A variable of a scope: holds a `LoDTensor` or another value that was set."""
 
     __slots__ = ("_cell", "_value", "name")
 
@@ -40,7 +40,7 @@ class ScopeVariable:
         self._value: Any = None
 
     def get_tensor(self) -> LoDTensor:
-        """The tensor of this variable; an empty one is made if there is none yet.
+        """The tensor of this variable, created if it has no value yet.
 
         Raises TypeError if the variable holds something else.
         """
@@ -53,7 +53,7 @@ class ScopeVariable:
         return self._value
 
     def get_lod_tensor_array(self) -> LoDTensorArray:
-        """The tensor array of this variable; an empty one is made if there is none yet."""
+        """The tensor array of this variable, created if it has no value yet."""
         if self._value is None:
             self._value = LoDTensorArray()
         if not isinstance(self._value, LoDTensorArray):
@@ -63,7 +63,7 @@ class ScopeVariable:
         return self._value
 
     def get_lod_rank_table(self) -> RankTable:
-        """The rank table of this variable; one of no sequences is made if there is nothing yet.
+        """The rank table of this variable; one of no sequences is created if it has no value yet.
 
         Raises EnforceNotMet if the variable holds something else.
         """
@@ -72,7 +72,7 @@ class ScopeVariable:
         return self._held(RankTable, "LoDRankTable")
 
     def get_selected_rows(self) -> RowsInScope:
-        """The rows that this variable holds; none of a table without rows are made if there is nothing yet.
+        """The SelectedRows of this variable; empty ones are created if it has no value yet.
 
         Raises EnforceNotMet if the variable holds something else.
         """
@@ -81,7 +81,7 @@ class ScopeVariable:
         return self._held(RowsInScope, "SelectedRows")
 
     def set_int(self, value: int) -> None:
-        """Hold a whole number; EnforceNotMet if the variable holds something of another kind."""
+        """Set a whole number; EnforceNotMet if the variable holds a value of another type."""
         self._set_number(int, value)
 
     def get_int(self) -> int:
@@ -92,7 +92,7 @@ class ScopeVariable:
         return type(self._value) is int
 
     def set_float(self, value: float) -> None:
-        """Hold a number; EnforceNotMet if the variable holds something of another kind."""
+        """Set a number; EnforceNotMet if the variable holds a value of another type."""
         self._set_number(float, value)
 
     def get_float(self) -> float:
@@ -115,25 +115,25 @@ class ScopeVariable:
         return self._value
 
     def get(self) -> Any:
-        """Whatever the variable holds, or None."""
+        """The value of the variable, or None."""
         return self._value
 
     def set(self, value: Any) -> None:
-        """Put `value` here in place of what was."""
+        """Replace the value by `value`."""
         if isinstance(value, LoDTensor):
             value._owner = self._cell
         self._value = value
         self._cell.version += 1
 
     def is_set(self) -> bool:
-        """Whether there is a value (a tensor that has elements, or anything else)."""
+        """True if there is a value; a tensor must have elements."""
         if isinstance(self._value, LoDTensor):
             return self._value.array is not None
         return self._value is not None
 
 
 class Scope:
-    """Variables by name, with a parent that is searched for what is not here.
+    """Variables by name, with a parent scope for names that are not found here.
 
     Children made by `new_scope` share the counter of changes, so a plan bound to a child also sees the parent's.
     """
@@ -145,7 +145,7 @@ class Scope:
         self._cell: VersionCell = parent._cell if parent is not None else VersionCell()
 
     def var(self, name: str) -> ScopeVariable:
-        """The variable `name` of this scope itself, made if it is not here yet."""
+        """The variable `name` of this scope itself, created if there is none."""
         found = self._vars.get(name)
         if found is None:
             found = self._vars[name] = ScopeVariable(name, self._cell)
@@ -169,7 +169,7 @@ class Scope:
         return kid
 
     def _remove_from_pool(self) -> None:
-        """Nothing is left to do: a scope is freed when nobody has it any more."""
+        """Do nothing: a scope is freed with its last reference."""
 
     def drop_kids(self) -> None:
         """Forget all child scopes."""
@@ -195,7 +195,7 @@ def global_scope() -> Scope:
 
 
 def switch_scope(scope: Scope) -> Scope:
-    """Make `scope` the global scope; returns the one before."""
+    """Make `scope` the global scope; returns the previous one."""
     before = _current.get()
     _current.set(scope)
     return before

@@ -1,4 +1,4 @@
-"""LoDTensors in files; `base/storage/tensor_file.py` has the format."""
+"""LoDTensors in files of the format of `base/storage/tensor_file.py`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_tensors(file: BinaryIO, names: Sequence[str], what: str | os.PathLike[s
     such file.
     """
     reader = tensor_file.Reader(file, os.fspath(what))
-    found = {}
+    tensors = {}
     for number, name in enumerate(names):
         if number and reader.left == 0:
             raise FormatError(
@@ -38,11 +38,11 @@ def read_tensors(file: BinaryIO, names: Sequence[str], what: str | os.PathLike[s
                 "not in it. "
                 "It was saved with fewer variables"
             )
-        found[name] = LoDTensor.wrap(*reader.tensor(name))
+        tensors[name] = LoDTensor.wrap(*reader.tensor(name))
     if reader.left:
         raise FormatError(
             f"{what} has {reader.left} bytes after its {len(names)} tensor{'s' if len(names) != 1 else ''}: "
             "expected "
             "its end. It was saved with more variables, or is not a file of tensors as Fluid writes them"
         )
-    return found
+    return tensors

@@ -1,4 +1,4 @@
-"""`TensorMemory`: the elements of a tensor, where they are and who may write them; Fluid's functions for that."""
+"""`TensorMemory`: the elements of a tensor on the host or a GPU, with Fluid's methods for them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TensorMemory:
     array: Any
     _dims: list[int]
     _owner: Any
-    """A scope's version cell: told when the memory is replaced."""
+    """The version cell of the scope, which counts replacements of the memory."""
 
     def set(self, array: Any, place: Place | None = None) -> None:
         """Copy an array into this tensor; the levels of detail are kept.
@@ -62,7 +62,7 @@ class TensorMemory:
             self._set_at(place, source, fits)
 
     def add_rows(self, rows: np.ndarray, values: np.ndarray) -> None:
-        """Add `values`, on the host, to these rows, of which none is there twice; the memory stays."""
+        """Add `values`, on the host, to these distinct rows, in place."""
         device = device_of(self.array) if on_device(self.array) else None
         mine = self.own() if device is None else self.array
         mine[rows] += values if device is None else device.put(values)
@@ -83,28 +83,28 @@ class TensorMemory:
             self.replace(device.adopt(source) if on_device(source) else device.put(source))
 
     def on(self, device: CudaDevice | None) -> Any:
-        """The elements as an array of `device` (None: the host); from now on they are there."""
+        """The elements as an array of `device` (None: the host), to which they are moved."""
         here = moved(self.array, device)
         if here is not self.array:
             self.replace(here)
         return here
 
     def _place(self) -> Place:
-        """Where the elements are; the CPU for a tensor that has not been set."""
+        """The place of the elements; the CPU for a tensor that has not been set."""
         if self.array is None or type(self.array) is np.ndarray:
             return _host_place(self.array)
         device = device_of(self.array)
         return CPUPlace() if device is None else device.place
 
     def own(self) -> Any:
-        """The elements, which are on the host, where native code can read and write them."""
+        """The elements, on the host, in memory that native code can read and write."""
         here = owned(self.array)
         if here is not self.array:
             self.replace(here)
         return here
 
     def replace(self, array: Any) -> None:
-        """Take `array` as the new memory of this tensor, without copying."""
+        """Make `array` the memory of this tensor, without copying."""
         self.array = array
         if self._owner is not None:
             self._owner.version += 1
@@ -152,7 +152,7 @@ class TensorMemory:
         return dlpack.device_code(self._elements())
 
     def __bool__(self) -> bool:
-        return True  # whatever it holds, and if it has not been set, as in Fluid
+        return True  # always, as in Fluid
 
     def __len__(self) -> int:
         return len(self._elements())
@@ -167,7 +167,7 @@ class TensorMemory:
     shape = _get_dims
 
     def _set_dims(self, dims: Sequence[int]) -> None:
-        """Look at the elements, or at as many of them as fit, with other dimensions.
+        """Reshape to `dims`, dropping elements at the end if there are more.
 
         If there are too few, the tensor has no elements until memory is allocated (`_alloc_float`).
         """
@@ -180,28 +180,28 @@ class TensorMemory:
             self.replace(None)
 
     def _is_initialized(self) -> bool:
-        """Whether there are elements."""
+        """True if there are elements."""
         return self.array is not None
 
     def _clear(self) -> None:
-        """Give the memory up and keep the dimensions."""
+        """Free the memory and keep the dimensions."""
         self._dims = self._get_dims()
         self.replace(None)
 
     def _alloc_float(self, place: Place) -> None:
-        """Have float32 memory of the tensor's dimensions at `place`."""
+        """Allocate float32 memory of the tensor's dimensions at `place`."""
         self._mutable_data(place, VarType.FP32)
 
     def _alloc_double(self, place: Place) -> None:
-        """Have float64 memory of the tensor's dimensions at `place`."""
+        """Allocate float64 memory of the tensor's dimensions at `place`."""
         self._mutable_data(place, VarType.FP64)
 
     def _alloc_int(self, place: Place) -> None:
-        """Have int32 memory of the tensor's dimensions at `place`."""
+        """Allocate int32 memory of the tensor's dimensions at `place`."""
         self._mutable_data(place, VarType.INT32)
 
     def _mutable_data(self, place: Place, dtype: VarType) -> int:
-        """Have memory of this type at `place`, and give its address; memory that fits already keeps its elements."""
+        """Allocate memory of this type at `place` unless it has the type already; returns its address."""
         kind = to_numpy(dtype)
         if self.array is None or self.array.dtype != kind:
             self.set(np.zeros(self._get_dims(), kind), place)
@@ -228,7 +228,7 @@ class TensorMemory:
         return float(self._flat(offset, "float64")[offset])
 
     def _flat(self, offset: int, dtype: str) -> np.ndarray:
-        """All elements of the host in a row, after a check of the element that is wanted."""
+        """All elements as a flat array of the host, after a check that `offset` and `dtype` are valid."""
         size = 0 if self.array is None else self.array.size
         if not 0 <= offset < size:
             raise EnforceNotMet(f"the tensor has {size} elements, got the offset {offset}")
@@ -244,11 +244,11 @@ class TensorMemory:
         self.array.reshape(-1)[offset] = value
 
     def _set_layout(self, layout: str) -> None:
-        """Nothing is changed: operators have attributes for the order of dimensions."""
+        """Do nothing: operators have attributes for the order of dimensions."""
 
 
 def overwrite(target: Any, source: Any) -> None:
-    """Copy the elements of `source` into those of `target`, of the same shape and dtype, wherever both are."""
+    """Copy the elements of `source` to `target`, of the same shape and dtype, on the host or a GPU."""
     device = device_of(target)
     if device is None:
         np.copyto(target, to_host(source))

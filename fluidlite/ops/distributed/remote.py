@@ -1,6 +1,6 @@
 """Operators that talk with parameter servers, and the one that is a parameter server.
 
-What they do is in `executor/remote/operators.py`: they look for values, and store what arrives, by name.
+What they do is in `executor/parameter_server/operators.py`: they look for values, and store what arrives, by name.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.base.selected_rows import SelectedRows
-from fluidlite.executor.remote.communicating import ByChanges, InBackground, Parts, cut_rows, merged
+from fluidlite.executor.parameter_server.communicators import Asynchronous, GeoSgd, Parts, merged, split_rows
 
 ROWS = np.array([0, 2, 3, 5])
 
@@ -58,7 +58,7 @@ def test_two_trainers_exchange_what_has_changed():
     line = Line({("a", "w.block0"): start[:2].copy(), ("b", "w.block1"): start[2:].copy()})
     parts = {"w": Parts(["a", "b"], ["w.block0", "w.block1"], [2, 1])}
     scopes = [scope_of(w=np.zeros((3, 2), "float32")) for _ in range(2)]
-    trainers = [ByChanges(parts, [], 2, 2) for _ in range(2)]
+    trainers = [GeoSgd(parts, [], 2, 2) for _ in range(2)]
     known, here, server = [start.copy(), start.copy()], [start.copy(), start.copy()], start.copy()
     for one, scope in zip(trainers, scopes, strict=True):
         one.start(line, scope)
@@ -85,7 +85,7 @@ def test_of_tables_rows_are_exchanged_that_somebody_has_looked_up():
     line = Line({("a", "t.block0"): table[:4].copy(), ("b", "t.block1"): table[4:].copy()})
     parts = {"t": Parts(["a", "b"], ["t.block0", "t.block1"], [4, 2])}
     scope = scope_of(t=np.zeros((6, 2), "float32"))
-    one = ByChanges(parts, ["t"], 1, 1)
+    one = GeoSgd(parts, ["t"], 1, 1)
     one.start(line, scope)
     held = scope.find_var("t").get_tensor()
     memory = held.array
@@ -106,7 +106,7 @@ def test_of_tables_rows_are_exchanged_that_somebody_has_looked_up():
 
 def test_changes_without_a_startup_program():
     with pytest.raises(RuntimeError, match="run the startup program after"):
-        ByChanges({}, [], 1, 1).step({})
+        GeoSgd({}, [], 1, 1).step({})
 
 
 @pytest.mark.parametrize("adds, expected", [(True, 6.0), (False, 2.0)])
@@ -122,7 +122,7 @@ def test_merged(adds, expected):
 
 
 def test_rows_are_cut_by_the_server_that_holds_them():
-    first, second = cut_rows(SelectedRows(ROWS, np.arange(4.0).reshape(4, 1), 6), [3, 3])
+    first, second = split_rows(SelectedRows(ROWS, np.arange(4.0).reshape(4, 1), 6), [3, 3])
     assert first.rows.tolist() == [0, 2] and second.rows.tolist() == [0, 2]
     assert second.values.ravel().tolist() == [2, 3] and second.height == 3
 
@@ -130,7 +130,7 @@ def test_rows_are_cut_by_the_server_that_holds_them():
 def test_gradients_go_in_the_background_and_parameters_come_back():
     line = Line({("a", "w"): np.array([7.0])})
     parts = Parts(["a"], ["w@GRAD"], [1])
-    running = InBackground({"w": Parts(["a"], ["w"], [])}, 3, 2, 1, True)
+    running = Asynchronous({"w": Parts(["a"], ["w"], [])}, 3, 2, 1, True)
     given = np.ones(1)
     for _ in range(5):
         running.send(line, parts, given, False)
@@ -146,7 +146,7 @@ def test_gradients_go_in_the_background_and_parameters_come_back():
 def test_what_goes_wrong_in_the_background_is_told_to_the_next_who_sends():
     line = Line({})
     line.flush = lambda: (_ for _ in ()).throw(ConnectionError("gone"))
-    running = InBackground({}, 1, 1, 1, False)
+    running = Asynchronous({}, 1, 1, 1, False)
     parts = Parts(["a"], ["w@GRAD"], [1])
     with pytest.raises(ConnectionError, match="gone"):
         for _ in range(1000):

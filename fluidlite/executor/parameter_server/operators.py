@@ -1,4 +1,4 @@
-"""Operators that talk with parameter servers, and `listen_and_serv`, which is one; messages are `rpc/`'s."""
+"""Operators of trainers with parameter servers, and `listen_and_serv`, the server; `rpc/` has the messages."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ...rpc.client import Client, client
 from .. import failures
 from ..blocks.environment import Environment, Run
 from ..tensors.lod_tensor import LoDTensor
-from .communicating import ByChanges, InBackground, Parts, joined, running
+from .communicators import Asynchronous, GeoSgd, Parts, joined, running
 
-_TOLD = ("send_barrier", "recv", "fetch_barrier", "distributed_lookup_table")
-"""Operators that know the number of the trainer; `send` does not, in Fluid's programs."""
+_WITH_TRAINER_ID = ("send_barrier", "recv", "fetch_barrier", "distributed_lookup_table")
+"""Operators with the attribute `trainer_id`; `send` lacks it in Fluid's programs."""
 
 
 def _client(op: Operator) -> Client:
-    """The line of the trainer that a program was made for."""
-    if op.type in _TOLD:
+    """The client of the trainer whose program `op` is in."""
+    if op.type in _WITH_TRAINER_ID:
         return client(op.attr("trainer_id"))
-    others = [other for other in op.block.ops if other.type in _TOLD]
+    others = [other for other in op.block.ops if other.type in _WITH_TRAINER_ID]
     return client(others[-1].attr("trainer_id") if others else op.attr("trainer_id"))
 
 
@@ -42,27 +42,27 @@ def _put(run: Run, environment: Environment, name: str, value: Any) -> None:
 
 
 def run_send(run: Run, op: Operator, environment: Environment) -> None:
-    """Send X, whole or in the parts that attributes name, each to its server; does not wait."""
-    line, endpoints, names = _client(op), op.attr("epmap"), op.inputs.get("X", [])
+    """Send X, whole or in the parts that attributes name, each to its server, without waiting."""
+    trainer, endpoints, names = _client(op), op.attr("epmap"), op.inputs.get("X", [])
     sections, communicator = op.attr("sections"), running()
     if op.attr("use_send_handler") and not sections and len(op.attr("send_varnames")) == len(names):
         return _exchange_changes(op, environment)
-    if isinstance(communicator, InBackground) and op.attr("send_varnames"):
+    if isinstance(communicator, Asynchronous) and op.attr("send_varnames"):
         whole = Parts(endpoints, op.attr("send_varnames"), sections)
-        return communicator.send(line, whole, _value(names[0], op, environment), op.attr("merge_add"))
+        return communicator.send(trainer, whole, _value(names[0], op, environment), op.attr("merge_add"))
     if not op.attr("use_send_handler"):  # a count of steps, for every server
-        Parts(endpoints, names[:1], []).send(line, _value(names[0], op, environment))
+        Parts(endpoints, names[:1], []).send(trainer, _value(names[0], op, environment))
     elif sections:
-        Parts(endpoints, op.attr("send_varnames"), sections).send(line, _value(names[0], op, environment))
+        Parts(endpoints, op.attr("send_varnames"), sections).send(trainer, _value(names[0], op, environment))
     else:
         for endpoint, name in zip(endpoints, names, strict=True):
-            line.send(endpoint, {name: _value(name, op, environment)})
+            trainer.send(endpoint, {name: _value(name, op, environment)})
 
 
 def _exchange_changes(op: Operator, environment: Environment) -> None:
-    """What trainers say that update by themselves: that they begin, or that a step is done and which rows it took."""
+    """Report the start of a GEO-SGD trainer, or a step with the rows that it looked up, to the communicator."""
     communicator = running()
-    if not isinstance(communicator, ByChanges):
+    if not isinstance(communicator, GeoSgd):
         raise failures.refusal(
             op,
             "a program of GEO-SGD needs a running communicator: call fleet.init_worker() or Communicator.start()",
@@ -83,26 +83,26 @@ def run_send_barrier(run: Run, op: Operator, environment: Environment) -> None:
 
 def run_recv(run: Run, op: Operator, environment: Environment) -> None:
     outs, parts, communicator = op.outputs.get("Out", []), op.attr("recv_varnames"), running()
-    if isinstance(communicator, InBackground) and parts:
+    if isinstance(communicator, Asynchronous) and parts:
         newest = communicator.newest(outs[0])
         if newest is not None:
             _put(run, environment, outs[0], newest)
         return
     if op.attr("do_not_run") and communicator is None:
         return
-    found = _client(op).get(op.attr("epmap"), parts or outs)
+    values = _client(op).get(op.attr("epmap"), parts or outs)
     if parts:
-        found = [joined(found)]
-    for name, value in zip(outs, found, strict=True):
+        values = [joined(values)]
+    for name, value in zip(outs, values, strict=True):
         _put(run, environment, name, value)
 
 
 def run_fetch_barrier(run: Run, op: Operator, environment: Environment) -> None:
-    """Nothing is left to do: a server does not update before this trainer has sent for the next round."""
+    """Do nothing: a server does not update before this trainer has sent for the next round."""
 
 
 def run_lookup(run: Run, op: Operator, environment: Environment) -> None:
-    """Ask each server once for the rows of all Ids that it has."""
+    """Request the rows of all Ids from the servers, one request each."""
     arrays = [to_host(environment.get(name, op)) for name in op.inputs["Ids"]]
     sections, padding = op.attr("height_sections"), op.attr("padding_idx")
     flat = np.concatenate([ids.reshape(-1) for ids in arrays]).astype("int64", copy=False)
@@ -112,17 +112,17 @@ def run_lookup(run: Run, op: Operator, environment: Environment) -> None:
     if len(kept) and not 0 <= kept[0] <= kept[-1] < ends[-1]:
         raise failures.refusal(op, f"Ids must be from 0 to {ends[-1] - 1}, got {kept[0]} to {kept[-1]}")
     bounds = np.searchsorted(kept, [0, *ends])
-    asked = [n for n in range(len(sections)) if bounds[n] < bounds[n + 1]]
+    servers = [n for n in range(len(sections)) if bounds[n] < bounds[n + 1]]
     rows = _client(op).rows(
-        [op.attr("endpoints")[n] for n in asked],
-        [op.attr("table_names")[n] for n in asked],
-        [kept[bounds[n] : bounds[n + 1]] - (ends[n] - sections[n]) for n in asked],
+        [op.attr("endpoints")[n] for n in servers],
+        [op.attr("table_names")[n] for n in servers],
+        [kept[bounds[n] : bounds[n + 1]] - (ends[n] - sections[n]) for n in servers],
     )
     table = op.block._var_recursive(op.inputs["W"][0])
-    found = np.zeros((len(ids), table.shape[1]), to_numpy(table.dtype))
+    values = np.zeros((len(ids), table.shape[1]), to_numpy(table.dtype))
     if rows:
-        found[np.searchsorted(ids, kept)] = np.concatenate(rows)
-    values, at = found[place.reshape(-1)], 0
+        values[np.searchsorted(ids, kept)] = np.concatenate(rows)
+    values, at = values[place.reshape(-1)], 0
     drops = op.attr("lookup_table_version") == "lookup_table"
     for name, array, source in zip(op.outputs["Outputs"], arrays, op.inputs["Ids"], strict=True):
         shape = array.shape[:-1] if drops else array.shape
@@ -136,7 +136,7 @@ def run_checkpoint_notify(run: Run, op: Operator, environment: Environment) -> N
 
 
 def run_recv_save(run: Run, op: Operator, environment: Environment) -> None:
-    """Write the whole of a variable whose parts are on servers to a file."""
+    """Write a variable whose parts are on servers to a file."""
     from ..tensors.tensor_file import write_tensor
 
     parts = client(op.attr("trainer_id")).get(op.attr("endpoints"), op.attr("remote_varnames"))
@@ -149,7 +149,7 @@ def run_recv_save(run: Run, op: Operator, environment: Environment) -> None:
 
 
 def run_listen_and_serv(run: Run, op: Operator, environment: Environment) -> None:
-    """Be a parameter server until all trainers are done."""
+    """Run a parameter server until all trainers are done."""
     run.serve(op)
 
 

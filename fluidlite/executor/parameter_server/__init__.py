@@ -1,0 +1,1 @@
+"""Trainers with parameter servers: their operators, and the communicator in the background."""

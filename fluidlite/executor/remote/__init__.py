@@ -1,1 +1,0 @@
-"""Trainers of parameter servers: their operators, and what runs beside them."""
