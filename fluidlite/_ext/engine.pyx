@@ -142,7 +142,7 @@ cdef void verify_stage(void *owner, size_t stage) noexcept with gil:
 
 include "engine/failure.pxi"
 include "engine/layouts.pxi"
-include "engine/elements.pxi"
+include "engine/tensor_arrays.pxi"
 include "engine/memory.pxi"
 include "engine/bindings.pxi"
 

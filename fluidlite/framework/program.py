@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from ..base.context import Slot
@@ -21,8 +21,13 @@ from .tracing import Tracer
 from .variable import Parameter, Variable
 
 if TYPE_CHECKING:
-    from .sequences import Kept
     from .serialization.descs import ProgramDesc
+
+T = TypeVar("T")
+
+
+def _read_ops(program: Program) -> list[Operator]:
+    return [op for op in program.global_block().ops if op.type == "read"]
 
 
 def _names_of(target: Any) -> list[str]:
@@ -56,17 +61,22 @@ class Program:
         self._appending_grad_times = 0
         self._pruned: dict[Any, Program] = {}
         self._plans: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()  # executors' plans, by scope
-        self._kept_names: tuple[int, dict[str, frozenset[str]]] = (
-            -1,
-            {},
-        )  # see `gradients.blocks.kept_names`
-        self._kept_sequences: tuple[int, dict[Operator, list[Kept]]] = (-1, {})  # see `sequences.remembered`
-        self._readers: tuple[int, list[Operator]] = (-1, [])
+        self._analyses: tuple[int, dict[Any, Any]] = (-1, {})  # of one version; see `_derived`
         self._tracer: Tracer | None = None
 
     def _changed(self) -> None:
         """Invalidate the plans made for this program."""
         self._version += 1
+
+    def _derived(self, analysis: Callable[[Program], T]) -> T:
+        """The result of `analysis(self)`, which is computed once for each version of the program."""
+        version, results = self._analyses
+        if version != self._version:
+            results = {}
+            self._analyses = self._version, results
+        if analysis not in results:
+            results[analysis] = analysis(self)
+        return results[analysis]  # type: ignore[no-any-return]
 
     def _stamp(self, op: Operator) -> None:
         """Mark a new operator with the part of training that is being built."""
@@ -82,9 +92,7 @@ class Program:
 
     def _reader_ops(self) -> list[Operator]:
         """The `read` operators of the global block."""
-        if self._readers[0] != self._version:
-            self._readers = self._version, [op for op in self.global_block().ops if op.type == "read"]
-        return self._readers[1]
+        return self._derived(_read_ops)
 
     def _has_readers(self) -> bool:
         return bool(self._reader_ops())

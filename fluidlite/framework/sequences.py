@@ -11,6 +11,7 @@ from ..ops.registry import EMPTY, VERSION, Levels, OpView, Shape
 if TYPE_CHECKING:
     from .block import Block
     from .operator import Operator
+    from .program import Program
 
 SHAPE = "XShape"
 """The slot of outputs that hold a shape, after a first dimension of 0."""
@@ -86,15 +87,17 @@ def _unversioned(name: str) -> str:
 
 
 def remembered(op: Operator) -> list[Kept]:
-    """`kept` of an operator of a program, cached until the program changes."""
-    program = op.block.program
-    if program._kept_sequences[0] != program._version:
-        program._kept_sequences = program._version, {}
-    known = program._kept_sequences[1]
+    """`kept` of an operator of a program, computed once for each version of the program."""
+    known = op.block.program._derived(_kept_by_operator)
     found = known.get(op)
     if found is None:
         found = known[op] = kept(op.view())
     return found
+
+
+def _kept_by_operator(program: Program) -> dict[Operator, list[Kept]]:
+    """The memory of `remembered`, filled as operators are asked for."""
+    return {}
 
 
 def carry_over(op: Operator) -> None:

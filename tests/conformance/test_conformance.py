@@ -112,10 +112,17 @@ def test_structure(results, name):
     assert structure == KNOWN.get(name, structure if structure == "n/a" else "same")
 
 
+SEGMENTED = {"f_beam_search_while", "g_contrib_decoder", "g_decode_options", "g_proposals"}
+"""Cases with loops over arrays whose elements have sizes that only the data know: one plan an iteration."""
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_no_case_is_interpreted(interpreted, name):
-    """All is run by plans, and the engine takes all turns of loops."""
-    assert interpreted[name] == []
+    """All operators run in plans, and the engine runs all iterations of loops but for those of `SEGMENTED`."""
+    found = interpreted[name]
+    if name in SEGMENTED:
+        found = [line for line in found if not line.startswith("turn by turn")]
+    assert found == []
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -105,26 +105,3 @@ def test_offsets_may_be_as_many_as_one_likes():
         np.testing.assert_array_equal(out, np.arange(count + 1))
     with pytest.raises(ValueError, match="has|bytes as operand 0"):
         kernels.call("set_offsets", [np.zeros(2, "int64")], [2, 0, 1, 2])
-
-
-@each_target
-@pytest.mark.parametrize("count", [0, 1, 2, 7])
-@pytest.mark.parametrize("row", [(), (1,), (3,), (0,), (37,)])
-def test_rows_that_go_two_ways(target, count, row):
-    random = np.random.default_rng(count)
-    for some in (random.random(count) < 0.5, np.ones(count, bool), np.zeros(count, bool)):
-        x, y = random.standard_normal((2, count, *row)).astype("float32")
-        size = 4 * int(np.prod(row))
-        wide = some.reshape(-1, *[1] * len(row))
-        for side in (True, False):
-            for zeros in (True, False):
-                out, own = np.full_like(x, 7), np.flatnonzero(some == side)
-                kernels.call("spread_rows", [some, x, out], [count, size, side, zeros], target=target)
-                spare = x[own[0]] if own.size and not zeros else np.zeros(row, "float32")
-                np.testing.assert_array_equal(out, np.where(wide == side, x, spare))
-            found = np.array([not own.size])
-            kernels.call("some_rows", [some, found], [count, side], target=target)
-            assert found.item() == bool(own.size)
-        out = np.full_like(x, 7)
-        kernels.call("pick_rows", [some, x, y, out], [count, size], target=target)
-        np.testing.assert_array_equal(out, np.where(wide, x, y))

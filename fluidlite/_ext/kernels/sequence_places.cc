@@ -254,42 +254,28 @@ int merge_rows(fl_call *call) {
     return FL_OK;
 }
 
-/* Out: rows of X where a mask of bytes says `side`; the others are the first of these once more, or zeros. ints: rows, bytes
- * of a row, side, whether zeros. */
-int spread_rows(fl_call *call) {
-    const char *mask = at<char>(call, 0), *x = at<char>(call, 1);
-    char *out = at<char>(call, 2);
-    const int64_t n = call->i[0], bytes = call->i[1];
-    const bool side = call->i[2] != 0;
-    const char *spare = nullptr;
-    for (int64_t r = 0; r < n && spare == nullptr && call->i[3] == 0; ++r) {
-        if ((mask[r] != 0) == side) spare = x + r * bytes;
-    }
-    for (int64_t r = 0; r < n; ++r, x += bytes, out += bytes) {
-        const char *from = (mask[r] != 0) == side ? x : spare;
-        if (from != nullptr) {
-            copy_bytes(out, from, bytes);
-        } else {
-            std::fill_n(out, bytes, char{0});
-        }
-    }
-    return FL_OK;
-}
-
-/* Each row from where a mask of bytes says: the first part or the second. ints: rows, bytes of a row. */
-int pick_rows(fl_call *call) {
-    const char *mask = at<char>(call, 0), *parts[] = {at<char>(call, 2), at<char>(call, 1)};
-    char *out = at<char>(call, 3);
-    const int64_t n = call->i[0], bytes = call->i[1];
-    for (int64_t r = 0; r < n; ++r) copy_bytes(out + r * bytes, parts[mask[r] != 0] + r * bytes, bytes);
-    return FL_OK;
-}
-
-/* Out: whether a mask of bytes says `side` anywhere. ints: rows, side. */
-int some_rows(fl_call *call) {
+/* Out: how many bytes of a mask are true, and how many are not. ints: rows. */
+int count_rows(fl_call *call) {
     const char *mask = at<char>(call, 0);
-    const bool side = call->i[1] != 0;
-    *at<char>(call, 1) = std::any_of(mask, mask + call->i[0], [side](char row) { return (row != 0) == side; });
+    int64_t *out = at<int64_t>(call, 1);
+    out[1] = std::count(mask, mask + call->i[0], 0);
+    out[0] = call->i[0] - out[1];
+    return FL_OK;
+}
+
+/* Rows in two parts as a mask of bytes says: the inverse of merge_rows. ints: rows, rows of the first part, of the second,
+ * bytes of a row. */
+int split_rows(fl_call *call) {
+    const char *mask = at<char>(call, 0), *x = at<char>(call, 1);
+    char *parts[] = {at<char>(call, 3), at<char>(call, 2)};
+    const int64_t n = call->i[0], bytes = call->i[3], first = n - std::count(mask, mask + n, 0);
+    if (first != call->i[1]) return uneven(call, 0, call->i[1], first);
+    if (n - first != call->i[2]) return uneven(call, 1, call->i[2], n - first);
+    for (int64_t r = 0; r < n; ++r, x += bytes) {
+        char *&to = parts[mask[r] != 0];
+        copy_bytes(to, x, bytes);
+        to += bytes;
+    }
     return FL_OK;
 }
 
@@ -319,9 +305,8 @@ const fl_entry table[] = {
     FL_WHOLE("sequence_scatter", sequence_scatter, "xxxxx|zzzz||cd,bL,a+L,b,cd")
     FL_REAL("sequence_scatter_grad", sequence_scatter_grad, "xxxnn|zzzz||bL,a+L,cd,cd,b")
     {"merge_rows", merge_rows, "xxxx|zzzz||a,bd,cd,ad"},
-    {"spread_rows", spread_rows, "xxx|zzzz||a,ab,ab"},
-    {"pick_rows", pick_rows, "xxxx|zz||a,ab,ab,ab"},
-    {"some_rows", some_rows, "xx|zz||a,1B"},
+    {"count_rows", count_rows, "xx|z||a,+L"},
+    {"split_rows", split_rows, "xxxx|zzzz||a,ad,bd,cd"},
     {"sequence_reshape", sequence_reshape, "xx|zzd||a+L,a+L"},
     FL_WHOLE("lod_reset", lod_reset, "xx|zz||a+,a+L")
     {"set_offsets", set_offsets, "x|z(z)||a+L"},

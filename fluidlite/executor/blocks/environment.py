@@ -43,12 +43,6 @@ class Run(Protocol):
         """Run the operators of `block` in an environment that was made for it."""
         ...
 
-    @abstractmethod
-    def loop(self, op: Operator, environment: Environment) -> bool | None:
-        """Run the turns of the `while` operator `op`, one of which is due, if that can be done without this function's
-        caller; False if it cannot, None if the turn that is due now cannot."""
-        ...
-
     def serve(self, op: Operator) -> None:
         """Be the parameter server that `op` describes until all trainers are done."""
         ...

@@ -20,6 +20,7 @@ from ..plan.refusals import CannotPlan
 from ..plan.shapes import is_no_tensor, live, takes_no_part, works_alone
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
+from .array_accesses import Accesses, separated
 from .environment import Environment, Run
 
 _TAKEN = RANKING.union(STEPS, ON_ARRAYS)
@@ -51,7 +52,8 @@ class Piece:
     """Operators of a block up to the position `end`, as a plan.
 
     `inputs`: what the plan is fed from the environment, with the number of levels of detail, None for SelectedRows;
-    `outputs`: what is put there; `here`: what of it the environment itself keeps, whoever declares it.
+    `outputs`: what is put there; `here`: what of it the environment itself keeps, whoever declares it. `accesses`: the
+    elements of tensor arrays that it reads before and writes afterwards.
     """
 
     def __init__(
@@ -61,15 +63,23 @@ class Piece:
         inputs: Sequence[tuple[str, int | None]],
         outputs: Sequence[str],
         here: Collection[str] = (),
+        accesses: Accesses | None = None,
     ) -> None:
         self.end, self._plan, self._inputs, self._outputs = end, plan, inputs, outputs
+        self._accesses = accesses
         # What is put where: the name, whether the environment itself keeps it, how many levels of detail it has.
         self._targets = [
             (name, name in here, len(levels)) for name, levels in zip(outputs, plan.levels, strict=False)
         ]
 
     def run(self, run: Run, environment: Environment) -> bool:
-        """Run the plan; False if it does not fit what its inputs hold now, or this thread is running it already."""
+        """Run the plan; False if it does not fit what its inputs hold now, or this thread is running it already.
+
+        Raises Missed, with nothing stored, if a guard fails on the way.
+        """
+        accesses = self._accesses
+        if accesses is not None and not all([load.run(environment) for load in accesses.loads]):
+            return False
         plan, arrays = self._plan, gathered(self._inputs, environment)
         if arrays is None or not plan.lock.acquire():
             return False
@@ -80,6 +90,9 @@ class Piece:
         if found is None:
             return False
         self._put(found, environment)
+        if accesses is not None:
+            for store in accesses.stores:
+                store.run(run, environment)
         return True
 
     def _put(self, found: list[Any], environment: Environment) -> None:
@@ -130,8 +143,8 @@ class Pieces:
         self._fetches = frozenset(fetches)
         self.ops = ops
         self.made: dict[int, list[Piece | Single]] = {}
-        self.loops: list[Piece] = []  # the whole block, with as many turns as there are
-        self.no_loop = ""  # why the block's turns are taken one by one
+        # Sizes that only the data know, as pieces at a position have found them; None: plans have none of these.
+        self.sizes: defaultdict[int, dict[str, int] | None] = defaultdict(dict)
         self.alone = [works_alone(op) and not in_line(op) and op.type not in _TAKEN for op in ops]
         self._wanted = frozenset(wanted)
         # Where each variable is read last.
@@ -157,21 +170,24 @@ class Pieces:
         written.pop(EMPTY, None)
         return [name for name in written if name in self._wanted or self._last.get(name, -1) >= end]
 
-    def check_whole(self, begin: int, end: int) -> None:
-        """Raise CannotPlan unless nobody but the operators from `begin` to `end` knows what of theirs is no tensor:
-        arrays, rank tables, and what is kept for gradients.
+    def accesses(self, begin: int, end: int) -> Accesses:
+        """The operators from `begin` to `end`, without those on elements of arrays that are used elsewhere as well.
+
+        Raises CannotPlan if they use other such values that are no tensors: rank tables, what is kept for gradients.
         """
         ops = self.ops[begin:end]
         known = {name for op in ops for name in _unlike_tensors(op)}
         if not known:
-            return
+            return Accesses(ops, [], [])
         within = {id(op) for op in everywhere(ops)}
         others = (op for block in self.block.program.blocks for op in block.ops if id(op) not in within)
-        leaving = known & self._fetches
-        leaving |= {name for op in others for name in (*op.reads(), *op.writes()) if name in known}
-        for op in ops if leaving else ():
-            for name in _unlike_tensors(op) & leaving:
-                raise CannotPlan(f"others know {name!r} as well", op)
+        shared = known & self._fetches
+        shared |= {name for op in others for name in (*op.reads(), *op.writes()) if name in known}
+        found = separated(ops, shared)
+        for op in found.ops if shared else ():
+            for name in _unlike_tensors(op) & shared:
+                raise CannotPlan(f"{name!r} is also used outside of this segment", op)
+        return found
 
     def keep(self, begin: int, piece: Piece | Single) -> None:
         self.made[begin] = [piece, *self.made.get(begin, [])[: PIECES_KEPT - 1]]
@@ -279,9 +295,7 @@ class Blocks:
         """What each block was cut into, a line for each instruction."""
         lines = []
         for index, pieces in sorted(self._pieces.items()):
-            reason = "" if pieces.loops else pieces.no_loop
-            lines.append(f"block {index}:" + (f" turn by turn: {reason}" if reason else ""))
-            lines += [line for loop in pieces.loops for line in loop.describe()]
+            lines.append(f"block {index}:")
             lines += [
                 line for _, made in sorted(pieces.made.items()) for piece in made for line in piece.describe()
             ]

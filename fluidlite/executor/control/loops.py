@@ -33,19 +33,12 @@ def add_to(sums: dict[str, Any], name: str, part: Any, xp: Any) -> None:
 
 
 def run_while(run: Run, op: Operator, environment: Environment) -> None:
-    """Run the block as long as the condition holds; of each turn only what its gradient reads is kept.
-
-    Turns may be left to the run, all together.
-    """
+    """Run the block as long as the condition holds; of each iteration only what its gradient reads is kept."""
     block = op.attrs["sub_block"]
     (condition,) = op.inputs["Condition"]
     kept = kept_names(op)
     turns: list[Environment] = []
-    together: bool | None = None
     while truth(op, condition, environment):
-        together = run.loop(op, environment) if together is None else False
-        if together:
-            return
         turn = Environment(block, environment)
         run.run_block(block, turn)
         if kept is not None:

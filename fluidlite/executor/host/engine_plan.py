@@ -17,9 +17,10 @@ from ...ops.registry import Call, OpDef
 from .. import failures
 from ..plan import marks
 from ..plan.analysis import Analysis
-from ..plan.elements import CLEAR, ELEMENTS, TURN
+from ..plan.elements import CLEAR, ELEMENTS
 from ..plan.instructions import Instruction
 from ..plan.ranks import RankedFeeds
+from ..plan.refusals import CannotPlan
 from ..plan.step_plan import StepPlan
 from ..plan.turn_ops import TURNS, LoopForm
 from ..tensors.scope import Scope
@@ -43,9 +44,9 @@ class EnginePlan(StepPlan):
         self._ranked = RankedFeeds(self.meta.ranking, self.feed_names, self.meta)
         self._fed = frozenset([*self.feed_names, *self._later, *self._ranked.names])
         self._elements = {
-            name + ELEMENTS: engine.Elements()
+            name + ELEMENTS: engine.TensorArray()
             for op, _ in analysis.steps
-            if op.definition in (CLEAR, TURN)
+            if op.definition is CLEAR
             for name in op.attrs["arrays"]
         }
         self._registers = Registers(self.meta.sizes)
@@ -177,6 +178,8 @@ class EnginePlan(StepPlan):
                 call.kernel, [name is not None for name in call.operands], call.ints, call.floats, sizes
             )
         except ValueError as error:
+            if self.meta.finding:
+                raise CannotPlan("sizes were guessed that do not fit each other", op) from error
             raise failures.in_operator(op, error) from error
         return kernels.address(call.kernel)
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
-from ..._ext import engine
-from ...base.sizes import always_equal, current
+from ...base.sizes import always_equal
 from ...ops.chains import Chain
 from ...ops.registry import Call
 from ..plan import marks
-from ..plan.instructions import Instruction, lifetimes
-
-_ALIGNED = 64
-"""What the engine makes sizes multiples of."""
+from ..plan.instructions import Instruction
 
 
 @dataclass
@@ -58,76 +53,6 @@ def _replaceable(instruction: Instruction, roots: Mapping[str, str]) -> list[tup
     pairs = [(op.inputs.get(source), op.outputs.get(out)) for out, source in op.definition.planning.inplace]
     named = [(roots.get(a[0], a[0]), roots.get(b[0], b[0])) for a, b in pairs if a and b]
     return [(name, result) for name, result in named if touched.count(name) == 1]
-
-
-@dataclass
-class Survey:
-    """Who touches what in a list of instructions, and how many bytes are alive.
-
-    `touched`, `written`: the instructions that touch, or write, each variable; `lives`: the first and the last one that
-    each temporary is needed for; `storages`: the memory of temporaries. `peak`: the most bytes alive at the same time,
-    `at` which instruction first, and at how many (`often`).
-    """
-
-    touched: dict[str, list[int]]
-    written: dict[str, list[int]]
-    lives: dict[str, tuple[int, int]]
-    storages: list[Storage]
-    peak: int
-    at: int
-    often: int
-
-    def lower_than(self, other: Survey) -> bool:
-        return (self.peak, self.often) < (other.peak, other.often)
-
-    @property
-    def formula(self) -> int:
-        """The peak as a formula of sizes, without what is lost because storages are aligned."""
-        return sum(each.bytes for each in self.storages if each.first <= self.at <= each.last)
-
-    def arena(self) -> int:
-        """How many bytes the engine takes for all temporaries; the peak, where no machine has that much."""
-        places = engine.Places()
-        for each in self.storages:
-            places.add(each.first, each.last)
-        try:
-            total: int = places.place([current(each.bytes) for each in self.storages])[0]
-        except MemoryError:
-            return self.peak
-        return total
-
-
-def surveyed(
-    instructions: Sequence[Instruction],
-    roots: Mapping[str, str],
-    kept: Iterable[str],
-    temporary: Callable[[str], bool],
-    size: Callable[[str], int],
-) -> Survey:
-    """The `Survey` of instructions.
-
-    `kept`: what is needed when all is done; `temporary`: whether a variable has memory of the plan's; `size`: how many
-    bytes it has.
-    """
-    touched: defaultdict[str, list[int]] = defaultdict(list)
-    written: defaultdict[str, list[int]] = defaultdict(list)
-    for at, each in enumerate(instructions):
-        for name in {roots.get(name, name) for name in each.touches}:
-            touched[name].append(at)
-        for name in each.writes:
-            written[roots.get(name, name)].append(at)
-    lives = {name: life for name, life in lifetimes(instructions, roots, kept).items() if temporary(name)}
-    found = {name: Storage(size(name), [name], *life) for name, life in lives.items()}
-    share_in_place(instructions, found, roots)
-    storages = [*{id(each): each for each in found.values()}.values()]
-    changes = [0] * (len(instructions) + 2)
-    for storage in storages:
-        taken = -(-max(current(storage.bytes), 1) // _ALIGNED) * _ALIGNED
-        changes[storage.first] += taken
-        changes[storage.last + 1] -= taken
-    alive = [*accumulate(changes)]
-    peak = max(alive)
-    return Survey(touched, written, lives, storages, peak, alive.index(peak), alive.count(peak))
 
 
 def made_in_place(

@@ -36,7 +36,7 @@ from .engine_plan import EnginePlan, is_call
 from .lowering import Lowering
 from .packing import packed_in_line
 
-HARMLESS = (*marks.MARKS, marks.THERE, RANK, LOOK, *ON_ELEMENTS)
+HARMLESS = (*marks.MARKS, marks.THERE, marks.NONEMPTY, RANK, LOOK, *ON_ELEMENTS)
 """Operators that may be run again, though they do something besides computing."""
 
 MOST_UNDONE = 1 << 20
@@ -72,9 +72,6 @@ class Plan(EnginePlan):
     """Whether what is fetched has memory of its own."""
 
     _cut = 0
-
-    can_undo_turns = False
-    """Whether what the turn of a loop finds is as it was until that ends."""
 
     def __init__(
         self,
@@ -121,8 +118,6 @@ class Plan(EnginePlan):
         made = lowering.instructions(steps, self._array)
         self._saved: Counter[str] = Counter()
         made = self._fused(made, {*fetches, *self._persistables(made)})
-        if self.can_undo_turns:
-            return made
         return memory.made_in_place(
             made, self._roots, lambda name: name not in apart and self._temporary(name)
         )
@@ -153,13 +148,16 @@ class Plan(EnginePlan):
             if begin < last < end:
                 last = end
         early = instructions[:last]
-        for op in {id(op): op for each in early for op in _all_of(each)}.values():
+        for at, op in [(at, op) for at, each in enumerate(early) for op in _all_of(each)]:
             definition = op.definition
             if definition.effects.random or (definition.effects.host and definition not in HARMLESS):
                 if not ends:
                     self._again = False
                     return []
-                raise CannotPlan(f"sizes are found behind operator {op.type}, which cannot be undone", op)
+                finding = next((instructions[end].op for end in ends if end > at), op)
+                raise CannotPlan(
+                    f"sizes are found behind operator {op.type}, which cannot be undone", finding
+                )
         names = sorted(self._persistables(early))
         if sum(self._bytes_now(name) for name in names) > MOST_UNDONE:
             raise CannotPlan(

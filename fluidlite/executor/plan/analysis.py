@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ from ...framework import Block, Operator
 from ...ops.registry import OpView
 from .. import failures
 from ..tensors.scope import Scope
-from . import branching, finite, float16, marks, selecting, sparse, stepping, turning
-from .elements import FOUND, GET
+from . import branching, finite, float16, marks, predication, sparse, stepping, turning
+from .elements import GET
 from .in_line import InLine
 from .meta import ExactMeta
 from .refusals import CannotPlan, Unfound
@@ -39,9 +39,8 @@ class Analysis:
         feed: what is fed, as `feeding.expanded` gives it.
         ops: the operators, by default those of the global block.
         later: what is fed when part of the operators has run; of each the variable that it has shape and type of.
-        branches: whether there may be jumps past the blocks of branches; only small ones are taken without.
+        branches: whether the target can jump past the blocks of branches; without jumps, small blocks are predicated.
         watched: whether the results of all operators are looked at, in their order (`finite.py`).
-        like: see `in_line.InLine`.
         how: what else `ExactMeta` takes.
 
     Raises CannotPlan when an operator needs to be run on its own, EnforceNotMet when something it reads is neither fed,
@@ -58,13 +57,11 @@ class Analysis:
         later: Mapping[str, str] | None = None,
         branches: bool = False,
         watched: bool = False,
-        like: Callable[[str, str], Any] | None = None,
         **how: Any,
     ) -> None:
         self.feed_names = list(feed)
         self._native = branches
         self._watch = finite.Watch(block) if watched else None
-        self._like = like
         self.meta = ExactMeta(block, scope, feed, later, **how)
         everything = block.ops if ops is None else ops
         versions = Versions(self.meta.is_persistable, [*self.feed_names, *(later or ())])
@@ -81,7 +78,7 @@ class Analysis:
         if branches:
             kept = self._in_line(mattering, fetches)
         elif not watched:
-            kept = selecting.without_branches(mattering)
+            kept = predication.predicated(mattering)
         self.steps = self._analyse([versions.renamed(op) for op in kept if not takes_no_part(op)])
         fetches = () if self.cut else fetches
         for name in fetches:
@@ -97,11 +94,9 @@ class Analysis:
         An array is a name for its elements, or else memory of the engine's.
         """
         try:
-            return self._lines(ops, fetches, self._like is not None or self._watch is not None)
+            return self._lines(ops, fetches, self._watch is not None)
         except CannotPlan as refusal:
-            if self._like is not None or not any(
-                op.type in branching.ON_ARRAYS for op in branching.everywhere(ops)
-            ):
+            if not any(op.type in branching.ON_ARRAYS for op in branching.everywhere(ops)):
                 raise
             try:
                 return self._lines(ops, fetches, True)
@@ -114,15 +109,13 @@ class Analysis:
         loops = turning.Turning(ops, steps)
         # Turns of which all results are looked at are taken one by one, as they come.
         turned = (steps, loops) if self._watch is None else ()
-        lines = InLine({*self.meta.shapes, *perhaps}, arrays, self._like, *turned)
+        lines = InLine({*self.meta.shapes, *perhaps}, arrays, *turned)
         if turned and not arrays:
             ops = [*loops.of(ops)]
         made = [*lines.of(ops)]
-        if not lines.apart.isdisjoint(fetches) or any(map(self.meta.has, lines.apart)):
-            raise CannotPlan("others look at the rows of one side of an IfElse")
         made = lines.begun(made, lines.touched + lines.tapes)
         read = {*fetches}.union(*(op.reads() for op in made))
-        made = [op for op in made if op.definition not in (GET, FOUND) or op.outputs["Out"][0] in read]
+        made = [op for op in made if op.definition is not GET or op.outputs["Out"][0] in read]
         self.unset, self._in_turns = lines.unset, steps.any or loops.any
         return live(made, sparse.wholes(fetches)) if loops.any else made
 

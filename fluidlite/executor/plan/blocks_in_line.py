@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...base.dtypes import VarType
 from ...framework import Block, Operator
@@ -22,12 +21,11 @@ from .branching import (
     own_names,
     ranks,
 )
-from .elements import CLEAR, ELEMENTS, KEEP, TURN, found_by_turns, of_the_engine
+from .elements import CLEAR, ELEMENTS, KEEP, of_the_engine
 from .forward import SCOPES, backward_of
 from .kept_branches import kept_inside, kept_within
-from .marks import AGAIN, BEGIN, CHOOSE, END, HOLD, LOOP, MARKS, MERGE, THERE, UNSET
+from .marks import AGAIN, BEGIN, CHOOSE, END, HOLD, LOOP, MARKS, MERGE, NONEMPTY, THERE, UNSET
 from .refusals import CannotPlan
-from .rows_apart import SOME, family_of
 from .shapes import in_place_of, renamed, takes_no_part, works_alone
 
 if TYPE_CHECKING:
@@ -36,31 +34,30 @@ if TYPE_CHECKING:
 
 
 class BlocksInLine(ABC):
-    """Operators with the blocks of branches in their places.
+    """Inlines the blocks of branches and loops into the operators around them.
 
-    `given`: the variables that have a value before; `arrays`: whether arrays are memory of the
-    engine's; `like`: of arrays that others know as well, what says of one and of an index what the element there is
-    like. `unset`: what holds nothing as long as no branch has run that makes it, and the operator that may; `touched`:
-    which arrays; `tapes`: by what names turns keep what their gradients look at; `apart`: what has all rows, and those
-    of one side of an `IfElse` are meant. `steps`: what stands for those of `recurrent` operators, None if these stay;
-    `loops`: for loops over ranked sequences in blocks.
+    Args:
+        given: the variables that have a value before.
+        arrays: whether tensor arrays are memory of the engine.
+        steps: lowers `recurrent` operators; None leaves them as they are.
+        loops: lowers loops over ranked sequences.
+
+    `unset`: variables without a value unless a branch runs, with that branch; `touched`: the arrays met so far;
+    `tapes`: the names of the stashes.
     """
 
     def __init__(
         self,
         given: Collection[str],
         arrays: bool = False,
-        like: Callable[[str, str], Any] | None = None,
         steps: Stepping | None = None,
         loops: Turning | None = None,
     ) -> None:
         self.unset: dict[str, Operator] = {}
         self.touched: list[str] = []
         self.tapes: list[str] = []
-        self.apart: set[str] = set()
         self._known = set(given)
-        self._arrays = arrays or like is not None
-        self._like = like
+        self._arrays = arrays
         self._steps = steps
         self._loops = loops
         self._same: dict[str, str] = {}  # gradient of an array -> by what name it came
@@ -73,8 +70,6 @@ class BlocksInLine(ABC):
                 continue
             if op.type in ON_ARRAYS and self._arrays:
                 yield from self._plain(self._on_array(op, names))
-            elif family_of(op) is not None and not op.sub_blocks():
-                yield from self._apart(op, names)
             elif op.type in STEPS and self._steps is not None and in_line(op):
                 known = {name for name in op.reads() if names.get(name, name) in self._known}
                 for each in self._steps.of(op, known.__contains__):
@@ -103,7 +98,7 @@ class BlocksInLine(ABC):
         something has a value only where somebody asks."""
         asked = {op.inputs["X"][0].partition(UNSET)[0] for op in ops if op.definition is THERE}
         ops = [op for op in ops if asked.issuperset(n.partition(UNSET)[0] for n in op.writes() if UNSET in n)]
-        if not arrays or self._like is not None:
+        if not arrays:
             return [*ops]
         return [in_place_of(ops[0], CLEAR, {}, {}, {"arrays": arrays}), *ops]
 
@@ -117,24 +112,10 @@ class BlocksInLine(ABC):
         self._set(op.writes())
         return [*looks, op]
 
-    def _apart(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
-        """Rows that go two ways, or come together."""
-        made, family = renamed(op, names), family_of(op)
-        assert family is not None
-        if not names:
-            self.apart.update(family.sides)
-        for name in (each for slot in ("InTrue", "InFalse") for each in made.inputs.get(slot, ())):
-            if name not in self._known and name not in self.unset:
-                raise CannotPlan(f"perhaps nothing computes {name!r}", op)
-        yield from family.together(made)
-        self._set(made.writes())
-
     def _on_array(self, op: Operator, names: Mapping[str, str]) -> Operator:
         made = renamed(op, names)
         name = (op.outputs["Out"] if op.type == "write_to_array" else op.inputs["X"])[0]
         array = self._array(op, name, names)
-        if self._like is not None:
-            return found_by_turns(made, array, partial(self._like, array, *op.inputs.get("I", [""])))
         gradient = op.outputs.get(grad_name("X"))
         return of_the_engine(made, array, self._array(op, gradient[0], names) if gradient else "")
 
@@ -155,12 +136,13 @@ class BlocksInLine(ABC):
 
     def _branch(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
         block = op.attrs["sub_block"]
-        (condition,) = (names.get(name, name) for name in op.inputs["Cond"])
-        family = family_of(op)
-        if family is not None:
-            mask, side = condition, family.side(op)
-            condition = f"{mask}@SOME{side}{VERSION}B{op.block.idx}"
-            yield in_place_of(op, SOME, {"Mask": [mask]}, {"Out": [condition]}, {"side": side})
+        if op.attr("is_scalar_condition"):
+            (condition,) = (names.get(name, name) for name in op.inputs["Cond"])
+        else:  # a side of an IfElse, which runs if it has rows
+            inputs = [names.get(name, name) for name in op.inputs.get("Input", ())]
+            yield in_place_of(op, NONEMPTY, {"X": [n for n in inputs if n in self._known]}, {}, {})
+            condition = f"{op.inputs['Cond'][0]}@SIDE{VERSION}B{block.idx}"
+            yield self._constant(op, condition, 1, VarType.BOOL)
             self._set([condition])
         if kept_names(op) is not None:
             (scope,) = op.outputs["Scope"]
@@ -180,8 +162,6 @@ class BlocksInLine(ABC):
         if ran:
             yield self._number(op, ran, 0)
         body = self._body(op, own, within)
-        if self._like is not None and not names:
-            body.insert(0, in_place_of(op, TURN, {}, {}, {"arrays": self.touched + self.tapes}))
         if kept is not None:
             body.append(counted(op, ran, 1))
             for number in range(len(backward_of(op))):
@@ -212,8 +192,8 @@ class BlocksInLine(ABC):
         self._set([name])
         return self._constant(op, name, value)
 
-    def _constant(self, op: Operator, name: str, value: int) -> Operator:
-        attrs = {"shape": [1], "dtype": int(VarType.INT64), "value": float(value)}
+    def _constant(self, op: Operator, name: str, value: int, dtype: VarType = VarType.INT64) -> Operator:
+        attrs = {"shape": [1], "dtype": int(dtype), "value": float(value)}
         return in_place_of(op, "fill_constant", {}, {"Out": [name]}, attrs)
 
     def _inside(self, op: Operator) -> Iterable[Operator]:

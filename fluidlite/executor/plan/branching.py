@@ -16,15 +16,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from weakref import WeakKeyDictionary
 
 from ...base.dtypes import VarType
 from ...framework import Block, Operator, Program
-from ...framework.gradients.blocks import kept_names
 from ...framework.gradients.versions import changes_nothing
 from ...ops.registry import EMPTY, VERSION, grad_name
 from .forward import forward_of, gradients
-from .rows_apart import family_of
 from .shapes import is_no_tensor, takes_no_part, works_alone
 
 RAN = "@RAN"
@@ -69,8 +66,6 @@ def in_line(op: Operator, arrays: bool = False) -> bool:
         return _steps_in_line(op)
     if op.type not in CONDITIONS or len(op.inputs.get(CONDITIONS[op.type], ())) != 1:
         return False
-    if not op.type.startswith("while") and not op.attr("is_scalar_condition") and family_of(op) is None:
-        return False
     return _block_in_line(op, arrays)
 
 
@@ -85,12 +80,6 @@ def _steps_in_line(op: Operator) -> bool:
             return False
     # What goes from step to step of a gradient is declared by no block.
     return op.type.endswith("_grad") or block.vars.keys() >= {*_known(block.program).of(block)[1]}
-
-
-def keeps_turns(op: Operator) -> bool:
-    """Whether an operator is a loop that keeps turns for its gradient, or that gradient, or has one inside."""
-    found = (each for each in everywhere([op]) if each.type in ("while", "while_grad"))
-    return any(each.type == "while_grad" or kept_names(each) is not None for each in found)
 
 
 def _block_in_line(op: Operator, arrays: bool = False) -> bool:
@@ -130,7 +119,6 @@ class _Known:
     writes of what is around it (`of`)."""
 
     def __init__(self, program: Program) -> None:
-        self.version = program._version
         runs = Counter(inner.idx for block in program.blocks for op in block.ops for inner in op.sub_blocks())
         self.shared = frozenset(number for number, count in runs.items() if count > 1)
         self.touched: dict[int, tuple[dict[str, None], dict[str, None]]] = {}
@@ -145,13 +133,7 @@ class _Known:
 
 
 def _known(program: Program) -> _Known:
-    found = _programs.get(program)
-    if found is None or found.version != program._version:
-        found = _programs[program] = _Known(program)
-    return found
-
-
-_programs: WeakKeyDictionary[Program, _Known] = WeakKeyDictionary()
+    return program._derived(_Known)
 
 
 def _gradient_in_line(op: Operator, arrays: bool) -> bool:

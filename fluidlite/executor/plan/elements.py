@@ -1,9 +1,8 @@
-"""Elements of tensor arrays, and what the turns of loops keep, in memory of the engine's: operators of plans on them.
+"""Operators of plans on tensor arrays, and on what the iterations of a loop stash for its gradient.
 
-Those of arrays in the plan of a program have one size and no sequences (`PUT`, `GET`). Where Python knows an array as
-well, elements come in order, and each turn finds how large they are (`FOUND`, `WRITE`): where a loop asks for another
-one, or its plan is not for what it finds, nothing counts that has been done since `TURN`. What a loop keeps for its
-gradient (`KEEP`) is taken again in the opposite order (`POP`), so that loops in loops need no places.
+Both live in memory of the engine (`_ext/tensor_array.h`). Elements of an array have one size and no sequences (`PUT`,
+`GET`). `KEEP` pushes a value onto a stash and `POP` takes it back in the opposite order, so that nested loops need no
+indices.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base.dtypes import VarType
-from ...base.sizes import INFINITE, is_fixed
+from ...base.sizes import is_fixed
 from ...framework import Operator
-from ...ops.native import REAL, bytes_of_row, element, itemsize, numel
+from ...ops.native import REAL, element, itemsize, numel
 from ...ops.op_view import FIND
 from ...ops.registry import VERSION, Call, Effects, OpDef, OpView, Sequences, grad_name
 from .marks import by_hand
@@ -29,35 +28,6 @@ ELEMENTS = "@ELEMENTS"
 def _check(op: OpView, slot: str) -> None:
     if op.dtype("I") != VarType.INT64 or not is_fixed(op.shape("I")) or numel(op, "I") != 1:
         raise CannotPlan(f"the index {op.name('I')!r} of an array is no int64 of one element")
-
-
-def _native(op: OpView, kernel: str, slot: str) -> Call:
-    levels = op.lod(slot)
-    ints = [numel(op, slot) * itemsize(op, slot), *(8 * op.meta.shape(level)[0] for level in levels)]
-    index = [op.name("I")] if op.has("I") else []
-    return Call(kernel, [op.attr("array") + ELEMENTS, *index, op.name(slot), *levels], ints)
-
-
-def _infer_found(op: OpView) -> None:
-    _check(op, "Out")
-    shape, dtype, levels = op.attr("like")
-    assert shape, "elements without dimensions do not come in several sizes"
-    found = op.found("Out", [shape[0], len(levels), *levels], [2, INFINITE, *(3 for _ in levels)])
-    assert found is not None, "these operators are made where sizes may be found"
-    rows, _, *counts = found
-    op.set("Out", (rows, *shape[1:]), dtype)
-    op.carry("Out", [op.offsets("Out", count - 1, level) for level, count in enumerate(counts)])
-
-
-def _native_found(op: OpView) -> list[Call]:
-    read, array = _native(op, "element_read", "Out"), op.attr("array") + ELEMENTS
-    levels = op.lod("Out")
-    room = 2 + len(levels)
-    found = op.scratch("Out", "FOUND", (room,), VarType.INT64)
-    wanted = [op.shape("Out")[0], len(levels), *(op.meta.shape(level)[0] for level in levels)]
-    places = [n for pair in enumerate(wanted) for n in pair]
-    look = Call("element_find", [array, op.name("I"), found], [bytes_of_row(op, "Out"), len(levels), room])
-    return [look, Call(FIND, [found], places), read]
 
 
 def _operator(name: str, doc: str, infer: Any, native: Any, *inputs: str, **how: Any) -> OpDef:
@@ -75,31 +45,9 @@ def _operator(name: str, doc: str, infer: Any, native: Any, *inputs: str, **how:
     )
 
 
-FOUND = _operator(
-    "find_element",
-    "The element at index I of an array, whatever its size. `like`: shape, type and lengths of the offsets of one.",
-    _infer_found,
-    _native_found,
-    "I",
-    outputs=("Out",),
-    attrs={"array": "", "like": None},
-    effects=Effects(),
-)
-
-
 def _infer_arrays(op: OpView) -> None:
     for name in op.attr("arrays"):
         op.meta.set(name + ELEMENTS, (1,), VarType.UINT8)
-
-
-TURN = _operator(
-    "begin_turn", "What has been written to arrays before stays, whatever becomes of the turn.", _infer_arrays,
-    lambda op: Call("element_turn", [array + ELEMENTS for array in op.attr("arrays")]), attrs={"arrays": ()},
-)  # fmt: skip
-WRITE = _operator(
-    "write_element", "Puts X at index I of an array.", lambda op: _check(op, "X"),
-    lambda op: _native(op, "element_write", "X"), "X", "I",
-)  # fmt: skip
 
 
 def _infer_keep(op: OpView) -> None:
@@ -125,15 +73,15 @@ def _one_size(kernel: str, slot: str) -> Callable[[OpView], Call]:
 
 CLEAR = _operator(
     "clear_elements", "Forgets all elements of arrays.", _infer_arrays,
-    lambda op: Call("element_clear", [array + ELEMENTS for array in op.attr("arrays")]), attrs={"arrays": ()},
+    lambda op: Call("array_clear", [array + ELEMENTS for array in op.attr("arrays")]), attrs={"arrays": ()},
 )  # fmt: skip
 KEEP = _operator(
     "keep_element", "Keeps what X is in the end of a turn, behind what it was before.", _infer_keep,
-    _one_size("element_keep", "X"), "X",
+    _one_size("stash_push", "X"), "X",
 )  # fmt: skip
 POP = _operator(
     "pop_element", "What has been kept last, which is like Like, and kept no longer.", _infer_pop,
-    _one_size("element_pop", "Out"), "Like#", outputs=("Out",),
+    _one_size("stash_pop", "Out"), "Like#", outputs=("Out",),
 )  # fmt: skip
 
 
@@ -171,7 +119,7 @@ def _infer_take(op: OpView) -> None:
 
 def _added(op: OpView) -> Call:
     operands = [op.attr("array") + ELEMENTS, op.name("I"), op.name("X")]
-    return Call(f"slot_add.{_float(op, 'X')}", operands, [numel(op, "X")])
+    return Call(f"array_add.{_float(op, 'X')}", operands, [numel(op, "X")])
 
 
 def _float(op: OpView, slot: str) -> str:
@@ -211,9 +159,9 @@ def _native_join(op: OpView) -> list[Call]:
     found = op.scratch("OutIndex", "FOUND", (1,), VarType.INT64)
     along = shape[axis] if axis < len(shape) else 1
     return [
-        Call("slots_length", [array, found]),
+        Call("array_length", [array, found]),
         Call(FIND, [found], [0, count]),
-        Call("slots_join", [array, op.name("Out")], [count, times, size * itemsize(op, "Out")]),
+        Call("array_concat", [array, op.name("Out")], [count, times, size * itemsize(op, "Out")]),
         Call("fill.i32", [op.name("OutIndex")], [count, along]),
     ]
 
@@ -227,7 +175,7 @@ def _native_part(op: OpView) -> Call:
     shape, axis, times, size = _blocks(op)
     count = op.shape("X")[axis] if op.attr("use_stack") else op.shape("X")[axis] // shape[axis]
     return Call(
-        f"slots_part.{_float(op, 'X')}", [op.attr("to") + ELEMENTS, op.name("X")], [count, times, size]
+        f"array_split_add.{_float(op, 'X')}", [op.attr("to") + ELEMENTS, op.name("X")], [count, times, size]
     )
 
 
@@ -235,7 +183,7 @@ PUT = _operator(
     "put_element",
     "Puts X at index I of an array.",
     lambda op: _noted(op, "X"),
-    _one_size("slot_put", "X"),
+    _one_size("array_write", "X"),
     "X",
     "I",
 )
@@ -243,15 +191,20 @@ ADD = _operator(
     "add_element", "Adds X to the element at index I.", lambda op: _noted(op, "X"), _added, "X", "I"
 )
 GET = _operator(
-    "get_element", "The element at index I.", _infer_get, _one_size("slot_get", "Out"), "I", outputs=("Out",)
+    "get_element",
+    "The element at index I.",
+    _infer_get,
+    _one_size("array_read", "Out"),
+    "I",
+    outputs=("Out",),
 )
 TAKE = _operator(
     "take_element", "The element at index I, which is not there any more; zeros like Like if there is none.",
-    _infer_take, _one_size("slot_take", "Out"), "I", "Like#", outputs=("Out",),
+    _infer_take, _one_size("array_take", "Out"), "I", "Like#", outputs=("Out",),
 )  # fmt: skip
 LENGTH = _operator(
     "array_length", "How many elements an array has.", lambda op: op.set("Out", (1,), VarType.INT64),
-    lambda op: Call("slots_length", [op.attr("array") + ELEMENTS, op.name("Out")]), outputs=("Out",),
+    lambda op: Call("array_length", [op.attr("array") + ELEMENTS, op.name("Out")]), outputs=("Out",),
 )  # fmt: skip
 JOIN = _operator(
     "join_elements", "All elements along an axis.", _infer_join, _native_join, outputs=("Out", "OutIndex"),
@@ -287,18 +240,6 @@ def of_the_engine(op: Operator, array: str, to: str = "") -> Operator:
     return in_place_of(op, PART, {"X": op.inputs[grad_name("Out")]}, {}, {**attrs, "to": to})
 
 
-def found_by_turns(op: Operator, array: str, like: Callable[[], Any]) -> Operator:
-    """The same where Python knows the array as well; `like`: what the element is like."""
-    kinds = ("write_to_array", "read_from_array")
-    if op.type not in kinds or op.attr("accumulate") or op.inputs.get("X_W"):
-        raise CannotPlan(f"others know the array of operator {op.type} as well", op)
-    index = {"I": op.inputs["I"]}
-    if op.type == "write_to_array":
-        return in_place_of(op, WRITE, {"X": op.inputs["X"], **index}, {}, {"array": array})
-    return in_place_of(op, FOUND, index, op.outputs, {"array": array, "like": like()})
-
-
 __all__ = [
-    "CLEAR", "ELEMENTS", "FOUND", "GET", "KEEP", "MAY_MISS", "ON_ELEMENTS", "POP", "TURN", "WRITE", "found_by_turns",
-    "of_the_engine",
+    "CLEAR", "ELEMENTS", "GET", "KEEP", "MAY_MISS", "ON_ELEMENTS", "POP", "of_the_engine",
 ]  # fmt: skip

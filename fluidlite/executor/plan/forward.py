@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ...framework import Operator, Program
 from ...ops.registry import EMPTY
 
@@ -35,6 +33,11 @@ def gradients(op: Operator) -> list[tuple[str, str]]:
     return [(n, out) for n, out in pairs if out != EMPTY and op.block._find_var_recursive(out) is not None]
 
 
-def _of_program(op: Operator) -> Iterator[Operator]:
+def _of_program(op: Operator) -> list[Operator]:
+    """The operators with blocks of the program of `op`."""
     program: Program = op.block.program
-    return (each for block in program.blocks for each in block.ops)
+    return program._derived(_with_blocks)
+
+
+def _with_blocks(program: Program) -> list[Operator]:
+    return [op for block in program.blocks for op in block.ops if op.sub_blocks()]

@@ -117,5 +117,25 @@ SETTLE = OpDef(
     native=lambda op: Call(FIND, [op.name("X")]),
     doc="Stands behind a loop whose turns find sizes: a stage begins here, also where no turn has begun one.",
 )
+
+
+def _infer_nonempty(op: OpView) -> None:
+    for k in range(op.count("X")):
+        if 0 in op.shape("X", k):
+            raise CannotPlan(
+                f"no row takes this side of the IfElse: {op.name('X', k)!r} is empty", passing=True
+            )
+
+
+NONEMPTY = OpDef(
+    "assert_nonempty",
+    inputs=("X*#",),
+    outputs=(),
+    infer=_infer_nonempty,
+    kernel=by_hand,
+    native=lambda op: [],
+    effects=Effects(host=True),
+    doc="Specialises the plan for inputs that have elements: then a block of an IfElse runs.",
+)
 BEGINS, ENDS = (BEGIN, LOOP), (END, AGAIN)
 MARKS = (*BEGINS, *ENDS)

@@ -63,6 +63,8 @@ class ExactMeta:
         ] = {}  # array in memory of the engine's -> an element of it
         self.roots: dict[str, Any] = {}  # what sizes of turns are called -> these
         self.finding: list[list[str]] = []  # what the sizes are called that are found, in order
+        # Mask of a split -> the output that its sizes are called by, and the rows that are true and that are not.
+        self.rows_by_mask: dict[str, tuple[str, Sequence[int]]] = {}
         self.sought: dict[str, Sought] = {}  # result of an operator whose reference kernel finds sizes
         self.rooms: dict[str, Shape] = {}  # of what has sizes that are found: how large it may be
         self._later = later or {}

@@ -24,13 +24,11 @@ class Unfound(CannotPlan):
 
 
 class Missed(Exception):
-    """A plan is not for the sizes that it finds, or a turn reads or writes an element of an array that the engine does
-    not have room for.
+    """A guard of a running plan has failed: a size that the step found, or an element of an array, is not as planned.
 
-    `turns`: how many turns have been taken, and count; `sizes`: by name what has been found, if that is why.
+    `sizes`: the sizes found so far, by label, if one of them is the reason.
     """
 
-    def __init__(self, reason: str, turns: int = 0, sizes: Mapping[str, int] | None = None) -> None:
+    def __init__(self, reason: str, sizes: Mapping[str, int] | None = None) -> None:
         super().__init__(reason)
-        self.turns = turns
         self.sizes = sizes

@@ -204,6 +204,12 @@ def is_no_tensor(op: Operator, name: str) -> bool:
     return var is not None and var.type in NO_TENSORS
 
 
+def declared_type(op: Operator, name: str) -> np.dtype | None:
+    """The type of elements that the program declares for a variable of `op`."""
+    var = op.block._find_var_recursive(name)
+    return None if var is None or var._dtype is None else to_numpy(var._dtype)
+
+
 def carry_over(op: Operator, view: OpView, meta: ExactMeta) -> None:
     """Give the outputs of an ordinary operator the sequences of what its declaration says, where they fit.
 

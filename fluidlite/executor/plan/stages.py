@@ -10,20 +10,46 @@ Operators that may work on the rows of many turns at once say so (`Planning.batc
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...framework import Block, Operator
-from ...ops.registry import EMPTY, VERSION, OpView
+from ...framework.operator import BlockMeta
+from ...ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
 from .branching import in_line
 from .in_line import InLine
 from .marks import MERGE
 from .refusals import CannotPlan
-from .rows_apart import Declared, rows_made
 from .shapes import Versions, live, renamed, works_alone
 
 if TYPE_CHECKING:
     from .stepping import Stepping
+
+
+class Declared(BlockMeta):
+    """The declared shapes of variables, also under the names of their later values."""
+
+    def shape(self, name: str) -> Shape:
+        var = self.block._find_var_recursive(name.partition(VERSION)[0])
+        return var._shape if var is not None and var._shape is not None else ()
+
+
+def rows_made(block: Block, op: Operator, moves: Callable[[str], bool]) -> set[str] | None:
+    """The results of an operator whose rows follow from the same rows of its inputs; the others are sums over the rows.
+
+    `moves`: whether a variable has rows. None if the operator cannot work on rows one by one.
+    """
+    rule = op.definition.planning.batchable
+    if rule is None or not rule(
+        OpView(op.definition, op.inputs, op.outputs, op.attrs, Declared(block)), moves
+    ):
+        return None
+    found: set[str] = set()
+    for slot, names in op.outputs.items():
+        sources = op.inputs.get(slot.removesuffix(GRAD), ()) if slot.endswith(GRAD) else ()
+        if not sources or moves(sources[0]):
+            found.update(names)
+    return found
 
 
 class NotApart(Exception):

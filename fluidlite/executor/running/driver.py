@@ -10,22 +10,16 @@ known; it is kept, together with others for the same place, for all steps that i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from ...base.errors import EnforceNotMet
-from ...base.reports import profiling
 from ...framework import Block, Operator
-from ...framework.gradients.blocks import kept_names
 from ...ops.tensor.selected_rows import parts
 from ..blocks.environment import Environment
-from ..blocks.looping import LoopPiece, LoopPlan, like
-from ..blocks.pieces import PIECES_KEPT, Blocks, Piece, Pieces, Ranges, Single, feed_of, inputs_of
+from ..blocks.pieces import Blocks, Piece, Pieces, Ranges, Single, feed_of, inputs_of
 from ..host.plan import Plan
-from ..plan.branching import in_line, keeps_turns
-from ..plan.branching import results as written
+from ..plan.branching import results
 from ..plan.found import sizes_of
 from ..plan.refusals import CannotPlan, Missed
 from ..plan.shapes import is_no_tensor
@@ -33,11 +27,8 @@ from ..tensors.scope import Scope
 from .feeding import Feed
 from .interpret import Interpreter
 
-FEW = 8
-"""What has more elements is not looked at for sizes."""
-
-PLANS_A_TURN = 8
-"""How many plans are made until one fits the sizes that a turn finds."""
+TRIES = 4
+"""How many plans are made for one run of a segment, until one is for the sizes that the data have."""
 
 
 class Driver(Interpreter):
@@ -84,78 +75,29 @@ class Driver(Interpreter):
     def _run_planned(self, pieces: Pieces, at: int, environment: Environment) -> int:
         made = pieces.made.get(at, ())
         for number, piece in enumerate(made):
-            if piece.run(self, environment):
+            if self._fits(pieces, at, piece, environment):
                 if number:
                     pieces.made[at] = [piece, *(other for other in made if other is not piece)]
                 return piece.end
-        piece = self._make(pieces, at, environment)
-        if isinstance(piece, Piece) or piece.reason:
-            pieces.keep(at, piece)
-        if not piece.run(self, environment):
-            raise AssertionError("a plan takes the arrays that it was made for")
-        return piece.end
+        for attempt in range(TRIES + 1):
+            if attempt == TRIES:
+                pieces.sizes[at] = None  # such operators run on their own here from now on
+            piece = self._make(pieces, at, environment)
+            if isinstance(piece, Piece) or piece.reason:
+                pieces.keep(at, piece)
+            if self._fits(pieces, at, piece, environment):
+                return piece.end
+        raise AssertionError("a plan takes the arrays that it was made for")
 
-    def loop(self, op: Operator, environment: Environment) -> bool | None:
-        """All turns of a `while` of which one is due; False if they have to be taken one by one, None if that one has
-        to be."""
-        pieces = self._blocks.of(op.attrs["sub_block"])
-        if pieces.no_loop or profiling.active is not None:  # which wants the time of each operator
-            return False
-        # Where turns find sizes, and a plan does not fit what one finds, another plan begins with that turn.
-        sizes: dict[str, int] = {}
-        untried, made = list(pieces.loops), 0
-        while True:
-            try:
-                if not untried:
-                    if made == PLANS_A_TURN:
-                        raise CannotPlan("no plan fits the sizes that its turns find")
-                    untried, made = [self._looping(pieces, op, environment, sizes)], made + 1
-                    pieces.loops = [*untried, *pieces.loops[: PIECES_KEPT - 1]]
-                if untried.pop(0).run(self, environment):
-                    return True
-            except Missed as missed:
-                if missed.turns:
-                    sizes, untried, made = {}, list(pieces.loops), 0
-                elif missed.sizes is None:
-                    return None
-                else:
-                    sizes.update(missed.sizes)
-            except (CannotPlan, EnforceNotMet) as refusal:  # the second is told by the turn, if it is true
-                if not pieces.loops and not getattr(refusal, "passing", False):
-                    pieces.no_loop = str(refusal)
-                return False
-
-    def _looping(
-        self,
-        pieces: Pieces,
-        op: Operator,
-        environment: Environment,
-        sizes: Mapping[str, int],
-    ) -> LoopPiece:
-        """The turns of a loop, fit for what the environment holds now, and for sizes as they have been found."""
-        if kept_names(op) is not None:
-            raise CannotPlan("its gradient stands in another piece")
-        if not in_line(op, True) or any(map(keeps_turns, pieces.ops)):
-            raise CannotPlan("it runs blocks, or works on what is no tensor")
-        results = [name for name in written(op) if not is_no_tensor(op, name)]
-        if undeclared := [name for name in results if op.block._find_var_recursive(name) is None]:
-            raise CannotPlan(f"nobody declares {undeclared}")
-        inputs = inputs_of([op], environment)
-
-        def alike(array: str, index: str) -> Any:
-            return like(environment.find(array), environment.find(index))
-
-        feed = feed_of(inputs, environment)
-        what = self.program, self.scope, feed, results, op
-        how: dict[str, Any] = {"finds": sizes, "like": alike, "watched": self.watched}
+    def _fits(self, pieces: Pieces, at: int, piece: Piece | Single, environment: Environment) -> bool:
+        """Run a piece; False if it is for other inputs, or for other sizes than the data have."""
         try:
-            plan = LoopPlan(*what, **how)
-        except (CannotPlan, EnforceNotMet):
-            counts = [name for name, array in feed.items() if name not in results and _counts(array)]
-            if not counts:
+            return piece.run(self, environment)
+        except Missed as missed:
+            if missed.sizes is None:
                 raise
-            plan = LoopPlan(*what, **how, values=counts)
-        return LoopPiece(1, plan, inputs, results)
+            pieces.sizes[at] = {**(pieces.sizes[at] or {}), **missed.sizes}
+            return False
 
     def _make(self, pieces: Pieces, at: int, environment: Environment) -> Piece | Single:
         """A piece for what stands at a position, fit for what the environment holds now."""
@@ -174,18 +116,33 @@ class Driver(Interpreter):
         return Single(at, pieces.ops[at], reason)
 
     def _planned(self, pieces: Pieces, begin: int, end: int, environment: Environment) -> Piece:
-        ops = pieces.ops[begin:end]
-        pieces.check_whole(begin, end)
+        accesses = pieces.accesses(begin, end)
+        ops = accesses.ops
+        for load in accesses.loads:
+            if not load.run(environment):
+                op = next(op for op in pieces.ops[begin:end] if load.out in op.writes())
+                raise CannotPlan(f"array {load.array!r} has no element to read", op, passing=True)
         inputs = inputs_of(ops, environment)
         feed = feed_of(inputs, environment)
+        made = {name for op in ops for name in results(op)}
+        stored = [name for store in accesses.stores for name in (store.value, store.index)]
         outputs = [
             name
-            for name in pieces.needed(begin, end)
-            if not pieces.block._is_persistable(name) and not is_no_tensor(ops[0], name)
+            for name in dict.fromkeys([*pieces.needed(begin, end), *stored])
+            if name in made and not pieces.block._is_persistable(name) and not is_no_tensor(ops[0], name)
         ]
 
         def plan_of(outputs: Sequence[str]) -> Plan:
-            return Plan(self.program, self.scope, feed, outputs, ops, pieces.block, watched=self.watched)
+            return Plan(
+                self.program,
+                self.scope,
+                feed,
+                outputs,
+                ops,
+                pieces.block,
+                watched=self.watched,
+                finds=pieces.sizes[begin],
+            )
 
         plan = plan_of(outputs)
         if sparse := plan.meta.sparse.keys() & outputs:
@@ -193,12 +150,7 @@ class Driver(Interpreter):
             plan = plan_of(outputs)
         declared = pieces.block.vars
         here = {name for name in outputs if name in declared and not declared[name].persistable}
-        return Piece(end, plan, inputs, outputs, here)
-
-
-def _counts(array: np.ndarray) -> bool:
-    """Whether an array may hold sizes."""
-    return array.dtype.kind == "i" and 0 < array.size <= FEW
+        return Piece(end, plan, inputs, outputs, here, accesses)
 
 
 def _position(pieces: Pieces, op: Operator | None, begin: int, end: int) -> int:

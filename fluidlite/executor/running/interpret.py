@@ -32,6 +32,7 @@ from ..blocks.pieces import Ranges, written_memory
 from ..control import control_function
 from ..device import calls as device_calls
 from ..plan import finite
+from ..plan.shapes import declared_type
 from ..tensors.lod_tensor import LoDTensor, LoDTensorArray
 from ..tensors.scope import Scope
 from .feeding import Feed, placed
@@ -151,10 +152,6 @@ class Interpreter(Run):
         for op in block.ops:
             self.run_alone(op, environment)
 
-    def loop(self, op: Operator, environment: Environment) -> bool | None:
-        """Not done here."""
-        return False
-
     def run_each(self, ops: Iterable[Operator]) -> None:
         """Run operators of the global block on their own."""
         with self._active(), np.errstate(all="ignore"):  # infinities and NaNs are results like any other
@@ -182,16 +179,18 @@ class Interpreter(Run):
                 finite.look_at(op, name, environment.find(name), self.xp)
 
     def run_op(self, op: Operator, environment: Environment) -> None:
-        """Run an operator without blocks, whatever it gets."""
+        """Run an operator without blocks on whatever its inputs hold."""
         definition = op.definition
         if definition.kernel is None:
             if definition.effects.host:
                 return  # reader operators: the executor has already taken their batch
             raise failures.in_operator(op, NotImplementedError(f"operator {op.type} cannot be run"))
+        facts = _facts_of(op)
+        get = environment.get
         inputs = {
-            slot: [environment.get(name, op) for name in names]
-            for slot, names in op.inputs.items()
-            if names and not (slot in definition.effects.uninitialized and environment.find(names[0]) is None)
+            slot: [get(name, op) for name in names]
+            for slot, names in facts.inputs
+            if not (slot in definition.effects.uninitialized and environment.find(names[0]) is None)
         }
         lods = None
         if definition.sequences.takes_lod:
@@ -204,8 +203,8 @@ class Interpreter(Run):
                 **{s: [environment.find(name) for name in names] for s, names in present.items()},
             }
         try:
-            types, unread = self._retyped(op, inputs, environment) if inputs else ({}, {})
-            given = given | unread
+            types, unread = self._types(op, facts, inputs, environment) if inputs else ({}, {})
+            given = given | unread if unread else given
             if self.device is None:
                 results = definition.call(np, given, op.attrs, lods)
             else:
@@ -217,17 +216,17 @@ class Interpreter(Run):
             failures.raise_in_operator(op, error)
         kept = {}
         for one in self._kept(op, environment) if inputs else ():
-            levels = [environment.lod_of(name) for name in (one.source, *one.others)]
-            if levels[0]:
+            source = environment.lod_of(one.source)
+            if source:
+                levels = [source, *map(environment.lod_of, one.others)]
                 kept[one.out] = one, levels, _shape(environment.find(one.source))
-        persistable = any(environment.holder(name) is None for names in op.inputs.values() for name in names)
         for name, value in op._named(results):
-            if persistable and not isinstance(value, TensorArray) and _is_part(value, inputs):
+            if type(value) is not TensorArray and _is_part(value, inputs) and _reads_scope(op, environment):
                 value = self.xp.array(value)  # a later operator may overwrite the variable of the scope
             lod: Lod = ()
             if name in kept:
-                one, levels, source = kept[name]
-                lod = one.lod(levels, _shape(value), source)
+                one, levels, shape = kept[name]
+                lod = one.lod(levels, _shape(value), shape)
             exact = to_numpy(types[name]) if name in types else None
             self._store(op, environment, name, value, lod, exact)
 
@@ -249,33 +248,36 @@ class Interpreter(Run):
         """
         if type(value) is LodArray:
             value, lod = value.array, value.lod
-        var = op.block._find_var_recursive(name)
-        no_array = value is None or isinstance(value, (SelectedRows, TensorArray))
-        if var is not None and var.type == VarType.LOD_TENSOR and not no_array:
-            value = self.xp.asarray(value, dtype=exact)
-            if exact is None and var._dtype in FLOATS and value.dtype.kind == "f":
-                declared = to_numpy(var._dtype)
-                value = value.astype(declared) if value.dtype.itemsize > declared.itemsize else value
+        if value is not None and type(value) not in (SelectedRows, TensorArray):
+            var = op.block._find_var_recursive(name)
+            if var is not None and var.type == VarType.LOD_TENSOR:
+                value = self.xp.asarray(value, dtype=exact)
+                if exact is None and var._dtype in FLOATS and value.dtype.kind == "f":
+                    declared = to_numpy(var._dtype)
+                    value = value.astype(declared) if value.dtype.itemsize > declared.itemsize else value
         environment.put(name, value, lod)
 
-    def _retyped(
-        self, op: Operator, inputs: dict[str, list[Any]], environment: Environment
+    def _types(
+        self, op: Operator, facts: _Facts, inputs: dict[str, list[Any]], environment: Environment
     ) -> tuple[dict[str, VarType], dict[str, list[Any]]]:
-        """The types of the outputs of `op` if an input has another type of elements than the program says; and what a
-        gradient operator does not read of its inputs, in the type of the gradients.
+        """The types of the outputs of `op` if an input has another element type than the program declares, and the
+        inputs that a gradient operator does not read, converted to the type of the gradients.
         """
-        odd, kinds = {}, set()
-        for slot, arrays in inputs.items():
-            for name, array in zip(op.inputs[slot], arrays, strict=True):
-                kind, declared = getattr(array, "dtype", None), declared_type(op, name)
-                kinds.add(kind)
-                if kind is not None and declared is not None and declared != kind:
-                    odd[name] = to_vartype(kind)
+        kinds = tuple([getattr(array, "dtype", None) for arrays in inputs.values() for array in arrays])
+        if kinds in facts.as_declared:
+            return {}, {}
+        names = [name for slot in inputs for name in op.inputs[slot]]
+        odd = {}
+        for name, kind in zip(names, kinds, strict=True):
+            declared = declared_type(op, name)
+            if kind is not None and declared is not None and declared != kind:
+                odd[name] = to_vartype(kind)
         if not odd:
-            if len(kinds) > 1 and op.definition.infer is not None and not op.type.endswith("_grad"):
+            if len({*kinds}) > 1 and op.definition.infer is not None and not op.type.endswith("_grad"):
                 op.definition.infer(
                     self._view(op, environment)
-                )  # it refuses operands that must be of one type
+                )  # raises for operands that must be of one type
+            facts.as_declared.add(kinds)
             return {}, {}
         meta = RetypedMeta(op.block, odd)
         view = OpView(op.definition, op.inputs, op.outputs, op.attrs, meta)
@@ -341,7 +343,32 @@ class Interpreter(Run):
         return [name for block in blocks for name in block.vars]
 
 
-def declared_type(op: Operator, name: str) -> np.dtype | None:
-    """The type of elements that the program declares for a variable of `op`."""
-    var = op.block._find_var_recursive(name)
-    return None if var is None or var._dtype is None else to_numpy(var._dtype)
+class _Facts:
+    """What running an operator alone needs to know of the program.
+
+    `inputs`: its slots with variables; `as_declared`: the combinations of element types met that are those declared.
+    """
+
+    __slots__ = ("as_declared", "inputs")
+
+    def __init__(self, op: Operator) -> None:
+        self.inputs = [(slot, names) for slot, names in op.inputs.items() if names]
+        self.as_declared: set[tuple[np.dtype | None, ...]] = set()
+
+
+def _facts_of(op: Operator) -> _Facts:
+    known = op.block.program._derived(_facts)
+    found = known.get(op)
+    if found is None:
+        found = known[op] = _Facts(op)
+    return found
+
+
+def _facts(program: Program) -> dict[Operator, _Facts]:
+    """The memory of `_facts_of`, filled as operators run."""
+    return {}
+
+
+def _reads_scope(op: Operator, environment: Environment) -> bool:
+    """True if an input is a variable of the scope."""
+    return any(environment.holder(name) is None for names in op.inputs.values() for name in names)

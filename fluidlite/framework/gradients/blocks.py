@@ -24,22 +24,17 @@ _SCOPES = ("StepScopes", "Scope", "step_scopes")
 def kept_names(op: Operator) -> frozenset[str] | None:
     """The variables that the gradient of `op` reads of each run of its block; None if no operator computes it."""
     scopes = next((op.outputs[slot][0] for slot in _SCOPES if op.outputs.get(slot)), None)
-    return None if scopes is None else _kept(op.block.program).get(scopes)
+    return None if scopes is None else op.block.program._derived(_kept).get(scopes)
 
 
 def _kept(program: Program) -> dict[str, frozenset[str]]:
     """The names read in the blocks of each operator that has blocks, by the name of its step scopes."""
-    version, found = program._kept_names
-    if version != program._version:
-        found = {}
-        for block in program.blocks:
-            for op in block.ops:
-                scopes = next((op.inputs[slot][0] for slot in _SCOPES if op.inputs.get(slot)), None)
-                if scopes is not None and op.sub_blocks():
-                    found[scopes] = frozenset(
-                        name for inner in op.sub_blocks() for name in names_read(inner)
-                    ) | found.get(scopes, frozenset())
-        program._kept_names = program._version, found
+    found: dict[str, frozenset[str]] = {}
+    for op in (op for block in program.blocks for op in block.ops):
+        scopes = next((op.inputs[slot][0] for slot in _SCOPES if op.inputs.get(slot)), None)
+        if scopes is not None and op.sub_blocks():
+            read = (name for inner in op.sub_blocks() for name in names_read(inner))
+            found[scopes] = found.get(scopes, frozenset()).union(read)
     return found
 
 

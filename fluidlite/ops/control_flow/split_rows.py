@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ...base.lod import Lod, as_lists
 from ..host_fallback import hosted
 from ..infer import product
 from ..native import bytes_of_row
+from ..op_view import FIND
 from ..registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, Sequences, grad_name, register
 from ..sequence import Lods, input_lod, offsets_of, ranges
 
@@ -115,8 +117,42 @@ def _joined(parts: tuple[np.ndarray, np.ndarray], lods: list[Lod]) -> tuple[np.n
 def _infer_split(op: OpView) -> None:
     if op.dtype("Mask") != VarType.BOOL:
         raise op.fail(f"Mask must be bool, got {op.dtype('Mask')}")
-    for slot in ("OutTrue", "OutFalse"):
-        op.set(slot, (-1, *op.shape("X")[1:]), op.dtype("X"))
+    counts = _found_counts(op) or (-1, -1)
+    for slot, count in zip(("OutTrue", "OutFalse"), counts, strict=True):
+        op.set(slot, (count, *op.shape("X")[1:]), op.dtype("X"))
+
+
+def _found_counts(op: OpView) -> Sequence[int] | None:
+    """The rows of both sides, which the native kernel finds in a step; None if only the reference kernel can."""
+    whole = op.exact and op.has("OutTrue") and op.has("OutFalse") and not op.lod("X") and bool(op.shape("X"))
+    if not whole or op.shape("X")[0] != product(op.shape("Mask")):
+        return None
+    # A gradient splits by the mask of its operator: then the sizes are known.
+    counts: dict[str, tuple[str, Sequence[int]]] = op.meta.rows_by_mask  # type: ignore[attr-defined]
+    mask = op.name("Mask")
+    if mask in counts:
+        return counts[mask][1]
+    found = op.found("OutTrue", (2, 2))
+    if found is not None:
+        counts[mask] = op.name("OutTrue"), found
+    return found
+
+
+def _split_native(op: OpView) -> list[Call] | None:
+    if op.lod("X"):
+        return None
+    counts = [op.shape(slot)[0] for slot in ("OutTrue", "OutFalse")]
+    operands = [op.name(slot) for slot in ("Mask", "X", "OutTrue", "OutFalse")]
+    rows = op.shape("X")[0]
+    split = Call("split_rows", operands, [rows, *counts, bytes_of_row(op, "X")])
+    if op.meta.rows_by_mask[op.name("Mask")][0] != op.name("OutTrue"):  # type: ignore[attr-defined]
+        return [split]
+    found = op.scratch("OutTrue", "FOUND", (2,), VarType.INT64)
+    return [
+        Call("count_rows", [op.name("Mask"), found], [rows]),
+        Call(FIND, [found], [0, counts[0], 1, counts[1]]),
+        split,
+    ]
 
 
 def _infer_merge(op: OpView) -> None:
@@ -165,6 +201,7 @@ register(
         attrs={"level": 0},
         infer=_infer_split,
         kernel=_split,
+        native=_split_native,
         grad=_split_grad,
         no_grad=("Mask",),
         sequences=Sequences(takes_lod=True),

@@ -1,0 +1,108 @@
+"""Elements of tensor arrays that a segment reads before its plan runs, and writes afterwards.
+
+    read_from_array(words, i) -> word       load   words[i] -> word
+    fc(word) -> new                         plan   fc(word) -> new; increment(i)
+    increment(i)
+    write_to_array(new, i) -> words         store  new -> words[i]
+
+So a plan need not know the arrays, whose elements may be of any size and have sequences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...base.tensor_array import TensorArray
+from ...framework import Operator
+from ..plan.refusals import CannotPlan
+from ..plan.shapes import declared_type, in_place_of
+from .environment import Environment, Run
+
+COPY = "@STORED"
+"""Marks the copy of a value that the segment overwrites before it is stored."""
+
+
+class Load(NamedTuple):
+    """The element of `array` at `index` becomes the value of `out`, which has the element type `dtype`."""
+
+    array: str
+    index: str
+    out: str
+    dtype: np.dtype | None
+
+    def run(self, environment: Environment) -> bool:
+        """Load the element; False if there is none of this type."""
+        array, index = environment.find(self.array), environment.find(self.index)
+        if type(array) is not TensorArray or type(index) is not np.ndarray or index.size != 1:
+            return False
+        at = index.item()
+        element = array.arrays[at] if 0 <= at < len(array) else None
+        if element is None or element.dtype != self.dtype:
+            return False
+        environment.put(self.out, element, array.lods[at])
+        return True
+
+
+class Store(NamedTuple):
+    """The value of `value` becomes the element of `array` at `index`; `op`: the operator that writes it."""
+
+    op: Operator
+    array: str
+    index: str
+    value: str
+
+    def run(self, run: Run, environment: Environment) -> None:
+        array, index = environment.find(self.array), environment.find(self.index)
+        if type(array) is TensorArray and type(index) is np.ndarray and index.size == 1 and index.item() >= 0:
+            # A plan has returned the value: nobody else writes to its memory.
+            array.write(index.item(), environment.find(self.value), environment.lod_of(self.value))
+        else:
+            run.run_alone(self.op, environment)
+
+
+class Accesses(NamedTuple):
+    """The operators of a segment, and the accesses to elements of arrays around them."""
+
+    ops: Sequence[Operator]
+    loads: Sequence[Load]
+    stores: Sequence[Store]
+
+
+def separated(ops: Sequence[Operator], arrays: Collection[str]) -> Accesses:
+    """The operators, without those that read and write elements of these arrays.
+
+    Raises CannotPlan naming an operator that has to be in another segment: it reads an element that may have been
+    written in this one, or the index of what it reads is computed here.
+    """
+    loads: list[Load] = []
+    stores: list[Store] = []
+    rest: list[Operator] = []
+    touched: set[str] = set()
+    written: set[str] = set()
+    stored: set[str] = set()
+    for at, op in enumerate(ops):
+        if op.type == "read_from_array" and op.inputs["X"][0] in arrays and not op.inputs.get("X_W"):
+            (array,), (index,), (out,) = op.inputs["X"], op.inputs["I"], op.outputs["Out"]
+            if array in stored or index in written or out in touched:
+                raise CannotPlan(f"an element of {array!r} is read after this segment has begun", op)
+            loads.append(Load(array, index, out, declared_type(op, out)))
+            touched.add(out)
+        elif op.type == "write_to_array" and op.outputs["Out"][0] in arrays and not op.attr("accumulate"):
+            (value,), (index,), (array,) = op.inputs["X"], op.inputs["I"], op.outputs["Out"]
+            later = {name for other in ops[at + 1 :] for name in other.writes()}
+            names = [name if name not in later else f"{name}{COPY}{at}" for name in (value, index)]
+            for name, copy in zip((value, index), names, strict=True):
+                if copy != name:
+                    rest.append(in_place_of(op, "assign", {"X": [name]}, {"Out": [copy]}, {}))
+            write = in_place_of(op, op.type, {"X": [names[0]], "I": [names[1]]}, op.outputs)
+            stores.append(Store(write, array, names[1], names[0]))
+            stored.add(array)
+            touched.update((value, index))
+        else:
+            rest.append(op)
+            touched.update((*op.reads(), *op.writes()))
+            written.update(op.writes())
+    return Accesses(rest, loads, stores)
