@@ -1,4 +1,4 @@
-"""Several processes that work together: which one this is, what they say to each other, how they are started.
+"""Training with several processes: ranks, collective communication, launching.
 
 Under this name Fluid has its first parameter servers, whose modules are not here.
 """

@@ -1,7 +1,7 @@
-"""The processes of a run through mpi4py; importing this module starts MPI.
+"""Communication through mpi4py; importing this module starts MPI.
 
-Whoever waits looks from time to time whether somebody has left: each process says so when it ends. So nobody waits for
-what will never come, and the error names the one that is gone. A process that fails ends the others.
+Each process sends a farewell when it ends, and waiting processes check for these regularly. So a wait does not hang,
+and its error names the process that ended. A process that fails ends the others.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ _KINDS = ("all_reduce", "broadcast", "all_gather", "reduce_scatter", "exchange",
 _REDUCTIONS = {"sum": MPI.SUM, "prod": MPI.PROD, "max": MPI.MAX, "min": MPI.MIN}
 
 _BUSY = 0.05
-"""For how many seconds a process that waits does nothing else; after that it sleeps between its looks."""
+"""Seconds of busy waiting; after that a waiting process sleeps between checks."""
 
 _RATE = 2e8
-"""How many bytes per second arrive at least while everybody is there: for so long nobody sleeps between looks."""
+"""Bytes per second at least expected from a transfer; busy waiting is extended accordingly."""
 
 _PAUSE = 0.0002
 _LOOK = 0.02
-"""How often, in seconds, it looks whether somebody has left."""
+"""Seconds between checks for processes that have ended."""
 
 _STOPPED_FOR = 2.0
-"""For how many seconds a process of this machine is seen to be stopped before it is lost."""
+"""Seconds that a process of this machine may be stopped (SIGSTOP) before it counts as lost."""
 
 _GRACE = 1.0
-"""What a process has sent before it left may take so many seconds to arrive."""
+"""Seconds for the last messages of a process that has ended to arrive."""
 
 _ENDED, _FAILED = 0, 1
 _STEP = 12
-"""Where in what precedes a message the step of the sender stands."""
+"""The index of the sender's step in a header."""
 
 
 class ByMPI(Communicator):
-    """See `Communicator`. There is one of it in a process (`communicator.world`)."""
+    """The Communicator by MPI; a process has one (`communicator.world`)."""
 
     def __init__(self) -> None:
-        self._comm, self._beside, self._farewells = (MPI.COMM_WORLD.Dup() for _ in range(3))
-        for comm in (self._comm, self._beside):
+        self._comm, self._async_comm, self._farewells = (MPI.COMM_WORLD.Dup() for _ in range(3))
+        for comm in (self._comm, self._async_comm):
             comm.Set_errhandler(MPI.ERRORS_RETURN)
         self.rank, self.size = self._comm.rank, self._comm.size
         self.owner = os.getpid()
@@ -66,13 +66,13 @@ class ByMPI(Communicator):
         self._said = False
         self.step, self._exchanged = 0, False
         self._steps = np.zeros(self.size, np.int64)
-        self._beside_us: dict[int, Neighbour] = {}
+        self._neighbours: dict[int, Neighbour] = {}
         self._looked = 0.0
         name = np.frombuffer(socket.gethostname().encode()[:64].ljust(64), np.uint8)
-        told = np.empty((self.size, 64), np.uint8)
-        self._wait(self._comm.Iallgather(name, told))
-        self.hosts = [row.tobytes().decode().rstrip() for row in told]
-        self._beside_us = self._neighbours()
+        names = np.empty((self.size, 64), np.uint8)
+        self._wait(self._comm.Iallgather(name, names))
+        self.hosts = [row.tobytes().decode().rstrip() for row in names]
+        self._neighbours = self._find_neighbours()
         if threading.current_thread() is threading.main_thread():
             if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
                 signal.signal(signal.SIGTERM, self._terminated)
@@ -81,14 +81,14 @@ class ByMPI(Communicator):
         sys.excepthook = self._report
         atexit.register(self._end)
 
-    def _neighbours(self) -> dict[int, Neighbour]:
-        """The other processes whose state this machine tells."""
+    def _find_neighbours(self) -> dict[int, Neighbour]:
+        """The other processes of this machine's PID namespace, by rank."""
         own = numbers_here()
-        told = np.empty((self.size, len(own)), np.int64)
-        self._wait(self._comm.Iallgather(own, told))
+        numbers = np.empty((self.size, len(own)), np.int64)
+        self._wait(self._comm.Iallgather(own, numbers))
         return {
             rank: Neighbour(int(pid))
-            for rank, (pid, space) in enumerate(told)
+            for rank, (pid, space) in enumerate(numbers)
             if rank != self.rank and space == own[1] != 0 and self.hosts[rank] == self.hosts[self.rank]
         }
 
@@ -98,7 +98,7 @@ class ByMPI(Communicator):
             return self._reduced(self._comm, _plain(array), reduction)
 
     def _reduced(self, comm: Any, source: np.ndarray, reduction: str, owned: bool = False) -> np.ndarray:
-        """`owned`: whether the result may take the place of `source`."""
+        """Reduce `source` over `comm`; `owned`: in place."""
         self._agree("all_reduce", source, list(_REDUCTIONS).index(reduction), comm)
         if owned and source.dtype != bool and source.dtype != np.float16:
             self._wait(comm.Iallreduce(MPI.IN_PLACE, source, _REDUCTIONS[reduction]), source.nbytes)
@@ -112,12 +112,12 @@ class ByMPI(Communicator):
         return out.astype(source.dtype, copy=False)
 
     def _begin(self, array: np.ndarray) -> Callable[[], np.ndarray]:
-        """A thread makes these sums, one after the other, on a line of its own."""
+        """Sum in a thread, one array after the other, on a communicator of its own."""
         if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
             return super()._begin(array)
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "fluidlite-sums")
-        found = self._thread.submit(self._reduced, self._beside, _plain(array), "sum", True)
+        found = self._thread.submit(self._reduced, self._async_comm, _plain(array), "sum", True)
 
         def total() -> np.ndarray:
             self._awaited = True
@@ -152,7 +152,7 @@ class ByMPI(Communicator):
         source = _plain(array)
         if source.ndim == 0 or len(source) % self.size:
             raise DistributedError(
-                f"an array of shape {list(source.shape)} cannot be shared out among {self.size} processes: its rows "
+                f"an array of shape {list(source.shape)} cannot be partitioned over {self.size} processes: its rows "
                 "must be a multiple of that"
             )
         share = len(source) // self.size
@@ -198,32 +198,32 @@ class ByMPI(Communicator):
         }
 
     def _agree(self, kind: str, array: np.ndarray, extra: int = 0, comm: Any = None) -> list[int]:
-        """Say what comes next, and hear it from the others; returns their `extra`s.
+        """Exchange a header with the kind, type and shape of the next message; returns all `extra`s.
 
-        Raises DistributedError if they are about to do something else. Of `all_gather` the extra may differ.
+        Raises DistributedError if the headers differ, except for the extra of `all_gather`.
         """
         own = np.zeros(_STEP + 1, np.int64)
         own[_STEP] = self.step
         own[:4] = _KINDS.index(kind), extra, array.dtype.num, array.ndim
         shape = array.shape[1:] if kind == "all_gather" else array.shape
         own[4 : 4 + len(shape)] = shape
-        told = np.empty((self.size, len(own)), np.int64)
-        self._wait((comm or self._comm).Iallgather(own, told))
-        self._steps = told[:, _STEP]
+        headers = np.empty((self.size, len(own)), np.int64)
+        self._wait((comm or self._comm).Iallgather(own, headers))
+        self._steps = headers[:, _STEP]
         self._exchanged |= kind in ("all_reduce", "all_gather")
-        same = told[:, :_STEP].copy()
+        same = headers[:, :_STEP].copy()
         if kind == "all_gather":
             same[same[:, 0] == own[0], 1] = 0
         if (same != same[0]).any():
             differing = int(np.flatnonzero((same != same[0]).any(axis=1))[0])
             raise DistributedError(
-                f"the processes do not do the same: rank 0 is at {_described(told[0])}, rank {differing} at "
-                f"{_described(told[differing])}"
+                f"the processes call different operations: rank 0 is at {_described(headers[0])}, rank {differing} at "
+                f"{_described(headers[differing])}"
             )
-        return [int(n) for n in told[:, 1]]
+        return [int(n) for n in headers[:, 1]]
 
     def _wait(self, request: Any, size: int = 0) -> None:
-        """Wait for the end of a message of `size` bytes; RankLost if somebody has left who has not sent their part."""
+        """Wait for a message of `size` bytes. Raises RankLost if a process has ended or is stopped."""
         self._messages += 1
         if request.Test():
             return
@@ -231,8 +231,8 @@ class ByMPI(Communicator):
         busy = _BUSY + size / _RATE
         while not request.Test():
             now = time.perf_counter()
-            beside = not self._awaited and threading.current_thread() is not threading.main_thread()
-            if beside or now - begin > busy:
+            in_background = not self._awaited and threading.current_thread() is not threading.main_thread()
+            if in_background or now - begin > busy:
                 time.sleep(_PAUSE)
             else:
                 os.sched_yield()
@@ -242,11 +242,11 @@ class ByMPI(Communicator):
         self._waited += time.perf_counter() - begin
 
     def _look(self, now: float) -> None:
-        """Hear who has left; raise RankLost if somebody did so long enough ago."""
+        """Receive farewells. Raises RankLost if a process has failed, is stopped, or ended `_GRACE` seconds ago."""
         status = MPI.Status()
         if now - self._looked > _STOPPED_FOR / LOOKS:
             self._looked = now
-            for rank, neighbour in self._beside_us.items():
+            for rank, neighbour in self._neighbours.items():
                 if neighbour.looks_stopped() >= LOOKS:
                     raise RankLost(f"rank {rank} on {self.hosts[rank]} is stopped, {self._awaiting(rank)}")
         with self._ears:
@@ -263,7 +263,7 @@ class ByMPI(Communicator):
 
     def _awaiting(self, rank: int) -> str:
         return (
-            f"and rank {self.rank} waits for it in step {self.step}; the last step that it has told of is "
+            f"and rank {self.rank} waits for it in step {self.step}; the last step that it reported is "
             f"{self._steps[rank]}"
         )
 
@@ -272,15 +272,15 @@ class ByMPI(Communicator):
             self.step, self._exchanged = self.step + 1, False
 
     def _terminated(self, *_: object) -> None:
-        """At the end of a run that has failed: leave behind which steps this process knows of, and end."""
+        """The handler of SIGTERM, which ends a failed run: print the last reported steps for the launcher, and end."""
         known = self._steps.copy()
         known[self.rank] = self.step
-        os.write(2, f"fluidlite: rank {self.rank} knows of steps {' '.join(map(str, known))}\n".encode())
+        os.write(2, f"fluidlite: rank {self.rank} has seen steps {' '.join(map(str, known))}\n".encode())
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _say(self, how: int) -> None:
-        """Tell the others that this process leaves."""
+        """Send a farewell to the other processes."""
         if self._said:
             return
         self._said = True
@@ -297,13 +297,13 @@ class ByMPI(Communicator):
     def _report(
         self, kind: type[BaseException], error: BaseException, traceback: TracebackType | None
     ) -> None:
-        """What `sys.excepthook` does: tell the error, then the others, and end the run."""
+        """The `sys.excepthook`: print the error, send farewells, and end the run."""
         if os.getpid() != self.owner:
             self._previous_hook(kind, error, traceback)
             return
         if isinstance(error, RankLost):
             print(f"fluidlite: {error}", file=sys.stderr)
-            time.sleep(_GRACE)  # whoever failed ends the run
+            time.sleep(_GRACE)  # the process that failed ends the run
         else:
             self._previous_hook(kind, error, traceback)
             where = f"rank {self.rank} failed on {self.hosts[self.rank]} in step {self.step}"
@@ -311,19 +311,19 @@ class ByMPI(Communicator):
         sys.stdout.flush()
         sys.stderr.flush()
         self._say(_FAILED)
-        time.sleep(10 * _LOOK)  # the others see who it was
-        os._exit(1)  # whereupon mpiexec ends them
+        time.sleep(10 * _LOOK)  # for the others to receive the farewell
+        os._exit(1)  # then mpiexec ends them
 
 
 def _end_at_sigterm() -> None:
-    """What a forked process does: end at once, also while it waits in C."""
+    """Restore SIGTERM in a forked process, so that it ends at once, even while it waits in C."""
     if getattr(signal.getsignal(signal.SIGTERM), "__func__", None) is ByMPI._terminated:
         with suppress(ValueError):
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _plain(array: np.ndarray) -> np.ndarray:
-    """An array in the order of C whose elements MPI knows."""
+    """A C-contiguous array of a type that MPI supports. Raises DistributedError for other types."""
     found = np.ascontiguousarray(array).reshape(np.shape(array))
     if found.dtype.kind not in "biuf" or found.dtype.itemsize > 8 or found.ndim > 8:
         raise DistributedError(
@@ -334,7 +334,7 @@ def _plain(array: np.ndarray) -> np.ndarray:
 
 
 def _width(array: np.ndarray) -> int:
-    """How many bytes a row has."""
+    """The bytes of a row."""
     return int(np.prod(array.shape[1:], dtype=np.int64)) * array.itemsize
 
 
@@ -343,19 +343,19 @@ def _bytes(array: np.ndarray) -> list[Any]:
 
 
 def _places(array: np.ndarray, counts: list[int]) -> list[Any]:
-    """An array as parts of so many bytes each, for MPI."""
+    """An array as parts of `counts` bytes, for MPI."""
     starts = [0, *np.cumsum(counts)[:-1].tolist()]
     return [array.reshape(-1).view(np.uint8), (counts, starts), MPI.BYTE]
 
 
-def _described(told: np.ndarray) -> str:
-    """A message as an error tells it."""
-    kind, extra, number, ndim = (int(n) for n in told[:4])
+def _described(header: np.ndarray) -> str:
+    """A header as text for errors."""
+    kind, extra, number, ndim = (int(n) for n in header[:4])
     name = _KINDS[kind] if 0 <= kind < len(_KINDS) else f"message {kind}"
     if name == "barrier":
         return name
     dtype = next((np.dtype(code) for code in "?bBhHiIlLqQefd" if np.dtype(code).num == number), number)
-    shape = told[4 : 4 + (ndim - 1 if name == "all_gather" else ndim)].tolist()
+    shape = header[4 : 4 + (ndim - 1 if name == "all_gather" else ndim)].tolist()
     what = {
         "all_reduce": f" ({list(_REDUCTIONS)[extra] if extra < 4 else extra})",
         "broadcast": f" (from rank {extra})",

@@ -1,7 +1,7 @@
-"""What the processes of a run say to each other: arrays, through MPI; in one process, nothing.
+"""Collective operations on arrays: the interface, and its implementation for a single process.
 
-Every message is preceded by what it is, so that processes which do not do the same find that out instead of mixing up
-their numbers. Nothing is pickled.
+Headers are compared before each message, so that processes that call different operations get an error instead of wrong
+numbers. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -20,58 +20,59 @@ if TYPE_CHECKING:
     from .by_mpi import ByMPI
 
 REDUCTIONS = ("sum", "prod", "max", "min")
-"""How arrays can be put together, in the order of Fluid's attribute `reduce_type`."""
+"""The reductions, in the order of Fluid's attribute `reduce_type`."""
 
 
 class DistributedError(EnforceNotMet, RuntimeError):
-    """The processes of a run do not fit together: other numbers of them, other calls, other sizes."""
+    """The processes of a run differ in their number, the operations they call, or the sizes of arrays."""
 
 
 class RankLost(DistributedError):
     """Another process of the run has ended while this one waits for it.
 
-    The message names it, its machine, and the last step that it has told of.
+    The message names it, its machine, and the last step that it reported.
     """
 
 
 class Communicator:
-    """The processes of a run, as this one sees them; numbered by rank, from 0.
+    """Collective operations of the processes of a run, which are numbered by rank, from 0.
 
-    All processes make the same calls in the same order, or DistributedError says who did what. Arrays are of NumPy
-    and of any shape; booleans, integers and reals. Results are new arrays.
+    All processes must make the same calls in the same order; otherwise DistributedError names the calls. Arrays are
+    NumPy arrays of any shape, of booleans, integers or floats. Results are new arrays.
     """
 
     rank: int
     size: int
 
     def all_reduce(self, array: np.ndarray, reduction: str = "sum") -> np.ndarray:
-        """The sum, prod, max or min of what all processes give, element by element."""
+        """The elementwise sum, prod, max or min over all processes."""
         raise NotImplementedError
 
     def broadcast(self, array: np.ndarray, root: int = 0) -> np.ndarray:
-        """What process `root` gives; the others give arrays of that shape and type."""
+        """The array of process `root`; the others pass arrays of its shape and type."""
         raise NotImplementedError
 
     def all_gather(self, array: np.ndarray) -> np.ndarray:
-        """The rows of all processes, in the order of their ranks; the processes may have other numbers of rows."""
+        """The rows of all processes, in the order of their ranks; the numbers of rows may differ."""
         raise NotImplementedError
 
     def reduce_scatter(self, array: np.ndarray) -> np.ndarray:
-        """This process' share of the rows of the sum; the number of rows is a multiple of that of processes."""
+        """This process's share of the rows of the sum; the number of rows must be a multiple of `size`."""
         raise NotImplementedError
 
     def exchange(self, parts: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """What every process has for this one, by rank; `parts`: what this one has for each. Of one dimension."""
+        """All-to-all: send `parts[rank]`, arrays of one dimension, to each process; returns those received, by rank."""
         raise NotImplementedError
 
     def barrier(self) -> None:
-        """Wait until all processes are here."""
+        """Wait for all processes."""
         raise NotImplementedError
 
     def begin_sums(self, arrays: Sequence[np.ndarray]) -> Callable[[], list[np.ndarray]]:
-        """Begin to add arrays of one type up in one message; what is returned waits for the sums and gives them.
+        """Start an all-reduce of arrays of one type as one message; returns a function that waits for the sums.
 
-        The arrays may change as soon as this returns. Processes begin in the same order; other calls may come between.
+        The arrays may change as soon as this returns. All processes must start them in the same order; other calls may
+        come in between.
         """
         joined = np.concatenate([array.reshape(-1) for array in arrays])
         waits = self._begin(joined)
@@ -89,15 +90,15 @@ class Communicator:
         return lambda: total
 
     def stats(self) -> dict[str, Any]:
-        """Where the time of an exchange goes, of all processes; all call it.
+        """Statistics of all processes, a collective call.
 
-        "host": the machine of each rank; "messages": how many each has exchanged; "waited": for how many seconds each
-        has waited for others, or for messages to arrive; "slowest": the rank that has waited least: others wait for it.
+        "host": the machine of each rank; "messages": the number of messages of each; "waited": the seconds that each
+        has waited; "slowest": the rank that has waited least, and that the others wait for.
         """
         raise NotImplementedError
 
     def begin_step(self) -> None:
-        """A step begins: errors count those, from 0, in which gradients were exchanged."""
+        """Begin a step; errors count the steps, from 0, in which gradients were exchanged."""
 
     def check_root(self, root: int) -> None:
         """Raise DistributedError if there is no process of that rank."""
@@ -106,7 +107,7 @@ class Communicator:
 
 
 class Alone(Communicator):
-    """The only process of a run."""
+    """The Communicator of a single process."""
 
     rank, size = 0, 1
 
@@ -137,9 +138,9 @@ class Alone(Communicator):
 
 
 def check_reduction(reduction: str) -> None:
-    """Raise ValueError for a way to put arrays together that there is not."""
+    """Raise ValueError for an unknown reduction."""
     if reduction not in REDUCTIONS:
-        raise ValueError(f"arrays are put together by {', '.join(REDUCTIONS)}, not by {reduction!r}")
+        raise ValueError(f"a reduction is one of {', '.join(REDUCTIONS)}, got {reduction!r}")
 
 
 _ALONE = Alone()
@@ -148,21 +149,21 @@ _lock = threading.Lock()
 
 
 def begin_step() -> None:
-    """A step of this process begins; see `Communicator.begin_step`."""
+    """Begin a step of this process; see `Communicator.begin_step`."""
     if _found is not None:
         _found.begin_step()
 
 
 def is_parallel() -> bool:
-    """Whether the environment says that there is more than one process."""
+    """True if PADDLE_TRAINERS_NUM is more than 1."""
     return environment.trainer().count > 1
 
 
 def world() -> Communicator:
-    """All processes of the run, as many as PADDLE_TRAINERS_NUM says.
+    """The Communicator of all processes of the run, PADDLE_TRAINERS_NUM.
 
-    Raises NotSupportedError without mpi4py, DistributedError if MPI knows of another number of processes or, where no
-    mpiexec has started them, if they do not find each other.
+    Raises NotSupportedError without mpi4py, DistributedError if MPI has another number of processes or, for processes
+    that were not started by mpiexec, if they do not find each other.
     """
     global _found
     here = environment.trainer()
@@ -173,7 +174,7 @@ def world() -> Communicator:
             _found = _connected(here)
     if _found.owner != os.getpid():
         raise DistributedError(
-            "a process that was forked from one of the run cannot talk to the others: only that one can"
+            "a process forked from one of the run cannot communicate with the others: only its parent can"
         )
     if _found.size != here.count:
         raise _other_number(here.count, _found.size)
@@ -201,7 +202,7 @@ def _connected(here: environment.Trainer) -> ByMPI:
         raise _other_number(here.count, found.size)
     if found.rank != here.rank:
         raise DistributedError(
-            f"PADDLE_TRAINER_ID is {here.rank}, but to MPI this process is rank {found.rank}: leave it to the launcher"
+            f"PADDLE_TRAINER_ID is {here.rank}, but this process is rank {found.rank} in MPI: leave it to the launcher"
         )
     return found
 

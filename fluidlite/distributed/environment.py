@@ -1,4 +1,4 @@
-"""What the environment says about the processes of a run: Fluid's variables, and those of mpiexec."""
+"""The environment variables of the processes of a run: Fluid's, and those of mpiexec."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass
 
 FIRST_PORT = 6170
-"""The port of the first process in the addresses that nobody chose. Processes find each other through MPI; the
-addresses are what Fluid's scripts count and compare."""
+"""The port of the first process in default addresses. Processes find each other through MPI; Fluid's scripts count and
+compare the addresses."""
 
 LOCAL_GPUS = "FLUIDLITE_LOCAL_GPUS"
-"""The variable by which a launcher says which GPUs a machine has, one for each process that runs there."""
+"""The variable with the GPUs of a machine, one for each of its processes, set by a launcher."""
 
 _BY_MPI = (("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"))
 
@@ -27,8 +27,9 @@ class Trainer:
 
 
 def trainer() -> Trainer:
-    """Which process this is, by PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM, PADDLE_TRAINER_ENDPOINTS and
-    PADDLE_CURRENT_ENDPOINT; without these the only one.
+    """This process, from PADDLE_TRAINER_ID, PADDLE_TRAINERS_NUM, PADDLE_TRAINER_ENDPOINTS and PADDLE_CURRENT_ENDPOINT.
+
+    Without these variables, the only process of a run.
     """
     listed = os.environ.get("PADDLE_TRAINER_ENDPOINTS", "")
     return Trainer(
@@ -40,12 +41,12 @@ def trainer() -> Trainer:
 
 
 def is_started_by_mpi() -> bool:
-    """Whether mpiexec has started this process."""
+    """True if mpiexec has started this process."""
     return any(rank in os.environ for rank, _ in _BY_MPI)
 
 
 def default_endpoints(count: int, hosts: list[str] | None = None, port: int = FIRST_PORT) -> list[str]:
-    """Addresses of `count` processes, rank by rank; `hosts`: where each runs, by default all here."""
+    """Addresses of `count` processes, by rank; `hosts`: the machine of each, by default all this one."""
     places = hosts or ["127.0.0.1"] * count
     used: dict[str, int] = {}
     made = []
@@ -56,7 +57,7 @@ def default_endpoints(count: int, hosts: list[str] | None = None, port: int = FI
 
 
 def adopt(environ: MutableMapping[str, str] = os.environ) -> None:
-    """Say in Fluid's variables what mpiexec says about this process, unless it started none or they are set."""
+    """Set Fluid's variables from those of mpiexec, unless they are set or mpiexec has not started this process."""
     if "PADDLE_TRAINER_ID" in environ:
         return
     for rank_key, size_key in _BY_MPI:

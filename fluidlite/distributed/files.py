@@ -1,4 +1,4 @@
-"""Folders and files of a run, here or in HDFS, behind one set of names."""
+"""File systems of checkpoints, local or HDFS, behind one interface."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from pathlib import Path
 
 
 class FS:
-    """A file system. Paths are texts; what a file system needs no words for raises NotImplementedError."""
+    """The interface of file systems. Paths are strings; operations that one does not have raise NotImplementedError."""
 
     def list_dirs(self, fs_path: str) -> list[str]:
-        """The names of the folders in a folder; none if it does not exist."""
+        """The names of the folders in a folder; [] if it does not exist."""
         raise self._without("list_dirs")
 
     def ls_dir(self, fs_path: str) -> list[str]:
-        """The names of all that is in a folder."""
+        """The names of the files and folders in a folder."""
         raise self._without("ls_dir")
 
     def stat(self, fs_path: str) -> bool:
-        """Whether a path exists."""
+        """True if a path exists."""
         raise self._without("stat")
 
     def upload(self, local_path: str, fs_path: str) -> None:
-        """Copy what is here to the file system."""
+        """Copy a local file or folder to the file system."""
         raise self._without("upload")
 
     def download(self, fs_path: str, local_path: str) -> None:
-        """Copy from the file system to here."""
+        """Copy a file or folder to a local path."""
         raise self._without("download")
 
     def mkdir(self, fs_path: str) -> None:
-        """Make a folder, and those that it is in."""
+        """Make a folder and its parents."""
         raise self._without("mkdir")
 
     def mv(self, fs_src_path: str, fs_dst_path: str) -> None:
-        """Give a file or folder another path."""
+        """Move a file or folder."""
         raise self._without("mv")
 
     def rmr(self, fs_path: str) -> None:
-        """Remove a folder with all that is in it."""
+        """Remove a folder recursively."""
         raise self._without("rmr")
 
     def rm(self, fs_path: str) -> None:
@@ -47,11 +47,11 @@ class FS:
         raise self._without("rm")
 
     def delete(self, fs_path: str) -> None:
-        """Remove a file or a folder; nothing if there is none."""
+        """Remove a file or folder if it exists."""
         raise self._without("delete")
 
     def need_upload_download(self) -> bool:
-        """Whether files must be copied here before they can be opened."""
+        """True if files must be copied to a local path before they can be opened."""
         raise self._without("need_upload_download")
 
     def _without(self, name: str) -> NotImplementedError:
@@ -100,12 +100,12 @@ class BDFS(FS):
     """The files of an HDFS, by the command `hadoop fs`.
 
     Args:
-        hdfs_name: what Hadoop calls `fs.default.name`.
+        hdfs_name: Hadoop's `fs.default.name`.
         hdfs_ugi: user and password, as `hadoop.job.ugi`.
-        time_out: after how many milliseconds a command has failed.
+        time_out: the time limit of a command in milliseconds.
         sleep_inter: milliseconds between attempts; a command is tried once here.
 
-    Raises RuntimeError when a command fails, with what it printed.
+    Raises RuntimeError when a command fails, with its output.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class BDFS(FS):
         return self._listed(fs_path, "d-")
 
     def is_dir(self, fs_path: str) -> bool:
-        """Whether a path is a folder."""
+        """True if a path is a folder."""
         return self._run_cmd("-test", "-d", fs_path)[0] == 0
 
     def stat(self, fs_path: str) -> bool:

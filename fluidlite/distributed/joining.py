@@ -1,14 +1,14 @@
-"""Processes of a run that somebody has started one by one, with Fluid's variables in their environment.
+"""Joins processes that were started one by one, with Fluid's environment variables, to a run of MPI.
 
-MPI knows processes that mpiexec has started. So the first process has it start a *seat* for every process (`seat.py`),
-which hands over what mpiexec has told it, and stays as long as the process whose place it keeps:
+MPI needs processes that mpiexec has started. So the first process runs mpiexec to start a *seat* for every process
+(`seat.py`), a placeholder that passes on the environment variables of mpiexec and runs as long as its process:
 
     python train.py (rank 0) ---- starts ----> mpiexec
           |                                      |
           +------- socket of rank 0 ------- seat of rank 0
     python train.py (rank 1) ------ 1 ----- seat of rank 1
 
-When one process ends without having said that all is well, its seat fails, mpiexec ends the other seats, and they their
+When a process ends without reporting success, its seat fails, mpiexec ends the other seats, and these end their
 processes. All processes must be on one machine.
 """
 
@@ -36,16 +36,16 @@ from .seat import PATIENCE
 _TELL_AFTER = 5.0
 _PAUSE = 0.02
 _GRACE = 5.0
-"""How many seconds a process has to end after SIGTERM."""
+"""Seconds between SIGTERM and SIGKILL."""
 
 _HERE = ("127.0.0.1", "localhost", "0.0.0.0")
 
 
 def join(here: Trainer) -> None:
-    """Take this process's place among those that mpiexec knows: puts into the environment what MPI begins with.
+    """Connect to this process's seat, and set the environment variables that MPI needs.
 
-    Waits for all of PADDLE_TRAINERS_NUM. Raises DistributedError if they are not all of this machine, do not come, or
-    if mpiexec fails.
+    Waits for all PADDLE_TRAINERS_NUM processes. Raises DistributedError if they are not all on this machine, do not
+    come in time, or if mpiexec fails.
     """
     hosts = {endpoint.rpartition(":")[0] for endpoint in here.endpoints}
     if len(here.endpoints) != here.count or len(hosts) > 1 or not _is_here(next(iter(hosts))):
@@ -75,19 +75,19 @@ def _is_here(host: str) -> bool:
 
 
 def _place(endpoints: list[str]) -> str:
-    """Where the sockets of a run are, but for the rank: in a folder that nobody else can look into."""
+    """The path of the sockets of a run, without the rank, in a folder with permissions for this user only."""
     folder = Path(tempfile.gettempdir()) / f"fluidlite-{os.getuid()}"
     if len(str(folder)) > 64:
         folder = Path("/tmp") / folder.name  # the path of a socket has at most 107 characters
     folder.mkdir(mode=0o700, exist_ok=True)
     state = folder.lstat()
     if state.st_uid != os.getuid() or state.st_mode & 0o077:
-        raise DistributedError(f"{folder} belongs to somebody else, or others may write to it: remove it")
+        raise DistributedError(f"{folder} has another owner or permissions than 0700: remove it")
     return str(folder / hashlib.sha256(",".join(endpoints).encode()).hexdigest()[:16])
 
 
 def _start(place: str, count: int) -> subprocess.Popen[bytes]:
-    """Have mpiexec start the seats; what it says goes to `place`.log."""
+    """Start mpiexec with the seats; its output goes to `place`.log."""
     for left in Path(place).parent.glob(f"{Path(place).name}.*"):
         left.unlink()
     environment = dict(os.environ)
@@ -99,13 +99,13 @@ def _start(place: str, count: int) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            start_new_session=True,  # Ctrl-C is for the processes
+            start_new_session=True,  # so that Ctrl-C reaches only the processes
         )
 
 
 def _sit(place: str, here: Trainer, starter: subprocess.Popen[bytes] | None) -> socket.socket:
-    """A connection to the seat of this process, when all processes have theirs."""
-    begin, told = time.monotonic(), False
+    """Connect to the seat of this process, and wait until all processes have theirs."""
+    begin, printed = time.monotonic(), False
     seat = socket.socket(socket.AF_UNIX)
     seat.settimeout(_PAUSE)
     said, sitting = b"", False
@@ -114,8 +114,8 @@ def _sit(place: str, here: Trainer, starter: subprocess.Popen[bytes] | None) -> 
             raise DistributedError(
                 f"mpiexec failed: {Path(f'{place}.log').read_text(errors='replace').strip()}"
             )
-        if time.monotonic() - begin > _TELL_AFTER and not told:
-            told = True
+        if time.monotonic() - begin > _TELL_AFTER and not printed:
+            printed = True
             print(
                 f"fluidlite: rank {here.rank} waits for {_missing(place, here)}", file=sys.stderr, flush=True
             )
@@ -147,16 +147,16 @@ def _missing(place: str, here: Trainer) -> str:
 
 
 def _stay(seat: socket.socket, rank: int) -> None:
-    """In a thread: end this process when its seat is ended, as mpiexec ends the processes that it has started.
+    """In a thread: end this process when mpiexec ends its seat.
 
-    Returns when the seat has heard that all is well.
+    Returns when the seat has received the report of success.
     """
     with suppress(OSError):
         seat.recv(1)
     if _left.is_set():
         return
     print(
-        f"fluidlite: rank {rank} is ended, for another process of the run has failed",
+        f"fluidlite: rank {rank} is ended, since another process of the run has failed",
         file=sys.stderr,
         flush=True,
     )
@@ -169,9 +169,9 @@ _left = threading.Event()
 
 
 def _leave(seat: socket.socket, watch: threading.Thread, place: str, rank: int, owner: int) -> None:
-    """Say that all is well; the seat answers when it has tidied up.
+    """Report success to the seat, which answers when it has cleaned up.
 
-    The connection ends with the process: MPI itself has to end before.
+    The connection stays open until the process ends, after MPI.
     """
     if os.getpid() == owner:
         _left.set()

@@ -1,7 +1,7 @@
-"""Starting a script in several processes by mpiexec, and telling what becomes of them.
+"""Launches a script in several processes by mpiexec, and reports failures.
 
-mpiexec (Open MPI) starts the processes, here or on other machines, and ends them all when one fails. What they print
-comes with their rank in front; at the end the error of the one that failed first stands last.
+mpiexec (Open MPI) starts the processes, on this or other machines, and ends them all when one fails. Their output is
+prefixed with the rank; the error of the process that failed first is printed last.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .environment import FIRST_PORT, default_endpoints
 
 _TAGGED = re.compile(r"^\[\d+,(\d+)\]<(stdout|stderr)>: ?(.*)$", re.DOTALL)
 _FAILED = re.compile(r"fluidlite: rank (\d+) failed (on \S+ in step \d+): (.*)")
-_KNOWS = re.compile(r"fluidlite: rank \d+ knows of steps ([\d ]+)")
+_STEPS_SEEN = re.compile(r"fluidlite: rank \d+ has seen steps ([\d ]+)")
 _STOPPED = re.compile(
     r"fluidlite: (rank (\d+) on \S+ is stopped), and rank \d+ waits for it in step \d+; (.*)"
 )
@@ -32,7 +32,7 @@ _SIGNAL = re.compile(r"signal (\d+(?: \([^)]*\))?)")
 _EXITED = re.compile(r"Process name: \[[^\]]*,(\d+)\]")
 _CODE = re.compile(r"Exit code: +(\d+)")
 KEPT = 200
-"""How many lines of each process are kept, for the end."""
+"""The number of last lines of each process that are kept for the report."""
 
 INTERRUPTED = 128 + signal.SIGINT
 """The exit status after Ctrl-C."""
@@ -41,7 +41,7 @@ _PATIENCE = 5.0
 
 
 class LaunchError(ValueError):
-    """The processes cannot be started as asked for."""
+    """The processes cannot be started with the given arguments."""
 
 
 def launch(
@@ -52,23 +52,23 @@ def launch(
     environ: Mapping[str, str] | None = None,
     restarts: int = 0,
 ) -> int:
-    """Run `command` once for each of `hosts`, and wait for the end; returns the exit status, 0 if all is well.
+    """Run `command` once for each of `hosts`, and wait for the end; returns the exit status, 0 for success.
 
     Args:
         command: program and arguments.
-        hosts: the machine of each process, rank by rank; several processes may share one.
-        port: of the first process of each machine, in the addresses that scripts see.
-        log_dir: where `workerlog.N` gets what process N prints, instead of the terminal.
+        hosts: the machine of each process, by rank; several processes may share one.
+        port: the port of the first process of each machine, in the addresses that scripts see.
+        log_dir: the folder of files `workerlog.N` for the output of process N, instead of the terminal.
         environ: further variables of the processes.
-        restarts: how often all are started again when one has failed, to go on from what the script has saved.
+        restarts: the number of restarts of all processes after a failure, for scripts that resume from checkpoints.
 
     Raises LaunchError for no process, NotSupportedError without mpiexec.
     """
     if not hosts:
-        raise LaunchError("there has to be one process at least")
+        raise LaunchError("launch needs at least one process, got none")
     environment = dict(os.environ)
     for name in ("PADDLE_TRAINER_ID", "PADDLE_CURRENT_ENDPOINT"):
-        environment.pop(name, None)  # of a run that this one is a part of
+        environment.pop(name, None)  # of an enclosing run
     endpoints = default_endpoints(len(hosts), list(hosts), port)
     shared = {
         "PADDLE_TRAINERS_NUM": str(len(hosts)),
@@ -84,21 +84,20 @@ def launch(
         started = list(command)
     else:
         started = [*mpiexec(hosts, shared, environment), *command]
-    for again in range(restarts + 1):
-        run = _Run(len(hosts), log_dir, "a" if again else "w")
+    for attempt in range(restarts + 1):
+        run = _Run(len(hosts), log_dir, "a" if attempt else "w")
         status = run.follow(started, environment)
         if not status or run.stopped:
             break
-        if again < restarts:
-            print("fluidlite: all are started again", file=sys.stderr, flush=True)
+        if attempt < restarts:
+            print("fluidlite: all are restarted", file=sys.stderr, flush=True)
     return status
 
 
 def read_hosts(path: str, count: int | None) -> list[str]:
-    """The machines that a file lists, one in a line, with `slots=N` behind it if it gets N processes, not 1.
+    """The machine of each process, from a file with lines `HOST [slots=N]`, for N processes (1 by default).
 
-    With `count` they are filled in order until there are so many. Raises LaunchError for a line that makes no sense,
-    or if they have fewer slots.
+    With `count`, the first `count`. Raises LaunchError for an invalid line, or if there are fewer slots.
     """
     found: list[str] = []
     for number, line in enumerate(Path(path).read_text(encoding="utf8").splitlines(), 1):
@@ -120,14 +119,14 @@ def read_hosts(path: str, count: int | None) -> list[str]:
 
 
 def mpiexec(hosts: Sequence[str], shared: Mapping[str, str], environment: dict[str, str]) -> list[str]:
-    """The beginning of the command; what mpiexec itself needs is put into `environment`."""
+    """The command line of mpiexec without the program; variables for mpiexec are added to `environment`."""
     found = shutil.which(
         "mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     )
     if found is None:
         raise NotSupportedError("several processes need mpiexec of Open MPI: pip install 'fluidlite[mpi]'")
     if hasattr(os, "getuid") and os.getuid() == 0:
-        # Otherwise it refuses to run as root, which is who one is in a container.
+        # Otherwise it refuses to run as root, the usual user in containers.
         environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     command = [found, "-n", str(len(hosts)), "--output", "tag"]
     if set(hosts) <= {"127.0.0.1", "localhost"}:
@@ -141,7 +140,7 @@ def mpiexec(hosts: Sequence[str], shared: Mapping[str, str], environment: dict[s
 
 
 class _Run:
-    """One run: what its processes print, and which of them failed first."""
+    """A run: the output of its processes, and the first failure."""
 
     def __init__(self, count: int, log_dir: str | None, mode: str = "w") -> None:
         self._count = count
@@ -159,7 +158,7 @@ class _Run:
             self._logs = [(folder / f"workerlog.{k}").open(mode, encoding="utf8") for k in range(count)]
 
     def follow(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
-        """Start, pass on what is printed, wait; returns the exit status."""
+        """Start the processes, pass on their output and wait; returns the exit status."""
         process = subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
         )
@@ -191,7 +190,7 @@ class _Run:
         return status if status >= 0 else 128 - status
 
     def _interrupt(self, process: subprocess.Popen[bytes]) -> int:
-        """Hand Ctrl-C on, and see to it that everything ends."""
+        """Pass on Ctrl-C, then terminate and kill if needed."""
         self.stopped = True
         for stop in (lambda: process.send_signal(signal.SIGINT), process.terminate, process.kill):
             stop()
@@ -221,11 +220,9 @@ class _Run:
                 if self._failed is None:
                     self._failed = int(failed[1]), failed[2], failed[3]
                 return
-            knows = _KNOWS.fullmatch(text)
-            if knows and stream == "stderr":
-                self._steps = [
-                    max(both) for both in zip(self._steps, map(int, knows[1].split()), strict=True)
-                ]
+            seen = _STEPS_SEEN.fullmatch(text)
+            if seen and stream == "stderr":
+                self._steps = [max(both) for both in zip(self._steps, map(int, seen[1].split()), strict=True)]
                 return
             stopped = _STOPPED.fullmatch(text)
             if stopped and stream == "stderr":
@@ -240,7 +237,7 @@ class _Run:
             print(f"[{rank}] {text}" if self._count > 1 else text, file=target, flush=True)
 
     def _tell(self) -> None:
-        """Say which process failed, with its traceback; or what mpiexec says."""
+        """Print the process that failed first with its traceback, or the output of mpiexec."""
         if self._count == 1 and self._logs is None:
             return
         said = " ".join(self._said.split())
@@ -254,7 +251,7 @@ class _Run:
             rank, died = int(signalled[1]), _SIGNAL.search(said)
             reason = (
                 f"rank {rank} on {signalled[2]} died of signal {died[1] if died else '?'}, and the others were ended; "
-                f"the last step that it has told of is {self._steps[rank]}"
+                f"the last step that it reported is {self._steps[rank]}"
             )
         elif exited:
             rank, code = int(exited[1]), _CODE.search(said)
@@ -269,7 +266,7 @@ class _Run:
 
 
 def last_traceback(lines: Sequence[str]) -> list[str]:
-    """The last traceback among what a process has printed, to its end."""
+    """The last traceback in a process's output, to the end."""
     starts = [at for at, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
     return list(lines)[starts[-1] :] if starts else []
 

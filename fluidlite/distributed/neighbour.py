@@ -1,4 +1,4 @@
-"""Another process of this machine, as the system tells of it: whether it is stopped, as by `kill -STOP`."""
+"""The state of another process of this machine in /proc: stopped, as by `kill -STOP`, or not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 LOOKS = 4
-"""How many looks, one after the other, have to find a process stopped: all may have been, for a while, by Ctrl-Z."""
+"""Consecutive checks that must find a process stopped: Ctrl-Z stops all of them for a while."""
 
 
 class Neighbour:
@@ -20,7 +20,7 @@ class Neighbour:
         self._stopped = 0
 
     def looks_stopped(self) -> int:
-        """How many times in succession, now included, it was found stopped; 0 where the system does not tell."""
+        """The number of consecutive checks, including this one, that found it stopped; 0 without /proc."""
         with suppress(OSError, IndexError):
             state = self._path.read_bytes().rpartition(b")")[2].split()[0]
             self._stopped = self._stopped + 1 if state == b"T" else 0
@@ -28,7 +28,7 @@ class Neighbour:
 
 
 def numbers_here() -> np.ndarray:
-    """The number of this process, and that of the space in which the system counts them, 0 if it does not tell."""
+    """The PID of this process, and the number of its PID namespace, 0 if unknown."""
     space = 0
     with suppress(OSError):
         space = os.stat("/proc/self/ns/pid").st_ino

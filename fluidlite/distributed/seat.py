@@ -1,8 +1,8 @@
-"""What mpiexec starts in the place of a process that somebody else has started (see `joining`): a script by itself.
+"""A script that mpiexec starts as placeholder of a process that was started by other means (see `joining`).
 
-usage: seat.py PLACE. It hands what mpiexec has told it over to the process that comes to the socket PLACE.RANK, once
-there is one for every rank, and ends with it: with status 1 if that has not said that all is well, whereupon mpiexec
-ends the others.
+usage: seat.py PLACE. It passes the environment variables of mpiexec to the process that connects to the socket
+PLACE.RANK, once there is one for every rank, and ends with it: with status 1 if that has not reported success; then
+mpiexec ends the others.
 """
 
 import json
@@ -14,9 +14,9 @@ import time
 from contextlib import suppress
 
 PATIENCE = 600.0
-"""For how many seconds a process is waited for."""
+"""Seconds to wait for a process."""
 
-_TOLD = ("OMPI_", "PMIX_", "PRTE_", "PMI_")
+_PREFIXES = ("OMPI_", "PMIX_", "PRTE_", "PMI_")
 
 
 def main(place: str) -> int:
@@ -33,7 +33,7 @@ def main(place: str) -> int:
     finally:
         os.unlink(f"{path}.taken")
     if well:
-        with suppress(OSError):  # it may not wait any longer
+        with suppress(OSError):  # it may have stopped waiting
             process.sendall(b"+")
             while process.recv(64):
                 continue
@@ -41,12 +41,14 @@ def main(place: str) -> int:
 
 
 def _keep(process: socket.socket, place: str, count: int) -> bool:
-    """Whether the process has said that all is well."""
+    """Serve the process until it ends; returns True if it has reported success."""
     until = time.monotonic() + PATIENCE
     while not all(os.path.exists(f"{place}.{other}.taken") for other in range(count)):
         if select.select([process], [], [], 0.02)[0] or time.monotonic() > until:
-            return False  # it is gone
-    process.sendall(json.dumps({k: v for k, v in os.environ.items() if k.startswith(_TOLD)}).encode() + b"\n")
+            return False  # it has ended, or the others did not come
+    process.sendall(
+        json.dumps({k: v for k, v in os.environ.items() if k.startswith(_PREFIXES)}).encode() + b"\n"
+    )
     return process.recv(1) != b""
 
 

@@ -1,6 +1,6 @@
-"""Starting parameter servers and workers on this machine, and telling what becomes of them.
+"""Launches parameter servers and workers on this machine, and reports failures.
 
-What they print comes with their kind and number in front; the error of the one that failed first stands last.
+Their output is prefixed with their kind and number; the error of the process that failed first is printed last.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .launching import INTERRUPTED, KEPT, last_traceback
 
 _LOOKS, _PATIENCE = 0.05, 5.0
 _TOGETHER = 1.0
-"""Seconds: what ends of itself may do so because of one that was killed, whose end is seen after it."""
+"""Seconds: a process that exits with an error may do so because of a killed one whose end is noticed later."""
 
 
 class _Process:
@@ -39,7 +39,7 @@ class _Process:
         self.start()
 
     def start(self) -> None:
-        """Start it, for the first time or again."""
+        """Start or restart it."""
         self.running = subprocess.Popen(
             self._command,
             env=self._environ,
@@ -70,7 +70,7 @@ class _Process:
                 target.flush()
 
     def end(self) -> None:
-        """End it if it has not ended, and print what it has still to say."""
+        """Terminate it if it still runs, and print the rest of its output."""
         self.running.terminate()
         try:
             self.running.wait(_PATIENCE)
@@ -81,13 +81,13 @@ class _Process:
             reader.join(_PATIENCE)
 
     def tell(self) -> None:
-        """Say what has become of it, with its traceback."""
+        """Print how it ended, with its traceback."""
         for line in last_traceback(self._last) if self.running.returncode > 0 else []:
             print(line, file=sys.stderr)
         print(f"fluidlite: {self.fate()}", file=sys.stderr, flush=True)
 
     def fate(self) -> str:
-        """What has become of it."""
+        """A text that says how it ended."""
         status = self.running.returncode
         if status >= 0:
             return f"{self.name} ended with status {status}"
@@ -105,15 +105,15 @@ def run(
     """Run `command` once for each server and worker, until the workers have ended; returns the exit status.
 
     Args:
-        command: program and arguments; it learns by its environment (TRAINING_ROLE and the like) what it is.
+        command: program and arguments; environment variables (TRAINING_ROLE etc.) say which process it is.
         servers: `IP:PORT` of each server.
-        workers: how many there are.
-        log_dir: where `serverlog.N` and `workerlog.N` get what they print, instead of the terminal.
-        restarts: how often what has failed is started again: alone if servers have no barriers, otherwise together with
-            all others, to go on from what the script has saved.
+        workers: the number of workers.
+        log_dir: the folder of files `serverlog.N` and `workerlog.N` for their output, instead of the terminal.
+        restarts: the number of restarts after failures: of the failed process if servers have no barriers, otherwise of
+            all, for scripts that resume from checkpoints.
 
-    When a process fails, the others have 5 seconds to say so, too, and are ended then. Servers are ended when all
-    workers have ended, and everything at Ctrl-C.
+    When a process fails, the others are ended after 5 seconds. Servers are ended when all workers have ended, and
+    everything at Ctrl-C.
     """
     base = {
         **os.environ,
@@ -122,22 +122,22 @@ def run(
         "PYTHONUNBUFFERED": "1",
         TRAINERS_RETURN: "1" if restarts else "0",
     }
-    told = []
+    described = []
     for number, endpoint in enumerate(servers):
         host, _, port = endpoint.rpartition(":")
-        told.append(
+        described.append(
             ("server", number, {**base, "TRAINING_ROLE": "PSERVER", "POD_IP": host, "PADDLE_PORT": port})
         )
     for number in range(workers):
-        told.append(
+        described.append(
             ("worker", number, {**base, "TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(number)})
         )
-    logs = _logs(log_dir, [f"{kind}log.{number}" for kind, number, _ in told])
+    logs = _logs(log_dir, [f"{kind}log.{number}" for kind, number, _ in described])
     try:
         while True:
             group = _Group()
             try:
-                for (kind, number, environ), log in zip(told, logs, strict=True):
+                for (kind, number, environ), log in zip(described, logs, strict=True):
                     group.processes.append(_Process(kind, number, command, environ, log))
                 failed, restarts = group.follow(restarts)
             finally:
@@ -148,7 +148,7 @@ def run(
             if not restarts:
                 return abs(failed.running.returncode) or 1
             restarts -= 1
-            print("fluidlite: all are started again", file=sys.stderr, flush=True)
+            print("fluidlite: all are restarted", file=sys.stderr, flush=True)
     except KeyboardInterrupt:
         return INTERRUPTED
     finally:
@@ -174,7 +174,7 @@ class _Group:
         return [one for one in self.processes if one.kind == kind]
 
     def follow(self, restarts: int) -> tuple[_Process | None, int]:
-        """Wait for the workers; the first process that has failed, if any has, and how many restarts are left."""
+        """Wait for the workers; returns the first process that has failed, or None, and the restarts left."""
         ends: dict[_Process, float] = {}
         training = self._of("worker")
         while any(one.running.poll() is None for one in training):
@@ -183,7 +183,7 @@ class _Group:
             if ends and restarts and not any(one.with_barriers for one in self._of("server")):
                 ended, _ = ends.popitem()
                 restarts -= 1
-                print(f"fluidlite: {ended.fate()} and is started again", file=sys.stderr, flush=True)
+                print(f"fluidlite: {ended.fate()} and is restarted", file=sys.stderr, flush=True)
                 ended.start()
             if time.monotonic() - min(ends.values(), default=math.inf) > _PATIENCE:
                 return _first(ends), restarts
@@ -191,23 +191,23 @@ class _Group:
         failed = _first(ends)
         until = time.monotonic() + (_PATIENCE if failed is None else 0.0)
         while time.monotonic() < until and any(one.running.poll() is None for one in self.processes):
-            time.sleep(_LOOKS)  # servers that all workers have told that they are done end by themselves
+            time.sleep(_LOOKS)  # servers end by themselves when all workers are done
         return failed, restarts
 
     def _look(self, ends: dict[_Process, float], of: Sequence[_Process] = ()) -> None:
-        """Note when processes are first seen to have failed."""
+        """Note the times at which failures of processes are first seen."""
         for one in of or self.processes:
             if one.running.poll() not in (None, 0):
                 ends.setdefault(one, time.monotonic())
 
     def end(self) -> None:
-        """End all that run: at Ctrl-C in the terminal they have heard of it themselves."""
+        """Terminate all processes that still run."""
         for one in reversed(self.processes):
             with suppress(OSError):
                 one.end()
 
 
 def _first(ends: dict[_Process, float]) -> _Process | None:
-    """What failed first: what was killed, if it ended about when others did so of themselves."""
+    """The first failure; among those within `_TOGETHER` seconds, a killed process is preferred."""
     together = [one for one, when in ends.items() if when - min(ends.values()) < _TOGETHER]
     return min(together, key=lambda one: one.running.returncode > 0, default=None)

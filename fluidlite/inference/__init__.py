@@ -1,4 +1,4 @@
-"""The inference API of Fluid 1.8 as Python has it (`fluid.core.AnalysisConfig`, `create_paddle_predictor`)."""
+"""The Python inference API of Fluid 1.8 (`fluid.core.AnalysisConfig`, `create_paddle_predictor`)."""
 
 from .config import AnalysisConfig, NativeConfig
 from .passes import (

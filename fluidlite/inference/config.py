@@ -1,4 +1,4 @@
-"""What predictors are made of: `AnalysisConfig` and `NativeConfig`."""
+"""Configurations of predictors: `AnalysisConfig` and `NativeConfig`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 class EnginePrecision(Named):
-    """Of engines that there are none of here (`AnalysisConfig.Precision`)."""
+    """Precisions of TensorRT engines, without effect here (`AnalysisConfig.Precision`)."""
 
     Float32 = 0
     Int8 = 1
@@ -25,7 +25,7 @@ class EnginePrecision(Named):
 
 
 class NativeConfig:
-    """Where a model is, for a predictor without switches (`fluid.core.NativeConfig`).
+    """The files of a model, for a predictor without further options (`fluid.core.NativeConfig`).
 
     `model_dir`, or `prog_file` and `param_file`; `use_gpu`, `device`; `specify_input_name`: inputs go by their names,
     not by their order. `fraction_of_gpu_memory` is kept.
@@ -39,7 +39,7 @@ class NativeConfig:
         self._threads = 1
 
     def set_cpu_math_library_num_threads(self, number: int) -> None:
-        """Kept; how many threads compute is a setting of the process (`fluid.core.set_num_threads`)."""
+        """Stored without effect; the number of threads is a setting of the process (`fluid.core.set_num_threads`)."""
         self._threads = int(number)
 
     def cpu_math_library_num_threads(self) -> int:
@@ -47,7 +47,7 @@ class NativeConfig:
 
 
 class AnalysisConfig:
-    """A model and how it is to run (`fluid.core.AnalysisConfig`).
+    """A model and the options of its predictor (`fluid.core.AnalysisConfig`).
 
     `AnalysisConfig(folder)` of a model with parameters in separate files, `AnalysisConfig(program, parameters)` of one
     in two files, `AnalysisConfig(other)` for a copy, or `set_model` and `set_model_buffer` later.
@@ -77,11 +77,11 @@ class AnalysisConfig:
     # Where the model is.
 
     def set_model(self, model: str, params: str = "") -> None:
-        """A folder, or the files of the program and of all parameters."""
+        """Set the folder of the model, or the files of the program and of all parameters."""
         self._dir, self._prog, self._params = ("", model, params) if params else (model, "", "")
 
     def set_model_buffer(self, program: bytes, program_size: int, params: bytes, params_size: int) -> None:
-        """The contents of the files of the program and of all parameters, of which as many bytes count."""
+        """Set the contents of the files of the program and of all parameters, with their numbers of bytes."""
         self._buffers = _bytes(program)[:program_size], _bytes(params)[:params_size]
 
     def set_prog_file(self, path: str) -> None:
@@ -105,7 +105,7 @@ class AnalysisConfig:
     # Where it runs.
 
     def enable_use_gpu(self, memory_pool_init_size_mb: int, device_id: int = 0) -> None:
-        """Run on a GPU, if there is one; else this says so in the log, and the CPU computes, as in Fluid."""
+        """Run on a GPU; without one, on the CPU with a log message, as in Fluid."""
         self._pool_mb = int(memory_pool_init_size_mb)
         try:
             usable = device_at(CUDAPlace(device_id)) is not None
@@ -132,11 +132,11 @@ class AnalysisConfig:
         return 0.0
 
     def place(self) -> Place:
-        """Where a predictor computes."""
+        """The place of the predictor."""
         return CPUPlace() if self._gpu is None else CUDAPlace(self._gpu)
 
     def set_cpu_math_library_num_threads(self, number: int) -> None:
-        """Kept; how many threads compute is a setting of the process (`fluid.core.set_num_threads`)."""
+        """Stored without effect; the number of threads is a setting of the process (`fluid.core.set_num_threads`)."""
         self._threads = int(number)
 
     def cpu_math_library_num_threads(self) -> int:
@@ -145,14 +145,14 @@ class AnalysisConfig:
     # Inputs and outputs.
 
     def switch_use_feed_fetch_ops(self, x: int = True) -> None:
-        """False where `zero_copy_run` is used; kept: predictors run both ways."""
+        """False for `zero_copy_run`; stored without effect: predictors support both."""
         self._switches["feed_fetch"] = bool(x)
 
     def use_feed_fetch_ops_enabled(self) -> bool:
         return self._switches["feed_fetch"]
 
     def switch_specify_input_names(self, x: bool = True) -> None:
-        """Whether `run` takes inputs by their names; else by their order."""
+        """Switch whether `run` takes inputs by their names or by their order."""
         self._switches["names"] = bool(x)
 
     def specify_input_name(self) -> bool:
@@ -176,7 +176,7 @@ class AnalysisConfig:
         """Accepted: plans always share memory."""
 
     def enable_profile(self) -> None:
-        """Accepted; `fluid.profiler` shows what runs take."""
+        """Accepted; `fluid.profiler` shows the times of runs."""
 
     def disable_glog_info(self) -> None:
         self._switches["quiet"] = True
@@ -204,7 +204,7 @@ class AnalysisConfig:
         self._quantizer = MkldnnQuantizerConfig()
 
     def quantizer_config(self) -> MkldnnQuantizerConfig:
-        """What `enable_quantizer` made; EnforceNotMet before that."""
+        """The object made by `enable_quantizer`. Raises EnforceNotMet before that."""
         if self._quantizer is None:
             raise EnforceNotMet("MkldnnQuantizer was not enabled yet: call enable_quantizer first")
         return self._quantizer
@@ -218,7 +218,7 @@ class AnalysisConfig:
         use_static: bool = False,
         use_calib_mode: bool = True,
     ) -> None:
-        """Accepted: there is no TensorRT, `tensorrt_engine_enabled` stays False."""
+        """Accepted without effect: there is no TensorRT, `tensorrt_engine_enabled` stays False."""
         _log.error("enable_tensorrt_engine: there is no TensorRT here, plans run the program")
 
     def tensorrt_engine_enabled(self) -> bool:
@@ -248,7 +248,7 @@ class AnalysisConfig:
         self._passes.delete_pass(name)
 
     def to_native_config(self) -> NativeConfig:
-        """The same model without the switches."""
+        """A `NativeConfig` of the same model."""
         found = NativeConfig()
         found.model_dir, found.prog_file, found.param_file = self._dir, self._prog, self._params
         found.use_gpu, found.device = self.use_gpu(), self.gpu_device_id()

@@ -17,7 +17,7 @@ _ANALYSIS = (
 
 
 class PaddlePassBuilder:
-    """Names of passes (`fluid.core.PaddlePassBuilder`); they can be asked for and changed, without effect."""
+    """A list of names of passes, which can be changed without effect (`fluid.core.PaddlePassBuilder`)."""
 
     def __init__(self, passes: Iterable[str]) -> None:
         self._passes = list(passes)
@@ -39,14 +39,14 @@ class PaddlePassBuilder:
         self._passes.insert(index, name)
 
     def delete_pass(self, name: str) -> None:
-        """Take all passes of this name away; there may be none."""
+        """Remove all passes of this name, if any."""
         self._passes = [other for other in self._passes if other != name]
 
     def append_analysis_pass(self, name: str) -> None:
         self._analysis.append(name)
 
     def turn_on_debug(self) -> None:
-        """Put a pass that draws the graph behind each."""
+        """Insert a pass that draws the graph after each pass."""
         self._passes = [name for each in self._passes for name in (each, "graph_viz_pass")]
 
     def debug_string(self) -> str:
@@ -87,7 +87,7 @@ class GpuPassStrategy(PassStrategy):
 
 
 class MkldnnQuantizerConfig:
-    """What MKL-DNN's quantisation would be told (`fluid.core.MkldnnQuantizerConfig`); nothing is quantised here."""
+    """Options of MKL-DNN's quantization, without effect (`fluid.core.MkldnnQuantizerConfig`)."""
 
     def __init__(self, other: MkldnnQuantizerConfig | None = None) -> None:
         """`other` is accepted: there is nothing to copy."""

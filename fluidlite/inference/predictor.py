@@ -30,7 +30,7 @@ class PaddlePredictor:
     """
 
     class Config:
-        """Where a model is (`PaddlePredictor.Config`)."""
+        """The files of a model (`PaddlePredictor.Config`)."""
 
         def __init__(self) -> None:
             self.model_dir = ""
@@ -53,7 +53,7 @@ class PaddlePredictor:
         return list(self._fetches)
 
     def get_input_tensor_shape(self) -> dict[str, list[int]]:
-        """The shapes of the inputs as the program declares them; -1 is open."""
+        """The declared shapes of the inputs, with -1 for dynamic dimensions."""
         block = self._program.global_block()
         return {name: list(block.var(name).shape) for name in sorted(self._feeds)}
 
@@ -91,12 +91,12 @@ class PaddlePredictor:
         ]
 
     def get_input_tensor(self, name: str) -> ZeroCopyTensor:
-        """The input `name`, to be filled before `zero_copy_run`; EnforceNotMet if there is no such variable."""
+        """The input `name`, to be filled before `zero_copy_run`. Raises EnforceNotMet for an unknown variable."""
         self._known(name)
         return ZeroCopyTensor(name, lambda: self._tensor(name))
 
     def get_output_tensor(self, name: str) -> ZeroCopyTensor:
-        """The output `name`, which `zero_copy_run` fills; other variables of the model can be had as well.
+        """The output `name` of `zero_copy_run`, or another variable of the model.
 
         Raises EnforceNotMet if there is no such variable.
         """
@@ -107,7 +107,7 @@ class PaddlePredictor:
         return ZeroCopyTensor(name, lambda: self._tensor(name))
 
     def zero_copy_run(self) -> bool:
-        """Compute the outputs from what the input tensors hold; True.
+        """Compute the outputs from the input tensors; returns True.
 
         Raises EnforceNotMet, naming it, for an input that holds nothing, or whose elements or sequences do not fit.
         """
@@ -133,7 +133,7 @@ class PaddlePredictor:
         return copy
 
     def scope(self) -> Scope:
-        """Where the parameters are."""
+        """The scope of the parameters."""
         return self._scope
 
     def get_serialized_program(self) -> bytes:
@@ -169,7 +169,7 @@ class AnalysisPredictor(PaddlePredictor):
         super().__init__(program, scope, config.place(), config.specify_input_name())
 
     def program(self) -> ProgramDesc:
-        """The program that runs."""
+        """The program of the predictor."""
         return ProgramDesc(self._program)
 
     def SaveOptimModel(self, dir: str) -> None:  # noqa: N802 - its name in Fluid

@@ -1,4 +1,4 @@
-"""What goes into and comes out of predictors: `PaddleTensor`, which owns its elements, and `ZeroCopyTensor`, which is
+"""Inputs and outputs of predictors: `PaddleTensor`, which owns its elements, and `ZeroCopyTensor`, which is
 an input or output of the predictor.
 """
 
@@ -17,7 +17,7 @@ from ..executor import LoDTensor
 
 
 class Named(IntEnum):
-    """Shown by its name, as Fluid's are."""
+    """An enumeration whose `repr` is the name, as in Fluid."""
 
     def __str__(self) -> str:
         return f"{type(self).__name__}.{self.name}"
@@ -34,7 +34,7 @@ class PaddleDType(Named):
 
 
 class PaddlePlace(Named):
-    """Where a predictor's tensor is (`fluid.core.PaddlePlace`)."""
+    """The places of predictors' tensors (`fluid.core.PaddlePlace`)."""
 
     UNK = -1
     CPU = 0
@@ -50,12 +50,12 @@ _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def paddle_dtype_size(dtype: PaddleDType) -> int:
-    """How many bytes an element takes (`fluid.core.paddle_dtype_size`)."""
+    """The bytes of an element (`fluid.core.paddle_dtype_size`)."""
     return DTYPES[dtype].itemsize
 
 
 def dtype_name(array: np.ndarray) -> PaddleDType:
-    """The `PaddleDType` of an array; EnforceNotMet if predictors have none for it."""
+    """The `PaddleDType` of an array. Raises EnforceNotMet for types that predictors do not have."""
     if array.dtype not in _NAMES:
         raise EnforceNotMet(
             f"predictors have tensors of float32, int64 and int32, but this one holds {array.dtype}"
@@ -94,14 +94,14 @@ class PaddleBuf:
             self.reset(data)
 
     def resize(self, length: int) -> None:
-        """Make room for `length` bytes; what was here goes if they are more than before."""
+        """Resize to `length` bytes; growing discards the contents."""
         if length > len(self._bytes):
             self._bytes = np.zeros(length, np.uint8)
         else:
             self._bytes = self._bytes[:length]
 
     def reset(self, data: Any) -> None:
-        """Hold the elements of `data` from now on."""
+        """Replace the contents by the elements of `data`."""
         array = np.asarray(data, np.float32) if isinstance(data, (list, tuple)) else as_elements(data)
         self._bytes = array.reshape(-1).view(np.uint8)
 
@@ -109,7 +109,7 @@ class PaddleBuf:
         return not len(self._bytes)
 
     def length(self) -> int:
-        """How many bytes there are."""
+        """The number of bytes."""
         return len(self._bytes)
 
     def tolist(self, dtype: str) -> list[Any]:
@@ -128,7 +128,7 @@ class PaddleBuf:
         return self.tolist("int64")
 
     def view(self, dtype: np.dtype[Any]) -> np.ndarray:
-        """As many whole elements of `dtype` as there are; nothing is copied."""
+        """The bytes as an array of `dtype`, without a copy; an incomplete last element is dropped."""
         return self._bytes[: len(self._bytes) // dtype.itemsize * dtype.itemsize].view(dtype)
 
 
@@ -225,7 +225,7 @@ class ZeroCopyTensor:
         return np.asarray(LoDTensor.wrap(array))
 
     def reshape(self, shape: Sequence[int]) -> None:
-        """The shape of what is copied in next; what `copy_from_cpu` is given says its own."""
+        """Set the shape of the next data; `copy_from_cpu` takes the shape of its argument instead."""
         tensor = self._find()
         held = tensor.array
         sizes = tuple(int(size) for size in shape)
@@ -235,7 +235,7 @@ class ZeroCopyTensor:
             tensor.array = np.zeros(sizes, DTYPES[PaddleDType.FLOAT32] if held is None else held.dtype)
 
     def copy_from_cpu(self, data: Any) -> None:
-        """Hold a copy of an array; its shape and type are then this one's. TypeError as for `PaddleTensor`."""
+        """Copy an array with its shape and type into the tensor. Raises TypeError as `PaddleTensor`."""
         self._find().array = as_elements(data)
 
     def copy_to_cpu(self) -> np.ndarray:
@@ -245,7 +245,7 @@ class ZeroCopyTensor:
         return array
 
     def shape(self) -> list[int]:
-        """The shape; [0] of what holds nothing yet."""
+        """The shape; [0] before the first value."""
         array = self._find().array
         return [0] if array is None else list(array.shape)
 

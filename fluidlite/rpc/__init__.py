@@ -1,4 +1,4 @@
-"""What trainers and parameter servers say to each other: messages of arrays over gRPC, of which nothing is pickled."""
+"""Communication of trainers and parameter servers: messages of arrays over gRPC, without pickle."""
 
 from .messages import Message, RpcError, ServerLost, TrainerLost
 

@@ -1,4 +1,4 @@
-"""The trainer's side of the line: what a process says to the parameter servers that its programs name."""
+"""The trainer's side: a client of the parameter servers that programs name."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from .messages import Message, RpcError, ServerLost
 from .transport import Line
 
 PATIENCE = 180.0
-"""Seconds that a trainer waits for a server to come."""
+"""Seconds that a trainer waits for a server to start."""
 
 _NOTICED = 5.0
-"""Within so many seconds a connection is known to have ended, if that is why a call has failed."""
+"""Seconds to wait, after a failed call, for the end of the connection to be noticed."""
 
 
 @dataclass
 class _Asked:
-    """What a server was asked, over which line, and the call that gives its reply."""
+    """A request: its connection, its data, and the call whose result is the reply."""
 
     line: Line
     data: bytes
@@ -32,11 +32,11 @@ class _Asked:
 
 
 class Client:
-    """One trainer's connections, made when they are needed.
+    """The connections of a trainer, made when needed.
 
-    All methods raise ServerLost when a server has ended, and RpcError with what a server has to say, or if it refuses
-    this trainer. A server that has said that it returns is waited for, and asked again. What has been sent is known to
-    have arrived after `flush`.
+    All methods raise ServerLost when a server has ended, and RpcError with a server's error, or if it refuses this
+    trainer. If a server is going to be restarted, requests wait for it and are repeated. After `flush` everything sent
+    has arrived.
     """
 
     def __init__(self, trainer: int) -> None:
@@ -77,7 +77,7 @@ class Client:
             except asked.line.grpc.RpcError as error:
                 if not (asked.line.returns and asked.line.lost.wait(_NOTICED)):
                     raise ServerLost(
-                        f"{self._loss(endpoint)}, when it wanted it to {what}: {error.details() or error.code().name}"
+                        f"{self._loss(endpoint)}, in a request to {what}: {error.details() or error.code().name}"
                     ) from None
             with self._lock:
                 if self._lines.get(endpoint) is asked.line:
@@ -93,20 +93,20 @@ class Client:
         return f"trainer {self.trainer} has lost parameter server {endpoint} at step {self.step}"
 
     def _forget(self, endpoint: str) -> None:
-        """Drop the line to a server that has died; the next call waits for another in its place."""
+        """Drop the connection to a server that has died; the next call waits for its replacement."""
         del self._lines[endpoint]
         print(
             f"fluidlite: {self._loss(endpoint)}, and waits for it to come back", file=sys.stderr, flush=True
         )
 
     def send(self, endpoint: str, arrays: dict[str, Any], **info: Any) -> None:
-        """Send arrays or SelectedRows; returns before they have arrived."""
+        """Send arrays or SelectedRows, asynchronously."""
         asked = self._begin(endpoint, Message("send", info=info, arrays=arrays))
         with self._lock:
             self._sent.append((endpoint, f"take {', '.join(arrays)}", asked))
 
     def flush(self) -> None:
-        """Wait until all that was sent has arrived."""
+        """Wait until everything sent has arrived."""
         with self._lock:
             waiting, self._sent = self._sent, []
         for endpoint, what, asked in waiting:
@@ -117,13 +117,13 @@ class Client:
         return [self._result(endpoint, what, one) for endpoint, one in asked]
 
     def barrier(self, endpoints: Sequence[str]) -> None:
-        """Tell servers that this trainer has sent all of this step's gradients."""
+        """Send the end of this trainer's gradients of a step to servers."""
         self.flush()
         self._all(endpoints, "take the end of a step", [Message("send_barrier") for _ in endpoints])
         self.step += 1
 
     def get(self, endpoints: Sequence[str], names: Sequence[str]) -> list[Any]:
-        """The value of each of `names` at the server beside it."""
+        """The values of `names`, each from the server of the same index."""
         self.flush()
         by_server: dict[str, list[str]] = {}
         for endpoint, name in zip(endpoints, names, strict=True):
@@ -134,26 +134,26 @@ class Client:
         return [found[endpoint].arrays[name] for endpoint, name in zip(endpoints, names, strict=True)]
 
     def rows(self, endpoints: Sequence[str], tables: Sequence[str], ids: Sequence[np.ndarray]) -> list[Any]:
-        """Of each table at its server the rows that its `ids` name."""
+        """The rows `ids` of each table, from its server."""
         wanted = [(e, t, i) for e, t, i in zip(endpoints, tables, ids, strict=True)]
         asked = [Message("rows", info={"table": t}, arrays={"ids": i}) for _, t, i in wanted]
         replies = self._all(endpoints, f"look rows of {', '.join(tables)} up", asked)
         return [reply.arrays["rows"] for reply in replies]
 
     def changes(self, endpoints: Sequence[str], tables: Sequence[str]) -> list[Any]:
-        """Of each table at its server the rows that have changed since this trainer last asked, as SelectedRows."""
+        """The rows of each table that have changed since this trainer's last request, as SelectedRows."""
         self.flush()
         asked = [Message("changes", info={"table": table}) for table in tables]
         replies = self._all(endpoints, f"give what has changed of {', '.join(tables)}", asked)
         return [reply.arrays["rows"] for reply in replies]
 
     def save(self, endpoints: Sequence[str], folder: str, table: str) -> None:
-        """Have servers save their parts of `table` (all parameters if empty) in `folder`."""
+        """Make servers save their parts of `table` (all parameters if empty) in `folder`."""
         asked = [Message("save", info={"dir": folder, "table": table}) for _ in endpoints]
         self._all(endpoints, f"save to {folder}", asked)
 
     def complete(self, command: str = "complete") -> None:
-        """Tell the servers that this trainer is done, and hang up."""
+        """Send the end of this trainer to the servers, and close the connections."""
         try:
             self.flush()
             for endpoint in list(self._lines):
@@ -170,7 +170,7 @@ _guard = threading.Lock()
 
 
 def client(trainer: int) -> Client:
-    """This process' client as trainer `trainer`."""
+    """The client of this process as trainer `trainer`."""
     with _guard:
         found = _clients.get(trainer)
         if found is None:
@@ -179,7 +179,7 @@ def client(trainer: int) -> Client:
 
 
 def complete_all() -> None:
-    """Tell all servers that the trainers in this process are done."""
+    """Send the end of all trainers in this process to the servers."""
     with _guard:
         found = list(_clients.values())
         _clients.clear()
@@ -189,9 +189,9 @@ def complete_all() -> None:
 
 @atexit.register
 def _leave() -> None:
-    """Tell servers that nobody has told so that this process ends, and not of an error.
+    """At exit without an error, send "leave" for trainers that have not been completed.
 
-    Many scripts end without `Executor.close()`; what others still want of the servers, as to save a model, goes on.
+    Many scripts end without `Executor.close()`; servers go on serving other trainers, for instance to save a model.
     """
     if getattr(sys, "last_value", None) is None:
         for one in list(_clients.values()):

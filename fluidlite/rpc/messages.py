@@ -2,8 +2,8 @@
 
     magic 'FLP1' | header: the size of a JSON text (uint32), the text | the elements of each array, one after the other
 
-The text says the command, who sends it, and of each array its name, type, shape and, for rows of a table, its height.
-Sizes are checked against the bytes that are there before anything is read.
+The text holds the command, the sender, and each array's name, type, shape and, for rows of a table, its height. Sizes
+are checked against the number of bytes before anything is read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TYPES = frozenset("bool int8 uint8 int16 int32 int64 float16 float32 float64".s
 
 
 class RpcError(EnforceNotMet, RuntimeError):
-    """A trainer or parameter server could not do what was asked, or cannot be reached."""
+    """A request between trainer and parameter server has failed."""
 
 
 class ServerLost(RpcError):
@@ -32,12 +32,12 @@ class ServerLost(RpcError):
 
 
 class TrainerLost(RpcError):
-    """A trainer has ended without saying so; the message names it, and its last step."""
+    """A trainer has ended unexpectedly; the message names it, and its last step."""
 
 
 @dataclass
 class Message:
-    """A command (`send`, `get`, ...), the number of the trainer, text beside it, and arrays or SelectedRows by name."""
+    """A command (`send`, `get`, ...), the index of the trainer, options, and arrays or SelectedRows by name."""
 
     command: str
     trainer: int = 0
@@ -62,20 +62,22 @@ class Message:
 
     @classmethod
     def decode(cls, data: bytes) -> Message:
-        """The message that bytes are; FormatError if they are none."""
+        """Parse a message. Raises FormatError if it is malformed."""
         if data[:4] != _MAGIC or len(data) < 8:
-            raise FormatError(f"this is no message of fluidlite: it begins with {data[:4]!r}")
+            raise FormatError(f"a message of fluidlite begins with {_MAGIC!r}, got {data[:4]!r}")
         (size,) = struct.unpack_from("<I", data, 4)
         if size > len(data) - 8:
             raise FormatError(f"a message of {len(data)} bytes cannot have a header of {size}")
         try:
             command, trainer, info, listed = json.loads(data[8 : 8 + size])
-            told = [(str(n), str(t), tuple(map(int, s)), h if h is None else int(h)) for n, t, s, h in listed]
+            layouts = [
+                (str(n), str(t), tuple(map(int, s)), h if h is None else int(h)) for n, t, s, h in listed
+            ]
             message = cls(str(command), int(trainer), dict(info))
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise FormatError(f"the header of a message cannot be read: {error}") from None
         at = 8 + size
-        for name, kind, shape, height in told:
+        for name, kind, shape, height in layouts:
             if kind not in _TYPES or any(n < 0 for n in shape):
                 raise FormatError(
                     f"{name!r} has elements of type {kind!r} and shape {list(shape)} in a message"
@@ -93,7 +95,7 @@ class Message:
                 )
             message.arrays[name] = SelectedRows(rows, values, height)
         if at != len(data):
-            raise FormatError(f"a message has {len(data) - at} bytes more than it says")
+            raise FormatError(f"a message has {len(data) - at} bytes more than its header says")
         return message
 
 

@@ -1,4 +1,4 @@
-"""`ParameterServer`: who may do what when, on the server's side. What is stored and computed is a `Store`'s.
+"""`ParameterServer`: the protocol on the server's side. A `Store` keeps and updates the parameters.
 
 With barriers (`sync`) a round is: every trainer sends its gradients and then `send_barrier`; when the last one has, the
 store updates; what a trainer gets after its barrier waits for that. Without, each gradient updates when it arrives.
@@ -16,35 +16,35 @@ from .messages import Message, RpcError, TrainerLost
 from .transport import Listener, Stream
 
 TRAINERS_RETURN = "FLUIDLITE_TRAINERS_RETURN"
-"""The variable by which a launcher says that trainers which have ended will come back, and servers that have died."""
+"""The variable by which a launcher announces that it restarts trainers and servers that have ended."""
 
 WITH_BARRIERS = "fluidlite: trainers of this server wait for each other"
-"""What a server with barriers tells such a launcher: one of its trainers cannot come back alone."""
+"""Printed by a server with barriers for such a launcher: a single one of its trainers cannot be restarted."""
 
 _STREAMS = 2
-"""How many connections a trainer may have: it may come back before its last one is known to have ended."""
+"""At most this many connections of a trainer: it may be restarted before the end of its old one is noticed."""
 
 _TELLS_FOR = 3.0
-"""Seconds for which a server that has failed stays to tell those trainers why that have not asked yet."""
+"""Seconds that a server that has failed waits for trainers' requests, to answer them with the error."""
 
 
 class Store(Protocol):
-    """Parameters and how they are updated; all calls come one at a time."""
+    """The parameters and their updates; calls are serialised."""
 
     def take(self, name: str, value: Any, trainer: int) -> None:
-        """Keep a gradient for the next update, or update by it at once."""
+        """Keep a gradient for the next update, or apply it at once."""
 
     def update(self) -> None:
-        """Update all parameters by the gradients that have been taken."""
+        """Update all parameters with the gradients taken."""
 
     def get(self, name: str, trainer: int) -> Any:
-        """A copy of a variable; KeyError if there is none."""
+        """A copy of a variable. Raises KeyError if it does not exist."""
 
     def rows(self, table: str, ids: Any) -> Any:
         """Rows of a table."""
 
     def changes(self, table: str, trainer: int) -> Any:
-        """The rows of a table that have changed since a trainer last asked, as SelectedRows."""
+        """The rows of a table that have changed since a trainer's last request, as SelectedRows."""
 
     def save(self, folder: str, table: str) -> None:
         """Save parameters to files in `folder`."""
@@ -53,12 +53,11 @@ class Store(Protocol):
 class ParameterServer:
     """Serves `store` to `trainers` trainers at `endpoint` until all of them are done.
 
-    `run` raises TrainerLost if one of them has ended without saying so, or has left and another waits for it at a
-    barrier; without barriers the others go on, and it may come back until they are done, or, with
-    FLUIDLITE_TRAINERS_RETURN=1 in the environment, at any time; then trainers wait for another server if this one dies.
+    With barriers, `run` raises TrainerLost if a trainer has ended unexpectedly, or has left while another waits for it.
+    Without barriers the others go on, and it may be restarted until they are done or, with FLUIDLITE_TRAINERS_RETURN=1
+    in the environment, at any time; then trainers wait for another server if this one dies.
 
-    A trainer is whoever has said its number, over the same connection before its first call; from that call on it is
-    missed.
+    A connection identifies its trainer before its first call; only after that call is the trainer's end an error.
     """
 
     def __init__(self, endpoint: str, trainers: int, store: Store, sync: bool) -> None:
@@ -72,7 +71,7 @@ class ParameterServer:
         self._ended: set[int] = set()
         self._gone: set[int] = set()
         self._failure: Exception | None = None
-        self._told: set[int] = set()
+        self._informed: set[int] = set()
         self._return = flags.switch(TRAINERS_RETURN)
         self._commands: Mapping[str, Callable[[Message], Message]] = {
             "send": self._send,
@@ -104,9 +103,9 @@ class ParameterServer:
             raise self._failure
 
     def _all_know(self) -> bool:
-        """Whether all trainers that are there have been told what went wrong."""
+        """True if all connected trainers have received the error."""
         there = {stream.trainer for stream in self._streams if stream.called}
-        return there <= self._told | self._done
+        return there <= self._informed | self._done
 
     def _over(self) -> bool:
         over = self._done | self._ended
@@ -116,17 +115,17 @@ class ParameterServer:
         try:
             message = Message.decode(data)
             if not 0 <= message.trainer < self.trainers:
-                raise self._nobody(message.trainer)
+                raise self._unknown(message.trainer)
             self._identify(message.trainer, peer)
             command = self._commands.get(message.command)
             if command is None:
                 raise RpcError(f"there is no command {message.command!r}")
             self._steps[message.trainer] = int(message.info.get("step", 0))
             return command(message).encode()
-        except Exception as error:  # the trainer that asked is told, whatever it is
+        except Exception as error:  # any error is sent to the trainer
             with self._state:
                 if error is self._failure:
-                    self._told.add(message.trainer)
+                    self._informed.add(message.trainer)
                     self._state.notify_all()
             return Message("error", info={"text": f"{type(error).__name__}: {error}"}).encode()
 
@@ -146,11 +145,11 @@ class ParameterServer:
             self._check()
             self._barriers[message.trainer] += 1
             self._update_if_due()
-            self._see_who_is_missed()
+            self._check_absent()
         return Message("ok")
 
     def _update_if_due(self) -> None:
-        """Update if every trainer that still trains has sent what belongs to the round."""
+        """Update if every trainer that still trains has completed the round."""
         waiting = [t for t in range(self.trainers) if t not in self._done]
         if not self.sync or not waiting or min(self._barriers[t] for t in waiting) <= self._rounds:
             return
@@ -210,14 +209,15 @@ class ParameterServer:
         return Message("ok")
 
     def _leave(self, message: Message) -> Message:
-        """A trainer's process has come to its end without `complete`: nothing is amiss unless somebody waits for it."""
+        """A trainer's process has ended without `complete`: an error only if another trainer waits for it."""
         with self._state:
             self._ended.add(message.trainer)
-            self._see_who_is_missed()
+            self._check_absent()
             self._state.notify_all()
         return Message("ok")
 
-    def _see_who_is_missed(self) -> None:
+    def _check_absent(self) -> None:
+        """Fail if trainers wait at a barrier for one that has ended."""
         if not self.sync or max(self._barriers.values()) <= self._rounds:
             return
         for trainer in self._ended - self._done:
@@ -225,13 +225,13 @@ class ParameterServer:
                 self._failure = self._failure or self._loss(trainer)
                 self._state.notify_all()
 
-    def _nobody(self, trainer: int) -> RpcError:
+    def _unknown(self, trainer: int) -> RpcError:
         return RpcError(f"there are {self.trainers} trainers, none with number {trainer}")
 
     def _joined(self, stream: Stream) -> None:
-        """A connection says which trainer it is of; RpcError if there is none, or it has too many connections."""
+        """Add the connection of a trainer. Raises RpcError for an unknown trainer, or too many connections."""
         if stream.trainer >= self.trainers:
-            raise self._nobody(stream.trainer)
+            raise self._unknown(stream.trainer)
         with self._state:
             others = [other for other in self._streams if other.trainer == stream.trainer]
             if len(others) >= _STREAMS:
@@ -243,11 +243,11 @@ class ParameterServer:
             self._streams.append(stream)
 
     def _identify(self, trainer: int, peer: str) -> None:
-        """Find the stream of a trainer that calls; from its first call on it is one of those that are there."""
+        """Find the stream of a trainer that calls; the first call marks the trainer as present."""
         with self._state:
             found = [one for one in self._streams if (one.trainer, one.peer) == (trainer, peer)]
             if not found:
-                raise RpcError(f"this connection has not said that it is trainer {trainer}'s")
+                raise RpcError(f"this connection has not identified itself as trainer {trainer}'s")
             if any(stream.called for stream in found):
                 return
             found[-1].called = True
@@ -274,5 +274,5 @@ class ParameterServer:
     def _loss(self, trainer: int) -> TrainerLost:
         return TrainerLost(
             f"parameter server {self.endpoint} has lost trainer {trainer} of {self.trainers}; the last step "
-            f"that it has told of is {self._steps.get(trainer, 0)}"
+            f"that it reported is {self._steps.get(trainer, 0)}"
         )

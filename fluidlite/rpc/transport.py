@@ -1,8 +1,7 @@
-"""gRPC underneath: one method that takes and gives a message, and one that lasts as long as a trainer does.
+"""The transport by gRPC: a unary method `Call` for messages, and a stream `Watch` that lasts as long as a trainer.
 
-A trainer opens `Watch` first, and says who it is; its calls come over the same connection. When either side dies the
-connection ends, which the other one sees at once; that of a machine which has gone is found out by keepalives within
-5 seconds.
+A trainer first opens `Watch` and identifies itself; its calls use the same connection. When either side dies, the other
+one sees the end of the connection at once; a machine that has gone is detected by keepalives within 5 seconds.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _OPTIONS = [
 
 
 def _secret() -> bytes:
-    """What servers and their trainers have in common (FLUIDLITE_PS_TOKEN); empty if there is nothing."""
+    """The shared token of servers and trainers (FLUIDLITE_PS_TOKEN); empty if it is not set."""
     return os.environ.get("FLUIDLITE_PS_TOKEN", "").encode()
 
 
@@ -58,7 +57,7 @@ def _grpc() -> Any:
 
 
 class _Threads(Executor):
-    """So many threads at most, none of which keeps the process from ending, whatever it waits for."""
+    """A pool of at most `count` daemon threads, which do not keep the process from ending."""
 
     def __init__(self, count: int) -> None:
         self._left = count
@@ -90,23 +89,23 @@ class _Threads(Executor):
 
 @dataclass(eq=False)
 class Stream:
-    """A `Watch` that is open: the trainer that it is of, and the connection that it came over."""
+    """An open `Watch`: its trainer and its connection."""
 
     trainer: int
     peer: str
     called: bool = False
-    """Whether the trainer has called."""
+    """True after the trainer's first call."""
     over: threading.Event = field(default_factory=threading.Event)
     """Set to end the stream."""
 
 
 class Listener:
-    """Takes calls at `endpoint` and nowhere else; OSError if that cannot be bound.
+    """Listens at `endpoint`. Raises OSError if that cannot be bound.
 
-    `answer` gets the bytes of a call and the connection that they came over, and gives the bytes of the reply; it may
-    block. `joined` gets the stream of a trainer that opens `Watch`, and raises RpcError to refuse it; `left` gets it
-    when it has ended, for whatever reason. `returns`: whether trainers are told to wait for another server in this
-    one's place if it is lost. Where FLUIDLITE_PS_TOKEN is set, trainers that do not have the same are refused.
+    `answer` gets the bytes of a call and its connection, and returns the bytes of the reply; it may block. `joined`
+    gets the stream of a trainer that opens `Watch`, and raises RpcError to refuse it; `left` gets it when it has ended.
+    `returns`: trainers shall wait for a replacement if this server is lost. With FLUIDLITE_PS_TOKEN, trainers with
+    another token are refused.
     """
 
     def __init__(
@@ -128,7 +127,7 @@ class Listener:
             if token and not hmac.compare_digest(given, token):
                 context.abort(grpc.StatusCode.UNAUTHENTICATED, "its FLUIDLITE_PS_TOKEN is not the server's")
             if not number.isdigit() or len(number) > _DIGITS:
-                context.abort(grpc.StatusCode.PERMISSION_DENIED, "a trainer says its number first")
+                context.abort(grpc.StatusCode.PERMISSION_DENIED, "a trainer must identify itself first")
             stream = Stream(int(number), context.peer())
             try:
                 joined(stream)
@@ -156,7 +155,7 @@ class Listener:
         self._server.start()
 
     def close(self) -> None:
-        """Let calls end that have begun, and take no more."""
+        """Stop accepting calls, and wait for those that have begun."""
         self._over.set()
         self._server.stop(2).wait()
 
@@ -164,8 +163,8 @@ class Listener:
 class Line:
     """A connection to the server at `endpoint`.
 
-    Waits up to `patience` seconds for the server to come; TimeoutError if it does not, RpcError if it refuses this
-    trainer. `lost` is set when it has ended; `returns`: whether another takes its place then.
+    Waits up to `patience` seconds for the server. Raises TimeoutError if it does not answer, RpcError if it refuses
+    this trainer. `lost` is set when the connection has ended; `returns`: the server will be restarted then.
     """
 
     def __init__(self, endpoint: str, trainer: int, patience: float) -> None:
@@ -204,7 +203,7 @@ class Line:
         self.lost.set()
 
     def begin(self, data: bytes) -> Any:
-        """Start a call; `result()` of what this gives waits for the reply."""
+        """Start a call; returns a future of the reply."""
         return self._call.future(data)
 
     def close(self) -> None:

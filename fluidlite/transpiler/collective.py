@@ -1,4 +1,4 @@
-"""Programs for several processes that train together, each with a copy of the model (`fluid.transpiler.collective`)."""
+"""Transpilers for data-parallel processes, each with a copy of the model (`fluid.transpiler.collective`)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["GradAllReduce", "LocalSGD"]
 
 
 class Collective:
-    """What the ways to train together have in common: parameters start as those of the first process.
+    """Base of the collective transpilers: parameters are broadcast from the first process.
 
     Args:
-        nrings: how many connections the exchanged tensors are shared out among; for NCCL, without effect here.
+        nrings: the number of NCCL rings, without effect here.
     """
 
     mode = ""
@@ -41,7 +41,7 @@ class Collective:
         current_endpoint: str,
         wait_port: bool,
     ) -> None:
-        """Change the programs of process `rank`; None: the default ones.
+        """Transform the programs of process `rank`; None: the default ones.
 
         Args:
             endpoints: addresses of all processes, by rank; a list, or a text with commas.
@@ -151,14 +151,14 @@ class Collective:
 
 
 def _parameters(block: Any) -> Iterator[Any]:
-    """The parameters that every process has whole."""
+    """The parameters that are replicated in all processes."""
     for param in block.program.global_block().all_parameters():
         if not getattr(param, "is_distributed", False):
             yield param
 
 
 class GradAllReduce(Collective):
-    """Every process computes the gradients of its batch; all make the update of their mean.
+    """Data parallelism: every process updates with the mean of all processes' gradients.
 
     The gradient of the loss is divided by the number of processes, and c_allreduce_sum adds each gradient up as soon as
     it is there. See `Collective`.
@@ -183,7 +183,7 @@ class GradAllReduce(Collective):
 
 
 class LocalSGD(Collective):
-    """Every process makes updates of its own; after each the parameters become the mean of those of all.
+    """Local SGD: every process makes its own updates; after each, parameters are averaged over all processes.
 
     The processes exchange what their updates have changed since the last mean, which `param@SNAPSHOT` holds. See
     `Collective`.
@@ -196,7 +196,7 @@ class LocalSGD(Collective):
         self.snapshot_key = "@SNAPSHOT"
 
     def snapshot_name(self, param_name: str) -> str:
-        """The variable that holds the last mean of a parameter."""
+        """The variable with the last mean of a parameter."""
         return param_name + self.snapshot_key
 
     def _transpile_startup_program(self) -> None:
@@ -287,7 +287,7 @@ def nccl2(
     use_hierarchical_allreduce: bool = False,
     hierarchical_allreduce_inter_nranks: int = 0,
 ) -> None:
-    """What mode nccl2 of `DistributeTranspiler` does: the startup program says who trains together.
+    """Mode nccl2 of `DistributeTranspiler`: add the operator with the trainers' addresses to the startup program.
 
     The main program stays as it is; `CompiledProgram` exchanges the gradients, by `BuildStrategy.num_trainers`.
     """

@@ -1,4 +1,4 @@
-"""Programs of trainers and servers made from one of a single machine (`fluid.transpiler.distribute_transpiler`)."""
+"""Transforms the programs of a single machine for trainers and servers (`fluid.transpiler.distribute_transpiler`)."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ MIN_BLOCK_SIZE = 8192
 
 
 def log(*args: Any) -> None:
-    """Print, if `DistributeTranspilerConfig.print_log` has been set (`fluid.transpiler.distribute_transpiler.log`)."""
+    """Print if `DistributeTranspilerConfig.print_log` is set (`fluid.transpiler.distribute_transpiler.log`)."""
     if PRINT_LOG:
         print(args)
 
 
 class DistributedMode:
-    """How servers treat what arrives (`fluid.transpiler.distribute_transpiler.DistributedMode`)."""
+    """The modes of updates on servers (`fluid.transpiler.distribute_transpiler.DistributedMode`)."""
 
     SYNC = 0
     ASYNC = 1
@@ -60,9 +60,9 @@ class DistributedMode:
 
 
 class DistributeTranspilerConfig:
-    """What `DistributeTranspiler` is told (`fluid.DistributeTranspilerConfig`).
+    """Options of `DistributeTranspiler` (`fluid.DistributeTranspilerConfig`).
 
-    slice_var_up: cut parameters into blocks, one for each server. min_block_size: the least number of elements of a
+    slice_var_up: split parameters into blocks, one for each server. min_block_size: the least number of elements of a
     block, at least 8192. split_method: a `PSDispatcher` class; `RoundRobin` if None. sync_mode: servers wait for all
     trainers. runtime_split_send_recv: a communicator sends and receives, for which `sync_mode` has to be false.
     half_async, completely_not_async, geo_sgd_mode, geo_sgd_need_push_nums (steps between two exchanges),
@@ -91,7 +91,7 @@ class DistributeTranspilerConfig:
 
     @property
     def runtime_split_send_recv(self) -> bool:
-        """Whether a communicator cuts, sends and receives; ValueError if set while `sync_mode` is true."""
+        """True if a communicator splits, sends and receives. Raises ValueError if set while `sync_mode` is true."""
         return self._runtime_split
 
     @runtime_split_send_recv.setter
@@ -104,7 +104,7 @@ class DistributeTranspilerConfig:
 
     @property
     def sync_mode(self) -> bool:
-        """Whether servers wait for all trainers; ValueError if set while `runtime_split_send_recv` is true."""
+        """True if servers wait for all trainers. Raises ValueError if set while `runtime_split_send_recv` is true."""
         return self._sync
 
     @sync_mode.setter
@@ -117,7 +117,7 @@ class DistributeTranspilerConfig:
 
 
 class ServerRuntimeConfig:
-    """How many threads a server has for each kind of request (`fluid...distribute_transpiler.ServerRuntimeConfig`)."""
+    """A server's threads for each kind of request (`fluid.transpiler.distribute_transpiler.ServerRuntimeConfig`)."""
 
     def __init__(self) -> None:
         self._rpc_send_thread_num = 12
@@ -126,7 +126,7 @@ class ServerRuntimeConfig:
 
 
 class DistributeTranspiler:
-    """Makes programs of trainers and of parameter servers from one of a single machine (`fluid.DistributeTranspiler`).
+    """Makes programs of trainers and parameter servers from those of a single machine (`fluid.DistributeTranspiler`).
 
     `config`: a `DistributeTranspilerConfig`. Call `transpile` first. A trainer then runs `get_trainer_program()`, a
     server `get_startup_program(endpoint)` and `get_pserver_program(endpoint)`.
@@ -153,7 +153,7 @@ class DistributeTranspiler:
             self.distributed_mode = DistributedMode.ASYNC if split else DistributedMode.HALF_ASYNC
 
     def _set_server_config(self, server_config: ServerRuntimeConfig | None = None) -> None:
-        """How many threads servers have; TypeError for anything but a `ServerRuntimeConfig`."""
+        """Set the threads of servers. Raises TypeError for anything but a `ServerRuntimeConfig`."""
         if server_config is not None and not isinstance(server_config, ServerRuntimeConfig):
             raise TypeError(
                 "In DistributeTranspiler, server_config must be an instance of ServerRuntimeConfig, got "
@@ -171,7 +171,7 @@ class DistributeTranspiler:
         startup_program: Program | None = None,
         current_endpoint: str = "127.0.0.1:6174",
     ) -> None:
-        """Change `program` and `startup_program` to those of trainer `trainer_id`, and note what servers need.
+        """Transform `program` and `startup_program` for trainer `trainer_id`, and note the data of servers' programs.
 
         Args:
             trainer_id: the number of this trainer, from 0; servers pass any, such as 0.
@@ -225,13 +225,13 @@ class DistributeTranspiler:
         starts_from_servers(self, endpoint_of)
 
     def _mark(self, program: Program, endpoint: str | None) -> None:
-        """Note in a program that it is one of several, and where parameters are."""
+        """Mark a program as distributed, with the placement of parameters."""
         program._is_distributed, program._is_chief = True, self.trainer_id == 0
         program._endpoints, program._ps_endpoint = self.pserver_endpoints, endpoint
         program._parameters_on_pservers = self.vars_overview
 
     def _transpile_collective_modes(self, trainers: Any, current_endpoint: str) -> None:
-        """Change the programs for trainers that exchange gradients among themselves."""
+        """Transform the programs for trainers with collective operations."""
         config, endpoints = self.config, str(trainers).split(",")
         if config.mode == "nccl2":
             collective.nccl2(
@@ -259,13 +259,13 @@ class DistributeTranspiler:
         )
 
     def _trained(self) -> set[str]:
-        """The parameters that servers are to have."""
+        """The parameters that servers hold."""
         return {param.name for param, _ in self.params_grads if getattr(param, "trainable", True)}
 
     def _clips(self, ops: list[Operator], sent: set[str]) -> set[Operator]:
-        """Those of `ops` that make the gradients which are sent: a trainer clips its own.
+        """The operators among `ops` that clip the gradients before they are sent.
 
-        Such gradients are no operator's of the backward pass.
+        They compute those gradients that no operator of the backward pass writes.
         """
         block = self.origin_program.global_block()
         found: set[Operator] = set()
@@ -283,7 +283,7 @@ class DistributeTranspiler:
         return found
 
     def _get_optimize_pass(self) -> tuple[list[Operator], list[tuple[Variable, Variable]]]:
-        """The operators of updates, and the parameters with the gradients that are sent."""
+        """The update operators, and the parameters with the gradients that are sent."""
         block = self.origin_program.global_block()
         ops = [op for op in block.ops if op.attr(RPC_OP_ROLE_ATTR_NAME) & OpRole.Optimize]
         sent: dict[str, str] = {}
@@ -301,7 +301,7 @@ class DistributeTranspiler:
         return [op for op in self.origin_program_ops if op.attr(RPC_OP_ROLE_ATTR_NAME) & OpRole.LRSched]
 
     def _init_splited_vars(self) -> None:
-        """Cut parameters and gradients into blocks; see `parameter_server.slicing`."""
+        """Split parameters and gradients into blocks; see `parameter_server.slicing`."""
         block = self.origin_program.global_block()
         self.origin_program_ops = list(block.ops)
         params = [param for param, _ in self.params_grads if getattr(param, "trainable", True)]
@@ -319,7 +319,7 @@ class DistributeTranspiler:
             self._note_parts(wholes[name], parts, "RemotePrefetch" if name in self.sparse_tables else "Param")
 
     def _note_parts(self, whole: Variable, parts: list[Variable], kind: str) -> None:
-        """Note of what a variable consists, and how many elements stand before each part."""
+        """Add the parts of a variable, with their offsets in elements, to `vars_overview`."""
         offset = 0
         for number, part in enumerate(parts):
             self.vars_overview.add_distributed_var(
@@ -333,7 +333,7 @@ class DistributeTranspiler:
             offset += prod(part.shape)
 
     def _note_kept(self) -> None:
-        """Note what servers keep for updates beside parameters."""
+        """Add the optimizer state of servers to `vars_overview`."""
         block = self.origin_program.global_block()
         updates = {op.input("Param")[0]: op for op in self.optimize_ops if is_update(op)}
         for endpoint, held in self.param_grad_ep_mapping.items():
@@ -362,13 +362,13 @@ class DistributeTranspiler:
                     )
 
     def _parameter_of(self, gradient: Variable) -> Variable:
-        """The block of a parameter that a block of its gradient is for."""
+        """The block of a parameter that belongs to a block of its gradient."""
         name = original_name(gradient.name)
         place = next(k for k, var in enumerate(self.grad_var_mapping[name]) if var is gradient)
         return self.param_var_mapping[self.grad_name_to_param_name[name]][place]
 
     def get_trainer_program(self, wait_port: bool = True) -> Program:
-        """The program of this trainer, without updates; with `wait_port` once all servers take connections."""
+        """The program of this trainer, without updates; `wait_port`: wait until all servers accept connections."""
         main, startup = self.origin_program.global_block(), self.startup_program.global_block()
         gone = {name for op in self.optimize_ops for name in op.input_arg_names}
         gone -= {*self.param_name_to_grad_name, *self.grad_name_to_param_name}
@@ -388,7 +388,7 @@ class DistributeTranspiler:
         return self.origin_program
 
     def _fake_init_sparsetable(self, sparse_table_names: list[str]) -> None:
-        """Have the startup program make tables in name only."""
+        """Make the startup program declare tables without values."""
         block = self.startup_program.global_block()
         for name in sparse_table_names:
             delete_ops(block, [op for op in block.ops if op.output_arg_names == [name]])
@@ -417,18 +417,18 @@ class DistributeTranspiler:
     def get_startup_program(
         self, endpoint: str, pserver_program: Program | None = None, startup_program: Program | None = None
     ) -> Program:
-        """The startup program of the server at `endpoint`; the other two arguments are for Fluid's sake."""
+        """The startup program of the server at `endpoint`; `startup_program` is accepted and without effect."""
         program = pserver_program or ServerProgram(self, endpoint).program
         return startup_of(self, endpoint, program, self.origin_startup_program)
 
 
 def _decays(op: Operator) -> bool:
-    """Whether an operator adds a regularizer's part to a gradient, or makes it."""
+    """True if an operator computes the contribution of a regularizer or adds it to a gradient."""
     return "/regularization" in str(op.attrs.get(OP_NAME_SCOPE, ""))
 
 
 def _before_decay(ops: list[Operator], gradient: str) -> str:
-    """What a `gradient` was before `ops` added a regularizer's part to it."""
+    """The name of a gradient before `ops` added the contribution of a regularizer."""
     for op in reversed(ops):
         if op.type == "sum" and _decays(op) and gradient in op.output("Out"):
             gradient = op.input("X")[0]

@@ -1,4 +1,4 @@
-"""Trainers that update by themselves and exchange what has changed every so many steps (GEO-SGD)."""
+"""GEO-SGD: trainers make local updates and exchange parameter deltas every few steps."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .parameter_server.slicing import cut, slice_variable
 from .parameter_server.trainer import LOOKUPS, control_var, starts_from_servers
 
 UNUSED = "127.0.0.1:6164"
-"""The address that Fluid's programs have where a communicator knows better."""
+"""A placeholder address in Fluid's programs, replaced by the communicator."""
 
 
 class GeoSgdTranspiler(DistributeTranspiler):
-    """Makes programs of trainers that send what has changed, and of servers that add it up.
+    """Makes programs of trainers that send deltas, and of servers that add them up.
 
     As `DistributeTranspiler`, of `config.geo_sgd_mode`. Trainers keep their updates and whole tables; they need a
     running `fluid.communicator.Communicator`, which exchanges every `config.geo_sgd_need_push_nums` steps.
@@ -43,7 +43,7 @@ class GeoSgdTranspiler(DistributeTranspiler):
         startup_program: Program | None = None,
         current_endpoint: str = "127.0.0.1:6174",
     ) -> None:
-        """Change `program` and `startup_program` to those of trainer `trainer_id`; see `DistributeTranspiler`."""
+        """Transform `program` and `startup_program` for trainer `trainer_id`; see `DistributeTranspiler`."""
         print("API is deprecated since 2.0.0 Please use FleetAPI instead.", file=sys.stderr)
         self.trainer_id, self.trainer_num, self.sync_mode = trainer_id, int(trainers), sync_mode
         self.origin_program = program if program is not None else default_main_program()
@@ -79,7 +79,7 @@ class GeoSgdTranspiler(DistributeTranspiler):
         )
 
     def _init_splited_vars(self) -> None:
-        """Cut parameters into blocks, and declare what changes of wholes and blocks."""
+        """Split parameters into blocks, and declare the deltas of parameters and blocks."""
         block, startup = self.origin_program.global_block(), self.startup_program.global_block()
         trained = self._trained()
         params = [param for param, _ in self.params_grads if param.name in trained]
@@ -93,7 +93,7 @@ class GeoSgdTranspiler(DistributeTranspiler):
             self._note_parts(param, parts, "Param")
 
     def _dispatch(self) -> dict[str, str]:
-        """Give each block of a parameter to a server."""
+        """Assign each block of a parameter to a server."""
         self.param_grad_ep_mapping = OrderedDict(
             (endpoint, {"params": [], "grads": []}) for endpoint in self.pserver_endpoints
         )
@@ -116,17 +116,17 @@ class GeoSgdTranspiler(DistributeTranspiler):
         return endpoint_of
 
     def _get_vars_info(self) -> OrderedDict[str, OrderedDict[str, list[str]]]:
-        """Of each parameter its blocks, their rows, their servers, and whether it is a table: all as text."""
+        """For each parameter, its blocks, their rows and servers, and whether it is a table: all as text."""
         return self.vars_info
 
     def get_trainer_program(self, wait_port: bool = True) -> Program:
-        """The program of this trainer; with `wait_port` once all servers take connections."""
+        """The program of this trainer; with `wait_port`, waits until all servers accept connections."""
         if wait_port:
             wait_server_ready(self.pserver_endpoints)
         return self.origin_program
 
     def get_pserver_program(self, endpoint: str) -> Program:
-        """The program of the server at `endpoint`: what arrives is added to its parameters."""
+        """The program of the server at `endpoint`, which adds received deltas to its parameters."""
         program = Program()
         program.random_seed = self.origin_program.random_seed
         self._mark(program, endpoint)
@@ -171,7 +171,7 @@ class GeoSgdTranspiler(DistributeTranspiler):
 
 
 def _delta(block: Block, var: Variable, rows: bool) -> Variable:
-    """Declare what has changed of `var`, or of rows of it."""
+    """Declare the delta of `var`, or of rows of it."""
     kind = VarType.SELECTED_ROWS if rows else var.type
     return block.create_var(
         name=f"{var.name}.delta", persistable=False, dtype=var.dtype, type=kind, shape=var.shape

@@ -1,4 +1,4 @@
-"""Which server gets which variable (`fluid.transpiler.ps_dispatcher`)."""
+"""Assignment of variables to servers (`fluid.transpiler.ps_dispatcher`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..base import missing
 
 
 class PSDispatcher:
-    """Assigns variables to servers; derived classes say how (`fluid.transpiler.ps_dispatcher.PSDispatcher`).
+    """Base of assignments of variables to servers (`fluid.transpiler.ps_dispatcher.PSDispatcher`).
 
     `pserver_endpoints`: `IP:PORT` of each server.
     """
@@ -25,16 +25,16 @@ class PSDispatcher:
         return self._eps
 
     def reset(self) -> None:
-        """Begin with the first server again."""
+        """Restart with the first server."""
         self._step = 0
 
     def dispatch(self, varlist: Sequence[Any]) -> list[str]:
-        """The endpoint of each of `varlist`; a derived class has to say."""
+        """The endpoint of each of `varlist`; subclasses define it."""
         raise NotImplementedError("Interface has not been implemented.")
 
 
 class HashName(PSDispatcher):
-    """A server that follows from the name of the variable (`fluid.transpiler.HashName`).
+    """Assignment by a hash of the variable's name (`fluid.transpiler.HashName`).
 
     The names of `varlist`, of variables or of what has a method `name` as Fluid asks for, are hashed by CRC-32, so
     that all processes agree.
@@ -46,7 +46,7 @@ class HashName(PSDispatcher):
 
 
 class RoundRobin(PSDispatcher):
-    """One server after the other (`fluid.transpiler.RoundRobin`)."""
+    """Assignment to one server after the other (`fluid.transpiler.RoundRobin`)."""
 
     def dispatch(self, varlist: Sequence[Any]) -> list[str]:
         chosen = [self._eps[(self._step + k) % len(self._eps)] for k in range(len(varlist))]

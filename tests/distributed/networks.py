@@ -17,7 +17,7 @@ def lenet(wrapped):
 
 
 def ctr(wrapped):
-    """Sparse gradients, of which the processes have other rows and other numbers of rows."""
+    """Sparse gradients, whose rows and numbers of rows differ between the processes."""
     ids = fluid.data("ids", [-1, 1], "int64", lod_level=1)
     dense, label = fluid.data("dense", [-1, 3]), fluid.data("label", [-1, 1])
     vectors = fluid.layers.embedding(ids, [50, 4], is_sparse=True)

@@ -53,12 +53,12 @@ def start(rank, arguments, endpoints, folder):
 
 
 def ended(process):
-    """What a process has printed, its errors and its exit status."""
+    """The output of a process, its errors and its exit status."""
     try:
-        out, told = process.communicate(timeout=120)
+        out, printed = process.communicate(timeout=120)
     finally:
         process.kill()
-    return out, told, process.returncode
+    return out, printed, process.returncode
 
 
 @needs_mpi
@@ -66,24 +66,24 @@ def test_they_are_the_processes_of_a_run(folder):
     endpoints = ["127.0.0.1:6190", "127.0.0.1:6191", "127.0.0.1:6192"]
     processes = [start(rank, ["-c", TOGETHER], endpoints, folder) for rank in (2, 0, 1)]
     for rank, process in zip((2, 0, 1), processes, strict=True):
-        out, told, status = ended(process)
-        assert status == 0, told
+        out, printed, status = ended(process)
+        assert status == 0, printed
         assert out == f"{rank} 3 [3.0, 6.0, 9.0] [0, 1, 2]\n"
     assert list(Path(folder).glob("fluidlite-*/*")) == []
 
 
 @needs_mpi
 @pytest.mark.parametrize("way", ["raises", "killed"])
-def test_nobody_goes_on_without_one_that_is_gone(way, folder):
+def test_all_end_when_one_fails(way, folder):
     endpoints = ["127.0.0.1:6193", "127.0.0.1:6194"]
     left, gone = (start(rank, ["failing.py", way], endpoints, folder) for rank in (0, 1))
-    _, told, status = ended(gone)
+    _, printed, status = ended(gone)
     if way == "raises":
-        assert re.search(r"fluidlite: rank 1 failed on \S+ in step 3: ValueError: this one is wrong", told)
+        assert re.search(r"fluidlite: rank 1 failed on \S+ in step 3: ValueError: this one is wrong", printed)
     assert status == (1 if way == "raises" else -signal.SIGKILL)
-    _, told, status = ended(left)
+    _, printed, status = ended(left)
     assert status != 0
-    assert "rank 0 is ended, for another process of the run has failed" in told
+    assert "rank 0 is ended, since another process of the run has failed" in printed
 
 
 @needs_mpi
@@ -92,8 +92,8 @@ def test_ctrl_c_ends_one_that_waits(folder):
     process = start(0, ["-c", TOGETHER], endpoints, folder)
     assert process.stderr.readline() == "fluidlite: rank 0 waits for rank 1\n"
     process.send_signal(signal.SIGINT)
-    _, told, status = ended(process)
-    assert status == 130 and "interrupted" in told
+    _, printed, status = ended(process)
+    assert status == 130 and "interrupted" in printed
     seats = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     assert not [line for line in seats.splitlines() if "seat.py" in line and folder in line]
 
@@ -112,5 +112,5 @@ def test_a_folder_of_others_is_refused(folder, monkeypatch):
     inside = Path(folder) / f"fluidlite-{os.getuid()}"
     inside.mkdir()
     inside.chmod(0o777)
-    with pytest.raises(DistributedError, match="others may write to it: remove it"):
+    with pytest.raises(DistributedError, match="permissions than 0700: remove it"):
         joining.join(environment.Trainer(0, 2, ["127.0.0.1:6197", "127.0.0.1:6198"], "127.0.0.1:6197"))

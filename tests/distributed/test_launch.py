@@ -1,4 +1,4 @@
-"""Starting processes, what they print, and what becomes of the others when one fails."""
+"""Launching processes, their output, and the end of all when one fails."""
 
 import re
 import signal
@@ -19,7 +19,7 @@ from .ranks import environment as of_a_run
 
 GONE = (
     r"\[0\] fluidlite: rank 1 on \S+ has ended, and rank 0 waits for it in step 3; "
-    "the last step that it has told of is 2"
+    "the last step that it reported is 2"
 )
 
 
@@ -34,51 +34,53 @@ GONE = (
         (
             "killed",
             r"fluidlite: rank 1 on \S+ died of signal 9 \(Killed\), and the others were ended; the last step that it "
-            "has told of is 2",
+            "reported is 2",
         ),
         ("leaves", GONE),
         ("leaves, beside", GONE),
     ],
 )
-def test_nobody_waits_for_one_that_is_gone(way, last):
+def test_errors_name_the_process_that_has_ended(way, last):
     done = launch("failing.py", way)
     assert done.returncode != 0
     assert f"[1] rank 1 of 2: 127.0.0.1:6171 {way}" in done.stdout.splitlines()
-    told = done.stderr.splitlines()
+    printed = done.stderr.splitlines()
     if way.startswith("leaves"):
-        assert any(re.fullmatch(last, line) for line in told)
+        assert any(re.fullmatch(last, line) for line in printed)
         return
-    assert re.fullmatch(last, told[-1])
+    assert re.fullmatch(last, printed[-1])
     if way == "raises":
-        assert told[-2] == "ValueError: this one is wrong" and told[-3].strip().startswith("raise ValueError")
-        assert any(line.startswith("[1] Traceback") for line in told)
+        assert printed[-2] == "ValueError: this one is wrong" and printed[-3].strip().startswith(
+            "raise ValueError"
+        )
+        assert any(line.startswith("[1] Traceback") for line in printed)
 
 
 @needs_mpi
 def test_a_process_that_is_stopped_is_lost():
     done = launch("failing.py", "stopped")
     assert done.returncode != 0
-    told = done.stderr.splitlines()
-    stopped = r"rank 1 on \S+ is stopped, and {}; the last step that it has told of is 2"
+    printed = done.stderr.splitlines()
+    stopped = r"rank 1 on \S+ is stopped, and {}; the last step that it reported is 2"
     assert any(
         re.fullmatch(r"\[0\] fluidlite: " + stopped.format("rank 0 waits for it in step 3"), line)
-        for line in told
+        for line in printed
     )
-    assert re.fullmatch("fluidlite: " + stopped.format("all were ended"), told[-1])
+    assert re.fullmatch("fluidlite: " + stopped.format("all were ended"), printed[-1])
     begin, end = (float(re.search(rf"{word} at ([\d.]+)", done.stdout)[1]) for word in ("stops", "heard"))
     assert 1 < end - begin < 5
 
 
 @needs_mpi
-def test_a_run_that_is_started_again_goes_on_from_what_it_has_saved(tmp_path):
+def test_a_restarted_run_resumes_from_its_checkpoint(tmp_path):
     done = launch("--restart", "1", "resumed.py", tmp_path / "saved")
     assert done.returncode == 0, done.stderr
-    told = done.stderr.splitlines()
-    killed = next(at for at, line in enumerate(told) if line.startswith("fluidlite: rank 1 on "))
+    printed = done.stderr.splitlines()
+    killed = next(at for at, line in enumerate(printed) if line.startswith("fluidlite: rank 1 on "))
     assert re.search(
-        r"died of signal 9 \(Killed\).* the last step that it has told of is [23]$", told[killed]
+        r"died of signal 9 \(Killed\).* the last step that it reported is [23]$", printed[killed]
     )
-    assert told[killed + 1] == "fluidlite: all are started again"
+    assert printed[killed + 1] == "fluidlite: all are restarted"
     words = [line.split() for line in done.stdout.splitlines() if " LOSS " in line]
     steps = [int(step) for rank, _, step, _ in words if rank == "[1]"]
     assert steps[:3] == [0, 1, 2] and steps[-2:] == [3, 4] and 5 <= len(steps) <= 6
@@ -178,12 +180,12 @@ def test_several_machines(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "words, told",
-    [(["train.py"], "how many"), (["-n", "2"], "no script"), (["-n", "0", "x.py"], "one process at least")],
+    "words, printed",
+    [(["train.py"], "how many"), (["-n", "2"], "no script"), (["-n", "0", "x.py"], "at least one process")],
 )
-def test_commands_that_make_no_sense(words, told, capsys):
+def test_commands_that_make_no_sense(words, printed, capsys):
     assert command_line.start_processes(words) == 2
-    assert told in capsys.readouterr().err
+    assert printed in capsys.readouterr().err
 
 
 def test_what_mpiexec_says_becomes_fluids_environment():

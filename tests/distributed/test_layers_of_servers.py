@@ -110,7 +110,7 @@ def test_the_programs_are_those_of_paddle():
         Recv("a:1,b:2", [x])
 
 
-def test_a_server_knows_what_it_updates():
+def test_servers_list_the_parameters_they_update():
     program = fluid.Program()
     with fluid.program_guard(program, fluid.Program()):
         server = ListenAndServ("a:1", ["w@GRAD"], fan_in=2)

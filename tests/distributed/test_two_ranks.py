@@ -1,4 +1,4 @@
-"""Two processes against one: what they exchange, and what they train together."""
+"""Two processes compared with one: collective operations and training."""
 
 import json
 
@@ -15,7 +15,7 @@ pytestmark = needs_mpi
 
 @pytest.fixture(scope="module")
 def found():
-    """What `two_ranks.py` found out, by rank."""
+    """The results of `two_ranks.py`, by rank."""
     done = launch(
         "two_ranks.py", "exchanging", "operators", "training", "fleet", "buckets", "gpus", "dygraph", "shuffling",
         timeout=300,
@@ -55,7 +55,7 @@ def test_what_each_gets(found):
 
 
 @pytest.mark.parametrize(
-    "what, told",
+    "what, expected",
     {
         "other size": "rank 0 is at all_reduce (sum) of float64 [2], rank 1 at all_reduce (sum) of float64 [3]",
         "other type": "rank 0 is at all_reduce (sum) of float64 [2], rank 1 at all_reduce (sum) of float32 [2]",
@@ -66,9 +66,9 @@ def test_what_each_gets(found):
         "not to be shared": "rows must be a multiple",
     }.items(),
 )
-def test_processes_that_do_not_do_the_same_are_told_so(found, what, told):
+def test_processes_that_call_different_operations_get_an_error(found, what, expected):
     for got in found[what]:
-        assert told in got
+        assert expected in got
 
 
 def test_a_slow_process_is_named(found):
@@ -113,7 +113,7 @@ def test_programs_train_as_one_process_does_with_the_joined_batch(found, way):
     assert np.ptp(expected) > 1e-3
 
 
-def trained_apart(steps=5):
+def trained_alone(steps=5):
     """The losses of two processes that take the mean of their parameters after each step, computed in one."""
     main, startup = fluid.Program(), fluid.Program()
     main.random_seed = startup.random_seed = 7
@@ -139,7 +139,7 @@ def test_local_updates(found, way):
     """The first step is that of one process; then each trains by itself, and the parameters become the means."""
     one = alone(networks.train, "ctr")
     assert np.mean(found[way], 0)[0] == pytest.approx(one[0], abs=1e-6)
-    np.testing.assert_allclose(found[way], trained_apart(), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found[way], trained_alone(), rtol=0, atol=1e-5)
     assert abs(np.mean(found[way], 0)[1:] - one[1:]).max() > 1e-4
 
 

@@ -1,4 +1,4 @@
-"""What two processes find out together; the first one prints it as JSON."""
+"""Runs collective operations and trainings in two processes; the first one prints the results as JSON."""
 
 import json
 import os
@@ -93,8 +93,8 @@ def operators():
         ]
         fed = {"x": np.arange(4, dtype=np.float32).reshape(2, 2) + 10 * run.rank}
         exe = fluid.Executor(fluid.CPUPlace())
-        for turn in range(2):
-            values = exe.run(main, fed, outs if run.rank or turn else [])
+        for second in range(2):
+            values = exe.run(main, fed, outs if run.rank or second else [])
         together("operators", [value.tolist() for value in values])
 
 
@@ -249,8 +249,10 @@ def dygraph():
     out = paddle.to_tensor(np.float32([0]))
     distributed.scatter(out, [paddle.to_tensor(np.float32([k])) for k in (4, 5)] if rank == 0 else None, 0)
     distributed.barrier()
-    told = [tensors[name].numpy().tolist() for name in "abcd"]
-    together("paddle.distributed", [*told, [part.numpy().tolist() for part in parts], out.numpy().tolist()])
+    results = [tensors[name].numpy().tolist() for name in "abcd"]
+    together(
+        "paddle.distributed", [*results, [part.numpy().tolist() for part in parts], out.numpy().tolist()]
+    )
 
 
 def shuffling():
@@ -273,8 +275,8 @@ def shuffling():
         before = data.get_memory_data_size(workers)
         data.global_shuffle(workers)
         feeds = list(data._feeds())
-    told = [[np.array(feed["ids"]).ravel().tolist(), np.array(feed["x"]).item()] for feed in feeds]
-    together("shuffled", [before, told])
+    results = [[np.array(feed["ids"]).ravel().tolist(), np.array(feed["x"]).item()] for feed in feeds]
+    together("shuffled", [before, results])
 
 
 for what in sys.argv[1:]:

@@ -160,8 +160,8 @@ def test_clones_run_side_by_side(model):
 
 def test_a_saved_predictor_is_a_model(model, tmp_path):
     create_paddle_predictor(configured(model[0], "separate")).SaveOptimModel(str(tmp_path / "saved"))
-    again = AnalysisConfig(str(tmp_path / "saved" / "model"), str(tmp_path / "saved" / "params"))
-    check(create_paddle_predictor(again).run(inputs()), model[1])
+    config = AnalysisConfig(str(tmp_path / "saved" / "model"), str(tmp_path / "saved" / "params"))
+    check(create_paddle_predictor(config).run(inputs()), model[1])
 
 
 def test_native_predictor(model):

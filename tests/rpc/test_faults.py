@@ -183,7 +183,7 @@ def test_a_killed_trainer_is_named():
     serving.join(5)
     assert time.monotonic() - begin < 5
     assert isinstance(serving.error, TrainerLost)
-    assert "has lost trainer 1 of 2; the last step that it has told of is 1" in str(serving.error)
+    assert "has lost trainer 1 of 2; the last step that it reported is 1" in str(serving.error)
     killed.wait()
     killed.stdout.close()
 
@@ -198,10 +198,10 @@ def test_without_barriers_a_trainer_may_come_back(capfd):
     killed.wait()
     killed.stdout.close()
     one.get([serving.endpoint], ["w"])
-    again = Client(1)
-    again.get([serving.endpoint], ["w"])
+    other = Client(1)
+    other.get([serving.endpoint], ["w"])
     one.complete()
-    again.complete()
+    other.complete()
     serving.join(5)
     assert not serving.is_alive() and serving.error is None
     assert "has lost trainer 1 of 2" in capfd.readouterr().err
@@ -218,7 +218,7 @@ def test_a_killed_server_is_named_and_another_takes_its_place():
     server.stdout.close()
     begin = time.monotonic()
     with pytest.raises(
-        ServerLost, match=rf"trainer 0 has lost parameter server {endpoint} at step 1, when .* give w"
+        ServerLost, match=rf"trainer 0 has lost parameter server {endpoint} at step 1, in a request to give w"
     ):
         one.get([endpoint], ["w"])
     assert time.monotonic() - begin < 5
@@ -231,7 +231,7 @@ def test_a_killed_server_is_named_and_another_takes_its_place():
 
 
 def test_a_server_without_barriers_comes_back_alone(monkeypatch, capfd):
-    """Its trainer waits for it, and asks again; what it had sent that had not arrived is sent again."""
+    """Its trainer waits for it, and repeats its request and messages that have not arrived."""
     monkeypatch.setenv("FLUIDLITE_TRAINERS_RETURN", "1")
     endpoint = f"127.0.0.1:{free_port()}"
     script = SERVER.replace("True).run", "False).run")
@@ -263,7 +263,7 @@ def test_a_server_without_barriers_comes_back_alone(monkeypatch, capfd):
 
 
 def test_a_server_that_says_nothing_is_lost(monkeypatch):
-    """As one whose machine has gone: its connection stays, and nobody answers. By default that takes twice as long."""
+    """A machine that has gone: the connection stays open without answers. (The default timeouts are twice as long.)"""
     quick = {
         "grpc.keepalive_time_ms": 1000,
         "grpc.keepalive_timeout_ms": 300,
@@ -290,7 +290,7 @@ def test_a_server_that_says_nothing_is_lost(monkeypatch):
 
 
 @pytest.mark.parametrize("last, missed", [("", True), ("raise ValueError", False)])
-def test_a_trainer_that_ends_is_missed_when_somebody_waits_for_it(last, missed):
+def test_the_end_of_a_trainer_is_an_error_if_another_one_waits(last, missed):
     """One that ends of an error is a loss at once."""
     serving = Serving(2)
     one = Client(0)
@@ -302,7 +302,7 @@ def test_a_trainer_that_ends_is_missed_when_somebody_waits_for_it(last, missed):
     assert ends.wait(10) == (0 if missed else 1)
     if missed:
         np.testing.assert_array_equal(one.get([serving.endpoint], ["w"])[0], [1, 1])
-    with pytest.raises(RpcError, match="has lost trainer 1 of 2; the last step that it has told of is 1"):
+    with pytest.raises(RpcError, match="has lost trainer 1 of 2; the last step that it reported is 1"):
         one.barrier([serving.endpoint])
         one.get([serving.endpoint], ["w"])
     serving.join(5)

@@ -1,4 +1,4 @@
-"""What arrives at a server that no trainer would send: it says no, changes nothing, and serves on."""
+"""Malformed and hostile messages: a server refuses them, changes nothing, and goes on serving."""
 
 import json
 import re
@@ -28,7 +28,7 @@ def with_header(text, data=b"", size=None):
     return b"FLP1" + struct.pack("<I", len(head) if size is None else size) + head + data
 
 
-def told(command="send", trainer=0, info=None, listed=()):
+def header(command="send", trainer=0, info=None, listed=()):
     return [command, trainer, {} if info is None else info, list(listed)]
 
 
@@ -84,23 +84,23 @@ FLOATS = np.zeros(8, "float32").tobytes()
 @pytest.mark.parametrize(
     "data, refusal",
     {
-        "nothing": (b"", "begins with b''"),
-        "a pickle": (b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00\x8c\x02os\x94.", "no message of fluidlite"),
-        "a cut header": (with_header(told())[:-2], "cannot have a header"),
-        "a header that lies": (with_header(told(), size=2**32 - 1), "cannot have a header of 4294967295"),
+        "nothing": (b"", "got b''"),
+        "a pickle": (b"\x80\x04\x95\x0b\x00\x00\x00\x00\x00\x00\x00\x8c\x02os\x94.", "fluidlite begins with"),
+        "a cut header": (with_header(header())[:-2], "cannot have a header"),
+        "a header that lies": (with_header(header(), size=2**32 - 1), "cannot have a header of 4294967295"),
         "no header": (with_header(b"\xff" * 40), "header of a message cannot be read"),
         "a header of brackets": (with_header(b"[" * 100_000), "header of a message cannot be read"),
         "an endless number": (with_header(b'["send", Infinity, {}, []]'), "cannot be read"),
-        "huge": (with_header(told(listed=[["w@GRAD", "float32", [2**40, 2**40], None]]), FLOATS), "ends before"),
-        "negative": (with_header(told(listed=[["w@GRAD", "float32", [-8, -1], None]]), FLOATS), "shape \\[-8, -1\\]"),
-        "objects": (with_header(told(listed=[["w@GRAD", "object", [1], None]]), FLOATS), "type 'object'"),
-        "more than it says": (with_header(told(listed=[["w@GRAD", "float32", [7, 1], None]]), FLOATS), "4 bytes more"),
-        "a nobody": (with_header(told(trainer=2)), "2 trainers, none with number 2"),
-        "a negative nobody": (with_header(told(trainer=-1)), "2 trainers, none with number -1"),
-        "another command": (with_header(told("exec")), "no command 'exec'"),
-        "no step": (with_header(told(info={"step": "many"})), "ValueError"),
-        "names that are none": (with_header(told("get", info={"names": [{}]})), "TypeError"),
-        "no names": (with_header(told("get")), "KeyError"),
+        "huge": (with_header(header(listed=[["w@GRAD", "float32", [2**40, 2**40], None]]), FLOATS), "ends before"),
+        "negative": (with_header(header(listed=[["w@GRAD", "float32", [-8, -1], None]]), FLOATS), "shape \\[-8, -1\\]"),
+        "objects": (with_header(header(listed=[["w@GRAD", "object", [1], None]]), FLOATS), "type 'object'"),
+        "excess bytes": (with_header(header(listed=[["w@GRAD", "float32", [7, 1], None]]), FLOATS), "4 bytes more"),
+        "an unknown trainer": (with_header(header(trainer=2)), "2 trainers, none with number 2"),
+        "a negative trainer": (with_header(header(trainer=-1)), "2 trainers, none with number -1"),
+        "another command": (with_header(header("exec")), "no command 'exec'"),
+        "no step": (with_header(header(info={"step": "many"})), "ValueError"),
+        "names that are none": (with_header(header("get", info={"names": [{}]})), "TypeError"),
+        "no names": (with_header(header("get")), "KeyError"),
         "no such table": (Message("rows", 0, {"table": "x"}, {"ids": np.zeros(1, "int64")}).encode(), "KeyError"),
         "rows that are not": (Message("rows", 0, {"table": "emb"}, {"ids": np.array([40])}).encode(), "rows 0 to 39"),
         "rows of reals": (Message("rows", 0, {"table": "emb"}, {"ids": np.zeros(1)}).encode(), "must be int64"),
@@ -113,7 +113,7 @@ FLOATS = np.zeros(8, "float32").tobytes()
             "shape \\[40, 8\\]",
         ),
         "rows beyond the table": (
-            with_header(told(listed=[["emb@GRAD", "float32", [1, 8], 40]]), struct.pack("<q", 40) + FLOATS),
+            with_header(header(listed=[["emb@GRAD", "float32", [1, 8], 40]]), struct.pack("<q", 40) + FLOATS),
             "rows from 40 to 40 of 40",
         ),
     }.values(),
@@ -141,7 +141,7 @@ def test_a_stranger_who_says_that_it_is_a_trainer_and_leaves_ends_nothing(target
     channel = grpc.insecure_channel(target.endpoint, [("grpc.use_local_subchannel_pool", 1)])
     call = channel.unary_unary("/fluidlite.ParameterServer/Call")
     reply = Message.decode(call(Message("complete", 1).encode(), timeout=10, wait_for_ready=True))
-    assert reply.command == "error" and "has not said that it is trainer 1's" in reply.info["text"]
+    assert reply.command == "error" and "has not identified itself as trainer 1's" in reply.info["text"]
     watch = channel.unary_stream("/fluidlite.ParameterServer/Watch")
     streams = [watch(b"1") for _ in range(40)]
     for stream in streams:

@@ -118,14 +118,14 @@ def transpiled(way, *args, endpoints=ENDPOINTS, rank=1, **net):
 
 
 def lines(block):
-    told = []
+    described = []
     for op in block.ops:
         if op.type != "c_gen_nccl_id":
             names = ",".join(name for slot in sorted(op.input_names) for name in op.input(slot))
-            told.append(
+            described.append(
                 f"{op.type} {names or '-'} {op.attrs.get('ring_id', '-')} {int(op.attrs.get('op_role', 0))}"
             )
-    return told
+    return described
 
 
 def test_gradients_are_reduced_as_soon_as_they_are_there():
@@ -162,7 +162,7 @@ def test_gradients_travel_together(bucket):
     assert len(exchanged(main.program)) == 4
 
 
-def test_what_somebody_looks_at_travels_alone():
+def test_fetched_gradients_are_sent_separately():
     main, _ = transpiled("GradAllReduce")
     at = next(at for at, op in enumerate(main.ops) if op.type == "c_sync_comm_stream")
     named = main.vars["fc_1.w_0@GRAD"]

@@ -69,10 +69,10 @@ def test_slices():
 
 def test_dispatchers():
     x, y = Named("x"), Named("y")
-    turns = RoundRobin(["a", "b", "c"])
-    assert turns.dispatch([x, y]) + turns.dispatch([x, y]) == ["a", "b", "c", "a"]
-    turns.reset()
-    assert turns.dispatch([x]) == ["a"]
+    robin = RoundRobin(["a", "b", "c"])
+    assert robin.dispatch([x, y]) + robin.dispatch([x, y]) == ["a", "b", "c", "a"]
+    robin.reset()
+    assert robin.dispatch([x]) == ["a"]
     hashed = HashName(["a", "b", "c"])
     assert hashed.dispatch([x, y]) == hashed.dispatch([x, y])
     with pytest.raises(NotImplementedError):
@@ -237,7 +237,7 @@ def test_what_trainers_compute_themselves_is_begun_by_them():
     assert {"emb", "batch_norm_0.w_1", "batch_norm_0.w_2"} <= held <= made
 
 
-def test_geo_cuts_tables_and_layers_whatever_it_is_told():
+def test_geo_always_slices_tables_and_layers():
     config = fluid.DistributeTranspilerConfig()
     config.sync_mode, config.geo_sgd_mode, config.slice_var_up = False, True, False
     config.runtime_split_send_recv = True

@@ -32,7 +32,7 @@ def parse_args() -> Namespace:
         default=None,
         help="where serverlog.N and workerlog.N go; the terminal if not set",
     )
-    add("--restart", type=int, default=0, help="how often what fails is started again")
+    add("--restart", type=int, default=0, help="the number of restarts after failures")
     add("training_script", type=str, help="the script")
     add("training_script_args", nargs=REMAINDER, help="its arguments")
     return parser.parse_args()

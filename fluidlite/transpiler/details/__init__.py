@@ -1,4 +1,4 @@
-"""What transpilers share (`fluid.transpiler.details`)."""
+"""Helpers of transpilers (`fluid.transpiler.details`)."""
 
 from ...base import missing
 from . import checkport, program_utils, ufind, vars_distributed

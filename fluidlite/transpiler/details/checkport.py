@@ -13,20 +13,20 @@ from ...base import missing
 string_types = (str,)
 
 
-_PAUSE, _TELLS_AFTER = 0.1, 3.0
+_PAUSE, _PRINT_EVERY = 0.1, 3.0
 
 
 def wait_server_ready(endpoints: Iterable[str]) -> None:
-    """Return when every `IP:PORT` of `endpoints` takes connections; says every 3 seconds which do not.
+    """Wait until every `IP:PORT` of `endpoints` accepts connections; prints every 3 seconds which do not.
 
     Raises AssertionError if `endpoints` is a string.
     """
     if isinstance(endpoints, str):
         raise AssertionError(f"endpoints must be a list of strings, got {endpoints!r}")
-    told = time.monotonic()
+    printed = time.monotonic()
     while waiting := [endpoint for endpoint in endpoints if not _listens(endpoint)]:
-        if time.monotonic() - told >= _TELLS_AFTER:
-            told = time.monotonic()
+        if time.monotonic() - printed >= _PRINT_EVERY:
+            printed = time.monotonic()
             sys.stderr.write(f"not ready endpoints: {waiting}\n")
             sys.stderr.flush()
         time.sleep(_PAUSE)

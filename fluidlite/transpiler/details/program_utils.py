@@ -1,4 +1,4 @@
-"""Programs as text for people, and their operators found by variables (`fluid.transpiler.details.program_utils`)."""
+"""Programs as readable text, and search for operators by variables (`fluid.transpiler.details.program_utils`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...framework import Block, Operator, Parameter, Program, Variable
 
 
 def delete_ops(block: Block, ops: Iterable[Operator]) -> None:
-    """Take `ops` out of `block`; prints an operator that is not in it."""
+    """Remove `ops` from `block`; prints operators that are not in it."""
     for op in list(ops):
         try:
             block._remove_op(next(at for at, known in enumerate(block.ops) if known is op))
@@ -21,12 +21,12 @@ def delete_ops(block: Block, ops: Iterable[Operator]) -> None:
 
 
 def find_op_by_input_arg(block: Block, arg_name: str) -> int:
-    """The place of the first operator that reads a variable; -1 if there is none."""
+    """The index of the first operator that reads a variable; -1 if there is none."""
     return next((at for at, op in enumerate(block.ops) if arg_name in op.input_arg_names), -1)
 
 
 def find_op_by_output_arg(block: Block, arg_name: str, reverse: bool = False) -> int:
-    """The place of the first operator that writes a variable, of the last with `reverse`; -1 if there is none."""
+    """The index of the first operator that writes a variable, of the last with `reverse`; -1 if there is none."""
     ops = list(enumerate(block.ops))
     return next((at for at, op in (ops[::-1] if reverse else ops) if arg_name in op.output_arg_names), -1)
 
@@ -37,7 +37,7 @@ def get_indent_space(indent: int, space_num: int = 4) -> str:
 
 
 def variable_to_code(var: Variable) -> str:
-    """A variable on one line: whether it lasts, its name, type and shape."""
+    """A variable on one line: persistability, name, type and shape."""
     if var.type in (VarType.SELECTED_ROWS, VarType.LOD_TENSOR):
         text = f"{var.name} : fluid.{var.type}.shape{var.shape}.astype({var.dtype})"
     else:

@@ -1,4 +1,4 @@
-"""Sets that grow together (`fluid.transpiler.details.ufind`)."""
+"""Disjoint sets (`fluid.transpiler.details.ufind`)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from ...base import missing
 
 
 class UnionFind:
-    """Elements in disjoint sets (`fluid.transpiler.details.UnionFind`).
+    """A union-find structure (`fluid.transpiler.details.UnionFind`).
 
     Args:
-        elementes: the elements to begin with, each in a set of its own.
+        elementes: the initial elements, each in a set of its own.
     """
 
     def __init__(self, elementes: Iterable[Hashable] | None = None) -> None:
@@ -21,7 +21,7 @@ class UnionFind:
         self._parents = list(range(len(self._index)))
 
     def find(self, x: Hashable) -> int:
-        """The number of the set that `x` is in; -1 if it is no element."""
+        """The index of the set of `x`; -1 for an unknown element."""
         at = self._index.get(x)
         if at is None:
             return -1
@@ -31,13 +31,13 @@ class UnionFind:
         return at
 
     def union(self, x: Hashable, y: Hashable) -> None:
-        """Put the sets of `x` and `y` together."""
+        """Merge the sets of `x` and `y`."""
         one, other = self.find(x), self.find(y)
         if one != other:
             self._parents[one] = other
 
     def is_connected(self, x: Hashable, y: Hashable) -> bool:
-        """Whether `x` and `y` are in one set."""
+        """True if `x` and `y` are in the same set."""
         return self.find(x) == self.find(y)
 
 

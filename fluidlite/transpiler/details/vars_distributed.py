@@ -1,4 +1,4 @@
-"""Which parts of variables are where (`fluid.transpiler.details.vars_distributed`)."""
+"""The placement of variables' parts on servers (`fluid.transpiler.details.vars_distributed`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...framework import Variable
 
 @dataclass(eq=False)
 class VarStruct:
-    """What is to be known about a variable (`fluid.transpiler.details.VarStruct`)."""
+    """The description of a variable (`fluid.transpiler.details.VarStruct`)."""
 
     name: str
     shape: Any
@@ -33,7 +33,7 @@ def _struct(var: Any) -> VarStruct:
     return VarStruct(var.name, var.shape, var.dtype, var.type, var.lod_level, var.persistable)
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _equal(one: Any, other: Any) -> bool:
     fields = ("name", "type", "shape", "dtype", "lod_level", "persistable")
     return all(getattr(one, field) == getattr(other, field) for field in fields)
 
@@ -43,10 +43,10 @@ class VarDistributed:
 
     Args:
         origin_var, slice_var: the variable and its part, Variables or `VarStruct`s.
-        is_slice: whether it is a part; by default, whether the two differ.
-        block_id: the number of the part.
-        offset: how many elements of the whole come before it.
-        vtype: what it is for, 'Param', 'Grad' and the like.
+        is_slice: True for a part; by default, if the two differ.
+        block_id: the index of the part.
+        offset: the number of elements of the whole before it.
+        vtype: its kind, 'Param', 'Grad' etc.
         endpoint: `IP:PORT` of the server.
     """
 
@@ -66,7 +66,7 @@ class VarDistributed:
         self.offset = 0 if offset is None else offset
         self.vtype, self.endpoint = vtype, endpoint
 
-    equal = staticmethod(_alike)
+    equal = staticmethod(_equal)
 
     def __str__(self) -> str:
         part = f"slice({self.is_slice}).block({self.block_id}).offset({self.offset})"
@@ -82,7 +82,7 @@ class VarsDistributed:
     def __init__(self) -> None:
         self.distributed_vars: list[VarDistributed] = []
 
-    equal = staticmethod(_alike)
+    equal = staticmethod(_equal)
 
     def add_distributed_var(
         self,
@@ -99,18 +99,18 @@ class VarsDistributed:
         self.distributed_vars.append(made)
 
     def get_distributed_var_by_slice(self, var_name: str) -> VarDistributed | None:
-        """The first with a part of this name; None if there is none."""
+        """The first whose part has this name, or None."""
         return next((var for var in self.distributed_vars if var.slice.name == var_name), None)
 
     def get_distributed_var_by_origin_and_ep(
         self, origin_var_name: str, endpoint: str
     ) -> VarDistributed | None:
-        """The first part of a variable on a server; None if there is none."""
+        """The first part of a variable on a server, or None."""
         found = self.get_distributed_vars_by_ep(endpoint)
         return next((var for var in found if var.origin.name == origin_var_name), None)
 
     def get_distributed_vars_by_vtypes(self, vtypes: Sequence[str], groupby: bool = False) -> Any:
-        """Those that are for one of `vtypes`: a list, or with `groupby` lists by the names of the whole variables."""
+        """The parts of the kinds `vtypes`: a list, or with `groupby` lists by the names of the whole variables."""
         found = [var for var in self.distributed_vars if var.vtype in vtypes]
         if not groupby:
             return found
@@ -120,7 +120,7 @@ class VarsDistributed:
         return groups
 
     def get_distributed_vars_by_ep(self, endpoint: str, vtype: str | None = None) -> list[VarDistributed]:
-        """Those on a server, of one kind if `vtype` says so."""
+        """The parts on a server, of the kind `vtype` if given."""
         return [
             var for var in self.distributed_vars if var.endpoint == endpoint and vtype in (None, var.vtype)
         ]

@@ -1,1 +1,1 @@
-"""Programs of trainers and of parameter servers: what `DistributeTranspiler` is made of."""
+"""Programs of trainers and of parameter servers: the parts of `DistributeTranspiler`."""

@@ -1,4 +1,4 @@
-"""What optimizers keep beside a parameter, and what shape that has for a block of it."""
+"""The state of optimizers, and its shapes for blocks of parameters."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _LIKE_PARAMETER = {
 
 
 def is_known(op_type: str) -> bool:
-    """Whether parameter servers know an optimizer."""
+    """True if parameter servers support an optimizer."""
     return op_type in _LIKE_PARAMETER
 
 
 def kept_shape(op_type: str, slot: str, shape: Sequence[int], part: Sequence[int]) -> tuple[int, ...]:
-    """The shape of what an optimizer has in `slot`, of `shape` for a whole parameter, for a block of shape `part`.
+    """The shape of an optimizer's state in `slot` for a block of shape `part`; `shape`: that for the whole parameter.
 
-    Raises ValueError for optimizers that Fluid's parameter servers do not know either.
+    Raises ValueError for optimizers that Fluid's parameter servers do not support.
     """
     if op_type not in _LIKE_PARAMETER:
         raise ValueError(f"Not supported optimizer for distributed training: {op_type}")

@@ -1,4 +1,4 @@
-"""The server's side: one block of updates for each parameter that it holds, behind `listen_and_serv`."""
+"""The server's program: `listen_and_serv` with one block of updates for each of its parameters."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ PARAMETER, GRADIENT, RATE = "Param", "Grad", "LearningRate"
 
 
 def is_update(op: Operator) -> bool:
-    """Whether an operator changes a parameter by a learning rate."""
+    """True if an operator updates a parameter with a learning rate."""
     return PARAMETER in op.inputs and RATE in op.inputs
 
 
 class ServerProgram:
-    """Makes the program of the server at `endpoint`; `program` when made."""
+    """Builds the program of the server at `endpoint`, the attribute `program`."""
 
     def __init__(self, transpiler: DistributeTranspiler, endpoint: str) -> None:
         self.t = transpiler
@@ -55,7 +55,7 @@ class ServerProgram:
         self._listen(-1 if rates is None else rates.idx)
 
     def _declare_held(self) -> list[Variable]:
-        """Declare parameters and gradients; gives the variables that arrive."""
+        """Declare parameters and gradients; returns the variables that are received."""
         for var in self.held["params"]:
             self._declare(var.name, var, shape=var.shape)
         arriving = []
@@ -94,11 +94,11 @@ class ServerProgram:
         )
 
     def _part_of(self, parameter: str) -> Variable | None:
-        """The block of a parameter that this server has."""
+        """The block of a parameter that this server holds, or None."""
         return next((var for var in self.held["params"] if same_or_split_var(var.name, parameter)), None)
 
     def _gradient_of(self, part: Variable) -> Variable:
-        """What arrives for a block of a parameter, as the transpiler has noted it."""
+        """The gradient that is received for a block of a parameter."""
         for param, grad in zip(self.held["params"], self.held["grads"], strict=True):
             if param.name == part.name:
                 return grad
@@ -131,7 +131,7 @@ class ServerProgram:
         return block
 
     def _copy_op(self, op: Operator, block: Block) -> None:
-        """Copy an operator with its blocks; what it touches is declared here, and lasts."""
+        """Copy an operator with its blocks; its variables are declared here as persistable."""
         attrs = dict(op.attrs)
         for name, value in attrs.items():
             if isinstance(value, Block):
@@ -154,7 +154,7 @@ class ServerProgram:
         return block
 
     def _update_block(self, update: Operator, parent: int) -> None:
-        """The block that updates one parameter, or the part of it that is here."""
+        """Add the block that updates a parameter, or this server's part of it."""
         part = self._part_of(update.input(PARAMETER)[0])
         assert part is not None
         block = self._new_block(parent)
@@ -174,7 +174,7 @@ class ServerProgram:
                 self._append_other(block, op, names)
 
     def _merge(self, block: Block, name: str) -> Variable:
-        """The mean of what trainers send, or what one of them has sent."""
+        """The mean of the trainers' gradients, or the gradient of a single one."""
         merged = self.home.vars[name]
         trainers = self.t.trainer_num
         if self.merges:
@@ -213,7 +213,7 @@ class ServerProgram:
         block.append_op(type=op.type, inputs=inputs, outputs=outputs, attrs=dict(op.attrs))
 
     def _append_other(self, block: Block, op: Operator, names: dict[str, str]) -> None:
-        """What else is done with a gradient or parameter: regularization, averages, and the like."""
+        """Append another operator on a gradient or parameter: regularization, averages etc."""
         part = self.home.vars[names[op.attrs["op_role_var"][0]]]
         whole = self.t.origin_program.global_block().vars[op.attrs["op_role_var"][0]].shape
         for name in (*op.input_arg_names, *op.output_arg_names):
@@ -232,7 +232,7 @@ class ServerProgram:
         )
 
     def _compensated(self, block: Block, part: Variable, gradient: Variable) -> Variable:
-        """A gradient corrected for what others have changed since this trainer had the parameter (DC-ASGD)."""
+        """A gradient compensated for other trainers' updates since this trainer's copy of the parameter (DC-ASGD)."""
         trainer = block.create_var(
             name="@TRAINER_ID@", type=VarType.LOD_TENSOR, dtype=VarType.INT64, shape=[1]
         )
@@ -293,7 +293,7 @@ def _belongs(op: Operator, parameter: str) -> bool:
 
 
 def startup_of(t: DistributeTranspiler, endpoint: str, program: Program, source: Program) -> Program:
-    """The program that makes what the server at `endpoint` holds."""
+    """The startup program of the server at `endpoint`."""
     made = Program()
     made.random_seed = source.random_seed
     home = made.global_block()
@@ -325,7 +325,7 @@ def startup_of(t: DistributeTranspiler, endpoint: str, program: Program, source:
 
 
 def _own_values(t: DistributeTranspiler, op: Operator, part: Variable) -> dict[str, Any]:
-    """The attributes of `assign_value` for a part of what it makes: the values of the part's rows."""
+    """The attributes of `assign_value` for a part of its result: the values of the part's rows."""
     whole, block, _ = name_parts(part.name)
     if not block:
         return {}
@@ -342,7 +342,7 @@ def _own_values(t: DistributeTranspiler, op: Operator, part: Variable) -> dict[s
 
 
 def _here(name: str, held: Iterable[str], home: Block) -> str | None:
-    """The variable of the server that `name` is, whole or in part."""
+    """The server's variable for `name`, whole or in part."""
     if name in home.vars:
         return name
     return next((part for part in held if same_or_split_var(part, name)), None)

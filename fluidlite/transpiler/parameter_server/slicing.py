@@ -1,4 +1,4 @@
-"""Variables cut into blocks of rows, and the names of these."""
+"""Splitting of variables into blocks of rows, and their names."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def slice_variable(var_list: Sequence[Any], slice_count: int, min_block_size: in
 
 
 def same_or_split_var(p_name: str, var_name: str) -> bool:
-    """Whether `p_name` is `var_name` or one of its blocks."""
+    """True if `p_name` is `var_name` or one of its blocks."""
     return p_name == var_name or p_name.startswith(var_name + ".block")
 
 
@@ -52,12 +52,12 @@ def name_parts(name: str) -> tuple[str, str, str]:
 
 
 def original_name(name: str) -> str:
-    """The name of the variable that `name` is a part of, or what a trainer sends of it."""
+    """The name of the whole variable, without the suffixes of blocks and trainers."""
     return name_parts(name)[0]
 
 
 def cut(home: Block, listed: Sequence[str], trainer_id: int | None = None) -> dict[str, list[Variable]]:
-    """The variables in `home` that blocks listed by `slice_variable` are, by the names of the whole variables.
+    """Create the variables in `home` for blocks listed by `slice_variable`; by the names of the whole variables.
 
     A variable of one block is it itself. `trainer_id`: these are what that trainer sends, and are named so.
     """
@@ -86,7 +86,7 @@ def cut(home: Block, listed: Sequence[str], trainer_id: int | None = None) -> di
 
 
 def _rename(home: Block, name: str, new: str) -> None:
-    """Rename a variable, in what operators say of parameters and gradients as well."""
+    """Rename a variable, also in the attributes of operators with parameters and gradients."""
     home._rename_var(name, new)
     for block in home.program.blocks:
         for op in block.ops:
@@ -99,5 +99,5 @@ def _rename(home: Block, name: str, new: str) -> None:
 
 
 def rows_of(variables: Sequence[Variable]) -> list[int]:
-    """How many rows each variable has."""
+    """The number of rows of each variable."""
     return [var.shape[0] for var in variables]

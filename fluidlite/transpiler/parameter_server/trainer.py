@@ -1,4 +1,4 @@
-"""The trainer's side: gradients are sent to servers and parameters received, in place of their updates."""
+"""The trainer's program: gradients are sent to servers and parameters received, instead of updates."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ LOOKUPS = ("lookup_table", "lookup_table_v2")
 
 
 def control_var(block: Block) -> Variable:
-    """A variable without a value, which puts operators in order."""
+    """A variable without a value, a control dependency between operators."""
     return block.create_var(name=f"__control_var@{random.random()}", shape=[0], dtype=VarType.BOOL)
 
 
 def sends_gradients(t: DistributeTranspiler) -> list[tuple[Variable, str]]:
-    """Have each gradient sent as soon as it is there; gives what is sent with its endpoint, in the order of sending.
+    """Insert a `send` after each gradient; returns the variables sent and their endpoints, in order.
 
-    `t.grad_name_to_send_dummy_out` gets what comes after each send.
+    `t.grad_name_to_send_dummy_out` gets the control variable of each `send`.
     """
     block = t.origin_program.global_block()
     items = list(t.grad_var_mapping.items())
@@ -66,7 +66,7 @@ def sends_gradients(t: DistributeTranspiler) -> list[tuple[Variable, str]]:
 
 
 def _shuffled(items: list[Any], seed: int) -> None:
-    """Put whole variables in an order in which large ones do not all meet on one server."""
+    """Shuffle whole variables, so that large ones are spread over the servers."""
     import numpy as np
 
     np.random.RandomState(seed).shuffle(items)  # noqa: NPY002 - Fluid's order, which all processes share
@@ -87,7 +87,7 @@ def _insert_split(block: Block, whole: Variable, index: int, parts: list[Variabl
 
 
 def counts_steps(t: DistributeTranspiler) -> None:
-    """Without a common step, each trainer tells the servers that it has made one, for rates that decay."""
+    """In asynchronous training, send each trainer's step count to the servers, for decaying learning rates."""
     if LR_COUNTER not in t.origin_program.global_block().vars:
         return
     for program in (t.origin_program, t.startup_program):
@@ -125,7 +125,7 @@ def counts_steps(t: DistributeTranspiler) -> None:
 
 
 def receives_parameters(t: DistributeTranspiler, endpoint_of: dict[str, str]) -> None:
-    """Wait for the servers where that is due, and get the parameters, but for those that are looked up there."""
+    """Append barriers if needed, and receive the parameters, except for remote tables."""
     block = t.origin_program.global_block()
     after = list(t.grad_name_to_send_dummy_out.values())
     barrier = None
@@ -168,7 +168,7 @@ def receives_parameters(t: DistributeTranspiler, endpoint_of: dict[str, str]) ->
 
 
 def joins_parts(t: DistributeTranspiler, block: Block, role: int) -> None:
-    """Put parameters together that have come in parts."""
+    """Concatenate parameters that are received in parts."""
     for name, parts in t.param_var_mapping.items():
         if len(parts) > 1 and name not in t.sparse_tables:
             block.append_op(
@@ -180,7 +180,7 @@ def joins_parts(t: DistributeTranspiler, block: Block, role: int) -> None:
 
 
 def starts_from_servers(t: DistributeTranspiler, endpoint_of: dict[str, str]) -> None:
-    """Have the startup program get the parameters as the servers have them."""
+    """Make the startup program receive the parameters from the servers."""
     block = t.startup_program.global_block()
     for name, parts in t.param_var_mapping.items():
         if name in t.sparse_tables:
@@ -213,7 +213,7 @@ def starts_from_servers(t: DistributeTranspiler, endpoint_of: dict[str, str]) ->
 
 
 def looks_up_on_servers(t: DistributeTranspiler, endpoint_of: dict[str, str]) -> None:
-    """Have the rows of tables with sparse gradients come from the servers that hold them."""
+    """Replace lookups of tables with sparse gradients by requests to the servers that hold them."""
     block = t.origin_program.global_block()
     for table, lookups in t.sparse_tables.items():
         by_type: dict[tuple[Any, ...], list[Operator]] = {}
@@ -234,7 +234,7 @@ def _one_lookup(
     op_type: str,
     padding: int,
 ) -> None:
-    """Replace lookups of one table by one of the rows that all of them need."""
+    """Replace the lookups of a table by a single remote lookup."""
     ids = [op.input("Ids")[0] for op in ops]
     made = [op.output("Out")[0] for op in ops]
     delete_ops(block, ops)
@@ -256,12 +256,12 @@ def _one_lookup(
 
 
 def _last_writer(block: Block, names: list[str]) -> int:
-    """The place of the last operator that writes one of `names`; -1 if none does."""
+    """The index of the last operator that writes one of `names`; -1 if none does."""
     return max((find_op_by_output_arg(block, name, reverse=True) for name in names), default=-1)
 
 
 def sparse_lookups(program: Program, parameters: set[str]) -> dict[str, list[Operator]]:
-    """Tables whose rows are to come from servers, with the operators that look them up.
+    """Remote tables, with the operators that look up their rows.
 
     These are tables of which nothing but rows is read, and whose gradients are rows.
     """
@@ -279,6 +279,6 @@ def sparse_lookups(program: Program, parameters: set[str]) -> dict[str, list[Ope
 
 
 def _table(op: Operator) -> str | None:
-    """The table that an operator looks rows up in whose gradients are rows, too."""
+    """The table of a lookup with sparse gradients, or None."""
     remote = op.type in LOOKUPS and (op.attr("remote_prefetch") or op.attr("is_distributed"))
     return op.input("W")[0] if remote and op.attr("is_sparse") else None
