@@ -1,1 +1,1 @@
-"""The operators. A module with declarations is loaded when one of its operators is asked for (`registry.find`)."""
+"""The operators. A module of declarations is loaded at the first use of one of its operators (`registry.find`)."""

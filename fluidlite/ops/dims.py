@@ -11,7 +11,7 @@ from .registry import OpView
 
 
 def declared(op: OpView) -> list[int]:
-    """The shape that `shape`, `ShapeTensor` or `ShapeTensorList` give `op`; -1 where only running tells."""
+    """The shape that `shape`, `ShapeTensor` or `ShapeTensorList` give `op`; -1 for sizes known only in a run."""
     shape = [int(n) for n in op.attr("shape")]
     if op.has("ShapeTensor"):
         known = op.value("ShapeTensor")

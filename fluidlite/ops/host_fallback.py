@@ -49,7 +49,7 @@ def _down(array: Any) -> Any:
 
 
 def carried(value: Any, move: Callable[[Any], Any]) -> Any:
-    """`value` with what `move` makes of every array in it (in lists, `LodArray`s, `SelectedRows`, tensor arrays)."""
+    """`value` with its arrays (in lists, `LodArray`s, `SelectedRows`, tensor arrays) replaced by `move(array)`."""
     if isinstance(value, list):
         return [carried(one, move) for one in value]
     if isinstance(value, LodArray):

@@ -36,12 +36,11 @@ def same_shapes(slot: str, *others: str) -> Callable[[OpView], None]:
 
 
 def grads_like(**stand_ins: str) -> Callable[[OpView], None]:
-    """An infer rule for gradients: each output `X@GRAD` has the shape and dtype of the variable whose gradient it is.
+    """An infer rule for gradients: each output `X@GRAD` has the shape and dtype of its variable.
 
-    Looks at input `X` where the operator has it. Where it has not, or in a run where that has not been kept, because
-    nobody reads it, `stand_ins` says which input looks like it: by default the gradient that arrives first. A program
-    that is built declares what the variable has that the gradient's name is made from; a run does not go by names, for
-    a variable may have got values of several shapes.
+    That is input `X` if the operator has it. If it has not, or a run has not kept it, as no operator reads it, it is
+    input `stand_ins[X]`, by default the first gradient among the inputs. While a program is built, it is the variable
+    in the gradient's name; a run cannot use names, as a variable may have values of several shapes.
     """
 
     def infer(op: OpView) -> None:

@@ -96,7 +96,7 @@ _TAKEN = {
         prior_box:Input
     """,
 }
-"""By type of operator (or of layer, where it takes less than its operator): those of `X`, or of the inputs named."""
+"""Element types -> operators (or layers that accept fewer than their operator), for `X` or the inputs after ':'."""
 
 
 Kinds = tuple[VarType, ...]
@@ -123,8 +123,8 @@ _LIKE = {kind: tuple(sorted(kinds)) for kinds in (FLOATS, INTEGERS, {VarType.BOO
 def taken(op_type: str, slot: str, eager: bool = False) -> Kinds | None:
     """The element types that an input may have in a program; None: all.
 
-    Fluid leaves `eager` tensors to the kernels. Here those that are of another sort altogether than all that the input
-    may have, such as integers for floats, are refused as well.
+    Fluid leaves `eager` tensors to the kernels. Here those of another category than all accepted types, such as
+    integers for floats, are refused as well.
     """
     kinds = _BY_INPUT.get((op_type, slot))
     if kinds is None or not eager:
@@ -134,7 +134,7 @@ def taken(op_type: str, slot: str, eager: bool = False) -> Kinds | None:
 
 
 def check(op_type: str, layer: str, inputs: dict[str, Any]) -> None:
-    """Raise TypeError naming layer, input and what it takes if a Variable among `inputs` has another element type."""
+    """Raise TypeError naming layer, input and accepted types if a Variable among `inputs` has another element type."""
     for slot, given in inputs.items():
         kinds = _BY_INPUT.get((layer, slot)) or _BY_INPUT.get((op_type, slot))
         if kinds is not None:

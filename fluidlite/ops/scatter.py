@@ -1,4 +1,4 @@
-"""Adding at places that may come several times."""
+"""Scatter-add with repeated indices."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def levels(op_type: str, lod: Lods, slot: str, index: int = 0) -> Lod:
 
 
 def one_level(op_type: str, lod: Lods, slot: str) -> np.ndarray:
-    """The offsets of an input whose rows are in sequences of one level; raises OperatorError if they are not."""
+    """The offsets of an input with one level of sequences; OperatorError for any other."""
     deep = levels(op_type, lod, slot)
     if len(deep) != 1:
         raise OperatorError(f"operator {op_type}: {slot} must have one level of sequences, got {len(deep)}")
@@ -72,9 +72,9 @@ class Padded:
 
     @classmethod
     def of(cls, op_type: str, x: Any, lengths: Any, lod: Lods, slot: str, time: int = 1) -> Padded:
-        """The sequences of `x`; `lengths` is None for those with the offsets of `slot`. `time`: the axis, if padded.
+        """The sequences of `x`: padded with `lengths`, or, with None, by the offsets of `slot`. `time`: the time axis.
 
-        Raises OperatorError for lengths beyond the steps that there are.
+        Raises OperatorError for lengths beyond the number of steps.
         """
         if lengths is None:
             own = np.diff(levels(op_type, lod, slot)[-1])
@@ -114,7 +114,7 @@ def deep(op: OpView, slot: str, index: int = 0) -> tuple[str, ...] | None:
 
 
 def single(op: OpView, slot: str, index: int = 0) -> tuple[str, ...] | None:
-    """`deep` for an input whose rows have to be in sequences of one level."""
+    """`deep` for an input that must have one level of sequences."""
     found = deep(op, slot, index)
     if found is not None and len(found) != 1:
         raise op.fail(f"{slot} must have one level of sequences, got {len(found)}")
@@ -144,7 +144,7 @@ def shorter(op: OpView, slot: str, out: str, shape: Sequence[int], dtype: Any) -
 
 
 def grads_keep_sequences(op: OpView) -> None:
-    """`grads_like_inputs`, and each gradient has the sequences of the variable whose gradient it is."""
+    """`grads_like_inputs`; each gradient has the LoD of its variable."""
     grads_like_inputs(op)
     for slot, names in op.outputs.items():
         source = slot.removesuffix(GRAD)
@@ -162,9 +162,9 @@ def segments_of(op: OpView, slot: str, index: int = 0) -> tuple[str, int, int] |
 
 
 def batch_operands(op: OpView, slot: str, lengths: str) -> tuple[str | None, str | None, int] | None:
-    """For `native`: the array of offsets of `slot` or else the lengths of padded sequences, and how many there are.
+    """For `native`: the array of offsets of `slot` or else the lengths of padded sequences, and their number.
 
-    None where there are neither.
+    None if there is neither.
     """
     if op.has(lengths):
         return None, op.name(lengths), product(op.shape(lengths))

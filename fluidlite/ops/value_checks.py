@@ -1,4 +1,4 @@
-"""Checks of elements: that class labels and row numbers lie in range, that probabilities are some."""
+"""Checks of elements, such as class labels and row numbers in range."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def _data_norm_grad(
     enable_scale_and_shift: bool,
 ) -> Any:
     shown = _shown(xp, X, slot_dim)
-    # As in Fluid what is not shown takes part in the gradient for X after all, unless it is scaled.
+    # As in Fluid, masked elements have gradients for X, unless they are scaled.
     centered, dy = X - Means, _kept(xp, shown, Y_grad)
     sums, squares = _kept(xp, shown, X).sum(axis=0), _kept(xp, shown, centered * centered).sum(axis=0)
     if shown is None:

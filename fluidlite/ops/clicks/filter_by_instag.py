@@ -1,4 +1,4 @@
-"""filter_by_instag: the samples of a batch that have one of the wanted tags."""
+"""filter_by_instag: the samples of a batch that have one of the given tags."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _rows_of(places: Any) -> Any:
 
 @hosted
 def _filter_grad(xp: Any, Ins: Any, IndexMap: Any, LossWeight: Any, Out_grad: Any, lod: Lods) -> Any:
-    """Of a weight of 0 there is none: nothing was chosen."""
+    """Zero if LossWeight is 0: no sample was chosen then."""
     made = np.zeros_like(Ins)
     if LossWeight.any():
         made[_rows_of(IndexMap)] = Out_grad

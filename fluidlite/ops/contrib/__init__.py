@@ -1,1 +1,1 @@
-"""Operators of the layers that Fluid keeps beside its core (`fluid.contrib.layers`)."""
+"""Operators of `fluid.contrib.layers`."""

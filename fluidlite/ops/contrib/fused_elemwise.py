@@ -23,7 +23,7 @@ UNARY: dict[str, Unary] = {
     "tanh": (lambda xp, x, s: xp.tanh(x), lambda xp, out, s: 1 - out * out),
     "sigmoid": (lambda xp, x, s: _sigmoid(xp, x), lambda xp, out, s: out * (1 - out)),
 }
-"""Functions, and their slopes as a function of what they give."""
+"""Functions, and their derivatives as functions of their results."""
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "elementwise_add": lambda x, y: x + y,
@@ -32,7 +32,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _forward(xp: Any, X: Any, Y: Any, functor_list: list[str], scale: float, axis: int) -> tuple[Any, Any]:
-    """The result, and what is between the two functions."""
+    """The result, and the intermediate one of the inner function."""
     outer, inner = (name.removesuffix("_grad") for name in functor_list)
     rate = X.dtype.type(scale)
     if outer in BINARY:

@@ -18,7 +18,7 @@ _FACTOR, _PRIME = 16807, 2**31 - 1
 
 
 def _places(count: int, seed: int) -> tuple[list[int], int]:
-    """Where each of `count` rows goes (Fisher and Yates, by minstd_rand0 as in Fluid), and the next state."""
+    """A random permutation of `count` rows (Fisher-Yates with minstd_rand0, as in Fluid), and the next state."""
     state = seed % 2**64 % _PRIME or 1
     places = list(range(count))
     for last in range(1, count):

@@ -13,7 +13,7 @@ from ..value_checks import require_in_range
 
 
 def _child(xp: Any, X: Any, TreeInfo: Any, child_nums: int, dtype: int) -> Any:
-    """TreeInfo has for each node its item, layer, parent and children; 0 stands for none."""
+    """A row of TreeInfo is a node's item, layer, parent and children; 0 means none."""
     require_in_range(xp, "tdm_child", "X", X, len(TreeInfo), "nodes in TreeInfo")
     kind = to_numpy(to_vartype(dtype))
     has = (X != 0) & (TreeInfo[X, 3] != 0)

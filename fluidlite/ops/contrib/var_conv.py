@@ -1,4 +1,4 @@
-"""var_conv_2d: convolution of pictures of various sizes, each of which is a sequence."""
+"""var_conv_2d: convolution of images of different sizes, each of which is a sequence."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ Windows = list[tuple[int, int, slice, slice, slice, slice]]
 
 
 def _windows(height: int, width: int, kernel: tuple[int, int], stride: tuple[int, int]) -> Windows:
-    """For each place of the kernel: which results it counts for, and which pixels these see. The kernel stands with
-    its middle on every stride-th pixel; beyond the border there are zeros.
+    """For each element of the kernel the slices of outputs that it contributes to, and of pixels that it multiplies.
+
+    The kernel's centre is on every stride-th pixel; the border is padded with zeros.
     """
     made = []
     for i in range(kernel[0]):

@@ -1,1 +1,1 @@
-"""Operators that run blocks, tensor arrays, and rows that go several ways."""
+"""Operators that run blocks, tensor arrays, and splitting of rows by conditions."""

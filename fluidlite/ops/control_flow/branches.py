@@ -17,7 +17,7 @@ def _infer_block(op: OpView) -> None:
 
 
 def _infer_block_grad(op: OpView) -> None:
-    """Where minimize has computed gradients inside of a branch, there are no variables for them outside."""
+    """Gradients computed by `minimize` inside of a branch have no outer variables."""
     declares = getattr(op.meta, "declares", lambda name: True)
     for index, (name, gradient) in enumerate(zip(op.names("Input"), op.names("Input@GRAD"), strict=True)):
         if gradient != EMPTY and declares(gradient):

@@ -1,4 +1,4 @@
-"""`while`: a block that runs as long as a condition holds. What runs it is in `executor/control/loops.py`."""
+"""`while`: a block that runs as long as a condition holds. `executor/control/loops.py` runs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`recurrent`, which runs a block once for each step of its inputs, and what memories go through there."""
+"""`recurrent`, which runs a block once for each step of its inputs, and the operators of its memories."""
 
 from __future__ import annotations
 

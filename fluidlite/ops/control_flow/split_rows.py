@@ -58,7 +58,7 @@ def _split(xp: Any, X: Any, Mask: Any, level: int, lod: Lods) -> Any:
 
 
 def _sequences(part: np.ndarray, own: Lod, whole: Lod, mask: np.ndarray) -> Lod:
-    """The sequences of one side: its own, or else those that X has there, if they are as many rows."""
+    """The LoD of one part: its own, or else that of its rows in X, if they are as many."""
     if own or not whole or len(whole[0]) - 1 != len(mask):
         return own
     from_x = _pick(np.arange(whole[-1][-1]), whole, np.flatnonzero(mask))

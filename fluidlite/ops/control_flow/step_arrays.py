@@ -1,4 +1,4 @@
-"""Sequences as arrays of steps and back: what all of them have first, then what longer ones have next, and so on."""
+"""Conversion between sequences and arrays of steps: element k of an array has step k of all longer sequences."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _ordered_rows(table: RankTable, deep: Lod) -> tuple[np.ndarray, list[int], l
 
 
 def _items(table: RankTable, offsets: np.ndarray) -> np.ndarray:
-    """The items of sequences in the order of steps; OperatorError unless there are as many as `table` has."""
+    """The items of sequences in the order of steps; OperatorError unless they match `table`."""
     if np.array_equal(offsets, table.offsets):
         return table.by_step()
     if len(offsets) != len(table.offsets):

@@ -40,8 +40,8 @@ def _is_array(X: Any) -> TensorArray:
     return X
 
 
-# Writing and reading. In a gradient each is the other's: writing adds to what the element has, reading takes it away,
-# since an element that was written had another value, and another gradient, before.
+# Writing and reading are each other's gradient: a write accumulates into the element, and a read clears it, as an
+# element that was written had another value, and another gradient, before.
 
 
 def _write_grad(op: OpView) -> list[OpSpec]:
@@ -58,7 +58,7 @@ def _write(xp: Any, X: Any, I: Any, Out: Any, accumulate: bool, lod: dict[str, A
         if index >= len(array):
             array.write(index, None)
         return array
-    value = xp.array(X)  # what is in the array stays as it is
+    value = xp.array(X)  # the array's elements are kept
     if accumulate and index < len(array) and array.arrays[index] is not None:
         value = array.arrays[index] + value
     array.write(index, value, lod["X"][0])
@@ -89,7 +89,7 @@ def _read(xp: Any, X: Any, I: Any, X_W: Any, lod: dict[str, Any]) -> Any:  # noq
     if value is None:
         if index < len(array):
             raise ValueError(f"element {index} of {len(array)} of the tensor array has not been written")
-        # As in Fluid no harm is done: the first that computes with it is told. Empty sequences have no elements.
+        # No error, as in Fluid: the first operator that computes with it raises. Empty sequences have no elements.
         return LodArray(None if len(array) else xp.zeros(0, "float32"), ())
     return LodArray(value, array.lods[index])
 
@@ -180,7 +180,7 @@ def _join(xp: Any, X: Any, axis: int, use_stack: bool) -> tuple[Any, Any]:
     values = _elements(X, axis, use_stack)
     if use_stack and axis < 0:
         axis += values[0].ndim + 1
-    # Of stacked elements too: the sizes that they have along that axis themselves. There is none behind the last one.
+    # OutIndex: each element's size along `axis`, also when stacking; 1 for a new last axis.
     sizes = xp.array([1 if axis == value.ndim else value.shape[axis] for value in values], "int32")
     return (xp.stack(values, axis) if use_stack else xp.concatenate(values, axis)), sizes
 

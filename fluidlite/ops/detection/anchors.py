@@ -24,7 +24,7 @@ _SAME = 1e-6
 
 
 def expanded_ratios(aspect_ratios: Sequence[float], flip: bool) -> list[float]:
-    """1 and what `aspect_ratios` names besides, each once; with `flip` each followed by its inverse."""
+    """1 and the different `aspect_ratios`; with `flip` each is followed by its inverse."""
     made = [1.0]
     for ratio in aspect_ratios:
         if all(abs(ratio - other) >= _SAME for other in made):
@@ -47,7 +47,7 @@ def prior_sides(
 
 
 def _steps(feature: Extent, image: Extent, step_h: float, step_w: float) -> Steps:
-    """How many pixels of the image lie between two places, downwards and across; 0 for one of them: as they divide."""
+    """The vertical and horizontal stride of positions, in pixels of the image; the ratio of sizes if one is 0."""
     if step_h == 0 or step_w == 0:
         return image[0] / feature[0], image[1] / feature[1]
     return step_h, step_w
@@ -227,7 +227,7 @@ def _anchor_boxes(
 
 
 def _half_away(number: float) -> float:
-    """The nearest whole number; of two the larger."""
+    """Round to the nearest integer, halves up."""
     return math.floor(number + 0.5)
 
 

@@ -89,7 +89,7 @@ def _row(numbers: tuple[float, ...], dtype: np.dtype) -> np.ndarray:
 
 
 def _spread(xp: Any, PriorBoxVar: Any, variance: Any, axis: int, dtype: Any) -> Any:
-    """The variances of the boxes, of a shape that goes with [boxes, priors, 4]."""
+    """The variances of the boxes, in a shape that broadcasts with [boxes, priors, 4]."""
     if PriorBoxVar is None:
         return constant(xp, _row, tuple(variance) or (1.0,) * 4, dtype)
     return xp.expand_dims(PriorBoxVar, axis)

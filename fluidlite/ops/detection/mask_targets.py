@@ -27,7 +27,7 @@ def _steps(polygon: Array) -> tuple[Array, Array]:
     for (x0, y0), (x1, y1) in zip(points, np.roll(points, -1, axis=0), strict=True):
         wide, high = abs(x1 - x0), abs(y1 - y0)
         back = (wide >= high and x0 > x1) or (wide < high and y0 > y1)
-        if back:  # an edge is the same line either way
+        if back:  # an edge is the same line in both directions
             x0, y0, x1, y1 = x1, y1, x0, y0
         along = np.arange(max(wide, high) + 1)[:: -1 if back else 1]
         if wide >= high:

@@ -20,18 +20,18 @@ _LEAST = 1e-6
 
 
 def _rows(lod: Lods, slot: str, count: int) -> list[tuple[int, int]]:
-    """Where the rows of each image begin and end; all are one image's if there are no sequences."""
+    """The range of rows of each image; all are one image's without LoD."""
     known = input_lod(lod, slot)
     offsets = known[-1].tolist() if known else [0, count]
     return list(zip(offsets[:-1], offsets[1:], strict=True))
 
 
 def greedy_match(similarity: np.ndarray) -> Iterator[tuple[int, int]]:
-    """(row, column) of the greatest similarity [rows, columns], then of those rows and columns that are left."""
+    """(row, column) of the greatest similarity [rows, columns], then of the greatest in the other rows and columns."""
     left = np.array(similarity)
     left[~(left >= _LEAST)] = -np.inf
     for _ in range(min(left.shape)):
-        # Of equal ones the first column counts, of these the first row.
+        # Ties: the first column, then the first row.
         column, row = divmod(int(left.T.argmax()), len(left))
         if left[row, column] == -np.inf:
             return

@@ -1,4 +1,4 @@
-"""The boxes that a detector found: those of every class that no better one overlaps (`multiclass_nms` and its kin)."""
+"""Non-maximum suppression of a detector's boxes for each class (`multiclass_nms` and its kin)."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _by_class(boxes: np.ndarray, scores: np.ndarray, attrs: dict[str, Any]) -> _
 def _detected(
     op_type: str, BBoxes: Any, Scores: Any, lod: Lods, choose: Callable[[Any, Any], _Found]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The rows of all images, the place of each row's box among those of all images, and how many each image has."""
+    """The rows of all images, the index of each row's box among those of all images, and the offsets of images."""
     rows, places, counts = [], [], []
     for boxes, scores, first in _images(op_type, BBoxes, Scores, lod):
         found = choose(boxes, scores)
@@ -212,7 +212,7 @@ def _infer(op: OpView) -> None:
     pairs = [(boxes[1], scores[-1])] if len(scores) == 3 else [(boxes[1], scores[1])]
     if any(min(pair) >= 0 and pair[0] != pair[1] for pair in pairs):
         raise op.fail(f"BBoxes and Scores do not go together, got {list(boxes)} and {list(scores)}")
-    # Declared are as many as there are boxes; without any there is one row of one number, or none.
+    # Fluid declares as many rows as boxes; without any there is one row of one number, or none.
     rows = boxes[1] if len(scores) == 3 and op.building else -1
     wide = -1 if corners < 0 or not (op.building or op.has("Index")) else 2 + corners
     op.set("Out", (rows, wide), op.dtype("BBoxes"))

@@ -42,7 +42,7 @@ def _first(places: Array, most: int, random: bool, replaceable: int | None = Non
 
 
 class _Assigned(NamedTuple):
-    """Of one image: which anchors have a box, and those that count with weight 0 before them; which have none."""
+    """The anchors of one image with a box (`unreal` of weight 0 precede them), and those without one."""
 
     located: Array
     unreal: int
@@ -54,10 +54,10 @@ class _Assigned(NamedTuple):
 def _assign(
     similar: Array, positive: float, negative: float, batch: int, fraction: float, random: bool
 ) -> _Assigned:
-    """Tell anchors with a box from those with none, by how much each overlaps which box.
+    """Choose anchors with a box and anchors with none, by their overlaps with boxes.
 
-    `batch`: how many are chosen at most, -1: all; `fraction`: how many of them have a box. As in Fluid, an anchor of
-    both kinds has none, but leaves a first place with weight 0 among the located ones.
+    `batch`: the limit of anchors, -1: all; `fraction`: the part of them with a box. As in Fluid, an anchor of both
+    kinds counts as one with none, but leaves an entry of weight 0 among the located ones.
     """
     best, box = similar.max(axis=1, initial=0), similar.argmax(axis=1) if similar.shape[1] else None
     if box is None:
@@ -265,7 +265,7 @@ _register(
 
 
 class _SampledRegions(NamedTuple):
-    """The regions of one image that are learned from; those with a box first."""
+    """The sampled regions of one image; those with a box first."""
 
     rois: Array
     labels: Array
@@ -279,7 +279,7 @@ def _sampled_rois(
         regions = np.concatenate([boxes, rois / scale])
         real = np.ones(len(regions), bool)
     else:
-        # Fluid leaves out as many at the front as there are boxes, which stand there where they are regions as well.
+        # As in Fluid, the first len(boxes) regions are the boxes themselves and not scaled.
         regions = np.concatenate([rois[: len(boxes)], rois[len(boxes) :] / scale])
         real = ((regions[:, 2:] - regions[:, :2] + 1) > 0).all(axis=1)
     of_crowd = np.zeros(len(regions), bool)
@@ -297,7 +297,7 @@ def _sampled_rois(
     if not attrs["is_cascade_rcnn"]:
         batch = attrs["batch_size_per_im"]
         good = _first(good, int(np.floor(batch * attrs["fg_fraction"])), attrs["use_random"])
-        # Fluid compares with the number of foreground regions here: of the others just so many are replaced.
+        # Fluid compares with the number of foreground regions here, so only that many of the others are replaced.
         far = _first(far, batch - len(good), attrs["use_random"], len(good))
     labels = np.concatenate([classes[box[good]], np.zeros(len(far), classes.dtype)])
     offsets = _offsets_to(boxes[box[good]], regions[good]) / np.asarray(

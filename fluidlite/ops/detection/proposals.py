@@ -38,7 +38,7 @@ def _proposed(
     boxes = decoded(anchors[order], deltas[order] * variances[order])
     edges = np.tile(info[1::-1] - 1, 2)
     boxes = clipped(boxes, edges).astype(scores.dtype)
-    # Sides are counted at the size before scaling; those below one pixel never do.
+    # Sides are measured before scaling; those below one pixel are always removed.
     sides = (boxes[:, 2:] - boxes[:, :2]) / info[2] + 1
     middle = boxes[:, :2] + (boxes[:, 2:] - boxes[:, :2] + 1) / 2
     large = (sides >= max(attrs["min_size"], 1.0)).all(axis=1) & (middle <= info[1::-1]).all(axis=1)

@@ -96,7 +96,7 @@ def _detected(xp: Any, BBoxes: Any, Scores: Any, Anchors: Any, ImInfo: Any, lod:
         for label in np.unique(labels):
             own = np.flatnonzero(labels == label)
             own = own[np.argsort(-scores[own], kind="stable")]
-            # As in Fluid 1.8 the threshold stays as it is, whatever nms_eta says.
+            # As in Fluid 1.8, nms_eta is ignored.
             found.append(own[suppressed(boxes[own], attrs["nms_threshold"], 1.0, False)])
         kept = np.concatenate([*found, np.zeros(0, np.int64)]).astype(np.int64)
         kept = kept[np.argsort(-scores[kept], kind="stable")]

@@ -46,7 +46,7 @@ def images_of(
 
 
 def _grouped(X: Array, images: Array, rows: Array, columns: Array) -> Array:
-    """[regions, C, bins down, bins across]: what each bin takes of the features of its image."""
+    """[regions, C, bins down, bins across]: the features of its image pooled into each bin."""
     out = np.empty((len(images), X.shape[1], rows.shape[1], columns.shape[1]), X.dtype)
     for image in np.unique(images):
         own = images == image
@@ -218,7 +218,7 @@ register_pooling(
 
 
 def _away(numbers: Array) -> Array:
-    """The nearest whole numbers; of two the one farther from 0."""
+    """Round to the nearest integers, halves away from 0."""
     return np.copysign(np.floor(abs(numbers) + 0.5), numbers)
 
 

@@ -1,4 +1,4 @@
-"""Regions of feature maps whose bins are moved by offsets (Dai et al. 2017): `deformable_psroi_pooling`."""
+"""Pooling of regions whose bins are shifted by offsets (Dai et al. 2017): `deformable_psroi_pooling`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _Bins:
         self.index = images[:, None, None, None, None], channel[None, ..., None]
 
     def corners(self) -> list[tuple[Any, Array, Array, Array]]:
-        """Four times what selects features [regions, depth, down, across, samples], weight, derivatives for y and x."""
+        """For each of four neighbours: the index of [regions, depth, down, across, samples], weight, d/dy, d/dx."""
         low = [np.floor(axis).astype(np.int64) for axis in self.at]
         high = [np.ceil(axis).astype(np.int64) for axis in self.at]
         part = [axis - whole for axis, whole in zip(self.at, low, strict=True)]

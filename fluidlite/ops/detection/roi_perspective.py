@@ -18,9 +18,9 @@ _NEAR = 1e-4
 
 
 def _matrices(corners: Array, high: int, wide: int) -> Array:
-    """[regions, 3, 3]: from places of a result to those of the features, whose `corners` are [regions, 4, 2].
+    """Transforms [regions, 3, 3] from coordinates of a result to those of features; `corners` are [regions, 4, 2].
 
-    Results keep the shape of the quadrilateral; what is left of their width stays empty.
+    Results keep the aspect ratio of the quadrilateral; the rest of their width is empty.
     """
     p = corners
     sides = np.linalg.norm(p - np.roll(p, -1, axis=1), axis=2).astype(p.dtype)
@@ -61,7 +61,7 @@ def _in_quadrilateral(at: Array, corners: Array) -> Array:
 
 
 class _Places:
-    """Where each place of the results comes from: four places of the features each, and how much these count."""
+    """For each pixel of the results the four pixels of the features that it interpolates, and their weights."""
 
     def __init__(self, X: Array, ROIs: Array, attrs: dict[str, Any]) -> None:
         high, wide = attrs["transformed_height"], attrs["transformed_width"]

@@ -1,4 +1,4 @@
-"""YOLO v3 (Redmon and Farhadi 2018): what boxes and classes cost, and the boxes that it finds."""
+"""YOLO v3 (Redmon and Farhadi 2018): its loss, and the boxes of its outputs."""
 
 from __future__ import annotations
 

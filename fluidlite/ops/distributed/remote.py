@@ -1,6 +1,6 @@
-"""Operators that talk with parameter servers, and the one that is a parameter server.
+"""Operators that communicate with parameter servers, and the one that is a server.
 
-What they do is in `executor/parameter_server/operators.py`: they look for values, and store what arrives, by name.
+`executor/parameter_server/operators.py` implements them; they read and write variables by name.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ register(
         outputs=("Out",),
         attrs={"shape": Attr([], "LONGS")},
         infer=lambda op: op.set("Out", tuple(op.attr("shape")), VarType.FP32),
-        # Memory that nobody touches is no memory: the rows of this table are on servers.
+        # Untouched zeros take no memory: the rows of this table are on servers.
         kernel=lambda xp, shape: xp.zeros(shape, np.float32),
         no_grad=("Out",),
         doc="A table of `shape` in name only: its rows are on parameter servers.",
@@ -148,7 +148,7 @@ def _split_rows_by_id(xp: Any, Ids: list[Any], Out: list[Any]) -> list[Any]:
 
 def _split_ids_infer(op: OpView) -> None:
     if op.rows("Ids") is not None:
-        return  # what is declared stays
+        return  # declared shapes stay
     for index in range(op.count("Out")):
         op.set("Out", (-1, *op.shape("Ids")[1:]), op.dtype("Ids"), index)
 

@@ -1,4 +1,4 @@
-"""attention_lstm, fused_embedding_fc_lstm: recurrent layers with what is in front of them."""
+"""attention_lstm, fused_embedding_fc_lstm: recurrent layers fused with preceding layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fusion_repeated_fc_relu, fusion_squared_mat_sub: products and what follows them."""
+"""fusion_repeated_fc_relu, fusion_squared_mat_sub: products fused with following operators."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Losses, and what classifiers over many classes and taggers are trained and read by."""
+"""Losses, sampled and hierarchical classifiers, and taggers (CRF, CTC)."""

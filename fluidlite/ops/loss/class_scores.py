@@ -27,7 +27,7 @@ def scores_grad(
 ) -> tuple[Any, Any, Any]:
     """The gradients of `scores_of` for `x`, `weight` and `bias` (None without one); `dscores` is [rows, k].
 
-    `sparse`: whether that of `weight` is to be SelectedRows, of which scores there are, a mask [rows, k].
+    `sparse`: None for a dense gradient of `weight`; for SelectedRows, the mask [rows, k] of existing scores.
     """
     dx = (dscores[:, :, None] * weight[chosen]).sum(axis=1)
     dchosen = dscores[:, :, None] * x[:, None, :]
@@ -36,7 +36,7 @@ def scores_grad(
         xp.add.at(dweight, chosen, dchosen)
     elif xp is np:
         dweight = SelectedRows(chosen[sparse], dchosen[sparse], len(weight)).merged()
-    else:  # to count different rows would be to wait for the device; what there is no score of adds 0
+    else:  # counting different rows would wait for the device; missing scores add 0
         dweight = SelectedRows(chosen.reshape(-1), dchosen.reshape(-1, weight.shape[1]), len(weight))
     if bias is None:
         return dx, dweight, None

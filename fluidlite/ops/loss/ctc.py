@@ -1,4 +1,4 @@
-"""Connectionist temporal classification (Graves et al. 2006): the cost of labels without known places."""
+"""Connectionist temporal classification (Graves et al. 2006): the cost of labels without alignment."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def _align(
         first[offsets[:-1]] = True
         kept = _collapsed(tokens, first[:-1], blank, merge_repeated)
         before = np.concatenate([[0], np.cumsum(kept)])
-        # As in Fluid one row of -1 stands for nothing at all.
+        # As in Fluid, an empty result is one row of -1.
         rows = tokens[kept] if kept.any() else np.full(1, -1, Input.dtype)
         return LodArray(xp.asarray(rows.reshape(-1, 1)), [before[offsets]]), None
     form = Padded.of("ctc_align", Input, InputLength, lod, "Input")

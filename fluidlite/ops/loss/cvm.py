@@ -1,4 +1,4 @@
-"""cvm: rows whose first two elements count how often something was shown and clicked."""
+"""cvm: rows whose first two elements are the numbers of shows and clicks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hierarchical sigmoid: classes as the leaves of a binary tree, one decision at each inner node on the way."""
+"""Hierarchical sigmoid: classes are the leaves of a binary tree, with a decision at each inner node of their path."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIMIT = 40.0
 
 
 def _depth(classes: int) -> int:
-    """The most decisions on the way to a class."""
+    """The maximum number of decisions in the path of a class."""
     return (classes - 1).bit_length()
 
 

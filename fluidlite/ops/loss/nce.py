@@ -36,7 +36,7 @@ def _odds(xp: Any, labels: Any, sampler: int, classes: int, probs: Any) -> Any:
 def _sampled(
     Label: Any, rows: int, alias: Any, own: Any, attrs: tuple[int, int, int, int], fixed: Any
 ) -> Any:
-    """[rows, labels + negatives]: the true classes of each row, then its negative ones; for a seed those of Fluid."""
+    """[rows, labels + negatives]: the true classes of each row, then negative samples; for a seed those of Fluid."""
     from ..._ext import kernels
 
     classes, negatives, sampler, seed = attrs

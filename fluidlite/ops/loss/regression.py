@@ -220,7 +220,7 @@ _declare(
 
 
 def _margins(xp: Any, x: Any, label: Any) -> tuple[Any, Any]:
-    """How far each class of each row lies above the row's label, and a mask without the labels themselves."""
+    """The score of each class less that of the row's label, and a mask without the labels themselves."""
     require_in_range(xp, "bpr_loss", "Label", label, x.shape[-1], "classes")
     label = label.reshape(*x.shape[:-1], 1).astype("int64")
     others = (xp.arange(x.shape[-1]) != label).astype(x.dtype)

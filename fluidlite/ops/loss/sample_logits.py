@@ -39,7 +39,7 @@ def _drawn(classes: int, count: int, seed: int) -> tuple[Any, int]:
 
 
 def _expected(labels: Any, classes: int, tries: int, count: int) -> Any:
-    """How likely each class comes up within so many draws, or how often where all of the `count` classes differed."""
+    """The probability of each class within `tries` draws, or its expected count if all `count` draws differed."""
     once = np.log((labels + 2.0) / (labels + 1.0)) / float(np.float32(math.log(classes + 1)))
     return once * count if tries == count else -np.expm1(tries * np.log1p(-once))
 

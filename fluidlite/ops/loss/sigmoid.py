@@ -14,9 +14,9 @@ DX, DOUT = grad_name("X"), grad_name("Out")
 
 
 def _answers(xp: Any, label: Any, ignore: int, normalize: bool) -> Any:
-    """The weight of each answer: 0 if `ignore` is the whole part of its label, else 1.
+    """The weight of each element: 0 if the integer part of its label is `ignore`, else 1.
 
-    With `normalize`, 1 / how many labels are not `ignore`, which, as in Fluid, is asked of the label with its fraction.
+    With `normalize`, divided by the number of labels other than `ignore`, compared, as in Fluid, with their fractions.
     """
     counts = (xp.trunc(label) != ignore).astype(label.dtype)
     return (

@@ -71,7 +71,7 @@ register(
 
 
 def _scale(xp: Any, X: Any, ScaleTensor: Any, scale: float, bias: float, bias_after_scale: bool) -> Any:
-    # Integers are scaled by integers, as the program's own element type has it; those of few bits wrap around.
+    # Integers are scaled by integers, in their own element type; small ones wrap.
     number = (lambda value: np.int64(value).astype(X.dtype)) if X.dtype.kind in "iu" else X.dtype.type
     factor = ScaleTensor.reshape(()).astype(X.dtype) if ScaleTensor is not None else number(scale)
     return X * factor + number(bias) if bias_after_scale else (X + number(bias)) * factor

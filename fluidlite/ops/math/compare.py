@@ -1,4 +1,4 @@
-"""Comparisons, logic and questions about whole arrays; their results are bool and have no gradient."""
+"""Comparisons, logic and predicates of whole arrays; their results are bool and have no gradient."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from .sign import sign_of
 
 
 def _length(xp: Any, x: Any, p: float, axes: Any) -> Any:
-    """The p-norm over `axes`, which stay with size 1; p 0 counts what is not 0."""
+    """The p-norm over `axes`, which are kept with size 1; p 0 counts nonzero elements."""
     size = xp.abs(x)
     if p == 0:
         return (x != 0).sum(axis=axes, keepdims=True).astype(x.dtype)

@@ -61,7 +61,7 @@ def _native(kernel: str, types: Sequence[str] = NUMERIC) -> Selector:
 
 
 def _layout(x: Shape, y: Shape, axis: int) -> tuple[str, Sequence[int] | None]:
-    """How Y lies in X, if X has all of its dimensions: what kernels for that are called, and their integers."""
+    """How Y broadcasts to X, if X has all dimensions: the suffix of the kernel's name, and its integers."""
     if found := middle(x, y, axis):
         return "_mid", found
     sizes, stands = lacking(x, y, axis) or ((), ())

@@ -92,7 +92,7 @@ register_function(
     second=lambda xp, X, DOut, DDX: (-DOut * DDX / (1 + X) ** 2, DDX / (1 + X)),
 )
 for _base in (2, 10):
-    # The base's logarithm is bound here: the names of a kernel's arguments are those of slots and attributes.
+    # The base's logarithm is bound here, as a kernel's arguments are slots and attributes.
     def _log(xp: Any, X: Any, *, _base: int = _base) -> Any:
         return xp.log2(X) if _base == 2 else xp.log10(X)
 

@@ -1,4 +1,4 @@
-"""The native calls of matrix products, and of those by a matrix that is packed."""
+"""Native calls of matrix products, with plain and with prepacked matrices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def batched(
     name: str, a: str, b: str, c: str, sizes: tuple[int, int, int], trans: tuple[bool, bool], alpha: float,
     batch: int, strides: tuple[int, int, int],
 ) -> Call:  # fmt: skip
-    """As `gemm`, for `batch` matrices; `strides`: the elements from one to the next, 0 where there is one for all."""
+    """As `gemm`, for `batch` matrices; `strides`: the elements from one to the next, 0 for a shared one."""
     if batch == 1:
         return gemm(name, a, b, c, sizes, trans, alpha)
     flags = [int(trans[0]), int(trans[1])]
@@ -28,7 +28,7 @@ def batched(
 
 
 class Matrix(NamedTuple):
-    """The second operand of products, `depth` x `columns`, or stored the other way round, of the type of `suffix`."""
+    """The second operand of products, `depth` x `columns` or stored transposed, of the type of `suffix`."""
 
     name: str
     suffix: str

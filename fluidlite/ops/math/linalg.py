@@ -49,7 +49,7 @@ register_pair(
 
 @hosted
 def _cholesky(xp: Any, X: Any, upper: bool) -> Any:
-    # Only the triangle that is asked for is read.
+    # Only the selected triangle is read.
     low = X.swapaxes(-1, -2) if upper else X
     try:
         factor = library_call(xp.linalg.cholesky, low)

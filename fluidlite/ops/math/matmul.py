@@ -18,7 +18,7 @@ MUL_ATTRS = {"x_num_col_dims": 1, "y_num_col_dims": 1}
 
 
 def flat(shape: Shape, columns: int) -> tuple[int, int]:
-    """`shape` seen as a matrix whose rows are its first `columns` dimensions."""
+    """`shape` as that of a matrix whose rows are its first `columns` dimensions."""
     return product(shape[:columns]), product(shape[columns:])
 
 

@@ -30,12 +30,12 @@ def _double_grad_rule(kept: str) -> Callable[[OpView], list[OpSpec]]:
 
 
 def _nothing(op: OpView) -> list[OpSpec]:
-    """The rule of the gradient operator of a step function: 0 whatever comes in."""
+    """The gradient rule of a step function's gradient operator: 0."""
     return []
 
 
 def _register_double_grad(op_type: str, kept: str, attrs: dict[str, Any], second: Kernel) -> None:
-    """`<type>_grad_grad`: the gradients of `<type>_grad` with respect to what it keeps and to Out@GRAD."""
+    """`<type>_grad_grad`: the gradients of `<type>_grad` for its saved tensor and for Out@GRAD."""
 
     def infer(op: OpView) -> None:
         op.set("D" + kept, op.shape(kept), op.dtype(kept))
@@ -55,7 +55,7 @@ def _register_double_grad(op_type: str, kept: str, attrs: dict[str, Any], second
 
 
 def _same_type(kernel: Kernel, attrs: dict[str, Any]) -> Callable[[OpView], None]:
-    """Out is as X; refuses integers of which the function makes floats, as Fluid does."""
+    """Out is as X; refuses integers for functions with float results, as Fluid does."""
 
     def infer(op: OpView) -> None:
         kind = op.dtype("X")

@@ -133,7 +133,7 @@ register_pair(
 )
 
 _ANY = 9
-"""The `dim` that stands for the first dimension of size 3."""
+"""The value of `dim` that means the first dimension of size 3."""
 
 
 def _cross_axis(shape: Any, dim: int) -> int | None:

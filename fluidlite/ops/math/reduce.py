@@ -303,7 +303,7 @@ _register_reduction(
 
 
 def _extreme(xp: Any, x: Any, axes: Any, which: str) -> Any:
-    """The largest ("max") or smallest over `axes`; of nothing it is the lowest or highest number that there is."""
+    """The largest ("max") or smallest over `axes`; of no elements, the lowest or highest number of the type."""
     if x.size:
         return getattr(x, which)(axis=axes)
     if x.dtype.kind == "f":
@@ -369,7 +369,7 @@ def _cumsum(xp: Any, X: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     source = xp.flip(X, axis) if reverse else X
     total = xp.cumsum(source, axis=axis, dtype=X.dtype)
     if exclusive:
-        # Shifted, since subtracting would round, and leave NaN where infinities come later.
+        # Shifted, as subtracting would round, and make NaN of infinities.
         total = xp.roll(total, 1, axis)
         total[(slice(None),) * (axis % X.ndim) + (slice(0, 1),)] = 0
     return xp.ascontiguousarray(xp.flip(total, axis) if reverse else total)

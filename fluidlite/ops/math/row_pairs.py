@@ -1,4 +1,4 @@
-"""squared_l2_distance, conv_shift: what two matrices are to each other, row by row."""
+"""squared_l2_distance, conv_shift: functions of the pairs of rows of two matrices."""
 
 from __future__ import annotations
 

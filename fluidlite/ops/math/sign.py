@@ -10,7 +10,7 @@ from ..registry import Dispatch, OpDef, OpSpec, OpView, Planning, grad_name, reg
 
 
 def sign_of(xp: Any, X: Any) -> Any:
-    """-1, 0 or 1 in the type of X; 0 for what is not a number, as in Fluid."""
+    """-1, 0 or 1 in the type of X; 0 for NaN, as in Fluid."""
     return (X > 0).astype(X.dtype) - (X < 0).astype(X.dtype)
 
 

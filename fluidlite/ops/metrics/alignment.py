@@ -35,7 +35,7 @@ def _edit_distance(
     count, steps = b.shape
     rows = np.tile(np.arange(steps + 1), (count, 1))
     for t in range(a.shape[1]):
-        # What is inserted is added from the left: the least over all places before, plus the way from there.
+        # Insertions: the least over all earlier columns, plus the distance from there, as a running minimum.
         inner = np.minimum(rows[:, 1:] + 1, rows[:, :-1] + (a[:, t : t + 1] != b))
         edge = np.full((count, 1), t + 1)
         ways = np.arange(steps + 1)
@@ -71,7 +71,7 @@ def _edit_infer(op: OpView) -> None:
         counts.append(op.shape(slot)[0] if padded else op.sequences(slot) if found else -1)
     if min(counts) >= 0 and counts[0] != counts[1]:
         raise op.fail(f"Hyps has {counts[0]} sequences and Refs {counts[1]}")
-    # Fluid's programs say int64, and the shape of Hyps; these numbers are float32 there, too.
+    # Fluid declares int64 and the shape of Hyps, but computes float32.
     op.set("Out", (counts[0], 1), VarType.FP32)
     op.set("SequenceNum", (1,), VarType.INT64)
 
@@ -159,7 +159,7 @@ def _chunk_eval(
 
 
 def _chunks(labels: Any, tags: int, outside: int, scheme: str) -> set[tuple[int, int, int, int]]:
-    """The chunks of padded sequences: sequence, first place, place behind the last, type."""
+    """The chunks of padded sequences: sequence, first position, position after the last, type."""
     begins, ends = _tables(scheme)
     edge = np.full((len(labels), 1), outside)
     before, after = np.concatenate([edge, labels], axis=1), np.concatenate([labels, edge], axis=1)

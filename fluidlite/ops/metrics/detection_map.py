@@ -50,7 +50,7 @@ def _average_precision(true: Any, false: Any, count: int, ap_type: str) -> float
     )
     precision, recall = hits / (hits + misses), hits / count
     if ap_type == "11point":
-        # recall goes up: the best precision from where it reaches j / 10 on
+        # recall increases: the best precision from where it reaches j / 10
         first = np.searchsorted(recall.astype("float32"), np.arange(11, dtype="float32") / np.float32(10))
         best = [precision[k:].max(initial=0) for k in first]
         return float(sum(best) / 11)
@@ -135,7 +135,7 @@ def _infer(op: OpView) -> None:
     if op.attr("ap_type") not in ("integral", "11point"):
         raise op.fail(f"ap_type must be 'integral' or '11point', got {op.attr('ap_type')!r}")
     op.set("MAP", (1,), VarType.FP32)
-    if op.building:  # as in Fluid nothing is known of the others
+    if op.building:  # as in Fluid, the sizes of the others are unknown
         return
     op.set("AccumPosCount", (op.attr("class_num"), 1), VarType.INT32)
     for slot in ("AccumTruePos", "AccumFalsePos"):

@@ -62,7 +62,7 @@ register_function(
     linear=True,
     effects=Effects(numbered=False),
 )
-# `lambda` is what Fluid calls the attribute.
+# Fluid's attribute is called `lambda`, a keyword.
 register_function(
     "softshrink",
     lambda xp, X, lambda_: xp.where(X > lambda_, X - lambda_, xp.where(X < -lambda_, X + lambda_, 0 * X)),

@@ -53,7 +53,7 @@ def batch_norm(
     use_global_stats: bool,
     trainable_statistics: bool,
 ) -> Any:
-    """The kernel of batch_norm: Y, the statistics that move, those of the batch, and nothing."""
+    """The kernel of batch_norm: Y, the moving statistics, those of the batch, and no ReserveSpace."""
     axes, shape = channel_axes(X.ndim, data_layout)
     if uses_moving_statistics(is_test, use_global_stats, trainable_statistics):
         mean, inverse = Mean, 1 / xp.sqrt(Variance + epsilon)
@@ -129,7 +129,7 @@ def infer_batch_norm(op: OpView) -> None:
 
 
 def require_gradient(op: OpView) -> None:
-    """Refuse to differentiate what only looks at moving statistics."""
+    """Refuse to differentiate in test mode, which only reads the moving statistics."""
     if op.attr("is_test") and not op.attr("use_global_stats") and not op.attr("trainable_statistics"):
         raise op.fail(
             "has no gradient with is_test=True; to train with the moving statistics use use_global_stats=True"

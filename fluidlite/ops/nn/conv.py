@@ -107,7 +107,7 @@ def convolve_transposed_grad(
 
 
 def _windows(sizes: Shape, kernel: Shape, attrs: Mapping[str, Any]) -> Geometry:
-    """Where the filters stand on images of `sizes`, by the attributes of a convolution or of a transposed one."""
+    """The geometry of a convolution of images of `sizes`, or of a transposed one, by its attributes."""
     given = {name: attrs[name] for name in ("strides", "paddings", "dilations")}
     given["algorithm"] = attrs["padding_algorithm"]
     if "output_size" in attrs:
@@ -220,7 +220,7 @@ def _as_they_lie(part: str, sizes: list[int]) -> bool:
         plain = not single and channels % _BLOCK != 0 and (channels > 3 or few)
     both = groups == 1 and kernels.available(f"conv2d{part}.f32")
     if both and flags.measures_convolutions():
-        from . import measured  # rarely wanted, and needs modules that nothing else does
+        from . import measured  # rare, and needs modules of its own
 
         plain = measured.is_plain(part, [current(n) for n in sizes], plain)
     return groups == 1 and (plain or not both)

@@ -11,8 +11,8 @@ from .conv import convolution_attrs, convolve, convolve_grad, convolve_transpose
 def _second(forward: Kernel, back: Kernel) -> Kernel:
     """The kernel of the gradients for images, filters and the gradient of the output.
 
-    Convolutions are linear in images and in filters, so that those of the gradient come from `forward` and `back`, one
-    of the two in turn replaced by what reaches its gradient.
+    Convolutions are linear in images and in filters, so `forward` and `back` compute them with one of the two replaced
+    by the gradient of its gradient.
     """
 
     def kernel(

@@ -42,7 +42,7 @@ def _seed(given: int, fixed: bool) -> int:
 
 
 def _masked(xp: Any, values: Any, mask: Any, prob: float, kind: str) -> Any:
-    """`values` where they are kept, scaled as `kind` asks, and 0 elsewhere."""
+    """`values` where they are kept, scaled by `kind`, and 0 elsewhere."""
     kept = xp.where(mask != 0, values, values.dtype.type(0))
     return kept / values.dtype.type(1.0 - prob) if kind == UPSCALE and prob < 1 else kept
 

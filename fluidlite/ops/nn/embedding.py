@@ -46,7 +46,7 @@ def _lookup(op_type: str) -> Callable[..., Any]:
 
 
 def _padding(padding_idx: int, rows: int, is_sparse: bool) -> int:
-    """The id that stands for zeros, -1 for none; beyond the table if nothing needs its row of a sparse gradient."""
+    """The id of the zero row; -1 for none, or if it is beyond the table and the gradient is sparse."""
     return -1 if padding_idx < 0 or (is_sparse and padding_idx >= rows) else padding_idx
 
 

@@ -24,7 +24,7 @@ _IMAGES, _WORK, _ROUNDS = 8, 1 << 26, 3
 """How many images are tried at most, and as how many multiply-adds, where one image is no more; and how often."""
 
 _GAIN = 1.1
-"""How many times as quick another way has to be to be taken."""
+"""The speed-up for which another layout is taken."""
 
 _known: dict[str, bool] = {}
 
@@ -93,7 +93,7 @@ def _tried(part: str, sizes: Sequence[int], usual: bool) -> bool:
         for slot, each in enumerate(operands):
             if each is not None:
                 way.bind(slot, each)
-        way.run()  # makes what later runs have
+        way.run()  # warm-up: allocates and packs
         ways[plain] = way
     took = {plain: float("inf") for plain in ways}
     for _ in range(_ROUNDS):

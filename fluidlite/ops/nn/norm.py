@@ -41,7 +41,7 @@ def _normalize(xp: Any, rows: Any, epsilon: float) -> tuple[Any, Any, Any]:
 def _normalize_grad(
     xp: Any, normal: Any, variance: Any, d_normal: Any, epsilon: float, through_mean: bool = True
 ) -> Any:
-    """The gradient of `_normalize` for its rows; the means count as constant unless `through_mean`."""
+    """The gradient of `_normalize` for its rows; the means are constant unless `through_mean`."""
     centred = d_normal - d_normal.mean(axis=1, keepdims=True) if through_mean else d_normal
     return (centred - normal * (d_normal * normal).mean(axis=1, keepdims=True)) / xp.sqrt(variance + epsilon)
 
@@ -133,7 +133,7 @@ def _one_each(op: OpView, width: int) -> None:
 
 
 def _grads_infer(width: Callable[[OpView], int]) -> Callable[[OpView], None]:
-    """The gradients' shapes; `width`: how many features or channels there are."""
+    """The gradients' shapes; `width`: the number of features or channels."""
     shapes = grads_like(Bias="Scale")
 
     def infer(op: OpView) -> None:
@@ -268,7 +268,7 @@ def _group_rows(op: OpView) -> list[int] | None:
 
 
 def _forgets_no_mean(op: OpView) -> bool:
-    """Fluid forgets that the mean depends on X unless there is a scale."""
+    """Whether the gradient passes through the mean: in Fluid only if there is a scale."""
     return op.has("Scale")
 
 

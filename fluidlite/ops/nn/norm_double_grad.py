@@ -24,7 +24,7 @@ def _projected(row: Any, normal: Any) -> Any:
 def _second(normal: Any, deviation: Any, g: Any, v: Any, for_normal: Any) -> tuple[Any, Any]:
     """The gradients for `g` and for the rows.
 
-    `for_normal` is the gradient that reaches `normal` by other ways (that of the scale).
+    `for_normal` is the gradient of `normal` by other paths (that of the scale).
     """
     v_along, g_along = ((row * normal).mean(axis=1, keepdims=True) for row in (v, g))
     mean_v, mean_g = (row.mean(axis=1, keepdims=True) for row in (v, g))

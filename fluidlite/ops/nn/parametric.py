@@ -106,7 +106,7 @@ register_double_grad("pow", ("X", "FactorTensor?"), "Out", ("X",), _pow_double_g
 
 
 def _alpha_shape(mode: str, x: Shape) -> Shape:
-    """The shape in which prelu's Alpha stands against X."""
+    """The shape of prelu's Alpha that broadcasts with X."""
     if mode == "all":
         return (1,) * len(x)
     if mode == "channel":

@@ -11,7 +11,7 @@ from ..registry import OpView
 
 
 def _matrix(xp: Any, weight: Any, dim: int) -> Any:
-    """`weight` as a matrix whose rows are its dimension `dim`."""
+    """`weight` as a matrix with dimension `dim` as rows."""
     return xp.moveaxis(weight, dim, 0).reshape(weight.shape[dim], -1)
 
 

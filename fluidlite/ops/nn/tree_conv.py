@@ -1,4 +1,4 @@
-"""Tree-based convolution (Mou et al. 2016): each node with its descendants, weighed by where they stand."""
+"""Tree-based convolution (Mou et al. 2016): each node with its descendants, weighed by their positions."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _tree_conv_grad(
     xp: Any, NodesVector: Any, EdgeSet: Any, Filter: Any, Out_grad: Any, max_depth: int
 ) -> Any:
     shares = _all_patches(xp, NodesVector, EdgeSet, max_depth)
-    # Fluid reads the filter as if its second axis came last, and models are trained with that.
+    # Fluid reads the filter as if its second axis were the last, and models are trained with that.
     misread = Filter.reshape(len(Filter), *Filter.shape[2:], 3)
     dnodes = library_call(xp.einsum, "brnk,broc,fock->bnf", shares, Out_grad, misread, optimize=True)
     return dnodes, library_call(

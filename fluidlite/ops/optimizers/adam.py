@@ -1,4 +1,4 @@
-"""Adam, whose sparse gradients may leave rows alone."""
+"""Adam, with lazy updates for sparse gradients."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from .. import native
 from ..registry import Call, OpDef, OpView, Planning, Sequences, register
 
 _SHARE = 16384
-"""After so many steps a sum goes into the next one, so that small addends are not lost in a large sum."""
+"""After this many steps a sum is added to the next one, so that small addends are not lost in a large sum."""
 
 _STATE = ("sum_1", "sum_2", "sum_3", "num_accumulates", "old_num_accumulates", "num_updates")
 

@@ -1,4 +1,4 @@
-"""Operators that update a parameter as a whole: by the norms of its weights and of its gradient."""
+"""Updates scaled for a whole parameter, by the norms of its weights and its gradient."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def update(
     select: NativeRule | None = None,
     **options: Any,
 ) -> None:
-    """Register an update operator whose accumulators are the input slots `state`."""
+    """Register an update operator with the accumulators in input slots `state`."""
     outputs = options.pop("outputs", ("ParamOut", *(slot + "Out" for slot in state)))
     inputs = options.pop("inputs", ("Param", "Grad", "LearningRate", *state))
     register(
@@ -150,7 +150,7 @@ def _sgd(xp: Any, Param: Any, Grad: Any, LearningRate: Any) -> Any:
 def _sgd_rows(xp: Any, Param: Any, Grad: SelectedRows, LearningRate: Any) -> Any:
     grad = Grad.merged(xp)
     step = cast_like(LearningRate, Param) * grad.values
-    if isinstance(Param, SelectedRows):  # of any height: rows go by their numbers
+    if isinstance(Param, SelectedRows):  # of any height: rows match by number
         places, found = rows.places_of(xp, Param, grad.rows)
         forbid(
             ~found, "operator sgd: Param holds no row", lambda: f" {int(grad.rows[xp.argmin(found)])} of Grad"

@@ -144,7 +144,7 @@ def _attr(op: OpView, name: str, default: Any) -> Any:
 
 
 def _out_sizes(op: OpView, sizes: Shape) -> Shape:
-    """The spatial sizes of the output, -1 where that of the input is not known."""
+    """The spatial sizes of the output, -1 where that of the input is unknown."""
     ksize = op.attr("ksize")
     if op.attr("adaptive"):
         return tuple(ksize)
@@ -172,7 +172,7 @@ def _out_sizes(op: OpView, sizes: Shape) -> Shape:
 
 
 def infer_pool(op: OpView) -> None:
-    """The shape of what pooling makes."""
+    """The shape of the output."""
     shape = op.shape("X")
     kinds = ("max", "avg")
     kind = _attr(op, "pooling_type", "max")

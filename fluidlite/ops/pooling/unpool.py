@@ -1,4 +1,4 @@
-"""unpool: maxima back where they came from (Zeiler et al. 2011)."""
+"""unpool: maxima scattered to their original positions (Zeiler et al. 2011)."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def _assert(xp: Any, Cond: Any, message: str) -> tuple[()]:
 
 
 def _infer(op: OpView) -> None:
-    """There are no results."""
+    """Infer nothing: there are no outputs."""
 
 
 register(

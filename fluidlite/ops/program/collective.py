@@ -190,7 +190,7 @@ register(
 )
 
 _begun: dict[int, Callable[[], list[np.ndarray]]] = {}
-"""Sums that are on their way, by the number of the bucket."""
+"""Pending allreduces, by the number of the bucket."""
 
 
 @hosted

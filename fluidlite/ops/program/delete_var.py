@@ -12,7 +12,7 @@ def _delete(xp: Any, X: Any) -> tuple[()]:
 
 
 def _infer(op: OpView) -> None:
-    """There are no results."""
+    """Infer nothing: there are no outputs."""
 
 
 register(

@@ -27,7 +27,7 @@ _functions: list[Function] = []
 
 
 def registered(function: Function) -> int:
-    """The number under which programs know `function`; it stays for as long as the process does, as programs may."""
+    """Register `function` under a number for programs, for the life of the process, as programs may live as long."""
     _functions.append(function)
     return len(_functions) - 1
 
@@ -40,7 +40,7 @@ def _py_func(xp: Any, X: list[Any], forward_callable_id: int, lod: Lods) -> Any:
             "the script has to build it anew"
         )
     levels = [lod_of or () for lod_of in lod.get("X", [])]
-    # Functions get copies, as in Fluid: what they write into an input is not seen by other operators.
+    # Functions get copies, as in Fluid: other operators do not see their writes into inputs.
     given = [LodArray(xp.array(x), own) for x, own in zip(X, levels, strict=True)]
     made = _functions[forward_callable_id](given)
     return [one and LodArray(xp.asarray(one.array), one.lod) for one in made]

@@ -1,7 +1,7 @@
-"""Numbers rounded to the steps that an integer of few bits has, so that training sees what quantization will cost.
+"""Fake quantisation: numbers rounded to the steps of an integer of few bits, for quantisation-aware training.
 
-`scale` is the number that becomes the largest integer. What lies beyond it is cut off. None of these operators has a
-gradient: passes over programs lead gradients around them.
+`scale` is the number that maps to the largest integer; larger ones are clipped. None of these operators has a
+gradient: passes over programs bypass them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _inverse(xp: Any, scale: Any) -> Any:
 
 
 def _steps(xp: Any, x: Any, scale: Any, bits: int) -> Any:
-    """The integers that stand for x, in the type of x."""
+    """The quantised integers of x, in the type of x."""
     steps = x.dtype.type(_largest(bits)) * _inverse(xp, scale)
     return rounded(xp, steps * xp.clip(x, -scale, scale))
 
@@ -142,7 +142,7 @@ def _infer_observed(op: OpView) -> None:
     if op.building or not op.attr("is_test"):
         _infer_moving(op)
         return
-    same_as("X")(op)  # what OutScale holds stays there
+    same_as("X")(op)  # OutScale keeps its value
     for slot, source in (("OutState", "InState"), ("OutAccum", "InAccum")):
         if op.has(source):
             op.set(slot, op.shape(source), op.dtype(source))

@@ -82,7 +82,7 @@ class _Pass:
         self.last = h, c
 
     def back(self, d_out: Any, d_h: Any, d_c: Any, flat: Any) -> tuple[Any, Any, Any]:
-        """The gradients of input and first state and cell; those of the weights are put into `flat`."""
+        """The gradients of input, initial state and initial cell; those of the weights are written to `flat`."""
         d_sums = np.empty_like(self.gates)
         for t in reversed(self.times):
             i, f, g, o = np.split(self.gates[t], 4, axis=1)
@@ -104,7 +104,7 @@ class _Pass:
 
 
 class _Network:
-    """All passes over a batch, with what dropout between the layers left."""
+    """All passes over a batch, with dropout between the layers."""
 
     def __init__(
         self,

@@ -34,7 +34,7 @@ def _unclipped(xp: Any, out: Any, bound: float) -> Any:
 
 
 def _projecting(proj_activation: str, cell_activation: str) -> str:
-    """The activation of the projection: as in Fluid that of the cell, unless there is to be none."""
+    """The activation of the projection: as in Fluid that of the cell, unless it is "identity"."""
     return "identity" if proj_activation == "identity" else cell_activation
 
 

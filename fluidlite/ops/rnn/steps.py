@@ -12,7 +12,7 @@ from . import unit as recurrent_unit
 from .unit import ACTIVATIONS
 
 NATIVE = {"identity": 0, "relu": 1, "sigmoid": 2, "tanh": 3}
-"""The numbers under which native kernels know activations."""
+"""The numbers of activations in native kernels."""
 
 
 def activate(xp: Any, x: Any, name: str) -> Any:

@@ -73,7 +73,7 @@ def gru_step_grad(
     act: str,
     origin_mode: bool,
 ) -> tuple[Any, Any, Any]:
-    """The gradients of a step for what it is given, the old state and the weights."""
+    """The gradients of a step for its input, the old state and the weights."""
     size = before.shape[1]
     for_gates, for_candidate = _weights(Weight, size)
     update, reset, candidate = (gate[:, k * size : (k + 1) * size] for k in range(3))
@@ -147,7 +147,7 @@ def _gru_unit_infer(op: OpView) -> None:
 
 
 _NATIVE = {"identity": 0, "sigmoid": 4, "tanh": 3, "relu": 1}
-"""The numbers under which native kernels know activations; their 2 is the sigmoid of operators on sequences."""
+"""The numbers of activations in native kernels; their 2 is the sigmoid of sequence operators."""
 
 
 def _gru_unit_ints(op: OpView) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Beam search: a step of it, whole hypotheses from all steps."""
+"""Beam search: one step, and the decoding of complete hypotheses from all steps."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _is_last(op: OpView) -> bool:
 
 
 def _sources_of(op: OpView) -> int | None:
-    """How many sequences a step of a run chooses for; None if there is no native kernel for it."""
+    """The number of source sequences of a step in a run; None if there is no native kernel for it."""
     typed_ids = op.has("ids") and op.dtype("ids") != VarType.INT64
     if op.dtype("pre_ids") != VarType.INT64 or typed_ids or op.dtype("pre_scores") != op.dtype("scores"):
         return None

@@ -1,4 +1,4 @@
-"""Operators that repeat rows or sequences as often as other sequences say."""
+"""Operators that repeat rows or sequences by the lengths of other sequences."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def _concat_infer(op: OpView) -> None:
 
 
 def _joined(op: OpView) -> tuple[list[tuple[str, str]], list[int]] | None:
-    """Each input with its offsets; and how many sequences there are, the bytes of a row, and the rows of each input."""
+    """Each input with its offsets; and the number of sequences, the bytes of a row, and the rows of each input."""
     found = [segments_of(op, "X", k) for k in range(op.count("X"))]
     known = [one for one in found if one is not None]
     if not known or len(known) < len(found):

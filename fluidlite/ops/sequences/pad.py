@@ -1,4 +1,4 @@
-"""Sequences as a padded batch, a padded batch as sequences, and the mask of what counts in one."""
+"""Padding and unpadding of sequences, and the mask of valid elements in a padded batch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DX, DOUT = grad_name("X"), grad_name("Out")
 
 
 def _padded_positions(lengths: np.ndarray, width: int) -> np.ndarray:
-    """Where the rows of sequences stand in a batch [sequences, width] that is read row by row."""
+    """The indices of the rows of sequences in a flattened batch [sequences, width]."""
     rows = np.repeat(np.arange(len(lengths)), lengths)
     return rows * width + np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
@@ -141,7 +141,7 @@ def _unpad(xp: Any, X: Any, Length: Any, lod: Lods) -> Any:
 
 def _unpad_grad(xp: Any, X: Any, Length: Any, Out_grad: Any, lod: Lods) -> Any:
     dx = xp.zeros_like(X)
-    # Fluid's programs do not give the lengths: those of the sequences of the gradient are the same.
+    # Fluid's programs do not pass the lengths here; those of the gradient's sequences are the same.
     lengths = np.diff(one_level("sequence_unpad_grad", lod, DOUT)) if Length is None else Length
     places = xp.asarray(_padded_positions(_valid(X, lengths), X.shape[1]))
     _flat(dx, X.shape[2:] or (1,))[places] = Out_grad

@@ -1,4 +1,4 @@
-"""Operators that take sequences apart: pieces, rows of another width, windows, and updates scattered by them."""
+"""Operators on parts of sequences: slices, rows of another width, windows, and scattered updates."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _reshape_infer(op: OpView) -> None:
         op.set("Out", (-1, made), op.dtype("X"))
         return
     rows, width = op.shape("X")
-    # Elements that do not fill the rows are found by the kernel, which knows of which sequence they are.
+    # The kernel checks that elements fill the rows, and names the sequence if they do not.
     carried = found if width == made else (op.offsets("Out", op.sequences("X")),)
     set_rows(op, "Out", (rows * width // made, made), op.dtype("X"), carried)
 
@@ -136,7 +136,7 @@ def _reshape_native(op: OpView) -> list[Call] | None:
         return None
     (_, width), made = op.shape("X"), op.attr("new_dim")
     offsets = Call("sequence_reshape", [found[0], op.lod("Out")[0]], [found[1], width, made])
-    # What does not fit is noticed before anything is copied; the last row may be too short then.
+    # The first call checks sizes before the copy, as the last row may be too short.
     elements = Call("copy", [op.name("X"), op.name("Out")], [product(op.shape("Out")) * itemsize(op, "X")])
     return [elements] if width == made else [offsets, elements]
 

@@ -31,7 +31,7 @@ from ..registry import (
 
 
 def _constant(value: float, str_value: str, dtype: VarType) -> Any:
-    """The number to fill with: the text if there is one, which holds large integers exactly."""
+    """The number to fill with: that in `str_value`, which holds large integers exactly, if it is set."""
     text = str_value or value
     if dtype in (VarType.INT16, VarType.INT32, VarType.INT64, VarType.INT8, VarType.UINT8):
         try:
@@ -125,7 +125,7 @@ def _fill_like_infer(op: OpView) -> None:
     if op.exact:
         shape = _sized(shape, op.shape("Input"))
     if op.lod("Input") and op.attr("input_dim_idx") == 0:
-        # A batch of sequences is as large as there are sequences, not rows.
+        # The batch size of sequences is their number, not that of rows.
         shape[op.attr("output_dim_idx")] = op.sequences("Input")
     op.set("Out", shape, to_vartype(op.attr("dtype")))
 

@@ -32,7 +32,7 @@ _OVERWRITES, _ADDS, _REPLACES = 0, 1, 2
 
 
 def _gather_call(op: OpView, source: str, index: str, target: str, depth: int) -> Call | None:
-    """The call that makes `target` of what is in `source` at the points of `index`, of `depth` numbers each."""
+    """The call that gathers `source` at the points of `index`, of `depth` numbers each, into `target`."""
     name = typed(op, "gather_nd", (index,), ("i32", "i64"))
     if name is None or not depth:
         return None
@@ -56,7 +56,7 @@ def _brought(
 
 
 def _index(op: OpView) -> Shape:
-    """The shape of Index; whether its elements are integers is known when something is fed."""
+    """The shape of Index; its element type is checked in a run."""
     if op.exact and op.dtype("Index") not in (VarType.INT32, VarType.INT64):
         raise op.fail(f"Index must be int32 or int64, got {op.dtype('Index')}")
     return op.shape("Index")
@@ -271,7 +271,7 @@ def _infer_scatter_nd_add(op: OpView) -> None:
 
 
 def _scatter_nd_add(xp: Any, X: Any, Index: Any, Updates: Any) -> Any:
-    if not Index.shape[-1]:  # each point is X as a whole
+    if not Index.shape[-1]:  # each point is all of X
         return X + Updates.sum(axis=tuple(range(Index.ndim - 1)))
     out = X.copy()
     add_at(xp, out, _points(xp, "scatter_nd_add", Index, X.shape), Updates)

@@ -220,7 +220,7 @@ def _trace_axes(op: OpView, a: str, b: str, rank: int) -> tuple[int, int]:
 
 
 def _diagonal_places(shape: Any, offset: int, first: int, second: int) -> tuple[range, range]:
-    """Where the elements of a diagonal stand along its two dimensions."""
+    """The indices of a diagonal's elements along its two dimensions."""
     rows, columns = shape[first], shape[second]
     row, column = max(-offset, 0), max(offset, 0)
     length = max(min(rows - row, columns - column), 0)

@@ -34,7 +34,7 @@ DOUT, DX = grad_name("Out"), grad_name("X")
 
 
 def _axis_of(op: OpView) -> int | None:
-    """The axis as an attribute or a tensor; None if the tensor is not known yet."""
+    """The axis, an attribute or a tensor; None if the tensor is not constant."""
     if not op.has("AxisTensor"):
         return int(op.attr("axis"))
     known = known_numbers(op, "AxisTensor")
@@ -84,7 +84,7 @@ def _concat_native(op: OpView) -> Call | None:
 
 
 def _sections(xp: Any, whole: Any, sizes: Sequence[int], axis: int) -> list[Any]:
-    """`whole` cut along `axis` into parts of `sizes`."""
+    """Split `whole` along `axis` into parts of `sizes`."""
     found, start = [], 0
     before = (slice(None),) * (axis % whole.ndim)
     for size in sizes:

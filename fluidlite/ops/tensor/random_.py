@@ -1,4 +1,4 @@
-"""Operators that draw random numbers: seed for seed those of Paddle 1.8 on the CPU."""
+"""Operators that draw random numbers, for a seed those of Paddle 1.8 on the CPU."""
 
 from __future__ import annotations
 

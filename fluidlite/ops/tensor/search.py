@@ -22,7 +22,7 @@ def _arg_infer(op: OpView) -> None:
 
 def _arg_kernel(find: str) -> Any:
     def kernel(xp: Any, X: Any, axis: int, keepdims: bool, dtype: int) -> Any:
-        if X.dtype.kind == "f":  # what is not a number is never the best
+        if X.dtype.kind == "f":  # NaN is never the best
             X = xp.where(xp.isnan(X), -xp.inf if find == "argmax" else xp.inf, X)
         found = getattr(xp, find)(X, axis=axis)
         if keepdims:
@@ -71,7 +71,7 @@ def _argsort_infer(op: OpView) -> None:
 
 def _argsort(xp: Any, X: Any, axis: int, descending: bool) -> tuple[Any, Any]:
     if descending:
-        # Sorting the reversed tensor keeps equal elements in their order after the result is reversed again.
+        # Sorting the reversed tensor, and reversing the result, keeps the order of equal elements.
         last = X.shape[axis] - 1
         order = last - xp.flip(xp.argsort(xp.flip(X, axis), axis=axis, kind="stable"), axis)
     else:

@@ -42,7 +42,7 @@ def same_rows(op: OpView, slot: str, out: str) -> Call:
 
 
 def merge_call(op: OpView, slot: str, out: str) -> Call | None:
-    """Add up what `slot` holds for the same row, into `out`."""
+    """Sum the values of equal rows in `slot` into `out`."""
     kernel = native.typed(op, "merge_rows", (slot,))
     if kernel is None:
         return None

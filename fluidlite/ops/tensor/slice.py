@@ -174,7 +174,7 @@ def _slice_call(op: OpView, kernel: str, source: str, target: str) -> list[Call]
 
 
 def _found_call(op: OpView, source: str, target: str) -> list[Call] | None:
-    """The calls of a slice by numbers that only the data know, or of its gradient."""
+    """The calls of a slice with data-dependent bounds, or of its gradient."""
     x, kind, axes, gone = op.shape("Input"), _index_type(op), list(op.attr("axes")), op.attr("decrease_axis")
     back = target == DINPUT
     if kind is None or not (back or op.finds):
@@ -249,7 +249,7 @@ register(
 def _stepped(
     fail: Fail, x: Shape, axes: Any, starts: Any, ends: Any, strides: Any, dropped: Sequence[int]
 ) -> tuple[slice, ...]:
-    """Python slices that take the same elements. What is from -1 to 0 is the last where the dimension is `dropped`."""
+    """Python slices of the same elements. From -1 to 0 means the last element where the dimension is `dropped`."""
     found = [slice(0, n, 1) for n in x]
     for axis, start, end, step in zip(axes, starts, ends, strides, strict=True):
         size = x[axis]
@@ -268,7 +268,7 @@ def _stepped(
 
 
 def _clamped(size: int, start: int, last: int, backwards: bool) -> tuple[int, int]:
-    """Where to begin and where to end within a dimension; `last` is not counted from the end of it any more."""
+    """Begin and end clamped to a dimension; a negative `start` counts from its end, `last` does not."""
     first = start + size if start < 0 else start
     if backwards:
         return max(min(first, size - 1), -1), min(last, size - 1)
@@ -276,7 +276,7 @@ def _clamped(size: int, start: int, last: int, backwards: bool) -> tuple[int, in
 
 
 def _length(part: slice) -> int:
-    """How many elements a slice of `_stepped` takes."""
+    """The number of elements of a slice of `_stepped`."""
     stop = -1 if part.stop is None else part.stop
     if part.step < 0:
         return (part.start - stop - 1) // -part.step + 1

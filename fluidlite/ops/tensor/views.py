@@ -50,7 +50,7 @@ def numbers(tensors: list[Any]) -> list[int]:
 
 
 def known_numbers(op: OpView, slot: str) -> list[int] | None:
-    """The elements of a tensor slot or of a list slot's one-element tensors; None if any is not known yet."""
+    """The elements of a tensor slot or of a list slot's one-element tensors; None if any is not constant."""
     found: list[int] = []
     for index in range(op.count(slot)):
         value = op.value(slot, index)
@@ -155,7 +155,7 @@ def _double_grad_rule(op: OpView) -> list[OpSpec]:
 
 
 def _resolve(fail: Fail, x: Shape, target: Sequence[int]) -> Shape:
-    """`target` with its 0 taken from `x` and its -1 worked out; -1 stays where `x` is not known enough."""
+    """`target` with its 0 taken from `x` and its -1 computed; -1 stays if sizes of `x` are unknown."""
     if len([n for n in target if n == -1]) > 1 or any(n < -1 for n in target):
         raise fail(f"shape may hold one -1 and no other negative number, got {list(target)}")
     for axis, n in enumerate(target):
@@ -189,7 +189,7 @@ def _infer_reshape(op: OpView) -> Shape:
         return _resolve(op.fail, op.shape("X"), target if target is not None else op.attr("shape"))
     given = tuple(op.attr("shape")) or (-1,) * product(op.shape("Shape"))
     if op.exact:
-        return (-1,) * len(given)  # `Shape` may say otherwise than the attribute
+        return (-1,) * len(given)  # `Shape` takes precedence over the attribute
     x = op.shape("X")
     if given.count(-1) < 2 and slot == "Shape":
         return _resolve(op.fail, x, given)

@@ -1,4 +1,4 @@
-"""Convolutions whose windows are bent by offsets (Dai et al. 2017), with a factor for each place (Zhu et al. 2019)."""
+"""Deformable convolutions, with offsets (Dai et al. 2017) and a factor for each position (Zhu et al. 2019)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _channels(array: Array, groups: int) -> Array:
 
 
 def _take_flat(flat: Array, index: Array) -> Array:
-    """[batch, groups, channels, elements, places]: what [batch, groups, channels, H W] holds at each index."""
+    """[batch, groups, channels, elements, positions]: the elements of [batch, groups, channels, H W] at each index."""
     batch, groups, channels, _ = flat.shape
     return np.take_along_axis(flat, index.reshape(batch, groups, 1, -1), axis=3).reshape(
         batch, groups, channels, *index.shape[2:]

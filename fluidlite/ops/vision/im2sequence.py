@@ -44,7 +44,7 @@ def _grids(X: Any, Y: Any, attrs: dict[str, Any]) -> list[tuple[int, int]]:
 
 
 def _geometry(X: Any, grids: list[tuple[int, int]], attrs: dict[str, Any]) -> Geometry:
-    """As many patches of each image as the one with most has downwards and across; beyond an image there are zeros."""
+    """The geometry with the maximum numbers of patches down and across of all images; zeros beyond an image."""
     kernels, strides, paddings = attrs["kernels"], attrs["strides"], attrs["paddings"]
     pads = ((paddings[0], paddings[2]), (paddings[1], paddings[3]))
     out = (max((high for high, _ in grids), default=0), max((wide for _, wide in grids), default=0))

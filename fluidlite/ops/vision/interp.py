@@ -1,6 +1,6 @@
 """Images of another size: interpolation by the nearest element, linear in one to three dimensions, and cubic.
 
-Each is a weighted sum of old elements along one axis after another: the taps of that axis say of which.
+Each is a weighted sum of old elements (the taps) along one axis after another.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _ratio(size: int, out: int, align_corners: bool) -> np.float32:
 def _sample_positions(
     size: int, out: int, align_corners: bool, align_mode: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For each new element the old one before it, and how far beyond that it stands."""
+    """For each new element the old one before it, and the distance from that."""
     ratio, steps = _ratio(size, out, align_corners), np.arange(out)
     if align_mode == 0 and not align_corners:
         at = np.maximum(ratio * (steps + 0.5) - 0.5, 0)
@@ -64,7 +64,7 @@ def _cubic(x: np.ndarray) -> np.ndarray:
 def _taps(
     method: str, size: int, out: int, align_corners: bool, align_mode: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """For each of the old elements that make a new one along an axis: where they stand and how much they count."""
+    """For each tap along an axis, the indices and the weights of old elements for all new ones."""
     steps = np.arange(out)
     if method == "nearest":
         at = _ratio(size, out, align_corners) * steps.astype(np.float32)
@@ -89,7 +89,7 @@ def _table(how: How, dtype: Any) -> tuple[np.ndarray, ...]:
 
 
 def _resized(xp: Any, x: Any, hows: Sequence[How], first: int) -> Any:
-    """Each axis from `first` on made of its taps; integers are sums in float32, cut off."""
+    """Resize the axes from `first` on; integers are summed in float32 and truncated."""
     if x.dtype.kind in "iu":
         return _resized_integers(xp, x, hows, first).astype(x.dtype)
     for axis, how in enumerate(hows, first):
@@ -104,7 +104,7 @@ def _resized(xp: Any, x: Any, hows: Sequence[How], first: int) -> Any:
 
 
 def _resized_integers(xp: Any, x: Any, hows: Sequence[How], first: int) -> Any:
-    """As `_resized`, but the sum of all products at once, in Fluid's order: what is cut off depends on its rounding."""
+    """As `_resized`, but a single sum of all products in Fluid's order, as truncation depends on rounding."""
     total: Any = np.float32(0)
     tables = [constant(xp, _table, how, np.dtype("float32")) for how in hows]
     for taps in itertools.product(*(range(0, len(table), 2) for table in reversed(tables))):

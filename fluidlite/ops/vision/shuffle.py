@@ -56,7 +56,7 @@ def _register(
 
 
 def _divided(op: OpView, axis: int, by: int, what: str) -> int:
-    """A dimension divided by `by`, which must be positive and divide it; -1 if it is not known."""
+    """A dimension divided by `by`, which must be positive and divide it; -1 if it is unknown."""
     size = op.shape("X")[axis]
     if by < 1 or (size >= 0 and size % by):
         raise op.fail(f"{what} must divide dimension {axis} of X, {size}, got {by}")
@@ -159,7 +159,7 @@ _register(
     {"group": 1},
     _infer_shuffle_channel,
     lambda xp, X, group: _shuffled(xp, X, group),
-    # Fluid 1.8 shuffles again here, which is the gradient only where there are as many groups as channels in one;
+    # Fluid 1.8 repeats the shuffle, which is the gradient only if there are as many groups as channels in one;
     # models were trained with it.
     lambda xp, Out_grad, group: _shuffled(xp, Out_grad, group),
     "X with the first channels of all groups in front, then the second ones, and so on.",
@@ -168,7 +168,7 @@ _register(
 
 
 def _shifted(xp: Any, x: Any, seg_num: int, shift_ratio: float, back: bool) -> Any:
-    """Some channels one step on in time, as many one step back, zeros where nothing comes from; or undone."""
+    """Some channels shifted one step forward in time, as many one step back, padded with zeros; `back`: the inverse."""
     frames = x.reshape(-1, seg_num, *x.shape[1:])
     first = int(x.shape[1] * shift_ratio)
     second = int(x.shape[1] * 2 * shift_ratio)
@@ -198,7 +198,7 @@ _register(
 
 
 def _unfold_geometry(size: Shape, kernel_sizes: Any, strides: Any, paddings: Any, dilations: Any) -> Geometry:
-    # Paddings stand as top, left, bottom, right.
+    # Paddings are top, left, bottom, right.
     top, left, bottom, right = paddings
     pads = (top, bottom, left, right)
     return forward_geometry(size, kernel_sizes, strides, pads, dilations, "EXPLICIT")
