@@ -1,4 +1,4 @@
-"""Programs that the tests of steps on a GPU run, and how they are run."""
+"""Networks for the tests of steps on a GPU."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class Net:
         self.executor.run(self.startup, scope=self.scope)
 
     def step(self, batch, fetch=None, **more):
-        """One training step; returns what is fetched, by default the loss."""
+        """One training step; returns the fetched values, by default the loss."""
         wanted = [self.loss] if fetch is None else fetch
         return self.executor.run(self.main, batch, wanted, scope=self.scope, **more)
 

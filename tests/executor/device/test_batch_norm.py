@@ -1,4 +1,4 @@
-"""Normalisations on a GPU are joined with what follows, and the results stay those of the CPU."""
+"""Batch normalisations on a GPU are fused with the operators that follow; results equal those of the CPU."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def network(make):
 
 
 def check(loss, *expected, fetches=()):
-    """The normalisations are joined as `expected`, whose results are those of the CPU."""
+    """Assert that normalisations are fused as `expected`, and that results equal those of the CPU."""
     names = [loss.name, *fetches]
     found = joined(names, batches()[0])
     for types in expected:
@@ -54,7 +54,7 @@ def test_relu():
     assert Counter(["relu_grad", "batch_norm_grad"]) in found
 
 
-def test_alone():
+def test_normalisation_without_epilogue():
     found = check(network(layers.batch_norm), [NORM])
     assert Counter(["batch_norm_grad"]) in found
 
@@ -76,11 +76,11 @@ def test_shortcut_with_a_normalisation_of_its_own():
     check(network(make), [NORM], [NORM, ADD, RELU])
 
 
-def test_sum_alone():
+def test_sum_without_relu():
     check(network(lambda image: layers.elementwise_add(layers.batch_norm(image), image)), [NORM, ADD])
 
 
-def test_sum_with_itself_is_left_alone():
+def test_sum_with_itself_is_not_fused():
     def make(image):
         made = layers.batch_norm(image)
         return layers.elementwise_add(made, made)
@@ -88,7 +88,7 @@ def test_sum_with_itself_is_left_alone():
     check(network(make), [NORM])
 
 
-def test_bias_is_left_alone():
+def test_bias_is_not_fused():
     def make(image):
         bias = layers.create_parameter([4], "float32", "bias")
         return layers.relu(layers.elementwise_add(layers.batch_norm(image), bias, axis=1))
@@ -104,18 +104,18 @@ def test_moving_statistics():
     assert Counter(["relu_grad", "batch_norm_grad"]) in found
 
 
-def test_what_is_fetched_is_made():
+def test_fetched_variables_are_computed():
     loss = network(lambda image: layers.batch_norm(image, act="relu"))
     check(loss, [NORM], fetches=["batch_norm_0.tmp_2"])
 
 
-def test_gradient_that_is_fetched_is_made():
+def test_fetched_gradients_are_computed():
     loss = network(lambda image: layers.batch_norm(image, act="relu"))
     found = check(loss, [NORM, RELU], fetches=["batch_norm_0.tmp_2@GRAD"])
     assert Counter(["batch_norm_grad"]) in found
 
 
-def test_result_that_others_read_is_made():
+def test_results_with_other_readers_are_computed():
     def make(image):
         made = layers.batch_norm(image)
         return layers.elementwise_mul(layers.relu(made), layers.tanh(made))

@@ -1,4 +1,4 @@
-"""Which steps on a GPU become CUDA graphs, when they are made anew, and what happens when something fails."""
+"""Steps on a GPU as CUDA graphs: capture, new capture after changes, and errors."""
 
 import dataclasses
 import threading
@@ -37,7 +37,7 @@ def test_description_before_and_after_recording(gpu):
     assert "cross_entropy" in text
 
 
-def test_description_on_the_cpu_and_of_what_is_no_program(gpu):
+def test_description_on_the_cpu_and_of_other_objects(gpu):
     net = Net(fluid.CPUPlace())
     net.step(batches(1)[0])
     assert "instructions on the CPU" in described(net)
@@ -45,7 +45,7 @@ def test_description_on_the_cpu_and_of_what_is_no_program(gpu):
         net.executor.describe(3)
 
 
-def test_variables_that_get_other_memory_are_recorded_anew(simulation):
+def test_variables_with_new_memory_are_captured_anew(simulation):
     net, plain = Net(fluid.CUDAPlace(0)), Net(fluid.CPUPlace())
     for number, batch in enumerate(batches(8)):
         if number == 4:
@@ -106,7 +106,7 @@ def test_initial_values_drawn_in_a_step_come_from_the_host(gpu):
 
 
 def replace_kernel(monkeypatch, name, kernel):
-    """Have operator `name` use `kernel` and nothing else."""
+    """Replace all kernels of operator `name` by `kernel`."""
     found = registry.find(name)
     dispatch = dataclasses.replace(found.dispatch, cuda=None)
     made = dataclasses.replace(found, kernel=kernel, dispatch=dispatch, native=None)
@@ -125,7 +125,7 @@ def replace_kernel(monkeypatch, name, kernel):
     ],
     ids=["copies", "waits", "counts"],
 )
-def test_what_needs_the_host_says_so_and_runs_uncaptured(gpu, monkeypatch, kernel, reason):
+def test_kernels_that_need_the_host_run_uncaptured(gpu, monkeypatch, kernel, reason):
     replace_kernel(monkeypatch, "tanh", kernel)
     net, plain = (Net(place, before_loss=layers.tanh) for place in (gpu, fluid.CPUPlace()))
     np.testing.assert_allclose(net.losses(4), plain.losses(4), **TOLERANCE)
@@ -136,7 +136,7 @@ def test_what_needs_the_host_says_so_and_runs_uncaptured(gpu, monkeypatch, kerne
     assert "one CUDA graph" in described(other)
 
 
-def test_operators_that_work_on_the_host_are_known_beforehand(simulation, monkeypatch):
+def test_operators_on_the_host_are_found_before_the_first_step(simulation, monkeypatch):
     replace_kernel(monkeypatch, "tanh", host_fallback.hosted(lambda xp, X: np.tanh(X)))
     net, plain = (Net(p, before_loss=layers.tanh) for p in (fluid.CUDAPlace(0), fluid.CPUPlace()))
     np.testing.assert_allclose(net.losses(3), plain.losses(3), **TOLERANCE)
@@ -152,7 +152,7 @@ def test_printing_programs_are_run_by_the_interpreter(gpu, capsys):
     assert "run by the interpreter: operator print" in described(net)
 
 
-def test_a_step_that_has_no_memory_leaves_the_variables_as_they_are():
+def test_a_step_without_memory_leaves_the_variables_unchanged():
     with simulated(memory=1 << 20):
         net = Net(fluid.CUDAPlace(0))
         for batch in batches(3):
@@ -170,7 +170,7 @@ def test_a_step_that_has_no_memory_leaves_the_variables_as_they_are():
         np.testing.assert_allclose(net.step(after)[0], plain.step(after)[0], **TOLERANCE)
 
 
-def test_plans_that_do_not_run_make_room():
+def test_idle_plans_free_their_memory():
     taken = []
     with simulated(memory=1 << 28) as simulation:
         net = Net(fluid.CUDAPlace(0))
@@ -233,7 +233,7 @@ def test_a_compiled_program_runs_on_the_place_it_was_compiled_for(gpu):
     assert "instructions on the CPU" not in described(net)
 
 
-def test_plans_that_are_dropped_give_their_memory_back(simulation):
+def test_dropped_plans_free_their_memory(simulation):
     device = device_at(fluid.CUDAPlace(0))
     net = Net(fluid.CUDAPlace(0))
     for rows in range(1, 56):

@@ -1,4 +1,4 @@
-"""Elementwise operators that are joined on a GPU."""
+"""Fusion of elementwise operators on a GPU."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_functions_and_arithmetic():
     agree([out.name], batch())
 
 
-def test_what_is_wanted_on_the_way_is_stored():
+def test_fetched_intermediate_results_are_stored():
     x, y = data()
     first = layers.exp(x)
     second = layers.square(first)
@@ -45,7 +45,7 @@ def test_what_is_wanted_on_the_way_is_stored():
     agree([out.name, second.name, total.name], batch())
 
 
-def test_gradients_join():
+def test_gradients_are_fused():
     x, y = data()
     x.stop_gradient = y.stop_gradient = False
     w = layers.create_parameter([8], "float32", name="w")
@@ -57,7 +57,7 @@ def test_gradients_join():
     agree([loss.name, "x@GRAD", "y@GRAD", "w"], batch(3))
 
 
-def test_small_operands_repeat():
+def test_small_operands_are_broadcast():
     x, y = data()
     row, column = layers.create_parameter([8], "float32"), layers.create_parameter([4, 1], "float32")
     one = layers.create_parameter([1], "float32")
@@ -94,7 +94,7 @@ def test_a_sum_of_equal_gradients():
     agree([loss.name, "x@GRAD"], batch())
 
 
-def test_values_of_a_variable_that_is_written_twice_are_told_apart():
+def test_a_variable_written_twice_has_two_values():
     x, y = data()
     block = default_main_program().global_block()
     out = layers.relu(x)
@@ -112,7 +112,7 @@ def test_counters_are_not_copied():
     agree([out.name, rate.name], batch(3))
 
 
-def test_long_runs_are_cut():
+def test_long_runs_are_split():
     x, y = data()
     out = x
     for _ in range(50):

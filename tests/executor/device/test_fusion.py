@@ -1,4 +1,4 @@
-"""What launches on a GPU are joined, and that the results stay those of the CPU."""
+"""Fusion of launches on a GPU; results equal those of the CPU."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def batches(steps=4, rows=4, width=8):
 
 
 def train(place, fetches, feeds):
-    """What is fetched in each step, and the persistable variables in the end."""
+    """The fetched values of each step, and the persistable variables after the last one."""
     main = default_main_program()
     with scope_guard(Scope()):
         executor = Executor(place)
@@ -48,7 +48,7 @@ def train(place, fetches, feeds):
 
 
 def agree(fetches, feeds=None):
-    """Assert that training on the GPU gives what it gives on the CPU."""
+    """Assert that training on the GPU gives the results of the CPU."""
     feeds = batches() if feeds is None else feeds
     mine, persistable = train(CUDAPlace(0), fetches, feeds)
     theirs, expected = train(CPUPlace(), fetches, feeds)
@@ -61,7 +61,7 @@ def agree(fetches, feeds=None):
 
 
 def joined(fetches=(), feed=None, program: Program | None = None):
-    """For each launch of a plan the types of its operators with their numbers."""
+    """For each launch of a plan the types of its operators with their counts."""
     from fluidlite.backend.cupy_.device import device
 
     main = default_main_program() if program is None else program
@@ -97,7 +97,7 @@ def test_five_small_layers_with_adam_take_few_kernels(simulation):
 
 @pytest.mark.usefixtures("cuda")
 @pytest.mark.parametrize("act", ["relu", "tanh", "sigmoid"])
-def test_layers_keep_their_numbers(act):
+def test_fused_layers_give_the_same_results(act):
     loss = network(act)
     optimizer.SGD(0.1).minimize(loss)
     assert Counter({"mul": 1, "elementwise_add": 1, act: 1}) in joined([loss])
@@ -114,7 +114,7 @@ def test_large_layers():
 
 
 @pytest.mark.usefixtures("cuda")
-def test_what_is_fetched_is_made():
+def test_fetched_variables_are_computed():
     loss = network()
     optimizer.SGD(0.1).minimize(loss)
     inner = ["fc_0.tmp_0", "fc_1.tmp_1", "fc_0.tmp_1@GRAD", "fc_1.tmp_0@GRAD"]
@@ -126,7 +126,7 @@ def test_what_is_fetched_is_made():
 
 
 @pytest.mark.usefixtures("cuda")
-def test_what_others_read_is_made():
+def test_variables_with_other_readers_are_computed():
     x, y = data()
     before = layers.fc(x, 8)
     hidden = layers.relu(before)
@@ -137,7 +137,7 @@ def test_what_others_read_is_made():
 
 
 @pytest.mark.usefixtures("cuda")
-def test_sums_that_are_no_bias_stay_alone():
+def test_sums_that_are_no_bias_are_not_fused():
     x, y = data()
     wide = layers.create_parameter([8, 8], "float32")
     across = layers.create_parameter([4, 1], "float32")
@@ -204,7 +204,7 @@ def test_a_gradient_that_is_fetched_includes_its_decay():
 
 
 @pytest.mark.usefixtures("cuda")
-def test_other_penalties_stay_alone():
+def test_other_penalties_are_not_fused():
     loss = network()
     optimizer.SGD(0.1, regularization=regularizer.L1Decay(0.1)).minimize(loss)
     assert Counter(sgd=6) in joined([loss])
@@ -212,7 +212,7 @@ def test_other_penalties_stay_alone():
 
 
 @pytest.mark.usefixtures("cuda")
-def test_updates_with_other_constants_are_launches_of_their_own():
+def test_updates_with_different_constants_are_separate_launches():
     x, y = data()
     hidden = layers.fc(x, 8, param_attr=ParamAttr(learning_rate=0.1))
     first = layers.mean(layers.square_error_cost(hidden, y))
@@ -225,7 +225,7 @@ def test_updates_with_other_constants_are_launches_of_their_own():
 
 
 @pytest.mark.usefixtures("cuda")
-def test_an_update_comes_before_what_reads_the_parameter():
+def test_an_update_comes_before_readers_of_the_parameter():
     x, y = data()
     w = layers.create_parameter([8, 8], "float32", name="w")
     v = layers.create_parameter([8, 8], "float32", name="v")
@@ -246,7 +246,7 @@ def test_an_update_comes_before_what_reads_the_parameter():
 
 
 @pytest.mark.parametrize("lazy", [True, False])
-def test_rows_of_an_embedding_are_updated_alone_and_captured(simulation, lazy):
+def test_sparse_updates_are_separate_and_captured(simulation, lazy):
     ids = layers.data("ids", [1], dtype="int64")
     y = layers.data("y", [8])
     rows = layers.embedding(ids, [20, 8], is_sparse=True)

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.usefixtures("alone"), pytest.mark.usefixtures("cuda")]
 
 
 def words(count, tables=("table",), **more):
-    """A loss of `count` words, looked up in these tables by turns."""
+    """A loss of `count` words, looked up alternately in these tables."""
     ids = [layers.data(f"word{k}", [1], dtype="int64") for k in range(count)]
     found = [
         reshape(embedding(one, [11, 3], param_attr=tables[k % len(tables)], **more), [-1, 3])
@@ -41,7 +41,7 @@ def test_gradients_of_one_table_are_added_up_at_once(padding):
     agree([loss], feeds(4))
 
 
-def test_gradients_of_two_tables_stay_apart():
+def test_gradients_of_two_tables_are_not_fused():
     loss = words(4, ("one", "two"))
     optimizer.SGD(0.1).minimize(loss)
     kinds = joined([loss], feeds(4)[0])
@@ -49,7 +49,7 @@ def test_gradients_of_two_tables_stay_apart():
     agree([loss], feeds(4))
 
 
-def test_a_gradient_that_is_fetched_is_made():
+def test_fetched_gradients_are_computed():
     loss = words(2)
     optimizer.SGD(0.1).minimize(loss)
     block = loss.block

@@ -77,7 +77,7 @@ def test_softmax_with_cross_entropy_and_its_mean():
     agree([loss], feeds())
 
 
-def test_a_softmax_that_others_use_gets_all_its_gradients():
+def test_a_softmax_with_other_readers_gets_all_its_gradients():
     logits, y = scores()
     probable = layers.softmax(logits)
     loss = layers.mean(layers.cross_entropy(probable, y)) + layers.reduce_sum(layers.square(probable))
@@ -87,7 +87,7 @@ def test_a_softmax_that_others_use_gets_all_its_gradients():
     agree([loss], feeds())
 
 
-def test_soft_labels_stay_apart():
+def test_soft_labels_are_not_fused():
     x, y = layers.data("x", [8]), layers.data("y", [CLASSES])
     loss = layers.mean(layers.cross_entropy(layers.fc(x, CLASSES, act="softmax"), y, soft_label=True))
     optimizer.SGD(0.1).minimize(loss)
@@ -104,7 +104,7 @@ def test_many_rows_and_classes():
     agree([loss], [batch] * 3)
 
 
-def test_wrong_labels_are_those_of_the_operator():
+def test_wrong_labels_name_the_operator():
     logits, y = scores()
     loss = layers.mean(layers.cross_entropy(layers.softmax(logits), y))
     with pytest.raises(

@@ -116,7 +116,7 @@ def test_feeds_on_the_device_and_of_foreign_streams(gpu, cuda):
         np.testing.assert_allclose(found, expected, **TOLERANCE)
 
 
-def test_tensors_that_are_fetched_stay_on_the_device_as_copies(gpu):
+def test_fetched_tensors_are_copies_on_the_device(gpu):
     net = Net(gpu)
     warm(net)
     (first,) = net.step(batches(1)[0], fetch=["fc_0.w_0"], return_numpy=False)
@@ -206,7 +206,7 @@ def test_closing_waits_and_refuses_further_steps(simulation):
         net.step(batches(1)[0])
 
 
-def test_what_is_fed_outlives_a_plan_that_is_dropped_at_once(simulation, monkeypatch):
+def test_staged_feeds_outlive_a_dropped_plan(simulation, monkeypatch):
     """The copy from page-locked memory may still be under way; another plan must not get that memory before.
 
     Without graphs: a plan that has a pool of its own waits anyhow when it gives that back.

@@ -29,7 +29,7 @@ def tensor(gpu):
     return made
 
 
-def test_set_puts_elements_where_it_is_told(gpu):
+def test_set_puts_elements_at_the_given_place(gpu):
     tensor = fluid.LoDTensor()
     for place, array in ((gpu, VALUES), (fluid.CPUPlace(), VALUES[:1]), (fluid.CUDAPinnedPlace(), VALUES)):
         tensor.set(array, place)

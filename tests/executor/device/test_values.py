@@ -1,4 +1,4 @@
-"""What variables hold in steps on a GPU: memory that is shared, written twice, constant, sparse, empty or unused."""
+"""Variables in steps on a GPU: views, variables written twice, constants, sparse, empty and unused ones."""
 
 import gc
 
@@ -24,7 +24,7 @@ def gpu(cuda):
 
 
 def on_both(gpu, build, feeds, return_numpy=True):
-    """What `STEPS` steps of a program fetch, on the CPU and on the GPU, and its description there."""
+    """The fetched values of `STEPS` steps on the CPU and on the GPU, and the description of the plan there."""
     main, startup = fluid.Program(), fluid.Program()
     startup.random_seed = 11
     with fluid.program_guard(main, startup), unique_name.guard():
@@ -82,7 +82,7 @@ def test_counters_and_variables_written_several_times(gpu):
     assert "one CUDA graph" in text
 
 
-def test_constants_types_and_shapes_come_back_as_they_are(gpu):
+def test_constants_dtypes_and_shapes_are_kept(gpu):
     def build():
         x = fluid.data("x", [None, 4])
         constant = layers.fill_constant([2, 3], "int64", 7)
@@ -101,7 +101,7 @@ def test_large_results_and_feeds_of_one_element(gpu):
     assert_same(on_both(gpu, build, {"x": X[:2, :1]})[0])
 
 
-def test_feeds_that_nobody_reads_and_batches_without_rows(gpu):
+def test_unused_feeds_and_empty_batches(gpu):
     def build():
         x = fluid.data("x", [None, 4])
         fluid.data("unused", [None, 2])
@@ -144,7 +144,7 @@ def test_sparse_gradients_can_be_fetched_and_fed(gpu):
     assert_same(on_both(gpu, fed, {"g": rows})[0])
 
 
-def test_memory_goes_back_when_the_scope_is_gone(simulation):
+def test_memory_is_freed_with_the_scope(simulation):
     gpu = fluid.CUDAPlace(0)
     pool = simulation.cupy.get_default_memory_pool()
     Net(gpu).losses(3)  # what is made once

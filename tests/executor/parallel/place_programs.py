@@ -17,7 +17,7 @@ def program(function):
 
 
 def rows(seed, places, width=2):
-    """Four rows for each place, whose mean is another at each."""
+    """Four rows for each place, with another mean at each."""
     count = 4 * places
     drawn = np.random.RandomState(seed).normal(size=(count, width))
     return (drawn + np.arange(count)[:, None] * 0.5).astype("float32")
@@ -56,7 +56,7 @@ def parallel(fluid, places, loss=None, main=None, shared=None, strategy=None):
 
 
 def steps(fluid, places, loss, fetched, count=3):
-    """What so many steps on other rows fetch."""
+    """The fetched values of `count` steps on different rows."""
     exe, train = started(fluid), parallel(fluid, places, loss)
     for seed in range(count):
         yield exe.run(train, feed={"x": rows(seed, places)}, fetch_list=fetched)
@@ -79,7 +79,7 @@ def evaluated_between_steps(fluid, places):
 
 @program
 def two_training_programs(fluid, places):
-    """Two programs that train the same parameters and statistics in turn."""
+    """Two programs that alternately train the same parameters and statistics."""
     out, layers = normal(fluid), fluid.layers
     losses = [layers.mean(out), layers.mean(layers.square(out))]
     main, startup = fluid.default_main_program(), fluid.default_startup_program()
@@ -98,7 +98,7 @@ def two_training_programs(fluid, places):
 
 @program
 def counters(fluid, places):
-    """A test program counts on from where training is."""
+    """A test program continues the counter of training."""
     x, layers = fluid.data("x", [None, 2]), fluid.layers
     count = layers.autoincreased_step_counter(begin=1)
     total = layers.create_global_var([1], 0.0, "float32", persistable=True)
@@ -115,7 +115,7 @@ def counters(fluid, places):
 
 @program
 def metrics(fluid, places):
-    """The counts of an AUC go on in a test program."""
+    """A test program continues the counts of an AUC."""
     x, label = fluid.data("x", [None, 2]), fluid.data("label", [None, 1], "int64")
     layers, table = fluid.layers, np.array([[1, -1], [0.5, 0]], "float32")
     weight = fluid.ParamAttr("w", initializer=fluid.initializer.NumpyArrayInitializer(table))
@@ -135,7 +135,7 @@ def metrics(fluid, places):
 
 @program
 def draws(fluid, places):
-    """Operators that keep the state of their draws have one for each place."""
+    """Operators with a random state have one for each place."""
     x = fluid.data("x", [None, 1])
     cut = fluid.layers.random_crop(fluid.layers.expand(x, [1, 6]), [2], seed=7)
     mixed = fluid.contrib.layers.shuffle_batch(x, seed=7)
@@ -149,7 +149,7 @@ def draws(fluid, places):
 
 @program
 def rate_of_a_counter(fluid, places):
-    """A rate that forward operators compute is no gradient: it is the same whatever becomes of gradients."""
+    """A learning rate computed by forward operators is not scaled as gradients are."""
     _, out = linear(fluid)
     loss = fluid.layers.mean(out)
     count = fluid.layers.create_global_var([1], 0.0, "float32", persistable=True)
@@ -166,7 +166,7 @@ def rate_of_a_counter(fluid, places):
 
 @program
 def rate_of_a_batch(fluid, places):
-    """A rate that differs from place to place: so do the parameters from then on."""
+    """A learning rate that differs between places: the parameters differ after the update."""
     x, out = linear(fluid)
     loss = fluid.layers.mean(out)
     rate = fluid.layers.scale(fluid.layers.reduce_mean(x), 0.1)
@@ -176,18 +176,18 @@ def rate_of_a_batch(fluid, places):
 
 @program
 def read_after_the_update(fluid, places):
-    """What stands behind the update reads updated parameters."""
+    """Operators after the update read updated parameters."""
     x, out = linear(fluid)
     loss = fluid.layers.mean(fluid.layers.square(out))
     fluid.optimizer.SGD(0.01).minimize(loss)
     weight = fluid.default_main_program().global_block().var("w")
-    again = fluid.layers.mul(x, weight)
-    return steps(fluid, places, loss, [loss, again, fluid.layers.reduce_sum(weight), "w"])
+    product = fluid.layers.mul(x, weight)
+    return steps(fluid, places, loss, [loss, product, fluid.layers.reduce_sum(weight), "w"])
 
 
 @program
 def two_updates(fluid, places):
-    """The second network reads what the first one's update has made."""
+    """The second network reads parameters that the first one's optimizer has updated."""
     x, out = linear(fluid)
     layers = fluid.layers
     first = layers.mean(layers.square(out))
@@ -200,7 +200,7 @@ def two_updates(fluid, places):
 
 
 @program
-def weights_clipped_behind_the_update(fluid, places):
+def weights_clipped_after_the_update(fluid, places):
     _, out = linear(fluid)
     loss = fluid.layers.mean(fluid.layers.square(out))
     fluid.optimizer.SGD(0.01).minimize(loss)
@@ -229,7 +229,7 @@ def lookahead(fluid, places):
 
 @program
 def averages_of_statistics(fluid, places):
-    """Averages of what each place has for itself are its own, those of parameters are one."""
+    """Averages of local variables are local, those of parameters are shared."""
     out = normal(fluid)
     loss = fluid.layers.mean(fluid.layers.square(out))
     fluid.optimizer.SGD(0.1).minimize(loss)
@@ -239,7 +239,7 @@ def averages_of_statistics(fluid, places):
 
 @program
 def gradients_read_by_the_program(fluid, places):
-    """Gradients of parameters are those of all places wherever they are read, without an optimizer as well."""
+    """Gradients of parameters are summed over the places wherever they are read, also without an optimizer."""
     _, out = linear(fluid)
     loss = fluid.layers.mean(fluid.layers.square(out))
     gradient = fluid.backward.append_backward(loss)[0][1]
@@ -255,12 +255,12 @@ def rate_fed_for_each_place(fluid, places):
     fluid.optimizer.SGD(rate).minimize(loss)
     exe, train = started(fluid), parallel(fluid, places, loss)
     rates = np.arange(1, places + 1, dtype="float32") * 0.1
-    apart = [{"x": rows(place, 1), "rate": rates[place : place + 1]} for place in range(places)]
+    by_place = [{"x": rows(place, 1), "rate": rates[place : place + 1]} for place in range(places)]
     for feed in (
         {"x": rows(0, places), "rate": rates},
         {"x": rows(1, places)},
         {"x": rows(2, places), "rate": np.array([0.1], "float32")},
-        apart,
+        by_place,
     ):
         yield exe.run(train, feed=feed, fetch_list=[loss, "rate", "w"])
     yield [np.array(fluid.global_scope().find_var(name).get_tensor()) for name in ("w", "rate")]
@@ -284,7 +284,7 @@ def factor_fed_for_each_place(fluid, places):
 
 @program
 def weights_fed_for_each_place(fluid, places):
-    """A test program with the trainer's variables sees those of its place."""
+    """A test program that shares variables reads those of its place."""
     _, out = linear(fluid)
     loss = fluid.layers.mean(fluid.layers.square(out))
     test = fluid.default_main_program().clone(for_test=True)
@@ -334,12 +334,12 @@ def arrays_of_tensors(fluid, places):
     exe = started(fluid)
     feed = {"x": rows(0, places)}
     yield exe.run(parallel(fluid, places), feed=feed, fetch_list=[array])[0]
-    apart = exe.run(parallel(fluid, places), feed=feed, fetch_list=[array], return_merged=False)[0]
-    yield [tensor for place in apart for tensor in place]
+    by_place = exe.run(parallel(fluid, places), feed=feed, fetch_list=[array], return_merged=False)[0]
+    yield [tensor for place in by_place for tensor in place]
 
 
 def run(fluid, function, places):
-    """What all steps of a program have fetched, as lists."""
+    """The fetched values of all steps of a program, as lists."""
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup), fluid.unique_name.guard(), fluid.scope_guard(fluid.Scope()):
         return [[np.asarray(value).tolist() for value in step] for step in function(fluid, places)]

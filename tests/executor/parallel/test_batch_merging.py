@@ -44,10 +44,10 @@ def looping(x, words):
     i, n = L.fill_constant([1], "int64", 0), L.fill_constant([1], "int64", 3)
     weight = L.create_parameter([4, 4], "float32")
 
-    def turn(i, h):
+    def body(i, h):
         return [L.increment(i), L.tanh(L.matmul(h, weight))]
 
-    return L.fc(L.while_loop(lambda i, h: i < n, turn, [i, x])[1], 1)
+    return L.fc(L.while_loop(lambda i, h: i < n, body, [i, x])[1], 1)
 
 
 def train(network, batches, run):
@@ -92,7 +92,7 @@ def batches(count, rows=6):
 
 @pytest.mark.parametrize("engine", ["plan", "interpret"])
 @pytest.mark.parametrize("network", [dense, sparse, looping])
-def test_it_is_as_one_batch_of_all(network, engine, monkeypatch):
+def test_merged_batches_train_like_one_large_batch(network, engine, monkeypatch):
     monkeypatch.setenv("FLUIDLITE_ENGINE", engine)
     small = batches(9)
     joined = [
@@ -105,7 +105,7 @@ def test_it_is_as_one_batch_of_all(network, engine, monkeypatch):
         np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=1e-6)
 
 
-def test_each_batch_may_have_another_size():
+def test_batches_may_have_different_sizes():
     small = [batches(1, rows)[0] for rows in (2, 7, 3, 9, 1, 4)]
     losses, merged = train(dense, small, lambda loss: compiled(loss, 3))
     expected = []
@@ -117,7 +117,7 @@ def test_each_batch_may_have_another_size():
             np.testing.assert_allclose(ours, other, rtol=2e-5, atol=1e-6)
 
 
-def test_batches_that_are_too_few_at_the_end_make_no_step():
+def test_an_incomplete_group_at_the_end_makes_no_step():
     few, _ = train(dense, batches(7), lambda loss: compiled(loss, 3))
     all_of_them, _ = train(dense, batches(7), lambda loss: compiled(loss, 1))
     assert (len(few), len(all_of_them)) == (2, 7)
@@ -155,7 +155,7 @@ def value(name):
 
 
 @pytest.mark.parametrize("own", [True, False])
-def test_each_time_has_its_own_running_mean_if_there_is_one(own):
+def test_each_repeat_has_its_own_running_mean_if_declared(own):
     exe, loss = fed_program(3 if own else 0)
     x, y, _ = batches(1)[0]
     exe.run(compiled(loss, 3), feed={"x": x, "y": y}, fetch_list=[loss])

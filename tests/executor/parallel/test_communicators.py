@@ -1,4 +1,4 @@
-"""What a communicator sends and takes over, against NumPy: changes, and gradients in the background."""
+"""Communicators against NumPy: changes of GEO-SGD, and gradients sent in the background."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def value(scope, name):
     return np.array(scope.find_var(name).get_tensor())
 
 
-def test_two_trainers_exchange_what_has_changed():
+def test_two_trainers_exchange_changes():
     start = np.arange(6, dtype="float32").reshape(3, 2)
     line = Line({("a", "w.block0"): start[:2].copy(), ("b", "w.block1"): start[2:].copy()})
     parts = {"w": Parts(["a", "b"], ["w.block0", "w.block1"], [2, 1])}
@@ -80,7 +80,7 @@ def test_two_trainers_exchange_what_has_changed():
     )
 
 
-def test_of_tables_rows_are_exchanged_that_somebody_has_looked_up():
+def test_only_rows_that_were_looked_up_are_exchanged():
     table = np.ones((6, 2), "float32")
     line = Line({("a", "t.block0"): table[:4].copy(), ("b", "t.block1"): table[4:].copy()})
     parts = {"t": Parts(["a", "b"], ["t.block0", "t.block1"], [4, 2])}
@@ -104,7 +104,7 @@ def test_of_tables_rows_are_exchanged_that_somebody_has_looked_up():
     np.testing.assert_array_equal(line.held["a", "t.block0"][:, 0], [1, 1, 3, 1])
 
 
-def test_changes_without_a_startup_program():
+def test_geo_sgd_needs_a_startup_program():
     with pytest.raises(RuntimeError, match="run the startup program after"):
         GeoSgd({}, [], 1, 1).step({})
 
@@ -121,13 +121,13 @@ def test_merged(adds, expected):
     assert both.height == 6
 
 
-def test_rows_are_cut_by_the_server_that_holds_them():
+def test_rows_are_split_by_server():
     first, second = split_rows(SelectedRows(ROWS, np.arange(4.0).reshape(4, 1), 6), [3, 3])
     assert first.rows.tolist() == [0, 2] and second.rows.tolist() == [0, 2]
     assert second.values.ravel().tolist() == [2, 3] and second.height == 3
 
 
-def test_gradients_go_in_the_background_and_parameters_come_back():
+def test_gradients_are_sent_in_the_background_and_parameters_received():
     line = Line({("a", "w"): np.array([7.0])})
     parts = Parts(["a"], ["w@GRAD"], [1])
     running = Asynchronous({"w": Parts(["a"], ["w"], [])}, 3, 2, 1, True)
@@ -143,7 +143,7 @@ def test_gradients_go_in_the_background_and_parameters_come_back():
     assert running.newest("w").tolist() == [7.0] and running.newest("w") is None
 
 
-def test_what_goes_wrong_in_the_background_is_told_to_the_next_who_sends():
+def test_a_background_error_is_raised_by_the_next_send():
     line = Line({})
     line.flush = lambda: (_ for _ in ()).throw(ConnectionError("gone"))
     running = Asynchronous({}, 1, 1, 1, False)

@@ -54,7 +54,7 @@ def test_equal_shares_train_like_one_big_batch(count):
     np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-5, atol=1e-7)
 
 
-def test_values_of_all_places_are_joined_or_kept_apart():
+def test_fetched_values_are_concatenated_or_kept_by_place():
     exe, pred, loss = network(fluid.optimizer.SGD(0.1))
     program = compiled(loss)
     got = exe.run(program, feed=batch(5), fetch_list=[loss, pred])
@@ -70,7 +70,7 @@ def test_values_of_all_places_are_joined_or_kept_apart():
 
 @pytest.mark.parametrize("sizes", [(3, 5), (1, 9), (5, 3), (2, 4, 3)])
 @pytest.mark.parametrize("act", ["tanh", "relu", "softmax"])
-def test_each_place_may_get_another_size(sizes, act):
+def test_places_may_get_different_batch_sizes(sizes, act):
     x, y = fluid.data("x", [None, 4], "float32"), fluid.data("y", [None, 1], "float32")
     loss = L.reduce_mean(L.smooth_l1(L.fc(L.fc(x, 3, act=act), 1), y))
     fluid.optimizer.SGD(0.5).minimize(loss)
@@ -158,8 +158,8 @@ def test_strategies_are_printed_by_name():
 
 
 @pytest.mark.parametrize("trained", [True, False])
-def test_with_reduce_the_places_share_what_the_forward_pass_writes(trained):
-    """Which of them comes first real Paddle 1.8.5 leaves to chance; there as well the count is that of all places."""
+def test_with_reduce_places_share_variables_of_the_forward_pass(trained):
+    """In real Paddle 1.8.5 the order of the places is random; the count is that of all places there as well."""
     x, label = fluid.data("x", [None, 2]), fluid.data("label", [None, 1], "int64")
     normal = L.batch_norm(L.scale(L.fc(x, 2), 1.0), moving_mean_name="mean", momentum=0.5)
     chances = L.fc(normal, 2, act="softmax")
@@ -205,7 +205,7 @@ def test_a_test_program_shares_parameters_and_needs_them_to_exist():
         assert exe.run(evaluate, feed=batch(4), fetch_list=[loss])[0].shape == (2,)
 
 
-def test_a_single_place_is_an_ordinary_run():
+def test_a_single_place_runs_like_an_executor():
     exe, pred, loss = network(fluid.optimizer.SGD(0.1))
     program = compiled(loss, 1)
     for feed in (batch(4), [batch(4)]):
@@ -243,7 +243,7 @@ def test_training_uses_every_place():
 
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("average", [True, False])
-def test_numbers_do_not_depend_on_the_threads_that_kernels_may_use(count, average):
+def test_results_do_not_depend_on_the_number_of_kernel_threads(count, average):
     strategy = fluid.BuildStrategy()
     if not average:
         strategy.gradient_scale_strategy = fluid.BuildStrategy.GradientScaleStrategy.One
@@ -276,7 +276,7 @@ def test_numbers_do_not_depend_on_the_threads_that_kernels_may_use(count, averag
             np.testing.assert_array_equal(other, array)
 
 
-def test_errors_name_the_numbers():
+def test_error_messages():
     exe, _, loss = network(fluid.optimizer.SGD(0.1))
     program = compiled(loss)
     with pytest.raises(fluid.core.EnforceNotMet, match="1 rows for 2 devices.*CPU_NUM"):
@@ -297,7 +297,7 @@ def test_errors_name_the_numbers():
         fluid.BuildStrategy().fuse_everything = True
 
 
-def test_an_error_in_one_replica_leaves_the_parameters_alone():
+def test_an_error_at_one_place_leaves_the_parameters_unchanged():
     x, label = fluid.data("x", [None, 4], "float32"), fluid.data("label", [None, 1], "int64")
     loss = L.mean(L.softmax_with_cross_entropy(L.fc(x, 3), label))
     fluid.optimizer.SGD(0.1).minimize(loss)
@@ -323,7 +323,7 @@ def test_parallel_executor_counts_cpu_num(monkeypatch):
         fluid.cpu_places()
 
 
-def test_a_short_list_of_feeds_runs_on_the_first_places_if_nothing_is_trained():
+def test_without_training_a_short_list_of_feeds_runs_on_the_first_places():
     exe, pred, loss = network()
     program = compiled(loss, 3)
     (got,) = exe.run(program, feed=[batch(3), batch(2, 1)], fetch_list=[pred])
@@ -335,7 +335,7 @@ def test_a_short_list_of_feeds_runs_on_the_first_places_if_nothing_is_trained():
         exe.run(program, feed=[batch(1), 3], fetch_list=[pred])
 
 
-def test_a_fed_rate_is_that_of_all_places():
+def test_a_fed_learning_rate_goes_to_all_places():
     exe, pred, loss = network()
     rate = L.create_global_var([1], 0.0, "float32", persistable=True, name="rate")
     scaled = pred * rate
@@ -351,7 +351,7 @@ def test_a_fed_rate_is_that_of_all_places():
     assert [value.tolist() for value in got[1:]] == [[0.5] * 3] * 2
 
 
-def test_the_part_of_each_place_is_checked_before_any_runs():
+def test_the_feed_of_each_place_is_checked_before_any_place_runs():
     x = fluid.data("x", [2, 3], "float32")
     total = L.create_global_var([1], 0.0, "float32", persistable=True)
     L.increment(total)
@@ -384,7 +384,7 @@ def sequences(lengths, first=0.0):
 
 
 def summed(levels=1):
-    """A network over sequences, trained: twice the words, their sums, the loss."""
+    """A trained network over sequences: the words times two, their sums, the loss."""
     words = fluid.data("words", [None, 1], "float32", lod_level=levels)
     words.stop_gradient = False
     label = fluid.data("label", [None, 1], "float32")
@@ -412,7 +412,7 @@ def shown(tensor):
         ([1, 1, 1, 1, 1], [0, 1, 2, 3, 4], [1, 3.5], 0.775),
     ],
 )
-def test_sequences_are_shared_out_and_put_together_again(lengths, sums, losses, weight):
+def test_sequences_are_scattered_and_gathered(lengths, sums, losses, weight):
     exe, twice, pooled, loss = summed()
     feed = {"words": sequences([lengths]), "label": np.zeros((len(lengths), 1), "float32")}
     got = exe.run(compiled(loss), feed=feed, fetch_list=[twice, pooled, loss], return_numpy=False)
@@ -435,7 +435,7 @@ def test_a_list_of_feeds_with_sequences():
     assert [part.lod() for part in got[0]] == [[[0, 2, 3]], [[0, 1, 2, 3]]]
 
 
-def test_two_levels_are_shared_out_by_the_outer_one():
+def test_two_levels_are_scattered_by_the_outer_one():
     exe, twice, pooled, loss = summed(2)
     feed = {"words": sequences([[2, 1, 0, 1], [1, 2, 3, 1]]), "label": np.zeros((4, 1), "float32")}
     got = exe.run(compiled(loss), feed=feed, fetch_list=[twice, pooled], return_numpy=False)
@@ -444,7 +444,7 @@ def test_two_levels_are_shared_out_by_the_outer_one():
     np.testing.assert_allclose(parameter("w"), [[0.45]], rtol=1e-6)
 
 
-def test_sequences_are_no_arrays_on_several_places_either():
+def test_sequences_are_not_returned_as_arrays():
     exe, twice, pooled, loss = summed()
     feed = {"words": sequences([[2, 1, 3]]), "label": np.zeros((3, 1), "float32")}
     for merged in (True, False):
@@ -464,7 +464,7 @@ def test_empty_sequences_and_too_few():
         exe.run(compiled(loss), feed=feed, fetch_list=[loss])
 
 
-def test_places_with_and_without_sequences_cannot_be_put_together():
+def test_values_with_and_without_sequences_cannot_be_concatenated():
     words = fluid.data("words", [None, 1], "float32", lod_level=1)
     twice = L.scale(words, 2.0)
     program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
@@ -479,7 +479,7 @@ def test_places_with_and_without_sequences_cannot_be_put_together():
     assert [part.lod() for part in got[0]] == [[[0, 2, 3]], []]
 
 
-def test_fetched_gradients_are_parts_of_the_mean_over_the_places():
+def test_fetched_gradients_are_scaled_by_the_number_of_places():
     exe, _, _, loss = summed()
     feed = {"words": sequences([[2, 1, 3, 1]]), "label": np.zeros((4, 1), "float32")}
     got = exe.run(compiled(loss), feed=feed, fetch_list=["words@GRAD", "w@GRAD"], return_numpy=False)

@@ -1,4 +1,4 @@
-"""Two trainers and two parameter servers: with barriers they compute what one process does on the joined batch."""
+"""Two trainers with two parameter servers: with barriers they train like one process on the whole batch."""
 
 import threading
 
@@ -33,12 +33,12 @@ def clicks():
 
 
 def repeated():
-    """Clicks of which several in a batch are on the same."""
+    """Clicks with repeated ids in a batch."""
     return clicks()
 
 
 def tied():
-    """A table whose rows are looked up and which is a matrix of weights as well."""
+    """A table that is used by lookups and as a weight matrix."""
     ids = fluid.data("ids", [None, 1], "int64")
     initial = fluid.ParamAttr("emb", initializer=Constant(0.01))
     rows = layers.embedding(ids, [3000, 8], is_sparse=True, param_attr=initial)
@@ -46,8 +46,8 @@ def tied():
     return layers.fc(scores, 4, param_attr=fluid.ParamAttr(initializer=Constant(0.02)))
 
 
-def told_to_be_distributed():
-    """A table of dense gradients."""
+def marked_as_distributed():
+    """A table with dense gradients."""
     ids = fluid.data("ids", [None, 1], "int64")
     initial = fluid.ParamAttr("emb", initializer=Constant(0.1))
     rows = layers.embedding(ids, [3000, 8], is_distributed=True, param_attr=initial)
@@ -201,7 +201,7 @@ def adagrad():
 
 
 @pytest.mark.parametrize(("net", "optimizer"), [(images, momentum), (clicks, adam), (words, adagrad)])
-def test_with_barriers_it_is_as_in_one_process(net, optimizer):
+def test_with_barriers_training_equals_one_process(net, optimizer):
     cluster = Cluster(net, optimizer).run()
     losses, scope = alone(net, optimizer)
     np.testing.assert_allclose(np.mean(cluster.losses, axis=0), losses, rtol=1e-5)
@@ -276,8 +276,8 @@ def test_each_trainer_clips_its_own_gradients(clip, clipped, ahead):
     np.testing.assert_allclose(cluster.losses, by_hand(repeated, clipped), rtol=1e-5)
 
 
-@pytest.mark.parametrize("net", [tied, told_to_be_distributed])
-def test_tables_of_dense_gradients_are_parameters_like_others(net):
+@pytest.mark.parametrize("net", [tied, marked_as_distributed])
+def test_tables_with_dense_gradients_are_ordinary_parameters(net):
     def sgd():
         return fluid.optimizer.SGD(0.1)
 
@@ -293,7 +293,7 @@ def test_rates_decay_for_one_trainer_as_in_one_process():
     np.testing.assert_allclose(cluster.losses[0], alone(images, decaying)[0], rtol=0, atol=1e-5)
 
 
-def test_one_trainer_without_barriers_is_as_in_one_process():
+def test_one_trainer_without_barriers_equals_one_process():
     def sgd():
         return fluid.optimizer.SGD(0.1)
 
@@ -306,7 +306,7 @@ def test_one_trainer_without_barriers_is_as_in_one_process():
 
 
 def loss_of_all(net, parameters=None):
-    """The mean loss of all batches with parameters as a scope has them, or as they are at first."""
+    """The mean loss of all batches with the parameters of a scope, or with initial ones."""
     main, startup, loss = build(net, lambda: fluid.optimizer.SGD(0.1))
     exe, scope = fluid.Executor(), fluid.Scope()
     exe.run(startup, scope=scope)
@@ -320,13 +320,13 @@ def loss_of_all(net, parameters=None):
 
 @pytest.mark.parametrize("config", [{}, {"enable_dc_asgd": True}])
 def test_without_barriers_all_trainers_train(config):
-    """Whose gradients come first is left to chance, but whatever comes makes the loss of all batches less."""
+    """The order of gradients is random, but the loss of all batches decreases."""
     cluster = Cluster(images, lambda: fluid.optimizer.SGD(0.05), sync=False, sync_mode=False, **config).run()
     assert np.isfinite(cluster.losses).all()
     assert all(loss_of_all(images, scope) < loss_of_all(images) for scope in cluster.scopes)
 
 
-def test_servers_save_what_they_hold(tmp_path):
+def test_servers_save_their_parameters(tmp_path):
     def save(number, scope):
         if number == 0:
             program = fluid.Program()
@@ -356,7 +356,7 @@ def test_servers_save_what_they_hold(tmp_path):
     np.testing.assert_array_equal(np.array(saved), cluster.table())
 
 
-def test_tables_that_trainers_look_up_are_saved_as_servers_have_them(tmp_path):
+def test_distributed_tables_are_saved_from_the_servers(tmp_path):
     def save(number, scope):
         if number == 0:
             program = cluster.made[0][0].origin_program

@@ -1,4 +1,4 @@
-"""What several CPU places have for themselves and in common, in training, evaluation, after loading and setting."""
+"""Local and shared variables of several CPU places in training, evaluation, and after loading and setting."""
 
 import json
 from pathlib import Path
@@ -16,13 +16,13 @@ RECORDED = json.loads(Path(__file__).with_name("places.json").read_text())
 
 @pytest.mark.parametrize("places", [2, 3])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_places_compute_as_in_paddle(name, places):
+def test_results_equal_those_of_paddle(name, places):
     found = run(fluid, PROGRAMS[name], places)
     recorded = RECORDED[f"{name} {places}"]
     for step, (ours, theirs) in enumerate(zip(found, recorded, strict=True)):
         for number, (value, expected) in enumerate(zip(ours, theirs, strict=True)):
-            told = f"result {number} of step {step}"
-            np.testing.assert_allclose(value, expected, rtol=2e-4, atol=1e-5, err_msg=told)
+            label = f"result {number} of step {step}"
+            np.testing.assert_allclose(value, expected, rtol=2e-4, atol=1e-5, err_msg=label)
 
 
 def value(name):
@@ -47,7 +47,7 @@ class Trained:
         return self.exe.run(self.compiled, feed={"x": rows(seed, 2)}, fetch_list=list(fetched))
 
     def means(self):
-        """The statistics of both places, as the test program sees them."""
+        """The statistics of both places, as the test program reads them."""
         return self.exe.run(self.evaluating, feed={"x": rows(0, 2)}, fetch_list=["mean"])[0].reshape(2, 2)
 
 
@@ -62,7 +62,7 @@ def loaded(trained):
     return [5, 6]
 
 
-def started_again(trained):
+def startup_program_rerun(trained):
     trained.exe.run(fluid.default_startup_program())
     return [0, 0]
 
@@ -72,10 +72,10 @@ def trained_on_one_place(trained):
     return value("mean")
 
 
-@pytest.mark.parametrize("change", [set_by_hand, loaded, started_again, trained_on_one_place])
+@pytest.mark.parametrize("change", [set_by_hand, loaded, startup_program_rerun, trained_on_one_place])
 @pytest.mark.parametrize("shares", [True, False])
-def test_what_is_written_into_the_scope_reaches_all_places(change, shares):
-    """In real Paddle it reaches the first place only."""
+def test_writes_to_the_scope_reach_all_places(change, shares):
+    """In real Paddle only the first place reads it."""
     trained = Trained(shares)
     trained.means()
     trained.step(1)
@@ -107,7 +107,7 @@ def test_a_rate_set_by_hand_reaches_all_places():
     np.testing.assert_allclose(weight.reshape(2, -1), (before - 0.5 * gradient[:2]).T.repeat(2, 0), rtol=1e-6)
 
 
-def test_setting_one_variable_leaves_the_statistics_of_places_alone():
+def test_setting_one_variable_leaves_other_local_variables_unchanged():
     trained = Trained()
     before = trained.means()
     fluid.global_scope().find_var("learning_rate_0").get_tensor().set(np.array([0.5], "float32"), None)
@@ -124,7 +124,7 @@ def test_programs_on_other_numbers_of_places_share_the_variables_of_the_scope():
         np.testing.assert_array_equal(found.reshape(places, 2), [value("mean")] * places)
 
 
-def test_values_of_several_shapes_are_refused_by_name_or_kept_apart():
+def test_values_of_different_shapes_are_refused_or_kept_by_place():
     x = fluid.data("x", [None, None])
     twice = L.scale(x, 2.0)
     exe, compiled = started(fluid), parallel(fluid, 2)
@@ -133,11 +133,11 @@ def test_values_of_several_shapes_are_refused_by_name_or_kept_apart():
         fluid.core.EnforceNotMet, match=rf"'{twice.name}' has .*\[2, 2\] and .*\[2, 3\].*return_merged=False"
     ):
         exe.run(compiled, feed=feed, fetch_list=[twice])
-    apart = exe.run(compiled, feed=feed, fetch_list=[twice], return_merged=False)[0]
-    assert [part.shape for part in apart] == [(2, 2), (2, 3)]
+    by_place = exe.run(compiled, feed=feed, fetch_list=[twice], return_merged=False)[0]
+    assert [part.shape for part in by_place] == [(2, 2), (2, 3)]
 
 
-def test_with_reduce_places_cannot_be_fed_different_values_of_what_they_share():
+def test_with_reduce_a_shared_variable_takes_one_fed_value():
     x = fluid.data("x", [None, 2])
     total = L.create_global_var([1], 0.0, "float32", persistable=True, name="total")
     L.assign(total + L.reduce_sum(x), total)
@@ -149,8 +149,8 @@ def test_with_reduce_places_cannot_be_fed_different_values_of_what_they_share():
         exe.run(compiled, feed=feed, fetch_list=[total])
 
 
-def test_parts_of_a_program_have_its_variables():
-    """In real Paddle places after the first have others for each part."""
+def test_pruned_programs_share_local_variables():
+    """In real Paddle places after the first have separate variables for each part."""
     trained = Trained()
     before = trained.means()
     feed = {"x": rows(1, 2)}

@@ -53,7 +53,7 @@ def trained(places, steps=4, sparse=False, scope=None):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_gpus_train_as_places_of_the_host_do(two_gpus, sparse):
+def test_gpus_train_like_cpu_places(two_gpus, sparse):
     ours = trained(fluid.cuda_places(), sparse=sparse)
     host = trained(fluid.cpu_places(2), sparse=sparse)
     np.testing.assert_allclose(ours[0], host[0], rtol=1e-5)
@@ -61,7 +61,7 @@ def test_gpus_train_as_places_of_the_host_do(two_gpus, sparse):
         np.testing.assert_allclose(ours[1][name], host[1][name], rtol=1e-5, atol=1e-7)
 
 
-def test_replicas_stay_alike_and_follow_what_is_loaded(two_gpus, alone):
+def test_replicas_stay_equal_and_follow_loaded_values(two_gpus, alone):
     loss = network(fluid.optimizer.Adam(0.01))
     places = fluid.cuda_places()
     exe = fluid.Executor(places[0])
@@ -88,7 +88,7 @@ def test_replicas_stay_alike_and_follow_what_is_loaded(two_gpus, alone):
     np.testing.assert_array_equal(*both())
 
 
-def test_gradients_go_through_nccl_or_without_it_with_a_warning(two_gpus, monkeypatch):
+def test_gradients_are_summed_without_nccl_with_a_warning(two_gpus, monkeypatch):
     from fluidlite.backend.cupy_ import library
 
     wanted = trained(fluid.cuda_places())
@@ -98,7 +98,7 @@ def test_gradients_go_through_nccl_or_without_it_with_a_warning(two_gpus, monkey
     np.testing.assert_allclose(found[0], wanted[0], rtol=1e-6)
 
 
-def test_a_test_program_sees_what_is_trained(two_gpus, alone):
+def test_a_test_program_reads_trained_parameters(two_gpus, alone):
     loss = network(fluid.optimizer.SGD(0.0))
     test = fluid.default_main_program().clone(for_test=True)._prune([loss.name], ["x", "y"])
     places = fluid.cuda_places()
@@ -147,7 +147,7 @@ def test_readers_give_each_gpu_its_batch(two_gpus, alone):
         assert [part[::3, 0].tolist() for part in seen] == [[0, 2], [4, 6], [8, 10]]
 
 
-def test_warnings_of_a_missing_library_are_ours(two_gpus, monkeypatch):
+def test_a_missing_library_raises_one_warning(two_gpus, monkeypatch):
     from fluidlite.backend.cupy_ import library
     from fluidlite.backend.cupy_.collective import Group
     from fluidlite.backend.cupy_.device import device

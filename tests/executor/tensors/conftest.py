@@ -1,4 +1,4 @@
-"""What tests of tensors have in common."""
+"""Fixtures of the tests of tensors."""
 
 import pytest
 

@@ -30,7 +30,7 @@ def test_offsets_and_lengths():
         ([[0, 1], [0, 1, 4]], "2 sequences"),
     ],
 )
-def test_levels_that_do_not_fit_are_refused_and_the_old_ones_stay(lod, message):
+def test_invalid_levels_are_refused_and_the_old_ones_kept(lod, message):
     tensor = fluid.create_lod_tensor(np.zeros((4, 1)), [[1, 3]], CPU)
     with pytest.raises(fluid.core.EnforceNotMet, match=message):
         tensor.set_lod(lod)
@@ -92,7 +92,7 @@ def test_scopes_find_their_parents_variables():
     assert child.find_var("a") is scope.find_var("a")
     child.var("b")
     assert scope.find_var("b") is None and child.local_var_names() == ["b"]
-    assert scope.find_var("nobody") is None
+    assert scope.find_var("missing") is None
     scope.var("c").set(["anything"])
     with pytest.raises(TypeError, match="'c' holds a list"):
         scope.find_var("c").get_tensor()
@@ -116,7 +116,7 @@ def test_scope_guard_restores_after_an_error():
         assert fluid.global_scope() is before
 
 
-def test_the_accessor_gives_arrays_that_nobody_can_change():
+def test_offsets_are_read_only():
     lod = [np.array([0, 1, 4])]
     tensor = fluid.LoDTensor()
     tensor.set(np.zeros((4, 1)), CPU)
@@ -132,10 +132,10 @@ def test_the_accessor_gives_arrays_that_nobody_can_change():
 
 
 @pytest.mark.parametrize(
-    "again", [copy.copy, copy.deepcopy, lambda tensor: pickle.loads(pickle.dumps(tensor))]
+    "duplicate", [copy.copy, copy.deepcopy, lambda tensor: pickle.loads(pickle.dumps(tensor))]
 )
-def test_copies_of_tensors_have_read_only_offsets_too(again):
-    made = again(fluid.create_lod_tensor(np.ones((3, 1)), [[1, 1], [1, 2]], CPU))
+def test_copies_of_tensors_have_read_only_offsets_too(duplicate):
+    made = duplicate(fluid.create_lod_tensor(np.ones((3, 1)), [[1, 1], [1, 2]], CPU))
     assert made.lod() == [[0, 1, 2], [0, 1, 3]] and np.array(made).tolist() == [[1], [1], [1]]
     assert not any(level.flags.writeable for level in made.offsets)
 
@@ -147,7 +147,7 @@ def test_made_with_lengths():
     assert tensor.recursive_sequence_lengths() == [[2, 1], [1, 0, 3]]
 
 
-def test_elements_that_come_later_may_not_fit_the_levels():
+def test_elements_set_later_may_not_match_the_levels():
     tensor = fluid.LoDTensor()
     tensor.set_lod([[0, 2, 5]])
     assert tensor.has_valid_recursive_sequence_lengths()

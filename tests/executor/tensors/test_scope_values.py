@@ -1,4 +1,4 @@
-"""What scopes and tensors offer beside arrays: numbers, rows, dimensions, memory, single elements."""
+"""Numbers and SelectedRows in scopes; dimensions, memory and single elements of tensors."""
 
 import numpy as np
 import pytest

@@ -97,7 +97,7 @@ def test_of_several_devices():
     assert [[one.lod() for one in each] for each in got] == [[[[0, 1, 4]], [[0, 2, 2, 4]]]] * 2
 
 
-def test_of_a_program_in_pieces(engine):
+def test_of_a_segmented_program(engine):
     first, second = misdeclared()
     block = fluid.default_main_program().global_block()
     own = block.create_var(name="own", shape=[-1, 2], dtype="float32")

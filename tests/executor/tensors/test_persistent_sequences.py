@@ -1,4 +1,4 @@
-"""Variables of the scope that have sequences, and results that share the memory of other rows."""
+"""Persistable variables with sequences, and results that share memory under other sequences."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def state(lod_level=1):
 
 @pytest.fixture
 def plans(monkeypatch):
-    """Every plan that is made."""
+    """All plans that are compiled, as a list."""
     made = []
     begin = Plan.__init__
 
@@ -40,7 +40,7 @@ def plans(monkeypatch):
 
 
 def steps(fetches, feeds, before=None):
-    """What each step gives."""
+    """The rows and levels of detail of each fetched value, for each step."""
     executor = fluid.Executor(fluid.CPUPlace())
     scope = fluid.global_scope()
     if before is not None:
@@ -52,7 +52,7 @@ def steps(fetches, feeds, before=None):
         yield [(np.array(one).tolist(), one.lod()) for one in got]
 
 
-def test_what_the_scope_holds_is_read(engine, plans):
+def test_sequences_of_the_scope_are_read(engine, plans):
     x = fluid.data("x", [None, 2], "float32")
     held = state()
     pooled = layers.sequence_pool(layers.scale(held, 2.0), "sum")
@@ -65,7 +65,7 @@ def test_what_the_scope_holds_is_read(engine, plans):
     assert len(plans) < 8, "a plan for each step"
 
 
-def test_what_gets_sequences_lasts(engine, plans):
+def test_written_sequences_persist(engine, plans):
     x = fluid.data("x", [None, 2], "float32", lod_level=1)
     held = state()
     before = layers.sequence_pool(held, "sum")
@@ -82,7 +82,7 @@ def test_what_gets_sequences_lasts(engine, plans):
     assert len(plans) < 24, "plans for each step"
 
 
-def test_sequences_come_and_go(engine):
+def test_sequences_may_appear_and_disappear(engine):
     x = fluid.data("x", [None, 2], "float32", lod_level=1)
     held = state()
     out = layers.scale(held, 1.0) + 1.0
@@ -97,7 +97,7 @@ def test_sequences_come_and_go(engine):
     assert x.lod_level == 1
 
 
-def test_an_update_leaves_the_sequences_of_what_it_updates(engine):
+def test_an_update_keeps_the_sequences_of_its_parameter(engine):
     x = fluid.data("x", [None, 2], "float32", lod_level=1)
     held = state()
     block = fluid.default_main_program().global_block()
@@ -117,10 +117,10 @@ def test_an_update_leaves_the_sequences_of_what_it_updates(engine):
 def test_other_sequences_over_the_same_rows_copy_nothing(plans):
     x = fluid.data("x", [None, 2], "float32", lod_level=1)
     y = fluid.data("y", [None], "int32")
-    again = layers.lod_reset(layers.scale(x, 2.0), y=y)
-    pooled = layers.sequence_pool(again, "sum")
+    other = layers.lod_reset(layers.scale(x, 2.0), y=y)
+    pooled = layers.sequence_pool(other, "sum")
     feed = {"x": tensor(ROWS, [0, 2, 6]), "y": np.array([0, 1, 6], "int32")}
-    for (rows, lod), (sums, _) in steps([again, pooled], [feed] * 3):
+    for (rows, lod), (sums, _) in steps([other, pooled], [feed] * 3):
         assert rows == (ROWS * 2).tolist() and lod == [[0, 1, 6]]
         assert sums == [(ROWS[:1].sum(0) * 2).tolist(), (ROWS[1:].sum(0) * 2).tolist()]
     (plan,) = plans
