@@ -1,4 +1,4 @@
-"""Forks beside running steps: `python fork_stress.py HOW SECONDS` trains in threads while others fork, and counts both.
+"""Forks during running steps: `python fork_stress.py HOW SECONDS` trains in threads while others fork; counts both.
 
 HOW is `plan`, `eager`, `interpreter` or `conv`. Fails if the training comes to a halt, or something is left over.
 """

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 MOST = 1 << 16
-"""Behind so many requests none is refused."""
+"""After this many requests none is refused."""
 
 
 def _refuse() -> Any:

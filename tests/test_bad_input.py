@@ -1,5 +1,5 @@
-"""Bad input through the public interface: each mistake gets an error (or warning) that names what is wrong, what was
-expected and what came, and the user's line or what to do. Nothing hangs, no thread stays, no parameter changes.
+"""Bad input through the public interface: each error (or warning) names the mistake, the expected and the given
+value, and the user's line or a remedy. Nothing hangs, no thread stays, no parameter changes.
 """
 
 import gc

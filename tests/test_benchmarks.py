@@ -170,7 +170,7 @@ def test_prints_its_table(python, tmp_path, name):
 
 
 def work_of(python, monkeypatch, script, *args):
-    """What the measured script says its steps multiply and move."""
+    """The operations and bytes of each step that the measured script prints."""
     monkeypatch.setenv("BENCHMARK_FLOOR", "1")
     done = python("-m", "fluidlite", BENCHMARKS / "scripts" / script, *args)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -203,8 +203,8 @@ def test_floors_leave_out_what_meets_zeros_and_rows_that_are_not_read(python, mo
     # A window of three rows misses two at the ends of a sequence, one of four misses one before and two behind.
     taps = (3 * rows - 2 * 32) + (4 * rows - (1 + 1 + 2) * 32)
     assert steps["sequence_conv_pool"][0] == 3 * 2 * taps * 64 * 128 + 2 * head
-    turns = 20 * 32 * (64 + 128) * 128
-    assert steps["StaticRNN"][0] == 3 * 2 * turns + head
+    products = 20 * 32 * (64 + 128) * 128
+    assert steps["StaticRNN"][0] == 3 * 2 * products + head
     sparse, width = (
         work_of(python, monkeypatch, "models_fluid.py", "0.01", "word2vec")["steps"]["word2vec"],
         64 * 4,
@@ -213,7 +213,7 @@ def test_floors_leave_out_what_meets_zeros_and_rows_that_are_not_read(python, mo
 
 
 @pytest.mark.parametrize(("floor", "verdict"), [(None, "MISSED"), (1.9, "MISSED"), (2.1, "BELOW THE FLOOR")])
-def test_goals_below_the_floor_are_told_apart(monkeypatch, floor, verdict):
+def test_goals_below_the_floor_are_distinguished(monkeypatch, floor, verdict):
     monkeypatch.syspath_prepend(BENCHMARKS)
     sides = importlib.import_module("sides")
     goal = sides.Goal(times=3, peer=sides.BEST)
@@ -246,7 +246,7 @@ def test_epochs_are_drawn(python, tmp_path):
         assert "PTB (20)" in file.read_text(encoding="utf8")
 
 
-def test_a_side_that_fails_is_told_and_left_out(python, tmp_path):
+def test_a_side_that_fails_is_reported_and_left_out(python, tmp_path):
     broken = tmp_path / "no_such_python"
     broken.write_text("#!/bin/sh\necho no framework here\nexit 3\n")
     broken.chmod(0o755)

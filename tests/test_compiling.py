@@ -74,7 +74,7 @@ def test_what_is_there_or_in_the_making_is_left_alone(compiling, tree):
         assert mine
 
 
-def test_what_nothing_has_changed_of_is_not_compiled_again(compiling, tree):
+def test_unchanged_sources_are_not_recompiled(compiling, tree):
     source, header, target = tree / "with space.cc", tree / "a header.h", str(tree / "made.o")
     header.write_text("")
     source.write_text('#include "a header.h"\n#include <cstddef>\nint one() { return 1; }')

@@ -1,4 +1,4 @@
-"""What the pages in docs/ name exists, and the code they show runs."""
+"""Files and names in docs/ exist, and the code shown there runs."""
 
 import importlib
 import re
@@ -30,7 +30,7 @@ def blocks(text):
 
 
 def paths_named(text):
-    """What stands in backticks and looks like a file or folder, and the targets of links."""
+    """The files and folders in backticks, and the targets of links."""
     prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
     for name in re.findall(r"`([\w.-]+(?:/[\w.-]+)*/?)`", prose):
         if name.endswith(SUFFIXES) or name.startswith(("fluidlite/", "tests/", "benchmarks/")):

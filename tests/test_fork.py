@@ -209,13 +209,13 @@ def test_epochs_stay_with_the_parent_and_loaders_begin_anew(python, tmp_path):
 
 
 def test_forks_while_threads_read_and_train(python, tmp_path):
-    told = run(python, tmp_path, BUSY).splitlines()
-    assert len(told) == 10 and len(set(told)) == 1
-    assert "before the process was forked" in told[0] and "reset() and start()" in told[0]
+    messages = run(python, tmp_path, BUSY).splitlines()
+    assert len(messages) == 10 and len(set(messages)) == 1
+    assert "before the process was forked" in messages[0] and "reset() and start()" in messages[0]
 
 
 @pytest.mark.parametrize("how", ["plan", "eager", "interpreter", "conv"])
-def test_forks_beside_steps(python, how):
+def test_forks_during_steps(python, how):
     done = python("-m", "fluidlite", str(Path(__file__).with_name("fork_stress.py")), how, "0.8")
     assert (done.returncode, done.stderr) == (0, "") and "steps beside" in done.stdout
 

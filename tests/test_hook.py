@@ -1,5 +1,4 @@
-"""The import hook: `paddle...` is this package, the same modules under other names; what is missing says
-so."""
+"""The import hook: `paddle...` is this package, by aliases of its modules; errors for missing names."""
 
 import subprocess
 import sys
@@ -175,7 +174,7 @@ for use in (later, Util, Mixed, other, lambda: list(BoxPSDataset)):
     ]
 
 
-def test_a_name_of_fluid_is_found_where_it_lives_here(python):
+def test_a_name_of_fluid_is_found_in_its_module_here(python):
     code = """
 import paddle.fluid as fluid
 from paddle.fluid.layers.loss import cross_entropy, LayerHelper

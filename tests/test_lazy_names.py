@@ -1,4 +1,4 @@
-"""What is loaded only when somebody asks for it: names of packages, declarations of operators."""
+"""Lazy loading: names of packages, declarations of operators."""
 
 import importlib
 import json
@@ -52,8 +52,8 @@ def test_a_script_of_two_lines_loads_what_it_needs(python):
     "first", ["import fluidlite", "from fluidlite import __main__, old_scripts, __version__"]
 )
 def test_fluids_names_are_not_read_until_one_is_missing(python, first):
-    told = "from fluidlite.base.names.fluid_names import listed; print(listed.cache_info().currsize, end=' ')"
-    code = f"{first}; {told}; import fluidlite as fluid; fluid.nets; {told}; fluid.no_such_name"
+    size = "from fluidlite.base.names.fluid_names import listed; print(listed.cache_info().currsize, end=' ')"
+    code = f"{first}; {size}; import fluidlite as fluid; fluid.nets; {size}; fluid.no_such_name"
     done = python("-c", code)
     assert done.stdout == "0 0 "
     assert "module 'fluid' has no attribute 'no_such_name'" in done.stderr

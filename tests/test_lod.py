@@ -1,4 +1,4 @@
-"""Levels of detail as arrays: what is taken, what is refused, and what is shared."""
+"""Levels of detail as arrays: valid and invalid input, and sharing."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def test_offsets_are_read_only_int64():
         level[0] = 1
 
 
-def test_arrays_are_taken_only_if_nobody_can_write_them():
+def test_arrays_are_taken_only_if_they_cannot_be_written():
     writable = np.array([0, 3])
     frozen = lods.freeze(np.array([0, 3]))
     wide = lods.freeze(np.array([0, 1, 3, 4])[::2])

@@ -31,7 +31,7 @@ def test_members_are_functions_of_their_own(function, name, first, data_format):
     assert taken["data_format"].default == data_format
 
 
-def test_wrong_calls_are_told_of_by_name():
+def test_errors_of_wrong_calls_name_the_function():
     with pytest.raises(TypeError, match=r"^conv3d\(\) missing 3 required positional arguments: 'input', "):
         layers.conv3d()
     with pytest.raises(TypeError, match=r"^conv3d\(\) got an unexpected keyword argument 'filters'"):
@@ -67,11 +67,11 @@ def test_attributes_that_are_none_keep_their_defaults_and_tuples_become_lists():
 
 
 @pytest.mark.parametrize(
-    ("called", "told"),
+    ("called", "message"),
     [({}, r"no use for the arguments \['speed'\]"), ({"Alpha": "speed"}, r"to be called \['Alpha'\]")],
 )
-def test_arguments_that_the_operator_does_not_have_are_errors(called, told):
-    with pytest.raises(LookupError, match=told), fluid.program_guard(fluid.Program()):
+def test_arguments_that_the_operator_does_not_have_are_errors(called, message):
+    with pytest.raises(LookupError, match=message), fluid.program_guard(fluid.Program()):
         run_layer("elu", {"x": fluid.data("x", [2, 4], "float32"), "speed": 1.0}, **called)
 
 
@@ -135,7 +135,7 @@ def test_an_activation_is_that_of_the_result():
 
 
 @pytest.mark.parametrize("eager", [False, True])
-def test_inputs_of_other_types_are_told_of_by_the_arguments_of_the_layer(eager):
+def test_errors_of_input_types_name_the_arguments_of_the_layer(eager):
     with fluid.program_guard(fluid.Program()):
         ids = fluid.data("ids", [2, 1], "int64")
         if eager:

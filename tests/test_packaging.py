@@ -1,4 +1,4 @@
-"""What an installation holds: data files, types, licences, the command, and extensions for all sources."""
+"""Contents of an installation: data files, types, licences, the command, and extensions for all sources."""
 
 import importlib.util
 from importlib import metadata, resources

@@ -186,7 +186,7 @@ def test_the_trace_is_json_for_chrome(trace):
     assert {event["args"]["name"] for event in content["traceEvents"] if event["ph"] == "M"} >= {"host"}
 
 
-def test_threads_of_a_compiled_program_are_told_apart(trace, capsys):
+def test_threads_of_a_compiled_program_are_distinguished(trace, capsys):
     loss = network()
     executor = fluid.Executor()
     executor.run(fluid.default_startup_program())
@@ -198,11 +198,11 @@ def test_threads_of_a_compiled_program_are_told_apart(trace, capsys):
     with profiler.profiler("CPU", "total", trace):
         executor.run(compiled, feed=feed, fetch_list=[loss])
     text = capsys.readouterr().out
-    together, apart = text.split("Profiling Report")[1:]
-    assert "merge all thread info" in together and "merge all thread info" not in apart
+    together, separate = text.split("Profiling Report")[1:]
+    assert "merge all thread info" in together and "merge all thread info" not in separate
     assert calls(together)["softmax"] == 2
     # One thread may have done the work of both places.
-    softmax = {name: row[0] for name, row in rows(apart).items() if name.endswith("::softmax")}
+    softmax = {name: row[0] for name, row in rows(separate).items() if name.endswith("::softmax")}
     assert sum(softmax.values()) == 2 and "thread0::softmax" not in softmax
 
 
@@ -335,7 +335,7 @@ def test_a_trace_that_cannot_be_written_is_a_warning(tmp_path, capsys):
     assert "Profiling Report" in capsys.readouterr().out
 
 
-def test_cuda_profiler_needs_a_gpu_and_a_mode_that_it_knows():
+def test_cuda_profiler_needs_a_gpu_and_a_valid_mode():
     with pytest.raises(ValueError, match="output mode"), profiler.cuda_profiler("out", "xml"):
         pass
     if not core.is_compiled_with_cuda():
@@ -355,7 +355,7 @@ def test_long_runs_keep_counting_when_the_trace_is_full(trace, capsys, monkeypat
 
 
 @pytest.mark.parametrize("state", ["CPU", "GPU", "All"])
-def test_launches_on_a_gpu_are_timed_one_by_one_and_recorded_again_later(cuda, trace, capsys, state):
+def test_launches_on_a_gpu_are_timed_one_by_one_and_recorded_later(cuda, trace, capsys, state):
     train = steps(fluid.CUDAPlace(0))
     train(2)
     executor = fluid.Executor(fluid.CUDAPlace(0))

@@ -1,4 +1,4 @@
-"""Weight decay: what is added to gradients, and whose regularizer counts."""
+"""Weight decay: the term added to gradients, and the precedence of regularizers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What `benchmarks/scaling.py` predicts, and that docs/scaling.md says the same."""
+"""Predictions of `benchmarks/scaling.py`, which docs/scaling.md repeats."""
 
 import importlib.util
 import sys

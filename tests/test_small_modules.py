@@ -111,7 +111,7 @@ def test_names_are_switched_and_put_back():
             assert unique_name.generate_with_ignorable_key("k").startswith("tmp_")
 
 
-def test_a_checker_knows_what_it_was_asked():
+def test_a_checker_stores_its_arguments():
     taken = unique_name.DygraphParameterNameChecker()
     assert [taken("a"), taken("a"), taken("b")] == [False, True, False]
 

@@ -1,4 +1,4 @@
-"""What the readers of the book's data sets give for the made-up archives: recorded on Fluid 1.8.5, compared here.
+"""Samples of the readers of the book's data sets for synthetic archives: recorded on Fluid 1.8.5, compared here.
 
 With the Python of Fluid 1.8.5 `python book.py book.json` records anew. The data sets' own randomness is left out (the
 order of Python 3.8's sets of texts numbers categories, words of titles and labels).
@@ -174,7 +174,7 @@ DATASETS = (imdb, imikolov, movielens, conll05, wmt14, wmt16, sentiment, mq2007,
 
 
 def record():
-    """What Fluid 1.8.5 gives for the archives."""
+    """The samples of Fluid 1.8.5 for the archives."""
     import importlib
     import shutil
     import zipfile

@@ -95,7 +95,7 @@ def test_save_name_and_no_checksum(source, cache):
     assert path == str(cache / "numbers" / "other.bin")
 
 
-def test_wrong_checksum_leaves_nothing_behind(source, cache):
+def test_wrong_checksum_leaves_no_file(source, cache):
     with pytest.raises(
         DownloadError, match=rf"have the MD5 {MD5}, expected 0123 \(tried 3 times\)"
     ) as caught:
@@ -164,7 +164,7 @@ def test_md5file(source):
     assert common.md5file(str(source)) == MD5
 
 
-def test_split_and_read_again(tmp_path, monkeypatch):
+def test_split_and_read_back(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     samples = [(np.full(3, i, "float32"), i) for i in range(7)]
     common.split(lambda: iter(samples), 3, suffix="part-%02d.pickle")

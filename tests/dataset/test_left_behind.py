@@ -1,4 +1,4 @@
-"""What Fluid's data sets have from elsewhere: how OpenCV could be imported, NLTK's corpus."""
+"""Names of other packages in Fluid's data sets: the probe of OpenCV's import, NLTK's corpus."""
 
 import subprocess
 import sys

@@ -130,12 +130,12 @@ def test_bundle_serves_with_one_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         test = mnist.test()
-        again = mnist.train()
+        second_reader = mnist.train()
     counts = np.bincount([label for _, label in train()], minlength=10)
     assert counts.sum() == 10_000 and counts.min() > 850
     assert sum(1 for _ in test()) == 2_000
     # The first training digits of MNIST are 5 0 4 1 9 2 1 3 1 4 3 5 3 6 ...; every sixth is bundled.
-    assert [label for _, (_, label) in zip(range(3), again(), strict=False)] == [5, 1, 3]
+    assert [label for _, (_, label) in zip(range(3), second_reader(), strict=False)] == [5, 1, 3]
 
 
 def test_fetch_does_not_take_the_bundle():

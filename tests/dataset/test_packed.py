@@ -28,15 +28,15 @@ def a_small_machine(monkeypatch):
 
 def packed(pack):
     """HUGE zeros, packed piece by piece."""
-    piece = bytes(1 << 20)
+    chunk = bytes(1 << 20)
     if pack == "gz":
         made = io.BytesIO()
         with gzip.GzipFile(fileobj=made, mode="wb", compresslevel=1) as file:
             for _ in range(HUGE >> 20):
-                file.write(piece)
+                file.write(chunk)
         return made.getvalue()
     maker = lzma.LZMACompressor(preset=0) if pack == "xz" else bz2.BZ2Compressor(1)
-    return b"".join([*(maker.compress(piece) for _ in range(HUGE >> 20)), maker.flush()])
+    return b"".join([*(maker.compress(chunk) for _ in range(HUGE >> 20)), maker.flush()])
 
 
 def header(name, size, kind=tarfile.REGTYPE):
@@ -46,7 +46,7 @@ def header(name, size, kind=tarfile.REGTYPE):
 
 
 def tar_of_zeros(kind):
-    """A packed tar file whose one member, or whose name, is HUGE zeros."""
+    """A compressed tar file with a member, or a member's name, of HUGE zeros."""
     made = io.BytesIO()
     with gzip.GzipFile(fileobj=made, mode="wb", compresslevel=1) as file:
         file.write(header("data_batch_1", HUGE, kind))

@@ -1,4 +1,4 @@
-"""What the tests of several extensions share."""
+"""Fixtures for the tests of several extensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of kernels share: running one, comparing, numeric gradients."""
+"""Helpers for the tests of kernels: calls, comparisons, numeric gradients."""
 
 from __future__ import annotations
 

@@ -263,7 +263,7 @@ def test_fill_numbers_the_samples_of_the_reader() -> None:
         collate.fill(samples, 4, True)
 
 
-def test_memory_is_used_again_but_never_while_somebody_holds_it() -> None:
+def test_memory_is_reused_but_never_while_it_is_referenced() -> None:
     trim()
     gc.collect()
     before = counters()["live_blocks"]
@@ -279,9 +279,9 @@ def test_memory_is_used_again_but_never_while_somebody_holds_it() -> None:
     assert other.min() == other.max() == 1
     del part
     assert counters()["live_blocks"] == before + 1 and counters()["cached_bytes"] >= 400_000
-    again = collate.collate(samples)[0].array
-    assert again.__array_interface__["data"][0] == place and place % 64 == 0
-    del again, other
+    reused = collate.collate(samples)[0].array
+    assert reused.__array_interface__["data"][0] == place and place % 64 == 0
+    del reused, other
     trim()
     assert counters() == {"live_blocks": before, "live_bytes": counters()["live_bytes"], "cached_bytes": 0}
 
@@ -296,15 +296,15 @@ def test_as_much_memory_is_kept_as_was_in_use_at_a_time() -> None:
     last = first.pop()
     first.clear()
     assert counters()["cached_bytes"] == 39 << 22  # more than is kept for who may come
-    again = [empty((1 << 20,), "float32") for _ in range(39)]
-    assert {array.__array_interface__["data"][0] for array in again} <= places
-    again.clear()
+    reused = [empty((1 << 20,), "float32") for _ in range(39)]
+    assert {array.__array_interface__["data"][0] for array in reused} <= places
+    reused.clear()
     for _ in range(1024):  # who needed so much has not for long
         empty((1,), "float32")
     assert counters()["cached_bytes"] <= 96 << 20
     del last
-    again = [empty((1 << 20,), "float32") for _ in range(40)]
-    again.clear()
+    reused = [empty((1 << 20,), "float32") for _ in range(40)]
+    reused.clear()
     assert counters() == {"live_blocks": 0, "live_bytes": 0, "cached_bytes": 96 << 20}
     other = empty((32 << 20,), "uint8")  # memory of another size makes room for it
     del other
@@ -378,7 +378,7 @@ def test_rows_are_filled_until_one_does_not_fit() -> None:
             fill_rows(rows, -1, 0, wrong)
 
 
-def test_memory_of_empty_arrays_is_used_again() -> None:
+def test_memory_of_empty_arrays_is_reused() -> None:
     first = empty((1000, 100), "float64")
     place = first.ctypes.data
     del first

@@ -83,8 +83,8 @@ def test_levels_nested_deep(depth: int, seed: int) -> None:
         level = [part for value in level for part in value]
     assert array.ravel().tolist() == level and array.shape[1:] == (1,)
     arrays = [[np.asarray(part, "int64") for part in value] for value in values] if depth == 1 else values
-    again, levels = batch(("n", "int64", (-1, 1), depth + 1), arrays)
-    assert again.tolist() == array.tolist() and [o.tolist() for o in levels] == [o.tolist() for o in lod]
+    collated, levels = batch(("n", "int64", (-1, 1), depth + 1), arrays)
+    assert collated.tolist() == array.tolist() and [o.tolist() for o in levels] == [o.tolist() for o in lod]
 
 
 def test_an_array_is_a_sequence_of_sequences_too() -> None:

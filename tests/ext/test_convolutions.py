@@ -34,9 +34,9 @@ def test_nothing_is_left_of_those_before(sizes):
     """Layouts in blocks have room for more channels than there are, which has to be zero."""
     clean = results(*sizes)
     results(8, 34, 32, 66, 3, 2, np.nan)
-    for array, again in zip(clean, results(*sizes), strict=True):
+    for array, result in zip(clean, results(*sizes), strict=True):
         assert np.isfinite(array).all()
-        np.testing.assert_array_equal(again, array)
+        np.testing.assert_array_equal(result, array)
 
 
 FAMILIES = {"conv2d": "NCHW", "conv2d_last": "NHWC", "conv3d": "NCDHW", "conv3d_last": "NDHWC"}
@@ -46,7 +46,7 @@ FAMILIES = {"conv2d": "NCHW", "conv2d_last": "NHWC", "conv3d": "NCDHW", "conv3d_
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_few_positions_are_cut_by_channels(name, stride):
-    """Of what is made: filters forward and for their gradient, channels of images for that of these."""
+    """The work is split by output channels: filters forward and for their gradient, image channels for the images'."""
     layout, n, c, filters = FAMILIES[name], 2, 96, 128
     dims, last = len(layout) - 2, layout[-1] == "C"
     size, kernel = ([9, 8], [3, 3]) if dims == 2 else ([3, 6, 5], [1, 3, 3])
@@ -109,7 +109,7 @@ def out_of_blocks(images, block):
     ],
 )
 def test_images_in_blocks_of_channels(n, c, size, filters, kernel, stride, groups, block, which):
-    """Either image of a convolution may lie so; those whose channels fill no blocks do not."""
+    """Either image of a convolution may be blocked, unless its channels are no multiple of the block."""
     of_input, of_output = which[0] and c % block == 0, which[1] and filters % block == 0
     pad = kernel // 2
     out = (size + 2 * pad - kernel) // stride + 1

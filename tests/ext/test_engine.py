@@ -61,7 +61,7 @@ def test_offsets_that_go_down_are_not_ranked():
 
 
 @pytest.mark.parametrize(
-    ("offsets", "error", "told"),
+    ("offsets", "error", "message"),
     [
         (np.array([1, 2]), ValueError, "offsets begin with 0"),
         (np.array([], np.int64), ValueError, "offsets begin with 0"),
@@ -72,10 +72,10 @@ def test_offsets_that_go_down_are_not_ranked():
         ([0, 1], TypeError, "int64 is wanted, got list"),
     ],
 )
-def test_what_is_no_offsets_is_not_ranked(offsets, error, told):
-    with pytest.raises(error, match=told):
+def test_what_is_no_offsets_is_not_ranked(offsets, error, message):
+    with pytest.raises(error, match=message):
         engine.Ranks(offsets)
-    with pytest.raises(error, match=told):
+    with pytest.raises(error, match=message):
         engine.InOrder(offsets, engine.Ranks(np.array([0, 1])))
 
 
@@ -89,8 +89,8 @@ def test_a_loop_names_what_it_does_not_have():
 
 
 @pytest.mark.parametrize("back", (False, True))
-def test_turns_of_a_loop(back):
-    """Sums of rows so far: x [rows], packed; a turn adds its own to the first ones of the turn before."""
+def test_iterations_of_a_loop(back):
+    """Running sums of rows: x [rows], packed; an iteration adds its rows to the first rows of the previous sum."""
     sizes = engine.Sizes()
     n = sizes.add(engine.Sizes.ROOT, 2)
     body = Engine(3, sizes)
@@ -551,8 +551,8 @@ def test_wrong_uses_of_sizes_are_refused():
     assert plan.fetch_all()[0].tolist() == filled(3, 2, value=2.0).tolist()
 
 
-def test_turns_with_rows_of_their_own():
-    """What is packed has the rows of another operand; a body may be for one number of them."""
+def test_iterations_with_rows_of_their_own():
+    """Packed operands have the rows of another operand; a body may be specialised for one number of rows."""
     sizes, kinds = engine.Sizes(), engine.LOOP_KINDS
     n = sizes.add(engine.Sizes.ROOT, 2)
     some, single, plan = Engine(2, sizes), Engine(2), Engine(4)

@@ -1,4 +1,4 @@
-"""Ready-made arrays are taken over only if nobody else can reach them; all others are copied."""
+"""Arrays are taken over only if no other reference to them exists; all others are copied."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def leaf(made: object) -> np.ndarray:
 
 
 @pytest.mark.parametrize("produce", SOLE.values(), ids=SOLE)
-def test_what_nobody_else_holds_is_not_copied(produce: Callable[[], object]) -> None:
+def test_exclusively_held_arrays_are_not_copied(produce: Callable[[], object]) -> None:
     handover = Handover()
     for _ in range(3):
         array = leaf(handover.take(produce))
@@ -149,10 +149,10 @@ def user_dict() -> object:
 
 
 def held_by_a_thread() -> object:
-    array, told = fresh(), threading.Event()
-    thread = threading.Thread(target=lambda kept: (told.wait(), kept.fill(9)), args=(array,))
+    array, ready = fresh(), threading.Event()
+    thread = threading.Thread(target=lambda kept: (ready.wait(), kept.fill(9)), args=(array,))
     thread.start()
-    held.append(lambda: (told.set(), thread.join()) and None)
+    held.append(lambda: (ready.set(), thread.join()) and None)
     return [array]
 
 
@@ -192,7 +192,7 @@ SHARED: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("produce", SHARED.values(), ids=SHARED)
-def test_what_somebody_else_can_write_is_copied(produce: Callable[[], object]) -> None:
+def test_arrays_that_other_code_can_write_are_copied(produce: Callable[[], object]) -> None:
     held.clear()
     made = leaf(Handover().take(produce))
     for write in held:
@@ -258,9 +258,9 @@ def test_other_things_stay_and_objects_are_copied() -> None:
 
 def test_who_copies_himself_gets_arrays_as_they_are(tmp_path) -> None:
     handover = Handover(passing=True)
-    array, turned = np.ones((2, 3)), np.arange(6.0).reshape(2, 3).T
-    made = handover.take(lambda: [array, turned, np.arange(2, dtype=np.longlong)])
-    assert made[0] is array and made[1].flags.carray and made[1].tolist() == turned.tolist()
+    array, transposed = np.ones((2, 3)), np.arange(6.0).reshape(2, 3).T
+    made = handover.take(lambda: [array, transposed, np.arange(2, dtype=np.longlong)])
+    assert made[0] is array and made[1].flags.carray and made[1].tolist() == transposed.tolist()
     assert made[2].dtype.num == np.dtype("int64").num
 
 

@@ -58,9 +58,9 @@ def expected(q, k, v, bias, mask, back):
 class Case:
     """Operands of one call, by the sizes, kinds of layout and form of the bias."""
 
-    def __init__(self, sizes, kind, between=False, turned=False, form="", dropped=False):
+    def __init__(self, sizes, kind, between=False, transposed=False, form="", dropped=False):
         outer, heads, m, n, k, d = sizes
-        self.sizes, self.kind, self.between, self.turned = sizes, kind, between, turned
+        self.sizes, self.kind, self.between, self.transposed = sizes, kind, between, transposed
         self.q, self.k = draw(outer, heads, m, k, kind=kind), draw(outer, heads, n, k, kind=kind, seed=1)
         self.v, self.back = (
             draw(outer, heads, n, d, kind=kind, seed=2),
@@ -71,12 +71,12 @@ class Case:
         self.want = expected(self.q, self.k, self.v, self.bias, self.mask, self.back)
 
     def keys(self, array):
-        return laid(array.swapaxes(2, 3), False) if self.turned else laid(array, self.between)
+        return laid(array.swapaxes(2, 3), False) if self.transposed else laid(array, self.between)
 
     def forward(self, target):
         outs, strides = laid(blank(*self.back.shape, kind=self.kind), self.between)
         laid_out = [laid(self.q, self.between), self.keys(self.k), laid(self.v, self.between)]
-        ints = [*self.sizes, int(self.turned), *sum((each[1] for each in laid_out), []), *strides]
+        ints = [*self.sizes, int(self.transposed), *sum((each[1] for each in laid_out), []), *strides]
         operands = [*(each[0] for each in laid_out), self.bias, self.mask, outs]
         kernels.call(
             f"attention.{self.kind}", operands, [*ints, *self.bias_strides], [ALPHA, FACTOR], target=target
@@ -88,7 +88,7 @@ class Case:
         given.append(laid(self.back, self.between))
         made = [laid(np.full_like(self.q, 77), self.between), self.keys(np.full_like(self.k, 77))]
         made.append(laid(np.full_like(self.v, 77), self.between))
-        ints = [*self.sizes, int(self.turned), *sum((each[1] for each in (*given, *made)), [])]
+        ints = [*self.sizes, int(self.transposed), *sum((each[1] for each in (*given, *made)), [])]
         outs = [None if at in left_out else each[0] for at, each in enumerate(made)]
         operands = [*(each[0] for each in given[:3]), self.bias, self.mask, given[3][0], *outs]
         kernels.call(
@@ -99,7 +99,7 @@ class Case:
             target=target,
         )
         axes = [(0, 2, 1, 3) if self.between else (0, 1, 2, 3)] * 3
-        axes[1] = (0, 1, 3, 2) if self.turned else axes[1]
+        axes[1] = (0, 1, 3, 2) if self.transposed else axes[1]
         return [None if out is None else out.transpose(axis) for out, axis in zip(outs, axes, strict=True)]
 
     def check(self, target):
@@ -111,9 +111,9 @@ class Case:
 @each_target
 @each_real
 @pytest.mark.parametrize("sizes", SIZES)
-@pytest.mark.parametrize("between, turned", [(False, False), (True, False), (False, True), (True, True)])
-def test_results_and_gradients(sizes, between, turned, kind, target):
-    Case(sizes, kind, between, turned).check(target)
+@pytest.mark.parametrize("between, transposed", [(False, False), (True, False), (False, True), (True, True)])
+def test_results_and_gradients(sizes, between, transposed, kind, target):
+    Case(sizes, kind, between, transposed).check(target)
 
 
 @each_target
@@ -134,7 +134,7 @@ def test_large_ones(target):
 
 @each_target
 @pytest.mark.parametrize("left_out", [(0,), (1,), (2,), (0, 1), (0, 1, 2)])
-def test_gradients_that_nobody_wants(left_out, target):
+def test_unwanted_gradients(left_out, target):
     case = Case(SIZES[0], "f64")
     for at, got in enumerate(case.gradients(target, left_out)):
         assert (got is None) == (at in left_out)

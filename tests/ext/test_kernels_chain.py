@@ -41,23 +41,23 @@ def joined(calls, results):
 
 
 def agree(calls, given, results, target, kind, n):
-    """What a chain makes has the bits that its calls make one by one."""
+    """Check that a chain gives the bits of its calls made one by one."""
     names = {name for call in calls for name in call.operands if name is not None}
-    apart = {name: given[name].copy() if name in given else blank(n, kind=kind) for name in names}
-    together = {name: each.copy() for name, each in apart.items()}
+    separate = {name: given[name].copy() if name in given else blank(n, kind=kind) for name in names}
+    together = {name: each.copy() for name, each in separate.items()}
     for call in calls:
-        values = [None if name is None else apart[name] for name in call.operands]
+        values = [None if name is None else separate[name] for name in call.operands]
         kernels.call(call.kernel, values, call.ints, call.floats, target)
     made = joined(calls, results)
     run(made, together, target)
     for name in results:
-        np.testing.assert_array_equal(together[name], apart[name])
+        np.testing.assert_array_equal(together[name], separate[name])
     for source, result in made.replaceable:
         shared = {name: each.copy() for name, each in together.items()}
         shared[source] = given[source].copy()
         shared[result] = shared[source]
         run(made, shared, target)
-        np.testing.assert_array_equal(shared[result], apart[result])
+        np.testing.assert_array_equal(shared[result], separate[result])
     return made
 
 

@@ -159,7 +159,7 @@ NO_WINDOW = {
 @pytest.mark.parametrize("case", NO_WINDOW)
 @pytest.mark.parametrize("name", ["conv2d_plain", "conv2d"])
 def test_windows_that_do_not_fit_are_refused(name, case):
-    """By the same rule whoever computes, before a call is made, and by the kernel itself, whose sizes may change."""
+    """By one rule for all implementations, before a call, and in the kernel itself, whose sizes may change."""
     if not kernels.available(f"{name}.f32"):
         pytest.skip("oneDNN is missing")
     sizes = [*NO_WINDOW[case], *([1] if name == "conv2d" else [])]
@@ -184,13 +184,13 @@ def test_windows_that_do_not_fit_are_refused(name, case):
 
 
 def test_windows_are_counted_alike():
-    for size, before, behind, count, apart, step in itertools.product(
+    for size, before, after, count, dilation, step in itertools.product(
         (1, 2, 7), (0, 1), (0, 2), (1, 3), (1, 2), (1, 2, 3)
     ):
-        reach = (count - 1) * apart + 1
-        starts = [k for k in range(0, size + before + behind, step) if k + reach <= size + before + behind]
+        reach = (count - 1) * dilation + 1
+        starts = [k for k in range(0, size + before + after, step) if k + reach <= size + before + after]
         if starts:
-            assert count_windows(size, before, behind, count, apart, step) == len(starts)
+            assert count_windows(size, before, after, count, dilation, step) == len(starts)
         else:
             with pytest.raises(ValueError, match="does not fit"):
-                count_windows(size, before, behind, count, apart, step)
+                count_windows(size, before, after, count, dilation, step)

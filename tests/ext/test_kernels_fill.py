@@ -172,7 +172,7 @@ LEAST, MOST = {"i32": -(2**31), "i64": -(2**63)}, {"i32": 2**31 - 1, "i64": 2**6
 @each_target
 @pytest.mark.parametrize("kind", ["i32", "i64"])
 def test_integers_wrap_around_as_those_of_numpy(kind, target):
-    """What the sanitizer of undefined behaviour watches: signed integers of C++ must not overflow."""
+    """For the sanitizer of undefined behaviour: signed integers of C++ must not overflow."""
     least, most = LEAST[kind], MOST[kind]
     x = np.array([most, least, least, most // 2 + 1, -1, 3] * 7, TYPES[kind])
     y = np.array([1, -1, least, 2, least, most] * 7, TYPES[kind])

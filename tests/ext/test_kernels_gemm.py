@@ -47,8 +47,8 @@ LARGE = [
     (150, 2, 4000),
     (33, 3, 11000),
 ]
-"""What some instruction sets leave to BLAS, products that are cut in blocks of rows and columns, such of few rows, and
-of rows that are copied since they lie whole pages apart."""
+"""Products that some instruction sets leave to BLAS, blocked products of many or few rows, and products whose rows
+are whole pages apart and therefore copied."""
 TRANSPOSES = [(0, 0), (1, 0), (0, 1), (1, 1)]
 
 

@@ -290,7 +290,7 @@ def in_blocks(images, block):
     "n, c, block, hw", [(3, 16, 16, 9), (2, 48, 8, 49), (5, 32, 16, 1), (40, 32, 8, 300)]
 )
 def test_batch_norm_in_blocks_of_channels(n, c, block, hw, act, target):
-    """The bits are those of images as they are in what is made of each element; outputs may be inputs."""
+    """Elementwise results have the bits of those of plain images; outputs may alias inputs."""
     x, g = draw(n, c, hw) + np.float32(3), draw(n, c, hw, seed=9)
     numbers = affine_inputs(c, "f32")
     y, dx, *made = blank(n, c, hw), blank(n, c, hw), *(blank(c) for _ in range(6))

@@ -27,7 +27,7 @@ def test_lookup_and_its_gradient(kind, padding):
 
 
 @pytest.mark.parametrize("width", (1, 40))
-def test_many_rows_are_looked_up_in_pieces(width):
+def test_many_rows_are_looked_up_in_chunks(width):
     w, ids, out = draw(5000, width), np.arange(40000) * 7919 % 5000, blank(40000, width)
     kernels.call("lookup_table.f32", [w, ids, out], [40000, 5000, width, 3])
     np.testing.assert_array_equal(out, np.where((ids == 3)[:, None], 0, w[ids]))

@@ -145,12 +145,12 @@ def test_softmax_with_hard_labels(kind, target):
         want = softmax(x.astype(np.float64))
         near(probability, want, kind)
         near(loss, -np.log(np.take_along_axis(want, label, 1)), kind, 3)
-        again = blank(rows, 1, kind=kind)
+        in_place = blank(rows, 1, kind=kind)
         kernels.call(
-            f"softmax_with_cross_entropy.{kind}", [x, label, x, again], [rows, n, -100], target=target
+            f"softmax_with_cross_entropy.{kind}", [x, label, x, in_place], [rows, n, -100], target=target
         )
         np.testing.assert_array_equal(x, probability)
-        np.testing.assert_array_equal(again, loss)
+        np.testing.assert_array_equal(in_place, loss)
         g, dx = draw(rows, 1, kind=kind, seed=1), blank(rows, n, kind=kind)
         gradient = (want - one_hot(label, n, "f64")) * g
         for name in ("softmax_with_cross_entropy_grad", "softmax_cross_entropy_grad"):

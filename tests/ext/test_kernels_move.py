@@ -51,7 +51,7 @@ def test_permutations_of_six_axes(perm):
 
 
 @pytest.mark.parametrize("shape", ((16, 64, 4, 64), (300, 200, 7), (70, 3, 1000), (1, 200, 800)))
-def test_transpose_in_pieces(shape):
+def test_transpose_in_tiles(shape):
     """Large enough to be cut, of one thread and of three."""
     x, before = draw(*shape), threads.count()
     try:

@@ -122,7 +122,7 @@ def test_adam(lazy, kind, target):
 
 
 MANY, TABLE = np.arange(9000) * 7919 % 8192, 8200
-"""Rows of a table of which some come twice, so many that they are updated in pieces."""
+"""Row indices with repetitions, enough to be updated in chunks."""
 
 
 @each_target

@@ -1,4 +1,4 @@
-"""What kernels on rows of sequences refuse; their results: `tests/ops/sequences/test_sequence_rows_native.py`."""
+"""Errors of kernels on rows of sequences; their results: `tests/ops/sequences/test_sequence_rows_native.py`."""
 
 import numpy as np
 import pytest

@@ -55,8 +55,8 @@ NESTED = st.recursive(
 def test_what_is_packed_is_unpacked(value: Any) -> None:
     message = shm.pack(None, (3, True, [0.5]), value)
     assert message is not None
-    again, head, shared = shm.unpack(None, message)
-    assert alike(value, again) and (head, shared) == ((3, True, [0.5], [], None), 0)
+    unpacked, head, shared = shm.unpack(None, message)
+    assert alike(value, unpacked) and (head, shared) == ((3, True, [0.5], [], None), 0)
 
 
 Pair = namedtuple("Pair", "a b")
@@ -96,7 +96,7 @@ def test_other_things_are_left_to_pickle(file: int, value: Any) -> None:
     assert message is not None and os.fstat(file).st_size == size, "the slot of what was not sent is kept"
 
 
-def test_big_arrays_arrive_without_a_copy_and_slots_are_used_again(file: int) -> None:
+def test_big_arrays_arrive_without_a_copy_and_slots_are_reused(file: int) -> None:
     arena, window = shm.Arena(file, 2), shm.Window(file)
     views = []
     for i in range(20):
@@ -162,7 +162,7 @@ def test_who_waits_is_woken_once(file: int) -> None:
 
 @pytest.mark.parametrize("kind", ["list", "list of lists", "dict"])
 def test_what_changes_while_it_is_packed_arrives_as_it_is_then(file: int, kind: str) -> None:
-    """Finalisers, and other threads while an array is copied, may change what is being written."""
+    """Finalizers, and other threads during the copy of an array, may change a value while it is packed."""
     arrays = [np.full(BIG, k, "uint8") for k in range(4)]
     inner: Any = {k: array for k, array in enumerate(arrays)} if kind == "dict" else list(arrays)
     value = [inner, 7] if kind == "list of lists" else inner

@@ -9,14 +9,16 @@ from fluidlite._ext.engine import Places
 
 ALIGN = 64
 FITTED = 1024
-lives = st.tuples(st.integers(-20, 20), st.integers(0, 20)).map(lambda life: (life[0], life[0] + life[1]))
-storages = st.lists(st.tuples(lives, st.integers(0, 5000)), max_size=40)
+live_ranges = st.tuples(st.integers(-20, 20), st.integers(0, 20)).map(
+    lambda life: (life[0], life[0] + life[1])
+)
+storages = st.lists(st.tuples(live_ranges, st.integers(0, 5000)), max_size=40)
 each_fitted = st.sampled_from([0, 1, 5, FITTED])
 
 
-def declared(lives, fitted=FITTED):
+def declared(live_ranges, fitted=FITTED):
     places = Places(fitted)
-    for first, last in lives:
+    for first, last in live_ranges:
         places.add(first, last)
     return places
 
@@ -25,19 +27,19 @@ def rounded(sizes):
     return np.maximum(-(-np.asarray(sizes, np.int64) // ALIGN) * ALIGN, ALIGN)
 
 
-def busiest(lives, sizes):
+def busiest(live_ranges, sizes):
     """The most bytes that live at the same time."""
-    lives = np.asarray(lives)
-    steps = np.unique(lives, return_inverse=True)[1].reshape(lives.shape)
+    live_ranges = np.asarray(live_ranges)
+    steps = np.unique(live_ranges, return_inverse=True)[1].reshape(live_ranges.shape)
     changes = np.zeros(steps.max() + 2, np.int64)
     np.add.at(changes, steps[:, 0], rounded(sizes))
     np.add.at(changes, steps[:, 1] + 1, -rounded(sizes))
     return int(changes.cumsum().max())
 
 
-def check(lives, sizes, total, offsets):
+def check(live_ranges, sizes, total, offsets):
     """No two that live together overlap."""
-    (first, last), begin = np.asarray(lives).T, np.asarray(offsets)
+    (first, last), begin = np.asarray(live_ranges).T, np.asarray(offsets)
     end = begin + rounded(sizes)
     assert not (begin % ALIGN).any() and begin.min() >= 0 and end.max() <= total
     for k in range(len(sizes)):
@@ -60,30 +62,30 @@ def test_living_storages_do_not_overlap(items, fitted):
 
 @given(storages, st.lists(st.integers(0, 100), min_size=40, max_size=40), each_fitted)
 def test_places_do_not_depend_on_the_sizes_before(items, others, fitted):
-    lives, sizes = [life for life, _ in items], [size for _, size in items]
-    places = declared(lives, fitted)
+    live_ranges, sizes = [life for life, _ in items], [size for _, size in items]
+    places = declared(live_ranges, fitted)
     places.place(others[: len(items)])
-    assert places.place(sizes) == declared(lives, fitted).place(sizes)
+    assert places.place(sizes) == declared(live_ranges, fitted).place(sizes)
 
 
-@given(storages, lives)
+@given(storages, live_ranges)
 def test_a_storage_can_be_added_later(items, late):
-    lives, sizes = [life for life, _ in items], [size for _, size in items]
-    places = declared(lives)
+    live_ranges, sizes = [life for life, _ in items], [size for _, size in items]
+    places = declared(live_ranges)
     places.place(sizes)
     places.add(*late)
-    assert places.place([*sizes, 100]) == declared([*lives, late]).place([*sizes, 100])
+    assert places.place([*sizes, 100]) == declared([*live_ranges, late]).place([*sizes, 100])
 
 
 def of_training(count, seed):
     """Lives and sizes like those of `count` layers forward and backward."""
     draw = np.random.default_rng(seed)
-    lives, sizes = [], []
+    live_ranges, sizes = [], []
     for k in range(count):
         back = 4 * count - 2 * k
-        lives += [(2 * k, back), (2 * k, 2 * k + 1), (back, back + 2), (back, 4 * count + k)]
+        live_ranges += [(2 * k, back), (2 * k, 2 * k + 1), (back, back + 2), (back, 4 * count + k)]
         sizes += draw.lognormal(9, 2, 4).astype(int).tolist()
-    return lives, sizes
+    return live_ranges, sizes
 
 
 def at_random(count, length, seed):
@@ -98,30 +100,30 @@ def at_random(count, length, seed):
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("count", [10, 100, 1000])
 def test_little_is_wasted_in_training(count, seed):
-    lives, sizes = of_training(count, seed)
-    total, offsets = declared(lives).place(sizes)
-    check(lives, sizes, total, offsets)
-    assert total <= 1.1 * busiest(lives, sizes)
+    live_ranges, sizes = of_training(count, seed)
+    total, offsets = declared(live_ranges).place(sizes)
+    check(live_ranges, sizes, total, offsets)
+    assert total <= 1.1 * busiest(live_ranges, sizes)
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("count", "length"), [(50, 5), (500, 50), (3000, 5), (3000, 500)])
 def test_little_is_wasted_at_random(count, length, seed):
-    lives, sizes = at_random(count, length, seed)
-    total, offsets = declared(lives).place(sizes)
-    check(lives, sizes, total, offsets)
-    assert total <= 1.1 * busiest(lives, sizes)
+    live_ranges, sizes = at_random(count, length, seed)
+    total, offsets = declared(live_ranges).place(sizes)
+    check(live_ranges, sizes, total, offsets)
+    assert total <= 1.1 * busiest(live_ranges, sizes)
 
 
 def test_many_of_the_same_size_share_memory():
-    lives = [(k, k + 1) for k in range(5 * FITTED)]
-    total, offsets = declared(lives).place([1000] * len(lives))
+    live_ranges = [(k, k + 1) for k in range(5 * FITTED)]
+    total, offsets = declared(live_ranges).place([1000] * len(live_ranges))
     assert total == 2048 and sorted(set(offsets)) == [0, 1024]
 
 
-def test_many_small_storages_come_behind_the_large_ones_and_share_memory():
-    lives = [(k, k + 1) for k in range(4000)] + [(0, 5000)] * FITTED
-    total, offsets = declared(lives).place([64] * 4000 + [4096] * FITTED)
+def test_many_small_storages_follow_the_large_ones_and_share_memory():
+    live_ranges = [(k, k + 1) for k in range(4000)] + [(0, 5000)] * FITTED
+    total, offsets = declared(live_ranges).place([64] * 4000 + [4096] * FITTED)
     assert total == 4096 * FITTED + 128
     assert min(offsets[:4000]) == 4096 * FITTED
 
@@ -137,7 +139,7 @@ def test_too_much_is_refused_and_does_no_harm(fitted):
     assert sorted(places.place([1, 65])[1]) in ([0, 64], [0, 128])
 
 
-def test_lives_at_the_ends_of_what_can_be_counted():
+def test_live_ranges_at_the_limits_of_integers():
     least, most = -(1 << 63), (1 << 63) - 1
     places = declared([(least, most), (least, least), (most, most)])
     total, offsets = places.place([64, 64, 64])

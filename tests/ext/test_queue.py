@@ -214,7 +214,7 @@ def test_many_producers_and_consumers_lose_nothing() -> None:
     assert sorted(got) == sorted(1000 * k + i for k in range(4) for i in range(300))
 
 
-def test_whoever_waits_has_his_turn_while_the_other_goes_on() -> None:
+def test_a_waiting_thread_proceeds_while_the_other_goes_on() -> None:
     """Also if the interpreter itself would not change threads for a minute."""
     queue, made = Queue(1000), 0
     interval = sys.getswitchinterval()
@@ -244,7 +244,7 @@ def test_whoever_waits_has_his_turn_while_the_other_goes_on() -> None:
 
 
 @pytest.mark.parametrize("capacity", (1, 2, 3))
-def test_whoever_has_filled_the_queue_lets_the_other_take_from_it(capacity: int) -> None:
+def test_a_producer_that_filled_the_queue_lets_the_consumer_take(capacity: int) -> None:
     """He does not make one more item, with which he would have to wait, unless the other is slow, which is rare."""
     queue, made, items = Queue(capacity), 0, 300
     interval = sys.getswitchinterval()

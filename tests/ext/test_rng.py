@@ -140,7 +140,7 @@ INTEGERS = {
         -869243091, -1629341072, 1688048238, 1981546505, -715183841, -897674217, -73890973, -501910866,
     ],
 }  # fmt: skip
-"""What Fluid draws with seed 7, where one number of the generator is just enough, or is not."""
+"""Fluid's draws with seed 7, for ranges that just fit one number of the generator, and wider ones."""
 
 
 @pytest.mark.parametrize("bounds", INTEGERS)

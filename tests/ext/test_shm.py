@@ -28,7 +28,7 @@ def received(window: shm.Window, message: tuple[bytes, list, list]) -> object:
     return pickle.loads(contents, buffers=leases)
 
 
-def test_arrays_arrive_without_a_copy_and_slots_are_used_again(file: int) -> None:
+def test_arrays_arrive_without_a_copy_and_slots_are_reused(file: int) -> None:
     arena, window = shm.Arena(file, 2), shm.Window(file)
     for i in range(10):
         message = sent(arena, {"big": np.full(BIG, i, "uint8"), "small": np.arange(i)})
@@ -82,7 +82,7 @@ def test_a_batch_collated_in_a_slot_is_not_copied(file: int) -> None:
     assert isinstance(got, np.ndarray) and got.shape == (50, 1000) and (got == 5).all()
 
 
-def test_a_slot_that_the_worker_still_uses_is_not_used_again(file: int) -> None:
+def test_a_slot_that_the_worker_still_uses_is_not_reused(file: int) -> None:
     arena, window = shm.Arena(file, 2), shm.Window(file)
     block = arena.block(BIG)
     assert block is not None
@@ -91,8 +91,8 @@ def test_a_slot_that_the_worker_still_uses_is_not_used_again(file: int) -> None:
     del block
     received(window, sent(arena, mine))  # the parent lets go of it at once
     other = received(window, sent(arena, np.full(BIG, 2, "uint8")))
-    again = received(window, sent(arena, mine))
-    assert (mine == 1).all() and (other == 2).all() and (again == 1).all()  # type: ignore[attr-defined]
+    third = received(window, sent(arena, mine))
+    assert (mine == 1).all() and (other == 2).all() and (third == 1).all()  # type: ignore[attr-defined]
 
 
 def test_a_message_that_is_not_sent_leaves_its_slots(file: int) -> None:

@@ -110,7 +110,7 @@ def test_a_real_formula_follows_its_root():
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(COMPARISONS)), integers, integers), max_size=6))
-def test_guards_compare_and_the_first_broken_one_is_told(conditions):
+def test_guards_compare_and_the_first_broken_one_is_reported(conditions):
     sizes = Sizes()
     for compare, a, b in conditions:
         sizes.guard(compare, sizes.add(Sizes.ROOT, a), sizes.add(Sizes.ROOT, b))

@@ -1,4 +1,4 @@
-"""What kernels keep between runs is used only with the integers it was made for, and is kept for those used last."""
+"""States of kernels are used only with the integers they were made for, and cached for the latest ones."""
 
 import ctypes
 from dataclasses import dataclass, field
@@ -109,7 +109,7 @@ def test_the_states_of_the_integers_used_last_are_kept(uses):
     assert sorted(recorder.freed) == sorted(recorder.made)
 
 
-def test_the_same_integers_again_change_nothing(recorder, plan):
+def test_the_same_integers_change_nothing(recorder, plan):
     for _ in range(3):
         run(plan, 1, 2)
         plan.run()

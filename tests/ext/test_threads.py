@@ -192,7 +192,7 @@ def test_threads_may_have_small_stacks(target, any_count):
         np.testing.assert_allclose(made, wanted, rtol=1e-3, atol=1e-2)
 
 
-def test_convolutions_in_pieces_are_those_of_single_images(any_count):
+def test_partitioned_convolutions_are_those_of_single_images(any_count):
     threads.use(2)
     if not kernels.available("conv2d.f32"):
         pytest.skip("oneDNN is missing")

@@ -22,7 +22,7 @@ def ragged(rows: Any, *lengths: Sequence[int]) -> LoDTensor:
 
 
 def runner(programs: Sequence[Program]) -> Callable[..., list[LoDTensor]]:
-    """What runs the main program, once the startup program has run: `run(feed, fetch)`."""
+    """Run the startup program; returns `run(feed, fetch)`, which runs the main program."""
     scope, executor = Scope(), Executor(CPUPlace())
     with scope_guard(scope):
         executor.run(programs[1])

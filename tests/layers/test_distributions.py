@@ -40,20 +40,22 @@ def test_uniform():
 def test_normal():
     value = data("value", 1, 3)
     one, other = layers.Normal(LOW, WIDTH), layers.Normal(0.0, 1.0)
-    entropy, density, apart = run(one.entropy(), one.log_prob(value), one.kl_divergence(other), value=VALUE)
+    entropy, density, divergence = run(
+        one.entropy(), one.log_prob(value), one.kl_divergence(other), value=VALUE
+    )
     np.testing.assert_allclose(entropy, stats.norm.entropy(LOW, WIDTH), rtol=1e-5)
     np.testing.assert_allclose(density, stats.norm.logpdf(VALUE, LOW, WIDTH), rtol=1e-5)
-    np.testing.assert_allclose(apart, (WIDTH**2 + LOW**2 - 1) / 2 - np.log(WIDTH), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(divergence, (WIDTH**2 + LOW**2 - 1) / 2 - np.log(WIDTH), rtol=1e-4, atol=1e-6)
 
 
 def test_categorical_and_its_gradient():
     logits, others = data("logits", 2, 3), data("others", 2, 3)
     logits.stop_gradient = False
     one, other = layers.Categorical(logits), layers.Categorical(others)
-    apart = one.kl_divergence(other)
-    (slope,) = fluid.gradients(layers.reduce_sum(apart), [logits])
+    divergence = one.kl_divergence(other)
+    (slope,) = fluid.gradients(layers.reduce_sum(divergence), [logits])
     a, b = np.random.default_rng(0).normal(size=(2, 2, 3)).astype("float32")
-    entropy, found, d_logits = run(one.entropy(), apart, slope, logits=a, others=b)
+    entropy, found, d_logits = run(one.entropy(), divergence, slope, logits=a, others=b)
     p, q = (np.exp(x) / np.exp(x).sum(axis=1, keepdims=True) for x in (a, b))
     np.testing.assert_allclose(entropy[:, 0], stats.entropy(p, axis=1), rtol=1e-5)
     np.testing.assert_allclose(found[:, 0], stats.entropy(p, q, axis=1), rtol=1e-4)
@@ -65,9 +67,9 @@ def test_multivariate_normal():
     other = layers.MultivariateNormalDiag(data("n", 2), data("t", 2, 2))
     m, n = np.array([0.3, 0.5], "float32"), np.array([0.2, 0.4], "float32")
     s, t = np.diag([0.4, 0.5]).astype("float32"), np.diag([0.3, 0.4]).astype("float32")
-    entropy, apart = run(one.entropy(), one.kl_divergence(other), m=m, s=s, n=n, t=t)
+    entropy, divergence = run(one.entropy(), one.kl_divergence(other), m=m, s=s, n=n, t=t)
     np.testing.assert_allclose(entropy, [stats.multivariate_normal(m, s).entropy()], rtol=1e-5)
-    np.testing.assert_allclose(apart, [0.06542051], rtol=1e-4)
+    np.testing.assert_allclose(divergence, [0.06542051], rtol=1e-4)
 
 
 def test_draws():

@@ -1,4 +1,4 @@
-"""What scripts catch: errors are instances of the classes that Fluid 1.8.5 raises at the same place, and named so."""
+"""Error classes: errors are instances, also by name, of the classes that Fluid 1.8.5 raises at the same place."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Which results have the sequences of their input, declared and when run, as seen in Fluid 1.8.5."""
+"""Results that keep the sequences of their input, declared and at run time, as observed in Fluid 1.8.5."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What layers declare for sizes that nobody knows while a program is built, as Paddle 1.8.5 does."""
+"""Declared shapes of layers for sizes that are unknown while a program is built, as in Paddle 1.8.5."""
 
 import itertools
 

@@ -51,7 +51,7 @@ def test_results_through_which_no_gradient_goes():
     assert not _built(lambda x: layers.shard_index(x, 20, 2, 0), [4, 1], "int64")[0].stop_gradient
 
 
-def test_bounds_beside_variables_live_on_the_host():
+def test_bounds_next_to_variables_live_on_the_host():
     _, ops = _built(lambda x: x[layers.fill_constant([1], "int32", 1) :, 0])
     known = [op for op in ops if op.type == "fill_constant"][1:]
     assert len(known) == 1

@@ -23,11 +23,11 @@ Pair = namedtuple("Pair", "x y")
         (range(3), [0, 1, 2]),
     ],
 )
-def test_taken_apart_and_put_together(nest, flat):
+def test_flattened_and_packed(nest, flat):
     assert utils.flatten(nest) == flat
     if not isinstance(nest, range):
-        again = utils.pack_sequence_as(nest, flat)
-        assert again == nest and type(again) is type(nest)
+        packed = utils.pack_sequence_as(nest, flat)
+        assert packed == nest and type(packed) is type(nest)
     assert fluid.layers.utils is utils
 
 

@@ -222,15 +222,15 @@ def test_the_default_way_to_start_processes(default, actual, expected):
 
 def test_urls_are_opened_and_saved(tmp_path, monkeypatch):
     (tmp_path / "page").write_bytes(bytes(10_000))
-    url, told = (tmp_path / "page").as_uri(), []
+    url, progress = (tmp_path / "page").as_uri(), []
     opener = downloads.FancyURLopener()
     opener.addheader("X", "y")
     with opener.open(url) as page:
         assert page.read() == bytes(10_000)
-    name, headers = opener.retrieve(url, str(tmp_path / "copy"), lambda *how: told.append(how))
+    name, headers = opener.retrieve(url, str(tmp_path / "copy"), lambda *how: progress.append(how))
     assert name == str(tmp_path / "copy") and (tmp_path / "copy").read_bytes() == bytes(10_000)
     assert (
-        told == [(0, 8192, 10_000), (1, 8192, 10_000), (2, 8192, 10_000)]
+        progress == [(0, 8192, 10_000), (1, 8192, 10_000), (2, 8192, 10_000)]
         and headers["Content-Length"] == "10000"
     )
     kept, _ = opener.retrieve(url)

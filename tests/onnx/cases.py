@@ -358,10 +358,10 @@ def costs(x, label):
     hard, classes = L.softmax_with_cross_entropy(L.pad(x, [0, 0, 0, 3]), label, return_softmax=True)
     ignored = L.softmax_with_cross_entropy(L.pad(x, [0, 0, 0, 3]), label, ignore_index=2)
     soft = L.softmax_with_cross_entropy(x, L.softmax(-x), soft_label=True)
-    turned = L.softmax_with_cross_entropy(
+    along_axis_0 = L.softmax_with_cross_entropy(
         L.transpose(L.pad(x, [0, 0, 0, 3]), [1, 0]), L.transpose(label, [1, 0]), axis=0
     )
-    return [hard, classes, ignored, soft, turned]
+    return [hard, classes, ignored, soft, along_axis_0]
 
 
 pair("cosines", L.cos_sim, (None, 5), (None, 5))

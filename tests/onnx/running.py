@@ -18,7 +18,7 @@ def session(path):
 
 
 def fed(feed):
-    """What onnxruntime is fed: rows and lengths apart."""
+    """The feed for onnxruntime: rows, and lengths of sequences as a separate input."""
     given = {}
     for name, value in feed.items():
         given[name] = np.array(value)

@@ -26,10 +26,10 @@ def test_what_was_exported_comes_back(name, tmp_path):
     batches = [batch(feeds, size, random) for size in (4, 2)]
     wanted = [exe.run(program, feed=given, fetch_list=fetches) for given in batches]
     with fluid.scope_guard(fluid.Scope()):
-        again, names, outputs = load(path)
+        loaded, names, outputs = load(path)
         assert [var.name for var in outputs] == [var.name for var in fetches]
         for given, want in zip(batches, wanted, strict=True):
-            got = exe.run(again, feed={name: given[name] for name in names}, fetch_list=outputs)
+            got = exe.run(loaded, feed={name: given[name] for name in names}, fetch_list=outputs)
             for found, expected in zip(got, want, strict=True):
                 assert found.dtype == expected.dtype and found.shape == expected.shape
                 np.testing.assert_allclose(found, expected, 1e-4, 1e-5)
@@ -43,8 +43,8 @@ def test_a_detector_comes_back(tmp_path):
     given = batch(feeds, 3, np.random.default_rng(7))
     want = exe.run(program, feed=given, fetch_list=fetches, return_numpy=False)
     with fluid.scope_guard(fluid.Scope()):
-        again, names, outputs = load(path)
-        got = exe.run(again, feed={name: given[name] for name in names}, fetch_list=outputs)
+        loaded, names, outputs = load(path)
+        got = exe.run(loaded, feed={name: given[name] for name in names}, fetch_list=outputs)
     want = [
         part for one in want for part in (np.array(one), *map(np.array, one.recursive_sequence_lengths()))
     ]

@@ -219,7 +219,7 @@ def test_inner_graphs_and_sequences(name, tmp_path):
     compared(model(tmp_path / "model.onnx", BODIES[name], OUTPUTS.get(name, "float[a, b] y")), ROWS)
 
 
-def test_loops_without_a_turn_leave_what_they_were_given(tmp_path):
+def test_loops_without_an_iteration_return_their_inputs(tmp_path):
     text = """
         none = Constant <value = int64 {0}> ()
         true = Constant <value = bool {1}> ()

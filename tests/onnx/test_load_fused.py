@@ -1,4 +1,4 @@
-"""Models that onnxruntime has optimized or quantized: nodes of its own domain, and of others, which nobody knows."""
+"""Models optimized or quantized by onnxruntime, with nodes of its own domain; nodes of unknown domains."""
 
 import numpy as np
 import onnx
@@ -23,7 +23,7 @@ def numbers(*shape, far=0.5):
 
 
 def same(path, batches, rtol=1e-4, atol=1e-5):
-    """What the loaded program computes is what onnxruntime does."""
+    """Check that the loaded program computes the results of onnxruntime."""
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     program, _, fetches = load(path)
     exe = fluid.Executor(PLACE)

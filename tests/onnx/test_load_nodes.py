@@ -1,4 +1,4 @@
-"""Nodes of other people's models, a few at a time: what a loaded program computes is what onnxruntime does."""
+"""Single nodes: loaded programs compute the results of onnxruntime."""
 
 import itertools
 

@@ -79,7 +79,7 @@ LENGTHS = [(5, 2), (1, 0), (3, 8)]
     ],
 )
 def test_lengths_of_sequences(kind, given, attrs, direction, tmp_path):
-    """What lies behind the end of a sequence, which is no number here, is in no result."""
+    """Elements beyond the end of a sequence, NaN here, do not affect any result."""
     outputs = "y last cells" if kind == "LSTM" else "y last"
     batches = [
         {"x": steps.copy(), "lengths": np.array(long, "int32")}
@@ -113,10 +113,10 @@ def test_batches_first(kind, tmp_path):
     program, _, fetches = load(path)
     exe = fluid.Executor(fluid.CPUPlace())
     y, last = exe.run(program, feed={"x": STEPS[0]}, fetch_list=fetches)
-    turned = onnx.load(path)
-    turned.graph.node[0].attribute.append(helper.make_attribute("layout", 1))
-    turned.graph.input[0].CopyFrom(helper.make_tensor_value_info("x", 1, [BATCH, "t", WIDTH]))
-    path.write_bytes(turned.SerializeToString())
+    batch_first = onnx.load(path)
+    batch_first.graph.node[0].attribute.append(helper.make_attribute("layout", 1))
+    batch_first.graph.input[0].CopyFrom(helper.make_tensor_value_info("x", 1, [BATCH, "t", WIDTH]))
+    path.write_bytes(batch_first.SerializeToString())
     with fluid.scope_guard(fluid.Scope()):
         program, _, fetches = load(path)
         got = exe.run(program, feed={"x": STEPS[0].transpose(1, 0, 2)}, fetch_list=fetches)

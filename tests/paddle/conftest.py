@@ -1,4 +1,4 @@
-"""What tests of the 2.0 names share."""
+"""Fixtures for tests of the 2.0 names."""
 
 import numpy as np
 import pytest

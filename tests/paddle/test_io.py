@@ -68,9 +68,9 @@ def test_states_of_loaders_go_into_checkpoints(tmp_path):
     begun = numbers([next(epoch), next(epoch)])
     paddle.save({"loader": loader.state_dict(), "step": 2}, str(tmp_path / "checkpoint"))
     rest = numbers(epoch)
-    again = make()
-    again.set_state_dict(paddle.load(str(tmp_path / "checkpoint"))["loader"])
-    assert numbers(again) == rest and sorted(sum(begun + rest, [])) == list(range(10))
+    resumed = make()
+    resumed.set_state_dict(paddle.load(str(tmp_path / "checkpoint"))["loader"])
+    assert numbers(resumed) == rest and sorted(sum(begun + rest, [])) == list(range(10))
 
 
 def test_loaders_of_generators():

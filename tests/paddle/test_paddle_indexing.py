@@ -61,13 +61,13 @@ def test_assignment(index):
     expected[index] = value
     plain = paddle.to_tensor(ARRAY)
     plain[tensors(index)] = value
-    again = plain.numpy()
+    by_numpy = plain.numpy()
     if np.unique(np.arange(ARRAY.size).reshape(ARRAY.shape)[index]).size == value.size:
-        np.testing.assert_array_equal(again, expected)
+        np.testing.assert_array_equal(by_numpy, expected)
     recorded = paddle.to_tensor(ARRAY, stop_gradient=False) * 1
     if value.size:
         recorded[index] = value
-        np.testing.assert_array_equal(recorded.numpy(), again)
+        np.testing.assert_array_equal(recorded.numpy(), by_numpy)
 
 
 def test_gradients_of_assignment():

@@ -163,7 +163,7 @@ def test_learning_rates():
 
 
 class Notes(callbacks.Callback):
-    """Which methods were called."""
+    """Records the names of the called methods."""
 
     def __init__(self):
         self.calls = []

@@ -227,7 +227,7 @@ def test_methods_of_tensors():
     assert not x.gradient().any()
 
 
-def test_whole_tensors_beside_fractions():
+def test_arithmetic_of_integer_tensors_with_floats():
     x = paddle.to_tensor([1, 2, 3])
     assert (x * 0.5).tolist() == [0.5, 1, 1.5] and (0.5 + x).tolist() == [1.5, 2.5, 3.5]
     assert (

@@ -361,9 +361,9 @@ def test_lstm_over_sequences():
     np.testing.assert_allclose(h.numpy()[0], state[0], rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(c.numpy()[0], state[1], rtol=1e-4, atol=1e-6)
     assert layer.weight_ih_l0 is layer[0].cell.weight_ih and len(layer.parameters()) == 4
-    again, _ = layer(x, (h, c))
+    stepped, _ = layer(x, (h, c))
     np.testing.assert_allclose(
-        again.numpy()[:, 0], lstm_step(x.numpy()[:, 0], *state, w)[0], rtol=1e-4, atol=1e-6
+        stepped.numpy()[:, 0], lstm_step(x.numpy()[:, 0], *state, w)[0], rtol=1e-4, atol=1e-6
     )
 
 
@@ -382,8 +382,8 @@ def test_time_first_backwards():
     cell = nn.SimpleRNNCell(3, 4)
     x = floats(5, 2, 3)
     ahead, _ = nn.RNN(cell, time_major=True)(x)
-    behind, _ = nn.RNN(cell, is_reverse=True, time_major=True)(paddle.flip(x, 0))
-    np.testing.assert_allclose(ahead.numpy(), behind.numpy()[::-1], rtol=1e-5, atol=1e-6)
+    backward_outputs, _ = nn.RNN(cell, is_reverse=True, time_major=True)(paddle.flip(x, 0))
+    np.testing.assert_allclose(ahead.numpy(), backward_outputs.numpy()[::-1], rtol=1e-5, atol=1e-6)
 
 
 def test_recurrent_layers_learn():

@@ -44,11 +44,11 @@ def test_optimizers_go_on(tmp_path):
     expected = layer.weight.numpy()
     found = paddle.load(tmp_path / "all")
     layer.set_state_dict(found["model"])
-    again = paddle.optimizer.Adam(
+    restored = paddle.optimizer.Adam(
         paddle.optimizer.lr.ExponentialDecay(0.1, 0.9), parameters=layer.parameters()
     )
-    again.set_state_dict(found["opt"])
-    steps(layer, again, 2)
+    restored.set_state_dict(found["opt"])
+    steps(layer, restored, 2)
     np.testing.assert_allclose(layer.weight.numpy(), expected, rtol=1e-6)
     assert found["epoch"] == 2
 

@@ -59,18 +59,20 @@ def test_encoder_and_decoder_layers(before):
         layer.eval()
     later = np.triu(np.full((3, 3), -np.inf), 1)
 
-    def around(norm, x, part):
+    def residual(norm, x, part):
         return x + part(normal(norm, x)) if before else normal(norm, x + part(x))
 
-    x = around(encoder.norm1, MEMORY, lambda x: attention(encoder.self_attn, x, x)[0])
+    x = residual(encoder.norm1, MEMORY, lambda x: attention(encoder.self_attn, x, x)[0])
     inner = linear(encoder.linear1, normal(encoder.norm2, x) if before else x)
     maps = linear(encoder.linear2, inner * special.ndtr(inner))
     memory = x + maps if before else normal(encoder.norm2, x + maps)
     close(encoder(paddle.to_tensor(MEMORY)), memory)
 
-    x = around(decoder.norm1, QUERY, lambda x: attention(decoder.self_attn, x, x, later)[0])
-    x = around(decoder.norm2, x, lambda x: attention(decoder.cross_attn, x, memory)[0])
-    x = around(decoder.norm3, x, lambda x: linear(decoder.linear2, np.maximum(linear(decoder.linear1, x), 0)))
+    x = residual(decoder.norm1, QUERY, lambda x: attention(decoder.self_attn, x, x, later)[0])
+    x = residual(decoder.norm2, x, lambda x: attention(decoder.cross_attn, x, memory)[0])
+    x = residual(
+        decoder.norm3, x, lambda x: linear(decoder.linear2, np.maximum(linear(decoder.linear1, x), 0))
+    )
     given = (
         paddle.to_tensor(QUERY),
         paddle.to_tensor(memory.astype("float32")),

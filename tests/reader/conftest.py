@@ -14,13 +14,13 @@ from .device_steps import WIDTH
 
 @pytest.fixture(scope="package", autouse=True)
 def collected_quickly():
-    """Have the collector pass over what other tests have left for good: these tests collect again and again."""
+    """Freeze objects left by other tests: these tests collect garbage many times."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(autouse=True)
-def nothing_left_behind():
+def no_leaks():
     yield
     gc.collect()
     left = {what: count for what, count in leaks().items() if count}

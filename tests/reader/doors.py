@@ -68,10 +68,10 @@ class Case:
     dtype: str
     layout: str
     contents: list[np.ndarray]
-    pieces: int
+    arrays_in_use: int
 
     def __post_init__(self) -> None:
-        self.memory = [memory(self.layout, self.shape, self.dtype) for _ in range(self.pieces)]
+        self.memory = [memory(self.layout, self.shape, self.dtype) for _ in range(self.arrays_in_use)]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -84,7 +84,7 @@ class Case:
     def filled(self) -> Iterator[np.ndarray]:
         """The batches one after the other, each overwritten later on."""
         for number, content in enumerate(self.contents):
-            handed, writes = self.memory[number % self.pieces]
+            handed, writes = self.memory[number % self.arrays_in_use]
             writes[...] = content
             yield handed
         self.spoil()
@@ -112,13 +112,13 @@ def variable(case: Case, name: str = "x", batch: bool = False) -> Any:
 
 
 def copied(x: Any) -> Any:
-    """What a step computes from `x`: a copy, where Fluid has it for this type."""
+    """A copy of `x` by an operator, for types that Fluid's `assign` takes; else `x`."""
     kind = fluid.data_feeder.convert_dtype(x.dtype)
     return x if kind in ("int16", "int8", "uint8") else fluid.layers.assign(x)
 
 
 def each(case: Case, door: Callable[[np.ndarray], Any]) -> list[Any]:
-    """What `door` makes of each batch; its memory is overwritten before the result is looked at."""
+    """The result of `door` for each batch, whose memory is overwritten before the result is checked."""
     return [door(array) for array in case.filled()]
 
 
@@ -131,7 +131,7 @@ def tensor_set(case: Case) -> list[Any]:
     return each(case, door)
 
 
-def tensor_set_again(case: Case) -> list[Any]:
+def tensor_set_twice(case: Case) -> list[Any]:
     tensor = fluid.LoDTensor()
 
     def door(array: np.ndarray) -> Any:
@@ -297,7 +297,7 @@ def dataset(case: Case, workers: int, custom: bool) -> list[Any]:
 
 DOORS: dict[str, Callable[[Case], list[Any]]] = {
     "LoDTensor.set": tensor_set,
-    "LoDTensor.set again": tensor_set_again,
+    "LoDTensor.set again": tensor_set_twice,
     "create_lod_tensor": create_lod_tensor,
     "to_variable": to_variable,
     "set_value": set_value,

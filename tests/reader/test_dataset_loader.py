@@ -204,7 +204,7 @@ def test_collate_fn(dygraph, workers: int) -> None:
 
 @WORKERS
 @pytest.mark.parametrize("shuffle", [True, False])
-def test_the_order_is_that_of_the_seed_whoever_reads(dygraph, workers: int, shuffle: bool) -> None:
+def test_the_order_is_that_of_the_seed_with_any_reader(dygraph, workers: int, shuffle: bool) -> None:
     def epochs(count: int, buffered: bool = True):
         np.random.seed(3)
         loader = DataLoader(

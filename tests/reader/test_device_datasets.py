@@ -106,7 +106,7 @@ def test_several_places(any_order, programs, workers: int) -> None:
 
 @WORKERS
 def test_nested_batches(late, workers: int) -> None:
-    """What is no array of numbers stays on the host."""
+    """Fields that are no arrays of numbers stay on the host."""
     with mode.place_guard(PLACE):
         loader = PaddleLoader(Shared(6), batch_size=3, num_workers=workers)
         batches = list(loader)
@@ -245,9 +245,9 @@ def test_only_what_was_taken_counts(late, workers: int, dataset) -> None:
         state = first.state_dict()
         epoch.close()
         assert state["batches"] == 3 and sum(state["workers"]) in (0, 3)
-        again = loader()
-        again.set_state_dict(state)
-        assert taken + numbers(again, 10) == expected
+        resumed = loader()
+        resumed.set_state_dict(state)
+        assert taken + numbers(resumed, 10) == expected
 
 
 def test_many_epochs(any_order) -> None:

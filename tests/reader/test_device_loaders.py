@@ -367,10 +367,10 @@ def test_only_what_was_taken_counts(late, feed_list) -> None:
     state = loader.state_dict()
     assert state == {"epoch": 0, "batches": 4}
     epoch.close()
-    again = from_generator(feed_list)
-    READERS["fresh"](again, PLACE)
-    again.set_state_dict(state)
-    for (feed,) in again():
+    resumed = from_generator(feed_list)
+    READERS["fresh"](resumed, PLACE)
+    resumed.set_state_dict(state)
+    for (feed,) in resumed():
         steps(feed["image"].array, feed["label"].array)
     check(steps.finish(), 4)
     assert steps.queued == 6

@@ -51,7 +51,7 @@ def test_programs_change_their_device(any_order, feed_list) -> None:
     del image, label
 
 
-def test_several_devices_take_turns(any_order, feed_list) -> None:
+def test_several_devices_read_round_robin(any_order, feed_list) -> None:
     loader = program_loader(feed_list)
     both = Steps(0), Steps(1)
     devices = tuple(steps.device for steps in both)

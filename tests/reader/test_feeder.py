@@ -42,7 +42,7 @@ def test_two_levels_and_names() -> None:
 
 
 def test_samples_of_several_rows() -> None:
-    """As in Fluid, whose arrays get the shape of the variable where they have other dimensions."""
+    """As in Fluid, samples of other ranks are reshaped to the shape of the variable."""
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x = fluid.layers.data("x", [3])
         y = fluid.layers.data("y", [2, 2])

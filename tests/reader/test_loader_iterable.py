@@ -1,4 +1,4 @@
-"""Iterable loaders: what they give, in which sets, how they end, and what they say of bad input."""
+"""Iterable loaders: items, lists for several places, ends of epochs, errors of bad input."""
 
 from __future__ import annotations
 

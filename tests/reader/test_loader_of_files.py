@@ -54,7 +54,7 @@ ITEMS = {
 
 
 @pytest.mark.parametrize(("files", "places", "drop_last"), ITEMS)
-def test_places_take_files_in_turn(programs, tmp_path, files, places, drop_last):
+def test_places_take_files_round_robin(programs, tmp_path, files, places, drop_last):
     made = DatasetFactory().create_dataset("QueueDataset")
     for file in range(files):
         (tmp_path / f"part{file}").write_text("".join(f"2 {file} {sample}\n" for sample in range(5)))
@@ -97,11 +97,11 @@ def test_an_epoch_goes_on_where_another_one_stopped(dataset):
     assert (stats["state"], stats["samples"], stats["batches"]) == ("running", 4, 1)
     del epoch
     assert loader.state.value == "stopped"
-    again = DataLoader.from_dataset(dataset, [CPUPlace()] * 2, drop_last=False)
-    again.set_state_dict(state)
-    assert [np.array(batch["x"])[:, 0].tolist() for item in again for batch in item] == [[2, 3], [6]]
-    assert again.state_dict() == {"epoch": 1, "batches": 0}
-    assert "1 epoch, 1 batch, 3 samples" in again.summary()
+    resumed = DataLoader.from_dataset(dataset, [CPUPlace()] * 2, drop_last=False)
+    resumed.set_state_dict(state)
+    assert [np.array(batch["x"])[:, 0].tolist() for item in resumed for batch in item] == [[2, 3], [6]]
+    assert resumed.state_dict() == {"epoch": 1, "batches": 0}
+    assert "1 epoch, 1 batch, 3 samples" in resumed.summary()
 
 
 def test_only_data_sets_of_files_are_taken():

@@ -419,7 +419,7 @@ def rates_of_epochs(compiled: bool):
 
 
 def test_schedules_count_the_end_of_an_epoch():
-    """What stands before the `read` operator has run when it finds no batch, as on Paddle 1.8.5."""
+    """Operators before `read` have run when it finds no batch, as on Paddle 1.8.5."""
     assert rates_of_epochs(compiled=False) == [[0, -1, -2], [-4, -5, -6], [-8, -9, -10]]
 
 

@@ -192,7 +192,7 @@ def test_a_generators_error_arrives_as_itself_after_the_good_batches(how: str, e
     assert leaks()["processes"] == 0 and loader.stats()["state"] == "failed"
 
 
-def test_a_batch_that_does_not_fit_is_told_as_without_worker() -> None:
+def test_a_batch_that_does_not_fit_is_reported_as_without_worker() -> None:
     def wrong() -> Iterator[Any]:
         yield [np.zeros((2, 3, 4), "float32")]
 
@@ -228,7 +228,7 @@ def test_a_killed_worker_is_noticed_and_named(how: str) -> None:
 
 
 @pytest.mark.parametrize("how", MODES)
-def test_an_empty_reader_is_told(how: str) -> None:
+def test_an_empty_reader_is_reported(how: str) -> None:
     loader = make(how, lambda: iter(()))
     with pytest.warns(RuntimeWarning, match="yielded no batch in this epoch"):
         assert values(loader) == []
@@ -487,7 +487,7 @@ def test_the_start_method_of_the_program_is_followed(python: Any, tmp_path: Any,
     (tmp_path / "script.py").write_text(SPAWN.replace("START", start))
     done = python("-m", "fluidlite", "script.py")
     assert (done.returncode, done.stderr) == (0, "")
-    ready, samples, told, kept = done.stdout.splitlines()
+    ready, samples, reported, kept = done.stdout.splitlines()
     assert (ready, samples) == ("[0.0, 1.0, 2.0]", "[0.5, 2.5, 4.5]")
-    assert f"started by '{start}'" in told and "top of a module" in told
+    assert f"started by '{start}'" in reported and "top of a module" in reported
     assert kept == "[1]", "one process for all epochs"

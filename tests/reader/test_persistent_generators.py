@@ -66,8 +66,8 @@ def test_other_processes_after_what_ended_early() -> None:
     assert second != first
     epoch = iter(loader)
     next(epoch)
-    again = numbers(loader)  # ends the epoch before
-    assert [i for _, i in again] == list(range(5)) and again[0][0] != second
+    restarted = numbers(loader)  # ends the epoch before
+    assert [i for _, i in restarted] == list(range(5)) and restarted[0][0] != second
     with pytest.raises(LoaderError, match="iterated again"):
         next(epoch)
     loader.close()

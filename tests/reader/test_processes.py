@@ -19,7 +19,7 @@ def tagged(tag: int, count: int, pause: float = 0.0):
     return lambda: ((tag, i) for i in numbers(count, pause=pause)())
 
 
-def test_pipe_takes_turns() -> None:
+def test_pipe_reads_round_robin() -> None:
     reader = multiprocess_reader([tagged(0, 5, 0.005), tagged(1, 5), tagged(2, 2)])
     expected = [
         (0, 0),
@@ -82,7 +82,7 @@ def test_an_error_that_cannot_be_made_from_its_message(use_pipe: bool) -> None:
 
 
 @pytest.mark.parametrize("use_pipe", [True, False])
-def test_an_error_that_cannot_be_sent_is_told(use_pipe: bool) -> None:
+def test_an_error_that_cannot_be_pickled_is_reported(use_pipe: bool) -> None:
     class Local(Exception):
         pass
 

@@ -33,7 +33,7 @@ def numbers(batches) -> list[float]:
 
 @pytest.mark.parametrize("process", [False, True])
 @pytest.mark.parametrize("arrays", [1, 2, 3, 5])
-def test_arrays_that_are_filled_in_turn(arrays: int, process: bool) -> None:
+def test_arrays_that_are_refilled(arrays: int, process: bool) -> None:
     x = fluid.layers.data("x", [3])
     loader = fluid.io.DataLoader.from_generator([x], capacity=20, use_multiprocess=process)
     loader.set_batch_generator(refilled(arrays), PLACE)
@@ -42,7 +42,7 @@ def test_arrays_that_are_filled_in_turn(arrays: int, process: bool) -> None:
 
 
 @pytest.mark.parametrize("arrays", [1, 3])
-def test_arrays_that_are_filled_in_turn_in_dygraph_mode_and_for_programs(arrays: int) -> None:
+def test_arrays_that_are_refilled_in_dygraph_mode_and_for_programs(arrays: int) -> None:
     with fluid.dygraph.guard():
         loader = fluid.io.DataLoader.from_generator(capacity=20)
         loader.set_batch_generator(refilled(arrays), PLACE)
@@ -80,7 +80,7 @@ class Refilling(fluid.io.Dataset):
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("fed", [False, True])
-def test_a_collate_fn_that_uses_its_memory_again(workers: int, fed: bool) -> None:
+def test_a_collate_fn_that_reuses_its_memory(workers: int, fed: bool) -> None:
     dataset = Refilling()
     feed_list = [fluid.data("x", [None, 3]), fluid.data("y", [None, 3])] if fed else None
     loader = fluid.io.DataLoader(
@@ -185,11 +185,11 @@ def test_samples_of_another_width() -> None:
     for samples in ([[0.0] * 3, [0.0] * 2], [[0.0] * 2, [0.0] * 3]):
         with pytest.raises(ValueError, match="'x': expected shape"):
             loose.feed([(sample,) for sample in samples])
-    turned = np.arange(6.0).reshape(3, 2)
-    (kept,) = fluid.DataFeeder([fluid.layers.data("t", [2, 3])], PLACE).feed([(turned,)]).values()
-    assert kept.array.tolist() == [turned.tolist()]
+    transposed = np.arange(6.0).reshape(3, 2)
+    (kept,) = fluid.DataFeeder([fluid.layers.data("t", [2, 3])], PLACE).feed([(transposed,)]).values()
+    assert kept.array.tolist() == [transposed.tolist()]
     with pytest.raises(ValueError, match=r"'z': expected shape \[2, 3\], got \[3, 2\]"):
-        fluid.DataFeeder([fluid.data("z", [None, 2, 3])], PLACE).feed([(turned,)])
+        fluid.DataFeeder([fluid.data("z", [None, 2, 3])], PLACE).feed([(transposed,)])
     with pytest.raises(ValueError, match=r"'y': expected shape \[2\], got \[3\]"):
         fluid.DataFeeder([fluid.data("y", [None, 2])], PLACE).feed([([0.0] * 3,)])
 

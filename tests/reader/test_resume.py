@@ -80,10 +80,10 @@ def interrupted(make, after: int, epochs: int = 0, through=through_json):
             if len(begun) == after:
                 break
     state = through(loader.state_dict())
-    again = make()
-    again.set_state_dict(state)
-    assert again.state_dict() == state
-    return [*before, begun + numbers(again), numbers(again)], again
+    resumed = make()
+    resumed.set_state_dict(state)
+    assert resumed.state_dict() == state
+    return [*before, begun + numbers(resumed), numbers(resumed)], resumed
 
 
 MAKERS = {
@@ -117,24 +117,24 @@ def test_datasets(kind: str, workers: int) -> None:
     cases = list(itertools.product((0, 1, 4, len(expected[0])), (0, 1)))
     for after, epochs in cases[1::3] if workers else cases:
         np.random.seed(8)
-        got, again = interrupted(make, after, epochs)
+        got, resumed = interrupted(make, after, epochs)
         # A loop that took the last batch but has not seen the end goes on with an empty rest.
         assert got == expected[: len(got)], (after, epochs)
-        again.close()
+        resumed.close()
 
 
-def test_nothing_is_read_again() -> None:
+def test_nothing_is_read_twice() -> None:
     np.random.seed(0)
     loader = PaddleLoader(Numbers(10), batch_size=2, shuffle=True)
     epoch = iter(loader)
     begun = [next(epoch)[0].numpy().ravel().tolist() for _ in range(3)]
     state = loader.state_dict()
     epoch.close()
-    again = PaddleLoader(Numbers(10), batch_size=2, shuffle=True)
-    again.set_state_dict(state)
-    rest = numbers(again)
+    resumed = PaddleLoader(Numbers(10), batch_size=2, shuffle=True)
+    resumed.set_state_dict(state)
+    rest = numbers(resumed)
     assert sorted(sum(begun + rest, [])) == list(range(10))
-    assert again.dataset.read == sum(rest, [])
+    assert resumed.dataset.read == sum(rest, [])
 
 
 def test_fluids_loader_goes_on_in_the_second_epoch() -> None:
@@ -193,9 +193,9 @@ def test_samplers_of_the_user_that_draw(make, module) -> None:
     module.seed(99)
     drawn = module.random()
     module.seed(99)
-    again = PaddleLoader(Numbers(8), batch_sampler=make(module))
-    again.set_state_dict(state)
-    assert begun + numbers(again) == expected
+    resumed = PaddleLoader(Numbers(8), batch_sampler=make(module))
+    resumed.set_state_dict(state)
+    assert begun + numbers(resumed) == expected
     assert module.random() == drawn  # the state outside is what it was
 
 
@@ -205,11 +205,11 @@ def test_an_iterable_dataset_needs_the_same_workers() -> None:
     next(epoch)
     state = loader.state_dict()
     epoch.close()
-    again = PaddleLoader(Shared(), batch_size=2, num_workers=3)
-    again.set_state_dict(state)
+    resumed = PaddleLoader(Shared(), batch_size=2, num_workers=3)
+    resumed.set_state_dict(state)
     for _ in range(2):  # the state is kept
         with pytest.raises(ValueError, match="begun with num_workers=2 cannot go on with 3"):
-            iter(again)
+            iter(resumed)
     alone = PaddleLoader(Shared(), batch_size=2)
     alone.set_state_dict(state)
     with pytest.raises(ValueError, match="cannot go on with 0"):
@@ -260,12 +260,12 @@ def test_iterable_generators(variable, kind: str, devices: int, process: bool) -
         state = through_json(loader.state_dict())
         assert state == {"epoch": 0, "batches": after}
         epoch.close()
-        again = make()
-        again.set_state_dict(state)
-        assert begun + fed(again) == expected
-        assert fed(again) == expected and again.state_dict() == {"epoch": 2, "batches": 0}
+        resumed = make()
+        resumed.set_state_dict(state)
+        assert begun + fed(resumed) == expected
+        assert fed(resumed) == expected and resumed.state_dict() == {"epoch": 2, "batches": 0}
         loader.close()
-        again.close()
+        resumed.close()
 
 
 @pytest.mark.parametrize("process", [False, True])
@@ -282,12 +282,12 @@ def test_dygraph_generators(kind: str, process: bool) -> None:
         begun = [next(epoch)[0].numpy().ravel().tolist() for _ in range(2)]
         state = through_json(loader.state_dict())
         epoch.close()
-        again = make()
-        again.set_state_dict(state)
-        assert begun + numbers(again) == expected == numbers(again)
-        stats = again.stats()
+        resumed = make()
+        resumed.set_state_dict(state)
+        assert begun + numbers(resumed) == expected == numbers(resumed)
+        stats = resumed.stats()
         assert (stats["epochs"], stats["batches"]) == (2, 2 * len(expected) - 2)
-        assert "bottleneck" in again.summary()
+        assert "bottleneck" in resumed.summary()
 
 
 @pytest.fixture
@@ -299,7 +299,7 @@ def scope():
 @pytest.mark.usefixtures("scope")
 @pytest.mark.parametrize("old", [False, True])
 def test_programs(variable, old: bool) -> None:
-    """What the program has read counts, not what waits for it."""
+    """The state counts the batches that the program has read, not those that wait."""
 
     def make():
         if old:
@@ -362,8 +362,8 @@ def test_processes_go_on_as_another_number_of_them(before, after, batches):
         return found
 
     def steps(found):
-        for turn in zip(*found, strict=True):
-            yield np.concatenate([np.ravel(fields[0].numpy()) for fields in turn]).tolist()
+        for per_rank in zip(*found, strict=True):
+            yield np.concatenate([np.ravel(fields[0].numpy()) for fields in per_rank]).tolist()
 
     expected = list(steps(loaders(1, 8)))
     first = loaders(*before)

@@ -126,15 +126,15 @@ def test_distributed_shuffles_by_epoch(monkeypatch) -> None:
         lambda: BatchSampler(Numbers(11), batch_size=3),
     ],
 )
-def test_states_give_the_same_epochs_again(make) -> None:
+def test_states_reproduce_the_same_epochs(make) -> None:
     sampler = make()
     list(sampler)
     state = json.loads(json.dumps(sampler.state_dict()))
     epochs = [list(sampler) for _ in range(3)]
-    again = make()
+    restored = make()
     np.random.seed(1234)
-    again.set_state_dict(state)
-    assert [list(again) for _ in range(3)] == epochs
+    restored.set_state_dict(state)
+    assert [list(restored) for _ in range(3)] == epochs
 
 
 def test_a_state_of_something_else() -> None:

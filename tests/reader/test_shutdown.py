@@ -125,7 +125,7 @@ def test_the_process_ends_while_readers_run(leave: str) -> None:
     assert time.monotonic() - begin < 10
 
 
-def test_the_process_ends_beside_workers_that_do_not() -> None:
+def test_the_process_ends_though_its_workers_do_not() -> None:
     """Some are stopped, which signals do not reach, others ignore the one that asks them to end."""
     process = start(
         """
@@ -165,7 +165,7 @@ def test_workers_end_when_their_parent_is_killed(reader: str) -> None:
     process.communicate()
 
 
-def test_too_little_shared_memory_is_told_once_and_batches_are_copied() -> None:
+def test_too_little_shared_memory_is_reported_once_and_batches_are_copied() -> None:
     process = start(
         """
 import resource, warnings
@@ -183,7 +183,7 @@ print(len(told), told[0].category.__name__, told[0].message)
     )
     out, errors = process.communicate(timeout=30)
     assert errors == ""
-    first, second, told = out.splitlines()
+    first, second, reported = out.splitlines()
     assert first == "[0.0, 1.0, 2.0, 3.0, 4.0] 12000000" and second.startswith("[0.0, 1.0, 2.0, 3.0, 4.0]")
-    assert told.startswith("1 RuntimeWarning worker 0 of 1 of the DataLoader of big()")
-    assert "2.6 MB are needed" in told and "0.9 MB are available" in told
+    assert reported.startswith("1 RuntimeWarning worker 0 of 1 of the DataLoader of big()")
+    assert "2.6 MB are needed" in reported and "0.9 MB are available" in reported

@@ -101,10 +101,10 @@ def test_damaged_files_give_samples_or_a_clear_error(variables, tmp_path, data_)
     text = bytearray(LINES.encode())
     for _ in range(data_.draw(st.integers(1, 4))):
         at = data_.draw(st.integers(0, len(text) - 1))
-        piece = data_.draw(
+        inserted = data_.draw(
             st.one_of(st.binary(max_size=3), st.sampled_from([b" -1 ", b"1e999", b"nan", b"9" * 25]))
         )
-        text[at : at + data_.draw(st.integers(0, 3))] = piece
+        text[at : at + data_.draw(st.integers(0, 3))] = inserted
     (tmp_path / "damaged").write_bytes(bytes(text))
     try:
         for lengths, ids, dense in seen(made(variables, tmp_path / "damaged")):
@@ -140,7 +140,7 @@ def test_files_where_hdfs_is(variables):
         seen(dataset)
 
 
-def test_a_script_in_the_pipe_knows_paddle(tmp_path, python):
+def test_a_script_in_the_pipe_can_import_paddle(tmp_path, python):
     script = tmp_path / "make.py"
     script.write_text(
         "import paddle.fluid.incubate.data_generator as dg\n"

@@ -1,4 +1,4 @@
-"""What loaders say of themselves: counts, times, the bottleneck, the summary and progress bars."""
+"""Statistics of loaders: counts, times, the bottleneck, the summary and progress bars."""
 
 from __future__ import annotations
 

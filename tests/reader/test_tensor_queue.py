@@ -1,4 +1,4 @@
-"""Queues that are pushed into by hand: by themselves, behind readers of places, behind programs."""
+"""Queues that are pushed into by hand: alone, read by readers of places, read by programs."""
 
 import threading
 import time

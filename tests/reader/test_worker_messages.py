@@ -1,4 +1,4 @@
-"""What comes out of worker processes as it went in, and what users are told when something cannot."""
+"""Batches of worker processes arrive unchanged; errors for those that cannot be sent."""
 
 from __future__ import annotations
 
@@ -110,18 +110,18 @@ def test_a_spawned_worker_that_cannot_start(capfd) -> None:
     assert "invalid literal for int" in capfd.readouterr().err
 
 
-def test_a_lack_of_memory_is_told_once_for_all_workers() -> None:
+def test_a_lack_of_memory_is_reported_once_for_all_workers() -> None:
     def run(info, requests) -> Iterator[Any]:
         for _ in requests:
             yield np.zeros(BIG)
 
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with WorkerPool(2, run, name="a poor pool", memory_limit=1 << 14) as pool:
             for worker in (0, 1):
                 pool.send(worker, None)
                 assert pool.receive(worker).shape == (BIG,)
-    assert [str(one.message).split(":")[0] for one in told] == ["worker 0 of 2 of a poor pool"]
+    assert [str(one.message).split(":")[0] for one in caught] == ["worker 0 of 2 of a poor pool"]
 
 
 @pytest.mark.parametrize("workers", [0, 1])
@@ -163,7 +163,7 @@ def test_ragged_samples_of_a_generator_name_it(process: bool) -> None:
 
 
 class Odd(BatchSampler):
-    """Gives what it was told to."""
+    """Yields the given batches."""
 
     def __init__(self, batches: list[Any]) -> None:
         self.batches = batches

@@ -1,4 +1,4 @@
-"""`WorkerPool`: batches from processes, their errors, their death, and what is left behind."""
+"""`WorkerPool`: batches from processes, their errors, their death, and leaks."""
 
 from __future__ import annotations
 
@@ -129,16 +129,16 @@ def test_arrays_made_in_shared_memory() -> None:
             assert (pool.receive(0) == i).all()
 
 
-def test_too_little_shared_memory_is_told_once_and_batches_are_copied() -> None:
+def test_too_little_shared_memory_is_reported_once_and_batches_are_copied() -> None:
     with WorkerPool(1, arrays, name="a small pool", memory_limit=500_000) as pool:
         held = []
         with pytest.warns(
             RuntimeWarning, match=r"worker 0 of 1 of a small pool.* too small.* 0\.\d MB"
-        ) as told:
+        ) as reported:
             for i in range(5):
                 pool.send(0, i)
                 held.append(pool.receive(0))
-        assert len(told) == 1
+        assert len(reported) == 1
         assert all((array == i).all() for i, array in enumerate(held))
         assert pool.stats()["piped_bytes"] > 4 * 300 * 300 * 4 > pool.stats()["bytes"] > 0
 
@@ -179,12 +179,12 @@ def test_arrays_from_a_spawned_process() -> None:
         assert (pool.receive(0) == 3).all() and pool.stats()["bytes"] == 360_000
 
 
-def test_what_cannot_be_sent_to_a_spawned_process_is_told() -> None:
+def test_a_payload_that_cannot_be_sent_to_a_spawned_process_is_reported() -> None:
     with pytest.raises(TypeError, match="a pool: what the workers run cannot be sent .*top of a module"):
         WorkerPool(2, lambda info, requests: iter(()), name="a pool", method="spawn")  # type: ignore[arg-type, return-value]
 
 
-def test_worker_init_comes_first_and_its_error_is_told() -> None:
+def test_worker_init_comes_first_and_its_error_is_raised() -> None:
     def init(worker: int) -> None:
         if worker == 1:
             raise FileNotFoundError(2, "no such disk", "/data")
@@ -238,18 +238,18 @@ def leaving(info: WorkerInfo, requests: Iterator[Any]) -> Generator[Any, None, N
 
 
 @pytest.mark.parametrize(
-    "how, told",
+    "how, reported",
     [
         ("exit", "worker 0 of 1 of a pool failed: SystemExit: 3"),
         ("_exit", r"worker 0 of 1 of a pool \(process \d+\) exited with status 3 before it was done"),
         ("kill", r"worker 0 of 1 of a pool \(process \d+\) was killed by SIGKILL"),
     ],
 )
-def test_a_worker_that_leaves_is_noticed_and_named(how: str, told: str) -> None:
+def test_a_worker_that_leaves_is_noticed_and_named(how: str, reported: str) -> None:
     with WorkerPool(1, leaving, how, name="a pool") as pool:
         assert pool.receive(0) == "good"
         begin = time.monotonic()
-        with pytest.raises(RuntimeError, match=told):
+        with pytest.raises(RuntimeError, match=reported):
             pool.receive(0)
         assert time.monotonic() - begin < 1
 
@@ -294,7 +294,7 @@ def test_a_worker_that_ended_well_does_not_disturb_the_others() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs descriptors for processes")
-def test_death_is_noticed_though_a_child_of_the_worker_lives_on() -> None:
+def test_death_is_noticed_though_a_child_of_the_worker_survives() -> None:
     pool = WorkerPool(1, busy, timeout=20)
     group = None
     try:
@@ -313,7 +313,7 @@ def test_death_is_noticed_though_a_child_of_the_worker_lives_on() -> None:
         pool.close()
 
 
-def test_a_hung_worker_runs_into_the_timeout_and_can_be_waited_for_again() -> None:
+def test_a_hung_worker_runs_into_the_timeout_and_can_be_received_from_afterwards() -> None:
     def run(info: WorkerInfo, requests: Iterator[Any]) -> Generator[Any, None, None]:
         for _ in requests:
             os.read(info.payload, 1)

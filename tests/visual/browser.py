@@ -10,7 +10,7 @@ needs_browser = pytest.mark.skipif(shutil.which("chromium") is None, reason="no 
 
 
 def drawn(page: Path) -> str:
-    """What `page` has become when its script has run. Fails if the script did."""
+    """The DOM of `page` after its script has run. Fails if the script does."""
     done = subprocess.run(
         ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", "--enable-logging=stderr",
          f"--user-data-dir={page.with_suffix('.profile')}", page.as_uri()],

@@ -90,7 +90,7 @@ def test_bad_values_are_refused_by_name(tmp_path):
 
 
 @pytest.mark.parametrize("place", [12 + 3, 2])
-def test_damage_is_told_and_what_comes_before_is_read(tmp_path, place):
+def test_damage_is_reported_and_earlier_records_are_read(tmp_path, place):
     """A flipped bit in a record or in its length ends the file there."""
     file = _written(tmp_path, [1.0, 2.0, 3.0])
     content = bytearray(file.read_bytes())
@@ -153,8 +153,8 @@ def test_a_full_disk_neither_ends_nor_stops_a_training(tmp_path, caplog):
         writer.close()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    (told,) = [record.getMessage() for record in caplog.records]
-    assert told.startswith(f"LogWriter: the events of {tmp_path} are lost from here on: ")
+    (logged,) = [record.getMessage() for record in caplog.records]
+    assert logged.startswith(f"LogWriter: the events of {tmp_path} are lost from here on: ")
     assert 10 < len(events.runs(tmp_path)["."]["loss"]) < 300
 
 

@@ -157,8 +157,8 @@ def _along(path):
 
 
 @needs_browser
-def test_edges_go_around_the_nodes_between(tmp_path):
-    """What is read far below stands beside everything on its way."""
+def test_edges_bypass_the_nodes_between(tmp_path):
+    """An edge to a reader far below passes beside all nodes in between."""
     program = fluid.Program()
     with fluid.program_guard(program), fluid.unique_name.guard():
         x = y = fluid.data("x", [None, 4], "float32")

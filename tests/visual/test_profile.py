@@ -1,4 +1,4 @@
-"""`fluidlite profile`: what the page says of a run, and that nothing is counted when nobody asks."""
+"""`fluidlite profile`: the page of a run, and that nothing is recorded without it."""
 
 import json
 import re
@@ -119,7 +119,7 @@ def test_workers_are_placed_by_their_clocks():
     ]  # fmt: skip
 
 
-def test_nothing_is_counted_of_loaders_unless_somebody_asks():
+def test_loaders_record_nothing_without_a_profile():
     assert profiling.active is None
     with fluid.program_guard(fluid.Program()):
         loader = fluid.io.DataLoader.from_generator(feed_list=[fluid.data("x", [1])], capacity=2)
@@ -144,7 +144,7 @@ def test_a_script_that_is_not_there(tmp_path, capsys):
     assert "has no __main__.py to run" in capsys.readouterr().err
 
 
-def test_a_page_that_cannot_be_written_is_told_before_the_script_runs(tmp_path, capsys):
+def test_a_page_that_cannot_be_written_is_reported_before_the_script_runs(tmp_path, capsys):
     (tmp_path / "train.py").write_text("open('ran', 'w')")
     assert profile.profile(["-o", str(tmp_path / "none" / "page.html"), str(tmp_path / "train.py")]) == 2
     assert "there is no folder" in capsys.readouterr().err and not (tmp_path / "ran").exists()

@@ -82,7 +82,7 @@ def refused(op_type: str, inputs: dict[str, Any], **attrs: Any) -> bool:
 
 
 def replayed(op_type: str, first: dict[str, Any], then: dict[str, Any], **attrs: Any) -> list[np.ndarray]:
-    """What a graph of the launcher, recorded on `first`, makes of `then` when it is run."""
+    """The results for `then` of a graph of the launcher that was recorded on `first`."""
     here, inputs = gpu(), on_gpu(first)
     launched(op_type, inputs, **attrs)
     made: list[Any] = []
@@ -98,7 +98,7 @@ def replayed(op_type: str, first: dict[str, Any], then: dict[str, Any], **attrs:
 
 
 def agree_and_replay(op_type: str, inputs: dict[str, Any], times: float = 1.0, **attrs: Any) -> None:
-    """`agree`, and also that a graph of the launcher makes of other numbers what the reference kernel does."""
+    """`agree`, and check that a replayed graph of the launcher agrees with the reference kernel on new inputs."""
     agree(op_type, inputs, times=times, **attrs)
     shuffle = np.random.default_rng(0).permutation
     other = {slot: shuffle(array.ravel()).reshape(array.shape) for slot, array in inputs.items()}

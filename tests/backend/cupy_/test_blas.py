@@ -38,8 +38,8 @@ def test_gemm(trans_a, trans_b, dtype):
         with device.active():
             made = blas.gemm(device, here, there, None, trans_a, trans_b)
             same(backend.to_host(made), expected, "gemm", 4)
-            again = blas.gemm(device, here, there, kept, trans_a, trans_b, alpha=0.5, beta=2.0)
-        assert again is kept
+            result = blas.gemm(device, here, there, kept, trans_a, trans_b, alpha=0.5, beta=2.0)
+        assert result is kept
         same(backend.to_host(kept), (0.5 * expected + 2 * out).astype(dtype), "gemm on top", 4)
 
 

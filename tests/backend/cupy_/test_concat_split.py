@@ -56,7 +56,7 @@ def test_stack_and_unstack(axis, count):
     agree("unstack_grad", {"Y@GRAD": parts}, axis=axis, num=count)
 
 
-def test_pieces_need_not_be_dense():
+def test_parts_need_not_be_dense():
     x, here = rand(6, 4), gpu()
     with here.active():
         across = here.put(x).T

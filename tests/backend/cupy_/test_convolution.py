@@ -18,7 +18,7 @@ from .agreement import agree, agree_and_replay, rand, refused
 
 @pytest.fixture(params=["cudnn", "products"])
 def means(request, cuda):
-    """What convolutions go through."""
+    """The implementation of convolutions: cuDNN, or matrix products."""
     with ExitStack() as stack:
         simulated = is_simulated()
         if simulated:

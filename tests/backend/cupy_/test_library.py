@@ -1,4 +1,4 @@
-"""What users are told when no GPU can be used, or not the one that they ask for."""
+"""Messages for users when no GPU can be used, or not the requested one."""
 
 import importlib
 import importlib.util

@@ -11,7 +11,7 @@ from fluidlite.backend.cupy_.chains import Chain, Step
 
 FILES = sorted(path.stem for path in pathlib.Path(modules.__file__).with_name("cuda").glob("*.cu"))
 MACROS = {"rows": ["RATE"], "updates": ["RATE"]}
-"""What else must be defined, as an element type."""
+"""Further macros that must be defined, as element types."""
 NAMES = ("libnvrtc.so.13", "libnvrtc.so.12")
 
 
@@ -39,7 +39,7 @@ def nvrtc() -> ctypes.CDLL:
 
 
 def messages(nvrtc: ctypes.CDLL, source: str, types: list[str]) -> str:
-    """What the compiler says to a source; "failed" in front if it does not accept it."""
+    """The compiler's log for a source, after "failed" if it does not compile."""
     program = ctypes.c_void_p()
     assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"source", 0, None, None) == 0
     options = [b"-std=c++17", b"--gpu-architecture=sm_90", *(f"-D{each}".encode() for each in types)]

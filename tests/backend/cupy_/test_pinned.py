@@ -38,7 +38,7 @@ def test_is_pinned(gpu) -> None:
         assert not pinned.is_pinned(each)
 
 
-def test_blocks_are_used_again(gpu) -> None:
+def test_blocks_are_reused(gpu) -> None:
     addresses = set()
     for size in (1000, 1024, 1001, 990) * 5:
         array = pinned.pinned_array((size, 100), "float32")

@@ -86,7 +86,7 @@ def test_integers_are_left_to_the_reference_kernel():
     assert refused("matmul", {"X": x, "Y": x.T.copy()})
 
 
-def test_a_gradient_that_nobody_wants_costs_nothing(simulation):
+def test_an_unwanted_gradient_costs_nothing(simulation):
     inputs = on_gpu({"X": rand(4, 5), "Y": rand(5, 3), "Out@GRAD": rand(4, 3)})
     for op_type in ("mul_grad", "matmul_grad"):
         for slot, made in zip(GRADS, ((0, None), (None, 0)), strict=True):

@@ -126,7 +126,7 @@ def test_dropout_of_nothing_and_in_double():
     agree("dropout", {"X": rand(5, dtype="float64")}, seed=2)
 
 
-def test_after_reseed_the_numbers_come_again():
+def test_reseeding_reproduces_the_numbers():
     try:
         runs = []
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""What launchers do can be recorded as a CUDA graph, and nothing in it waits for the GPU."""
+"""Launchers can be recorded as a CUDA graph, and do not wait for the GPU."""
 
 import numpy as np
 import pytest

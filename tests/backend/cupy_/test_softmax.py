@@ -91,7 +91,7 @@ def test_a_probability_of_zero_has_a_finite_loss():
     agree("cross_entropy_grad", {"X": x, "Label": label, "Y@GRAD": np.ones((2, 1), "float32")})
 
 
-def test_the_softmax_is_left_out_where_nobody_wants_it():
+def test_an_unwanted_softmax_is_left_out():
     given = on_gpu({"Logits": rand(3, 4), "Label": labels((3, 1), 4)})
     softmax, loss = launched("softmax_with_cross_entropy", given, ["Loss"])
     assert softmax is None

@@ -33,7 +33,7 @@ def gradient(rows, width, dtype="float32"):
 
 
 def launched(op_type, given, attrs):
-    """What the launcher makes of device copies, by slot; an error if it leaves the case to the reference kernel."""
+    """The launcher's results for device copies, by slot; fails if it leaves the case to the reference kernel."""
     definition = find(op_type)
     rule = dataclasses.replace(
         definition.dispatch.rows, kernel=lambda xp: pytest.fail("left to the reference kernel")

@@ -111,7 +111,7 @@ def test_nothing_is_overwritten_that_is_still_read(gpu) -> None:
     held.clear()
 
 
-def test_memory_is_used_again(gpu) -> None:
+def test_memory_is_reused(gpu) -> None:
     here = staging.Staging(device())
     for number in range(50):
         copied = here.copy([np.full(50_000, number, "float32")])
@@ -122,7 +122,7 @@ def test_memory_is_used_again(gpu) -> None:
     assert gpu.counters.host_mallocs <= 2
 
 
-def test_a_failure_leaves_nothing_behind() -> None:
+def test_a_failure_leaks_nothing() -> None:
     with simulated(memory=1 << 20):
         here = staging.Staging(device())
         arrays = [np.full(100_000, 1, "float32"), np.full(1_000_000, 1, "float32")]
@@ -153,7 +153,7 @@ def test_memory_to_put_batches_together_in(gpu, monkeypatch) -> None:
 
 
 def test_a_device_in_an_error_state(gpu, monkeypatch) -> None:
-    """What is let go then is never used again, and nothing is raised where nobody could catch it."""
+    """Memory released then is never reused, and finalizers raise nothing."""
     here = staging.Staging(device())
     copied = here.copy([np.zeros(10)])
     copied.join()

@@ -43,7 +43,7 @@ def inputs(op_type, shape, dtype="float32", rate="float32"):
 
 
 def expected(op_type, given, attrs):
-    """What the reference kernel makes, by slot of what it updates."""
+    """The results of the reference kernel, by slot."""
     results = find(op_type).call(np, {slot: [array] for slot, array in given.items()}, attrs)
     return dict(zip(updates.RULES[op_type].results, results, strict=True))
 

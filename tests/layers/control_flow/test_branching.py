@@ -1,4 +1,4 @@
-"""cond, case, switch_case, Switch, IfElse: what they append, and what they refuse; checked against Fluid 1.8.5."""
+"""cond, case, switch_case, Switch, IfElse: appended operators and errors, checked against Fluid 1.8.5."""
 
 import numpy as np
 import pytest
@@ -214,7 +214,7 @@ def test_what_switch_refuses(program):
         with pytest.raises(TypeError, match=r"must be \['bool'\], but received float32"):
             switch.case(number())
     with pytest.raises(KeyError), layers.Switch() as switch, switch.case(flag("q")):
-        raise KeyError("what")
+        raise KeyError("missing")
     assert program.current_block_idx == 0 and "conditional_block" not in types(program)[0]
 
 

@@ -33,7 +33,7 @@ def test_whether_there_is_another_step_has_no_gradient(programs):
     assert condition.stop_gradient
 
 
-def pieces(x, lengths):
+def split(x, lengths):
     return np.split(x, np.cumsum(lengths)[:-1])
 
 
@@ -70,7 +70,7 @@ def test_values_and_gradients(programs, lengths):
     (found,) = run(feed, [out])
     w, u, b = values(run, "w", "u", "fc_0.b_0")
     want = []
-    for sequence in pieces(numbers(sum(lengths), 3), lengths):
+    for sequence in split(numbers(sum(lengths), 3), lengths):
         h = np.full(4, 0.25)
         for row in sequence:
             h = np.tanh(row @ w + h @ u + b)
@@ -112,12 +112,10 @@ def test_inputs_that_stay_and_start(programs, lengths):
     found = [np.array(value) for value in run(feed, outs)]
     (w,) = values(run, "w")
     want = []
-    for k, (xs, zs) in enumerate(
-        zip(pieces(arrays["x"], lengths), pieces(arrays["z"], lengths), strict=True)
-    ):
+    for k, (xs, zs) in enumerate(zip(split(arrays["x"], lengths), split(arrays["z"], lengths), strict=True)):
         h = arrays["start"][k]
         for one, two in zip(xs, zs, strict=True):
-            h = np.tanh(one @ w + two + arrays["row"][k] + pieces(arrays["memo"], memos)[k].mean(0) + 0.5 * h)
+            h = np.tanh(one @ w + two + arrays["row"][k] + split(arrays["memo"], memos)[k].mean(0) + 0.5 * h)
             want.append((h, h * arrays["row"][k]))
     for k in range(2):
         np.testing.assert_allclose(found[k], [pair[k] for pair in want], rtol=1e-6)
@@ -156,10 +154,10 @@ def test_steps_that_are_sequences(programs, lengths):
     check_slopes(programs, layers.reduce_sum(layers.square(out)), [x], feed)
     (found,) = runner(programs)(feed, [out])
     want = []
-    for group in pieces(np.arange(len(inner)), outer):
+    for group in split(np.arange(len(inner)), outer):
         h = np.zeros(2)
         for k in group:
-            h = (pieces(numbers(sum(inner), 2), inner)[k] ** 2).sum(0) + 0.5 * h
+            h = (split(numbers(sum(inner), 2), inner)[k] ** 2).sum(0) + 0.5 * h
             want.append(h)
     np.testing.assert_allclose(np.array(found), want, rtol=1e-6)
     assert found.recursive_sequence_lengths() == [outer]
@@ -254,7 +252,7 @@ def test_it_learns(programs):
     for _ in range(60):
         lengths = random.integers(1, 6, 16)
         rows = random.normal(size=(lengths.sum(), 1)).astype("float32")
-        signs = [int(piece.sum() > 0) for piece in pieces(rows, lengths)]
+        signs = [int(sequence_rows.sum() > 0) for sequence_rows in split(rows, lengths)]
         feed = {"x": ragged(rows, lengths.tolist()), "y": np.array(signs, "int64").reshape(-1, 1)}
         losses.append(float(np.array(run(feed, [loss])[0])[0]))
     assert np.mean(losses[-10:]) < 0.4 < np.mean(losses[:3])
@@ -285,7 +283,7 @@ def before_input(use):
     return build
 
 
-def again(rnn, x, word):
+def second_block(rnn, x, word):
     with rnn.block():
         pass
 
@@ -306,7 +304,7 @@ def again(rnn, x, word):
         (lambda: layers.DynamicRNN().output(3), ValueError, "output can only be invoked inside rnn block"),
         (lambda: layers.DynamicRNN()(), ValueError, "can only be visited outside the rnn block"),
         (inside(lambda rnn, x, word: rnn()), ValueError, "can only be visited outside the rnn block"),
-        (inside(again), ValueError, "can only be invoke once"),
+        (inside(second_block), ValueError, "can only be invoke once"),
         (
             before_input(lambda rnn, x: rnn.memory(shape=[3])),
             ValueError,
@@ -401,7 +399,7 @@ def test_nested(programs):
     run = runner(programs)
     (found,) = run(feed, [out])
     w, u, b = values(run, "w", "u", "fc_0.b_0")
-    want, sentences = [], pieces(numbers(7, 2), [2, 1, 0, 4])
+    want, sentences = [], split(numbers(7, 2), [2, 1, 0, 4])
     for group in ([0], [], [1, 2, 3]):
         carried_ = np.zeros(2)
         for k in group:

@@ -1,4 +1,4 @@
-"""While and while_loop: what they compute, what they refuse, their gradients by central differences."""
+"""While and while_loop: results, errors, and gradients against central differences."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def built(build):
     return main, loss, found
 
 
-def check(build, turns=(0, 1, 3)):
+def check(build, counts=(0, 1, 3)):
     """Compare the gradients of a loss with central differences, for several numbers of turns."""
     main, loss, found = built(build)
     exe = fluid.Executor(fluid.CPUPlace())
@@ -37,7 +37,7 @@ def check(build, turns=(0, 1, 3)):
     def run(feed, fetch):
         return exe.run(main, feed=feed, fetch_list=fetch)
 
-    for n in turns:
+    for n in counts:
         feed = {"x": X, "w": W, "n": np.array([n], "int64")}
         for name, gradient in zip(("x", "w"), found, strict=True):
             numeric = np.zeros_like(feed[name])
@@ -145,7 +145,7 @@ def test_a_loop_variable_is_read_before_the_loop_in_it_and_after_it():
     check(build)
 
 
-def test_a_variable_that_is_written_twice_in_a_turn():
+def test_a_variable_that_is_written_twice_in_an_iteration():
     def build(x, w, n):
         state = layers.scale(x, 1.0)
         i, cond, loop = counting(n)
@@ -178,7 +178,7 @@ def test_the_index_of_an_array_may_be_a_plain_loop_variable():
 
 
 def test_all_elements_of_an_array_and_the_last_one_are_used():
-    """What the loop reads of an element is added to what comes from behind the loop."""
+    """Gradients of reads in the loop are added to those from after the loop."""
 
     def build(x, w, n):
         i, cond, loop = counting(n)
@@ -195,7 +195,7 @@ def test_all_elements_of_an_array_and_the_last_one_are_used():
     check(build)
 
 
-def test_an_element_is_written_again():
+def test_an_element_is_overwritten():
     def build(x, w, n):
         zero = number(0)
         array = layers.array_write(layers.sin(x), zero)
@@ -203,7 +203,7 @@ def test_an_element_is_written_again():
         layers.array_write(layers.square(first) * w, zero, array)
         return layers.array_read(array, zero) + first
 
-    check(build, turns=(0,))
+    check(build, counts=(0,))
 
 
 def test_nested_loops_over_arrays_and_plain_variables():
@@ -285,8 +285,8 @@ def test_a_loop_variable_that_never_reaches_the_loss():
     assert not any("tmp_2@GRAD" in name for name in main.block(2).vars)
 
 
-def test_what_a_turn_has_replaced_is_read_in_the_same_turn():
-    """Its gradient from behind the turn and that of the turn's own operators add up."""
+def test_a_replaced_value_is_read_in_the_same_iteration():
+    """Its gradient from after the iteration and that of the iteration's own operators add up."""
 
     def build(x, w, n):
         side = layers.sin(x)
@@ -302,7 +302,7 @@ def test_what_a_turn_has_replaced_is_read_in_the_same_turn():
 
 
 def test_loops_in_branches_and_branches_in_loops():
-    """What a branch replaces and reads again has the gradient from behind the branch as well."""
+    """A variable that a branch reads after replacing it also gets the gradient from after the branch."""
 
     def build(x, w, n):
         def body(i, a):
@@ -339,7 +339,7 @@ def test_rows_that_multiply():
     check(build)
 
 
-def test_parameters_used_in_several_turns_are_trained():
+def test_parameters_used_in_several_iterations_are_trained():
     main, startup = Program(), Program()
     with program_guard(main, startup), fluid.unique_name.guard():
         x, n = fluid.data("x", [None, 3]), fluid.data("n", [1], "int64")
@@ -354,8 +354,11 @@ def test_parameters_used_in_several_turns_are_trained():
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
     losses = []
-    for turn in range(40):
-        feed = {"x": np.ones((2 + turn % 3, 3), "float32"), "n": np.array([1 + turn % 4], "int64")}
+    for step_number in range(40):
+        feed = {
+            "x": np.ones((2 + step_number % 3, 3), "float32"),
+            "n": np.array([1 + step_number % 4], "int64"),
+        }
         losses.append(float(exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0][0]))
     assert losses[-1] < 0.01 < losses[0]
 
@@ -431,27 +434,27 @@ def test_places_that_change_their_type(before, after, fed, engine):
         else:
             places = layers.assign(np.array([1, 0], before))
         rows, step = layers.scale(x, 1.0), number(0)
-        again = layers.less_than(step, count)
-        with layers.While(again).block():
+        going_on = layers.less_than(step, count)
+        with layers.While(going_on).block():
             layers.assign(layers.scale(layers.gather(rows, places), 2.0), rows)
             layers.assign(layers.cast(layers.argmax(rows, axis=1), after), places)
             layers.increment(step)
-            layers.less_than(step, count, cond=again)
+            layers.less_than(step, count, cond=going_on)
         picked = layers.gather(rows, places)
     data = np.array([[1, 2], [4, -5]], "float32")
     was = flags.engine()
     flags.set_engine(engine)
     try:
-        for turns in (2, 0, 1):
+        for counts in (2, 0, 1):
             want, where = data, np.array([1, 0])
-            for _ in range(turns):
+            for _ in range(counts):
                 want = want[where] * 2
                 where = want.argmax(1)
-            feed = {"x": data, "count": np.array([turns])} | (
+            feed = {"x": data, "count": np.array([counts])} | (
                 {"places": np.array([1, 0], before)} if fed else {}
             )
             got = fluid.Executor().run(main, feed, [rows, picked, places])
-            assert got[2].dtype == (after if turns else before)
+            assert got[2].dtype == (after if counts else before)
             np.testing.assert_array_equal(got[0], want)
             np.testing.assert_array_equal(got[1], want[where])
     finally:
@@ -465,7 +468,7 @@ def run_alone(build, feed=None):
     return fluid.Executor(fluid.CPUPlace()).run(main, feed=feed or {}, fetch_list=fetch)
 
 
-def test_a_condition_that_turns_out_to_have_several_elements():
+def test_a_condition_with_several_elements_at_run_time():
     def build():
         c = layers.cast(layers.data("c", [-1], append_batch_size=False), "bool")
         c.desc.set_shape([1])

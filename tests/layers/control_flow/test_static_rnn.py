@@ -117,7 +117,7 @@ def test_data_needs_no_gradient(programs):
 
 
 def test_outside_of_the_block(programs):
-    """What the block reads from outside has one gradient, the sum of those of all steps."""
+    """An outer variable read in the block has one gradient, the sum over all steps."""
     x, shift = fed("x", [4, 2, 3]), fed("shift", [2, 3])
     rnn = layers.StaticRNN()
     with rnn.step():

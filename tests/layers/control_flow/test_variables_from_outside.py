@@ -148,7 +148,7 @@ def test_slices_inside_of_both_sides_of_a_choice() -> None:
     assert out.ravel().tolist() == [0, 12, 4]
 
 
-def test_what_a_loop_slices_is_taken_in_each_turn() -> None:
+def test_slices_in_a_loop_are_taken_in_each_iteration() -> None:
     """Fluid slices before the loop, by the index that it begins with."""
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x = fluid.data("x", [4, 2])
@@ -165,7 +165,7 @@ def test_what_a_loop_slices_is_taken_in_each_turn() -> None:
 
 
 def test_what_the_steps_make_stays_inside() -> None:
-    """What depends on a step, or is random, is not for the operator around the steps."""
+    """Operators that depend on a step, or are random, are not moved out of the block."""
     for inner in (lambda step, h: step * 2.0, lambda step, h: layers.uniform_random([2, 4])):
         with fluid.program_guard(fluid.Program(), fluid.Program()):
             x, h = fluid.data("x", [3, 2, 4]), fluid.data("h", [2, 2, 4])

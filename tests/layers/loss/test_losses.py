@@ -1,4 +1,4 @@
-"""Losses, probabilities and metrics: what the layers append, as in Fluid 1.8, and what they refuse."""
+"""Losses, probabilities and metrics: appended operators, as in Fluid 1.8, and errors."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,4 @@
-"""Fully connected layers and embeddings: what they append, named and drawn as in Fluid 1.8, and what they
-refuse.
-"""
+"""Fully connected layers and embeddings: appended operators, names and initial values as in Fluid 1.8, errors."""
 
 import numpy as np
 import pytest

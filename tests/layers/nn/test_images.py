@@ -1,4 +1,4 @@
-"""Convolution, pooling and normalisation layers: what they append, as in Fluid 1.8, and what they refuse."""
+"""Convolution, pooling and normalisation layers: appended operators, as in Fluid 1.8, and errors."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Images of another size and in another order: what is appended, as in Fluid 1.8, and what is refused."""
+"""Resizing and reordering images: appended operators, as in Fluid 1.8, and errors."""
 
 import pytest
 

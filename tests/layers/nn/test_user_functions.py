@@ -91,7 +91,7 @@ def test_without_a_backward_function_no_gradient_goes_through():
     np.testing.assert_array_equal(run(["x@GRAD"], x=X)[0], np.ones((2, 3)))
 
 
-def test_is_called_though_nobody_needs_it():
+def test_is_called_though_its_results_are_unused():
     seen = []
     x = data()
     assert layers.py_func(lambda v: seen.append(float(np.array(v).sum())), x, None) is None
@@ -101,7 +101,7 @@ def test_is_called_though_nobody_needs_it():
     assert seen == [15.0] * 3
 
 
-def test_sizes_and_sequences_that_only_the_function_knows():
+def test_sizes_and_sequences_that_depend_on_the_function():
     def longer(v):
         out = fluid.LoDTensor()
         out.set(np.repeat(np.array(v), 2, axis=0), fluid.CPUPlace())

@@ -49,7 +49,7 @@ def unrolled(inputs, cell, **options):
 
 
 def both(build, feeds):
-    """What `build` makes of Variables in a program, and of tensors."""
+    """The results of `build` in a program, and with eager tensors."""
     with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
         given = [fluid.data(f"x{k}", [-1, *a.shape[1:]], a.dtype.name) for k, a in enumerate(feeds)]
         fetches = build(*given)
@@ -175,7 +175,7 @@ def test_initial_states():
             cell.get_initial_states(x)
 
 
-def test_gradients_of_initial_states_and_of_outputs_that_nobody_reads():
+def test_gradients_of_initial_states_and_of_unused_outputs():
     """Data that a network begins with has a gradient; an output without one is named, and no zeros are made for it."""
     with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.scope_guard(fluid.Scope()):
         start, x = fluid.data("start", [-1, WIDTH]), fluid.data("x", [-1, 5, 2])
@@ -186,8 +186,8 @@ def test_gradients_of_initial_states_and_of_outputs_that_nobody_reads():
         (gradient,) = (op for op in ops if op.type == "recurrent_grad")
         assert gradient.output("initial_states@GRAD") == ["start@GRAD"]
         assert "fill_zeros_like" not in [op.type for op in ops]
-        unread = gradient.input("outputs@GRAD")[1]
-        assert not fluid.default_main_program().global_block().has_var(unread)
+        unused = gradient.input("outputs@GRAD")[1]
+        assert not fluid.default_main_program().global_block().has_var(unused)
         exe = fluid.Executor()
         exe.run(fluid.default_startup_program())
         loss = layers.reduce_sum(outputs)

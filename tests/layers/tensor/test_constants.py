@@ -34,7 +34,7 @@ def test_sizes_of_a_shape_have_no_gradient(programs, layer):
     assert sizes.stop_gradient
 
 
-def test_numbers_beside_sizes_of_uniform_random_are_int64_under_its_name(programs):
+def test_numbers_next_to_variable_sizes_of_uniform_random_are_int64_under_its_name(programs):
     rows = layers.slice(layers.shape(data("x", [None, 4], "float32")), [0], [0], [1])
     made = layers.uniform_random([rows, 2])
     (drawn,) = [op for op in programs[0].global_block().ops if op.type == "uniform_random"]

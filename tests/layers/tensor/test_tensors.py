@@ -223,9 +223,9 @@ def test_numbers_divided_by_tensors_of_unknown_sizes():
 
 def test_cross_of_unknown_sizes():
     x = fluid.data("x", [None, None], "float32")
-    turned = np.eye(3, dtype="float32")[[1, 2, 0]]
-    (made,) = _run([layers.cross(x, layers.reverse(x, 1))], x=turned)
-    np.testing.assert_array_equal(made, np.cross(turned, turned[:, ::-1], axis=0))
+    permuted = np.eye(3, dtype="float32")[[1, 2, 0]]
+    (made,) = _run([layers.cross(x, layers.reverse(x, 1))], x=permuted)
+    np.testing.assert_array_equal(made, np.cross(permuted, permuted[:, ::-1], axis=0))
 
 
 def test_slices():
