@@ -60,7 +60,7 @@ class ErrorClipByValue(BaseErrorClipAttr):
 
 
 def error_clip_callback(block: Block, context: dict[str, Any]) -> None:
-    """After gradient operator `context['op']`: clip what it wrote for variables with an `error_clip`."""
+    """Clip the outputs of gradient operator `context['op']` for variables with an `error_clip`."""
     for name in context["op"].output_arg_names:
         var = block._find_var_recursive(name.split(GRAD)[0])
         clip = var.error_clip if var is not None and GRAD in name else None
@@ -77,7 +77,7 @@ def error_clip_callback(block: Block, context: dict[str, Any]) -> None:
 class GradientClipBase:
     """Base of gradient clips: `clip(params_grads)` returns the pairs with clipped gradients.
 
-    `need_clip(param)` tells which parameters take part; by default all do. A class of one's own has
+    `need_clip(param)` selects the parameters; by default all. A user's subclass defines
     `_static_clip(params_grads)` for programs and `_dygraph_clip(params_grads)` for eager tensors, which return pairs.
     """
 

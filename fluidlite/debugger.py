@@ -1,4 +1,4 @@
-"""Programs as text and as pictures; looking for what is not finite (`fluid.debugger`)."""
+"""Programs as text and as pictures; finding results that are not finite (`fluid.debugger`)."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ type_handlers = [repr_lodtensor, repr_selected_rows, repr_tensor_array]
 
 
 def repr_var(vardesc: Any) -> str:
-    """A variable on one line: what it is, its name, element type and shape."""
+    """A variable on one line: its kind, name, element type and shape."""
     var = _shown(vardesc)
     found = next((text for handler in type_handlers if (text := handler(var)) is not None), None)
     return found or reprtpl.format(ttype=var.type.name, name=var.name, reprs="")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .base import missing
-from .framework import Operator, Program, Variable
+from .framework import Program, Variable
 
 __all__ = [
     "LOOKUP_TABLE_TYPE",
@@ -21,15 +21,13 @@ def find_distributed_lookup_table(program: Program) -> str | None:
     Raises RuntimeError for several. Follows `fluid.distribute_lookup_table.find_distributed_lookup_table`.
     """
     found = {
-        op.input("W")[0] for op in program.global_block().ops if op.type == LOOKUP_TABLE_TYPE and _spread(op)
+        op.input("W")[0]
+        for op in program.global_block().ops
+        if op.type == LOOKUP_TABLE_TYPE and op.attr("is_distributed")
     }
     if len(found) > 1:
         raise RuntimeError("all distributed lookup_table_ops should have only one table")
     return found.pop() if found else None
-
-
-def _spread(op: Operator) -> bool:
-    return bool(op.attr("is_distributed"))
 
 
 def find_distributed_lookup_table_inputs(program: Program, table_name: str | None) -> list[Variable]:

@@ -197,19 +197,19 @@ def run_op(
 ) -> Any:
     """The results of operator `op_type`: one tensor, or a tuple of them in the order of `outputs`.
 
-    Layers of all kinds run operators by this function. It computes at once if eager tensors are among `inputs`, or if
-    there are no inputs in dygraph mode; otherwise it appends the operator to the current block.
+    Layers of all kinds run operators by this function. It runs eagerly if eager tensors are among `inputs`, or without
+    inputs in dygraph mode; otherwise it appends the operator to the current block.
 
     Args:
         inputs: tensors or lists of them by slot; None: left out.
         outputs: the slots wanted, `(slot, n)` for a list of n.
-        name: what names of results in a program are made from; by default numbered after the operator.
+        name: the prefix of the results' names in a program; by default numbered after the operator.
         stop_gradient: the outputs through which no gradient goes; True: all.
-        into: tensors that take outputs, by slot; persistable ones keep their memory. None: a new one, as elsewhere.
+        into: tensors to write outputs to, by slot; persistable ones keep their memory. None: a new tensor.
         helper: the layer that the operator is part of, with a name and rules for element types; None: a new one.
         any_type: without `helper`: take all element types of the operator (Paddle 2.0), not those of Fluid's layers.
 
-    Raises TypeError for inputs that are neither tensors nor Variables, and what the operator raises.
+    Raises TypeError for inputs that are neither tensors nor Variables, and the operator's own errors.
     """
     targets = _present(into) if into else {}
     if eager.mixture(inputs.values()) or _computes_without_inputs(inputs, targets):

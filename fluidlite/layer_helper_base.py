@@ -131,8 +131,7 @@ class LayerHelperBase:
     ) -> Any:
         """A new temporary `NAME.tmp_N`; its shape comes from the operator that writes it.
 
-        An eager tensor, which gets its value from there, if `like` (a variable or a list of them) is eager, or in
-        dygraph mode if it is left out.
+        It is an eager tensor if `like` (a variable or a list of them) is eager, or in dygraph mode without `like`.
         """
         if is_eager(like):
             return eager.empty()

@@ -10,7 +10,7 @@ __all__ = ["get_logger"]
 
 
 def get_logger(name: str, level: int, fmt: str | None = None) -> logging.Logger:
-    """The logger `name`, which writes what is at least of `level` to stderr in the form `fmt`, once."""
+    """The logger `name` at `level`, with one handler that writes to stderr in the format `fmt`."""
     logger = logging.getLogger(name)
     logger.setLevel(level)
     if not logger.handlers:

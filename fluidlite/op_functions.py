@@ -1,10 +1,10 @@
 """Families: public functions that share a signature, which is written once.
 
-Of functions that are one operator each, the operator's declaration (`OpDef.doc`) says what they compute, for
-`fluid.layers`, `paddle` and `paddle.nn.functional` alike; a line names each where it is public. Of functions that do
-more, like convolutions of images and of volumes, one is written for all kinds, and `of_kind` gives each its name, words
-and defaults. `help`, `inspect.signature` and type checkers see the signature of the family. Functions with a signature
-of their own whose arguments are the inputs and attributes of one operator end in `run_layer`.
+Functions that run a single operator are documented by its declaration (`OpDef.doc`), in `fluid.layers`, `paddle` and
+`paddle.nn.functional`; each is one line where it is public. Other families, like convolutions of images and of volumes,
+have one implementation, and `of_kind` gives each member its name, documentation and defaults. `help`,
+`inspect.signature` and type checkers see the signature of the family. Functions with a signature of their own whose
+arguments are the inputs and attributes of one operator end in `run_layer`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def public(
 ) -> Function:
     """`function`, which runs `op_type`, as the function `name` (by default the operator's) of the calling module.
 
-    It is documented by what the operator computes and by `note`, sentences about its arguments.
+    Its documentation is that of the operator, and `note`, sentences about its arguments.
     """
     name = name or op_type
     function.__name__ = function.__qualname__ = name
@@ -58,16 +58,16 @@ def run_layer(
 ) -> Any:
     """The results of `op_type` for the `arguments` of a layer that is this operator: its `locals()`.
 
-    Inputs, attributes and outputs are the arguments of their names, but for letters' case and underscores (`PriorBox`
-    is `prior_box`, `Out` is `out`); `called` says which argument any other is: `X="input"`. Attributes that are None
-    keep their defaults; numbers become floats where the default is one, and element types numbers. Where an argument is
-    called both, a Variable is the input, and anything else the attribute; an output is a variable that takes it.
+    Arguments match inputs, attributes and outputs by name, ignoring case and underscores (`PriorBox` is `prior_box`,
+    `Out` is `out`); `called` maps the others: `X="input"`. Attributes that are None keep their defaults; numbers become
+    floats where the default is one, and element types numbers. If an argument matches an input and an attribute, a
+    Variable is the input, and anything else the attribute; an argument for an output is the variable to write.
     `name` names the results in a program, `act` is the activation of the first. `outputs` are by default all that the
-    operator declares. `without` names the arguments that the operator has no use for. The other arguments are those of
+    operator declares. `without` names arguments that the operator does not have. The other arguments are those of
     `run_op`.
 
     Raises TypeError for inputs that are no tensors or of element types that the operator does not take (`input_types`),
-    ValueError for lists without any, LookupError for arguments that are neither of all these.
+    ValueError for empty lists, LookupError for arguments that match nothing.
     """
     names = (op_type, without, *arguments, *called.items())
     matched = _MATCHED.get(names)
@@ -159,10 +159,10 @@ _LAYERS = f"{__package__}.layers."
 class _Matched:
     """The mapping of a layer's arguments to slots and attributes of its operator; cached by the argument names.
 
-    `inputs`: slot, argument, whether it may be left out, the element types that it may have (None: any), and the kinds
-    of NumPy's that eager tensors may have ('': any).
-    `attributes`: name, argument, the input that is the same argument ('' for none), what makes it the number it has to
-    be. `outputs`: slot, argument. `activated`: whether there is an activation.
+    `inputs`: slot, argument, whether it is optional, its valid element types (None: any), and the valid NumPy kinds of
+    eager tensors ('': any).
+    `attributes`: name, argument, the input with the same argument ('' for none), the conversion of its value.
+    `outputs`: slot, argument. `activated`: whether there is an activation.
     """
 
     def __init__(
@@ -225,7 +225,7 @@ def of_kind(
 ) -> Callable[Arguments, Result]:
     """The public function `kind` of the module of `family`, which is `family` with `kind` as its first argument.
 
-    `doc` is what `help` says of it, `defaults` are those of its arguments that differ from the family's.
+    `doc` is its documentation, `defaults` are those of its arguments that differ from the family's.
     """
     assert isinstance(family, FunctionType)
     _, *taken = _signature(family).parameters.values()

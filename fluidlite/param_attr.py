@@ -105,7 +105,7 @@ class WeightNormParamAttr(ParamAttr):
     """A weight that is trained as its direction and its length (`fluid.WeightNormParamAttr`).
 
     `dim`: the dimension along which each slice has a length of its own; None for one length of all. The other
-    arguments are those of `ParamAttr`; `initializer` is for the direction, from which the length follows.
+    arguments are those of `ParamAttr`; `initializer` is for the direction, and the length starts as its norm.
     """
 
     def __init__(

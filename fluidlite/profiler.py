@@ -1,4 +1,4 @@
-"""Where the time of a program goes (`fluid.profiler`): a table of its operators, and a trace to look at."""
+"""Profiles of programs (`fluid.profiler`): a table of operators, and a trace."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def profiler(
     profile_path: str | os.PathLike[str] = "/tmp/profile",
     tracer_option: str = "Default",
 ) -> Iterator[None]:
-    """Profile what is inside: `start_profiler` and `stop_profiler`, also when it ends with an exception.
+    """A context that calls `start_profiler` and `stop_profiler`, also after an exception.
 
     The innermost of several reports, and ends those around it. Follows `fluid.profiler.profiler`.
     """

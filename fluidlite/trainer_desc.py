@@ -1,6 +1,6 @@
 """`fluid.trainer_desc`: descriptions of trainers, for scripts that make and print them.
 
-`Executor.train_from_dataset` needs none: it is told everything by its arguments.
+`Executor.train_from_dataset` needs none: its arguments say everything.
 """
 
 from __future__ import annotations

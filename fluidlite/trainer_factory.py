@@ -56,7 +56,7 @@ class TrainerFactory:
 
 
 class FetchHandlerMonitor:
-    """Calls a handler with what variables of a scope hold, every so many seconds, between `start` and `stop`."""
+    """Calls a handler with the values of variables of a scope periodically, between `start` and `stop`."""
 
     def __init__(self, scope: Scope, handler: FetchHandler) -> None:
         self.fetch_instance = handler

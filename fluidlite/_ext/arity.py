@@ -1,6 +1,6 @@
 """Checks of kernel calls: the numbers of operands, integers and floats, and the bytes that each operand needs.
 
-`abi.h` says how a kernel's table writes that down.
+`abi.h` defines the notation in a kernel's table.
 """
 
 import re

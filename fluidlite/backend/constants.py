@@ -24,8 +24,8 @@ _kept: OrderedDict[Hashable, Any] = OrderedDict()
 def constant(xp: Any, make: Callable[..., Any], *key: Hashable) -> Any:
     """`make(*key)`, an array of NumPy (or a tuple of them), where `xp` can work on it; not to be written into.
 
-    For NumPy it is made anew each time. For CuPy it is made once for each device, `make` and `key`; while a CUDA graph
-    is recorded, for that graph, which has its address and keeps it.
+    For NumPy it is not cached. For CuPy it is cached by device, `make` and `key`; while a CUDA graph is recorded, it is
+    made for that graph, which holds its address and keeps it alive.
     """
     if xp is np:
         return make(*key)

@@ -31,7 +31,7 @@ def capsule(
     Args:
         array: of the host or of a GPU.
         stream: the consumer's stream for an array of a GPU (None: CUDA's default stream, -1: no waiting).
-        max_version, dl_device, copy: what the consumer asks for; see the array API standard.
+        max_version, dl_device, copy: the consumer's requests; see the array API standard.
 
     Raises BufferError for what cannot be exported, as NumPy and CuPy do.
     """

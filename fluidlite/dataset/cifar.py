@@ -39,7 +39,7 @@ def train10(cycle: bool = False) -> Reader:
 
     Raises:
         DownloadError: the data is neither in `$FLUIDLITE_DATA/cifar` nor in the cache nor can be downloaded.
-        FormatError: the file's contents are not what they should be.
+        FormatError: the file is damaged or has another format.
     """
     return reader_creator(common.download(CIFAR10_URL, "cifar", CIFAR10_MD5), "data_batch", cycle)
 

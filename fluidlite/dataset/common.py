@@ -75,7 +75,7 @@ def local(url: str, module_name: str, md5sum: str | None, save_name: str | None 
     """The file that `download` would return without downloading anything, or None."""
     path = _cached(url, module_name, save_name)
     name = os.path.basename(path)
-    # Some names hold an encoded slash (imdb%2FaclImdb_v1.tar.gz): what stands behind it is what others call the file.
+    # Some names hold an encoded slash (imdb%2FaclImdb_v1.tar.gz): the part after it is the usual name of the file.
     found = files.find(module_name, name) or files.find(module_name, name.rpartition("%2F")[2])
     if found is None and os.path.exists(path) and md5sum in (None, md5file(path)):
         found = path

@@ -1,4 +1,4 @@
-"""`paddle.dataset.conll05`: who does what to whom, marked in sentences (the public test part of CoNLL 2005)."""
+"""`paddle.dataset.conll05`: semantic role labelling (the public test part of CoNLL 2005)."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def corpus_reader(data_path: str, words_name: str, props_name: str) -> Corpus:
 
     Args:
         data_path: a tar file.
-        words_name: its member, packed by gzip, with a word a line and empty lines behind sentences.
+        words_name: its member, packed by gzip, with a word a line and empty lines after sentences.
         props_name: likewise, with the verb of the sentence that stands there (or -) and a column of brackets for each
             of its verbs.
 
@@ -130,7 +130,7 @@ def reader_creator(
     predicate_dict: Mapping[str, int] | None = None,
     label_dict: Mapping[str, int] | None = None,
 ) -> Callable[[], Iterator[tuple[list[Any], ...]]]:
-    """A reader of what networks take (`paddle.dataset.conll05.reader_creator`).
+    """A reader of the inputs of networks (`paddle.dataset.conll05.reader_creator`).
 
     It yields nine lists as long as the sentence: numbers of its words; five times the number of a word, from two before
     the verb to two behind it (`bos` and `eos` where there is none); the number of the verb; 1 for these five words and

@@ -72,7 +72,7 @@ def train(
 
     Raises:
         DownloadError: the data is neither in `$FLUIDLITE_DATA/flowers` nor in the cache nor can be downloaded.
-        FormatError: the files' contents are not what they should be.
+        FormatError: the files are damaged or have another format.
     """
     return _reader(TRAIN_FLAG, mapper, buffered_size, use_xmap, cycle)
 

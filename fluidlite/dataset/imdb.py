@@ -30,7 +30,7 @@ def tokenize(pattern: re.Pattern[str]) -> Iterator[list[bytes]]:
 
     Raises:
         DownloadError: the data is neither in `$FLUIDLITE_DATA/imdb` nor in the cache nor can be downloaded.
-        FormatError: the file's contents are not what they should be.
+        FormatError: the file is damaged or has another format.
     """
     for _, text in tar_members(common.download(URL, "imdb", MD5), pattern.match):
         yield text.translate(None, _PUNCTUATION).lower().split()

@@ -48,7 +48,7 @@ def build_dict(min_word_freq: int = 50) -> dict[Any, int]:
 
     Raises:
         DownloadError: the data is neither in `$FLUIDLITE_DATA/imikolov` nor in the cache nor can be downloaded.
-        FormatError: the file's contents are not what they should be.
+        FormatError: the file is damaged or has another format.
     """
     path = common.download(URL, "imikolov", MD5)
     counts = word_count(_lines(path, _VALID), word_count(_lines(path, _TRAIN)))
@@ -67,7 +67,7 @@ def train(word_idx: Mapping[Any, int], n: int, data_type: int = DataType.NGRAM) 
         word_idx: numbers by word, such as `build_dict` gives; words that it has not get that of `'<unk>'`.
         n: for NGRAM the number of words in a window; for SEQ the longest sentence, with its `'<s>'`, that is not left
             out (0: none is).
-        data_type: NGRAM yields tuples of `n` numbers, SEQ `(sentence with <s> before, sentence with <e> behind)`.
+        data_type: NGRAM yields tuples of `n` numbers, SEQ `(sentence with <s> before, sentence with <e> after)`.
 
     Raises:
         AssertionError: when read, for a negative `n` with NGRAM and for another `data_type`.

@@ -35,7 +35,7 @@ _IMAGES, _LABELS = 2051, 2049
 _BUNDLE = Path(__file__).with_name("data") / "mnist"
 
 _unreachable: str | None = None
-"""Why the bundled digits serve in this process: found out, and said, once."""
+"""The reason why this process uses the bundled digits; determined, and warned about, once."""
 
 
 def train() -> Reader:
@@ -43,10 +43,10 @@ def train() -> Reader:
 
     It yields `(pixels, label)`: float32 of shape [784] from -1 (background) to 1, and an int from 0 to 9. The
     60,000 digits come from `$FLUIDLITE_DATA/mnist`, the cache or the network, decoded once per process; if
-    there are none, 10,000 bundled ones serve and a warning says so.
+    there are none, 10,000 bundled ones are used, with a warning.
 
     Raises:
-        FormatError: a file was found whose contents are not what they should be.
+        FormatError: a file was found that is damaged or has another format.
     """
     return _reader((TRAIN_IMAGE_URL, TRAIN_IMAGE_MD5), (TRAIN_LABEL_URL, TRAIN_LABEL_MD5))
 

@@ -1,4 +1,4 @@
-"""`paddle.dataset.movielens`: a million ratings of films, with what is known of the films and of who rates them."""
+"""`paddle.dataset.movielens`: a million ratings of films, with attributes of the films and the users."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def train(rand_seed: int = 0, test_ratio: float = 0.1) -> Reader:
 
     Raises:
         DownloadError: the data is neither in `$FLUIDLITE_DATA/movielens` nor in the cache nor can be downloaded.
-        FormatError: the file's contents are not what they should be.
+        FormatError: the file is damaged or has another format.
     """
     return partial(_ratings, False, rand_seed, test_ratio)
 
@@ -133,7 +133,7 @@ def movie_info() -> dict[int, MovieInfo]:
 
 
 def user_info() -> dict[int, UserInfo]:
-    """All who rate, by number (`paddle.dataset.movielens.user_info`)."""
+    """All users by number (`paddle.dataset.movielens.user_info`)."""
     _load()
     assert USER_INFO is not None
     return USER_INFO

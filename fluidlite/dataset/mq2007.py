@@ -40,7 +40,7 @@ class Query:
     """A document found for a question (`paddle.dataset.mq2007.Query`).
 
     `query_id` numbers the question, `relevance_score` says how well the document fits (0 to 2), `feature_vector`
-    is a list of 46 numbers, `description` the comment behind them.
+    is a list of 46 numbers, `description` the comment after them.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ def load_from_text(filepath: str, shuffle: bool = False, fill_missing: float = -
     Args:
         filepath: as for `train`.
         shuffle: in random order (of Python's `random`).
-        fill_missing: stands for features that are given as NULL.
+        fill_missing: replaces features that are given as NULL.
 
     Raises:
         FormatError: a line is not a relevance, a question and 46 features.
@@ -184,11 +184,11 @@ def train(
         format: 'pairwise' and 'listwise' as `gen_pair` and `gen_list`; 'plain_txt' and 'pointwise' give the best
             document of each question. Questions without a document that fits are left out.
         shuffle: questions in random order.
-        fill_missing: stands for features that are missing.
+        fill_missing: replaces missing features.
 
     Raises:
         DownloadError: the data is nowhere and cannot be downloaded.
-        FormatError: the file's contents are not what they should be.
+        FormatError: the file is damaged or has another format.
         ValueError: for another format.
     """
     if format not in _FORMATS:

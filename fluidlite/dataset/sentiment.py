@@ -44,7 +44,7 @@ def train() -> Iterator[Sample]:
 
     Raises:
         DownloadError: the data is neither in `$FLUIDLITE_DATA/corpora` nor in the cache nor can be downloaded.
-        FormatError: the file's contents are not what they should be.
+        FormatError: the file is damaged or has another format.
     """
     return reader_creator(load_sentiment_data()[:NUM_TRAINING_INSTANCES])
 

@@ -1,4 +1,4 @@
-"""`paddle.dataset.voc2012`: photographs in which each point is marked with what it belongs to (PASCAL VOC 2012)."""
+"""`paddle.dataset.voc2012`: photographs with a class for each pixel (PASCAL VOC 2012)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def train() -> Reader:
 
     Raises:
         DownloadError: the data is neither in `$FLUIDLITE_DATA/voc2012` nor in the cache nor can be downloaded.
-        FormatError: when read, if the file's contents are not what they should be.
+        FormatError: when read, if the file is damaged or has another format.
     """
     return reader_creator(_download(), "trainval")
 

@@ -31,14 +31,14 @@ Reader = Callable[[], Iterator[Pair]]
 def train(dict_size: int) -> Reader:
     """A reader of the pairs to train with (`paddle.dataset.wmt14.train`).
 
-    It yields `(French with <s> and <e>, English with <s> before, English with <e> behind)`: lists of numbers.
+    It yields `(French with <s> and <e>, English with <s> before, English with <e> after)`: lists of numbers.
 
     Args:
         dict_size: how many words have numbers of their own, the marks among them; others are 2.
 
     Raises:
         DownloadError: the data is neither in `$FLUIDLITE_DATA/wmt14` nor in the cache nor can be downloaded.
-        FormatError: when read, if the file's contents are not what they should be.
+        FormatError: when read, if the file is damaged or has another format.
     """
     return reader_creator(_download(), "train/train", dict_size)
 

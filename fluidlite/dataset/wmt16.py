@@ -29,7 +29,7 @@ Reader = Callable[[], Iterator[Pair]]
 def train(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Reader:
     """A reader of 29,000 pairs to train with (`paddle.dataset.wmt16.train`).
 
-    It yields `(source with <s> and <e>, target with <s> before, target with <e> behind)`: lists of numbers.
+    It yields `(source with <s> and <e>, target with <s> before, target with <e> after)`: lists of numbers.
 
     Args:
         src_dict_size: how many words of the source have numbers of their own, three marks among them: the most frequent
@@ -39,7 +39,7 @@ def train(src_dict_size: int, trg_dict_size: int, src_lang: str = "en") -> Reade
 
     Raises:
         DownloadError: the data is neither in `$FLUIDLITE_DATA/wmt16` nor in the cache nor can be downloaded.
-        FormatError: when read, if the file's contents are not what they should be.
+        FormatError: when read, if the file is damaged or has another format.
         ValueError: for another language.
     """
     return _reader("wmt16/train", src_dict_size, trg_dict_size, src_lang)

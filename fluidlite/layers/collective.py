@@ -30,11 +30,6 @@ def _append(op_type: str, x: Any, out: Any, attrs: dict[str, Any]) -> Any:
     return out
 
 
-def _check_variable(x: Any) -> None:
-    if not isinstance(x, Variable):
-        raise TypeError(f"x must be a Variable, got {type(x).__name__}")
-
-
 def _check_reduction(reduce_type: str) -> None:
     if reduce_type not in REDUCTIONS:
         raise TypeError(f"reduce type can only be {', '.join(REDUCTIONS)}, got {reduce_type!r}")
@@ -92,7 +87,8 @@ def _c_reducescatter(x: Any, nranks: int, ring_id: int = 0, use_calc_stream: boo
 
     Raises TypeError if `x` is no Variable, ValueError if its rows are no multiple of `nranks`.
     """
-    _check_variable(x)
+    if not isinstance(x, Variable):
+        raise TypeError(f"x must be a Variable, got {type(x).__name__}")
     if x.shape[0] > 0 and x.shape[0] % nranks:
         raise ValueError(f"x.shape[0] ({x.shape[0]}) cannot be evenly divided by nranks ({nranks})")
     out = _new_like(x, "c_reducescatter")

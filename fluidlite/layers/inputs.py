@@ -1,4 +1,4 @@
-"""`fluid.layers.data`: what a program is fed with, in the form without the batch size."""
+"""`fluid.layers.data`: variables that a program is fed with, by shapes without the batch size."""
 
 from __future__ import annotations
 

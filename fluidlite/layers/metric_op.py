@@ -52,7 +52,7 @@ def auc(
         input: float probabilities [N, 2] (the second is that of a positive) or [N, 1].
         label: int64 zeros and ones [N, 1].
         curve: 'ROC', 'PR' or any other word; as in Fluid all give the ROC curve.
-        num_thresholds: how finely probabilities are told apart.
+        num_thresholds: the number of bins of probabilities.
         topk: accepted and without effect.
         slide_steps: how many batches the second result looks back.
 

@@ -97,7 +97,7 @@ def cumsum(
 
 
 def _scale(*args: Any, **kwargs: Any) -> Variable:
-    """`scale` as a layer that is made of the operator alone: of a Variable, with the operator's attributes."""
+    """The operator `scale` of a Variable, with its attributes."""
     made: Variable = generate_layer_fn("scale")(*args, **kwargs)
     return made
 

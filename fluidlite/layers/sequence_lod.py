@@ -91,7 +91,7 @@ def sequence_reverse(x: Variable, name: str | None = None) -> Variable:
 def sequence_expand(x: Variable, y: Variable, ref_level: int = -1, name: str | None = None) -> Variable:
     """Repeats each sequence (or row) of `x` as often as `y` has parts there (`fluid.layers.sequence_expand`).
 
-    `ref_level` is the level of `y` that is looked at, -1 for the last.
+    `ref_level` is the level of `y` to use, -1 for the last.
     """
     return run_layer("sequence_expand", locals())
 
@@ -156,7 +156,7 @@ def sequence_pad(
 
     Args:
         x: rows [rows, ...] with one level of sequences.
-        pad_value: what stands behind the shorter sequences: one element, or a row [...].
+        pad_value: fills the shorter sequences: one element, or a row [...].
         maxlen: how long they are made; by default as long as the longest.
 
     Returns:

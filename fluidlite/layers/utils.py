@@ -168,7 +168,7 @@ def copy_mutable_vars(structure: Any) -> Any:
 def hold_mutable_vars(structure: Any) -> bool:
     """Whether a list, tuple or dict lies in `structure` (`fluid.layers.utils.hold_mutable_vars`).
 
-    Of a dict the keys are looked at, as in Fluid. Raises TypeError for what has no elements.
+    Of a dict only the keys are considered, as in Fluid. Raises TypeError unless it has elements.
     """
     return any(is_sequence(item) for item in structure)
 

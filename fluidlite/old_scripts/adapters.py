@@ -118,7 +118,7 @@ def _add_argument(function: Callable[..., Any], *args: Any, **kwargs: Any) -> An
 
 
 def _spec(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    from .finder import for_user  # which rewrites what it loads, by way of this module
+    from .finder import for_user  # not at the top: `finder` imports this module
 
     spec = function(*args, **kwargs)
     if spec is not None and spec.origin is not None and not installed(spec.origin):

@@ -18,7 +18,7 @@ class OldNameWarning(UserWarning):
 def users(frame: FrameType) -> FrameType | None:
     """The frame of the user's own code that called `frame`'s function, or None if other code did.
 
-    The user's are the script, what is typed in, and every module that is not installed (below the standard library
+    User code is the script, typed input, and every module that is not installed (below the standard library
     or `site-packages`) and no part of this package. Code without a file, as of `exec`, belongs to the module in whose
     namespace it runs, or to the code that runs it.
     """

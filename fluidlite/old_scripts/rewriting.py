@@ -1,7 +1,7 @@
 """Rewrites expressions of the user's code that today's Python or NumPy would refuse, before it is compiled.
 
-Nothing but the user's code is touched: `float(x)` becomes `float(_fluidlite_old_.one(float, x))`, and so on with what
-`calls.py` describes. Lines, names and tracebacks stay.
+Only the user's code is rewritten: `float(x)` becomes `float(__fluidlite_old__.one(float, x))`, and so on for each
+function of `calls.py`. Lines, names and tracebacks stay.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class Transformer:
 def _rewrite(module: ast.Module, packages: set[str]) -> bool:
     """Rewrite `module` in place; True if anything was changed.
 
-    `packages` are those that the code before it has imported; what it imports itself is added. Code that uses numba is
-    left as it is: numba compiles its bytecode, and knows no helpers.
+    `packages`: those imported by earlier code; the module's own imports are added. Code that uses numba is not
+    rewritten: numba compiles its bytecode, and does not know the helpers.
     """
     calls, others = _interesting(module, packages)
     if "numba" in packages:

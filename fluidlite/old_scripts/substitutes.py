@@ -79,7 +79,7 @@ def find_common_type(array_types: Sequence[Any], scalar_types: Sequence[Any]) ->
 
 
 def issubclass_(arg1: Any, arg2: Any) -> bool:
-    """`issubclass`, False for what is no class."""
+    """`issubclass`, but False for objects that are no class."""
     return isinstance(arg1, type) and issubclass(arg1, arg2)
 
 

@@ -16,7 +16,7 @@ from ..framework.operator import Operator
 from ..framework.sequences import remembered, same_rows
 
 OPSET = 17
-"""The version of ONNX's operators that exported graphs are made of."""
+"""The operator set version of exported models."""
 
 LENGTHS = ".lengths"
 """Suffix of the inputs and outputs that hold the lengths of sequences."""
@@ -177,9 +177,6 @@ class Exported:
 
     def dtype(self, slot: str) -> VarType:
         return self.var(slot).dtype
-
-    def out_var(self, slot: str = "Out") -> Variable:
-        return self.graph.block._var_recursive(self.op.outputs[slot][0])
 
     def lengths(self, slot: str) -> str:
         """The lengths of the sequences of an input; fails if it has none."""

@@ -1,16 +1,16 @@
 """The `paddle` namespace: the names of Fluid 1.8 (`paddle.fluid`, `paddle.reader`, ...) and those of Paddle 2.0.
 
 Scripts get it by `import paddle` once the import hook is installed (`python -m fluidlite SCRIPT`, or
-`import fluidlite.as_paddle`). Names of 2.0 compute at once unless `enable_static()` was called; names of `paddle.fluid`
-build programs unless told otherwise; whatever has tensors among its arguments follows those. Modules that not every
-script needs are loaded when they are first used.
+`import fluidlite.as_paddle`). Names of 2.0 run eagerly unless `enable_static()` was called; names of `paddle.fluid`
+build programs outside of dygraph mode; calls with tensors follow the mode of these. Rarely used modules are loaded on
+first use.
 """
 
 from typing import TYPE_CHECKING
 
 import fluidlite as fluid
 
-# Not `from .. import`: the attribute of that name is what `fluid.dataset` means until this is loaded.
+# Not `from .. import`: until this module is loaded, the attribute `dataset` is another one, `fluid.dataset`.
 import fluidlite.dataset as dataset
 
 from .. import __version__ as fluidlite_version

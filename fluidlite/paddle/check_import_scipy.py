@@ -10,7 +10,7 @@ __all__ = ["check_import_scipy"]
 
 
 def check_import_scipy(OsName: str) -> None:
-    """Raise ImportError that says what is missing if `OsName` is 'nt' and SciPy's libraries cannot be loaded.
+    """Raise ImportError with a hint if `OsName` is 'nt' and SciPy's libraries cannot be loaded.
 
     Nothing here needs SciPy, so that it is asked for on Windows only. Follows `paddle.check_import_scipy`.
     """

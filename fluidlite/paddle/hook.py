@@ -1,7 +1,7 @@
 """The import hook that makes `import paddle`, `import paddle.fluid as fluid`, ... mean this package.
 
 `paddle.fluid.io` and `fluidlite.io` are then one module object under two names; nothing is loaded twice. An
-installed real Paddle is left alone: it is only out of reach in processes that called `install`.
+installed real Paddle is not changed: it is only shadowed in processes that called `install`.
 """
 
 from __future__ import annotations
@@ -132,8 +132,8 @@ def install() -> None:
 def _install_in_children(spawn: Any) -> None:
     """Let processes started by spawn or forkserver install the hook before they import the user's script.
 
-    Their preparation data is pickled in the parent and unpickled in the child before anything else is
-    imported there, so an object in it can do that; the child ignores keys that it does not know.
+    Their preparation data is pickled in the parent and unpickled in the child before any other import, so unpickling an
+    object in it installs the hook; the child ignores unknown keys.
     """
     prepare = spawn.get_preparation_data
 

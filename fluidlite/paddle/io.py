@@ -114,7 +114,7 @@ class DataLoader(FluidDataLoader):
         *,
         persistent_workers: bool = False,
     ) -> Loader:
-        """A loader of what a generator yields; without `feed_list` it gives lists of eager Tensors.
+        """A loader of the batches of a generator; without `feed_list` it gives lists of eager Tensors.
 
         Otherwise like `fluid.io.DataLoader.from_generator`. Follows `paddle.io.DataLoader.from_generator`.
         """

@@ -52,7 +52,7 @@ class Accuracy(Metric):
 
     Args:
         topk: a number, or several for as many results.
-        name: what the result is called; 'acc' by default ('acc_top1', ... for several).
+        name: the name of the result; 'acc' by default ('acc_top1', ... for several).
     """
 
     def __init__(

@@ -121,7 +121,7 @@ def run(load: Callable[[], Program]) -> int:
 
 
 def _debugged() -> bool:
-    """Whether a debugger has started this program, and will look at its error."""
+    """Whether a debugger has started this program, and will inspect its error."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_globals.get("__name__") != "bdb":
         frame = frame.f_back
@@ -129,10 +129,10 @@ def _debugged() -> bool:
 
 
 def _write_out() -> None:
-    """Write what files that are still open have not written yet.
+    """Flush files that are still open.
 
-    What a script put into a class of this package, which C code holds on to, keeps the script's variables: the
-    interpreter then ends without closing their files, and what is in their buffers would be lost.
+    A script that patches a class of this package, which C code references, keeps its own variables alive: the
+    interpreter then exits without closing their files, and buffered data would be lost.
     """
     for thing in gc.get_objects():
         if type(thing) in (io.TextIOWrapper, io.BufferedWriter, io.BufferedRandom) and not thing.closed:
@@ -165,8 +165,7 @@ def _module(**attributes: object) -> ModuleType:
 
 
 def _search_first(path: str) -> None:
-    """Look for modules in `path` first, where the interpreter has put the place it started from (unless told
-    not to)."""
+    """Put `path` first in `sys.path`, in place of the interpreter's own entry (which safe_path omits)."""
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = path
 

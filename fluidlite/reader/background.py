@@ -104,7 +104,7 @@ class Stream:
         return error is self.queue.error
 
     def stop(self) -> None:
-        """Stop fetching, drop what is waiting, and let the reader's thread end."""
+        """Stop fetching, drop the waiting items, and let the reader's thread end."""
         self.queue.kill()
         join([self._thread])
 

@@ -40,7 +40,7 @@ def nested_collate_fn(batch: list[Any]) -> Any:
 def collate(samples: list[Any], nested: bool, allocate: Allocate = empty, source: str = "") -> Any:
     """See `nested_collate_fn`; without `nested`, lists inside of a sample are rows of numbers.
 
-    Arrays are made by `allocate`, so that they can be put together where they are needed. `source`: who gave the
+    Arrays are made by `allocate`, so that they can be put together where they are needed. `source`: the origin of the
     samples, for messages.
     """
     try:

@@ -42,7 +42,7 @@ class DataToLoDTensorConverter:
             self._add(item, level + 1)
 
     def done(self) -> LoDTensor:
-        """The tensor of what was fed since the last call; ValueError if nothing was, or values differ in shape."""
+        """The tensor of the values fed since the last call; ValueError if there are none, or their shapes differ."""
         if not self.data:
             raise ValueError("done() makes a tensor of what was fed, but nothing was")
         array = np.array(self.data, dtype=self.dtype)

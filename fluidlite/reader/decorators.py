@@ -60,7 +60,7 @@ def whole(value: Any, what: str, least: int) -> int:
 def room(value: Any, what: str) -> int:
     """The capacity of a buffer of this size: rounded up, and at least 1, as in Fluid.
 
-    Raises TypeError for what is no number.
+    Raises TypeError unless it is a number.
     """
     if not isinstance(value, numbers.Real):
         raise TypeError(f"{what} must be a number, got {value!r} ({type(value).__name__})")

@@ -19,7 +19,7 @@ _AHEAD = 32  # samples of each reader that wait when readers alternate
 def multiprocess_reader(readers: Sequence[Reader], use_pipe: bool = True, queue_size: int = 1000) -> Reader:
     """A reader of the samples of all `readers`, each of which runs in a process of its own.
 
-    With `use_pipe` the readers take turns, so that the order is always the same; without it samples come as
+    With `use_pipe` samples come from the readers round-robin, in a fixed order; without it they come as
     they are ready and up to `queue_size` of them wait in this process. An error of a reader is raised here
     with its traceback after the samples before it (as a RuntimeError if it cannot be sent); a process that
     was killed gives a RuntimeError that names it. Samples have to be picklable. Follows

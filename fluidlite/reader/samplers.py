@@ -117,7 +117,7 @@ class RandomSampler(Sampler):
 
 
 class ReshufflingSampler(RandomSampler):
-    """All samples in an order that each epoch shuffles again, from that of the epoch before, as Fluid 1.8 does."""
+    """All samples; each epoch shuffles the order of the epoch before, as in Fluid 1.8."""
 
     def __init__(self, data_source: Sized) -> None:
         super().__init__(data_source)

@@ -23,11 +23,7 @@ def transform(value: Any, leaf: Callable[[Any], Any]) -> Any:
 
 def plain(value: Any) -> Any:
     """`value` with eager Tensors as arrays, so that it can be sent to another process."""
-    return transform(value, _plain_leaf)
-
-
-def _plain_leaf(value: Any) -> Any:
-    return value.array if isinstance(value, Tensor) else value
+    return transform(value, lambda leaf: leaf.array if isinstance(leaf, Tensor) else leaf)
 
 
 def as_tensors(value: Any) -> Any:

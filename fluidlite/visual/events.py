@@ -16,8 +16,8 @@ Curve = list[tuple[int, float, float]]
 def runs(folder: str | Path) -> dict[str, dict[str, Curve]]:
     """The curves below `folder`: {run: {tag: curve}}; a run is a folder with event files, named as seen from there.
 
-    A file that ends in the middle of a record, as that of a training that goes on, is read up to there. One that is
-    damaged is read up to the damage, with a warning. Raises FileNotFoundError if there is no event file.
+    A file that ends in the middle of a record, as during training, is read up to there. A damaged one is read up to the
+    damage, with a warning. Raises FileNotFoundError if there is no event file.
     """
     top = Path(folder)
     files = sorted(top.rglob("*tfevents*")) if top.is_dir() else []

@@ -34,10 +34,10 @@ def _summary_writer() -> type:
 
 
 class _EventFile:
-    """tensorboardX's file of events, written to by whoever adds an event, and flushed by a thread now and then.
+    """tensorboardX's file of events, with writes in the calling thread and periodic flushes in a background thread.
 
-    In tensorboardX the thread writes as well: `flush` does not wait for it, and an error ends it, whereupon whoever
-    adds events waits for ever. Here the first error is logged, and nothing is written any more.
+    In tensorboardX the background thread writes as well: `flush` does not wait for it, and after an error, which ends
+    the thread, adding events blocks for ever. Here the first error is logged, and later events are dropped.
     """
 
     def __init__(self, events: Any, folder: str) -> None:
@@ -82,11 +82,11 @@ class LogWriter:
         flush_secs: how many seconds they stay there at most.
         filename_suffix: ends the name of the event file.
         write_to_disk: False to write nothing.
-        display_name: what VisualDL shows in the place of the folder; written as a text.
-        file_name: VisualDL goes on with a file of its own by this name; here every writer begins a new one, in the same
-            folder, which readers join.
+        display_name: shown by VisualDL instead of the folder; written as a text.
+        file_name: VisualDL appends to its file of this name; here every writer begins a new file in the same folder,
+            and readers join them.
 
-    A disk that is full does not end the training: what cannot be written is lost, and the log says so once. It is a
+    A full disk does not end the training: further events are lost, which is logged once. It is a
     context manager that closes itself. The API of VisualDL 2.0. Raises NotSupportedError without tensorboardX.
     """
 

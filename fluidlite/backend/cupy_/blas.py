@@ -1,8 +1,7 @@
 """Matrix products through cuBLAS.
 
 CuPy refuses its own products while a stream is captured into a graph, so cuBLAS is called here directly, with a
-workspace that is there before any capture. Where no cuBLAS can be found, CuPy multiplies, and steps with products are
-not captured.
+workspace allocated before any capture. Without cuBLAS, CuPy multiplies, and steps with products are not captured.
 """
 
 from __future__ import annotations

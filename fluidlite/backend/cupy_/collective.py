@@ -27,7 +27,7 @@ class Group:
     """Several GPUs that exchange arrays.
 
     All work is queued on the compute streams of the devices; nothing waits on the host when NCCL is used.
-    `uses_nccl` says whether it is; without it (CuPy finds no libnccl, or NCCL does not start) arrays are added up on
+    `uses_nccl` tells whether it is; without it (CuPy finds no libnccl, or NCCL does not start) arrays are summed on
     the first device, with one warning. Raises ValueError for a device that is named twice.
     """
 

@@ -118,8 +118,8 @@ class CudaDevice:
     def adopt(self, array: Any, into: Any = None) -> Any:
         """Copy a CuPy array made by other code on its own stream to this device; into the memory of `into` if given.
 
-        Waits for what the calling thread has given to its current CuPy stream so far, and that stream for the copy, so
-        that they may go on to use the memory at once.
+        The copy waits for the work on the calling thread's current CuPy stream, and that stream waits for the copy, so
+        that the caller may reuse the memory at once.
         """
         cuda = self.xp.cuda
         if array.device.id != self.number:

@@ -1,9 +1,9 @@
 """Convolutions by cuDNN, on the compute stream of a device.
 
-The three functions below are what `patches` and `depthwise` offer, too. They raise `Unsupported` where cuDNN is missing
-or has no algorithm; nothing has been written then.
+The module has the same interface as `patches` and `depthwise`. Its functions raise `Unsupported` where cuDNN is missing
+or has no algorithm, before anything is written.
 
-cuDNN pads both sides of an axis alike, so that what one side has in excess is padded by hand.
+cuDNN pads both sides of an axis equally, so excess padding of one side is applied by hand.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Convolution:
             kind,
         )
         dnn.call("cudnnSetConvolutionGroupCount", self.convolution.pointer, sizes.groups)
-        # Products as Fluid has them, unless coarser ones are allowed: cuDNN's default is TF32 where there is some.
+        # Full precision as in Fluid, unless TF32, cuDNN's default on newer GPUs, is allowed.
         self.tf32 = flags.allow_tf32() and sizes.dtype == "float32"
         products = dnn.DEFAULT_MATH if self.tf32 else dnn.FMA_MATH
         dnn.call("cudnnSetConvolutionMathType", self.convolution.pointer, products)
@@ -236,7 +236,7 @@ def convolution(device: CudaDevice, sizes: Sizes) -> Convolution:
 
 
 def _even(g: Geometry) -> tuple[Geometry, list[tuple[int, int]]]:
-    """`g` with the same padding on both sides of each axis, and what is left to pad by hand."""
+    """`g` with the same padding on both sides of each axis, and the excess padding, to apply by hand."""
     common = [min(pair) for pair in g.pads]
     rest = [(before - n, after - n) for (before, after), n in zip(g.pads, common, strict=True)]
     image = tuple(n + before + after for n, (before, after) in zip(g.image, rest, strict=True))

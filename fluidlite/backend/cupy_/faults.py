@@ -100,7 +100,7 @@ def forbid(device: CudaDevice, bad: Any, message: str) -> None:
 def raise_pending(device: CudaDevice) -> None:
     """Raise the OperatorError that kernels have reported since the last call, if any, and clear it.
 
-    To be called when all work on the compute stream is done. Costs a look at memory of the host if there is none.
+    To be called when all work on the compute stream is done. Without an error it costs one read of host memory.
     """
     words = _words.get(device.number)
     if words is None or not words.seen[0]:

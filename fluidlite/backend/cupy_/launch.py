@@ -36,7 +36,7 @@ def each(
 ) -> None:
     """Launch kernel `function` of `cuda/<file>.cu` with a thread for each of `count` elements; see `grid`.
 
-    Nothing is launched for none.
+    Nothing is launched for 0 elements.
     """
     if count:
         grid(file, function, dtype, blocks_for(count), THREADS, *arguments, macros=macros)

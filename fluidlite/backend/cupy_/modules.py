@@ -17,7 +17,7 @@ _FOLDER = os.path.join(os.path.dirname(__file__), "cuda")
 def module(name: str, macros: tuple[tuple[str, str], ...] = ()) -> Any:
     """The compiled `cuda/<name>.cu` (a `cupy.RawModule`), with `macros` defined.
 
-    CuPy keeps what it has compiled on disk, so that only the very first use on a machine takes a second or so.
+    CuPy caches compiled modules on disk, so only the very first use on a machine takes a second or so.
     """
     return compiled(source(name), macros)
 

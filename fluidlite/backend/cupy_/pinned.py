@@ -1,7 +1,7 @@
 """Page-locked host memory as NumPy arrays, which GPUs copy from asynchronously.
 
-Locking pages takes about as long as copying them, so that blocks are kept and used again: a block is handed out as an
-array and comes back when the last array on it is gone.
+Locking pages takes about as long as copying them, so blocks are cached: a block is handed out as an array and returns
+to the cache when the last array on it is garbage.
 """
 
 from __future__ import annotations

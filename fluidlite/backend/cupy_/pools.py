@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class PlanPool:
     """A pool for the temporaries of one plan, within the part of the limit that other pools have not taken.
 
-    While a CUDA graph is recorded, all that was in the pool stays in it: CuPy's own pools give unused memory back to
-    the GPU when there is no more, although the graph uses it.
+    While a CUDA graph is recorded, the pool frees no memory: CuPy's own pools free unused memory when the GPU is full,
+    although the graph uses it.
     """
 
     def __init__(self, device: CudaDevice) -> None:
@@ -34,7 +34,7 @@ class PlanPool:
 
 
 def _allocator(device: CudaDevice) -> Callable[[int], Any]:
-    """Allocates memory for a pool. If there is none for a recording: MemoryError, which CuPy's pools pass on."""
+    """The allocator of a pool. Without memory for a recording it raises MemoryError, which CuPy's pools pass on."""
     cuda = device.xp.cuda
 
     def allocate(size: int) -> Any:

@@ -27,8 +27,8 @@ class Recording:
         work: called once; its work on `device.compute` is recorded, and not executed.
         stream: the recording stream, not to be used otherwise meanwhile.
 
-    Raises NotCapturable when `work` copies between host and device or waits for it, and whatever else `work` raises;
-    the stream has stopped to record then and nothing has been executed.
+    Raises NotCapturable when `work` copies between host and device or waits for it, and the errors of `work`; recording
+    has stopped then and nothing has been executed.
     """
 
     def __init__(self, device: CudaDevice, work: Callable[[], None], stream: Any) -> None:

@@ -29,7 +29,7 @@ def open_first(names: Sequence[str], packages: Sequence[str], variable: str) -> 
         packages: Python packages in whose folder `lib` to look before asking the system's loader.
         variable: an environment variable that may hold the path of the library instead; 0 refuses it.
 
-    Raises OSError that says what was tried.
+    Raises OSError that lists the attempts.
     """
     chosen = os.environ.get(variable, "")
     if chosen == "0":

@@ -4,7 +4,7 @@ Copies run on the stream `copying` of a device. Its events say when the host mem
 waits for it, in a thread of the loader) and when the compute stream may read the copy (that stream waits, not the
 host). Memory on the device comes from CuPy's pool in the name of `copying`; when the last array on it is gone, an
 event on the compute stream is recorded and `copying` waits for it before the pool may give the memory to a later
-copy. So nothing is overwritten that a step may still read, although nobody ever waits for the step.
+copy. So memory that a step may still read is never overwritten, without a wait for the step.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Carrier(Protocol):
 class Copied:
     """Arrays on a device, or being copied to it.
 
-    `arrays`: in the order they were given; `size`: bytes copied; `staged`: seconds spent on bringing them to
+    `arrays`: in the order they were given; `size`: bytes copied; `staged`: seconds spent on copying them to
     page-locked memory.
     """
 

@@ -38,7 +38,7 @@ class _Budget:
             raise files.damaged(self._path, f"it is packed and holds {size} bytes and more in {name}")
 
     def check(self, size: int) -> None:
-        """Raise FormatError if so many bytes at once are too much."""
+        """Raise FormatError if `size` bytes at once are too much."""
         if not 0 <= size <= self._most:
             raise files.damaged(self._path, f"it is packed and has a part of {size} bytes")
 
@@ -97,7 +97,7 @@ def tar_member(path: str, name: str) -> bytes:
 
 
 def unpack(path: str, folder: str) -> None:
-    """Put what the tar file `path` holds into a folder, and nowhere else; raises FormatError if it is damaged."""
+    """Unpack the tar file `path` into a folder, never outside it; raises FormatError if it is damaged."""
     with _reading(path):
         budget = _Budget(path)
         with _opened(path, budget) as tar:

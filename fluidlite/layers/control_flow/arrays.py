@@ -86,7 +86,7 @@ def array_read(array: Any, i: Variable) -> Any:
 def array_length(array: Any) -> Any:
     """How many elements `array` has, int64 of shape [1]; in dygraph mode an int (`fluid.layers.array_length`).
 
-    Elements that were never written count if there is one behind them. Raises TypeError for what is no array.
+    Unwritten elements count if a later one was written. Raises TypeError unless it is an array.
     """
     if mode.in_dygraph_mode():
         return len(_list(array, "array_length"))
@@ -101,9 +101,9 @@ def tensor_array_to_tensor(
 
     Args:
         input: a tensor array, or in dygraph mode a list; all elements written, of shapes that differ along `axis` only.
-        axis: along which they stand behind one another; with `use_stack` the number of the new axis.
-        name: what names are made from.
-        use_stack: whether they stand along an axis of their own; then their shapes are the same.
+        axis: along which they are concatenated; with `use_stack` the index of the new axis.
+        name: the prefix of names.
+        use_stack: stack them along a new axis; their shapes have to be equal.
 
     Returns:
         The tensor, and the size of each element along the axis, int32 [elements].

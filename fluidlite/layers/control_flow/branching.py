@@ -1,6 +1,6 @@
 """cond, case and switch_case: the results of one of several functions, chosen by a value.
 
-While a program is built all functions are called, and the operators that they append stand in blocks of which one runs.
+While a program is built all functions are called, and their operators are appended to blocks, one of which runs.
 With eager tensors the value is known, and only the function that it chooses is called.
 """
 

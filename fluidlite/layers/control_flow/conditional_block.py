@@ -15,7 +15,7 @@ from .blocks import GuardOf
 class ConditionalBlock:
     """A block, built in `with block():`, that runs only if a condition holds.
 
-    The operator reads what the block needs from outside and writes what the block writes to variables outside.
+    The inputs and outputs of the operator are the outer variables that the block reads and writes.
     Follows `fluid.layers.control_flow.ConditionalBlock`.
 
     Args:

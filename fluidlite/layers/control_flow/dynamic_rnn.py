@@ -22,7 +22,7 @@ __all__ = ["DynamicRNN"]
 
 
 class DynamicRNN:
-    """Runs a block for each step of sequences, of which there are fewer and fewer (`fluid.layers.DynamicRNN`).
+    """Runs a block for each step of sequences of different lengths (`fluid.layers.DynamicRNN`).
 
         rnn = fluid.layers.DynamicRNN()
         with rnn.block():

@@ -61,7 +61,7 @@ class IfElse:
 
     Args:
         cond: bool [rows, 1]; one element for each sequence where inputs have some.
-        name: what the names of outputs begin with.
+        name: the prefix of the outputs' names.
 
     Raises:
         TypeError: `cond` is no Variable.

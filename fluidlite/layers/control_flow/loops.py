@@ -36,7 +36,7 @@ class While:
     Args:
         cond: the condition, bool of shape [1].
         is_test: kept in the program.
-        name: what names are made from.
+        name: the prefix of names.
 
     Raises:
         TypeError: `cond` is something else; StaticModeError in dygraph mode.
@@ -140,7 +140,7 @@ def while_loop(
         body: gives new values for all loop variables, in the same order and structure.
         loop_vars: Variables, tensor arrays, or lists and dicts of them. In a program it is these variables that change.
         is_test: kept in the program.
-        name: what names are made from.
+        name: the prefix of names.
 
     Returns:
         The loop variables after the last iteration.

@@ -26,13 +26,10 @@ def lod_rank_table(x: Variable, level: int = 0) -> Variable:
     """
     check_variable(x, "x", "lod_rank_table")
     helper = LayerHelper("lod_rank_table")
-    table = _table(helper, helper._new_name("lod_rank_table"))
+    name = helper._new_name("lod_rank_table")
+    table: Variable = helper.create_variable(name=name, type=VarType.LOD_RANK_TABLE)
     helper.append_op(type="lod_rank_table", inputs={"X": x}, outputs={"Out": table}, attrs={"level": level})
     return table
-
-
-def _table(helper: LayerHelper, name: str) -> Variable:
-    return helper.create_variable(name=name, type=VarType.LOD_RANK_TABLE)
 
 
 def max_sequence_len(rank_table: Variable) -> Variable:

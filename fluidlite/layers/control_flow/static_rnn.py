@@ -40,7 +40,7 @@ class StaticRNN:
             rnn.step_output(new)
         out = rnn()                                               # [steps, batch, 128]
 
-    `name`: what names of variables begin with.
+    `name`: the prefix of variables' names.
     """
 
     BEFORE_RNN_BLOCK = 0

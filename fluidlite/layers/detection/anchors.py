@@ -55,7 +55,7 @@ def prior_box(
         clip: whether boxes end at the edges of the image.
         steps: pixels between two places, across and downwards; [0, 0]: as many as the sizes say.
         offset: where in a place the middle of boxes is.
-        name: what the results are called.
+        name: the prefix of the results' names.
         min_max_aspect_ratios_order: the squares of both sizes first, as Caffe has them, then the other ratios.
 
     Returns:
@@ -127,7 +127,7 @@ def anchor_generator(
         variance: four numbers that go along with each box.
         stride: pixels between two places, across and downwards.
         offset: where in a place the middle of boxes is.
-        name: what the results are called.
+        name: the prefix of the results' names.
 
     Returns:
         Anchors and variances [H, W, boxes, 4]; of each box x and y of two corners.

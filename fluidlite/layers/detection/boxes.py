@@ -48,7 +48,7 @@ def box_coder(
             'decode_center_size'.
         code_type: which of the two.
         box_normalized: false for pixels, of which the last one belongs to the box.
-        name: what the result is called.
+        name: the name of the result.
         axis: of offsets, along which axis the prior boxes are repeated.
 
     Returns:
@@ -78,7 +78,7 @@ def box_decoder_and_assign(
         target_box: the offsets for each of C classes [N, 4 C].
         box_score: the scores [N, C] of the classes, of which 0 is the background.
         box_clip: the greatest logarithm of the ratio of two sides.
-        name: what the results are called.
+        name: the prefix of the results' names.
 
     Returns:
         The boxes of all classes [N, 4 C], and for each the one of the best class but the background [N, 4].

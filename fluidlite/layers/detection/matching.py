@@ -23,7 +23,7 @@ def bipartite_match(
         match_type: 'bipartite', the default, or 'per_prediction': prior boxes that are left get the most similar
             box, if they are similar enough.
         dist_threshold: how similar that is; 0.5 by default.
-        name: what the results are called.
+        name: the prefix of the results' names.
 
     Returns:
         int32 [N, M], numbers of boxes within their image, -1 for none; and how similar the two are, 0 for none.
@@ -48,7 +48,7 @@ def target_assign(
         matched_indices: int32 [N, M], numbers of boxes within their image, -1 for none.
         negative_indices: int32 [rows, 1], a sequence for each image: prior boxes that count without a match.
         mismatch_value: what prior boxes without a match get; 0 by default.
-        name: what the results are called.
+        name: the prefix of the results' names.
 
     Returns:
         [N, M, K] of the type of `input`, and float32 [N, M, 1]: 1 for prior boxes that count, 0 for others.

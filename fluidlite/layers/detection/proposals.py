@@ -44,12 +44,12 @@ def generate_proposals(
         bbox_deltas: offsets to the anchors [N, 4 A, H, W].
         im_info: [N, 3]: height, width and scale of each image.
         anchors, variances: [H, W, A, 4], what `anchor_generator` gives.
-        pre_nms_top_n: how many boxes of an image are looked at; 0 or less: all.
+        pre_nms_top_n: how many boxes of an image are considered; 0 or less: all.
         post_nms_top_n: how many are kept; 0 or less: all.
         nms_thresh: how much, intersection over union, boxes may overlap.
         min_size: how wide and high boxes must be, in pixels before scaling.
         eta: see `nms_eta` of `multiclass_nms`.
-        name: what the results are called.
+        name: the prefix of the results' names.
         return_rois_num: also where the boxes of each image end, int64 [N].
 
     Returns:
@@ -183,7 +183,7 @@ def distribute_fpn_proposals(
         min_level, max_level: the first and the last map.
         refer_level: the map for regions of side `refer_scale`; those of half the side go to the map before.
         refer_scale: see there.
-        name: what the results are called.
+        name: the prefix of the results' names.
 
     Returns:
         A list of regions [R', 4] for each map, with sequences; and int32 [R, 1]: where, in all of them one after the
@@ -212,7 +212,7 @@ def collect_fpn_proposals(
         multi_scores: for each map their scores [R, 1].
         min_level, max_level: the first and the last map.
         post_nms_top_n: how many regions of all images are kept.
-        name: what the result is called.
+        name: the name of the result.
 
     Returns:
         Regions [R', 4], a sequence for each image.

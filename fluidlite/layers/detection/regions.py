@@ -62,7 +62,7 @@ def roi_align(
         pooled_height, pooled_width: how many bins there are.
         spatial_scale: the size of the features in parts of that of the image.
         sampling_ratio: how many places of a bin count in each direction; -1: one for each place of the features.
-        name: what the result is called.
+        name: the name of the result.
         rois_lod: int64 [N + 1]: where the regions of each image begin and end, for `rois` without sequences.
 
     Returns:
@@ -140,7 +140,7 @@ def roi_perspective_transform(
         transformed_height, transformed_width: the size of the rectangles; those of regions that are narrower are
             empty on the right.
         spatial_scale: the size of the features in parts of that of the image.
-        name: what the results are called.
+        name: the prefix of the results' names.
 
     Returns:
         [R, C, transformed_height, transformed_width]; int32 of the same size with one channel: 1 for places within the
@@ -183,7 +183,7 @@ def deformable_conv(
         im2col_step: accepted; the result does not depend on it.
         param_attr, bias_attr: of the filter [num_filters, C / groups, height, width] and of the bias [num_filters].
         modulated: with factors (version 2) or without (version 1; Dai et al. 2017).
-        name: what the result and the parameters are called.
+        name: the prefix of the names of the result and the parameters.
 
     Returns:
         [N, num_filters, H', W'].
@@ -252,7 +252,7 @@ def deformable_roi_pooling(
         sample_per_part: how many places of a bin count in each direction.
         trans_std: what offsets are multiplied by.
         position_sensitive: whether the result has C / (groups down and across) channels instead of C.
-        name: what the result is called.
+        name: the name of the result.
 
     Returns:
         [R, channels, pooled_height, pooled_width].

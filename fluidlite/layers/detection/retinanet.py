@@ -84,7 +84,7 @@ def retinanet_detection_output(
         anchors: for each feature map anchors in pixels [M, 4].
         im_info: [N, 3]: height, width and scale of each image.
         score_threshold: scores that are not greater do not count, but for those of the last feature map.
-        nms_top_k: how many boxes of each feature map are looked at.
+        nms_top_k: how many boxes of each feature map are considered.
         keep_top_k, nms_threshold: see `multiclass_nms`.
         nms_eta: has no effect, as in Fluid 1.8.
 

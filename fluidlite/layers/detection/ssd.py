@@ -88,7 +88,7 @@ def ssd_loss(
         gt_box: the boxes of the images [boxes, 4], a sequence for each of N.
         gt_label: int32 classes [boxes, 1] with the same sequences.
         prior_box, prior_box_var: [M, 4], what `multi_box_head` gives; the variances, too, are needed.
-        background_label: the class of prior boxes that stand for no box.
+        background_label: the class of unmatched prior boxes.
         overlap_threshold: how much, intersection over union, a prior box has to overlap a box to stand for it
             (`match_type` 'per_prediction'; see `bipartite_match`).
         neg_pos_ratio: how many prior boxes without a box count for each with one: those that cost most.
@@ -96,7 +96,7 @@ def ssd_loss(
         loc_loss_weight, conf_loss_weight: how much boxes and classes count.
         match_type: see `bipartite_match`.
         mining_type: 'max_negative'.
-        normalize: whether the cost is divided by the number of prior boxes that stand for a box.
+        normalize: whether the cost is divided by the number of prior boxes matched with a box.
         sample_size: accepted; has no effect with 'max_negative'.
 
     Returns:

@@ -18,7 +18,7 @@ def detected(
 ) -> Any:
     """The boxes that `op_type` chooses for the `arguments` of a layer; with `return_index` also which these are.
 
-    No gradient goes through either. `layer`: what the results are named after, unless it is the operator.
+    No gradient goes through either. `layer`: the prefix of the results' names; by default the operator.
     `without`: as of `run_layer`.
     """
     _check_numbers(op_type, arguments, int, float, NoneType)
@@ -65,13 +65,13 @@ multiclass_nms = of_kind(
             their own for each class: [rows, classes, 4] with sequences.
         scores: [N, classes, M], or for boxes of their own [rows, classes].
         score_threshold: scores that are not greater do not count.
-        nms_top_k: how many boxes of a class are looked at; -1: all.
+        nms_top_k: how many boxes of a class are considered; -1: all.
         keep_top_k: how many boxes of an image are kept; -1: all.
         nms_threshold: how much, intersection over union, boxes may overlap.
         normalized: false for pixels, of which the last one belongs to the box.
         nms_eta: below 1 the threshold is multiplied by it after each box, as long as it is above 0.5.
         background_label: the class that is left out; -1: none.
-        name: what the result is called.
+        name: the name of the result.
 
     Returns:
         [found, 2 + width]: class, score and box of each, a sequence for each image. If there are none at all, [1, 1]

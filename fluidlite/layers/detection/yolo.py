@@ -46,7 +46,7 @@ def yolov3_loss(
         downsample_ratio: pixels between two places of the map.
         gt_score: floats [N, B]: how much each box counts; 1 by default.
         use_label_smooth: whether classes are 1 / 40 (1 / class_num if that is less) and 1 less that.
-        name: what the result is called.
+        name: the name of the result.
         scale_x_y: by how much middles may lie outside of their place.
 
     Returns:
@@ -83,7 +83,7 @@ def yolo_box(
         conf_thresh: boxes of less confidence are zeros.
         downsample_ratio: pixels between two places of the map.
         clip_bbox: whether boxes end at the edges of the image.
-        name: what the results are called.
+        name: the prefix of the results' names.
         scale_x_y: by how much middles may lie outside of their place.
 
     Returns:

@@ -27,7 +27,7 @@ def linear_chain_crf(
         input: float scores of the tags, [rows, tags] with one level of sequences; or padded, [batch, time, tags].
         label: int64 tags, [rows, 1] with the same sequences, or [batch, time] or [batch, time, 1].
         param_attr: a ParamAttr, a name or an initializer of the scores [tags + 2, tags]: of each first tag, of each
-            last tag, and, row by row, of each tag behind another.
+            last tag, and, row by row, of each tag after another.
         length: int64 [batch] or [batch, 1], for padded sequences: how long each is.
 
     Returns:
@@ -63,7 +63,7 @@ def crf_decoding(
         param_attr: the ParamAttr or the name of the scores that `linear_chain_crf` has made.
 
     Returns:
-        int64 tags in the form of the sequences, [rows, 1] or [batch, time]; 0 behind the end of padded ones. With
+        int64 tags in the form of the sequences, [rows, 1] or [batch, time]; 0 in the padding. With
         `label`: 1 where that is the tag found, else 0.
 
     Raises:

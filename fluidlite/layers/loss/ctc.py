@@ -29,7 +29,7 @@ def warpctc(
     Args:
         input: logits: floats [rows, classes] with sequences; or padded, [time, batch, classes].
         label: integers [rows, 1] with sequences; or padded, [batch, longest].
-        blank: the class that stands for no label.
+        blank: the index of the blank label.
         norm_by_times: divide gradients by the length of their sequence.
         input_length, label_length: int64 [batch]: how long the padded sequences and labels are.
 
@@ -58,9 +58,9 @@ def ctc_greedy_decoder(
 
     Args:
         input: float scores of classes: [rows, classes] with sequences; or padded, [batch, time, classes].
-        blank: the class that stands for no label.
+        blank: the index of the blank label.
         input_length: int64 [batch, 1], for padded sequences: how long each is.
-        padding_value: what stands behind the end of a padded result.
+        padding_value: fills a padded result beyond its labels.
 
     Returns:
         int64 labels with sequences, [rows, 1]; one row of -1 if there are none at all. With `input_length` labels

@@ -255,6 +255,7 @@ def sampled_softmax_with_cross_entropy(
         "num_samples": num_samples,
         "seed": seed,
     }
+    given = {slot: value for slot, value in inputs.items() if value is not None}
     samples, chances = customized_samples, customized_probabilities
     if not use_customized_samples:
         samples, chances = map(helper.create_variable_for_type_inference, ("int64", logits.dtype))
@@ -269,7 +270,7 @@ def sampled_softmax_with_cross_entropy(
         "LogitsDim": dims[0],
         "LabelsDim": dims[1],
     }
-    helper.append_op(type="sample_logits", inputs=_given(inputs), outputs=outputs, attrs=attrs)
+    helper.append_op(type="sample_logits", inputs=given, outputs=outputs, attrs=attrs)
     helper.run("one_hot", {"X": labels}, attrs={"depth": num_samples + 1}, into={"Out": soft})
     loss, _ = helper.run(
         "softmax_with_cross_entropy",
@@ -278,7 +279,3 @@ def sampled_softmax_with_cross_entropy(
         attrs={"soft_label": True, "ignore_index": 0, "numeric_stable_mode": False},
     )
     return loss / num_true
-
-
-def _given(inputs: dict[str, Any]) -> dict[str, Any]:
-    return {slot: value for slot, value in inputs.items() if value is not None}

@@ -128,7 +128,7 @@ def prelu(x: Variable, mode: str, param_attr: Any = None, name: str | None = Non
         mode: `all`: one alpha; `channel`: one for each entry of dimension 1; `element`: one for each element
             of a sample.
         param_attr: the ParamAttr of alpha, which begins at 0.25 unless this says otherwise.
-        name: what the variables are called.
+        name: the prefix of the variables' names.
 
     Raises:
         ValueError: `mode` is something else.
@@ -155,7 +155,7 @@ def maxout(x: Variable, groups: int, name: str | None = None, axis: int = 1) -> 
     Args:
         x: images [N, C, H, W], or [N, H, W, C] with axis 3 or -1; `groups` divides C.
         groups: how many channels make one.
-        name: what the result is called.
+        name: the name of the result.
         axis: the dimension of the channels: 1, 3 or -1.
 
     Raises:

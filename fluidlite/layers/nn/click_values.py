@@ -104,7 +104,7 @@ def data_norm(
             "scale_w" (1), "bias" (0). Anything but a dict leaves them at that.
         data_layout: "NCHW" or "NHWC", the same for matrices.
         in_place: write the result over `input`.
-        name: what the names of the parameters begin with; "dn" by default, so that layers without a name share theirs.
+        name: the prefix of the parameters' names; "dn" by default, so that layers without a name share theirs.
         slot_dim: where positive, columns come in slots of so many, which begin with a count; where that is 0 the slot
             is left out, and its result is 0.
         sync_stats, summary_decay_rate: have no effect on a CPU, as in Fluid.

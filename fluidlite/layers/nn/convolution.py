@@ -160,7 +160,7 @@ conv2d = of_kind(
             the filters are drawn from a normal distribution of variance 2 / (C * height * width).
         use_cudnn: accepted; False picks depthwise_conv2d where groups is given and C, as in Fluid.
         act: the name of an activation.
-        name: what the names of parameters and results are made from.
+        name: the prefix of the names of parameters and results.
         data_format: 'NCHW' or 'NHWC'.
 
     Raises:

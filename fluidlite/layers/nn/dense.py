@@ -32,7 +32,7 @@ def fc(
         num_flatten_dims: dimensions from this one on are flattened to one row; -1: only the last one.
         param_attr, bias_attr: a ParamAttr, a name or an initializer; `bias_attr=False`: no bias.
         act: the name of an activation.
-        name: what the names of parameters and results are made from.
+        name: the prefix of the names of parameters and results.
 
     Returns:
         A variable of shape `input.shape[:num_flatten_dims] + [size]`.

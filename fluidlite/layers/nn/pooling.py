@@ -49,7 +49,7 @@ pool2d = of_kind(
         global_pooling: the window is the whole image; size and padding are ignored.
         use_cudnn: accepted and without effect.
         ceil_mode: keep a last window that reaches beyond the image.
-        name: what the name of the result is made from.
+        name: the prefix of the result's name.
         exclusive: an average counts only what lies inside of the image.
         data_format: 'NCHW' or 'NHWC'.
 

@@ -118,12 +118,12 @@ interpolate = of_kind(
         out_shape: the new height and width (depth, height and width): integers, variables of one element, or one int32
             variable that holds them all.
         scale: instead of it, by how much the sizes are multiplied; a number or a float32 variable of one element.
-        name: what the result is called.
+        name: the name of the result.
         resample: 'BILINEAR', 'BICUBIC' (Keys 1981), 'NEAREST', or 'TRILINEAR' for volumes.
         actual_shape: an int32 variable with the new sizes that goes before `out_shape`, which then only says what is
             known of them.
         align_corners: the corners of both images lie on one another; else their edges do.
-        align_mode: without `align_corners`, 0: elements stand for their middles, 1: for their corners.
+        align_mode: without `align_corners`, 0: coordinates are those of elements' centres, 1: of their corners.
 
     Raises:
         TypeError, ValueError: for arguments that do not fit.

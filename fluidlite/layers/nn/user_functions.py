@@ -102,14 +102,14 @@ def py_func(
 
     The function gets a LoDTensor for each input, which `numpy.array` makes an array of, and returns an array, a
     LoDTensor or a list or tuple of these, one for each of `out`; nothing if there are none. It is called in each run,
-    even if nobody needs its results. What it raises comes out of `Executor.run`.
+    even if its results are unused. Its exceptions are raised by `Executor.run`.
 
     Args:
         func: the function.
         x: its inputs: a Variable, several, or None.
         out: its outputs, made by the caller with `create_var`, with shape and dtype; or None.
         backward_func: a function that gets `x`, `out` and the gradients of `out`, one after the other, and returns
-            the gradients of `x` (None where nobody needs one); None: no gradient goes through.
+            the gradients of `x` (None where none is needed); None: no gradient goes through.
         skip_vars_in_backward_input: those of `x` and `out` that `backward_func` does not get.
 
     Returns:

@@ -47,7 +47,7 @@ def space_to_depth(x: Variable, blocksize: int, name: str | None = None) -> Vari
 
 
 def shuffle_channel(x: Variable, group: int, name: str | None = None) -> Variable:
-    """The channels of `x` [N, C, H, W], taken from each of `group` groups in turn (`fluid.layers.shuffle_channel`)."""
+    """The channels of `x` [N, C, H, W], interleaved from `group` groups (`fluid.layers.shuffle_channel`)."""
     _check_integer(group, "group", "shuffle_channel")
     return run_layer("shuffle_channel", locals())
 
@@ -105,7 +105,7 @@ def unfold(
     dilations: int | Sequence[int] = 1,
     name: str | None = None,
 ) -> Variable:
-    """The blocks that a convolution of `x` [N, C, H, W] would look at (`fluid.layers.unfold`).
+    """The windows of a convolution of `x` [N, C, H, W] (im2col; `fluid.layers.unfold`).
 
     `paddings` is one number, two (for height and width) or four (top, left, bottom, right). Returns
     [N, C * block, blocks].

@@ -196,7 +196,7 @@ def beam_search(
         level: the level of sequences that says which hypotheses belong to a source.
         is_accumulated: `scores` are of whole hypotheses; else they are probabilities, whose logarithms are added to
             `pre_scores`.
-        name: what names of variables are made from.
+        name: the prefix of variables' names.
         return_parent_idx: also return which row each selected one comes from, int32 [selected].
 
     Returns:

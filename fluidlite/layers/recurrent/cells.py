@@ -96,9 +96,9 @@ def _map_shapes(made: Callable[[list[int]], Any], shapes: Any) -> Any:
 
 
 class GRUCell(RNNCell):
-    """A gated recurrent unit (`fluid.layers.GRUCell`); what it computes says `fluid.contrib.layers.BasicGRUUnit`.
+    """A gated recurrent unit (`fluid.layers.GRUCell`), by `fluid.contrib.layers.BasicGRUUnit`.
 
-    The state is [batch, hidden_size], and is the output, too. `name`: what the names of parameters begin with; other
+    The state is [batch, hidden_size], and is the output, too. `name`: the prefix of the parameters' names; other
     arguments are those of `BasicGRUUnit`.
     """
 
@@ -128,7 +128,7 @@ class GRUCell(RNNCell):
 
 
 class LSTMCell(RNNCell):
-    """A long short-term memory (`fluid.layers.LSTMCell`); what it computes says `fluid.contrib.layers.BasicLSTMUnit`.
+    """A long short-term memory (`fluid.layers.LSTMCell`), by `fluid.contrib.layers.BasicLSTMUnit`.
 
     The states are a list of state and cell, [batch, hidden_size] both; the output is the state. `name`: what the names
     of parameters begin with; other arguments are those of `BasicLSTMUnit`.

@@ -138,7 +138,7 @@ def row_conv(
 
     Args:
         input: floats [rows, width] with sequences, or padded [batch, time, width].
-        future_context_size: how many following rows are looked at; beyond the end they are zeros.
+        future_context_size: how many following rows are considered; beyond the end they are zeros.
         param_attr: a ParamAttr, a name or an initializer of the weights [future_context_size + 1, width].
         act: the name of an activation.
     """

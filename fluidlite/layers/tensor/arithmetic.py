@@ -88,7 +88,7 @@ def scale(
         bias: a number.
         bias_after_scale: whether the bias is added last.
         act: the name of an activation of the result, in programs. Eager tensors get none, as in Fluid.
-        name: what the result is called.
+        name: the name of the result.
     """
     act = None if isinstance(x, Tensor) else act
     return run_layer("scale", locals(), ScaleTensor="scale")

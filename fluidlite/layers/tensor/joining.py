@@ -36,9 +36,9 @@ def concat(input: Sequence[Variable], axis: int | Variable = 0, name: str | None
 
     Args:
         input: Variables of one type whose shapes differ in `axis` only, or a tensor array of such elements; an eager
-            tensor stands for the list of its rows.
+            tensor is taken as the list of its rows.
         axis: a dimension, negative ones counted from the end, or a Variable that tells it.
-        name: what the result is called.
+        name: the name of the result.
 
     Raises:
         TypeError: `input` holds something else.
@@ -90,7 +90,7 @@ def split(
         num_or_sections: how many equal parts, in programs at least 2; or their sizes, one of which may be -1,
             in which Variables of one element may stand.
         dim: a dimension, negative ones counted from the end, or a Variable that tells it.
-        name: what the results are called.
+        name: the prefix of the results' names.
 
     Raises:
         TypeError: an argument is of another type.

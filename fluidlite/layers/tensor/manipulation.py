@@ -23,8 +23,8 @@ def expand(
 
     Args:
         x: a tensor.
-        expand_times: one number for each dimension; Variables may stand in the list or for it.
-        name: what the result is called.
+        expand_times: one number for each dimension; the list may hold Variables, or be one.
+        name: the name of the result.
 
     Raises:
         TypeError: `expand_times` is of another type.
@@ -91,7 +91,7 @@ def pad2d(
         mode: `constant`, `reflect` (mirrored at the edge) or `edge` (the edge repeated).
         pad_value: what a constant border holds.
         data_format: `NCHW` or `NHWC`.
-        name: what the result is called.
+        name: the name of the result.
 
     Raises:
         ValueError: `mode` or `data_format` is something else.

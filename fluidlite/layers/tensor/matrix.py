@@ -28,13 +28,13 @@ def matmul(
     """alpha * x @ y for matrices, batches of matrices and vectors (`fluid.layers.matmul`).
 
     Args:
-        x: a float tensor [..., m, k] ([..., k, m] if transposed), or a vector [k], which stands for a row.
-        y: a tensor [..., k, n] ([..., n, k] if transposed), or a vector [k], which stands for a column. Batch
+        x: a float tensor [..., m, k] ([..., k, m] if transposed), or a vector [k], taken as a row.
+        y: a tensor [..., k, n] ([..., n, k] if transposed), or a vector [k], taken as a column. Batch
             dimensions of both are equal, or one has none.
         transpose_x: swap the last two dimensions of `x`.
         transpose_y: swap the last two dimensions of `y`.
         alpha: multiplies the product.
-        name: what the result is called.
+        name: the name of the result.
 
     Returns:
         [..., m, n], without the dimension that a vector stood for; two vectors give [1].
@@ -91,7 +91,7 @@ def mul(
             rows.
         x_num_col_dims: see `x`.
         y_num_col_dims: see `y`.
-        name: what the result is called.
+        name: the name of the result.
 
     Returns:
         The row dimensions of `x` followed by the column dimensions of `y`.
@@ -119,7 +119,7 @@ def bilinear_tensor_product(
         y: float [N, n].
         size: how many products, each with its own m x n weights.
         act: the name of an activation of the result.
-        name: what the variables are called.
+        name: the prefix of the variables' names.
         param_attr: ParamAttr of the weights [size, m, n].
         bias_attr: ParamAttr of the bias [1, size]; False for none.
 

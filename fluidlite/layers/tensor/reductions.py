@@ -44,7 +44,7 @@ class Reduction(Protocol):
 _DIMENSIONS = """`dim` is a dimension or a list of them, negative ones counted from the end; None or []: all.
 
     The result lacks those dimensions, or has them with size 1 if `keep_dim`; without any left it is of shape [1].
-    `name`: what it is called.
+    `name`: its name.
 
     Raises TypeError if `input` is no Variable or `dim` no integer or list, OperatorError if `dim` is out of range.
     """

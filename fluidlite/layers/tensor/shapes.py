@@ -60,7 +60,7 @@ def reshape(
         actual_shape: a Variable with the sizes, which then count instead of `shape`; ignored for eager tensors.
         act: the name of an activation of the result.
         inplace: return `x` itself, changed; of an eager tensor another one all the same, with a warning.
-        name: what the result is called.
+        name: the name of the result.
 
     Raises:
         TypeError: `shape` is no list, tuple or Variable.

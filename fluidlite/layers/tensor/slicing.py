@@ -57,7 +57,7 @@ def slice(input: Variable, axes: Sequence[int], starts: Numbers, ends: Numbers) 
     Args:
         input: a tensor.
         axes: the dimensions that are cut.
-        starts: where each begins; negative numbers count from the end. Variables may stand in the list or
+        starts: where each begins; negative numbers count from the end. the list may hold Variables or
             for it.
         ends: where each ends; as `starts`, and greater numbers than the size mean the end.
 
@@ -106,7 +106,7 @@ def crop(
         x: a tensor.
         shape: the sizes of the part, or a Variable of that shape.
         offsets: where it begins in each dimension, or an int32 Variable that tells; zeros by default.
-        name: what the result is called.
+        name: the name of the result.
 
     Raises:
         ValueError: `shape` is no list, tuple or Variable.
@@ -125,9 +125,9 @@ def crop_tensor(
 
     Args:
         x: a tensor.
-        shape: the sizes of the part; -1 reaches to the end. Variables may stand in the list or for it.
+        shape: the sizes of the part; -1 reaches to the end. the list may hold Variables, or be one.
         offsets: where it begins in each dimension, as `shape`; zeros by default.
-        name: what the result is called.
+        name: the name of the result.
 
     Raises:
         TypeError: `shape` or `offsets` is of another type.
@@ -182,7 +182,7 @@ def scatter(
         input: [rows, ...].
         index: int32 or int64 [n] or [n, 1].
         updates: [n, ...].
-        name: what the result is called.
+        name: the name of the result.
         overwrite: the last counts where a row is named several times; otherwise their sum.
 
     A list of one Variable is that Variable.
@@ -198,7 +198,7 @@ def scatter_nd_add(ref: Variable, index: Variable, updates: Variable, name: str 
         ref: a tensor.
         index: int32 or int64 [..., depth].
         updates: [..., *ref.shape[depth:]], of the type of `ref`.
-        name: what the result is called.
+        name: the name of the result.
 
     Raises:
         ValueError: `ref` and `updates` differ in type.

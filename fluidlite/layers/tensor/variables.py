@@ -18,7 +18,7 @@ __all__ = ["assign", "cast", "create_global_var", "create_parameter", "create_te
 
 
 def known_shape(shape: Any, layer: str) -> list[int]:
-    """`shape` as a list of integers; TypeError unless it is a list or tuple of what `as_numbers` makes integers of."""
+    """`shape` as a list of integers; TypeError unless it is a list or tuple of numbers (see `as_numbers`)."""
     if not isinstance(shape, (list, tuple)):
         raise TypeError(f"The type of 'shape' in {layer} must be a list or tuple, but received {shape!r}")
     sizes = as_numbers(shape)

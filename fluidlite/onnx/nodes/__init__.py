@@ -1,4 +1,4 @@
-"""Operators of Fluid and the nodes that stand for them in ONNX, by topic. Importing this fills the table."""
+"""Exporters of Fluid's operators to ONNX nodes, by topic. Importing this fills the table."""
 
 from . import arrays, branches, images, math, norms, recurrent, search, sequences, tensors
 

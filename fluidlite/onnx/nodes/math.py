@@ -144,7 +144,7 @@ def _dropout(o: Exported) -> None:
 
 
 def aligned(o: Exported) -> tuple[str, str]:
-    """The values of X and Y, with Y's dimensions under those of X from `axis` on."""
+    """The values of X and Y, with Y reshaped so that its dimensions are aligned with those of X from `axis` on."""
     x, y = o.input("X"), o.input("Y")
     axis, missing = o.attr("axis"), o.rank("X") - o.rank("Y")
     trailing = missing - axis if axis is not None and axis >= 0 else 0

@@ -61,7 +61,7 @@ def fc(
         num_flatten_dims: how many axes of `x` stay; negative ones count from the end.
         weight_attr, bias_attr: a ParamAttr, a name or an initializer; `bias_attr=False`: no bias.
         activation: the name of an activation.
-        name: what the variables are called.
+        name: the prefix of the variables' names.
     """
     if num_flatten_dims < 0:
         first = x[0] if isinstance(x, (list, tuple)) else x

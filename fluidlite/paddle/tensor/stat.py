@@ -44,7 +44,7 @@ def sum(x: Any, axis: Axis = None, dtype: Any = None, keepdim: bool = False, nam
         axis: a number, several, or None for all; negative ones count from the end.
         dtype: converts `x` first.
         keepdim: keep the axes with size 1. Without any axis left the result is of shape [1].
-        name: what the result in a program is called.
+        name: the name of the result in a program.
     """
     if dtype is None and x.dtype in (VarType.BOOL, VarType.INT32):
         dtype = VarType.INT64

@@ -29,7 +29,7 @@ class BaseLoader:
         self._pool: WorkerPool | None = None  # workers that wait for the next epoch
 
     def _kept_pool(self) -> WorkerPool | None:
-        """The workers that were kept, for an epoch; None if there are none, or one of them is gone."""
+        """The idle workers kept from an earlier epoch; None if there are none, or one has died."""
         pool, self._pool = self._pool, None
         if pool is None or pool.usable():
             return pool
@@ -37,7 +37,7 @@ class BaseLoader:
         return None
 
     def _keep(self, pool: WorkerPool) -> None:
-        """Keep the workers of an epoch that is over, unless there are some."""
+        """Keep the workers of an epoch that is over for the next one, unless another pool is kept."""
         if self._pool is None and not pool.closed:
             self._pool = pool
         else:
@@ -114,11 +114,10 @@ class BaseLoader:
 
     def state_dict(self) -> dict[str, Any]:
         """The consumer's position: the number of the `epoch`, the `batches` taken in it (of a generator: sets of them,
-        with several devices), and of a data set how its `order` was drawn and what was taken of each of its `workers`.
+        with several devices), and of a data set the random state of its `order` and the batches taken of each worker.
 
-        Plain numbers, strings, lists and dicts. Batches that were read ahead do not count. A generator and an
-        IterableDataset have to give the same again (seed what they draw), and so has a sampler that draws in the
-        middle of an epoch.
+        Plain numbers, strings, lists and dicts. Batches that were read ahead do not count. A generator, an
+        IterableDataset, and a sampler that draws in the middle of an epoch have to be reproducible (by a seed).
         """
         if self._resume is not None:
             return dict(self._resume)
@@ -133,8 +132,8 @@ class BaseLoader:
     def set_state_dict(self, state: Mapping[str, Any]) -> None:
         """Resume the next epoch where `state_dict` was called: it gives exactly the batches that were left.
 
-        What is not numbered is read from its beginning, and what was taken before is left out. Raises ValueError for a
-        state of something else.
+        Generators and IterableDatasets are read from the beginning, without returning the batches taken before. Raises
+        ValueError for an invalid state.
         """
         self._resume = self._checked(state)
 
@@ -164,10 +163,10 @@ class BaseLoader:
 
         `epochs` begun; `batches`, `samples` and `bytes` taken (of a generator: sets of batches, with several devices).
         Seconds of `reading` and `collating` (all workers together; all is `reading` if a generator runs in a process),
-        those in which the readers waited for room (`producer_waited`) and the consumer for data (`consumer_waited`),
+        of readers waiting for room (`producer_waited`), of the consumer waiting for data (`consumer_waited`),
         and of the consumer's `computing` in between. Bytes `copied` to GPUs, and seconds of `staging` and `copying`
         them. The `state` of the last epoch, how many batches are `queued` of `capacity`, the `workers` (processes),
-        and the `bottleneck`: 'reading' or 'computing', whoever was waited for longer, or 'copying'.
+        and the `bottleneck`: 'reading' or 'computing', whichever was waited for longer, or 'copying'.
         """
         last = self._last()
         found: dict[str, Any] = {"epochs": self._tally.epochs, **self._tally.total().as_dict()}
@@ -179,7 +178,7 @@ class BaseLoader:
         return found
 
     def summary(self) -> str:
-        """The statistics as a table to print, with the bottleneck and what may help against it."""
+        """The statistics as a printable table, with the bottleneck and advice."""
         return summarize(self.stats())
 
     @property

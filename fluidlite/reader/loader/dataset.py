@@ -30,7 +30,7 @@ from .stats import Meter
 
 
 class DataLoader(GeneratorLoaders, BaseLoader):
-    """Batches of a `dataset`, in the order of a sampler. Iterate over the loader, or over what calling it gives.
+    """Batches of a `dataset`, in the order of a sampler. Iterate over the loader, or over the result of calling it.
 
     Args:
         dataset: a `Dataset` or `IterableDataset`.

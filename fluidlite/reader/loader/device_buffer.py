@@ -109,7 +109,7 @@ class Mover:
             self._meter.copying += copied.finish()
 
     def close(self) -> None:
-        """Release what is kept for copying."""
+        """Release the resources for copying."""
         for carrier in self._carriers:
             if carrier is not None:
                 carrier.close()
@@ -168,7 +168,7 @@ def ahead_of(get: Callable[[], FetchedBatch], mover: Mover) -> Iterator[Moved]:
 class DevicePrefetcher(Prefetcher):
     """Batches of another prefetcher on their devices: copied two batches ahead of the consumer, or when taken.
 
-    `devices` get batches in turn. `meter`: where the copying is counted. `name`: of what is read, for the thread.
+    `devices` get batches round-robin. `meter`: records the copies. `name`: that of the source, for the thread.
     """
 
     def __init__(

@@ -53,9 +53,9 @@ class BatchFormat:
     """The format of the items that the consumer gets.
 
     `form` converts a batch. `devices`: items are lists of so many batches; None: single ones. `drop_last`: a last
-    list that is shorter is left out. `count_lists`: these are counted, and not the batches in them. `alone`: the
-    loader has one epoch at a time, and one that is over says why. `barren` says that there was no batch and why, for a
-    warning; it is given how many there were that made no list.
+    list that is shorter is left out. `count_lists`: lists are counted instead of batches. `alone`: the loader has
+    one epoch at a time, and using an ended one raises an error. `barren(left)`: the warning for an epoch without items,
+    given the number of batches that were too few for a list.
     """
 
     form: Callable[[Any], Any]
@@ -67,9 +67,9 @@ class BatchFormat:
 
 
 class Epoch:
-    """One pass over the data; it ends early when the iterator is closed or let go.
+    """One pass over the data; it ends early when the iterator is closed or garbage.
 
-    `position`: from where on; kept up to date. `meter`: what counts.
+    `position`: where to begin; updated with each item. `meter`: the statistics.
     """
 
     def __init__(self, prefetcher: Prefetcher, position: Position, format: BatchFormat, meter: Meter) -> None:

@@ -40,10 +40,10 @@ class GeneratorLoaders:
         LoDTensors instead of dictionaries. `drop_last`: leave out batches at the end that are fewer than the devices.
         `use_double_buffer`: batches for GPUs are copied there before they are taken (the CPU needs no second buffer).
         `use_multiprocess`: the generator runs in a process of its own, which hands batches over through shared
-        memory. Each epoch forks this process as it is then. `persistent_workers`: the process stays from one epoch to
-        the next, if that was read to its end, and calls the generator function anew: it goes on with what that has
-        changed there, and does not see what is changed here after its first epoch (but the states of `random` and
-        `numpy.random` go to and fro). Raises ValueError for a missing feed_list or a capacity below 1, TypeError for
+        memory. Each epoch forks this process in its current state. `persistent_workers`: the process stays for the next
+        epoch, if one was read to its end, and calls the generator function again: changes made there persist, but
+        changes made here after the first epoch are not seen (except the states of `random` and `numpy.random`, which
+        are exchanged). Raises ValueError for a missing feed_list or a capacity below 1, TypeError for
         other kinds of arguments. Follows `fluid.io.DataLoader.from_generator`.
         """
         return make_loader(

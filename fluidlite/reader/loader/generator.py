@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Loader(BaseLoader):
     """The base class of loaders of generators.
 
-    `specs`: what the items of a batch look like; `capacity`: how many batches may wait; `use_process`: run the
+    `specs`: types and shapes of the items of a batch; `capacity`: how many batches may wait; `use_process`: run the
     generator in a process of its own; `double_buffer`: copy batches to GPUs ahead of time; `persistent`: keep that
     process from one epoch to the next.
     """

@@ -39,7 +39,7 @@ class Prefetcher:
         return 0
 
     def idle(self) -> float:
-        """Seconds in which whoever reads waited for room."""
+        """Seconds in which the readers waited for room."""
         return 0.0
 
     def stop(self, finished: bool) -> None:
@@ -88,7 +88,7 @@ class Direct(Prefetcher):
 
 
 class Threaded(Prefetcher):
-    """Batches made ahead by a thread, at most `capacity` of them. `name`: of what is read."""
+    """Batches made ahead by a thread, at most `capacity` of them. `name`: that of the source."""
 
     def __init__(self, batches: Iterator[FetchedBatch], capacity: int, name: str) -> None:
         source = batches if profiling.detailed() is None else recorded(batches)

@@ -48,7 +48,7 @@ def describe(feed_list: Sequence[Variable]) -> list[dict[str, Any]]:
 
 
 def create_reader(block: Block, queue: str, name: str, items: Sequence[dict[str, Any]]) -> Variable:
-    """Append the reader `name` of what `queue` holds; returns its variable."""
+    """Append the reader `name` of the batches of `queue`; returns its variable."""
     reader = reader_var(block, name)
     block.append_op(
         type="create_py_reader",

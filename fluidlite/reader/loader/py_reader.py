@@ -132,7 +132,7 @@ class ReaderQueue:
             sources.register(name, self._hand)
 
     def start(self) -> None:
-        """Begin an epoch: of the loader, or of what is pushed."""
+        """Begin an epoch: of the loader, or of pushed batches."""
         if not self._by_hand:
             self._loader.start()
         elif self._hand is None or self._hand.shut:

@@ -65,7 +65,7 @@ def collator(specs: Sequence[Spec], reader: str = "", memory: Any = None) -> Col
 class FetchedBatch(NamedTuple):
     """A batch and its cost: the number of `samples`, the seconds for `reading` and `collating` them.
 
-    `worker`: who made it, where that says how to go on after it.
+    `worker`: the number of its worker process, where resuming needs it.
     """
 
     batch: Any
@@ -78,7 +78,7 @@ class FetchedBatch(NamedTuple):
 class Memory(NamedTuple):
     """The memory of batches: `empty` allocates arrays; `lender` is the `memory` of a `Collator`.
 
-    `passing`: a batch is copied away before the next is made.
+    `passing`: each batch is copied before the next one is made, so its memory may be reused.
     """
 
     empty: Allocate = empty
@@ -190,7 +190,7 @@ class Ready(Feeding):
                 yield FetchedBatch(batch, rows_of(batch), read, time.perf_counter() - begin - read)
 
     def tensors(self, items: Any, handover: Handover, where: str) -> Batch:
-        """The batch made of what the generator yielded, with arrays that are the loader's by now."""
+        """The batch of an item of the generator, with arrays that the loader owns."""
         return ready_tensors(items, self.specs, handover, where)
 
 
@@ -226,7 +226,7 @@ def ready_tensors(items: Any, specs: Sequence[Spec], handover: Handover, where: 
 
 
 def fitting(array: np.ndarray, spec: Spec, where: str) -> np.ndarray:
-    """`array` in the type that `spec` asks for, after a look at its shape."""
+    """`array` in the type of `spec`, after a check of its shape."""
     if spec.takes(array):
         return array
     rank = len(spec.shape)

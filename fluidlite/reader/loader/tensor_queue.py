@@ -70,7 +70,7 @@ class LoDTensorBlockingQueue:
         self._queue.kill()
 
     def reset(self) -> None:
-        """Begin anew, empty and open."""
+        """Reset to an empty and open queue."""
         self._killed, self._queue = False, Queue(self._capacity)
 
     @property
@@ -137,7 +137,7 @@ class MultiDeviceFeedReader:
         self._queue, self._names, self._places, self._drop_last = queue, list(names), places, drop_last
 
     def read_next_list(self) -> list[list[LoDTensor]]:
-        """A batch for each place; StopIteration at the end, also if there are too few and `drop_last` says so."""
+        """A batch for each place; StopIteration at the end, with `drop_last` also for too few batches."""
         found: list[list[LoDTensor]] = []
         while len(found) < self._places:
             try:
@@ -157,7 +157,7 @@ class MultiDeviceFeedReader:
         return [Tensor(np.array(tensor)) for tensor in self.read_next_list()[0]]
 
     def reset(self) -> None:
-        """Begin anew: the queue is open and empty again."""
+        """Reset the queue, which is then empty and open."""
         self._queue.reset()
 
 

@@ -45,7 +45,7 @@ class DatasetFactory:
 class DatasetBase:
     """Files of samples for `Executor.train_from_dataset`; see `files` for their format.
 
-    `proto_desc`: what `desc` prints. `filelist`, `thread_num`: what was set.
+    `proto_desc`: the message that `desc` prints. `filelist`, `thread_num`: the current settings.
     """
 
     _feed = ""
@@ -77,7 +77,7 @@ class DatasetBase:
         ]
 
     def set_batch_size(self, batch_size: int) -> None:
-        """How many lines are a batch, 32 if nobody says; the last one of an epoch may have fewer.
+        """The number of lines of a batch, 32 by default; the last one of an epoch may have fewer.
 
         Raises TypeError unless it is an integer, ValueError if it is below 1.
         """
@@ -90,9 +90,9 @@ class DatasetBase:
         self.filelist = [str(path) for path in filelist]
 
     def set_pipe_command(self, pipe_command: str) -> None:
-        """A shell command that makes lines of slots of each file on its standard input; 'cat' takes it as it is.
+        """A shell command that converts each file, on its standard input, to lines of slots; 'cat' for none.
 
-        Under `python -m fluidlite` a `python` in it knows `paddle` as well.
+        Under `python -m fluidlite` a `python` in it can import `paddle` as well.
         """
         self.proto_desc.pipe_command = str(pipe_command)
 
@@ -157,9 +157,9 @@ class DatasetBase:
         return SlotReader(self._slots, command, text_slots, sparse=self._sparse)
 
     def _shares(self, threads: int = 0, single: bool = False) -> list[Share]:
-        """The batches of an epoch, for each of the threads that are to compute; for one if `single`.
+        """The batches of an epoch for each training thread; for one if `single`.
 
-        `threads`: what `train_from_dataset` was told; 0 for nothing.
+        `threads`: the argument of `train_from_dataset`; 0 if it was not given.
         """
         raise NotImplementedError
 
@@ -184,7 +184,7 @@ class QueueDataset(DatasetBase):
     _feed = "MultiSlotDataFeed"
 
     def local_shuffle(self) -> None:
-        """Raises NotImplementedError, as in Fluid: what is not in memory cannot be shuffled."""
+        """Raises NotImplementedError, as in Fluid: files that are not in memory cannot be shuffled."""
         raise NotImplementedError(
             "QueueDataset does not support local shuffle, please use InMemoryDataset for local_shuffle"
         )
@@ -236,10 +236,10 @@ class InMemoryDataset(DatasetBase):
         self.proto_desc.name = str(data_feed_type)
 
     def load_into_memory(self) -> None:
-        """Read all files, `thread_num` at a time; what was in memory before goes.
+        """Read all files, `thread_num` at a time; replaces the samples in memory.
 
         Raises ValueError if no variables are set, FileNotFoundError, FormatError for a line that is no sample,
-        RuntimeError if the pipe command fails. What was in memory stays then.
+        RuntimeError if the pipe command fails. The samples in memory are kept then.
         """
         self.preload_into_memory(self.thread_num)
         self.wait_preload_done()
@@ -268,11 +268,11 @@ class InMemoryDataset(DatasetBase):
             self._records.shuffle(_engine.get())
 
     def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
-        """With a `fleet`, deal the samples of all its workers out anew, and put them into a random order.
+        """With a `fleet`, redistribute the samples of all its workers at random, and shuffle them.
 
         The workers are the processes of the run; in one, and without `fleet`, nothing happens, as in Fluid without
-        its parameter servers. Whoever waits for the others of the run raises what `fluidlite.distributed` does,
-        and NotSupportedError after `set_merge_by_lineid`.
+        its parameter servers. Raises the errors of `fluidlite.distributed` about other processes, and
+        NotSupportedError after `set_merge_by_lineid`.
         """
         if fleet is None or world().size == 1 or self._gone_through:
             return
@@ -339,7 +339,7 @@ class InMemoryDataset(DatasetBase):
         """Accepted: each thread has a queue."""
 
     def set_fleet_send_batch_size(self, fleet_send_batch_size: int = 1024) -> None:
-        """Accepted: there is nobody to send samples to."""
+        """Accepted: samples are not sent in batches."""
 
     def set_fleet_send_sleep_seconds(self, fleet_send_sleep_seconds: int = 0) -> None:
         """Accepted."""
@@ -368,7 +368,7 @@ class InMemoryDataset(DatasetBase):
             )
 
     def postprocess_instance(self) -> None:
-        """Nothing: there are no page views to take apart."""
+        """Nothing: there are no page views to split."""
 
     def get_pv_data_size(self) -> int:
         """0: there are no page views."""
@@ -388,7 +388,7 @@ class InMemoryDataset(DatasetBase):
 
     def _parts(self, count: int) -> list[Share]:
         if not self._slots:
-            self._reader()  # says what is missing
+            self._reader()  # raises for missing settings
         self._gone_through = True
         samples = len(self._records)
         share = samples if count <= 1 else samples // count + 1

@@ -65,7 +65,7 @@ class Slot:
 class SlotReader:
     """Reads slot files one after the other.
 
-    `text_slots`: how many slots of text stand before the numbers on each line; they are left out. `sparse`: whether
+    `text_slots`: the number of text slots before the numbers on each line, which are skipped. `sparse`: whether
     sequences have no zeros, as in Fluid's memory (reals below 1e-6 are some), but one for a sample of nothing else.
     """
 

@@ -83,7 +83,7 @@ class Worker:
         try:
             self.exit = os.pidfd_open(process.pid)
         except (AttributeError, OSError):
-            # An old system. The pipe that stands for the process may be held open by the worker's own children.
+            # A kernel without pidfd. The pipe used instead may be held open by the worker's own children.
             self.exit = os.dup(process.sentinel)
 
     def take(self) -> tuple[int, Any] | None:

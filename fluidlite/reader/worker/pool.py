@@ -36,23 +36,23 @@ _pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
 class WorkerPool:
     """`count` processes that each run `run(info, requests)`, a generator function.
 
-    `info` is a `WorkerInfo`; `requests` iterates over what the parent sends to this worker and ends when the parent
-    calls `finish`; the generator is closed when the parent closes the pool or is gone. What `run` yields are batches:
-    anything that can be pickled. Big arrays in it (also nested: in lists, dicts, LoDTensors) travel through shared
+    `info` is a `WorkerInfo`; `requests` iterates over the parent's requests to this worker and ends when the parent
+    calls `finish`; the generator is closed when the parent closes the pool or dies. `run` yields batches:
+    any picklable objects. Big arrays in it (also nested: in lists, dicts, LoDTensors) travel through shared
     memory: one copy in the worker (none if the array was made by `info.empty` or by a Collator with
     `memory=info.memory`), none in the parent, whose arrays are views that stay valid as long as they are held, also
     after `close`. How many batches are made ahead is up to the parent: a worker does nothing without requests.
 
     `payload`: data for `run`, as `info.payload` (closures are fine if the start method is fork).
-    `name`: what messages call the pool, e.g. 'DataLoader'; `label`: what they call a worker.
-    `ahead`: about how many batches of one worker wait at a time; so much shared memory is kept for reuse.
+    `name`, `label`: the names of the pool, e.g. 'DataLoader', and of a worker in messages.
+    `ahead`: the expected number of waiting batches of one worker, for which shared memory is kept for reuse.
     `timeout`: seconds that `receive` waits at most, 0 for ever.
     `seed`: workers seed `random` and `numpy.random` with seed + id; None leaves them as they were inherited.
     `worker_init`: called with the worker's id first, in the worker.
-    `method`: 'fork', 'spawn' or 'forkserver'; by default what `multiprocessing.set_start_method` was told, else fork,
-    also where 'forkserver' is Python's own default.
+    `method`: 'fork', 'spawn' or 'forkserver'; by default that of `multiprocessing.set_start_method`, else fork, even
+    where 'forkserver' is Python's own default.
     `use_shared_memory`: False sends everything through pipes. `memory_limit`: bytes of shared memory that one worker
-    may use (None: what there is); beyond it batches are copied through pipes, with one RuntimeWarning.
+    may use (None: all available); beyond it batches are copied through pipes, with one RuntimeWarning.
 
     Raises TypeError if `run` or `payload` cannot be sent to a process that is spawned, ValueError for an unknown
     method, AssertionError (as multiprocessing does) in a worker process, which cannot have workers of its own.
@@ -143,7 +143,7 @@ class WorkerPool:
         """The next item that `worker` yields, in order.
 
         Raises WorkerDone (with `value`, the result of `run`) at its end, the error that `run` raised (its cause is a
-        WorkerTraceback), WorkerDied (a RuntimeError) if any process of the pool was killed or left by itself,
+        WorkerTraceback), WorkerDied (a RuntimeError) if any process of the pool was killed or exited,
         WorkerTimeout (a RuntimeError and TimeoutError) after `timeout` seconds, PoolClosed if the pool is or gets
         closed by another thread meanwhile, QueueForked in the child of a fork. After WorkerTimeout one may go on
         waiting.
@@ -153,7 +153,7 @@ class WorkerPool:
     def receive_any(self, workers: Sequence[int]) -> tuple[int, Any]:
         """(worker, item) from the first of `workers` that has an item; round-robin if several have.
 
-        Raises as `receive`; a WorkerDone says whose it is.
+        Raises as `receive`; a WorkerDone names its worker.
         """
         return self._receive(tuple(workers))
 

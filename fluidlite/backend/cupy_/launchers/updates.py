@@ -1,6 +1,7 @@
 """Updates of parameters: kernels of `cuda/updates.cu`, which update many at once.
 
-Where the arrays are is said in the arguments of a launch, so that nothing is uploaded and graphs may hold them.
+The addresses of the arrays are passed by value in the arguments of a launch, so that nothing is uploaded and graphs
+may record them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Attrs = Mapping[str, Any]
 class Rule:
     """One kind of update.
 
-    `state`: the slots of what is kept for a parameter, as the kernel counts them; `results`: the slots whose arrays the
+    `state`: the slots of a parameter's state, in the kernel's order; `results`: the slots whose arrays the
     operator returns, in its order; `numbers(attrs)`: the numbers that the kernel takes after its table.
     """
 
@@ -134,8 +135,9 @@ def fits(op_type: str, entry: Mapping[str, Any], attrs: Attrs) -> bool:
 def update(device: CudaDevice, op_type: str, entries: Sequence[Mapping[str, Any]], attrs: Attrs) -> None:
     """Update parameters, all that `fits`, of one element type and with learning rates of one type; in place.
 
-    `entries`: the arrays of each by slot; with "Decay", a number, so many times the parameter is added to its gradient.
-    Betas given as arrays are those of the first for all. Attribute "ahead": Adam's powers are carried on before use.
+    `entries`: the arrays of each by slot; "Decay": a number times which the parameter is added to its gradient.
+    Betas given as arrays are taken from the first entry for all. Attribute "ahead": Adam's beta powers are advanced
+    before use.
     """
     rule = RULES[op_type]
     first = entries[0]
@@ -207,7 +209,7 @@ _made: dict[tuple[int, bool], Any] = {}
 def tickets(device: CudaDevice) -> Any:
     """A counter of finished blocks for each entry; all zero between launches.
 
-    Launches must be in order: those of the main stream, and of graphs, have other words than those aside of it.
+    Launches that share counters must be in order: the main stream and graphs have one set, other streams another.
     """
     key = device.number, device.aside
     found = _made.get(key)

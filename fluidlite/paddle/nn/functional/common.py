@@ -72,7 +72,7 @@ def dropout(
         training: whether anything is set to zero.
         mode: 'upscale_in_train' divides what stays by 1 - p; 'downscale_in_infer' multiplies by 1 - p when not
             training.
-        name: what the result in a program is called.
+        name: the name of the result in a program.
 
     Raises:
         ValueError: `p` outside of [0, 1], or another mode.
@@ -220,7 +220,7 @@ def pad(
         mode: 'constant', 'reflect', 'replicate' or 'circular'.
         value: what 'constant' puts there.
         data_format: where the channels are: 'NCL', 'NCHW', 'NCDHW', 'NLC', 'NHWC', 'NDHWC'.
-        name: what the result in a program is called.
+        name: the name of the result in a program.
     """
     check_choice(mode, "mode", ("constant", "reflect", "replicate", "circular"), "pad")
     sides = [int(side) for side in (pad.tolist() if isinstance(pad, Tensor) else pad)]
@@ -332,7 +332,7 @@ interpolate = of_kind(
         align_corners: whether the centres of the corners stay where they are.
         align_mode: 0: pixels are squares around their centres; 1: they are at whole numbers.
         data_format: where the channels are: 'NCL', 'NCHW', 'NCDHW', 'NLC', 'NHWC', 'NDHWC'.
-        name: what the result in a program is called.
+        name: the name of the result in a program.
     """,
 )
 upsample = of_kind(_interpolate, "upsample", "The same as `interpolate` (`paddle.nn.functional.upsample`).")

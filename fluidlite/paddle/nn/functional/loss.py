@@ -126,7 +126,7 @@ def cross_entropy(
         soft_label: see `label`.
         axis: that of the classes.
         use_softmax: see `input`.
-        name: what the result in a program is called.
+        name: the name of the result in a program.
 
     Returns:
         A number of shape [1]; with 'none' one for each label, shaped as `label`.

@@ -46,7 +46,7 @@ class Linear(nn.Linear):
         out_features: that of the result.
         weight_attr: a ParamAttr, a name or an initializer of `weight`, [in_features, out_features].
         bias_attr: the same for `bias`, [out_features]; False: none.
-        name: what the parameters' names begin with.
+        name: the prefix of the parameters' names.
     """
 
     def __init__(
