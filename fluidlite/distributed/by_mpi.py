@@ -143,8 +143,8 @@ class ByMPI(Communicator):
         with self._lock:
             rows = self._agree("all_gather", source[:0], extra=len(source))
             out = np.empty((sum(rows), *source.shape[1:]), source.dtype)
-            width = _width(source)
-            counts = [count * width for count in rows]
+            row_bytes = int(np.prod(source.shape[1:], dtype=np.int64)) * source.itemsize
+            counts = [count * row_bytes for count in rows]
             self._wait(self._comm.Iallgatherv(_bytes(source), _places(out, counts)), out.nbytes)
         return out
 
@@ -331,11 +331,6 @@ def _plain(array: np.ndarray) -> np.ndarray:
             f"{found.dtype} {list(found.shape)}"
         )
     return found
-
-
-def _width(array: np.ndarray) -> int:
-    """The bytes of a row."""
-    return int(np.prod(array.shape[1:], dtype=np.int64)) * array.itemsize
 
 
 def _bytes(array: np.ndarray) -> list[Any]:

@@ -173,7 +173,8 @@ class _Run:
             self.stopped = True
             process.terminate()
 
-        before = signal.signal(signal.SIGTERM, stop) if _in_main_thread() else None
+        in_main_thread = threading.current_thread() is threading.main_thread()
+        before = signal.signal(signal.SIGTERM, stop) if in_main_thread else None
         try:
             status = process.wait()
         except KeyboardInterrupt:
@@ -269,7 +270,3 @@ def last_traceback(lines: Sequence[str]) -> list[str]:
     """The last traceback in a process's output, to the end."""
     starts = [at for at, line in enumerate(lines) if line.startswith("Traceback (most recent call last)")]
     return list(lines)[starts[-1] :] if starts else []
-
-
-def _in_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()

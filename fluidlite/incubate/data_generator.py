@@ -22,18 +22,10 @@ class DataGenerator:
     def __init__(self) -> None:
         self._proto_info: list[tuple[str, str]] | None = None
         self.batch_size_ = 32
-        self._line_limit: int | None = None
 
     def set_batch(self, batch_size: int) -> None:
         """Set the number of samples that `generate_batch` gets at a time."""
         self.batch_size_ = batch_size
-
-    def _set_line_limit(self, line_limit: int) -> None:
-        if not isinstance(line_limit, int):
-            raise ValueError(f"line_limit must be an integer, got {line_limit!r}")
-        if line_limit < 1:
-            raise ValueError(f"line_limit must be at least 1, got {line_limit}")
-        self._line_limit = line_limit
 
     def generate_sample(self, line: str | None) -> Callable[[], Iterator[Record | None]]:
         """Return a function whose iterator yields the samples of a line, or None to skip; to be overridden."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base import missing
 from ..base.dtypes import VarType
-from ..framework import Operator, OpRole, Parameter, Program, default_main_program, default_startup_program
+from ..framework import OpRole, Parameter, Program, default_main_program, default_startup_program
 from ..framework.gradients.exchange import reduce_gradients, scale_loss_gradients, wait_for_all
 
 __all__ = ["GradAllReduce", "LocalSGD"]
@@ -136,19 +136,6 @@ class Collective:
         if param is not None:
             wait_for_all(block, len(block.ops), param, self.nrings, OpRole.Forward)
 
-    def _is_loss_grad_op(self, op: Operator) -> bool:
-        role = int(op.attrs.get(self.op_role_key, 0))
-        return role == OpRole.Backward | OpRole.Loss
-
-    def _is_backward_op(self, op: Operator) -> bool:
-        return bool(int(op.attrs.get(self.op_role_key, 0)) & OpRole.Backward)
-
-    def _is_update_op(self, op: Operator) -> bool:
-        return {"Param", "Grad", "LearningRate"} <= set(op.input_names)
-
-    def _is_optimizer_op(self, op: Operator) -> bool:
-        return bool(int(op.attrs.get(self.op_role_key, 0)) & OpRole.Optimize)
-
 
 def _parameters(block: Any) -> Iterator[Any]:
     """The parameters that are replicated in all processes."""
@@ -170,15 +157,8 @@ class GradAllReduce(Collective):
         super().__init__(nrings)
 
     def _transpile_main_program(self) -> None:
-        self._insert_scale_loss_grad_ops()
-        self._insert_allreduce_ops()
-
-    def _insert_scale_loss_grad_ops(self) -> None:
         assert self.main_program is not None and self.nranks is not None
         scale_loss_gradients(self.main_program, 1.0 / self.nranks)
-
-    def _insert_allreduce_ops(self) -> None:
-        assert self.main_program is not None
         reduce_gradients(self.main_program, self.nrings)
 
 
@@ -227,7 +207,7 @@ class LocalSGD(Collective):
         exchanged: list[tuple[Any, Any]] = []
         ring = -1
         for at, op in reversed(list(enumerate(block.ops))):
-            if not self._is_update_op(op):
+            if not {"Param", "Grad", "LearningRate"} <= set(op.input_names):
                 continue
             param: Any = block.vars[op.input("Param")[0]]
             if getattr(param, "is_distributed", False):

@@ -29,7 +29,7 @@ class _Unit(Layer):
         activation: Callable[[Any], Any] | None = None,
         dtype: Any = "float32",
     ) -> None:
-        super().__init__(_full_scope(name_scope, self), dtype)
+        super().__init__(f"{name_scope}/{type(self).__name__}", dtype)
         self._name, self._hiden_size = name_scope, hidden_size  # as subclasses know it from Fluid
         self._param_attr, self._bias_attr = param_attr, bias_attr
         self._gate_activation = gate_activation or layers.sigmoid
@@ -329,10 +329,6 @@ def _while_running(new: Variable, old: Variable, still: Variable) -> Variable:
     """`new` where a sequence has not ended (`still` is 1), else `old`."""
     kept = layers.elementwise_mul(new, still, axis=0)
     return kept - layers.elementwise_mul(old, still - 1, axis=0)
-
-
-def _full_scope(name_scope: str, unit: Layer) -> str:
-    return f"{name_scope}/{type(unit).__name__}"
 
 
 def _name_of(attr: Any) -> str | None:

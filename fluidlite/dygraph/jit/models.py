@@ -60,13 +60,9 @@ def _traced(function: StaticFunction, input_spec: Sequence[Any]) -> Traced:
         found.append(specs.of(given))
         return found[-1].example()
 
-    args = replaced(tuple(input_spec), _is_spec, example)
+    args = replaced(tuple(input_spec), lambda value: not isinstance(value, (list, tuple, dict)), example)
     wanted: Mapping[int, Spec] = {k: (spec.shape, spec.dtype, spec.name) for k, spec in enumerate(found)}
     return function.traced(*args, specs=wanted)
-
-
-def _is_spec(value: Any) -> bool:
-    return not isinstance(value, (list, tuple, dict))
 
 
 def load(path: str) -> TranslatedLayer:

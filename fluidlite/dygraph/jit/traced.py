@@ -28,10 +28,6 @@ Spec = tuple[Sequence[int], VarType, str | None]
 """Shape (-1 for dynamic dimensions), type and name of an input."""
 
 
-def _is_input(value: Any) -> bool:
-    return isinstance(value, (Tensor, np.ndarray))
-
-
 def _is_output(value: Any) -> bool:
     return isinstance(value, Variable)
 
@@ -216,7 +212,7 @@ def trace(
         inputs.append(var)
         return var
 
-    given = replaced((args, dict(kwargs)), _is_input, variable)
+    given = replaced((args, dict(kwargs)), lambda value: isinstance(value, (Tensor, np.ndarray)), variable)
     count_traces(1)
     try:
         with (

@@ -49,24 +49,15 @@ class L2DistillerPass:
         return graph
 
 
-class L2Distiller:
+class L2Distiller(L2DistillerPass):
     """The mean square of the difference of two features, times a weight (`fluid.contrib.slim.distillation`).
 
     `student_feature_map`, `teacher_feature_map`: names of variables of one shape.
     """
 
-    def __init__(
-        self, student_feature_map: str, teacher_feature_map: str, distillation_loss_weight: float = 1
-    ) -> None:
-        self.student_feature_map = student_feature_map
-        self.teacher_feature_map = teacher_feature_map
-        self.distillation_loss_weight = distillation_loss_weight
-
     def distiller_loss(self, graph: GraphWrapper) -> GraphWrapper:
         """`graph` with the loss, which is added to `out_nodes["loss"]`."""
-        return L2DistillerPass(
-            self.student_feature_map, self.teacher_feature_map, self.distillation_loss_weight
-        ).apply(graph)
+        return self.apply(graph)
 
 
 Pairs = Sequence[Sequence[str]]
@@ -86,15 +77,12 @@ class FSPDistillerPass:
             losses = []
             for student, teacher in zip(self.s_pairs, self.t_pairs, strict=True):
                 ours, theirs = (
-                    self._fsp_matrix(*(graph.var(name)._var for name in pair)) for pair in (student, teacher)
+                    layers.fsp_matrix(*(graph.var(name)._var for name in pair)) for pair in (student, teacher)
                 )
                 losses.append(layers.reduce_mean(layers.square(ours - theirs)))
             loss = layers.sum(losses) * self.distillation_loss_weight
             _add(graph, "fsp_distillation_loss", loss)
         return graph
-
-    def _fsp_matrix(self, fea_map_0: Variable, fea_map_1: Variable) -> Any:
-        return layers.fsp_matrix(fea_map_0, fea_map_1)
 
 
 class FSPDistiller:
@@ -123,8 +111,8 @@ class SoftLabelDistillerPass:
 
     def __init__(
         self,
-        student_feature_map: str,
-        teacher_feature_map: str,
+        student_feature_map: Any,
+        teacher_feature_map: Any,
         student_temperature: float,
         teacher_temperature: float,
         distillation_loss_weight: float = 1,
@@ -147,7 +135,7 @@ class SoftLabelDistillerPass:
         return graph
 
 
-class SoftLabelDistiller:
+class SoftLabelDistiller(SoftLabelDistillerPass):
     """The cross entropy of the student's scores with the teacher's, both divided by a temperature.
 
     `student_feature_map`, `teacher_feature_map`: names of scores before softmax.
@@ -162,23 +150,19 @@ class SoftLabelDistiller:
         teacher_temperature: float = 1.0,
         distillation_loss_weight: float = 1,
     ) -> None:
-        self.student_feature_map = student_feature_map
-        self.teacher_feature_map = teacher_feature_map
-        self.student_temperature = student_temperature
-        self.teacher_temperature = teacher_temperature
-        self.distillation_loss_weight = distillation_loss_weight
+        super().__init__(
+            student_feature_map,
+            teacher_feature_map,
+            student_temperature,
+            teacher_temperature,
+            distillation_loss_weight,
+        )
 
     def distiller_loss(self, graph: GraphWrapper) -> GraphWrapper:
         """`graph` with the loss, which is added to `out_nodes["loss"]`; ValueError if the features are not named."""
         if self.student_feature_map is None or self.teacher_feature_map is None:
             raise ValueError("student_feature_map and teacher_feature_map must name variables")
-        return SoftLabelDistillerPass(
-            self.student_feature_map,
-            self.teacher_feature_map,
-            self.student_temperature,
-            self.teacher_temperature,
-            self.distillation_loss_weight,
-        ).apply(graph)
+        return self.apply(graph)
 
 
 __getattr__ = missing.reporter(__name__)

@@ -75,19 +75,15 @@ class AutoPruneStrategy(PruneStrategy):
     def _get_init_tokens(self, context: Any) -> list[int]:
         if self._init_tokens is not None:
             return list(self._init_tokens)
-        return self._ratios_to_tokens(self._get_uniform_ratios(context))
+        low, high = self._uniform_range or (self._min_ratio, self._max_ratio)
+        names = self._pruned_param_names  # all with the ratio that saves the middle of the limits
+        return self._ratios_to_tokens([self._uniform_ratio(context, names, (low + high) / 2)] * len(names))
 
     def _ratios_to_tokens(self, ratios: Sequence[float]) -> list[int]:
         return [int(ratio / 0.01) for ratio in ratios]
 
     def _tokens_to_ratios(self, tokens: Sequence[int]) -> list[float]:
         return [token * 0.01 for token in tokens]
-
-    def _get_uniform_ratios(self, context: Any) -> list[float]:
-        """The same ratio for all parameters, which saves the middle of the limits."""
-        low, high = self._uniform_range or (self._min_ratio, self._max_ratio)
-        names = self._pruned_param_names
-        return [self._uniform_ratio(context, names, (low + high) / 2)] * len(names)
 
     def _trial_epoch(self, context: Any) -> int | None:
         """The epoch within the current trial; None outside of the search."""

@@ -62,9 +62,6 @@ class OutScaleForTrainingPass:
                         graph.link_to(watching, node)
         return graph
 
-    def _scale_name(self, var_name: str) -> str:
-        return _scale_name(var_name)
-
 
 class OutScaleForInferencePass:
     """Stores the scales of `OutScaleForTrainingPass` in attributes `out_threshold`
@@ -88,6 +85,3 @@ class OutScaleForInferencePass:
                         scale = nodes.read(self._scope, _scale_name(name))
                         op.set_attr("out_threshold", float(scale.reshape(-1)[0]))
         return graph
-
-    def _scale_name(self, var_name: str) -> str:
-        return _scale_name(var_name)

@@ -108,7 +108,7 @@ def built(function: Any) -> Any:
     return called
 
 
-_SCHEDULE_LAYERS = {
+_SCHEDULE_LAYERS: dict[str, Callable[..., Any]] = {
     "CosineDecay": layers.cosine_decay,
     "ExponentialDecay": layers.exponential_decay,
     "InverseTimeDecay": layers.inverse_time_decay,

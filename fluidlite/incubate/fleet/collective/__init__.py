@@ -181,15 +181,6 @@ class Collective(Fleet):
         """Remove all but the newest `checkpoint_num` checkpoints below `root_path`; at least one is kept."""
         checkpoints.clean(root_path, fs, checkpoint_num)
 
-    def _get_last_checkpoint_no(self, root_path: str, fs: Any) -> int:
-        return max(checkpoints.numbers(root_path, fs), default=-1)
-
-    def _save_train_status(self, path: str, train_status: TrainStatus) -> None:
-        checkpoints.save_status(path, train_status)
-
-    def _load_train_status(self, path: str) -> TrainStatus:
-        return checkpoints.load_status(path)
-
 
 fleet = Collective()
 """The instance that scripts use."""

@@ -462,11 +462,6 @@ class FleetUtil:
                     )
         fleet_transpiler._role_maker.barrier_worker()
 
-    def _of_pslib(self, name: str) -> NoReturn:
-        raise NotSupportedError(
-            f"FleetUtil.{name} needs servers of PSLib, which exist inside Baidu only: use fleet.save_persistables"
-        )
-
 
 def _client(fs_name: str, fs_ugi: str, home: str) -> HDFSClient:
     return HDFSClient(os.path.expandvars(home), {"fs.default.name": fs_name, "hadoop.job.ugi": fs_ugi})
@@ -474,7 +469,9 @@ def _client(fs_name: str, fs_ugi: str, home: str) -> HDFSClient:
 
 def _refused(name: str) -> Any:
     def method(self: FleetUtil, *args: Any, **kwargs: Any) -> NoReturn:
-        self._of_pslib(name)
+        raise NotSupportedError(
+            f"FleetUtil.{name} needs servers of PSLib, which exist inside Baidu only: use fleet.save_persistables"
+        )
 
     method.__name__ = name
     method.__doc__ = "Raises NotSupportedError: it needs servers of PSLib."
