@@ -55,12 +55,13 @@ def _check_place(place: Place | None) -> None:
 def guard(place: Place | None = None) -> Iterator[None]:
     """Dygraph mode inside the block: `with fluid.dygraph.guard():` (`fluid.dygraph.guard`).
 
-    Names are counted anew, the default programs are fresh ones, and gradients are recorded. All is as before
-    afterwards, whatever happens inside. Can also decorate a function.
+    Generated names start from 0, the default programs are new ones, and gradients are recorded. The previous state is
+    restored afterwards, also after an exception. Can also decorate a function.
 
     Args:
-        place: where tensors are made (parameters, constants, `to_variable`); operators compute where their arguments
-            are. By default what an enclosing guard or `paddle.set_device` says, else the CPU (`--device gpu`: the GPU).
+        place: the device of new tensors (parameters, constants, `to_variable`); operators compute on that of their
+            arguments. By default that of an enclosing guard or `paddle.set_device`, else the CPU (`--device gpu`: the
+            GPU).
 
     Raises:
         TypeError: if `place` is no place. ValueError: for a GPU that this machine does not have.
@@ -180,9 +181,9 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
         value: the array; a tensor or Variable is returned as it is. Complex numbers give a ComplexVariable.
         name: the tensor's name, by default a generated one.
         zero_copy: False: copy the array. By default a tensor on the CPU shares its memory, as in Fluid, if it is
-            contiguous: what is written into the array later shows in the tensor.
+            contiguous: later changes of the array are visible in the tensor.
 
-    In a function that is translated outside of dygraph mode (`dygraph_to_static_func`): what `layers.assign` makes.
+    In a function that is translated outside of dygraph mode (`dygraph_to_static_func`), returns `layers.assign(value)`.
 
     Raises:
         AssertionError, as in Fluid: outside of dygraph mode. TypeError: `value` is neither array nor tensor. FeedError
@@ -222,11 +223,9 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
 
 
 def _print_debug_msg(parameter_list: Any, limit: int = 5, is_test: bool = False) -> None:
-    """Log that nothing is counted, as Fluid does where FLAGS_dygraph_debug is not set; the arguments are for what it
-    counts with the flag.
-    """
+    """Log that there are no debug counters, as Fluid without FLAGS_dygraph_debug; the arguments are without effect."""
     logging.getLogger().warning(
-        "Debug mode is not enabled: fluidlite does not count names and tensors; gc and tracemalloc tell what is kept"
+        "Debug mode is not enabled: fluidlite does not count names and tensors; use gc and tracemalloc"
     )
 
 

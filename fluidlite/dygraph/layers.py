@@ -42,12 +42,12 @@ class Layer(Members):
     """A part of a model: parameters, buffers, other layers, and `forward`, which computes with them.
 
     Subclass it, call `super().__init__()` first, assign parameters and layers to attributes (which registers them) and
-    define `forward`. Calling the layer runs its hooks and `forward`, on eager tensors and on Variables of a program
-    alike. Follows `fluid.dygraph.Layer`, with what `paddle.nn.Layer` has beyond it.
+    define `forward`. Calling the layer runs its hooks and `forward`, on eager tensors or on Variables of a program.
+    Follows `fluid.dygraph.Layer`, with further methods of `paddle.nn.Layer`.
 
     Args:
-        name_scope: what the names of the layer and its parameters begin with; by default the name of the class in
-            lower case with underscores.
+        name_scope: the prefix of the names of the layer and its parameters; by default the name of the class in snake
+            case.
         dtype: the element type of the layer's parameters, a Fluid dtype or its name.
 
     Raises:
@@ -95,7 +95,7 @@ class Layer(Members):
         raise NotImplementedError(f"{type(self).__name__} does not define forward(self, ...)")
 
     def _build_once(self, *inputs: Any, **kwargs: Any) -> None:
-        """Gets the arguments of the first call; makes parameters whose shapes depend on them, in older code."""
+        """Called with the arguments of the first call; older code makes parameters of dependent shapes here."""
 
     def backward(self, *inputs: Any) -> None:
         """Always ValueError: gradients come from the operators that `forward` uses."""
@@ -107,16 +107,16 @@ class Layer(Members):
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> HookRemoveHelper:
         """Call `hook(layer, inputs)` before `forward`.
 
-        `inputs` is the tuple of positional arguments; what the hook returns, unless None, replaces them (anything but
-        a tuple stands for a single argument). Returns an object whose `remove()` takes the hook away. Raises
-        TypeError if `hook` cannot be called.
+        `inputs` is the tuple of positional arguments; the hook's result, unless None, replaces them (anything but a
+        tuple is a single argument). Returns an object whose `remove()` unregisters the hook. Raises TypeError if `hook`
+        is not callable.
         """
         return HookRemoveHelper(self._forward_pre_hooks, hook)
 
     def register_forward_post_hook(self, hook: Callable[..., Any]) -> HookRemoveHelper:
         """Call `hook(layer, inputs, outputs)` after `forward`; its result, unless None, replaces the outputs.
 
-        Returns an object whose `remove()` takes the hook away. Raises TypeError if `hook` cannot be called.
+        Returns an object whose `remove()` unregisters the hook. Raises TypeError if `hook` is not callable.
         """
         return HookRemoveHelper(self._forward_post_hooks, hook)
 
@@ -172,7 +172,7 @@ class Layer(Members):
             shape: its shape, integers.
             attr: a `ParamAttr`, a name, an initializer, or None; False: no parameter.
             dtype: its element type; None: float32.
-            is_bias: whether it is called `NAME.b_N` and starts as zeros, instead of `NAME.w_N` and Xavier.
+            is_bias: True for the name `NAME.b_N` and zeros as the default, instead of `NAME.w_N` and Xavier.
             default_initializer: used unless `attr` has one.
 
         Returns:
@@ -180,15 +180,14 @@ class Layer(Members):
             mode, inside `program_guard` and, as long as a script uses nothing of Paddle 2.0, by default.
 
         Raises:
-            ValueError: the name that `attr` gives it is taken, in Fluid's dygraph mode; optimizers tell parameters
-                apart by their names.
+            ValueError: in Fluid's dygraph mode, the name in `attr` is taken; optimizers identify parameters by names.
         """
         attr = ParamAttr._to_attr(attr)
         named = isinstance(attr, ParamAttr) and attr.name is not None
         if named and mode.in_dygraph_mode() and unique_name.is_taken(attr.name):
             raise ValueError(
                 f"parameter name [{attr.name}] have be been used. In dygraph mode each parameter needs a name of its "
-                "own, because optimizers and saved models tell them apart by it"
+                "own, because optimizers and saved models identify it by the name"
             )
         eager = mode.layers_compute()
         with mode.guard(eager):
@@ -284,7 +283,7 @@ class Layer(Members):
     def to(self: Any, device: Any = None, dtype: Any = None, blocking: bool | None = None) -> Any:
         """Move the parameters and buffers, with their gradients, to `device`, in place; returns the layer.
 
-        `device`: a place, 'cpu' or 'gpu:N'; None: they stay where they are. `dtype`: what the floating ones become.
+        `device`: a place, 'cpu' or 'gpu:N'; None: not moved. `dtype`: the new type of floating-point ones.
         `blocking`: accepted; nothing needs to wait for the copies. Raises ValueError for a device that is not there.
         """
         tensors = (*self.parameters(), *self.buffers())

@@ -23,7 +23,7 @@ class StaticModelRunner(TranslatedLayer):
     (`fluid.dygraph.StaticModelRunner`).
 
     Its parameters are called `NAME@LOADED`. While it trains, dropout drops and normalisation uses and moves the
-    statistics of batches; after `eval()` it computes what was saved.
+    statistics of batches; after `eval()` it runs the saved program.
 
     Args:
         model_dir: the folder of the model.

@@ -324,7 +324,7 @@ class _Walk:
         if node.function is not None:
             raise NotSupportedError(
                 "a traced function (declarative, to_static) has no second derivatives: call grad(create_graph=True) on "
-                "what the function itself computes, with ProgramTranslator().enable(False)"
+                "the function's own operators, with ProgramTranslator().enable(False)"
             )
         saved_places, steps = node.recipe
         if isinstance(steps, Exception):

@@ -1,4 +1,4 @@
-"""The initial values of eager parameters: what the startup program would put there."""
+"""The initial values of eager parameters, the same as those of startup programs."""
 
 from __future__ import annotations
 

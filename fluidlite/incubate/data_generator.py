@@ -68,7 +68,7 @@ class DataGenerator:
 
 
 def _checked(line: Any) -> list[tuple[str, list[Any]]]:
-    # In Python 2, of which there are many such programs, zip and map gave lists.
+    # In Python 2, zip and map returned lists.
     if not isinstance(line, (list, tuple, zip, map)):
         raise ValueError(
             f"a sample must be a list or tuple such as [('words', [1926, 8, 17]), ('label', [1])], got {line!r}"

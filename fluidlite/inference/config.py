@@ -27,7 +27,7 @@ class EnginePrecision(Named):
 class NativeConfig:
     """The files of a model, for a predictor without further options (`fluid.core.NativeConfig`).
 
-    `model_dir`, or `prog_file` and `param_file`; `use_gpu`, `device`; `specify_input_name`: inputs go by their names,
+    `model_dir`, or `prog_file` and `param_file`; `use_gpu`, `device`; `specify_input_name`: inputs are taken by name,
     not by their order. `fraction_of_gpu_memory` is kept.
     """
 

@@ -1,4 +1,4 @@
-"""Lists of Fluid's passes, for scripts that change them. Nothing here depends on them: plans decide what is fused."""
+"""Lists of Fluid's passes, for scripts that change them; without effect, since plans determine fusions."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class PaddlePredictor:
 
         Another number of inputs than the model has gives no outputs, and a line in the log, as in Fluid.
 
-        Raises TypeError for what is no PaddleTensor, EnforceNotMet for elements or sequences that do not fit.
+        Raises TypeError for anything but PaddleTensors, EnforceNotMet for elements or sequences that do not fit.
         """
         if not isinstance(inputs, (list, tuple)) or not all(
             isinstance(tensor, PaddleTensor) for tensor in inputs

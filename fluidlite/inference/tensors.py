@@ -67,7 +67,7 @@ def as_elements(data: Any, copy: bool = True) -> np.ndarray:
     """`data` as an array in C's order of an element type that predictors have; lists and others become int32, as in
     Fluid.
 
-    Raises TypeError for what is no whole number that int32 holds, such as fractions in float64.
+    Raises TypeError for values that int32 cannot represent, such as fractions in float64.
     """
     array = np.asarray(data)
     if array.dtype not in _NAMES or not isinstance(data, np.ndarray):

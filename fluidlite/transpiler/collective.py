@@ -59,7 +59,7 @@ class Collective:
         self.nranks = len(endpoints)
         if self.nranks == 1 and self.mode != "single_process_multi_thread":
             raise ValueError(
-                "the number of endpoints must be greater than 1: one process has nobody to train with"
+                "the number of endpoints must be greater than 1: collective training needs several processes"
             )
         if current_endpoint not in endpoints:
             raise ValueError(f"current endpoint {current_endpoint} is not in {list(endpoints)}")

@@ -36,7 +36,7 @@ class PSDispatcher:
 class HashName(PSDispatcher):
     """Assignment by a hash of the variable's name (`fluid.transpiler.HashName`).
 
-    The names of `varlist`, of variables or of what has a method `name` as Fluid asks for, are hashed by CRC-32, so
+    The names of `varlist`, of variables or of objects with a method `name` as in Fluid, are hashed by CRC-32, so
     that all processes agree.
     """
 

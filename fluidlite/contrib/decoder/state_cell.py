@@ -117,10 +117,10 @@ class StateCell:
     It works inside of one `TrainingDecoder` or `BeamSearchDecoder` at a time.
 
     Args:
-        inputs: names of inputs, and variables, or None for what is given later.
-        states: names of states, and an InitState for each.
-        out_state: which state `out_state()` is.
-        name: what names of variables begin with.
+        inputs: variables by name, or None for inputs that are passed to `compute_state`.
+        states: an InitState by name.
+        out_state: the name of the state that `out_state()` returns.
+        name: the prefix of names of variables.
 
     Raises:
         ValueError: a state is no InitState, or `out_state` none of the states.

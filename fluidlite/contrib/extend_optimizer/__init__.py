@@ -1,4 +1,4 @@
-"""`fluid.contrib.extend_optimizer`: optimizers with weight decay apart from the gradient."""
+"""`fluid.contrib.extend_optimizer`: optimizers with decoupled weight decay."""
 
 from ...base import missing
 from . import extend_optimizer_with_weight_decay

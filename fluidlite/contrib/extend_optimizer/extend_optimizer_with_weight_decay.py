@@ -1,4 +1,4 @@
-"""Weight decay that does not go through the gradient (Loshchilov and Hutter 2019)."""
+"""Decoupled weight decay (Loshchilov and Hutter 2019)."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SCOPE = "weight decay"
 
 
 class DecoupledWeightDecay:
-    """Comes before an optimizer in a class: takes `coeff` times each parameter off it, then updates it.
+    """A mixin of optimizers that subtracts `coeff` times each parameter before its update.
 
     Args:
         coeff: a float or a Variable of one element.
-        apply_decay_param_fun: says of the name of a parameter whether it decays; all do by default.
+        apply_decay_param_fun: a predicate of parameters' names; by default all decay.
 
-    Raises TypeError for another `coeff`.
+    Raises TypeError for any other `coeff`.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class DecoupledWeightDecay:
         super().__init__(**kwargs)
 
     def _scale_parameters(self, params_and_grads: Sequence[tuple[Parameter, Variable | None]]) -> list[Any]:
-        """Append the decay of those parameters that decay and have a gradient; pairs of parameter and decay."""
+        """Append the decay of the chosen parameters with a gradient; returns (parameter, gradient, decay) triples."""
         chosen = self._apply_decay_param_fun or (lambda name: True)
         if isinstance(self._coeff, float) and self._coeff == 0.0:
             return []
@@ -92,13 +92,11 @@ class DecoupledWeightDecay:
 
 
 def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[Any]:
-    """`base_optimizer`, a class, with weight decay apart from the gradient
-    (`fluid.contrib.extend_with_decoupled_weight_decay`).
+    """A subclass of an optimizer with decoupled weight decay (`fluid.contrib.extend_with_decoupled_weight_decay`).
 
-    The class returned takes `weight_decay`, a float or a Variable of one element, and `apply_decay_param_fun`, which
-    says of the name of a parameter whether it decays; then the arguments of `base_optimizer` by keyword. In each step
-    a parameter loses `weight_decay` times itself before its update. Raises TypeError if `base_optimizer` is no class of
-    optimizers.
+    Its constructor takes `weight_decay`, a float or a Variable of one element, `apply_decay_param_fun`, a predicate of
+    parameters' names, and the arguments of `base_optimizer` by keyword. In each step `weight_decay` times a parameter
+    is subtracted from it before its update. Raises TypeError if `base_optimizer` is no subclass of Optimizer.
     """
     if not issubclass(base_optimizer, Optimizer):
         raise TypeError("The input(base_optimizer) should be a derived class of Optimizer.")

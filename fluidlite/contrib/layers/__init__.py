@@ -1,4 +1,4 @@
-"""`fluid.contrib.layers`: units of recurrent networks, and what else is beside the core."""
+"""`fluid.contrib.layers`: recurrent units and further layers."""
 
 from ...base import missing
 from . import metric_op, nn, rnn_impl

@@ -1,4 +1,4 @@
-"""How the words of two texts go together (`fluid.contrib.layers.nn`)."""
+"""Matching matrices of two texts (`fluid.contrib.layers.nn`)."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def match_matrix_tensor(
     dtype: Any = "float32",
     name: str | None = None,
 ) -> tuple[Variable, Variable]:
-    """A number for each pair of rows of two sequences, in `channel_num` ways
+    """Bilinear products of all pairs of rows of two sequences, in `channel_num` channels
     (`fluid.contrib.layers.match_matrix_tensor`).
 
     Args:
-        x, y: floats [rows, width] with as many sequences.
-        channel_num: how many matrices there are for each pair of sequences.
+        x, y: floats [rows, width] with equal numbers of sequences.
+        channel_num: the number of matrices for each pair of sequences.
         act: the name of an activation.
-        param_attr: of the tensor [width of x, channel_num, width of y].
+        param_attr: the attributes of the tensor [width of x, channel_num, width of y].
         dtype: float32 or float64.
-        name: what names are made from.
+        name: the prefix of names.
 
     Returns:
         The matrices of each pair, channel by channel, as a sequence of [n, 1]; and x times the tensor.

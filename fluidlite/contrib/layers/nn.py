@@ -1,4 +1,4 @@
-"""Layers beside the core that no unit of a recurrent network is (`fluid.contrib.layers.nn`)."""
+"""Further layers (`fluid.contrib.layers.nn`)."""
 
 from __future__ import annotations
 
@@ -45,21 +45,20 @@ def fused_elemwise_activation(
     scale: float = 0.0,
     save_intermediate_out: bool = True,
 ) -> Variable:
-    """A function of one Variable after one of two, or the other way round
-    (`fluid.contrib.layers.fused_elemwise_activation`).
+    """A unary and a binary elementwise function, composed (`fluid.contrib.layers.fused_elemwise_activation`).
 
     Args:
         x, y: floats; y may be broadcast.
         functor_list: two names, in a list or with a comma: "elementwise_add" or "elementwise_mul", and "scale", "relu",
             "tanh" or "sigmoid". The first is applied last: "elementwise_add,relu" is x + relu(y), and
             "relu,elementwise_add" is relu(x + y).
-        axis: where the shape of y begins in that of x, as of `elementwise_add`.
+        axis: the axis of x that the first axis of y is aligned with, as of `elementwise_add`.
         scale: the factor of "scale".
-        save_intermediate_out: whether the gradient operator is given what is between the two functions.
+        save_intermediate_out: True to save the intermediate result for the gradient operator.
 
     Raises:
         ValueError: `functor_list` does not have two names.
-        OperatorError: they are other names, or the shapes do not fit.
+        OperatorError: the names are unknown, or the shapes do not fit.
     """
     names = functor_list.split(",") if isinstance(functor_list, str) else functor_list
     if not isinstance(names, (list, tuple)) or len(names) != 2:
@@ -97,7 +96,7 @@ def partial_concat(input: Variable | Sequence[Variable], start_index: int = 0, l
     Args:
         input: a Variable, or several of one shape [rows, width]: floats or integers.
         start_index: the first column; below 0 it counts from the last.
-        length: how many columns; all that follow if negative.
+        length: the number of columns; all that follow if negative.
 
     Returns:
         [rows, length * len(input)].
@@ -111,7 +110,7 @@ def partial_concat(input: Variable | Sequence[Variable], start_index: int = 0, l
 def partial_sum(input: Variable | Sequence[Variable], start_index: int = 0, length: int = -1) -> Variable:
     """The same columns of several matrices, added up (`fluid.contrib.layers.partial_sum`).
 
-    Arguments as of `partial_concat`, but that `start_index` must not be negative. Returns [rows, length].
+    Arguments as of `partial_concat`, except that `start_index` must not be negative. Returns [rows, length].
     """
     return _of_columns("partial_sum", input, start_index, length)
 
@@ -130,10 +129,10 @@ def fused_embedding_seq_pool(
     Args:
         input: int64 ids [n, 1] or [n, k, 1] with sequences.
         size: rows and width of the table.
-        is_sparse: whether the gradient of the table is SelectedRows.
-        padding_idx: an id that counts nothing; below 0 counted from the end.
+        is_sparse: True for sparse gradients of the table (SelectedRows).
+        padding_idx: an id that is ignored; negative numbers count from the end.
         combiner: "sum".
-        param_attr: of the table.
+        param_attr: the attributes of the table.
         dtype: float32 or float64.
 
     Returns:
@@ -157,9 +156,9 @@ def shuffle_batch(x: Variable, seed: int | Variable | None = None) -> Variable:
     """The rows of `x` in a random order (`fluid.contrib.layers.shuffle_batch`).
 
     Args:
-        x: floats or integers; what its last dimension holds is a row.
-        seed: what the first order follows from, or an int64 variable [1] that is changed by each run. By default the
-            program's random_seed, or another one in each program.
+        x: floats or integers; all dimensions but the last one are flattened to rows.
+        seed: the seed of the first order, or an int64 variable [1] that each run changes. By default the program's
+            random_seed, or a random one.
 
     Raises:
         TypeError: for arguments of another type.

@@ -33,27 +33,28 @@ def search_pyramid_hash(
     distribute_update_vars: Sequence[str] | None = None,
     dtype: str = "float32",
 ) -> Variable:
-    """Rows for all runs of neighbouring ids, of pieces of one vector (`fluid.contrib.layers.search_pyramid_hash`).
+    """Hashed embeddings of all n-grams of ids (`fluid.contrib.layers.search_pyramid_hash`).
 
-    A sequence gets a row for each run of 2 ids, then for each of 3, up to `pyramid_layer`; one row of zeros if none is
-    left. A row is put together of pieces of the vector, of `rand_len` numbers each, that begin where the run's hashes
-    say. The vector is no parameter for optimizers: if `input.stop_gradient` is False, a step of `lr` is taken while
+    A sequence gets a row for each n-gram of 2 ids, then of 3, up to `pyramid_layer`; one row of zeros if none is left.
+    A row is a concatenation of slices of a vector, of `rand_len` numbers each, at offsets given by hashes of the
+    n-gram. The vector is no parameter for optimizers: if `input.stop_gradient` is False, a step of `lr` is taken while
     gradients are computed, as in Fluid.
 
     Args:
         input: int32 [ids, 1] of one level of sequences.
         num_emb: the width of a row, a multiple of `rand_len`.
-        space_len: how many places there are where pieces begin.
-        pyramid_layer: how many ids a run may have, at least 2.
-        rand_len: how long pieces are.
-        drop_out_percent: the share of runs that is left out, drawn from `seed` anew in each run; without
-            `is_training` rows are multiplied by it.
-        is_training: whether to leave runs out.
-        use_filter: whether only runs in the filter `param_attr_wl`, and none in `param_attr_bl`, have rows.
-        white_list_len, black_list_len: how many float32 numbers the filters' bytes are; 0 for no filter.
-        seed: of the draws.
-        lr: the rate.
-        param_attr: of the vector [space_len + rand_len, 1]; param_attr_wl, param_attr_bl: of the filters.
+        space_len: the number of offsets of slices.
+        pyramid_layer: the largest length of n-grams, at least 2.
+        rand_len: the length of slices.
+        drop_out_percent: the fraction of n-grams that is dropped, drawn from `seed` in each run; without `is_training`
+            rows are multiplied by it.
+        is_training: True to drop n-grams.
+        use_filter: True to keep only n-grams in the filter `param_attr_wl` and not in `param_attr_bl`.
+        white_list_len, black_list_len: the filters' sizes in float32 numbers; 0 for no filter.
+        seed: the seed of the draws.
+        lr: the learning rate.
+        param_attr: the attributes of the vector [space_len + rand_len, 1]; param_attr_wl, param_attr_bl: of the
+            filters.
         name: a prefix of names.
         distribute_update_vars: names among those of the three that servers update.
         dtype: float32.

@@ -43,9 +43,9 @@ class BasicGRUUnit(_Unit):
     candidate, [input + hidden_size, hidden_size], with a bias each. Works in programs and on eager tensors.
 
     Args:
-        name_scope: what the names of its parameters begin with.
+        name_scope: the prefix of its parameters' names.
         hidden_size: the size of the state.
-        param_attr, bias_attr: a ParamAttr, a name or an initializer; a name gets `_gate` and `_candidate` at its end.
+        param_attr, bias_attr: a ParamAttr, a name or an initializer; `_gate` or `_candidate` is appended to a name.
         gate_activation, activation: layers of one argument, by default `layers.sigmoid` and `layers.tanh`.
         dtype: 'float32' or 'float64'.
     """
@@ -79,7 +79,7 @@ class BasicLSTMUnit(_Unit):
     gate, candidate, forget gate and output gate in this order. Works in programs and on eager tensors.
 
     Args:
-        name_scope: what the names of its parameters begin with.
+        name_scope: the prefix of its parameters' names.
         hidden_size: the size of state and cell.
         param_attr, bias_attr: a ParamAttr, a name or an initializer.
         gate_activation, activation: kept and without effect, as in Fluid 1.8: sigmoid and tanh are used.
@@ -143,12 +143,12 @@ def basic_gru(
         input: floats [batch, time, width], or [time, batch, width] without `batch_first`.
         init_hidden: states before the first step, [num_layers * directions, batch, hidden_size]; None: zeros.
         hidden_size, gate_activation, activation, dtype: as for `BasicGRUUnit`.
-        num_layers: how many units stand above each other; each but the first gets the states of the one below.
-        sequence_length: integers [batch]: beyond them states stay what they were; None: all are full.
-        dropout_prob: how much of what a unit gives to the next one and of the result is dropped in training, upscaled.
-        bidirectional: a second network goes from the end to the beginning; in the padding its states stay the first.
-        param_attr, bias_attr: a ParamAttr or None. Its name gets `_fw_w_0`, `_bw_b_1`, ... and what the unit adds.
-        name: what the names of the units begin with.
+        num_layers: the number of stacked units.
+        sequence_length: integers [batch]: later steps keep the states; None: all sequences have full length.
+        dropout_prob: the probability of (upscaled) dropout of each unit's outputs in training.
+        bidirectional: True for a second network in reverse order; it keeps its initial states in the padding.
+        param_attr, bias_attr: a ParamAttr or None. Its name gets `_fw_w_0`, `_bw_b_1`, ... and the unit's suffix.
+        name: the prefix of the units' names.
 
     Returns:
         The states of the last layer, [batch, time, directions * hidden_size] (or time first), and the last states,
@@ -190,10 +190,10 @@ def basic_lstm(
 
     Args:
         input, num_layers, sequence_length, dropout_prob, bidirectional, batch_first, param_attr, bias_attr, name: as
-            for `basic_gru`. A bias of the backward network without a name in `bias_attr` is made after `param_attr`,
-            under its very name, as in Fluid.
+            for `basic_gru`. As in Fluid, the bias of the backward network takes `param_attr`, with its name, if
+            `bias_attr` has no name.
         init_hidden, init_cell: states and cells before the first step, [num_layers * directions, batch,
-            hidden_size]; None: zeros. Cells without states are not looked at.
+            hidden_size]; None: zeros. Cells without states are ignored.
         hidden_size, gate_activation, activation, forget_bias, dtype: as for `BasicLSTMUnit`.
 
     Returns:
@@ -218,7 +218,7 @@ def basic_lstm(
 
 
 class _Network:
-    """Units above each other, in one or both directions; `lent`: the attribute of backward biases, if it is another."""
+    """Stacked units in one or both directions; `lent`: the attribute of backward biases in place of `bias_attr`."""
 
     def __init__(
         self,

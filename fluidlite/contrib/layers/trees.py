@@ -1,4 +1,4 @@
-"""Trees: convolution over the nodes of one, and nodes of tree-based deep match (`fluid.contrib.layers.nn`)."""
+"""Tree convolution, and the layers of tree-based deep models (`fluid.contrib.layers.nn`)."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def tree_conv(
         nodes_vector: floats [N, nodes, features].
         edge_set: int32 [N, edges, 2], pairs of nodes, parent first, counted from 1; (0, 0) for none.
         output_size, num_filters: sizes of the result.
-        max_depth: how far a window reaches down.
+        max_depth: the depth of a window.
         act: the name of an activation.
-        param_attr, bias_attr: of the filter [features, 3, output_size, num_filters] and the shift
+        param_attr, bias_attr: the attributes of the filter [features, 3, output_size, num_filters] and the bias
             [nodes, output_size, num_filters].
 
     Returns:
@@ -63,8 +63,9 @@ def tdm_child(
 
     Args:
         x: int32 or int64 nodes of any shape.
-        node_nums, child_nums: how many nodes there are, and how many children one may have.
-        param_attr: of the tree, [node_nums, 3 + child_nums]: item, layer, parent and children of each node, 0 for none.
+        node_nums, child_nums: the number of nodes, and the largest number of children.
+        param_attr: the attributes of the tree, [node_nums, 3 + child_nums]: item, layer, parent and children of each
+            node, 0 for none.
         dtype: int32 or int64, of the results and the tree.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Files on HDFS, and what is done to programs with tables on servers (`fluid.contrib.utils`)."""
+"""Files on HDFS, and programs with distributed lookup tables (`fluid.contrib.utils`)."""
 
 from ...base import missing
 from . import hdfs_utils, lookup_table_utils

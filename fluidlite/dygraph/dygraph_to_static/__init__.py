@@ -7,7 +7,7 @@ from .runtime.calls import call as convert_call
 from .runtime.calls import rewritten as convert_function_with_cache
 
 if TYPE_CHECKING:
-    # Traces are made with what is here.
+    # Loaded on first use, as `jit` imports this package.
     from ..jit.translator import ProgramTranslator  # noqa: F401
     from .ast_transformer import AstNodeWrapper, DygraphToStaticAst, convert_to_static  # noqa: F401
 

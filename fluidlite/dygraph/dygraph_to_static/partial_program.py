@@ -22,14 +22,14 @@ class PartialProgramLayer(Layer):
     """Runs a program on eager tensors, with gradients (`PartialProgramLayer` of Fluid's partial_program).
 
     Args:
-        main_program: what computes; in eval mode as `clone(for_test=True)` gives it.
-        inputs: its Variables that are fed, in the order of `forward`'s tensors; other objects are passed over.
-        outputs: those that are wanted; other objects are passed over.
-        parameters: the eager parameters whose values its parameters have, by name.
+        main_program: the program; eval mode runs its `clone(for_test=True)`.
+        inputs: its Variables that are fed, in the order of `forward`'s tensors; other objects are ignored.
+        outputs: its Variables that are returned; other objects are ignored.
+        parameters: the eager parameters with the values of the program's parameters, matched by name.
 
     Raises:
         TypeError: `parameters` is no list or tuple of eager parameters.
-        ValueError: the program has a parameter that is none of `parameters`.
+        ValueError: a parameter of the program is missing in `parameters`.
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class PartialProgramLayer(Layer):
         return self._traced[training]
 
     def forward(self, inputs: Sequence[Any]) -> Any:
-        """The outputs for these tensors, or arrays: one as it is, several as a list.
+        """Run the program on tensors or arrays; returns the output, or a list of several.
 
-        Raises ValueError if there are not as many tensors as inputs.
+        Raises ValueError if their number differs from that of the inputs.
         """
         given = [item for item in inputs if isinstance(item, (Tensor, np.ndarray))]
         if len(given) != len(self._inputs):
@@ -94,7 +94,7 @@ def partial_program_from(concrete_program: ConcreteProgram) -> PartialProgramLay
 
 
 def valid_vars(vars: Sequence[Tensor] | None) -> list[Tensor]:
-    """The tensors, or one that nobody reads where there are none."""
+    """The tensors as a list, with a placeholder if there are none."""
     return list(vars) if vars else [Tensor(np.zeros(1, "float32"), "Fake_var")]
 
 

@@ -18,7 +18,7 @@ class InputSpec:
     Args:
         shape: its sizes; None or -1 where any will do.
         dtype: its element type.
-        name: what the saved model calls it; by default a name made up.
+        name: its name in the saved model, by default generated.
 
     Raises:
         TypeError: a shape of something else than integers and None, an unknown type.

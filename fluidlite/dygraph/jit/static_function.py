@@ -236,12 +236,12 @@ def kept(function: Any) -> StaticFunction:
 def declarative(function: Any = None) -> Any:
     """Run a function of tensors as a program: `@declarative` (`fluid.dygraph.declarative`, `dygraph.jit.declarative`).
 
-    Its operators become a program at the first call, which later calls with tensors of the same kind run on the
-    static engine, forwards and backwards; gradients reach parameters and arguments as ever. Conditions and loops on
-    tensors become operators of control flow, in the functions that it calls as well; other code of Python's runs
-    only while it is traced. `docs/dygraph_to_static.md` says what is translated; NotSupportedError, where it is not.
+    The first call traces its operators into a program, which later calls with tensors of the same kind run on the
+    static engine, forwards and backwards; gradients reach parameters and arguments. Conditions and loops on tensors
+    become control-flow operators, also in called functions; other Python code runs only during the trace.
+    `docs/dygraph_to_static.md` lists what is translated; anything else raises NotSupportedError.
 
-    `function`: a function, or the method of a layer. Raises TypeError for anything that cannot be called.
+    `function`: a function, or the method of a layer. Raises TypeError for anything that is not callable.
     """
     if isinstance(function, StaticFunction):
         return function

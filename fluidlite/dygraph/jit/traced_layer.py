@@ -31,7 +31,7 @@ class TracedLayer:
     def trace(layer: Layer, inputs: Sequence[Any]) -> tuple[Any, TracedLayer]:
         """Call `layer` with `inputs` and record the operators that run as a program.
 
-        `inputs`: a list of the tensors to call the layer with. Returns what the layer returned, and the TracedLayer.
+        `inputs`: a list of the tensors to call the layer with. Returns the layer's results, and the TracedLayer.
         Raises AssertionError, as Fluid does, if `layer` is no Layer; TypeError for inputs or results that are not
         tensors in a list or tuple.
         """

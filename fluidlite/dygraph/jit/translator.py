@@ -79,7 +79,7 @@ class ProgramTranslator:
 
     @classmethod
     def reset(cls) -> None:
-        """Switch tracing on again."""
+        """Switch tracing on."""
         static_function.enable(True)
 
     @property
@@ -121,7 +121,7 @@ class ProgramTranslator:
     ) -> tuple[Program, Program, list[Variable], list[Variable]] | Any:
         """The program of `dygraph_func` for these arguments: (main, startup, inputs, outputs).
 
-        With tracing off, what the function returns, as in Fluid.
+        With tracing off, returns the function's result, as in Fluid.
         """
         _check(dygraph_func, "get_program")
         if not static_function.enabled():

@@ -13,18 +13,18 @@ __all__ = ["NCE", "Embedding"]
 
 
 class Embedding(Layer):
-    """Looks rows of a trainable table up by their numbers (`fluid.dygraph.Embedding`).
+    """A lookup of rows of a trainable table by their indices (`fluid.dygraph.Embedding`).
 
     Args:
         size: [rows, columns] of the table.
-        is_sparse: whether the gradient of the table holds only the rows that were looked up.
+        is_sparse: True for sparse gradients of the table.
         is_distributed: accepted and without effect.
         padding_idx: a row that gives zeros and is not trained; negative numbers count from the end.
         param_attr: a ParamAttr, a name or an initializer of the table, `weight`.
         dtype: 'float32' or 'float64'.
 
     Raises:
-        ValueError: `size` is not a pair, or `padding_idx` lies outside of the table.
+        ValueError: `size` is not a pair, or `padding_idx` is out of range.
     """
 
     _is_sparse, _is_distributed = setting("is_sparse"), setting("is_distributed")
@@ -64,15 +64,15 @@ class NCE(Layer):
         sample_weight: a tensor [N, 1] that weighs the samples.
         param_attr: a ParamAttr, a name or an initializer of `weight`, [num_total_classes, dim].
         bias_attr: the same for `bias`, [num_total_classes, 1]; there is none if it is None or False.
-        num_neg_samples: how many classes are drawn for each sample; None: 10.
-        sampler: what they are drawn from: 'uniform', 'log_uniform', or 'custom_dist'.
+        num_neg_samples: the number of negative classes drawn for each sample; None: 10.
+        sampler: their distribution: 'uniform', 'log_uniform', or 'custom_dist'.
         custom_dist: the probability of each class, for 'custom_dist'.
-        seed: of the drawing; 0: another one each time.
-        is_sparse: whether the gradient of `weight` holds only the rows that were used.
+        seed: the seed of the draws; 0: a new one each time.
+        is_sparse: True for sparse gradients of `weight`.
         dtype: 'float32' or 'float64'.
 
     Raises:
-        ValueError: another sampler, or no probabilities for 'custom_dist'.
+        ValueError: an unknown sampler, or no probabilities for 'custom_dist'.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ class Pool2D(Layer):
         global_pooling: the window is the whole image; size and padding are ignored.
         use_cudnn: accepted and without effect.
         ceil_mode: keep a last window that reaches beyond the image.
-        exclusive: an average counts only what lies inside of the image.
+        exclusive: averages ignore the padding.
 
     Raises:
         ValueError: for arguments that do not fit; names them.

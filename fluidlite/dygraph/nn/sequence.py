@@ -19,7 +19,7 @@ class SequenceConv(Layer):
     """A convolution along sequences (`fluid.dygraph.nn.SequenceConv`); see `fluid.layers.sequence_conv`.
 
     Args:
-        name_scope: what the names of parameters begin with.
+        name_scope: the prefix of parameters' names.
         num_filters: how wide the result is.
         filter_size: over how many rows.
         filter_stride: must be 1.
@@ -66,7 +66,7 @@ class SequenceConv(Layer):
 class RowConv(Layer):
     """Lookahead convolution: each row plus the weighted rows after it, column by column (`fluid.dygraph.nn.RowConv`).
 
-    `name_scope`: what the names of parameters begin with; `future_context_size`: how many rows after each;
+    `name_scope`: the prefix of parameters' names; `future_context_size`: the number of later rows used;
     `param_attr`: the attributes of `[future_context_size + 1, width]`; `act`: an activation.
     Raises AssertionError in dygraph mode.
     """

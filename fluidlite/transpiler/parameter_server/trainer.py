@@ -263,7 +263,7 @@ def _last_writer(block: Block, names: list[str]) -> int:
 def sparse_lookups(program: Program, parameters: set[str]) -> dict[str, list[Operator]]:
     """Remote tables, with the operators that look up their rows.
 
-    These are tables of which nothing but rows is read, and whose gradients are rows.
+    These are tables that are only read by lookups, with sparse gradients.
     """
     found: dict[str, list[Operator]] = {}
     whole: set[str] = set()

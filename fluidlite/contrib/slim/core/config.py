@@ -17,11 +17,11 @@ _MODULES = ("prune", "quantization", "distillation", "searcher")
 class ConfigFactory:
     """Makes the objects that a YAML file describes (`fluid.contrib.slim.core.ConfigFactory`).
 
-    Sections named in PLUGINS give an object a name, a `class` of `fluid.contrib.slim` and the arguments that its
-    constructor takes; an argument that is the name of an object stands for it. The section `compressor` has `epoch`,
-    `checkpoint_path`, `init_model`, `eval_epoch` and the names of `strategies`.
+    Sections named in PLUGINS define objects by a name, a `class` of `fluid.contrib.slim` and the arguments of its
+    constructor; arguments may be names of objects. The section `compressor` has `epoch`, `checkpoint_path`,
+    `init_model`, `eval_epoch` and the names of `strategies`.
 
-    `config`: the path of the file. Raises ImportError without PyYAML, ValueError for what names no known class.
+    `config`: the path of the file. Raises ImportError without PyYAML, ValueError for unknown classes.
     """
 
     def __init__(self, config: str) -> None:
@@ -31,7 +31,7 @@ class ConfigFactory:
         self._parse_config(config)
 
     def instance(self, name: str) -> Any:
-        """The object of this name; None if there is none."""
+        """The object of this name, or None."""
         return self.instances.get(name)
 
     def _parse_config(self, config: str) -> None:

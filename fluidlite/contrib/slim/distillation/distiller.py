@@ -21,7 +21,7 @@ __all__ = [
 
 
 def _add(graph: GraphWrapper, name: str, loss: Variable) -> None:
-    """Name a loss, and add it to what the student minimizes by distillation."""
+    """Name a loss, and add it to the student's distillation loss."""
     before = graph.out_nodes.get("loss")
     total = loss if before is None else loss + graph.var(before)._var
     graph.out_nodes["loss"] = (total * 1.0 if before is None else total).name

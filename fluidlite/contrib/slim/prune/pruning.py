@@ -20,10 +20,10 @@ class PruneStrategy(Strategy):
     """Base of strategies that prune (`fluid.contrib.slim.prune.PruneStrategy`).
 
     Args:
-        pruner: a `StructurePruner`, which says what to take out of a parameter.
+        pruner: a `StructurePruner`, which selects the entries to prune.
         start_epoch, end_epoch: the epochs between which it works; pruning is done before `start_epoch`.
-        target_ratio: how large a part of the operations (`GraphWrapper.flops`) to save.
-        metric_name: the result of evaluations by which strategies compare.
+        target_ratio: the fraction of the operations (`GraphWrapper.flops`) to save.
+        metric_name: the result of evaluations that strategies compare.
         pruned_params: a regular expression for the names of the parameters to prune.
     """
 
@@ -56,9 +56,9 @@ class PruneStrategy(Strategy):
     ) -> None:
         """Prune a fraction of the entries of each parameter, all that depend on them, and their accumulators.
 
-        With `lazy` entries are made 0 instead; with `only_graph` only shapes in the graph change. The dictionaries
-        get the values and shapes that were there. A parameter whose channels went with those of an earlier one is
-        not pruned again. Raises ValueError where an operator does not allow it, and changes nothing then.
+        With `lazy` entries are set to 0 instead; with `only_graph` only shapes in the graph change. The dictionaries
+        get the old values and shapes. A parameter that was pruned as dependent of an earlier one is skipped. Raises
+        ValueError if an operator does not allow it; then nothing is changed.
         """
         channels = Channels(graph)
         for name, ratio in zip(params, ratios, strict=True):

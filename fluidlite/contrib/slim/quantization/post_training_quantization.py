@@ -1,4 +1,4 @@
-"""Quantization of networks that are trained already (`fluid.contrib.slim.quantization.post_training_quantization`)."""
+"""Post-training quantization (`fluid.contrib.slim.quantization.post_training_quantization`)."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ _SUPPORTED = [*_WITH_WEIGHTS, *AddQuantDequantPass._supported_quantizable_op_typ
 
 
 class PostTrainingQuantization:
-    """Quantizes a saved inference model by a look at how large its variables are for some samples
+    """Quantizes a saved inference model, with scales calibrated on samples
     (`fluid.contrib.slim.quantization.PostTrainingQuantization`).
 
     Args:
         executor: runs the model.
-        scope: where it is loaded; the global scope if None.
+        scope: the scope to load it into; the global scope if None.
         model_dir, model_filename, params_filename: as for `fluid.io.load_inference_model`.
         batch_generator: a function that returns an iterable of batches; or
-        sample_generator: one of samples, of which `batch_size` make a batch.
-        batch_nums: how many batches count; all if None.
-        algo: 'KL' cuts magnitudes off where least is lost, 'abs_max' takes the largest, 'min_max' only notes the least
-            and the largest value in attributes.
-        quantizable_op_type: which operators.
-        is_full_quantize: all that there can be.
+        sample_generator: a function that returns one of samples, which are batched by `batch_size`.
+        batch_nums: the number of batches used; all if None.
+        algo: 'KL' clips magnitudes at the least Kullback-Leibler divergence, 'abs_max' takes the largest magnitude,
+            'min_max' only stores the least and the largest value in attributes.
+        quantizable_op_type: the types of operators.
+        is_full_quantize: True for all supported types.
         activation_bits, weight_bits, activation_quantize_type, weight_quantize_type: see `QuantizationTransformPass`.
-        is_use_cache_file, cache_dir: change nothing: samples are held in memory.
+        is_use_cache_file, cache_dir: without effect: samples are held in memory.
 
-    Raises AssertionError for missing arguments, another `algo` or operators of another type.
+    Raises AssertionError for missing arguments, an unknown `algo` or other types of operators.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class PostTrainingQuantization:
     def save_quantized_model(
         self, save_model_path: str, model_filename: str | None = None, params_filename: str | None = None
     ) -> None:
-        """Save what `quantize` has returned as `fluid.io.save_inference_model` does."""
+        """Save the quantized model by `fluid.io.save_inference_model`."""
         block = self._program.global_block()
         with scope_guard(self._scope):
             io.save_inference_model(
@@ -141,7 +141,7 @@ class PostTrainingQuantization:
             )
 
     def _observed(self) -> list[str]:
-        """The variables whose magnitudes count."""
+        """The variables whose magnitudes are observed."""
         block = self._program.global_block()
         found: dict[str, None] = {}
         for op in block.ops:
@@ -168,7 +168,7 @@ class PostTrainingQuantization:
             yield batch
 
     def _summed_up(self, names: list[str]) -> dict[str, Any]:
-        """Of each variable its threshold, or the least and the largest value for 'min_max'."""
+        """The threshold of each variable, or its least and largest value for 'min_max'."""
         held: dict[str, list[Any]] = {name: [] for name in names}
         for batch in self._batches():
             for name, value in zip(names, self._executor.run(self._program, batch, names), strict=True):
@@ -179,7 +179,7 @@ class PostTrainingQuantization:
                 else:
                     held[name].append((float(value.min()), float(value.max())))
         if names and not held[names[0]]:
-            raise ValueError("the generator gave no batch: there is nothing to find scales by")
+            raise ValueError("the generator yields no batch: scales need samples")
         if self._algo == "KL":
             return {name: kl_threshold(np.concatenate(parts), _STEPS) for name, parts in held.items()}
         if self._algo == "abs_max":
@@ -211,7 +211,7 @@ class PostTrainingQuantization:
         return graph.to_program()
 
     def _note_ranges(self) -> None:
-        """Write down the least and the largest values of what operators read and make."""
+        """Store the least and largest values of operators' inputs and outputs in attributes."""
         values = {**self._values, **self._weight_ranges()}
         for op in self._program.global_block().ops:
             if op.type in self._quantizable_op_type:
@@ -225,7 +225,7 @@ class PostTrainingQuantization:
                     op._set_attr("out_max", values[name][1])
 
     def _weight_ranges(self) -> dict[str, Any]:
-        """The least and the largest value of each parameter that counts, or those of its channels."""
+        """The least and largest value of each quantized parameter, or those of its channels."""
         found = {}
         for op in self._program.global_block().ops:
             for slot in nodes.INPUTS[op.type] if op.type in self._quantizable_op_type else ():

@@ -19,17 +19,16 @@ _BACKUP = "quantization_test_ir_graph_backup"
 
 
 class QuantizationStrategy(Strategy):
-    """Trains with rounded numbers from `start_epoch` on (`fluid.contrib.slim.quantization.QuantizationStrategy`).
+    """Quantization-aware training from `start_epoch` on (`fluid.contrib.slim.quantization.QuantizationStrategy`).
 
     After the epoch `end_epoch` the program of evaluations is frozen, and models are written to folders, as `model` and
-    `weights`: with floats that are whole numbers, with int8 weights, and with these for phones.
+    `weights`: with integers stored as floats, with int8 weights, and with these for Paddle-Mobile.
 
     Args:
         float_model_save_path, int8_model_save_path, mobile_model_save_path: the folders; None for none.
         activation_bits, weight_bits, activation_quantize_type, weight_quantize_type: as of
             `QuantizationTransformPass`.
-        save_in_nodes, save_out_nodes: the names of variables that models take and give; by default all that
-            evaluations are fed and fetch.
+        save_in_nodes, save_out_nodes: the names of inputs and outputs of the models; by default those of evaluations.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class QuantizationStrategy(Strategy):
         self.save_in_nodes, self.save_out_nodes = save_in_nodes, save_out_nodes
 
     def restore_from_checkpoint(self, context: Any) -> None:
-        """Let the graphs round as before."""
+        """Transform the graphs if the earlier run has."""
         if self.start_epoch < context.epoch_id:
             self._modify_graph_for_quantization(context)
 
@@ -65,7 +64,7 @@ class QuantizationStrategy(Strategy):
             self._modify_graph_for_quantization(context)
 
     def _modify_graph_for_quantization(self, context: Any) -> None:
-        """Let training and evaluations round weights and activations."""
+        """Transform the graphs of training and evaluations by `QuantizationTransformPass`."""
         rounding = QuantizationTransformPass(
             scope=context.scope,
             place=context.place,

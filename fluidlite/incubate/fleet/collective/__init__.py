@@ -146,7 +146,7 @@ class Collective(Fleet):
             train_status: how far the training is.
             main_program: by default that which was given to the optimizer.
             fs: where `path` is, a `paddle.distributed.fs_wrapper.FS`.
-            local_cache_path: a folder here for what goes to another file system.
+            local_cache_path: a local folder for files on their way to another file system.
             remain_all_checkpoint: whether older ones stay.
         """
         program = self._program("save_check_point", executor, main_program)

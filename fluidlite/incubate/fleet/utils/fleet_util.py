@@ -228,7 +228,7 @@ class FleetUtil:
         return bool(utils.check_pruned_program_vars(whole, pruned))
 
     def check_vars_and_dump(self, config: Any) -> Any:
-        """See `utils.check_saved_vars_try_dump`, of which `config` has the arguments as attributes."""
+        """Call `utils.check_saved_vars_try_dump` with the attributes of `config` as arguments."""
         return utils.check_saved_vars_try_dump(
             config.dump_model_dir,
             config.dump_program_filename,
