@@ -151,7 +151,7 @@ class ExponentialMovingAverage(_Averages):
         for param, kept in swaps:
             with param.block.program._optimized_guard([param, kept]), name_scope("moving_average"):
                 name_here = param.block._new_name(self._name + param.name + "_ema")
-                self._ema_vars[param.name] = _global(name_here, param.shape, param.dtype, 0.0)
+                self._ema_vars[param.name] = persistable_state(name_here, param.shape, param.dtype, 0.0)
         self._swap_programs(swaps)
 
     def update(self) -> None:
@@ -168,7 +168,7 @@ class ExponentialMovingAverage(_Averages):
 
     def _scheduled_decay(self) -> Variable:
         with default_main_program()._lr_schedule_guard():
-            rate = _global("scheduled_ema_decay_rate", [1], VarType.FP32, self._decay)
+            rate = persistable_state("scheduled_ema_decay_rate", [1], VarType.FP32, self._decay)
             steps = self._thres_steps
             if steps is None:
                 return rate
@@ -226,7 +226,7 @@ def _step_counter(force_cpu: bool = False) -> Variable:
     return counter
 
 
-def _global(name: str, shape: Any, dtype: Any, value: float) -> Variable:
+def persistable_state(name: str, shape: Any, dtype: Any, value: float) -> Variable:
     """A persistable variable that startup fills with `value`."""
     helper = LayerHelper("global_var")
     var = helper.create_global_variable(

@@ -9,12 +9,11 @@ from ..framework import (
     default_startup_program,
     program_guard,
 )
-from ..initializer import Constant
-from ..layer_helper import LayerHelper
 from ..layers.control_flow.switch import Switch
 from ..layers.tensor.arithmetic import elementwise_add, elementwise_mod, elementwise_mul, elementwise_sub
 from ..layers.tensor.constants import fill_constant
 from ..layers.tensor.variables import assign, cast
+from .averaging import persistable_state
 from .base import Optimizer, ParamGrad
 from .eager import programs_only
 
@@ -65,9 +64,9 @@ class LookaheadOptimizer:
             startup.global_block().append_op(
                 type="assign", inputs={"X": [name]}, outputs={"Out": [name + "@SLOW"]}
             )
-        k = _state("lookahead_k", "int32", self.k)
-        alpha = _state("lookahead_alpha", "float32", self.alpha)
-        step = _state("lookahead_step", "int32", 0)
+        k = persistable_state("lookahead_k", [1], "int32", self.k)
+        alpha = persistable_state("lookahead_alpha", [1], "float32", self.alpha)
+        step = persistable_state("lookahead_step", [1], "int32", 0)
         block = main.global_block()
         with main._optimized_guard([]):
             block.append_op(
@@ -91,13 +90,3 @@ def _follow(fast: Variable, slow: Variable, alpha: Variable, one: Variable) -> N
     met = elementwise_add(elementwise_mul(fast, alpha), elementwise_mul(slow, elementwise_sub(one, alpha)))
     assign(met, slow)
     assign(met, fast)
-
-
-def _state(name: str, dtype: str, value: float) -> Variable:
-    """A persistable variable of one element that the startup program sets first of all."""
-    helper = LayerHelper("global_var")
-    var = helper.create_global_variable(
-        persistable=True, name=name, shape=[1], dtype=dtype, stop_gradient=True
-    )
-    helper.set_variable_initializer(var, Constant(value))
-    return var

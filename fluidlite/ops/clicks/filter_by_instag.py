@@ -8,6 +8,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
+from ..infer import grads_like_inputs
 from ..registry import Attr, LodArray, OpDef, OperatorError, OpSpec, OpView, Sequences, grad_name, register
 from ..sequence import Lods, input_lod
 
@@ -69,10 +70,6 @@ def _infer(op: OpView) -> None:
     op.set("IndexMap", (-1, 2 if op.building else 3), VarType.INT64)
 
 
-def _infer_grad(op: OpView) -> None:
-    op.set(DINS, op.shape("Ins"), op.dtype("Ins"))
-
-
 def _rule(op: OpView) -> list[OpSpec]:
     takes = {
         "IndexMap": op.names("IndexMap"),
@@ -105,7 +102,7 @@ register(
         ("IndexMap", "Ins", "LossWeight", grad_name("Out")),
         (DINS,),
         _ATTRS,
-        infer=_infer_grad,
+        infer=grads_like_inputs,
         kernel=_filter_grad,
         sequences=Sequences(takes_lod=True),
         doc="The gradient of filter_by_instag: zero for samples that were left out.",

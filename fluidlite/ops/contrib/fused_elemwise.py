@@ -6,14 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..broadcast import broadcast_shape, operands, reduced
+from ..nn.activation import tanh_sigmoid
 from ..registry import Attr, OpDef, OpSpec, OpView, Sequences, grad_name, register, standard_grad
 
 X, Y, OUT, BETWEEN = "X", "Y", "Out", "IntermediateOut"
-
-
-def _sigmoid(xp: Any, x: Any) -> Any:
-    half = x.dtype.type(0.5)
-    return half * (xp.tanh(half * x) + 1)
 
 
 Unary = tuple[Callable[[Any, Any, Any], Any], Callable[[Any, Any, Any], Any]]
@@ -21,7 +17,7 @@ UNARY: dict[str, Unary] = {
     "scale": (lambda xp, x, s: x * s, lambda xp, out, s: s),
     "relu": (lambda xp, x, s: xp.maximum(x, 0), lambda xp, out, s: out > 0),
     "tanh": (lambda xp, x, s: xp.tanh(x), lambda xp, out, s: 1 - out * out),
-    "sigmoid": (lambda xp, x, s: _sigmoid(xp, x), lambda xp, out, s: out * (1 - out)),
+    "sigmoid": (lambda xp, x, s: tanh_sigmoid(xp, x), lambda xp, out, s: out * (1 - out)),
 }
 """Functions, and their derivatives as functions of their results."""
 
@@ -40,10 +36,6 @@ def _forward(xp: Any, X: Any, Y: Any, functor_list: list[str], scale: float, axi
         return BINARY[outer](*operands(X, between, axis)), between
     between = BINARY[inner](*operands(X, Y, axis))
     return UNARY[outer][0](xp, between, rate), between
-
-
-def _fused(xp: Any, X: Any, Y: Any, functor_list: list[str], scale: float, axis: int) -> Any:
-    return _forward(xp, X, Y, functor_list, scale, axis)
 
 
 def _products(xp: Any, X: Any, Y: Any, binary: str, d_out: Any, axis: int) -> tuple[Any, Any]:
@@ -108,7 +100,7 @@ register(
         (OUT, BETWEEN + "?"),
         _ATTRS,
         infer=_infer,
-        kernel=_fused,
+        kernel=_forward,
         grad=_rule,
         no_grad=(BETWEEN,),
         sequences=Sequences(

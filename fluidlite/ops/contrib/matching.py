@@ -9,7 +9,7 @@ import numpy as np
 from ...base.dtypes import VarType
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
-from ..registry import Levels, LodArray, OperatorError, OpView, Sequences, grad_name
+from ..registry import Levels, LodArray, OperatorError, OpView, Sequences
 from ..sequence import Lods, input_lod
 
 Spans = list[tuple[int, int]]
@@ -69,11 +69,6 @@ def _infer_match(op: OpView) -> None:
     op.set("Tmp", (-1, 1), op.dtype("X"))
 
 
-def _infer_match_grad(op: OpView) -> None:
-    for slot in ("X", "Y", "W"):
-        op.set(grad_name(slot), op.shape(slot), op.dtype(slot))
-
-
 register_pair(
     "match_matrix_tensor",
     ("X", "Y", "W"),
@@ -86,7 +81,6 @@ register_pair(
     keep_out=("Tmp",),
     no_grad=("Tmp",),
     sequences=Sequences(levels=Levels("X", outs=("Out",)), takes_lod=True),
-    infer_back=_infer_match_grad,
 )
 
 
@@ -151,10 +145,6 @@ def _infer_topk(op: OpView) -> None:
     op.set("pos", (-1,), VarType.INT32)
 
 
-def _infer_topk_grad(op: OpView) -> None:
-    op.set(grad_name("X"), op.shape("X"), op.dtype("X"))
-
-
 register_pair(
     "sequence_topk_avg_pooling",
     ("X", "ROW", "COLUMN"),
@@ -168,5 +158,4 @@ register_pair(
     keep_out=("pos",),
     no_grad=("ROW", "COLUMN", "pos"),
     sequences=Sequences(takes_lod=True),
-    infer_back=_infer_topk_grad,
 )

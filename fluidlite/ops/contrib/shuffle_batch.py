@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ...base.sizes.shapes import product
 from ..host_fallback import hosted
+from ..infer import grads_like_inputs, product
 from ..registry import Effects, OpDef, OpSpec, OpView, Sequences, grad_name, register
 
 DOUT, DX = grad_name("Out"), grad_name("X")
@@ -54,10 +54,6 @@ def _infer(op: OpView) -> None:
         op.set("SeedOut", (1,), VarType.INT64)
 
 
-def _infer_grad(op: OpView) -> None:
-    op.set(DX, op.shape(DOUT), op.dtype(DOUT))
-
-
 def _rule(op: OpView) -> list[OpSpec]:
     takes = {"ShuffleIdx": op.names("ShuffleIdx"), DOUT: [grad_name(op.name("Out"))]}
     return [OpSpec("shuffle_batch_grad", takes, {DX: [grad_name(op.name("X"))]}, dict(op.attrs))]
@@ -84,7 +80,7 @@ register(
         ("ShuffleIdx", DOUT),
         (DX,),
         {"startup_seed": 0},
-        infer=_infer_grad,
+        infer=grads_like_inputs,
         kernel=_shuffle_grad,
         doc="The gradient of shuffle_batch: rows back where they came from.",
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
-from ..registry import Levels, LodArray, OpView, Sequences, grad_name
+from ..registry import Levels, LodArray, OpView, Sequences
 from ..sequence import Lods, input_lod
 from .matching import pictures
 
@@ -126,11 +126,6 @@ def _infer(op: OpView) -> None:
         op.set(slot, (-1, 1), op.dtype("X"))
 
 
-def _infer_grad(op: OpView) -> None:
-    for slot in ("X", "W"):
-        op.set(grad_name(slot), op.shape(slot), op.dtype(slot))
-
-
 register_pair(
     "var_conv_2d",
     ("X", "ROW", "COLUMN", "W"),
@@ -144,5 +139,4 @@ register_pair(
     keep_out=("Out#", "Col#"),
     no_grad=("ROW", "COLUMN", "Col"),
     sequences=Sequences(levels=Levels("X", outs=("Out",)), takes_lod=True),
-    infer_back=_infer_grad,
 )

@@ -14,7 +14,7 @@ import numpy as np
 from ...base.dtypes import VarType
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
-from ..native import typed
+from ..native import Selector, typed
 from ..registry import Call, LodArray, OperatorError, OpView, Sequences, grad_name
 from ..sequence import Lods, input_lod, segments_of
 
@@ -135,22 +135,16 @@ def _native_maps(op: OpView, kernel: str, slots: tuple[str, ...]) -> tuple[str, 
     return name, found[0], [*op.shape("X"), found[2], op.attr("pooled_height"), op.attr("pooled_width")]
 
 
-def _align_native(op: OpView) -> Call | None:
-    maps = _native_maps(op, "roi_align", ("X", "ROIs"))
-    if maps is None:
-        return None
-    name, offsets, ints = maps
-    operands = [op.name("X"), op.name("ROIs"), offsets, op.name("Out")]
-    return Call(name, operands, [*ints, op.attr("sampling_ratio")], [op.attr("spatial_scale")])
+def _align_native(kernel: str, given: str, features: str, pooled: str) -> Selector:
+    def select(op: OpView) -> Call | None:
+        maps = _native_maps(op, kernel, (given, "ROIs"))
+        if maps is None:
+            return None
+        name, offsets, ints = maps
+        operands = [op.name(features), op.name("ROIs"), offsets, op.name(pooled)]
+        return Call(name, operands, [*ints, op.attr("sampling_ratio")], [op.attr("spatial_scale")])
 
-
-def _align_grad_native(op: OpView) -> Call | None:
-    maps = _native_maps(op, "roi_align_grad", (DOUT, "ROIs"))
-    if maps is None:
-        return None
-    name, offsets, ints = maps
-    operands = [op.name(DX), op.name("ROIs"), offsets, op.name(DOUT)]
-    return Call(name, operands, [*ints, op.attr("sampling_ratio")], [op.attr("spatial_scale")])
+    return select
 
 
 def _pool_native(op: OpView) -> Call | None:
@@ -170,13 +164,6 @@ def _pool_grad_native(op: OpView) -> Call | None:
     return Call(name, [offsets, op.name("Argmax"), op.name(DOUT), op.name(DX)], ints)
 
 
-def infer_features_grad(op: OpView) -> None:
-    """The gradients have the shapes of X and ROIs."""
-    for slot in op.outputs:
-        source = slot.removesuffix("@GRAD")
-        op.set(slot, op.shape(source), op.dtype(source))
-
-
 def register_pooling(
     op_type: str,
     forward: Callable[..., Any],
@@ -191,7 +178,6 @@ def register_pooling(
         "inputs": ("X", "ROIs", "RoisLod?"),
         "keep": ("X#", "ROIs", "RoisLod"),
         "no_grad": ("ROIs", "RoisLod"),
-        "infer_back": infer_features_grad,
         **more,
     }
     register_pair(
@@ -213,7 +199,7 @@ register_pooling(
     _infer_pooled,
     "For each region the means of interpolated features in a grid of bins (He et al. 2017).",
     {"sampling_ratio": -1},
-    native=(_align_native, _align_grad_native),
+    native=(_align_native("roi_align", "X", "X", "Out"), _align_native("roi_align_grad", DOUT, DX, DOUT)),
 )
 
 

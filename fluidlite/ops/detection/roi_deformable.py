@@ -8,6 +8,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
+from ..infer import grads_like_inputs
 from ..registry import LodArray, OpDef, OpView, Sequences, grad_name, register, standard_grad
 from ..sequence import Lods
 from .roi import Array, _away, images_of, pooled_size
@@ -127,12 +128,6 @@ def _infer(op: OpView) -> None:
     op.set("TopCount", (rois[0], depth, *size), VarType.INT32 if op.building else op.dtype("Input"))
 
 
-def _infer_grad(op: OpView) -> None:
-    for slot in op.outputs:
-        source = slot.removesuffix("@GRAD")
-        op.set(slot, op.shape(source), op.dtype(source))
-
-
 _ATTRS: dict[str, Any] = {
     "no_trans": False,
     "spatial_scale": 1.0,
@@ -166,7 +161,7 @@ register(
         inputs=(*_INPUTS, "TopCount", grad_name("Output")),
         outputs=(DINPUT + "?", DTRANS + "?"),
         attrs=_ATTRS,
-        infer=_infer_grad,
+        infer=grads_like_inputs,
         kernel=_pool_grad,
         sequences=Sequences(takes_lod=True, inferred=True),
         doc="The gradient of deformable_psroi_pooling for Input and Trans.",

@@ -10,7 +10,7 @@ from ...base.dtypes import VarType
 from .. import batchable
 from ..grad_pairs import double_grad, register_double_grad
 from ..infer import grads_like, grads_like_inputs, normalize_axis, product
-from ..native import element, typed
+from ..native import Selector, element, typed
 from ..nn.softmax import rows_of, shifted
 from ..registry import (
     Call,
@@ -309,28 +309,18 @@ def _softmax_infer(op: OpView) -> None:
     op.set("Loss", (*shape[:axis], 1, *shape[axis + 1 :]), op.dtype("Logits"))
 
 
-def _softmax_native(op: OpView) -> Call | None:
-    rows = rows_of(op, "Logits", op.attr("axis"))
-    operands = [op.name(slot) for slot in ("Logits", "Label", "Softmax", "Loss")]
-    if op.attr("soft_label"):
-        name = typed(op, "softmax_with_cross_entropy_soft", ("Logits", "Label"))
-        return None if name is None or rows is None else Call(name, operands, rows)
-    name = typed(op, "softmax_with_cross_entropy", ("Logits",))
-    if name is None or rows is None or not _int64(op):
-        return None
-    return Call(name, operands, [*rows, op.attr("ignore_index")])
+def _softmax_native(suffix: str, given: tuple[str, ...], operands: tuple[str, ...]) -> Selector:
+    """The call for soft labels or class numbers; `given`: the other inputs, the first of which has the rows."""
 
+    def select(op: OpView) -> Call | None:
+        soft, rows = op.attr("soft_label"), rows_of(op, given[0], op.attr("axis"))
+        kernel = f"softmax_with_cross_entropy{'_soft' if soft else ''}{suffix}"
+        name = typed(op, kernel, (*given, "Label") if soft else given)
+        if name is None or rows is None or not (soft or _int64(op)):
+            return None
+        return Call(name, list(map(op.name, operands)), rows if soft else [*rows, op.attr("ignore_index")])
 
-def _softmax_native_grad(op: OpView) -> Call | None:
-    rows = rows_of(op, "Softmax", op.attr("axis"))
-    operands = [op.name(slot) for slot in ("Softmax", "Label", DLOSS, DLOGITS)]
-    if op.attr("soft_label"):
-        name = typed(op, "softmax_with_cross_entropy_soft_grad", ("Softmax", "Label", DLOSS))
-        return None if name is None or rows is None else Call(name, operands, rows)
-    name = typed(op, "softmax_with_cross_entropy_grad", ("Softmax", DLOSS))
-    if name is None or rows is None or not _int64(op):
-        return None
-    return Call(name, operands, [*rows, op.attr("ignore_index")])
+    return select
 
 
 def _softmax_rule(op: OpView) -> list[OpSpec]:
@@ -365,11 +355,6 @@ def _softmax_double_grad(
     return for_softmax, (Logits_grad_grad * slope).sum(axis=axis, keepdims=True)
 
 
-def _infer_softmax_double_grad(op: OpView) -> None:
-    op.set(grad_name("Softmax"), op.shape("Softmax"), op.dtype("Softmax"))
-    op.set(grad_name(DLOSS), op.shape(DLOSS), op.dtype(DLOSS))
-
-
 _SOFTMAX = {"soft_label": False, "numeric_stable_mode": True, "ignore_index": -100, "axis": -1}
 
 register(
@@ -382,7 +367,7 @@ register(
         kernel=_softmax_with_cross_entropy,
         grad=_softmax_rule,
         no_grad=("Label", "Softmax"),
-        native=_softmax_native,
+        native=_softmax_native("", ("Logits",), ("Logits", "Label", "Softmax", "Loss")),
         dispatch=Dispatch(cuda="softmax.cross_entropy"),
         planning=Planning(inplace=(("Softmax", "Logits"),), batchable=batchable.along_other_axis),
         doc="Softmax along an axis, and its cross entropy with class numbers or soft labels.",
@@ -398,7 +383,7 @@ register(
         kernel=_softmax_with_cross_entropy_grad,
         grad=standard_grad(inputs=("Label", "Softmax", DLOSS)),
         no_grad=("Label",),
-        native=_softmax_native_grad,
+        native=_softmax_native("_grad", ("Softmax", DLOSS), ("Softmax", "Label", DLOSS, DLOGITS)),
         dispatch=Dispatch(cuda="softmax.cross_entropy_grad"),
         planning=Planning(inplace=((DLOGITS, "Softmax"),), batchable=batchable.along_other_axis),
         doc="The gradient of softmax_with_cross_entropy for the logits.",
@@ -410,7 +395,7 @@ register(
         inputs=("Label", "Softmax", DLOSS, grad_name(DLOGITS)),
         outputs=(grad_name("Softmax"), grad_name(DLOSS)),
         attrs=_SOFTMAX,
-        infer=_infer_softmax_double_grad,
+        infer=grads_like_inputs,
         kernel=_softmax_double_grad,
         doc="The gradient of softmax_with_cross_entropy_grad for the softmax and the gradient of the loss.",
     )

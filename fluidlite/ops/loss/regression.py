@@ -8,18 +8,9 @@ from typing import Any
 from ...base.dtypes import attribute
 from ..infer import grads_like, grads_like_inputs, same_as
 from ..math.sign import sign_of
+from ..nn.activation import softplus, tanh_sigmoid
 from ..registry import FIRST, Effects, LodFrom, OpDef, OpView, Sequences, grad_name, register, standard_grad
 from ..value_checks import require_in_range
-
-
-def _softplus(xp: Any, x: Any) -> Any:
-    """log(1 + exp(x)) without overflow."""
-    return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x)))
-
-
-def _sigmoid(xp: Any, x: Any) -> Any:
-    half = x.dtype.type(0.5)
-    return half * (xp.tanh(half * x) + 1)
 
 
 def _pair(first: str, second: str, *outputs: str) -> Callable[[OpView], None]:
@@ -229,12 +220,12 @@ def _margins(xp: Any, x: Any, label: Any) -> tuple[Any, Any]:
 
 def _bpr(xp: Any, X: Any, Label: Any) -> Any:
     above, others = _margins(xp, X, Label)
-    return (_softplus(xp, above) * others).sum(axis=-1, keepdims=True) / X.dtype.type(X.shape[-1] - 1)
+    return (softplus(xp, above) * others).sum(axis=-1, keepdims=True) / X.dtype.type(X.shape[-1] - 1)
 
 
 def _bpr_grad(xp: Any, X: Any, Label: Any, Y_grad: Any) -> Any:
     above, others = _margins(xp, X, Label)
-    slope = Y_grad * _sigmoid(xp, above) * others / X.dtype.type(X.shape[-1] - 1)
+    slope = Y_grad * tanh_sigmoid(xp, above) * others / X.dtype.type(X.shape[-1] - 1)
     return slope - (1 - others) * slope.sum(axis=-1, keepdims=True)
 
 
@@ -267,12 +258,12 @@ def _rank_infer(op: OpView) -> None:
 
 def _rank(xp: Any, Label: Any, Left: Any, Right: Any) -> Any:
     more = (Left.reshape(-1) - Right.reshape(-1)).reshape(Label.shape)
-    return _softplus(xp, more) - Label * more
+    return softplus(xp, more) - Label * more
 
 
 def _rank_grad(xp: Any, Label: Any, Left: Any, Right: Any, Out_grad: Any) -> Any:
     more = Left.reshape(-1) - Right.reshape(-1)
-    slope = Out_grad.reshape(-1) * (_sigmoid(xp, more) - Label.reshape(-1))
+    slope = Out_grad.reshape(-1) * (tanh_sigmoid(xp, more) - Label.reshape(-1))
     return slope.reshape(Left.shape), -slope.reshape(Right.shape)
 
 
@@ -359,7 +350,7 @@ _declare(
 
 
 def _teacher_student(xp: Any, X: Any, Label: Any) -> Any:
-    base = _softplus(xp, X)
+    base = softplus(xp, X)
     clicked = (Label >= -1) & (Label < 0) | (Label >= 1)
     teacher = xp.where(Label < 0, xp.zeros((), X.dtype), base - X * (Label - (Label >= 1).astype(X.dtype)))
     return base - xp.where(clicked, X, xp.zeros((), X.dtype)) + teacher
@@ -369,7 +360,7 @@ def _teacher_student_grad(
     xp: Any, X: Any, Label: Any, Y_grad: Any, soft_max_up_bound: float, soft_max_lower_bound: float
 ) -> Any:
     total = xp.clip(X, soft_max_lower_bound, soft_max_up_bound)
-    probability = _sigmoid(xp, total)
+    probability = tanh_sigmoid(xp, total)
     clicked = ((Label >= -1) & (Label < 0) | (Label >= 1)).astype(X.dtype)
     teacher = xp.where(Label < 0, xp.zeros((), X.dtype), probability - (Label - (Label >= 1).astype(X.dtype)))
     outside = (X < soft_max_lower_bound) | (X > soft_max_up_bound)  # NaN is neither inside nor outside

@@ -51,13 +51,18 @@ def _clip_rows(xp: Any, X: SelectedRows, Min: Any, Max: Any, min: float, max: fl
     return merged.with_values(_clip(xp, merged.values, Min, Max, min, max))
 
 
-def _clip_rows_native(op: OpView) -> list[Call] | None:
-    merge, kernel = rows.merge_call(op, "X", "Out"), native.typed(op, "clip", ("X",))
-    if merge is None or kernel is None or op.has("Min") or op.has("Max"):
-        return None
-    count, _, width = rows.extent(op, "X")
-    values = rows.parts(op.name("Out"))[1]
-    return [merge, Call(kernel, [values, values], [count * width], [op.attr("min"), op.attr("max")])]
+def _rows_native(kernel: str, *limits: str) -> native.Selector:
+    """The calls that merge the SelectedRows X and clip their values by the attributes `limits`."""
+
+    def select(op: OpView) -> list[Call] | None:
+        merge, name = rows.merge_call(op, "X", "Out"), native.typed(op, kernel, ("X",))
+        if merge is None or name is None or op.has("Min") or op.has("Max"):
+            return None
+        count, _, width = rows.extent(op, "X")
+        values = rows.parts(op.name("Out"))[1]
+        return [merge, Call(name, [values, values], [count * width], [op.attr(limit) for limit in limits])]
+
+    return select
 
 
 register(
@@ -71,7 +76,7 @@ register(
         no_grad=("Min", "Max"),
         native=_clip_native,
         dispatch=Dispatch(
-            rows=RowRule(_clip_rows, slots=("X",), out="Out", native=_clip_rows_native),
+            rows=RowRule(_clip_rows, slots=("X",), out="Out", native=_rows_native("clip", "min", "max")),
             cuda="activations.clip",
         ),
         effects=Effects(numbered=False),
@@ -132,15 +137,6 @@ def _clip_by_norm_rows(xp: Any, X: SelectedRows, max_norm: float) -> SelectedRow
     return merged.with_values(_clip_by_norm(xp, merged.values, max_norm))
 
 
-def _clip_by_norm_rows_native(op: OpView) -> list[Call] | None:
-    merge, kernel = rows.merge_call(op, "X", "Out"), native.typed(op, "clip_by_norm", ("X",))
-    if merge is None or kernel is None:
-        return None
-    count, _, width = rows.extent(op, "X")
-    values = rows.parts(op.name("Out"))[1]
-    return [merge, Call(kernel, [values, values], [count * width], [op.attr("max_norm")])]
-
-
 register(
     OpDef(
         "clip_by_norm",
@@ -150,7 +146,9 @@ register(
         kernel=_clip_by_norm,
         native=_clip_by_norm_native,
         dispatch=Dispatch(
-            rows=RowRule(_clip_by_norm_rows, slots=("X",), out="Out", native=_clip_by_norm_rows_native)
+            rows=RowRule(
+                _clip_by_norm_rows, slots=("X",), out="Out", native=_rows_native("clip_by_norm", "max_norm")
+            )
         ),
         planning=Planning(inplace=(("Out", "X"),)),
         doc="X, shortened to the Euclidean norm `max_norm` if it is longer.",

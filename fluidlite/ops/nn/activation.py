@@ -16,7 +16,14 @@ def stable_sigmoid(xp: Any, x: Any) -> Any:
     return xp.where(x >= 0, 1 / (1 + small), small / (1 + small))
 
 
-def _softplus(xp: Any, x: Any) -> Any:
+def tanh_sigmoid(xp: Any, x: Any) -> Any:
+    """The sigmoid by way of tanh, which rounds differently."""
+    half = x.dtype.type(0.5)
+    return half * (xp.tanh(half * x) + 1)
+
+
+def softplus(xp: Any, x: Any) -> Any:
+    """log(1 + exp(x)) without overflow."""
     return xp.maximum(x, 0) + xp.log1p(xp.exp(-xp.abs(x)))
 
 
@@ -144,7 +151,7 @@ register_function(
 )
 register_function(
     "softplus",
-    lambda xp, X: _softplus(xp, X),
+    lambda xp, X: softplus(xp, X),
     lambda xp, X, Out_grad: Out_grad * stable_sigmoid(xp, X),
     "log(1 + exp(x)).",
     second=lambda xp, X, DOut, DDX: (
@@ -154,7 +161,7 @@ register_function(
 )
 register_function(
     "logsigmoid",
-    lambda xp, X: -_softplus(xp, -X),
+    lambda xp, X: -softplus(xp, -X),
     lambda xp, X, Out_grad: Out_grad * stable_sigmoid(xp, -X),
     "The logarithm of the sigmoid.",
     second=lambda xp, X, DOut, DDX: (
@@ -181,7 +188,7 @@ def _soft_relu_double_grad(xp: Any, Out: Any, DOut: Any, DDX: Any, threshold: fl
 
 register_function(
     "soft_relu",
-    lambda xp, X, threshold: _softplus(xp, xp.clip(X, -threshold, threshold)),
+    lambda xp, X, threshold: softplus(xp, xp.clip(X, -threshold, threshold)),
     _soft_relu_grad,
     "log(1 + exp(x)) of x cut to the range from -threshold to threshold.",
     {"threshold": 40.0},
@@ -273,7 +280,7 @@ register_function(
 def _cut_softplus(xp: Any, X: Any, threshold: float) -> Any:
     """log(1 + exp(x)), taken for x above the threshold and for exp(x) below its negative."""
     small = xp.exp(xp.minimum(X, 0))
-    return xp.where(X > threshold, X, xp.where(X < -threshold, small, _softplus(xp, X)))
+    return xp.where(X > threshold, X, xp.where(X < -threshold, small, softplus(xp, X)))
 
 
 def _mish_grad(xp: Any, X: Any, Out_grad: Any, threshold: float) -> Any:

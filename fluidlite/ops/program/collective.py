@@ -63,9 +63,14 @@ def _gather_rows(xp: Any, X: SelectedRows) -> SelectedRows:
     )
 
 
-def _sum_rule(op: OpView) -> list[OpSpec]:
-    gradient, source = grad_name(op.name("Out")), grad_name(op.name("X"))
-    return [OpSpec("c_allreduce_sum", {"X": [gradient]}, {"Out": [source]}, dict(op.attrs))]
+def _gradient_by(op_type: str) -> Callable[[OpView], list[OpSpec]]:
+    """The gradient rule: operator `op_type` on the gradient of Out."""
+
+    def rule(op: OpView) -> list[OpSpec]:
+        gradient, source = grad_name(op.name("Out")), grad_name(op.name("X"))
+        return [OpSpec(op_type, {"X": [gradient]}, {"Out": [source]}, dict(op.attrs))]
+
+    return rule
 
 
 for _reduction in REDUCTIONS:
@@ -76,7 +81,7 @@ for _reduction in REDUCTIONS:
             attrs=_RING,
             infer=same_as("X"),
             kernel=_reduce(_reduction),
-            grad=_sum_rule if _reduction == "sum" else None,
+            grad=_gradient_by("c_allreduce_sum") if _reduction == "sum" else None,
             dispatch=Dispatch(
                 rows=RowRule(_gather_rows, slots=("X",), out="Out", count=lambda op: -1)
                 if _reduction == "sum"
@@ -139,14 +144,6 @@ def _rows(op: OpView) -> tuple[int, ...]:
     return op.shape("X")
 
 
-def _other_way(op_type: str) -> Callable[[OpView], list[OpSpec]]:
-    def rule(op: OpView) -> list[OpSpec]:
-        gradient, source = grad_name(op.name("Out")), grad_name(op.name("X"))
-        return [OpSpec(op_type, {"X": [gradient]}, {"Out": [source]}, dict(op.attrs))]
-
-    return rule
-
-
 register(
     OpDef(
         "c_allgather",
@@ -154,7 +151,7 @@ register(
         attrs={**_RING, "nranks": 1},
         infer=_gather_infer,
         kernel=_gather,
-        grad=_other_way("c_reducescatter"),
+        grad=_gradient_by("c_reducescatter"),
         sequences=Sequences(source=None),
         effects=Effects(host=True),
         doc="The rows that the processes have, in the order of their ranks; each has as many.",

@@ -77,7 +77,10 @@ def _expand(xp: Any, X: Any, ref_level: int, lod: Lods) -> Any:
 
 
 def _expand_grad(xp: Any, X: Any, Out_grad: Any, ref_level: int, lod: Lods) -> Any:
-    rows, _ = _expansion("sequence_expand_grad", len(X), lod, ref_level)
+    return _summed(xp, X, Out_grad, _expansion("sequence_expand_grad", len(X), lod, ref_level)[0], lod)
+
+
+def _summed(xp: Any, X: Any, Out_grad: Any, rows: np.ndarray, lod: Lods) -> LodArray:
     dx = xp.zeros_like(X)
     xp.add.at(dx, xp.asarray(rows), Out_grad)
     return LodArray(dx, input_lod(lod, "X"))
@@ -170,10 +173,7 @@ def _expand_as(xp: Any, X: Any, lod: Lods) -> Any:
 
 
 def _expand_as_grad(xp: Any, X: Any, Out_grad: Any, lod: Lods) -> Any:
-    rows, _ = _repeats("sequence_expand_as_grad", X, lod)
-    dx = xp.zeros_like(X)
-    xp.add.at(dx, xp.asarray(rows), Out_grad)
-    return LodArray(dx, input_lod(lod, "X"))
+    return _summed(xp, X, Out_grad, _repeats("sequence_expand_as_grad", X, lod)[0], lod)
 
 
 def _expand_as_infer(op: OpView) -> None:

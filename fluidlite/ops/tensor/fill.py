@@ -55,7 +55,8 @@ def _fill_call(op: OpView, value: Any) -> Call | None:
     return Call(f"fill.{suffix}", [op.name("Out")], [count, int(value)]) if suffix else None
 
 
-def _fill_constant_infer(op: OpView) -> None:
+def infer_constant(op: OpView) -> None:
+    """Out has the declared shape and `dtype`."""
     op.set("Out", dims.declared(op), to_vartype(op.attr("dtype")))
 
 
@@ -93,7 +94,7 @@ register(
             "str_value": "",
             "force_cpu": False,
         },
-        infer=_fill_constant_infer,
+        infer=infer_constant,
         kernel=_fill_constant,
         native=_fill_constant_native,
         sequences=Sequences(source=None),

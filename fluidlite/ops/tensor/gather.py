@@ -203,11 +203,6 @@ def _scatter_grad(xp: Any, Ids: Any, Out_grad: Any) -> Any:
     return Out_grad, Out_grad[_rows(xp, "scatter", "Ids", Ids, Out_grad.shape[0])]
 
 
-def _infer_scatter_grad(op: OpView) -> None:
-    op.set(DX, op.shape(DOUT), op.dtype(DOUT))
-    op.set(DUPDATES, op.shape("Updates"), op.dtype("Updates"))
-
-
 def _scatter_grad_native(index: str, depth: Callable[[OpView], int]) -> Selector:
     """The gradients of an operator that brings updates to the points of `index`, of `depth` numbers each."""
 
@@ -247,7 +242,7 @@ register(
         inputs=("Ids", "Updates#", DOUT),
         outputs=(DX, DUPDATES),
         attrs={"overwrite": True},
-        infer=_infer_scatter_grad,
+        infer=grads_like_inputs,
         kernel=_scatter_grad,
         native=_scatter_grad_native("Ids", lambda op: 1),
         doc="Gradients of scatter. As in Fluid 1.8 that of X includes the replaced rows.",
@@ -302,7 +297,7 @@ register(
         "scatter_nd_add_grad",
         inputs=("Index", "Updates#", DOUT),
         outputs=(DX, DUPDATES),
-        infer=_infer_scatter_grad,
+        infer=grads_like_inputs,
         kernel=_scatter_nd_add_grad,
         native=_scatter_grad_native("Index", lambda op: op.shape("Index")[-1]),
         doc="Gradients of scatter_nd_add.",

@@ -98,16 +98,16 @@ def _concat_grad(xp: Any, X: Any, AxisTensor: Any, Out_grad: Any, axis: int) -> 
     return _sections(xp, Out_grad, [x.shape[axis] for x in X], axis)
 
 
-def _concat_grad_native(op: OpView) -> Call | None:
+def _split_call(op: OpView, source: str, target: str, sized: str) -> Call | None:
+    """Split `source` into the variables of `target`, which have the shapes of those in `sized`."""
     axis = _axis_of(op)
     if axis is None:
         return None
     shape = op.shape("X")
     axis %= len(shape)
-    rows = [row_bytes(op, "X", index, axis) for index in range(op.count("X"))]
-    return Call(
-        "split", [op.name(DOUT), *(name or None for name in op.names(DX))], [product(shape[:axis]), *rows]
-    )
+    rows = [row_bytes(op, sized, index, axis) for index in range(op.count(sized))]
+    operands = [op.name(source), *(name or None for name in op.names(target))]
+    return Call("split", operands, [product(shape[:axis]), *rows])
 
 
 def _concat_lod(op: OpView) -> str:
@@ -140,7 +140,7 @@ register(
         infer=grads_like_inputs,
         kernel=_concat_grad,
         grad=linear_double_grad("concat"),
-        native=_concat_grad_native,
+        native=lambda op: _split_call(op, DOUT, DX, "X"),
         dispatch=Dispatch(cuda="concat_split.concat_grad"),
         planning=Planning(batchable=batchable.joined),
         doc="Gradients of concat.",
@@ -183,29 +183,13 @@ def _infer_split(op: OpView) -> None:
         op.set("Out", shape, op.dtype("X"), index)
 
 
-def _fail(message: str) -> Exception:
-    return ValueError(message)
-
-
 def _split(
     xp: Any, X: Any, AxisTensor: Any, SectionsTensorList: Any, sections: Any, num: int, axis: int
 ) -> list[Any]:
     axis = _axis(AxisTensor, axis)
     if SectionsTensorList:
         sections = numbers(SectionsTensorList)
-    return _sections(xp, X, _sizes(_fail, X.shape[axis], num, sections, num), axis)
-
-
-def _split_native(op: OpView) -> Call | None:
-    axis = _axis_of(op)
-    if axis is None:
-        return None
-    shape = op.shape("X")
-    axis %= len(shape)
-    rows = [row_bytes(op, "Out", index, axis) for index in range(op.count("Out"))]
-    return Call(
-        "split", [op.name("X"), *(name or None for name in op.names("Out"))], [product(shape[:axis]), *rows]
-    )
+    return _sections(xp, X, _sizes(ValueError, X.shape[axis], num, sections, num), axis)
 
 
 def _split_grad(op: OpView) -> list[OpSpec]:
@@ -224,7 +208,7 @@ register(
         infer=_infer_split,
         kernel=_split,
         grad=_split_grad,
-        native=_split_native,
+        native=lambda op: _split_call(op, "X", "Out", "Out"),
         dispatch=Dispatch(cuda="concat_split.split"),
         sequences=Sequences(source=lambda op: None if _axis_of(op) in (0, -len(op.shape("X"))) else "X"),
         planning=Planning(batchable=batchable.joined),

@@ -17,7 +17,7 @@ from ...base.sizes.shapes import with_size_of
 from .. import dims
 from ..grad_pairs import Kernel
 from ..registry import Attr, Dispatch, Effects, OpDef, OpView, Sequences, register
-from .fill import batch_size_like
+from .fill import batch_size_like, infer_constant
 
 
 def _is_double(dtype: int) -> bool:
@@ -76,10 +76,6 @@ def _of_batch(draw: Kernel) -> Kernel:
     return kernel
 
 
-def _shaped(op: OpView) -> None:
-    op.set("Out", dims.declared(op), to_vartype(op.attr("dtype")))
-
-
 def _like(op: OpView) -> None:
     op.set("Out", batch_size_like(op), to_vartype(op.attr("dtype")))
 
@@ -96,7 +92,7 @@ register(
         "uniform_random",
         inputs=_SHAPED,
         attrs={"shape": Attr([], "LONGS"), **_UNIFORM},
-        infer=_shaped,
+        infer=infer_constant,
         kernel=_of_shape(_uniform),
         dispatch=Dispatch(cuda="random.uniform_random"),
         sequences=Sequences(source=None),
@@ -126,7 +122,7 @@ register(
         "gaussian_random",
         inputs=_SHAPED,
         attrs={"shape": Attr([], "LONGS"), **_GAUSSIAN},
-        infer=_shaped,
+        infer=infer_constant,
         kernel=_of_shape(_gaussian),
         dispatch=Dispatch(cuda="random.gaussian_random"),
         sequences=Sequences(source=None),
@@ -172,7 +168,7 @@ register(
 def _randint_infer(op: OpView) -> None:
     if op.attr("low") >= op.attr("high"):
         raise op.fail(f"low must be below high, got {op.attr('low')} and {op.attr('high')}")
-    _shaped(op)
+    infer_constant(op)
 
 
 register(
