@@ -31,7 +31,7 @@ PATTERNS = {
     "shorten": "the first rows of X: those of sequences of RankTable that have a step I",
     "limit": "whether X is less than Y",
     "product": "a product of X and the matrix Y",
-    "activation": "a function of each element that products can end with (`Planning.epilogue`)",
+    "activation": "a function of each element that products can end with (`KernelDef.activation`)",
     "entropy": "the cross entropy of the probabilities X and Label",
     "lookup": "the rows of the table W that Ids name",
 }
@@ -147,9 +147,6 @@ class Planning:
 
     pattern: str = ""
     """What passes that look for several operators know this one as; see `PATTERNS`."""
-
-    epilogue: int = 0
-    """The number under which kernels of products know an activation that they can end with; 0: none."""
 
 
 @dataclass(eq=False, repr=False)

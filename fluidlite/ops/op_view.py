@@ -16,7 +16,7 @@ import numpy as np
 from ..base.dtypes import VarType
 from ..base.errors import OperatorError
 from ..base.lod import as_lod
-from ..base.sizes import Size
+from ..base.sizes import SymInt
 
 if TYPE_CHECKING:
     from .registry import OpDef
@@ -34,7 +34,7 @@ VERSION = "@V"
 """What stands between the name of a variable and the number of a later value of it, in plans."""
 
 Shape = tuple[int, ...]
-_SIZES = (int, Size)
+_SIZES = (int, SymInt)
 
 
 def grad_name(name: str) -> str:
@@ -80,6 +80,16 @@ class Call:
     ints: Sequence[int] = ()
     floats: Sequence[float] = ()
     unchanged: Sequence[str] = ()
+
+    @property
+    def name(self) -> str:
+        """The kernel without its element type; see `kernels/kernel_def.py`."""
+        return self.kernel.partition(".")[0]
+
+    @property
+    def type(self) -> str:
+        """The element type that the kernel's name ends with; "" of kernels for all types."""
+        return self.kernel.partition(".")[2]
 
 
 FIND = "find_sizes"

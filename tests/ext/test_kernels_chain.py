@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from fluidlite._ext import kernels, threads
-from fluidlite.ops.chains import (
-    ALONE,
-    BOTH,
+from fluidlite.ops.kernels.chains import (
     MOST_OPERANDS,
     MOST_STEPS,
     MOST_TEMPORARIES,
@@ -15,6 +13,7 @@ from fluidlite.ops.chains import (
     chain,
     steps_of,
 )
+from fluidlite.ops.kernels.kernel_def import declared
 from fluidlite.ops.registry import Call
 
 from .native import blank, draw, each_real, each_target
@@ -123,8 +122,10 @@ def test_what_is_no_step():
 
 
 def test_all_kernels_of_steps_are_there():
-    for name in (*ALONE, *BOTH):
-        assert kernels.available(f"{name}.f32") and kernels.available(f"{name}_grad.f64")
+    for kernel in declared().values():
+        if kernel.elementwise is not None:
+            assert {"f32", "f64"} <= set(kernel.types.split()), kernel.name
+            assert kernels.available(f"{kernel.name}.f32") and kernels.available(f"{kernel.name}.f64")
     for target in kernels.targets():
         assert list(kernels.table(target)) == list(kernels.table("baseline"))
 

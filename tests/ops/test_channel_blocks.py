@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fluidlite._ext import kernels
-from fluidlite.ops.channel_blocks import images_of, in_blocks, reordered
+from fluidlite.ops.kernels.layouts import images_of, in_blocks, reordered
 from fluidlite.ops.registry import Call
 
 N, C, H, W = 3, 48, 7, 6

@@ -27,8 +27,6 @@ from .shape_env import INFINITE, ShapeEnv, WouldSpecialise
 from .sym_float import SymFloat
 from .sym_int import SymInt, formula
 
-Real, Size = SymFloat, SymInt
-
 __all__ = [
     "INFINITE",
     "ShapeEnv",

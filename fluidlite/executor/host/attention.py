@@ -36,7 +36,7 @@ def join_attention(instructions: list[Instruction], uses: Uses) -> list[Instruct
     places = {id(each): at for at, each in enumerate(instructions)}
     instead: dict[int, list[Instruction]] = {}
     for each in instructions:
-        if isinstance(each.action, Call) and each.action.kernel.partition(".")[0] == "softmax":
+        if isinstance(each.action, Call) and each.action.name == "softmax":
             try:
                 instead.update(_Attention(uses, each).instead(instructions, places))
             except Other:
@@ -61,7 +61,7 @@ class _Attention(Pattern):
     """
 
     def __init__(self, uses: Uses, softmax: Instruction) -> None:
-        super().__init__(uses, softmax.action.kernel.rpartition(".")[2])
+        super().__init__(uses, softmax.action.type)
         self.forward = [softmax]
         self.backward: list[Instruction] = []
         self._dropout: Call | None = None
@@ -93,7 +93,7 @@ class _Attention(Pattern):
         batch = self._lead[0] * self._lead[1]
 
         def fits(call: Call) -> bool:
-            one = call.kernel.startswith("gemm.")
+            one = call.name == "gemm"
             rest = [0] if one else [batch, m * k, k * n, m * n]
             return (
                 (a is None or self._root(a) == self._root(call.operands[0]))
@@ -332,7 +332,7 @@ class _Attention(Pattern):
         strides = [n for side in sides for n in side.strides]
         operands = [*(side.name for side in sides[:3]), *more, *last]
         floats = [self._alpha, self._factor * self._after]
-        return Call(f"{kernel}.{self._suffix}", operands, [*sizes, *strides, *self._bias_strides], floats)
+        return Call(f"{kernel}.{self._type}", operands, [*sizes, *strides, *self._bias_strides], floats)
 
     def _check_order(self, instructions: Sequence[Instruction], places: list[int], to: int) -> None:
         """That nothing jumps on the way, and that what moves to another place finds there what it read where it was."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...base.sizes import always_equal
-from ...ops import chains
+from ...ops.kernels import chains
 from ...ops.registry import Call
 from ..plan.fusion import in_runs
 from ..plan.instructions import Instruction, Uses
@@ -30,7 +30,7 @@ class _Run:
     def __init__(self, uses: Uses) -> None:
         self._uses = uses
         self._elements: int = 0
-        self._suffix = ""
+        self._type = ""
         self._parts: list[_Part] = []
         self._repeated: list[chains.Repeated] = []
         self._read: set[str] = set()
@@ -43,9 +43,9 @@ class _Run:
         found = chains.steps_of(each.action)
         if found is None:
             return False
-        suffix, root = each.action.kernel.rpartition(".")[2], self._uses.root
+        kind, root = each.action.type, self._uses.root
         steps = sum(len(part.steps) for part in self._parts) + len(found.steps)
-        fits = suffix == self._suffix and always_equal(found.elements, self._elements)
+        fits = kind == self._type and always_equal(found.elements, self._elements)
         if self._parts and (not fits or steps > chains.MOST_STEPS):
             return False
         made = {root(name): name for name in each.writes}
@@ -59,7 +59,7 @@ class _Run:
             isinstance(one, chains.Repeated) and one.name in (self._made | made.keys()) for one in operands
         ):
             return False  # of what is made on the way there are as many elements as of the results
-        self._elements, self._suffix = found.elements, suffix
+        self._elements, self._type = found.elements, kind
         self._parts.append(_Part(each, rooted, read, made))
         self._read |= outside
         self._made |= made.keys()

@@ -8,7 +8,7 @@ in each call.
     concat(d, e) -> f                transpose(d) -> d@PLAIN
                                      concat(d@PLAIN, e) -> f
 
-Images that some call has lie alike are a *region*: all of them lie in blocks, or none. `ops/channel_blocks.py` says
+Images that some call has lie alike are a *region*: all of them lie in blocks, or none. `ops/kernels/layouts.py` says
 what calls can do.
 """
 
@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from ...base.dtypes import VarType
 from ...base.sizes import always_equal
-from ...ops.channel_blocks import Images, images_of, in_blocks, reordered
+from ...ops.kernels.layouts import Images, images_of, in_blocks, reordered
 from ...ops.op_view import FIND
 from ...ops.registry import Call
 from ..plan.instructions import Instruction, Uses

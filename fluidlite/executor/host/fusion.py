@@ -6,7 +6,7 @@ leaves out, because nobody reads it or it is there already.
 from __future__ import annotations
 
 from ...base import flags
-from ...ops import epilogues
+from ...ops.kernels import epilogues
 from ...ops.optimizers import updates as optim
 from ...ops.registry import Call
 from ..plan.fusion import Gathering, Member, Pass, grown, joined
@@ -22,19 +22,18 @@ def _ended(before: Instruction, after: Instruction, uses: Uses) -> Instruction |
     call, last = before.action, after.action
     if not isinstance(call, Call) or not isinstance(last, Call):
         return None
-    end = epilogues.epilogue_of(call)
-    if end is None:
+    found = epilogues.epilogue_of(call)
+    if found is None:
         return None
-    result, read = (
-        uses.root(call.operands[end.result] or ""),
-        [uses.root(name or "") for name in last.operands],
-    )
+    kernel, _ = found
+    result = uses.root(kernel.operand(call, kernel.made[0]) or "")
+    read = [uses.root(name or "") for name in last.operands]
     if read[0] != result or read.count(result) != 1:
         return None
     action = (
         epilogues.with_bias(call, last)
         or epilogues.with_norm(call, last)
-        or epilogues.with_activation(call, last, after.op.definition.planning.epilogue)
+        or epilogues.with_activation(call, last)
         or epilogues.with_logarithm(call, last)
     )
     if action is None:

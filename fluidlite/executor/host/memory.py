@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...base.sizes import always_equal
-from ...ops.chains import Chain
+from ...ops.kernels.chains import Chain
 from ...ops.registry import Call
 from ..plan import marks
 from ..plan.instructions import Instruction

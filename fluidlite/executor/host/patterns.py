@@ -33,11 +33,11 @@ def no_shift(call: Call) -> bool:
 
 
 class Pattern:
-    """Calls of kernels of one type (`suffix`); what it asks for and does not find raises `Other`."""
+    """Calls of kernels of one element type; what it asks for and does not find raises `Other`."""
 
-    def __init__(self, uses: Uses, suffix: str) -> None:
+    def __init__(self, uses: Uses, type: str) -> None:
         self._uses = uses
-        self._suffix = suffix
+        self._type = type
 
     @property
     def _inside(self) -> list[Instruction]:
@@ -51,8 +51,7 @@ class Pattern:
         """Whether an instruction is a call of one of these kernels, of our type."""
         if each is None or not isinstance(each.action, Call):
             return False
-        kind, _, suffix = each.action.kernel.partition(".")
-        return kind in kinds and suffix in ("", self._suffix)
+        return each.action.name in kinds and each.action.type in ("", self._type)
 
     def _maker(self, name: str | None, *kinds: str) -> Instruction | None:
         root = self._root(name)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ...base.sizes import SymFloat, SymInt, always_equal
 from ...framework import OpRole
-from ...ops import identities
+from ...ops.kernels.copied_results import copies_of, without
 from ...ops.registry import Call
 from ..plan.instructions import Instruction, Uses
 
@@ -27,12 +27,12 @@ def leave_out_copies(instructions: list[Instruction], uses: Uses) -> list[Instru
             out.append(each)
             continue
         gone: dict[int, str] = {}
-        for at, source in identities.of_call(each.action):
+        for at, source in copies_of(each.action):
             name, its = each.action.operands[at] or "", each.action.operands[source] or ""
             if _may_be_one(name, its, uses):
                 gone[at] = name
                 uses.merge(name, its)
-        left = identities.without(each.action, gone) if gone else each.action
+        left = without(each.action, gone) if gone else each.action
         if left is not None:
             writes = tuple(name for name in each.writes if name not in gone.values())
             out.append(replace(each, writes=writes, action=left))

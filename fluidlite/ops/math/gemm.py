@@ -51,22 +51,19 @@ def shared_matrix(call: Call) -> Matrix | None:
 
     With many rows packing takes little of the time, and a BLAS is as fast.
     """
-    kind, _, suffix = call.kernel.partition(".")
-    if kind != "gemm":
+    if call.name != "gemm":
         return None
     (_, b, _, _), (m, n, k, trans_a, trans_b, *_), (alpha, beta) = call.operands, call.ints, call.floats
     if b is None or not is_fixed((n, k)) or n * k < _LEAST or current(m) > _MOST_ROWS:
         return None
-    return None if trans_a or alpha != 1 or beta not in (0, 1) else Matrix(b, suffix, k, n, bool(trans_b))
+    return None if trans_a or alpha != 1 or beta not in (0, 1) else Matrix(b, call.type, k, n, bool(trans_b))
 
 
 def by_packed(call: Call, packed: str) -> Call:
     """A product by its second operand as `packed` has it."""
     a, _, c, bias = call.operands
     m, n, k, _, _, *act = call.ints
-    return Call(
-        call.kernel.replace("gemm", "gemm_packed"), [a, packed, c, bias], [m, n, k, *act], call.floats[1:]
-    )
+    return Call(f"gemm_packed.{call.type}", [a, packed, c, bias], [m, n, k, *act], call.floats[1:])
 
 
 def packing(matrix: Matrix, packed: str) -> Call:

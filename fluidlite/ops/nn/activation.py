@@ -34,7 +34,6 @@ register_function(
     "max(x, 0).",
     linear=True,
     pattern="activation",
-    epilogue=1,
 )
 register_function(
     "relu6",
@@ -101,7 +100,6 @@ register_function(
     "1 / (1 + exp(-x)).",
     second=lambda xp, Out, DOut, DDX: (DOut * DDX * (1 - 2 * Out), DDX * Out * (1 - Out)),
     pattern="activation",
-    epilogue=2,
 )
 register_function(
     "tanh",
@@ -110,7 +108,6 @@ register_function(
     "The hyperbolic tangent.",
     second=lambda xp, Out, DOut, DDX: (-2 * Out * DOut * DDX, DDX * (1 - Out * Out)),
     pattern="activation",
-    epilogue=3,
 )
 
 

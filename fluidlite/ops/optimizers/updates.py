@@ -11,6 +11,7 @@ from typing import Any
 
 from ...base.selected_rows import SelectedRows
 from .. import native
+from ..kernels.kernel_def import kernel_of
 from ..registry import Call, Dispatch, OpDef, OpView, RowRule, Sequences, register
 from ..tensor import selected_rows as rows
 from ..value_checks import forbid
@@ -89,14 +90,12 @@ def native_rows_update(
     return select
 
 
-_LEADING_INTS = {"sgd": 0, "momentum": 1, "adam": 0, "adagrad": 0, "rmsprop": 1}
-"""Kernels that update many parameters in one call, and how many integers they take before the sizes."""
-
-
 def update_kind(call: Call) -> tuple[Any, ...] | None:
     """The key of updates that one call can make together; None if the kernel updates one parameter at a time."""
-    leading = _LEADING_INTS.get(call.kernel.split(".")[0])
-    return None if leading is None else (call.kernel, call.operands[0], *call.floats, *call.ints[:leading])
+    kernel = kernel_of(call)
+    if kernel is None or not kernel.multi_tensor:
+        return None
+    return (call.kernel, call.operands[0], *call.floats, *call.ints[: kernel.int_places["n"]])
 
 
 def joined(calls: Sequence[Call]) -> Call:
@@ -104,7 +103,9 @@ def joined(calls: Sequence[Call]) -> Call:
     first = calls[0]
     if len(calls) == 1:
         return first
-    leading = _LEADING_INTS[first.kernel.split(".")[0]]
+    kernel = kernel_of(first)
+    assert kernel is not None
+    leading = kernel.int_places["n"]
     operands = [first.operands[0], *(name for call in calls for name in call.operands[1:])]
     sizes = [number for call in calls for number in call.ints[leading:]]
     return Call(first.kernel, operands, [*first.ints[:leading], *sizes], first.floats)

@@ -1,22 +1,16 @@
-"""Which native calls work element by element, and as which steps of a chain (`_ext/kernels/chain.cc`)."""
+"""Elementwise fusion: native calls as steps, and the call that does several steps (`_ext/kernels/chain.cc`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .registry import Call
+from ..op_view import Call
+from .kernel_def import kernel_of
 
+REAL = ("f32", "f64")
 MOST_OPERANDS, MOST_TEMPORARIES, MOST_STEPS, MOST_OF_A_STEP = 24, 16, 64, 10
 """How many a chain, or a step of one, may have; temporaries and operands that are repeated count together."""
-
-ALONE = frozenset(
-    "relu sigmoid tanh exp log sqrt rsqrt reciprocal relu6 square abs sign softsign softplus logsigmoid tanh_shrink "
-    "leaky_relu elu swish stanh hard_sigmoid clip brelu gelu erf silu mish selu softshrink hard_shrink hard_swish "
-    "thresholded_relu pow floor ceil round sin cos".split()
-)
-BOTH = frozenset(f"elementwise_{name}" for name in "add sub mul div max min pow".split())
-_ACTIVATIONS = (None, "relu", "sigmoid", "tanh")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,68 +49,10 @@ class Steps:
 
 def steps_of(call: Call) -> Steps | None:
     """The steps of a call, if it works element by element on float32 or float64."""
-    stem, _, suffix = call.kernel.partition(".")
-    if suffix not in ("f32", "f64") or len(call.operands) > MOST_OF_A_STEP:
+    if call.type not in REAL or len(call.operands) > MOST_OF_A_STEP:
         return None
-    base = stem.removesuffix("_grad").removesuffix("_mid")
-    form = stem.removeprefix(base)
-    if base in ALONE:
-        return _plain(call, slice(-1, None))
-    if base in BOTH:
-        if form in ("", "_grad"):
-            return _plain(call, slice(2, None) if form == "" else slice(4, None))
-        return _beside_middle(call, base, form, suffix)
-    return _OTHERS[stem](call) if stem in _OTHERS else None
-
-
-def _plain(call: Call, made: slice) -> Steps:
-    names = tuple(name for name in call.operands[made] if name is not None)
-    step = Step(call.kernel, tuple(call.operands), names, tuple(call.ints[1:]), tuple(call.floats))
-    return Steps(call.ints[0], (step,))
-
-
-def _beside_middle(call: Call, base: str, form: str, suffix: str) -> Steps | None:
-    pre, n, post, *act = call.ints
-    x, y, *others = call.operands
-    if form == "_mid_grad" and others[-1] is not None:
-        return None  # the gradient of Y is a sum
-    operands: list[Operand] = [x, None if y is None else Repeated(y, n, post), *others]
-    out = others[-2] if form == "_mid_grad" else others[0]
-    assert out is not None
-    steps = [Step(base + form.removeprefix("_mid") + f".{suffix}", tuple(operands), (out,))]
-    if act and _ACTIVATIONS[act[0]] is not None:
-        steps.append(Step(f"{_ACTIVATIONS[act[0]]}.{suffix}", (out, out), (out,)))
-    return Steps(pre * n * post, tuple(steps))
-
-
-def _costs(call: Call) -> Steps | None:
-    """Costs of each element, unless they are divided by how many count."""
-    return None if call.ints[2] else _plain(call, slice(-1, None))
-
-
-def _filled(call: Call) -> Steps | None:
-    """The gradient of a sum over all that is before, or behind, what stays."""
-    source, out = call.operands
-    pre, n, post = call.ints
-    assert source is not None and out is not None
-    if isinstance(post, int) and post == 1:
-        layout = Repeated(source, pre, n)
-    elif isinstance(pre, int) and pre == 1:
-        layout = Repeated(source, post, 1)
-    else:
-        return None
-    suffix = call.kernel.partition(".")[2]
-    step = Step(f"scale.{suffix}", (layout, out), (out,), (1,), (call.floats[0], 0.0))
-    return Steps(pre * n * post, (step,))
-
-
-_OTHERS: dict[str, Callable[[Call], Steps | None]] = {
-    "scale": lambda call: _plain(call, slice(-1, None)),
-    "sum": lambda call: _plain(call, slice(-1, None)),
-    "sigmoid_cross_entropy_with_logits": _costs,
-    "sigmoid_cross_entropy_with_logits_grad": _costs,
-    "reduce_fill": _filled,
-}
+    kernel = kernel_of(call)
+    return None if kernel is None or kernel.elementwise is None else kernel.elementwise(kernel, call)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,27 @@
+"""Results of native calls that have just the values of an operand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..op_view import Call
+from .kernel_def import kernel_of
+
+
+def copies_of(call: Call) -> list[tuple[int, int]]:
+    """Which operands of a call become just the values of which others, by their places."""
+    kernel = kernel_of(call)
+    if kernel is None or kernel.copies is None:
+        return []
+    count, places = len(call.operands), kernel.places
+    return [(places[out] % count, places[source] % count) for out, source in kernel.copies(kernel, call)]
+
+
+def without(call: Call, gone: Iterable[int]) -> Call | None:
+    """The call without the results at these places, which `copies_of` has found; None if no result is left."""
+    kernel, places = kernel_of(call), set(gone)
+    assert kernel is not None
+    left = [None if at in places else name for at, name in enumerate(call.operands)]
+    if not any(left[kernel.places[name]] for name in kernel.made):
+        return None
+    return Call(call.kernel, left, call.ints, call.floats)

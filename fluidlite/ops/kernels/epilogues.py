@@ -1,0 +1,125 @@
+"""Epilogues: what native calls can do with their results on the way. They add a bias, normalise, apply an activation,
+take the logarithm.
+
+Each function gives the one call that does what two do, the second on the result of the first, or None if there is none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..op_view import Call
+from .kernel_def import KernelDef, kernel_of
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """What a kernel can end with, by the names in its declaration; "" where it cannot end so."""
+
+    bias: str = ""
+    """The operand for a bias."""
+
+    channels: tuple[str, str] = ("", "")
+    """The integers that the first two of the addition of a bias, and of a normalisation, have to be."""
+
+    last_axis: bool = False
+    """The bias belongs to the last axis of the result, so that the third of these integers is 1."""
+
+    activation: str = ""
+    """The integer for the number of an activation, which is the last one."""
+
+    accumulates: str = ""
+    """The real that has to be 0: a factor of what the result holds before."""
+
+    normalized: str = ""
+    """The kernel that also normalises by moving statistics."""
+
+    logarithm: str = ""
+    """The kernel that also takes the logarithm."""
+
+
+def epilogue_of(call: Call) -> tuple[KernelDef, Epilogue] | None:
+    """The declaration of a call's kernel and the epilogues it takes; None if it takes none."""
+    kernel = kernel_of(call)
+    return None if kernel is None or kernel.epilogue is None else (kernel, kernel.epilogue)
+
+
+def _activation_at(kernel: KernelDef, end: Epilogue) -> int | None:
+    return kernel.int_places[end.activation] if end.activation else None
+
+
+def _is_plain(call: Call, kernel: KernelDef, end: Epilogue, other: Call) -> bool:
+    """Whether `call` is of the type of `other`, without an activation, and adds to nothing."""
+    act = _activation_at(kernel, end)
+    return (
+        call.type == other.type
+        and (act is None or not any(call.ints[act:]))
+        and (not end.accumulates or call.floats[kernel.float_places[end.accumulates]] == 0)
+    )
+
+
+def _put(call: Call, changed: dict[int, str | None]) -> list[str | None]:
+    operands = list(call.operands)
+    for place, name in changed.items():
+        operands[place] = name
+    return operands
+
+
+def _has_channels(call: Call, kernel: KernelDef, end: Epilogue, other: Call) -> bool:
+    """Whether `other` is about the rows and channels of the result of `call`."""
+    return list(other.ints[:2]) == [call.ints[kernel.int_places[name]] for name in end.channels]
+
+
+def with_bias(call: Call, add: Call) -> Call | None:
+    """A product and the addition of a row to each row, or a convolution and that of a number to each channel."""
+    found = epilogue_of(call)
+    if found is None or not found[1].bias or add.name != "elementwise_add_mid":
+        return None
+    kernel, end = found
+    bias, act_at = kernel.places[end.bias], _activation_at(kernel, end)
+    if not _is_plain(call, kernel, end, add) or call.operands[bias] is not None:
+        return None
+    post, *act = add.ints[2:]
+    act = act or [0]
+    if not _has_channels(call, kernel, end, add) or (end.last_axis and post != 1):
+        return None
+    if act_at is None and act != [0]:
+        return None
+    operands = _put(call, {bias: add.operands[1], kernel.places[kernel.made[0]]: add.operands[2]})
+    ints = call.ints if act_at is None else [*call.ints[:act_at], *act]
+    return Call(call.kernel, operands, ints, call.floats)
+
+
+def with_norm(call: Call, norm: Call) -> Call | None:
+    """A convolution and batch normalisation by moving statistics."""
+    found = epilogue_of(call)
+    if found is None or not found[1].normalized or norm.kernel != "batch_norm_infer.f32":
+        return None
+    kernel, end = found
+    act, act_at = list(norm.ints[3:]), _activation_at(kernel, end)
+    if not _has_channels(call, kernel, end, norm) or any(act if act_at is None else call.ints[act_at:]):
+        return None
+    operands = [*call.operands[:3], norm.operands[5], *norm.operands[1:5]]
+    ints = [*call.ints, *(() if act_at is None else act)]
+    return Call(f"{end.normalized}.{call.type}", operands, ints, norm.floats)
+
+
+def with_activation(call: Call, activation: Call) -> Call | None:
+    """Whatever can end with an activation, and one."""
+    found, function = epilogue_of(call), kernel_of(activation)
+    if found is None or not found[1].activation or function is None or not function.activation:
+        return None
+    kernel, end = found
+    if not _is_plain(call, kernel, end, activation):
+        return None
+    operands = _put(call, {kernel.places[kernel.made[0]]: activation.operands[1]})
+    ints = [*call.ints[: _activation_at(kernel, end)], function.activation]
+    return Call(call.kernel, operands, ints, call.floats)
+
+
+def with_logarithm(call: Call, log: Call) -> Call | None:
+    """A softmax and the logarithm of it."""
+    found = epilogue_of(call)
+    if found is None or not found[1].logarithm or log.kernel != f"log.{call.type}":
+        return None
+    return Call(f"{found[1].logarithm}.{call.type}", [call.operands[0], log.operands[1]], call.ints)

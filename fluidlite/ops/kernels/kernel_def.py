@@ -1,0 +1,145 @@
+"""The declaration of a native kernel, `KernelDef`, and how to find that of a call.
+
+A kernel is declared once, in the file of its family beside this one: what its calls hold, by name, and what passes may
+do with them. No pass knows kernels by parts of their names.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
+
+from ..op_view import Call
+
+if TYPE_CHECKING:
+    from .chains import Steps
+    from .epilogues import Epilogue
+    from .layouts import ImageRule
+
+REAL = "f32 f64"
+NUMERIC = "f32 f64 i32 i64"
+INTEGER = "i32 i64"
+BYTES = ""
+"""Element types, as names of kernels end with them; none: the kernel moves bytes, or has one type of each operand."""
+
+FAMILIES = (
+    "convolution detection elementwise losses moves optimizers products recurrent reductions rows sequences tags "
+    "tensor_arrays"
+).split()
+"""The modules that declare kernels."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelDef:
+    """The one declaration of a native kernel of every element type; docs/kernels.md says what the kernels compute."""
+
+    name: str
+    """The name without the element type."""
+
+    operands: str
+    """The operands in order, results among them. `Bias?` may be left out, `X*` may repeat; words in brackets,
+    `(Param Grad)*`, repeat together."""
+
+    results: str = ""
+    """The operands that the kernel writes; by default the last one."""
+
+    ints: str = ""
+    """The integers in order, with the same marks. `n*`: one for each repetition of operands, or as many as another
+    integer says."""
+
+    floats: str = ""
+    """The reals in order."""
+
+    types: str = REAL
+    """The element types that there are."""
+
+    alias: str = ""
+    """Pairs `result=operand` that may be the same memory; no others may overlap."""
+
+    elementwise: Callable[[KernelDef, Call], Steps | None] | None = None
+    """The steps of a call in a chain of elementwise kernels (`chains.py`); None: the kernel is not elementwise."""
+
+    activation: int = 0
+    """The number under which other kernels end with this function of each element; 0: none does."""
+
+    epilogue: Epilogue | None = None
+    """What a call can do with its result on the way (`epilogues.py`)."""
+
+    images: ImageRule | None = None
+    """Which operands are images, and the call for images in blocks of channels (`layouts.py`)."""
+
+    copies: Callable[[KernelDef, Call], Sequence[tuple[str, str]]] | None = None
+    """Pairs (result, operand) of a call where the result has just the values of the operand."""
+
+    multi_tensor: bool = False
+    """One call may do what several do that differ in the repeated operands alone: optimizers' updates."""
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """The place of each operand among those of a call; from the end behind one that repeats."""
+        return _places(self.operands)
+
+    @cached_property
+    def made(self) -> tuple[str, ...]:
+        """The results by name."""
+        return tuple(self.results.split()) or (next(reversed(self.places)),)
+
+    @cached_property
+    def int_places(self) -> dict[str, int]:
+        """The place of each integer among those of a call."""
+        return _places(self.ints)
+
+    @cached_property
+    def float_places(self) -> dict[str, int]:
+        """The place of each real among those of a call."""
+        return _places(self.floats)
+
+    @cached_property
+    def aliases(self) -> frozenset[tuple[str, str]]:
+        """Pairs (result, operand) that may be the same memory."""
+        return frozenset(
+            (out, source) for out, _, source in (pair.partition("=") for pair in self.alias.split())
+        )
+
+    def operand(self, call: Call, name: str) -> str | None:
+        """The variable that a call has as operand `name`."""
+        return call.operands[self.places[name]]
+
+
+def _places(text: str) -> dict[str, int]:
+    words = [word.strip("()") for word in text.split()]
+    names = [word.rstrip("*?)") for word in words]
+    repeated = [at for at, word in enumerate(words) if word.endswith("*")]
+    behind = repeated[-1] if repeated else len(words)
+    return {name: at if at <= behind else at - len(words) for at, name in enumerate(names)}
+
+
+_KERNELS: dict[tuple[str, bool], KernelDef] = {}
+
+
+def declare(
+    name: str, operands: str, results: str = "", ints: str = "", floats: str = "", **facts: Any
+) -> None:
+    """Make a kernel known; see `KernelDef`."""
+    kernel = KernelDef(name, operands, results, ints, floats, **facts)
+    key = name, bool(kernel.types)
+    if key in _KERNELS:
+        raise ValueError(f"kernel {name!r} is declared twice")
+    _KERNELS[key] = kernel
+
+
+def kernel_of(call: Call) -> KernelDef | None:
+    """The declaration of the kernel that a call runs; None of marks for the engine, which are no kernels."""
+    name, dot, _ = call.kernel.partition(".")
+    return declared().get((name, bool(dot)))
+
+
+@cache
+def declared() -> dict[tuple[str, bool], KernelDef]:
+    """All declarations, by name and whether there are element types."""
+    for family in FAMILIES:
+        importlib.import_module(f"{__package__}.{family}")
+    return _KERNELS

@@ -1,0 +1,87 @@
+"""Which native calls can work on images in blocks of channels, and by which calls they do.
+
+In memory these are [N, C / block, H, W, block]. Convolutions take each of their images as it lies. Other calls have all
+of theirs lie alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..op_view import Call
+from .chains import Repeated, steps_of
+from .kernel_def import KernelDef, kernel_of
+
+
+@dataclass(frozen=True)
+class Images:
+    """Which operands of a call are images.
+
+    `sizes`: of each the channels, the places of one and the elements of an image, as far as the call knows them.
+    `apart`: whether each may lie in its own way; `whole`: whether they may lie in blocks only if all of them can.
+    """
+
+    places: tuple[int, ...]
+    sizes: Sequence[tuple[int | None, int | None, int | None]]
+    apart: bool = False
+    whole: bool = False
+
+    def fit(self, shapes: Sequence[Sequence[int] | None]) -> bool:
+        """Whether these can be the shapes of the images, [N, C, H, W]; None: of an image that cannot lie in blocks."""
+        for shape, known in zip(shapes, self.sizes, strict=True):
+            if shape is not None:
+                channels, size = shape[1], shape[2] * shape[3]
+                given = zip(known, (channels, size, channels * size), strict=True)
+                if any(said is not None and said != found for said, found in given):
+                    return False
+        return True
+
+
+class ImageRule(Protocol):
+    """What a kernel does with images (`KernelDef.images`)."""
+
+    def images(self, kernel: KernelDef, call: Call) -> Images | None:
+        """The images of a call that can work on them in blocks; None if it cannot."""
+        ...
+
+    def in_blocks(self, kernel: KernelDef, call: Call, block: int, blocked: Collection[int]) -> Call:
+        """The call that does what `call` does where the images at the places `blocked` lie in blocks."""
+        ...
+
+
+def images_of(call: Call) -> Images | None:
+    """The images of a call that can work on them in blocks of channels; None if it cannot."""
+    kernel = kernel_of(call)
+    if kernel is not None and kernel.images is not None:
+        return kernel.images.images(kernel, call)
+    steps = steps_of(call) if call.type == "f32" else None
+    if steps is None or any(isinstance(one, Repeated) for step in steps.steps for one in step.operands):
+        return None
+    places = tuple(k for k, name in enumerate(call.operands) if name is not None)
+    return Images(places, [(None, None, None)] * len(places))
+
+
+def in_blocks(call: Call, block: int, blocked: Collection[int]) -> Call:
+    """The call that does what `call` does where its images at the places `blocked` lie in blocks.
+
+    Of a call whose images lie alike these are all of them.
+    """
+    kernel = kernel_of(call)
+    if kernel is None or kernel.images is None:
+        return call  # elementwise: where elements lie does not matter
+    return kernel.images.in_blocks(kernel, call, block, blocked)
+
+
+def fixed(ints: Sequence[int]) -> list[int | None]:
+    """Those that are the same in each step."""
+    return [n if isinstance(n, int) else None for n in ints]
+
+
+def reordered(source: str, target: str, shape: tuple[int, ...], block: int, back: bool) -> Call:
+    """The call that brings images of `shape`, [N, C, H, W], into blocks, or `back`."""
+    images, channels, height, width = shape
+    inner = [height * width, block] if back else [block, height * width]
+    sizes = [images, channels // block, *inner]
+    return Call("transpose", [source, target], [4, 4, *sizes, 0, 1, 3, 2])

@@ -1,0 +1,43 @@
+"""Kernels that move, choose and look up elements."""
+
+from __future__ import annotations
+
+from .images import Joined
+from .kernel_def import BYTES, INTEGER, NUMERIC, REAL, declare
+
+declare("copy", "X Out", ints="bytes", types=BYTES, alias="Out=X")
+declare("choose", "Out Mask x*", "Out", ints="bytes", types=BYTES)
+declare("concat", "X* Out", ints="pre bytes*", types=BYTES, images=Joined(-1))
+declare("split", "X Out*?", ints="pre bytes*", types=BYTES, images=Joined(0))
+declare("transpose", "X Out", ints="itemsize rank shape* perm*", types=BYTES)
+declare("slice", "X Out", ints="itemsize rank shape* starts* ends*", types=BYTES)
+declare("slice_grad", "DOut DX", ints="itemsize rank shape* starts* ends*", types=BYTES)
+declare("slice_find", "Numbers Places", ints="rank shape* numbers*", types=INTEGER)
+declare("slice_at", "X Places Out", ints="itemsize rank shape* lengths*", types=BYTES)
+declare("slice_at_grad", "DOut Places DX", ints="itemsize rank shape* lengths*", types=BYTES)
+declare("expand", "X Out", ints="itemsize rank shape* times*", types=BYTES)
+declare("expand_grad", "DOut DX", ints="rank shape* times*")
+declare("lookup_table", "W Ids Out", ints="ids height width padding_idx")
+declare("lookup_table_grad", "Ids DOut DW", ints="ids height width padding_idx")
+declare("one_hot", "X Out", ints="n depth allow_out_of_range")
+declare("where", "Condition X Y Out", ints="n itemsize", types=BYTES, alias="Out=X Out=Y")
+declare("where_grad", "Condition DOut DX? DY?", "DX DY", ints="n itemsize", types=BYTES)
+declare("masked_select_grad", "DY Mask DX", ints="n chosen itemsize", types=BYTES)
+declare("gather_nd", "X Index Out", ints="points bytes sizes*", types=INTEGER)
+declare(
+    "scatter_nd",
+    "Base? Index Updates Out",
+    ints="points elements index_bytes mode sizes*",
+    types=NUMERIC,
+    alias="Out=Base",
+)
+declare("gather_tree", "Ids Parents Out", ints="steps rows width", types=INTEGER)
+declare(
+    "beam_search",
+    "PreIds PreScores Ids? Scores Sources SelectedIds SelectedScores Rows Offsets",
+    "SelectedIds SelectedScores Rows Offsets",
+    ints="sequences rows candidates width end accumulated",
+    types=REAL,
+)
+declare("where_index", "X Shape Out", ints="n dimensions count", types=BYTES)
+declare("first_places", "X First Index Counts Found", "First Index Counts Found", ints="n", types=INTEGER)
