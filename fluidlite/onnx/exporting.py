@@ -38,7 +38,7 @@ def export(
 ) -> onnx.ModelProto:
     """Write what computes `fetches` from `feeds` as an ONNX model of opset 17, and return it.
 
-    The program is taken for tests (`clone(for_test=True)`) and cut down; parameters come from `scope` (by default the
+    The program is cloned for tests (`clone(for_test=True)`) and pruned; parameters come from `scope` (by default the
     global one). Dimensions that are -1 stay open. A feed with sequences is two inputs: the rows, and `NAME.lengths`,
     int64 [number of sequences]; so are fetches. Loops and branches become Loop, Scan and If, LSTM and GRU those of
     ONNX.
@@ -85,8 +85,8 @@ def _model(program: Program, inputs: list[str], wanted: list[str], scope: Scope)
             raise ValueError(f"nothing in the program makes {name!r}")
         outputs += [_output(graph, block.var(name), value, lengths)]
         if lengths is not None:
-            outputs += [_named(graph, lengths, name + LENGTHS, VarType.INT64, [f"{name}.sequences"])]
-    held = _used_only(graph, [info.name for info in outputs])
+            outputs += [_named_output(graph, lengths, name + LENGTHS, VarType.INT64, [f"{name}.sequences"])]
+    held = _used_constants(graph, [info.name for info in outputs])
     _name_sizes(graph, given, outputs, held)
     return _of_opset(helper.make_graph(graph.nodes, "fluid", given, outputs, held))
 
@@ -153,10 +153,10 @@ def _output(graph: Graph, var: Variable, value: str, lengths: str | None) -> Any
     shape = [n if n >= 0 else f"{var.name}.{axis}" for axis, n in enumerate(var.shape)]
     if lengths is not None and lengths in graph.root.fed:
         shape[0] = lengths.removesuffix(LENGTHS) + ".rows"  # as many as the lengths add up to
-    return _named(graph, value, var.name, var.dtype, shape)
+    return _named_output(graph, value, var.name, var.dtype, shape)
 
 
-def _named(graph: Graph, value: str, name: str, dtype: VarType, shape: list[Any]) -> Any:
+def _named_output(graph: Graph, value: str, name: str, dtype: VarType, shape: list[Any]) -> Any:
     """Return the graph output `name`, copied from `value` by an Identity node."""
     if value != name:
         graph.nodes.append(helper.make_node("Identity", [value], [name]))
@@ -178,7 +178,7 @@ def _parameters(graph: Graph, program: Program, fed: set[str], scope: Scope) -> 
         graph.set(var.name, name)
 
 
-def _used_only(graph: Graph, outputs: list[str]) -> list[onnx.TensorProto]:
+def _used_constants(graph: Graph, outputs: list[str]) -> list[onnx.TensorProto]:
     """The constants that a node of the graph or of an inner graph reads."""
     read = set(outputs)
 

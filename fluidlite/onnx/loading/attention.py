@@ -14,7 +14,7 @@ def _rotated(n: Node) -> None:
     flat = n.rank() == 3
     x, (cosines, sines) = n.var(), (n.var(1), n.var(2))
     if n.has(3):
-        cosines, sines = (_of_places(n, table) for table in (cosines, sines))
+        cosines, sines = (_rows_at(n, table) for table in (cosines, sines))
     if flat:
         heads = n.attr("num_heads", 0)
         if heads < 1 or n.shape()[2] < 1:
@@ -50,7 +50,7 @@ def _rotated(n: Node) -> None:
     n.out(n.op("reshape2", {"X": out}, more=["XShape"], shape=[0, 0, n.shape()[2]]) if flat else out)
 
 
-def _of_places(n: Node, table: Variable) -> Variable:
+def _rows_at(n: Node, table: Variable) -> Variable:
     """The rows of a table at the positions [B, T]."""
     places = n.op("unsqueeze2", {"X": n.var(3)}, more=["XShape"], axes=[2])
     return n.op("gather_nd", {"X": table, "Index": places})

@@ -20,7 +20,7 @@ _FOREVER = 2**62
 """Trip counts from here on mean no limit: exporters write the largest integer for loops that a condition ends."""
 
 
-class _Held(NamedTuple):
+class _VarValue(NamedTuple):
     """A value held in a variable; `array`: its elements if they are constant."""
 
     var: Variable
@@ -37,13 +37,15 @@ class _Held(NamedTuple):
         return () if self.scalar or self.sequence else tuple(self.var.shape)
 
 
-def _results(maker: Maker, graph: GraphProto) -> list[_Held]:
+def _results(maker: Maker, graph: GraphProto) -> list[_VarValue]:
     """The outputs of a graph as variables of the current block or an outer one."""
     names = [(info.name, f"graph {graph.name!r}") for info in graph.output]
-    return [_Held(maker.var(*name), maker.value(*name).scalar, maker.value(*name).array) for name in names]
+    return [
+        _VarValue(maker.var(*name), maker.value(*name).scalar, maker.value(*name).array) for name in names
+    ]
 
 
-def _opened(n: Node, name: str, one: _Held, other: _Held) -> tuple[int, ...]:
+def _common_shape(n: Node, name: str, one: _VarValue, other: _VarValue) -> tuple[int, ...]:
     """The shape common to both values, -1 where sizes differ; fails for different ranks."""
     if one.sequence:
         return tuple(one.var.shape)
@@ -55,7 +57,7 @@ def _opened(n: Node, name: str, one: _Held, other: _Held) -> tuple[int, ...]:
 @imports("If")
 def _if(n: Node) -> None:
     graphs = [n.attr("then_branch"), n.attr("else_branch")]
-    known, taken_out = n.value().array, _taken_out(n, *graphs)
+    known, taken_out = n.value().array, _erased_sequence(n, *graphs)
     if taken_out is not None:
         n.maker.values[n.node.output[0]] = taken_out
         return
@@ -65,7 +67,7 @@ def _if(n: Node) -> None:
             made = [n.maker.value(info.name, "the graph") for info in graphs[0 if bool(known) else 1].output]
         n.maker.values.update(zip(n.node.output, made, strict=True))
         return
-    sides: list[list[_Held]] = []
+    sides: list[list[_VarValue]] = []
 
     def build(graph: GraphProto) -> Any:
         with n.maker.inside():
@@ -76,11 +78,11 @@ def _if(n: Node) -> None:
     condition = layers.reshape(n.var(), [1]) if n.shape() not in ((), (1,)) else n.var()
     chosen = layers.cond(condition, lambda: build(graphs[0]), lambda: build(graphs[1]))
     for index, (var, yes, no) in enumerate(zip(chosen, *sides, strict=True)):
-        var._shape = _opened(n, n.node.output[index], yes, no)
+        var._shape = _common_shape(n, n.node.output[index], yes, no)
         n.out(var, index, scalar=yes.scalar, own=True)
 
 
-def _taken_out(n: Node, then: GraphProto, other: GraphProto) -> Value | None:
+def _erased_sequence(n: Node, then: GraphProto, other: GraphProto) -> Value | None:
     """Recognise the If by which exporters erase an element before inserting its replacement: the sequence without it.
 
     None for other branches.
@@ -117,7 +119,7 @@ def _loop(n: Node) -> None:
         most = None
     start = n.value(1) if n.has(1) else Value(array=np.array(True))
     limit = None if most is None else n.var(0)
-    first = [_Held(copied(n.var(k)), n.value(k).scalar) for k in range(2, len(n))]
+    first = [_VarValue(copied(n.var(k)), n.value(k).scalar) for k in range(2, len(n))]
     iteration = layers.fill_constant([1], "int64", 0)
     asked = start.array is None or not bool(start.array)
     goes_on = layers.assign(n.var(1)) if asked else layers.fill_constant([1], "bool", True)
@@ -130,7 +132,8 @@ def _loop(n: Node) -> None:
         with loop.block():
             made = _iteration(n, body, iteration, first)
             shapes = [
-                _opened(n, name, *both) for name, *both in zip(n.node.output, first, made[1:], strict=False)
+                _common_shape(n, name, *both)
+                for name, *both in zip(n.node.output, first, made[1:], strict=False)
             ]
             fits = all(shape == tuple(held.var.shape) for shape, held in zip(shapes, first, strict=True))
             stacks = _end_iteration(n, made, first, iteration, limit, goes_on) if fits else []
@@ -145,7 +148,7 @@ def _loop(n: Node) -> None:
         n.out(layers.tensor_array_to_tensor(array, 0, use_stack=not scalar)[0], index)
 
 
-def _iteration(n: Node, body: GraphProto, iteration: Variable, first: list[_Held]) -> list[_Held]:
+def _iteration(n: Node, body: GraphProto, iteration: Variable, first: list[_VarValue]) -> list[_VarValue]:
     """Append the body to the current block; returns the condition, the loop-carried values and the stacked outputs."""
     names = [info.name for info in body.input]
     with n.maker.inside():
@@ -161,8 +164,8 @@ def _iteration(n: Node, body: GraphProto, iteration: Variable, first: list[_Held
 
 def _end_iteration(
     n: Node,
-    made: list[_Held],
-    first: list[_Held],
+    made: list[_VarValue],
+    first: list[_VarValue],
     iteration: Variable,
     limit: Variable | None,
     goes_on: Variable,

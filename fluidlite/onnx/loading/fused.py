@@ -7,8 +7,8 @@ from typing import Any
 
 from ...base.dtypes import VarType
 from ...framework import Variable
+from .elementwise import reduced
 from .layers import convolved, pooled
-from .numbers import reduced
 from .quantized import as_bytes, quantized, without_zero
 from .values import Node, imports
 
@@ -23,7 +23,7 @@ _ACTIVATIONS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-def _active(n: Node, x: Variable) -> Variable:
+def _with_activation(n: Node, x: Variable) -> Variable:
     """Apply the activation that an attribute names."""
     name = n.attr("activation", "")
     if not name:
@@ -41,7 +41,7 @@ def _active(n: Node, x: Variable) -> Variable:
 def _convolution(n: Node) -> None:
     out = convolved(n, n.var(), n.var(1), n.shape(1)[2:])
     out = n.op("elementwise_add", {"X": out, "Y": n.var(2)}, axis=1) if n.has(2) else out
-    n.out(_active(n, n.pair("add", out, n.var(3)) if n.has(3) else out))
+    n.out(_with_activation(n, n.pair("add", out, n.var(3)) if n.has(3) else out))
 
 
 @imports(_OWN + "FusedMatMul", _OWN + "FusedGemm")
@@ -61,7 +61,7 @@ def _product(n: Node) -> None:
         out = n.op("matmul", {"X": x, "Y": y}, alpha=n.attr("alpha", 1.0))
     if n.has(2):
         out = n.pair("add", out, n.scaled(n.var(2), n.attr("beta", 1.0)))
-    n.out(_active(n, out))
+    n.out(_with_activation(n, out))
 
 
 @imports(_OWN + "Gelu", _OWN + "FastGelu", _OWN + "BiasGelu", _OWN + "QuickGelu")
@@ -91,20 +91,20 @@ def _normalization(n: Node) -> None:
     n.out(total, 3)
 
 
-def _numbers(n: Node, index: int) -> Variable:
+def _dequantized(n: Node, index: int) -> Variable:
     """Dequantize an input; its scale and zero point are the next two inputs."""
     return n.pair("mul", n.cast(without_zero(n, index, index + 2), VarType.FP32), n.var(index + 1))
 
 
 @imports(_OWN + "QLinearAdd", _OWN + "QLinearMul")
 def _pair_of_bytes(n: Node) -> None:
-    as_bytes(n, n.pair("add" if n.kind == "QLinearAdd" else "mul", _numbers(n, 0), _numbers(n, 3)), 6)
+    as_bytes(n, n.pair("add" if n.kind == "QLinearAdd" else "mul", _dequantized(n, 0), _dequantized(n, 3)), 6)
 
 
 @imports(_OWN + "QLinearConcat")
 def _concatenated_bytes(n: Node) -> None:
     """The first two inputs are the scale and zero point of the result."""
-    parts = [_numbers(n, index) for index in range(2, len(n), 3)]
+    parts = [_dequantized(n, index) for index in range(2, len(n), 3)]
     as_bytes(n, n.op("concat", {"X": parts}, axis=n.attr("axis")), 0)
 
 
@@ -124,7 +124,7 @@ def _function_of_bytes(n: Node) -> None:
         "QLinearAveragePool": lambda x: pooled(n, x),
         "QLinearGlobalAveragePool": lambda x: pooled(n, x),
     }
-    as_bytes(n, functions[n.kind](_numbers(n, 0)), 3)
+    as_bytes(n, functions[n.kind](_dequantized(n, 0)), 3)
 
 
 @imports(_OWN + "QGemm")

@@ -44,7 +44,7 @@ def follow(maker: Maker, graph: onnx.GraphProto) -> None:
         maker.values[tensor.name] = Value(array=array, scalar=array.ndim == 0)
     for node in graph.node:
         try:
-            if not _computed(maker, node):
+            if not _fold_constants(maker, node):
                 IMPORTERS[kind_of(node)](Node(maker, node))
         except (EnforceNotMet, NotSupportedError, FormatError):
             raise
@@ -55,7 +55,7 @@ def follow(maker: Maker, graph: onnx.GraphProto) -> None:
             ) from error
 
 
-def _computed(maker: Maker, node: onnx.NodeProto) -> bool:
+def _fold_constants(maker: Maker, node: onnx.NodeProto) -> bool:
     """Constant-fold the node if all its inputs are constants; True if it was."""
     given = [maker.values.get(name) for name in node.input if name]
     if node.op_type == "Constant":
@@ -64,7 +64,7 @@ def _computed(maker: Maker, node: onnx.NodeProto) -> bool:
         return False
     elif maker.opset < 13 and node.op_type in ("Softmax", "LogSoftmax", "Hardmax"):
         return False
-    elif any(value is None or not _array_of(value) for value in given):
+    elif any(value is None or not _is_constant(value) for value in given):
         return False
     from onnx.reference import ReferenceEvaluator
 
@@ -91,7 +91,7 @@ def _computed(maker: Maker, node: onnx.NodeProto) -> bool:
     return True
 
 
-def _array_of(value: Value) -> bool:
+def _is_constant(value: Value) -> bool:
     """Whether the value is constant; a list of constant sizes becomes an array."""
     if value.array is None and value.sizes is not None and all(isinstance(size, int) for size in value.sizes):
         array = np.array(value.sizes, "int64")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...framework import Variable
 from .values import Node, imports
-from .windows import largest
+from .windows import max_pooled
 
 
 def _pads(n: Node, count: int, window: Sequence[int]) -> dict[str, Any]:
@@ -27,16 +27,16 @@ def _pads(n: Node, count: int, window: Sequence[int]) -> dict[str, Any]:
     return {"paddings": [pads[k // 2 + (k % 2) * count] for k in range(2 * count)]}
 
 
-def _longer(n: Node, x: Variable) -> Variable:
+def _as_image(n: Node, x: Variable) -> Variable:
     """Insert an axis of size 1 after the channels, so that a 1D input is an image of height 1."""
     return n.op("unsqueeze2", {"X": x}, more=["XShape"], axes=[2])
 
 
-def _shorter(n: Node, x: Variable) -> Variable:
+def _as_line(n: Node, x: Variable) -> Variable:
     return n.op("squeeze2", {"X": x}, more=["XShape"], axes=[2])
 
 
-def _flat(attrs: dict[str, Any]) -> dict[str, Any]:
+def _attrs_2d(attrs: dict[str, Any]) -> dict[str, Any]:
     """The attributes of a 1D operator for the 2D one."""
     neutral = {"strides": [1], "dilations": [1], "paddings": [0] * len(attrs["paddings"]), "ksize": [1]}
     return {name: [*neutral[name], *value] if name in neutral else value for name, value in attrs.items()}
@@ -54,18 +54,18 @@ def convolved(n: Node, x: Variable, weights: Variable, window: Sequence[int]) ->
         **_pads(n, count, window),
     }
     if count == 1:
-        x, weights, attrs = _longer(n, x), _longer(n, weights), _flat(attrs)
+        x, weights, attrs = _as_image(n, x), _as_image(n, weights), _attrs_2d(attrs)
     out = n.op(f"conv{max(count, 2)}d", {"Input": x, "Filter": weights}, "Output", **attrs)
-    return _shorter(n, out) if count == 1 else out
+    return _as_line(n, out) if count == 1 else out
 
 
 @imports("Conv")
 def _convolution(n: Node) -> None:
-    _biased(n, convolved(n, n.var(), n.var(1), n.shape(1)[2:]))
+    _with_bias(n, convolved(n, n.var(), n.var(1), n.shape(1)[2:]))
 
 
 @imports("DeformConv")
-def _bent_convolution(n: Node) -> None:
+def _deformable_convolution(n: Node) -> None:
     """DeformConv: inputs are the image, weights, offsets, bias and mask."""
     pads = list(n.attr("pads") or [0] * 4)
     if n.rank() != 4 or pads[:2] != pads[2:]:
@@ -86,7 +86,7 @@ def _bent_convolution(n: Node) -> None:
     n.out(n.op("elementwise_add", {"X": out, "Y": n.var(3)}, axis=1) if n.has(3) else out)
 
 
-def _biased(n: Node, out: Variable) -> None:
+def _with_bias(n: Node, out: Variable) -> None:
     n.out(n.op("elementwise_add", {"X": out, "Y": n.var(2)}, axis=1) if n.has(2) else out)
 
 
@@ -121,13 +121,13 @@ def _transposed_convolution(n: Node) -> None:
     attrs = {"strides": strides, "dilations": dilations, "groups": n.attr("group", 1)}
     attrs["paddings"] = [pads[k // 2 + (k % 2) * count] for k in range(2 * count)]
     if count == 1:
-        x, weights, attrs = _longer(n, x), _longer(n, weights), _flat(attrs)
+        x, weights, attrs = _as_image(n, x), _as_image(n, weights), _attrs_2d(attrs)
     name = f"conv{max(count, 2)}d_transpose"
     out = n.op(name, {"Input": x, "Filter": weights}, "Output", **attrs)
-    out = _shorter(n, out) if count == 1 else out
+    out = _as_line(n, out) if count == 1 else out
     if any(zeros):
         out = n.op("pad", {"X": out}, paddings=[0, 0, 0, 0, *zeros], pad_value=0.0)
-    _biased(n, out)
+    _with_bias(n, out)
 
 
 @imports("MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool")
@@ -135,7 +135,7 @@ def _pool(n: Node) -> None:
     if n.kind == "MaxPool":
         wants_indices = len(n.node.output) > 1 and n.node.output[1]
         if wants_indices or any(k != 1 for k in n.attr("dilations") or []):
-            largest(n)
+            max_pooled(n)
             return
     n.out(pooled(n, n.var()))
 
@@ -147,32 +147,32 @@ def pooled(n: Node, x: Variable) -> Variable:
         raise n.fail(f"has {count} dimensions")
     kind = f"pool{max(count, 2)}d"
     attrs: dict[str, Any] = {"pooling_type": "max" if most else "avg"}
-    x = _longer(n, x) if count == 1 else x
+    x = _as_image(n, x) if count == 1 else x
     if "Global" in n.kind:
         out = n.op(kind, {"X": x}, ksize=[1] * max(count, 2), global_pooling=True, **attrs)
-        return _shorter(n, out) if count == 1 else out
+        return _as_line(n, out) if count == 1 else out
     if any(k != 1 for k in n.attr("dilations") or []):
         raise n.fail("has dilations")
     window = list(n.attr("kernel_shape"))
     attrs |= {"ksize": window, "strides": list(n.attr("strides") or [1] * count), **_pads(n, count, window)}
     attrs["ceil_mode"], counted = bool(n.attr("ceil_mode", 0)), bool(n.attr("count_include_pad", 0))
     attrs["exclusive"] = not counted
-    ends = _without_empty(n, attrs) if attrs["ceil_mode"] and "padding_algorithm" not in attrs else []
-    attrs = _flat(attrs) if count == 1 else attrs
+    ends = _window_counts(n, attrs) if attrs["ceil_mode"] and "padding_algorithm" not in attrs else []
+    attrs = _attrs_2d(attrs) if count == 1 else attrs
     if counted and not most and attrs["ceil_mode"]:
         # Averages count elements in the padding, but not beyond it.
         padding = [0] * 4 + attrs["paddings"]
         x = n.op("pad", {"X": x}, paddings=padding, pad_value=0.0)
         attrs |= {"paddings": [0] * len(attrs["paddings"]), "exclusive": True}
     out = n.op(kind, {"X": x}, **attrs)
-    out = _shorter(n, out) if count == 1 else out
+    out = _as_line(n, out) if count == 1 else out
     if ends:
         axes = list(range(2, 2 + count))
         out = n.op("slice", {"Input": out}, axes=axes, starts=[0] * count, ends=ends)
     return out
 
 
-def _without_empty(n: Node, attrs: dict[str, Any]) -> list[int]:
+def _window_counts(n: Node, attrs: dict[str, Any]) -> list[int]:
     """The numbers of windows if Fluid's ceil_mode adds one that covers padding only; otherwise nothing."""
     ends, cut = [], False
     for k, size in enumerate(n.shape()[2:]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...framework import Variable
-from .shapes import shaped
+from .shapes import reshaped
 from .values import Node, Size, imports
 
 
@@ -17,11 +17,11 @@ def _matmul(n: Node) -> None:
     both = n.rank() == n.rank(1) == 1
     x, y = n.var(), n.var(1)
     if min(n.rank(), n.rank(1)) > 2 and n.shape()[:-2] != n.shape(1)[:-2]:
-        x, y = _alike(n, x, y)
+        x, y = _broadcast_batches(n, x, y)
     n.out(n.op("matmul", {"X": x, "Y": y}), scalar=both)
 
 
-def _alike(n: Node, x: Variable, y: Variable) -> tuple[Variable, Variable]:
+def _broadcast_batches(n: Node, x: Variable, y: Variable) -> tuple[Variable, Variable]:
     """Broadcast the batch axes of two stacks of matrices, by adding zeros."""
     sums = [n.op("reduce_sum", {"X": side}, dim=[-2, -1], keep_dim=True, reduce_all=False) for side in (x, y)]
     zeros = n.filled(n.pair("add", *sums), 0.0, x.dtype)
@@ -93,7 +93,7 @@ def _joined(
     y = _as_stack(n, y, second, [batch, inner, columns], sizes)
     out = n.op("matmul", {"X": x, "Y": y})
     made = [*batch, *rows, *columns]
-    return shaped(n, out, [sizes[axis] for axis in made] or [1]), "".join(made)
+    return reshaped(n, out, [sizes[axis] for axis in made] or [1]), "".join(made)
 
 
 def _summed(n: Node, x: Variable, part: str, axes: list[int]) -> tuple[Variable, str]:

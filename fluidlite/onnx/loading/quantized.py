@@ -6,12 +6,12 @@ import numpy as np
 
 from ...base.dtypes import VarType, to_numpy
 from ...framework import Variable
+from .elementwise import half_to_even, reduced
 from .layers import convolved
-from .numbers import half_to_even, reduced
 from .values import Node, imports
 
 
-def _along(n: Node, index: int) -> Variable:
+def _per_axis(n: Node, index: int) -> Variable:
     """A scale or zero point: one for all, or one for each index along an axis."""
     given = n.var(index)
     if n.rank(index) == 0 or given.shape == (1,):
@@ -23,7 +23,7 @@ def _along(n: Node, index: int) -> Variable:
     return n.op("reshape2", {"X": given}, more=["XShape"], shape=shape)
 
 
-def _bytes(n: Node, x: Variable, kind: int) -> Variable:
+def _saturated(n: Node, x: Variable, kind: int) -> Variable:
     """Floats as integers of a type, saturated to its range."""
     if kind not in (VarType.UINT8, VarType.INT8):
         raise n.fail(f"makes elements of type {VarType(kind).name}")
@@ -34,10 +34,10 @@ def _bytes(n: Node, x: Variable, kind: int) -> Variable:
 @imports("QuantizeLinear", "com.microsoft.QuantizeLinear")
 def _quantize(n: Node) -> None:
     kind = n.var(2).dtype if n.has(2) else VarType.UINT8
-    x = half_to_even(n, n.pair("div", n.var(), _along(n, 1)))
+    x = half_to_even(n, n.pair("div", n.var(), _per_axis(n, 1)))
     if n.has(2):
-        x = n.pair("add", x, n.cast(_along(n, 2), VarType.FP32))
-    n.out(_bytes(n, x, kind), scalar=n.value().scalar)
+        x = n.pair("add", x, n.cast(_per_axis(n, 2), VarType.FP32))
+    n.out(_saturated(n, x, kind), scalar=n.value().scalar)
 
 
 def without_zero(n: Node, index: int, zero: int, rank: int = 0) -> Variable:
@@ -59,7 +59,7 @@ def _with_trailing_axes(n: Node, x: Variable, count: int) -> Variable:
     return n.op("reshape2", {"X": x}, more=["XShape"], shape=[-1, *[1] * count])
 
 
-def _scaled_bytes(n: Node, total: Variable, scale: Variable, index: int) -> None:
+def _requantized(n: Node, total: Variable, scale: Variable, index: int) -> None:
     """Requantize sums in units of `scale` by the scale and zero point in inputs `index` and `index + 1`."""
     unit = n.pair("div", scale, n.var(index))
     _rounded(n, n.pair("mul", n.cast(total, VarType.FP32), unit), index)
@@ -75,7 +75,7 @@ def _rounded(n: Node, x: Variable, index: int) -> None:
     kind = n.var(index + 1).dtype if n.has(index + 1) else VarType.UINT8
     if n.has(index + 1):
         x = n.pair("add", x, n.cast(n.var(index + 1), VarType.FP32))
-    n.out(_bytes(n, x, kind))
+    n.out(_saturated(n, x, kind))
 
 
 @imports("MatMulInteger")
@@ -94,7 +94,7 @@ def _convolution_integer(n: Node) -> None:
 def _linear_matmul(n: Node) -> None:
     sides = without_zero(n, 0, 2), without_zero(n, 3, 5)
     total = n.op("matmul", {"X": sides[0], "Y": sides[1]})
-    _scaled_bytes(n, total, n.pair("mul", n.var(1), n.var(4)), 6)
+    _requantized(n, total, n.pair("mul", n.var(1), n.var(4)), 6)
 
 
 @imports("QLinearConv")
@@ -104,15 +104,15 @@ def _linear_convolution(n: Node) -> None:
     out = convolved(n, without_zero(n, 0, 2), without_zero(n, 3, 5, rank), n.shape(3)[2:])
     if n.has(8):
         out = n.pair("add", out, _with_trailing_axes(n, n.cast(n.var(8), VarType.FP64), rank - 2))
-    _scaled_bytes(n, out, _with_trailing_axes(n, n.pair("mul", n.var(1), n.var(4)), rank - 2), 6)
+    _requantized(n, out, _with_trailing_axes(n, n.pair("mul", n.var(1), n.var(4)), rank - 2), 6)
 
 
 @imports("DequantizeLinear", "com.microsoft.DequantizeLinear")
 def _dequantize(n: Node) -> None:
     x = n.cast(n.var(), VarType.FP32)
     if n.has(2):
-        x = n.pair("sub", x, n.cast(_along(n, 2), VarType.FP32))
-    n.out(n.pair("mul", x, _along(n, 1)), scalar=n.value().scalar)
+        x = n.pair("sub", x, n.cast(_per_axis(n, 2), VarType.FP32))
+    n.out(n.pair("mul", x, _per_axis(n, 1)), scalar=n.value().scalar)
 
 
 @imports("DynamicQuantizeLinear")
@@ -130,6 +130,6 @@ def quantized(n: Node, x: Variable) -> tuple[Variable, Variable, Variable]:
     high = n.pair("max", reduced(n, "max", x, None, False), nothing)
     scale = n.scaled(n.pair("sub", high, low), 1 / 255)
     scale = n.pair("add", scale, n.cast(n.pair("equal", scale, nothing), VarType.FP32))
-    zero = _bytes(n, half_to_even(n, n.scaled(n.pair("div", low, scale), -1.0)), VarType.UINT8)
+    zero = _saturated(n, half_to_even(n, n.scaled(n.pair("div", low, scale), -1.0)), VarType.UINT8)
     whole = n.pair("add", half_to_even(n, n.pair("div", x, scale)), n.cast(zero, VarType.FP32))
-    return _bytes(n, whole, VarType.UINT8), scale, zero
+    return _saturated(n, whole, VarType.UINT8), scale, zero

@@ -38,7 +38,7 @@ def load(
     """
     try:
         model = onnx.ModelProto.FromString(Path(path).read_bytes())
-        _take_in_weights(model, Path(path).parent)
+        _load_external_data(model, Path(path).parent)
         _check_functions(model)
         for info in model.graph.output:
             info.type.tensor_type.shape.SetInParent()  # required by the checker only
@@ -49,7 +49,7 @@ def load(
     opset = next((one.version for one in model.opset_import if one.domain in ("", "ai.onnx")), 0)
     if opset not in _OPSETS:
         raise NotSupportedError(f"{os.fspath(path)} is of opset {opset}: those from 7 to 26 can be loaded")
-    missing = sorted(_missing(model := _written_out(model)))
+    missing = sorted(_missing(model := _expanded(model)))
     if missing:
         raise NotSupportedError(f"{os.fspath(path)} has nodes that have no counterpart: {', '.join(missing)}")
     program = Program()
@@ -68,9 +68,9 @@ def _missing(model: onnx.ModelProto) -> set[str]:
     return {kind_of(node) for node in all_nodes(model.graph)} - IMPORTERS.keys() - {"Constant"}
 
 
-def _written_out(model: onnx.ModelProto) -> onnx.ModelProto:
+def _expanded(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with nodes that have no counterpart expanded to ONNX's function bodies where these exist."""
-    while found := {kind for kind in _missing(model) if _is_made_of_others(kind)}:
+    while found := {kind for kind in _missing(model) if _has_function_body(kind)}:
         kinds = [("", kind) for kind in sorted(found)]
         model = onnx.shape_inference.infer_shapes(model)
         for tensor in model.graph.initializer:  # the expansion needs their types too
@@ -97,7 +97,7 @@ def _with_defaults(node: onnx.NodeProto) -> None:
             node.attribute.append(attribute.default_value)
 
 
-def _is_made_of_others(kind: str) -> bool:
+def _has_function_body(kind: str) -> bool:
     if "." in kind or not onnx.defs.has(kind):
         return False
     schema: Any = onnx.defs.get_schema(kind)
@@ -124,7 +124,7 @@ def _check_functions(model: onnx.ModelProto) -> None:
         raise FormatError(f"its functions expand to more than {_MOST_NODES} nodes")
 
 
-def _take_in_weights(model: onnx.ModelProto, folder: Path) -> None:
+def _load_external_data(model: onnx.ModelProto, folder: Path) -> None:
     """Read the tensors that a model keeps in external files. Raises FormatError for files outside its folder."""
     for tensor in model.graph.initializer:
         where = next((entry.value for entry in tensor.external_data if entry.key == "location"), "")

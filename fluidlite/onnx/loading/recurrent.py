@@ -161,15 +161,15 @@ def _direction(
             loop.step_output(value)
     made = loop()
     found = list(made) if isinstance(made, (list, tuple)) else [made]
-    steps, lasts = found[0], [_ends(var, -1) for var in found]
+    steps, lasts = found[0], [_end_step(var, -1) for var in found]
     if mask is not None:
         steps = n.choose(mask, steps, layers.zeros_like(steps))
-        begun = _ends(mask, -1 if backward else 0)
+        begun = _end_step(mask, -1 if backward else 0)
         lasts = [n.choose(begun, last, layers.zeros_like(last)) for last in lasts]
     return layers.reverse(steps, [0]) if backward else steps, lasts
 
 
-def _ends(x: Variable, place: int) -> Variable:
+def _end_step(x: Variable, place: int) -> Variable:
     """The first (0) or last (-1) step alone."""
     return layers.slice(x, [0], [place], [place + 1 or 2**31 - 1])
 

@@ -55,7 +55,7 @@ def _insert(n: Node) -> None:
         if not n.has(2) or n.node.input[2] != given.without:
             raise n.fail("inserts at another position than the erased one")
         place = _place(n, 2)
-    elif n.has(2) and not _at_the_end(n):
+    elif n.has(2) and not _is_append(n):
         raise n.fail("inserts elsewhere than at the end")
     else:
         place = layers.array_length(n.var())
@@ -67,7 +67,7 @@ def _insert(n: Node) -> None:
     n.out(array, scalar=n.value(1).scalar, own=True)
 
 
-def _at_the_end(n: Node) -> bool:
+def _is_append(n: Node) -> bool:
     length = n.maker.makers.get(n.node.input[2])
     return length is not None and length.op_type == "SequenceLength" and length.input[0] == n.node.input[0]
 

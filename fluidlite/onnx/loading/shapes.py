@@ -9,11 +9,11 @@ from onnx import helper, numpy_helper
 
 from ...base.dtypes import VarType, to_vartype
 from ...framework import Variable
-from .places import taken
+from .indexing import gathered
 from .values import Node, Size, imports
 
 
-def shaped(n: Node, x: Variable, sizes: list[int | Size]) -> Variable:
+def reshaped(n: Node, x: Variable, sizes: list[int | Size]) -> Variable:
     """`x` reshaped. A single size that is unknown until run time becomes -1."""
     open_sizes = [size for size in sizes if isinstance(size, Size)]
     if len(open_sizes) == 1 and -1 not in sizes:
@@ -51,7 +51,7 @@ def _reshape(n: Node) -> None:
         raise n.fail("has allowzero=1 and a size of 0")
     own = n.shape()
     sizes = [size if size != 0 or own[axis] < 0 else own[axis] for axis, size in enumerate(sizes)]
-    n.out(shaped(n, n.var(), sizes or [1]), scalar=not sizes)
+    n.out(reshaped(n, n.var(), sizes or [1]), scalar=not sizes)
 
 
 @imports("Flatten")
@@ -82,7 +82,7 @@ def _unsqueeze(n: Node) -> None:
     axes, found = n.list_of("axes", 1) or [], n.value()
     if found.scalar:
         if len(axes) > 1:
-            n.out(shaped(n, n.var(), [1] * len(axes)))
+            n.out(reshaped(n, n.var(), [1] * len(axes)))
         else:
             n.maker.values[n.node.output[0]] = type(found)(found.var, found.array, found.sizes)
         return
@@ -231,7 +231,7 @@ def _pad(n: Node) -> None:
                     raise n.fail(f"has mode {mode!r} along an axis whose size is unknown until run time")
                 n.table(float(size) + sum(pair))
                 order = np.pad(np.arange(size), pair, mode=mode)
-                x = taken(n, x, n.maker.constant(order), axis)
+                x = gathered(n, x, n.maker.constant(order), axis)
         n.out(x)
 
 

@@ -73,7 +73,7 @@ class _Windows:
                 place,
             )
 
-    def numbered(self, place: tuple[int, ...], by_columns: bool) -> np.ndarray:
+    def flat_indices(self, place: tuple[int, ...], by_columns: bool) -> np.ndarray:
         """The flat index within one image of the element at offset `place` of each window."""
         self.n.table(float(np.prod(self.counts)))
         at = [
@@ -90,7 +90,7 @@ class _Windows:
         return total[None, None]
 
 
-def largest(n: Node) -> None:
+def max_pooled(n: Node) -> None:
     """MaxPool with dilations or with indices, which are those of the first maximum."""
     windows, x = _Windows(n), n.var()
     if x.dtype not in (VarType.FP32, VarType.FP64):
@@ -100,7 +100,7 @@ def largest(n: Node) -> None:
     places: Variable | None = None
     for part, place in windows.parts(-np.inf):
         if wants_indices:
-            numbers = n.maker.constant(windows.numbered(place, bool(n.attr("storage_order", 0))))
+            numbers = n.maker.constant(windows.flat_indices(place, bool(n.attr("storage_order", 0))))
             here = n.pair("add", n.filled(part, 0, VarType.INT64), numbers)
             if best is None or places is None:
                 places = here
@@ -110,10 +110,10 @@ def largest(n: Node) -> None:
     assert best is not None
     n.out(best)
     if places is not None:
-        n.out(n.pair("add", places, _pictures_before(n, best, windows.sizes)), 1)
+        n.out(n.pair("add", places, _channel_offsets(n, best, windows.sizes)), 1)
 
 
-def _pictures_before(n: Node, like: Variable, sizes: list[int]) -> Variable:
+def _channel_offsets(n: Node, like: Variable, sizes: list[int]) -> Variable:
     """The flat index of the first element of each channel of each image: [count, channels, 1, ...]."""
     axes, channels = list(range(2, 2 + len(sizes))), n.shape()[1]
     one = n.op("slice", {"Input": like}, axes=axes, starts=[0] * len(axes), ends=[1] * len(axes))
@@ -125,7 +125,7 @@ def _pictures_before(n: Node, like: Variable, sizes: list[int]) -> Variable:
 
 
 @imports("MaxUnpool")
-def _put_back(n: Node) -> None:
+def _max_unpool(n: Node) -> None:
     """MaxUnpool: scatter the inputs to the flat indices that MaxPool returned, into zeros."""
     count, sizes = n.rank() - 2, n.shape()[2:]
     window, strides = list(n.attr("kernel_shape")), list(n.attr("strides") or [1] * count)
@@ -147,7 +147,7 @@ def _put_back(n: Node) -> None:
 
 
 @imports("Col2Im")
-def _columns(n: Node) -> None:
+def _col2im(n: Node) -> None:
     """Col2Im: sum the window elements at each position of the image; those in the padding go to an extra position."""
     goal, window, count = n.ints(1), n.ints(2), len(n.ints(1))
     strides, dilations = (list(n.attr(name) or [1] * count) for name in ("strides", "dilations"))

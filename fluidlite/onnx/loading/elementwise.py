@@ -9,8 +9,8 @@ from onnx import helper
 
 from ...base.dtypes import VarType, to_vartype
 from ...framework import Variable
-from .places import numbered
-from .shapes import shaped, sizes_of
+from .indexing import axis_indices
+from .shapes import reshaped, sizes_of
 from .values import Node, imports
 
 _SAME = {
@@ -158,8 +158,8 @@ def _softmax(n: Node) -> None:
         out = n.pair("sub", less, n.op("log", {"X": total}))
     else:
         first = n.op("arg_max", {"X": x}, axis=axis, keepdims=True)
-        out = n.cast(n.pair("equal", numbered(n, x, axis), first), x.dtype)
-    n.out(shaped(n, out, sizes_of(n)) if together else out)
+        out = n.cast(n.pair("equal", axis_indices(n, x, axis), first), x.dtype)
+    n.out(reshaped(n, out, sizes_of(n)) if together else out)
 
 
 @imports("MeanVarianceNormalization")

@@ -9,7 +9,7 @@ from onnx import helper
 
 from ...base.dtypes import to_numpy
 from ...framework import Variable
-from .places import taken
+from .indexing import gathered
 from .values import Node, imports
 
 
@@ -86,7 +86,7 @@ def _short_time_fourier(n: Node) -> None:
     n.table(float(frames) * long)
     places = n.maker.constant((np.arange(frames)[:, None] * step + np.arange(long)).ravel())
     cut = [
-        n.op("reshape2", {"X": taken(n, one, places, 1)}, more=["XShape"], shape=[-1, frames, long])
+        n.op("reshape2", {"X": gathered(n, one, places, 1)}, more=["XShape"], shape=[-1, frames, long])
         for one in parts
     ]
     if n.has(2):

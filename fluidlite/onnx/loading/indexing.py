@@ -11,20 +11,20 @@ from ...framework import Variable
 from .values import Node, Size, Value, imports
 
 
-def taken(n: Node, x: Variable, places: Variable, axis: int) -> Variable:
+def gathered(n: Node, x: Variable, places: Variable, axis: int) -> Variable:
     """The slices of `x` at these indices along an axis."""
     order = [axis, *(k for k in range(len(x.shape)) if k != axis)]
     out = n.op("gather", {"X": n.transposed(x, order), "Index": places})
     return n.transposed(out, np.argsort(order).tolist())
 
 
-def numbered(n: Node, like: Variable, axis: int) -> Variable:
+def axis_indices(n: Node, like: Variable, axis: int) -> Variable:
     """The index of each element along `axis`, in the shape of `like`."""
     ones = n.filled(like, 1.0, VarType.INT64)
     return n.op("cumsum", {"X": ones}, axis=axis, exclusive=True)
 
 
-def _counted(n: Node, index: int, x: Variable, axis: int) -> Variable:
+def _non_negative(n: Node, index: int, x: Variable, axis: int) -> Variable:
     """An input of indices along an axis of `x`. Negative constants count from the end; computed ones fail in a run."""
     places = n.value(index).array
     if places is None or not (places < 0).any():
@@ -36,8 +36,8 @@ def _counted(n: Node, index: int, x: Variable, axis: int) -> Variable:
     return n.pair("add", n.cast(n.var(index), VarType.INT64), n.pair("mul", below, size))
 
 
-def _counted_in_all(n: Node, index: int, first: int = 0) -> Variable:
-    """As `_counted` for an input [..., k] with an index for each axis from `first` on."""
+def _non_negative_nd(n: Node, index: int, first: int = 0) -> Variable:
+    """As `_non_negative` for an input [..., k] with an index for each axis from `first` on."""
     places = n.value(index).array
     if places is None or not (places < 0).any():
         return n.var(index)
@@ -65,12 +65,12 @@ def _gather(n: Node) -> None:
         )
         return
     if axis == 0 and n.rank() == 2 and not index.scalar:
-        ids = n.cast(_counted(n, 1, n.var(), 0), VarType.INT64)
+        ids = n.cast(_non_negative(n, 1, n.var(), 0), VarType.INT64)
         n.out(n.op("lookup_table_v2", {"W": n.var(), "Ids": ids}, padding_idx=-1))
         return
-    places = _counted(n, 1, n.var(), axis)
+    places = _non_negative(n, 1, n.var(), axis)
     if n.rank(1) < 2:
-        out = taken(n, n.var(), places, axis)
+        out = gathered(n, n.var(), places, axis)
         alone = index.scalar and n.rank() == 1
         if index.scalar and not alone:
             out = n.op("squeeze2", {"X": out}, more=["XShape"], axes=[axis])
@@ -87,10 +87,12 @@ def _gather(n: Node) -> None:
 @imports("GatherND")
 def _gather_nd(n: Node) -> None:
     count = n.attr("batch_dims", 0)
-    index = _counted_in_all(n, 1, count)
+    index = _non_negative_nd(n, 1, count)
     if count:
         one = n.op("slice", {"Input": index}, axes=[n.rank(1) - 1], starts=[0], ends=[1])
-        index = n.op("concat", {"X": [*(numbered(n, one, axis) for axis in range(count)), index]}, axis=-1)
+        index = n.op(
+            "concat", {"X": [*(axis_indices(n, one, axis) for axis in range(count)), index]}, axis=-1
+        )
     n.out(n.op("gather_nd", {"X": n.var(), "Index": index}))
 
 
@@ -122,7 +124,7 @@ def _unique(n: Node) -> None:
     # Of several writes to an index the last one wins: reversed, that is the first occurrence.
     backwards = n.op("reverse", {"X": inverse}, axis=[0])
     steps = n.op("cumsum", {"X": n.filled(flat, 1, VarType.INT64)}, axis=0, reverse=True, exclusive=True)
-    first = _written(n, n.filled(count, 0, VarType.INT64), backwards, steps)
+    first = _overwritten(n, n.filled(count, 0, VarType.INT64), backwards, steps)
     if n.attr("sorted", 1):
         found, order = n.ordered(found)
         _, rank = n.ordered(order)
@@ -150,14 +152,14 @@ def _one_hot(n: Node) -> None:
 
 @imports("GatherElements")
 def _gather_elements(n: Node) -> None:
-    n.out(n.op("gather_nd", {"X": n.var(), "Index": _each_place(n)}))
+    n.out(n.op("gather_nd", {"X": n.var(), "Index": _full_indices(n)}))
 
 
-def _each_place(n: Node) -> Variable:
+def _full_indices(n: Node) -> Variable:
     """Full indices of the elements of input 1: its values along one axis, their own positions along the others."""
     axis, rank = n.attr("axis", 0) % n.rank(), n.rank()
-    places = n.cast(_counted(n, 1, n.var(), axis), VarType.INT64)
-    whole = [places if k == axis else numbered(n, places, k) for k in range(rank)]
+    places = n.cast(_non_negative(n, 1, n.var(), axis), VarType.INT64)
+    whole = [places if k == axis else axis_indices(n, places, k) for k in range(rank)]
     return n.op("stack", {"X": whole}, "Y", axis=rank)
 
 
@@ -165,49 +167,49 @@ def _each_place(n: Node) -> Variable:
 def _scatter(n: Node) -> None:
     """Scatter updates at the indices; they replace the elements unless a reduction is named."""
     how = n.attr("reduction", "none")
-    index = _counted_in_all(n, 1) if n.kind == "ScatterND" else _each_place(n)
+    index = _non_negative_nd(n, 1) if n.kind == "ScatterND" else _full_indices(n)
     x, updates, kind = n.var(), n.var(2), n.var().dtype
     if how in ("max", "min", "mul"):
-        n.out(_reduced_at(n, how, index))
+        n.out(_scatter_reduced(n, how, index))
         return
     if how not in ("none", "add"):
         raise n.fail(f"has reduction {how!r}")
     through = VarType.INT32 if kind == VarType.BOOL else kind
     x, updates = n.cast(x, through), n.cast(updates, through)
     if how == "add":
-        n.out(n.cast(_added(n, x, index, updates), kind))
+        n.out(n.cast(_scatter_added(n, x, index, updates), kind))
         return
-    there = _added(n, n.filled(x, 0.0, through), index, n.filled(updates, 1.0, through))
+    there = _scatter_added(n, n.filled(x, 0.0, through), index, n.filled(updates, 1.0, through))
     there = n.pair("greater_than", there, n.number(0.0, through))
-    n.out(n.cast(n.choose(there, _added(n, n.filled(x, 0.0, through), index, updates), x), kind))
+    n.out(n.cast(n.choose(there, _scatter_added(n, n.filled(x, 0.0, through), index, updates), x), kind))
 
 
-def _added(n: Node, x: Variable, index: Variable, updates: Variable) -> Variable:
+def _scatter_added(n: Node, x: Variable, index: Variable, updates: Variable) -> Variable:
     return n.op("scatter_nd_add", {"X": x, "Index": index, "Updates": updates})
 
 
-def _reduced_at(n: Node, how: str, index: Variable) -> Variable:
+def _scatter_reduced(n: Node, how: str, index: Variable) -> Variable:
     """The maximum, minimum or product of each element and the updates to it.
 
     Of several writes to an index the last one wins, so updates are sorted before a maximum or minimum.
     """
-    ids, flat, updates = _numbers_of(n, index), n.flat(n.var()), n.flat(n.var(2))
+    ids, flat, updates = _flat_indices(n, index), n.flat(n.var()), n.flat(n.var(2))
     if how == "mul":
         one = n.filled(flat, 1.0, flat.dtype)
-        out = n.pair("mul", flat, _written(n, one, *_products(n, ids, updates)))
+        out = n.pair("mul", flat, _overwritten(n, one, *_running_products(n, ids, updates)))
     else:
         out, order = n.ordered(n.pair(how, updates, n.op("gather", {"X": flat, "Index": ids})))
         if how == "min":
             out, order = (n.op("reverse", {"X": one}, axis=[0]) for one in (out, order))
-        out = _written(n, flat, n.op("gather", {"X": ids, "Index": order}), out)
+        out = _overwritten(n, flat, n.op("gather", {"X": ids, "Index": order}), out)
     return n.op("reshape2", {"X": out}, more=["XShape"], shape=[-1, *n.shape()[1:]])
 
 
-def _written(n: Node, x: Variable, ids: Variable, updates: Variable) -> Variable:
+def _overwritten(n: Node, x: Variable, ids: Variable, updates: Variable) -> Variable:
     return n.op("scatter", {"X": x, "Ids": ids, "Updates": updates}, overwrite=True)
 
 
-def _numbers_of(n: Node, index: Variable) -> Variable:
+def _flat_indices(n: Node, index: Variable) -> Variable:
     """Flat indices of the updates' elements in the first input."""
     shape, depth = n.shape(), index.shape[-1]
     if -1 in shape[1:]:
@@ -219,7 +221,7 @@ def _numbers_of(n: Node, index: Variable) -> Variable:
     return n.flat(n.pair("add", rows, n.maker.constant(np.arange(strides[-1], dtype="int64"))))
 
 
-def _products(n: Node, ids: Variable, updates: Variable) -> tuple[Variable, Variable]:
+def _running_products(n: Node, ids: Variable, updates: Variable) -> tuple[Variable, Variable]:
     """Sorted indices, and the running product of the updates of each index."""
     count = int(np.prod(n.shape(2), dtype="int64"))
     if -1 in n.shape(2):
@@ -247,7 +249,7 @@ def _compress(n: Node) -> None:
     axis = n.attr("axis")
     flat = axis is None
     x = n.flat(n.var()) if flat else n.var()
-    n.out(taken(n, x, places, 0 if flat else axis % n.rank()))
+    n.out(gathered(n, x, places, 0 if flat else axis % n.rank()))
 
 
 @imports("ReverseSequence")
@@ -256,11 +258,11 @@ def _reverse_sequence(n: Node) -> None:
     shape = [1] * n.rank()
     shape[batch] = -1
     lengths = n.op("reshape2", {"X": n.cast(n.var(1), VarType.INT64)}, more=["XShape"], shape=shape)
-    step = numbered(n, x, along)
+    step = axis_indices(n, x, along)
     lengths = n.pair("add", lengths, n.filled(x, 0.0, VarType.INT64))
     back = n.scaled(n.pair("sub", lengths, step), 1.0, -1.0)
     reversed_step = n.choose(n.pair("less_than", step, lengths), back, step)
-    places = [reversed_step if k == along else numbered(n, x, k) for k in range(n.rank())]
+    places = [reversed_step if k == along else axis_indices(n, x, k) for k in range(n.rank())]
     n.out(n.op("gather_nd", {"X": x, "Index": n.op("stack", {"X": places}, "Y", axis=n.rank())}))
 
 

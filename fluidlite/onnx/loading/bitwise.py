@@ -29,7 +29,7 @@ def _complemented(n: Node, x: Variable, signs: Variable) -> Variable:
     return n.pair("sub", n.pair("mul", x, n.scaled(signs, -2.0, 1.0)), signs)
 
 
-def _both(n: Node, x: Variable, y: Variable) -> Variable:
+def _logical(n: Node, x: Variable, y: Variable) -> Variable:
     """Return AND, OR or XOR, by the kind of the node, of variables of 0 and 1."""
     product = n.pair("mul", x, y)
     if n.kind == "BitwiseAnd":
@@ -53,8 +53,8 @@ def _of_two(n: Node) -> None:
         bit = n.pair("mod", n.pair("floordiv", whole, powers), n.number(2, VarType.INT64))
         differ = n.pair("sub", bit, sign)
         bits.append(n.pair("mul", differ, differ))
-    sign = _both(n, *signs)
-    differ = n.pair("sub", _both(n, *bits), n.op("unsqueeze2", {"X": sign}, more=["XShape"], axes=[last]))
+    sign = _logical(n, *signs)
+    differ = n.pair("sub", _logical(n, *bits), n.op("unsqueeze2", {"X": sign}, more=["XShape"], axes=[last]))
     parts = n.pair("mul", n.pair("mul", differ, differ), powers)
     total = n.op("reduce_sum", {"X": parts}, dim=[last], keep_dim=False, reduce_all=False)
     scalar = n.value().scalar and n.value(1).scalar

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .places import taken
+from .indexing import gathered
 from .values import Node, Size, imports
 
 
@@ -18,7 +18,7 @@ def _depth_to_space(n: Node) -> None:
         if channels < 0:
             raise n.fail("has mode DCR and a number of channels that is unknown until run time")
         order = np.arange(channels).reshape(size, size, -1).transpose(2, 0, 1).ravel()
-        x = taken(n, x, n.maker.constant(order), 1)
+        x = gathered(n, x, n.maker.constant(order), 1)
     n.out(n.op("pixel_shuffle", {"X": x}, upscale_factor=size))
 
 
@@ -72,7 +72,7 @@ def _resize(n: Node) -> None:
         n.table(sizes[axis] * (1 if n.attr("mode", "nearest") == "nearest" else size))
         at = _sources(n, size, sizes[axis], scale)
         if n.attr("mode", "nearest") == "nearest":
-            x = taken(n, x, n.maker.constant(_nearest(n, at, size, scale)), axis)
+            x = gathered(n, x, n.maker.constant(_nearest(n, at, size, scale)), axis)
         else:
             matrix = _weights(n, at, size).astype("float32")
             order = [*(k for k in range(n.rank()) if k != axis), axis]

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ...framework import Variable
-from .numbers import half_to_even
-from .places import numbered
+from .elementwise import half_to_even
+from .indexing import axis_indices
 from .values import Node, imports
 
 _CUBIC = -0.75
@@ -23,7 +23,7 @@ def _grid_sample(n: Node) -> None:
     if -1 in sizes or mode not in ("linear", "nearest", "cubic"):
         raise n.fail(f"has mode {mode} and samples axes of sizes {list(sizes)}, expected known ones")
     if mode != "cubic" and outside != "reflection" and len(sizes) == 2 and 1 not in sizes:
-        _by_fluid(n, mode, outside, corners)
+        _by_grid_sampler(n, mode, outside, corners)
         return
     if mode == "cubic" and len(sizes) != 2:
         raise n.fail(f"is cubic over {len(sizes)} axes, expected 2")
@@ -38,8 +38,8 @@ def _grid_sample(n: Node) -> None:
     if (
         mode != "cubic" or outside != "border"
     ):  # there the elements are brought in, not the place between them
-        places = _brought_in(n, places, sizes, outside, corners)
-    shares = [_shares(n, at, mode) for at in places]
+        places = _in_range(n, places, sizes, outside, corners)
+    shares = [_interpolation_weights(n, at, mode) for at in places]
     x = n.transposed(n.var(), [0, *range(2, n.rank()), 1])
     parts = []
     for combination in itertools.product(*shares):
@@ -49,10 +49,10 @@ def _grid_sample(n: Node) -> None:
         if outside == "zeros":
             weights += inside
         else:
-            here = _brought_in(n, here, sizes, outside, corners)
+            here = _in_range(n, here, sizes, outside, corners)
         index = [n.cast(n.op("clip", {"X": place}, min=0.0, max=float(size - 1)), VarType.INT64)
                  for place, size in zip(here, sizes, strict=True)]  # fmt: skip
-        index = [numbered(n, index[0], 0), *index]
+        index = [axis_indices(n, index[0], 0), *index]
         found = n.op("gather_nd", {"X": x, "Index": n.op("stack", {"X": index}, "Y", axis=n.rank(1) - 1)})
         if weights:
             weight = reduce(lambda a, b: n.pair("mul", a, b), weights)
@@ -63,7 +63,7 @@ def _grid_sample(n: Node) -> None:
     n.out(n.transposed(total, [0, n.rank() - 1, *range(1, n.rank() - 1)]))
 
 
-def _by_fluid(n: Node, mode: str, outside: str, corners: bool) -> None:
+def _by_grid_sampler(n: Node, mode: str, outside: str, corners: bool) -> None:
     """By `grid_sampler`, which has align_corners=True: -1 and 1 are the centres of the outermost elements."""
     grid, sizes = n.var(1), n.shape()[2:]
     if not corners:
@@ -78,7 +78,7 @@ def _by_fluid(n: Node, mode: str, outside: str, corners: bool) -> None:
     n.out(n.op("grid_sampler", {"X": n.var(), "Grid": grid}, "Output"))
 
 
-def _brought_in(
+def _in_range(
     n: Node, places: list[Variable], sizes: tuple[int, ...], outside: str, corners: bool
 ) -> list[Variable]:
     """Positions outside the image clamped to the border or reflected; unchanged with zero padding."""
@@ -108,7 +108,7 @@ def _inside(n: Node, at: Variable, size: int) -> Variable:
     return n.cast(n.pair("logical_and", *both), at.dtype)
 
 
-def _shares(n: Node, at: Variable, mode: str) -> list[tuple[Variable, Variable | None]]:
+def _interpolation_weights(n: Node, at: Variable, mode: str) -> list[tuple[Variable, Variable | None]]:
     """The elements of an axis that contribute to a position, and their interpolation weights."""
     if mode == "nearest":
         return [(at, None)]
