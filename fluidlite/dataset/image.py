@@ -191,7 +191,7 @@ _missing = missing.reporter(__name__)
 
 
 @cache
-def _tried() -> dict[str, Any]:
+def _probed_import() -> dict[str, Any]:
     """Another process that imports OpenCV, what it printed and how it ended, as Fluid leaves them in this module."""
     started = subprocess.Popen(
         [sys.executable, "-c", "import cv2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -201,4 +201,4 @@ def _tried() -> dict[str, Any]:
 
 
 def __getattr__(name: str) -> Any:
-    return _tried()[name] if name in ("import_cv2_proc", "out", "err", "retcode") else _missing(name)
+    return _probed_import()[name] if name in ("import_cv2_proc", "out", "err", "retcode") else _missing(name)

@@ -42,7 +42,7 @@ def command_line() -> list[str]:
     return next((before for now, before in _arguments if now is sys.argv), sys.argv)[1:]
 
 
-def _take(argv: list[str]) -> None:
+def _set_argv(argv: list[str]) -> None:
     """Make `argv` the `sys.argv` of the script."""
     _arguments[:] = [(argv, [sys.argv[0], *command_line()])]
     sys.argv = argv
@@ -50,7 +50,7 @@ def _take(argv: list[str]) -> None:
 
 def from_file(path: str, args: list[str]) -> Program:
     """The script `path`, or the `__main__.py` in a directory or zip file of that name."""
-    _take([path, *args])
+    _set_argv([path, *args])
     spec = PathFinder.find_spec("__main__", [path])
     if spec is not None:
         _search_first(path)
@@ -65,8 +65,8 @@ def from_module(name: str, args: list[str]) -> Program:
     """The program of `python -m NAME ARGS`. Raises ImportError if there is no such module, or none that can be
     run."""
     _search_first(os.getcwd())
-    _take(["-m", *args])
-    spec = importlib.util.find_spec(_found_as(name))
+    _set_argv(["-m", *args])
+    spec = importlib.util.find_spec(_module_here(name))
     if spec is not None and spec.submodule_search_locations is not None:
         spec = importlib.util.find_spec(f"{name}.__main__")
     if spec is None:
@@ -76,7 +76,7 @@ def from_module(name: str, args: list[str]) -> Program:
     return program
 
 
-def _found_as(name: str) -> str:
+def _module_here(name: str) -> str:
     """The name of the module to run: for one of Paddle, its counterpart in this package."""
     if name.partition(".")[0] != "paddle":
         return name
@@ -87,7 +87,7 @@ def _found_as(name: str) -> str:
 def from_text(text: str | bytes, args: list[str], name: str = "-c", filename: str = "<string>") -> Program:
     """The program `text`; `name` becomes `sys.argv[0]`, `filename` stands in tracebacks."""
     _search_first("")
-    _take([name, *args])
+    _set_argv([name, *args])
     return _compiled(text, filename), _module()
 
 
@@ -97,7 +97,7 @@ def run(load: Callable[[], Program]) -> int:
     An exception is reported by `sys.excepthook` without the frames that led to the program; Ctrl-C in one
     line. SystemExit passes through, and so does everything under `python -m pdb`.
     """
-    atexit.register(_write_out)
+    atexit.register(_flush_open_files)
     try:
         code, module = load()
         sys.modules["__main__"] = module
@@ -105,7 +105,7 @@ def run(load: Callable[[], Program]) -> int:
     except SystemExit:
         raise
     except BaseException as error:
-        _leave_out_ours(error)
+        _remove_own_frames(error)
         if _debugged():
             raise
         if isinstance(error, KeyboardInterrupt):
@@ -128,7 +128,7 @@ def _debugged() -> bool:
     return frame is not None
 
 
-def _write_out() -> None:
+def _flush_open_files() -> None:
     """Flush files that are still open.
 
     A script that patches a class of this package, which C code references, keeps its own variables alive: the
@@ -170,7 +170,7 @@ def _search_first(path: str) -> None:
         sys.path[0] = path
 
 
-def _leave_out_ours(error: BaseException) -> None:
+def _remove_own_frames(error: BaseException) -> None:
     """Remove this package's frames (runner, import hook, old names) from the tracebacks of `error` and its causes."""
     current: BaseException | None = error
     seen: set[int] = set()

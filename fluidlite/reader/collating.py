@@ -123,10 +123,10 @@ def _stacked(samples: list[Any], field: int, count: int, where: str, allocate: A
         if fill_rows(samples, field, count, out) == len(samples):
             return out
     column = samples if field < 0 else _column(samples, field, count, where)
-    return _unlike(column, where if field < 0 else f"{where}[{field}]", allocate)
+    return _mixed_types(column, where if field < 0 else f"{where}[{field}]", allocate)
 
 
-def _unlike(column: list[Any], where: str, allocate: Allocate) -> np.ndarray:
+def _mixed_types(column: list[Any], where: str, allocate: Allocate) -> np.ndarray:
     """Items of different types as one array of their common type."""
     rows: list[np.ndarray] = []
     for number, item in enumerate(column):

@@ -69,14 +69,14 @@ class Fetcher:
         begin = time.perf_counter()
         dataset = self.config.dataset
         if self.config.batch_size is None and not isinstance(numbers, (list, tuple)):
-            return self._alone(dataset[numbers], begin)
+            return self._single(dataset[numbers], begin)
         if not hasattr(numbers, "__iter__"):
             raise TypeError(
                 f"{self._source}: the batch_sampler gave {numbers!r:.80}, expected a list of sample numbers for "
                 "each batch"
             )
         samples = [dataset[number] for number in numbers]
-        return self._together(samples, begin)
+        return self._collated(samples, begin)
 
     def each(self, order: Iterable[Any]) -> Iterator[FetchedBatch]:
         """The batch of each item of `order`; see `numbered`."""
@@ -94,22 +94,22 @@ class Fetcher:
                 pass
             while part := list(itertools.islice(samples, size or 1)):
                 if size is None:
-                    yield self._alone(part[0], begin)
+                    yield self._single(part[0], begin)
                 elif len(part) == size or not self.config.drop_last:
-                    yield self._together(part, begin)
+                    yield self._collated(part, begin)
                 begin = time.perf_counter()
         finally:
             close = getattr(samples, "close", None)
             if close is not None:
                 close()
 
-    def _alone(self, sample: Any, begin: float) -> FetchedBatch:
+    def _single(self, sample: Any, begin: float) -> FetchedBatch:
         read = time.perf_counter()
         collate_fn = self.config.collate_fn
-        made = self._taken((lambda: sample) if collate_fn is None else functools.partial(collate_fn, sample))
+        made = self._called((lambda: sample) if collate_fn is None else functools.partial(collate_fn, sample))
         return FetchedBatch(made, 1, read - begin, time.perf_counter() - read)
 
-    def _together(self, samples: list[Any], begin: float) -> FetchedBatch:
+    def _collated(self, samples: list[Any], begin: float) -> FetchedBatch:
         read = time.perf_counter()
         made = self._batch(samples)
         return FetchedBatch(made, len(samples), read - begin, time.perf_counter() - read)
@@ -117,14 +117,14 @@ class Fetcher:
     def _batch(self, samples: list[Any]) -> Any:
         config = self.config
         if config.collate_fn is not None:
-            return self._taken(functools.partial(config.collate_fn, samples))
+            return self._called(functools.partial(config.collate_fn, samples))
         if self._collator is None:
             return collate(samples, config.nested, self.allocate, self._source)
         if isinstance(samples[0], tuple):
             return self._collator.collate(samples)
         return self._collator.collate([tuple(self._ordered(sample)) for sample in samples])
 
-    def _taken(self, make: Callable[[], Any]) -> Any:
+    def _called(self, make: Callable[[], Any]) -> Any:
         """Call the user's code; its arrays are copied where it could write them later."""
         made = self._handover.take(make)
         if self._collator is None:

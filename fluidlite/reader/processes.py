@@ -63,7 +63,7 @@ class _Samples:
     """The processes of one pass over the readers; at most `ahead` samples of each wait to be taken."""
 
     def __init__(self, readers: Sequence[Reader], ahead: int) -> None:
-        self.together = max(ahead // 2, 1)  # samples requested at a time
+        self.samples_per_request = max(ahead // 2, 1)  # samples requested at a time
         self.pool = WorkerPool(
             len(readers), _read, list(readers), name="multiprocess_reader", label="reader", ahead=ahead, method="fork"
         )  # fmt: skip
@@ -75,9 +75,9 @@ class _Samples:
         """The next sample of one of these readers; raises as `WorkerPool.receive_any`."""
         number, sample = self.pool.receive_any(readers)
         self.taken[number] += 1
-        if self.taken[number] == self.together:
+        if self.taken[number] == self.samples_per_request:
             self.taken[number] = 0
-            self.pool.send(number, self.together)
+            self.pool.send(number, self.samples_per_request)
         return sample
 
     def __enter__(self) -> _Samples:

@@ -55,11 +55,11 @@ def _line(curve: Curve) -> list[list[Any]]:
     start = curve[0][2] if curve else 0.0
     return [
         [step, value if math.isfinite(value) else None, round(time - start, 3)]
-        for step, value, time in _fewer(curve)
+        for step, value, time in _decimated(curve)
     ]
 
 
-def _fewer(curve: Curve) -> Curve:
+def _decimated(curve: Curve) -> Curve:
     """At most MOST_POINTS points: the first and the last, the minimum and maximum of each interval.
 
     Of a stretch without any number its first point.

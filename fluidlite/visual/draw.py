@@ -62,7 +62,7 @@ def _model_file(source: Path) -> Path:
     return found[0]
 
 
-class _Found(SystemExit):
+class _FirstProgram(SystemExit):
     """Ends a script at the first program that it trains or tests."""
 
     def __init__(self, program: Program) -> None:
@@ -84,7 +84,7 @@ def _first_of_script(path: str, args: list[str]) -> Program:
         asked = getattr(asked, "_program", asked)
         feeds = rest or options.get("feed") or options.get("fetch_list")
         if isinstance(asked, Program) and feeds and asked is not default_startup_program():
-            raise _Found(asked)
+            raise _FirstProgram(asked)
         return run(executor, program, *rest, **options)
 
     hook.install()
@@ -92,7 +92,7 @@ def _first_of_script(path: str, args: list[str]) -> Program:
     try:
         if status := script.run(partial(script.from_file, path, args)):
             raise SystemExit(status)
-    except _Found as found:
+    except _FirstProgram as found:
         return found.program
     except SystemExit as end:
         if end.code not in (None, 0):

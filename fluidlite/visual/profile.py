@@ -412,9 +412,11 @@ def page(run: Run, title: str, status: int = 0) -> str:
             [row.name, row.calls, row.host, row.device, (row.host + row.device) / total, row.longest]
             for row in operators
         ],
-        "steps": [[(span.begin - begin) / 1e9, span.length / 1e6] for span in _some(report.steps(), 1000)],
+        "steps": [
+            [(span.begin - begin) / 1e9, span.length / 1e6] for span in _longest_spans(report.steps(), 1000)
+        ],
         "memory": [[round((at - begin) / 1e9, 4), own, others] for at, own, others in run.memory],
-        "close": _closer(report),
+        "close": _detailed_view(report),
         "loaders": [{key: _plain(value) for key, value in stats.items()} for stats in report.loaders],
         "dropped": sum(lane.dropped for lane in report.lanes),
     }
@@ -425,7 +427,7 @@ def _plain(value: Any) -> Any:
     return round(value, 6) if isinstance(value, float) else value
 
 
-def _some(spans: Sequence[Span], most: int) -> list[Span]:
+def _longest_spans(spans: Sequence[Span], most: int) -> list[Span]:
     """At most `most` of the spans: the longest of each interval."""
     if len(spans) <= most:
         return list(spans)
@@ -435,7 +437,7 @@ def _some(spans: Sequence[Span], most: int) -> list[Span]:
     ]
 
 
-def _closer(report: Report) -> dict[str, Any]:
+def _detailed_view(report: Report) -> dict[str, Any]:
     """The spans of some steps in the middle of the run, or of a thread's middle where there are no steps."""
     spans = report.steps() or sorted(report.main.spans, key=lambda span: span.begin)
     if not spans:

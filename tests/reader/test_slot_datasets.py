@@ -456,7 +456,7 @@ def test_generators_write_lines(capsys):
     assert generator._gen_str(zip(["ids", "dense"], [[3], [4]], strict=True)) == "1 3 1 4\n"
     for wrong, message in (
         ([("ids", [1]), ("other", [2])], "slot 1 was 'dense'"),
-        ([("ids", [1])], "the samples before had the slots"),
+        ([("ids", [1])], "the previous samples had the slots"),
         ([("ids", []), ("dense", [1])], "slot 'ids' has no values"),
         ("text", "must be a list or tuple"),
     ):

@@ -136,7 +136,7 @@ def test_long_curves_keep_their_extremes():
     curve = [(step, math.sin(step / 50), float(step)) for step in range(10_000)]
     curve[5003] = (5003, 9.0, 5003.0)
     curve[6007] = (6007, -9.0, 6007.0)
-    kept = curves._fewer(curve)
+    kept = curves._decimated(curve)
     assert len(kept) <= curves.MOST_POINTS
     assert {curve[0], curve[5003], curve[6007], curve[-1]} <= set(kept)
     assert kept == sorted(kept)

@@ -71,7 +71,7 @@ class Group:
 
         `arrays[k]` are contiguous arrays of device k, of the same shapes and dtypes on all of them.
         """
-        if self._done_without_copies(
+        if self._by_nccl(
             arrays,
             lambda rank, array, kind, stream: rank.allReduce(
                 array.data.ptr, array.data.ptr, array.size, kind, self._nccl.NCCL_SUM, stream
@@ -84,11 +84,11 @@ class Group:
                 total = parts[0].copy()
                 for part in parts[1:]:
                     total += first.put(part)
-            self._spread(total, parts)
+            self._overwrite(total, parts)
 
     def broadcast(self, arrays: Sequence[Sequence[Any]]) -> None:
         """Overwrite the arrays of all devices with those of the first; see `all_reduce`."""
-        if self._done_without_copies(
+        if self._by_nccl(
             arrays,
             lambda rank, array, kind, stream: rank.broadcast(
                 array.data.ptr, array.data.ptr, array.size, kind, 0, stream
@@ -96,7 +96,7 @@ class Group:
         ):
             return
         for parts in zip(*arrays, strict=True):
-            self._spread(parts[0], parts)
+            self._overwrite(parts[0], parts)
 
     def close(self) -> None:
         """Release NCCL's communicators; the group cannot be used afterwards."""
@@ -104,11 +104,11 @@ class Group:
             rank.destroy()
         self._ranks, self._nccl, self.devices = [], None, []
 
-    def _done_without_copies(self, arrays: Sequence[Sequence[Any]], call: Any) -> bool:
+    def _by_nccl(self, arrays: Sequence[Sequence[Any]], call: Any) -> bool:
         """Check the arrays; then have NCCL exchange them by `call`, if it is used and there is more than one device."""
         self._check(arrays)
         if len(self.devices) > 1 and self._nccl is not None:
-            self._each_by_nccl(arrays, call)
+            self._call_nccl(arrays, call)
             return True
         return len(self.devices) == 1
 
@@ -120,12 +120,12 @@ class Group:
             if len(kinds) > 1:
                 raise ValueError(f"the devices hold arrays of different shapes or types: {sorted(kinds)}")
 
-    def _spread(self, source: Any, targets: Sequence[Any]) -> None:
+    def _overwrite(self, source: Any, targets: Sequence[Any]) -> None:
         for device, target in zip(self.devices, targets, strict=True):
             if target is not source:
                 device.overwrite(target, source)
 
-    def _each_by_nccl(self, arrays: Sequence[Sequence[Any]], call: Any) -> None:
+    def _call_nccl(self, arrays: Sequence[Sequence[Any]], call: Any) -> None:
         """One operation on each array of each device, all in one group call: single calls would wait for each other."""
         try:
             self._nccl.groupStart()

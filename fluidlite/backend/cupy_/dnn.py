@@ -235,7 +235,7 @@ def convolution(device: CudaDevice, sizes: Sizes) -> Convolution:
         return Convolution(device, sizes)
 
 
-def _even(g: Geometry) -> tuple[Geometry, list[tuple[int, int]]]:
+def _symmetric(g: Geometry) -> tuple[Geometry, list[tuple[int, int]]]:
     """`g` with the same padding on both sides of each axis, and the excess padding, to apply by hand."""
     common = [min(pair) for pair in g.pads]
     rest = [(before - n, after - n) for (before, after), n in zip(g.pads, common, strict=True)]
@@ -259,7 +259,7 @@ def _padded(device: CudaDevice, image: Any, g: Geometry, even: Geometry, rest: l
 
 def correlate(device: CudaDevice, image: Any, filters: Any, g: Geometry, groups: int) -> Any:
     """The convolution of images [N, C, S...] with filters [M, C / groups, K...]: [N, M, O...]."""
-    even, rest = _even(g)
+    even, rest = _symmetric(g)
     what = convolution(
         device, Sizes(str(image.dtype), image.shape[0], image.shape[1], filters.shape[0], groups, even)
     )
@@ -271,7 +271,7 @@ def correlate(device: CudaDevice, image: Any, filters: Any, g: Geometry, groups:
 
 def spread(device: CudaDevice, out: Any, filters: Any, g: Geometry, groups: int) -> Any:
     """The gradient of `correlate` for the images from `out`, that of its result: [N, C, S...]."""
-    even, rest = _even(g)
+    even, rest = _symmetric(g)
     channels = filters.shape[1] * groups
     what = convolution(device, Sizes(str(out.dtype), out.shape[0], channels, filters.shape[0], groups, even))
     image = device.xp.empty((out.shape[0], channels, *even.image), out.dtype)
@@ -281,7 +281,7 @@ def spread(device: CudaDevice, out: Any, filters: Any, g: Geometry, groups: int)
 
 def filter_gradient(device: CudaDevice, image: Any, out: Any, g: Geometry, groups: int) -> Any:
     """The gradient of `correlate` for the filters from `out`, that of its result: [M, C / groups, K...]."""
-    even, rest = _even(g)
+    even, rest = _symmetric(g)
     what = convolution(
         device, Sizes(str(image.dtype), image.shape[0], image.shape[1], out.shape[1], groups, even)
     )

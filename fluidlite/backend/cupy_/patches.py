@@ -26,7 +26,7 @@ def _parts(batch: int, channels: int, g: Geometry, itemsize: int) -> Iterator[tu
         yield first, min(first + step, batch)
 
 
-def _gathered(device: CudaDevice, image: Any, g: Geometry, groups: int) -> Any:
+def _im2col(device: CudaDevice, image: Any, g: Geometry, groups: int) -> Any:
     """Images [n, C, S...] as patches [groups, C / groups * K, n * L]."""
     batch, channels = image.shape[:2]
     columns, k = batch * math.prod(g.out), math.prod(g.kernel)
@@ -38,7 +38,7 @@ def _gathered(device: CudaDevice, image: Any, g: Geometry, groups: int) -> Any:
     return patches
 
 
-def _scattered(patches: Any, image: Any, g: Geometry) -> None:
+def _col2im(patches: Any, image: Any, g: Geometry) -> None:
     """Accumulate patches into `image` at the positions they were taken from (col2im)."""
     batch, channels = image.shape[:2]
     launch.each(
@@ -46,7 +46,7 @@ def _scattered(patches: Any, image: Any, g: Geometry) -> None:
     )
 
 
-def _by_map(device: CudaDevice, out: Any, groups: int) -> Any:
+def _grouped(device: CudaDevice, out: Any, groups: int) -> Any:
     """[n, M, O...] as [groups, M / groups, n * L]."""
     batch, maps = out.shape[:2]
     flat = out.reshape(batch, maps, -1).transpose(1, 0, 2)
@@ -74,7 +74,7 @@ def correlate(device: CudaDevice, image: Any, filters: Any, g: Geometry, groups:
         return made.reshape(batch, maps, *g.out)
     out = device.xp.empty((batch, maps, places), image.dtype)
     for first, end in _parts(batch, channels, g, image.itemsize):
-        patches = _gathered(device, image[first:end], g, groups)
+        patches = _im2col(device, image[first:end], g, groups)
         target = out[first:end].reshape(groups, maps // groups, places) if end - first == 1 else None
         made = blas.gemm_batched(device, _weights(filters, groups), patches, out=target)
         if target is None:
@@ -90,9 +90,9 @@ def spread(device: CudaDevice, out: Any, filters: Any, g: Geometry, groups: int)
         return blas.gemm_batched(device, weights, rows, trans_a=True).reshape(batch, channels, *g.image)
     image = device.xp.empty((batch, channels, *g.image), out.dtype)
     for first, end in _parts(batch, channels, g, out.itemsize):
-        rows = _by_map(device, out[first:end], groups)
+        rows = _grouped(device, out[first:end], groups)
         patches = blas.gemm_batched(device, _weights(filters, groups), rows, trans_a=True)
-        _scattered(patches, image[first:end], g)
+        _col2im(patches, image[first:end], g)
     return image
 
 
@@ -103,7 +103,7 @@ def filter_gradient(device: CudaDevice, image: Any, out: Any, g: Geometry, group
     rows = channels // groups * math.prod(g.kernel)
     filters = device.xp.zeros((groups, maps // groups, rows), image.dtype)
     for first, end in _parts(batch, channels, g, image.itemsize):
-        patches = _gathered(device, image[first:end], g, groups)
-        dout = _by_map(device, out[first:end], groups)
+        patches = _im2col(device, image[first:end], g, groups)
+        dout = _grouped(device, out[first:end], groups)
         blas.gemm_batched(device, dout, patches, out=filters, trans_b=True, beta=float(first > 0))
     return filters.reshape(maps, channels // groups, *g.kernel)

@@ -39,7 +39,7 @@ _THREADS = 8  # enough to copy as fast as a GPU can read
 
 _forks = 0
 _live: set[int] = set()
-_stuck: list[Any] = []  # memory that can no longer be freed
+_leaked: list[Any] = []  # memory that can no longer be freed
 
 
 class Carrier(Protocol):
@@ -235,7 +235,7 @@ class _Owner:
         if sys is None or sys.is_finalizing():
             return
         if self._fork != _forks:
-            _stuck.append(self._block)  # CUDA cannot be used in the child of a fork
+            _leaked.append(self._block)  # CUDA cannot be used in the child of a fork
             return
         _live.discard(id(self))
         _release(self._device, self._block)
@@ -253,7 +253,7 @@ def _release(device: CudaDevice, block: Any) -> None:
         gone.record(device.main)
         device.copying.wait_event(gone)
     except cuda.runtime.CUDARuntimeError:
-        _stuck.append(block)  # the device is in an error state, which its next use reports
+        _leaked.append(block)  # the device is in an error state, which its next use reports
 
 
 def _layout(arrays: Sequence[np.ndarray]) -> tuple[list[int], int]:
@@ -300,4 +300,4 @@ def _forked() -> None:
 
 
 os.register_at_fork(after_in_child=_forked)
-library.on_forget(_stuck.clear)
+library.on_forget(_leaked.clear)

@@ -62,7 +62,7 @@ def from_outside(outside: Block, var: Variable) -> None:
     inside = outside.program.current_block()
     if outside._find_var_recursive(var.name) is not None:
         return
-    for op in _making(var.name, inside, outside):
+    for op in _producers(var.name, inside, outside):
         for name in op.output_arg_names:
             if name in inside.vars:
                 moved = outside.vars[name] = inside.vars.pop(name)
@@ -71,7 +71,7 @@ def from_outside(outside: Block, var: Variable) -> None:
         outside.append_op(type=op.type, inputs=op.inputs, outputs=op.outputs, attrs=op.attrs)
 
 
-def _making(wanted: str, inside: Block, outside: Block) -> list[Operator]:
+def _producers(wanted: str, inside: Block, outside: Block) -> list[Operator]:
     """The operators of `inside` that compute `wanted` from variables of `outside`; none if it has other inputs."""
     making: list[Operator] = []
     needed = {wanted}

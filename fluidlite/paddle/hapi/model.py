@@ -55,7 +55,7 @@ class Model:
         self.mode = "train"
         self.stop_training = False
         self._inputs, self._labels = _listed(inputs), _listed(labels)
-        self._count = len(self._inputs) or _needed(network.forward)
+        self._count = len(self._inputs) or _required_inputs(network.forward)
         self._optimizer: Any = None
         self._loss: Any = None
         self._metrics: list[Any] = []
@@ -339,7 +339,7 @@ class Model:
             metric.reset()
         logs: dict[str, Any] = {}
         done = 0
-        for step, (batch, last) in enumerate(_with_last(loader, limit)):
+        for step, (batch, last) in enumerate(_with_last_flag(loader, limit)):
             getattr(calls, f"on_{what}_batch_begin")(step, logs)
             inputs, labels = self._parts(_listed(batch))
             if what == "train":
@@ -366,7 +366,7 @@ class Model:
         return logs | {"step": step, "batch_size": size}
 
 
-def _needed(forward: Any) -> int:
+def _required_inputs(forward: Any) -> int:
     """The number of required inputs of `forward`; 0 if it takes any number."""
     parameters = inspect.signature(forward).parameters.values()
     if any(one.kind is one.VAR_POSITIONAL for one in parameters):
@@ -393,7 +393,7 @@ def _length(loader: Any) -> int | None:
         return None
 
 
-def _with_last(loader: Any, limit: int | None) -> Iterator[tuple[Any, bool]]:
+def _with_last_flag(loader: Any, limit: int | None) -> Iterator[tuple[Any, bool]]:
     """Batches, at most `limit`, and whether each is the last one."""
     if limit is not None and limit <= 0:
         return

@@ -105,10 +105,10 @@ class BaseLoader:
 
         Raises NotSupportedError if tqdm is not installed.
         """
-        begun = self.state_dict()["batches"] // self._together()
+        begun = self.state_dict()["batches"] // self._batches_per_item()
         return with_progress(BaseLoader.__iter__(self), self._total(), {"initial": begun, **options})
 
-    def _together(self) -> int:
+    def _batches_per_item(self) -> int:
         """The number of counted batches in an item."""
         return 1
 

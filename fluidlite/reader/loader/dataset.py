@@ -193,11 +193,11 @@ class DataLoader(GeneratorLoaders, BaseLoader):
 
     def _total(self) -> int | None:
         try:
-            return len(self) // self._together()
+            return len(self) // self._batches_per_item()
         except TypeError:
             return None
 
-    def _together(self) -> int:
+    def _batches_per_item(self) -> int:
         return self._devices() or 1
 
     def _devices(self) -> int | None:
@@ -230,7 +230,7 @@ class DataLoader(GeneratorLoaders, BaseLoader):
             pass
         if self.num_workers:
             return self._from_workers(lambda pool: Numbered(pool, numbers, self.prefetch_factor))
-        return self._here(self._fetcher().each(numbers))
+        return self._in_this_process(self._fetcher().each(numbers))
 
     def _streamed(self, position: Position) -> Prefetcher:
         if position.batches and len(position.workers) != self.num_workers:
@@ -239,7 +239,7 @@ class DataLoader(GeneratorLoaders, BaseLoader):
                 f"on with {self.num_workers}: every worker reads a part of its own"
             )
         if not self.num_workers:
-            return self._here(self._fetcher().stream(position.batches))
+            return self._in_this_process(self._fetcher().stream(position.batches))
         position.workers = position.workers or [0] * self.num_workers
         return self._from_workers(lambda pool: Streamed(pool, position.workers, self.prefetch_factor))
 
@@ -247,7 +247,7 @@ class DataLoader(GeneratorLoaders, BaseLoader):
         """The fetcher for batches made in this process."""
         return self._config.fetcher(memory_for(self._targets, self.use_buffer_reader))
 
-    def _here(self, batches: Iterator[FetchedBatch]) -> Prefetcher:
+    def _in_this_process(self, batches: Iterator[FetchedBatch]) -> Prefetcher:
         if not self.use_buffer_reader:
             return Direct(batches)
         return Threaded(batches, self.prefetch_factor, type(self.dataset).__name__)

@@ -114,7 +114,7 @@ class Epoch:
                     made.append(self._get())
             except QueueClosed:
                 if not made or format.drop_last:
-                    self._look_back(len(made))
+                    self._warn_if_barren(len(made))
                     raise
         items = []
         for batch, samples, reading, collating, worker in made:
@@ -140,7 +140,7 @@ class Epoch:
             made = get() if recorder is None else recorder.timed("DataLoader.next", get)
         except QueueClosed:
             if self._end(State.EXHAUSTED) and self._format.devices is None:
-                self._look_back(0)
+                self._warn_if_barren(0)
             raise
         except QueueForked:
             raise LoaderError(
@@ -155,7 +155,7 @@ class Epoch:
         self.meter.consumer_waited += time.perf_counter() - begin
         return made
 
-    def _look_back(self, left: int) -> None:
+    def _warn_if_barren(self, left: int) -> None:
         """Warn if the epoch ended without an item: it had only `left` batches, too few for a list."""
         barren = self._format.barren
         if barren and self.state is State.EXHAUSTED and not self.meter.batches and not self._begun:

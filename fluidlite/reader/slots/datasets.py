@@ -14,7 +14,7 @@ from ...base import missing
 from ...base.context import Slot as Ambient
 from ...base.storage.urls import is_url
 from ...distributed import world
-from .exchange import dealt_out
+from .exchange import globally_shuffled
 from .feed_description import FeedDescription, SlotDescription, whole
 from .files import Slot, SlotReader
 from .reading import Feed, Loading, Share, batches_of_files, feed_of
@@ -225,10 +225,10 @@ class InMemoryDataset(DatasetBase):
         super().__init__()
         self._records = Records(())
         self._loading: Loading | None = None
-        self._gone_through = False
-        self._unmixed: Records | None = None
+        self._epoch_done = False
+        self._before_slots_shuffle: Records | None = None
         self._candidates = 0
-        self._dealt = 0
+        self._shuffle_rounds = 0
         self._merged = self._pv_merge = False
 
     def set_feed_type(self, data_feed_type: str) -> None:
@@ -264,7 +264,7 @@ class InMemoryDataset(DatasetBase):
 
     def local_shuffle(self) -> None:
         """Put the samples into a random order: that of Fluid 1.8, the same in each new process; see the class."""
-        if not self._gone_through:
+        if not self._epoch_done:
             self._records.shuffle(_engine.get())
 
     def global_shuffle(self, fleet: Any = None, thread_num: int = 12) -> None:
@@ -274,28 +274,28 @@ class InMemoryDataset(DatasetBase):
         its parameter servers. Raises the errors of `fluidlite.distributed` about other processes, and
         NotSupportedError after `set_merge_by_lineid`.
         """
-        if fleet is None or world().size == 1 or self._gone_through:
+        if fleet is None or world().size == 1 or self._epoch_done:
             return
         if self._merged:
             raise missing.NotSupportedError(
                 "global_shuffle after set_merge_by_lineid: fluidlite does not merge samples; let files have them whole"
             )
-        self._dealt += 1
-        self._records = dealt_out(self._records, self._slots, self._dealt)
+        self._shuffle_rounds += 1
+        self._records = globally_shuffled(self._records, self._slots, self._shuffle_rounds)
         self.local_shuffle()
 
     def release_memory(self) -> None:
         """Forget the samples."""
         self._records = Records(slot.real for slot in self._slots)
-        self._unmixed, self._gone_through = None, False
+        self._before_slots_shuffle, self._epoch_done = None, False
 
     def get_memory_data_size(self, fleet: Any = None) -> int:
         """How many samples are in memory, with a `fleet` in that of all its workers; see the class."""
-        return self._counted(0 if self._gone_through else len(self._records), fleet)
+        return self._counted(0 if self._epoch_done else len(self._records), fleet)
 
     def get_shuffle_data_size(self, fleet: Any = None) -> int:
         """How many samples an epoch has gone through, with a `fleet` those of all its workers; see the class."""
-        return self._counted(len(self._records) if self._gone_through else 0, fleet)
+        return self._counted(len(self._records) if self._epoch_done else 0, fleet)
 
     def _counted(self, own: int, fleet: Any) -> int:
         return own if fleet is None else int(world().all_reduce(np.array(own)))
@@ -321,11 +321,11 @@ class InMemoryDataset(DatasetBase):
             )
         if self._candidates < 0 or not len(self._records):
             return
-        if self._unmixed is None:
-            self._unmixed = self._records
+        if self._before_slots_shuffle is None:
+            self._before_slots_shuffle = self._records
         chosen = [slot.name in names for slot in self._slots]
-        self._records = self._unmixed.mixed(chosen, self._candidates, _engine.get())
-        self._gone_through = False
+        self._records = self._before_slots_shuffle.mixed(chosen, self._candidates, _engine.get())
+        self._epoch_done = False
 
     def set_parse_ins_id(self, parse_ins_id: bool) -> None:
         """Whether a count and as many words stand before the slots of each line, which are left out."""
@@ -389,7 +389,7 @@ class InMemoryDataset(DatasetBase):
     def _parts(self, count: int) -> list[Share]:
         if not self._slots:
             self._reader()  # raises for missing settings
-        self._gone_through = True
+        self._epoch_done = True
         samples = len(self._records)
         share = samples if count <= 1 else samples // count + 1
         starts = range(0, samples, share) if samples else (0,)

@@ -13,7 +13,7 @@ from .files import Slot, SlotReader
 from .reading import Loading
 
 
-def dealt_out(records: Records, slots: Sequence[Slot], round_number: int) -> Records:
+def globally_shuffled(records: Records, slots: Sequence[Slot], round_number: int) -> Records:
     """This process' samples after a global shuffle; each sample goes to a process drawn uniformly.
 
     `round_number`: the number of this exchange, which seeds the draws.

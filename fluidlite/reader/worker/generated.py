@@ -27,7 +27,7 @@ class Generated(BatchRequests):
         self._done = False
         self._before: RandomState | None = RandomState()
         self._drew = False
-        self._together = max(capacity // 2, 1)  # batches requested at a time
+        self._batches_per_request = max(capacity // 2, 1)  # batches requested at a time
         self._taken = 0
         super().__init__(pool)
         pool.send(0, Begin(skip, self._before))
@@ -40,13 +40,13 @@ class Generated(BatchRequests):
         if made is None:
             self._done = True
             self._feeding.shortfall, after = found
-            self._go_on(after)
+            self._adopt_random_state(after)
             raise QueueClosed("the worker is done")
         self._drew = found
         self._taken += 1
-        if self._taken == self._together:
+        if self._taken == self._batches_per_request:
             self._taken = 0
-            self.pool.send(0, self._together)
+            self.pool.send(0, self._batches_per_request)
         batch = [LoDTensor.wrap(array, [freeze(level) for level in lod]) for array, lod in made[0]]
         return FetchedBatch(batch, *made[1:])
 
@@ -56,11 +56,11 @@ class Generated(BatchRequests):
     def close(self) -> None:
         self.pool.close()
         if self._drew:
-            self._go_on(None)
+            self._adopt_random_state(None)
 
     leave = close
 
-    def _go_on(self, after: RandomState | None) -> None:
+    def _adopt_random_state(self, after: RandomState | None) -> None:
         before, self._before = self._before, None
         if before is not None:
             go_on(before, after)

@@ -206,7 +206,7 @@ class WorkerPool:
             found = self._take(numbers)
             if found is not None:
                 return found
-            self._look_after({descriptor for descriptor, _ in events})
+            self._check_exits({descriptor for descriptor, _ in events})
             if not events and left == pause:
                 names = ", ".join(self._workers[number].label for number in numbers)
                 raise WorkerTimeout(
@@ -232,7 +232,7 @@ class WorkerPool:
                 self._pollers[numbers] = poller
         return poller
 
-    def _look_after(self, descriptors: set[int]) -> None:
+    def _check_exits(self, descriptors: set[int]) -> None:
         """Raise WorkerDied if one of these descriptors is that of a process that ended too early."""
         for number in list(self._alive):
             worker = self._workers[number]
@@ -319,13 +319,13 @@ class WorkerPool:
                 _pools.discard(self)
 
     def _end_processes(self, deadline: float) -> None:
-        left = self._left(deadline)
+        left = self._running_after(deadline)
         for process in left:
             process.terminate()
-        for process in self._left(deadline + PATIENCE / 5) if left else ():
+        for process in self._running_after(deadline + PATIENCE / 5) if left else ():
             process.kill()
 
-    def _left(self, deadline: float) -> list[BaseProcess]:
+    def _running_after(self, deadline: float) -> list[BaseProcess]:
         """The processes that have not ended by the deadline."""
         slow = [worker for worker in self._workers if not worker.gone(deadline - time.monotonic())]
         return [worker.process for worker in slow if worker.process is not None]

@@ -101,12 +101,12 @@ class Setup:
     memory_limit: int | None
 
 
-_here: WorkerInfo | None = None
+_current: WorkerInfo | None = None
 
 
 def current_worker() -> WorkerInfo | None:
     """The WorkerInfo of the current worker process; None elsewhere."""
-    return _here
+    return _current
 
 
 class _Clock:
@@ -214,7 +214,7 @@ def _watch(channel: int, done: threading.Event) -> None:
 
 
 def _work(setup: Setup) -> None:
-    global _here
+    global _current
     arena = None
     if setup.file is not None:
         arena = Arena(setup.file.number, setup.ahead + 2, setup.memory_limit)
@@ -222,7 +222,7 @@ def _work(setup: Setup) -> None:
     clock = _Clock()
     outbox = _Outbox(setup.channel, arena, clock)
     seed = None if setup.seed is None else setup.seed + setup.id
-    _here = WorkerInfo(setup.id, setup.count, seed, setup.payload, arena)
+    _current = WorkerInfo(setup.id, setup.count, seed, setup.payload, arena)
     try:
         mode.set_place(CPUPlace())  # a GPU that the parent has used cannot be used here
         _one_thread()
@@ -231,7 +231,7 @@ def _work(setup: Setup) -> None:
             np.random.seed(seed % 2**32)
         if setup.worker_init is not None:
             setup.worker_init(setup.id)
-        with closing(setup.run(_here, _requests(setup.channel, clock))) as results:
+        with closing(setup.run(_current, _requests(setup.channel, clock))) as results:
             while True:
                 try:
                     value = next(results)

@@ -50,7 +50,7 @@ class _Grid:
         blocks = (-(-self.c // self.threads[0]), self.parts)
         launch.grid("batch_norm", name, dtype, blocks, self.threads, *arguments, *self.words)
 
-    def found(self, device: CudaDevice, name: str, numbers: int, *arrays: Any) -> tuple[Any, int]:
+    def partial_results(self, device: CudaDevice, name: str, numbers: int, *arrays: Any) -> tuple[Any, int]:
         """Partial results of kernel `name` for each part, `numbers` values a channel, and the number of parts.
 
         (None, 0) if there is only one: the kernel that needs it computes it then.
@@ -99,7 +99,7 @@ def forward(
             "normalize_moving", x.dtype, x, *own, y, saved_mean, saved_inverse, np.float64(epsilon), *end
         )
     else:
-        parts, count = grid.found(device, "moments", 3, x)
+        parts, count = grid.partial_results(device, "moments", 3, x)
         given = (x, Scale, Bias, parts, count, y, Mean, Variance, saved_mean, saved_inverse)
         words = (np.float64(epsilon), np.float64(momentum), MomentumTensor)
         grid.run("normalize", x.dtype, *given, *words, *end)
@@ -143,7 +143,7 @@ def gradient(
         xp.empty(like.shape, x.dtype) if wanted is None or slot in wanted else None
         for slot, like in (("X@GRAD", X), ("Scale@GRAD", Scale), ("Bias@GRAD", Scale))
     )
-    parts, count = grid.found(device, "slopes", 2, x, dy, relu_out, mean)
+    parts, count = grid.partial_results(device, "slopes", 2, x, dy, relu_out, mean)
     given = (x, dy, relu_out, scale, mean, spread, parts, count, dx, dscale, dbias)
     grid.run("gradients", x.dtype, *given, np.float64(epsilon), moving)
     return dx, dscale, dbias

@@ -34,12 +34,12 @@ def _run(function: str, parts: Sequence[Any], widths: Sequence[int], whole: Any,
         first += ends[-1]
 
 
-def _movable(*arrays: Any) -> bool:
+def _supported(*arrays: Any) -> bool:
     """Whether the kernels take arrays of these types."""
     return len({array.dtype for array in arrays}) == 1 and arrays[0].dtype.itemsize in _BY_SIZE
 
 
-def _joined(device: CudaDevice, parts: Sequence[Any], axis: int, shape: tuple[int, ...]) -> Any:
+def _joined_parts(device: CudaDevice, parts: Sequence[Any], axis: int, shape: tuple[int, ...]) -> Any:
     """The `parts`, whose dimensions before `axis` are those of `shape`, one after another as an array of `shape`."""
     out = device.xp.empty(shape, parts[0].dtype)
     rows = product(shape[:axis])
@@ -49,7 +49,7 @@ def _joined(device: CudaDevice, parts: Sequence[Any], axis: int, shape: tuple[in
     return out
 
 
-def _parted(device: CudaDevice, whole: Any, shapes: Sequence[tuple[int, ...]], rows: int) -> list[Any]:
+def _split_parts(device: CudaDevice, whole: Any, shapes: Sequence[tuple[int, ...]], rows: int) -> list[Any]:
     """`whole`, seen as `rows` rows, split into arrays of these shapes."""
     found = [device.xp.empty(shape, whole.dtype) for shape in shapes]
     if whole.size:
@@ -59,20 +59,20 @@ def _parted(device: CudaDevice, whole: Any, shapes: Sequence[tuple[int, ...]], r
 
 def concat(device: CudaDevice, X: list[Any], AxisTensor: Any, axis: int) -> Any:
     """Launcher of `concat`."""
-    if AxisTensor is not None or not _movable(*X):
+    if AxisTensor is not None or not _supported(*X):
         return NotImplemented
     axis %= X[0].ndim
     shape = X[0].shape
     size = sum(x.shape[axis] for x in X)
-    return _joined(device, X, axis, (*shape[:axis], size, *shape[axis + 1 :]))
+    return _joined_parts(device, X, axis, (*shape[:axis], size, *shape[axis + 1 :]))
 
 
 def concat_grad(device: CudaDevice, X: list[Any], AxisTensor: Any, Out_grad: Any, axis: int) -> Any:
     """Launcher of `concat_grad`."""
-    if AxisTensor is not None or not _movable(Out_grad):
+    if AxisTensor is not None or not _supported(Out_grad):
         return NotImplemented
     axis %= Out_grad.ndim
-    return _parted(device, Out_grad, [x.shape for x in X], product(Out_grad.shape[:axis]))
+    return _split_parts(device, Out_grad, [x.shape for x in X], product(Out_grad.shape[:axis]))
 
 
 def split(
@@ -85,7 +85,7 @@ def split(
     axis: int,
 ) -> Any:
     """Launcher of `split`."""
-    if AxisTensor is not None or SectionsTensorList or not _movable(X):
+    if AxisTensor is not None or SectionsTensorList or not _supported(X):
         return NotImplemented
     axis %= X.ndim
     size = X.shape[axis]
@@ -94,16 +94,16 @@ def split(
     rest = size - sum(n for n in sections if n >= 0)
     sizes = [n if n >= 0 else rest for n in sections] or [size // num] * num
     shapes = [(*X.shape[:axis], n, *X.shape[axis + 1 :]) for n in sizes]
-    return _parted(device, X, shapes, product(X.shape[:axis]))
+    return _split_parts(device, X, shapes, product(X.shape[:axis]))
 
 
 def stack(device: CudaDevice, X: list[Any], axis: int) -> Any:
     """Launcher of `stack`."""
-    if not _movable(*X):
+    if not _supported(*X):
         return NotImplemented
     shape = X[0].shape
     axis %= len(shape) + 1
-    return _joined(device, X, axis, (*shape[:axis], len(X), *shape[axis:]))
+    return _joined_parts(device, X, axis, (*shape[:axis], len(X), *shape[axis:]))
 
 
 def stack_grad(device: CudaDevice, Y_grad: Any, axis: int) -> Any:
@@ -113,11 +113,11 @@ def stack_grad(device: CudaDevice, Y_grad: Any, axis: int) -> Any:
 
 def unstack(device: CudaDevice, X: Any, axis: int) -> Any:
     """Launcher of `unstack`."""
-    if not _movable(X):
+    if not _supported(X):
         return NotImplemented
     axis %= X.ndim
     shape = (*X.shape[:axis], *X.shape[axis + 1 :])
-    return _parted(device, X, [shape] * X.shape[axis], product(X.shape[:axis]))
+    return _split_parts(device, X, [shape] * X.shape[axis], product(X.shape[:axis]))
 
 
 def unstack_grad(device: CudaDevice, Y_grad: list[Any], axis: int) -> Any:

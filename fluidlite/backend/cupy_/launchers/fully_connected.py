@@ -52,7 +52,7 @@ def layer_grad(
     """The gradients of `layer` for x (None unless wanted), w and bias; `out` may be None without an activation."""
     xp, (m, k), n, act = device.xp, x.shape, w.shape[1], ACTIVATIONS[activation]
     if not _small(m, n, k) or not m * n * k:
-        before, dbias = _unfinished(device, out, dout, act)
+        before, dbias = _activation_grad(device, out, dout, act)
         dx = blas.gemm(device, before, w, trans_b=True) if wants_x else None
         return dx, blas.gemm(device, x, before, trans_a=True), dbias
     dx = xp.empty((m, k), x.dtype) if wants_x else None
@@ -80,7 +80,7 @@ def layer_grad(
     return dx, dw, dbias
 
 
-def _unfinished(device: CudaDevice, out: Any, dout: Any, act: int) -> tuple[Any, Any]:
+def _activation_grad(device: CudaDevice, out: Any, dout: Any, act: int) -> tuple[Any, Any]:
     """The gradient before the activation, and the sums of its columns."""
     xp, (m, n), dtype = device.xp, dout.shape, dout.dtype
     dbias = xp.empty(n, dtype)

@@ -48,13 +48,13 @@ class DistributedBatchSampler(BatchSampler):
         if self.shuffle:
             np.random.RandomState(self.epoch).shuffle(indices)
             self.epoch += 1
-        mine = self._mine(indices)
+        mine = self._share(indices)
         for start in range(0, len(mine), self.batch_size):
             batch = mine[start : start + self.batch_size]
             if len(batch) == self.batch_size or not self.drop_last:
                 yield batch
 
-    def _mine(self, indices: list[int]) -> list[int]:
+    def _share(self, indices: list[int]) -> list[int]:
         """The indices for this process: its batch of each round of batches, and an even share of the last round."""
         whole = self.total_size // (self.batch_size * self.nranks) * self.batch_size * self.nranks
         mine: list[int] = []

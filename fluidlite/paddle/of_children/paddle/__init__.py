@@ -8,7 +8,7 @@ import os
 import sys
 
 
-def _give_way() -> None:
+def _replace_by_fluidlite() -> None:
     """Replace this module by the real `paddle` of the process."""
     folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     sys.path[:] = [entry for entry in sys.path if not entry or os.path.abspath(entry) != folder]
@@ -22,4 +22,4 @@ def _give_way() -> None:
 
 
 if __name__ == "paddle":
-    _give_way()
+    _replace_by_fluidlite()
