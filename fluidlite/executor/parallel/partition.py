@@ -30,7 +30,7 @@ class Stage:
     gradients: list[str] = field(default_factory=list)
     """Gradients of parameters that are complete after it; they are summed over the places."""
 
-    program: Program = field(default_factory=Program)
+    program: Program = field(init=False)
     """A copy of the program with the operators of this stage."""
 
 

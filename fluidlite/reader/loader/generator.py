@@ -13,7 +13,7 @@ from ..._ext.collate import Spec
 from ..._ext.queue import QueueClosed
 from ...base.errors import EOFException
 from ...base.place import Place, resolve
-from ...executor.reading import sources
+from ...executor.reading import readers
 from ...executor.tensors.lod_tensor import LoDTensor
 from ..decorators import Reader, whole
 from ..worker.generated import Generated, worker_of
@@ -261,13 +261,13 @@ class IterableLoader(Loader):
 class ProgramLoader(Loader):
     """A loader that a program reads from: `start`, then run without feed until EOFException, then `reset`.
 
-    An executor finds it in `executor.sources` under the names that `register` was given.
+    An executor finds it in `executor.reading.readers` under the names that `register` was given.
     """
 
     def register(self, *names: str) -> None:
         """Have programs that read from these queue or reader variables take their batches here."""
         for name in names:
-            sources.register(name, self)
+            readers.register(name, self)
 
     def buffer_ahead(self) -> None:
         """Copy batches for GPUs there before they are taken."""

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from ..._ext.collate import Spec
 from ...base.dtypes import to_numpy, to_vartype
 from ...base.errors import ArgumentNotMet
-from ...executor.reading import sources
+from ...executor.reading import readers
 from ...executor.tensors.scope import Scope, global_scope
 from ...framework import Variable, default_main_program, default_startup_program
 from ..decorators import Reader
@@ -129,7 +129,7 @@ class ReaderQueue:
     def _open(self) -> None:
         self._by_hand, self._hand = True, LoDTensorBlockingQueue(self._capacity)
         for name in self._names:
-            sources.register(name, self._hand)
+            readers.register(name, self._hand)
 
     def start(self) -> None:
         """Begin an epoch: of the loader, or of pushed batches."""

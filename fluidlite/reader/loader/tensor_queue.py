@@ -12,7 +12,7 @@ from ...backend import moved
 from ...base.errors import EnforceNotMet, EOFException
 from ...eager import Tensor
 from ...executor import LoDTensor
-from ...executor.reading import sources
+from ...executor.reading import readers
 from ...executor.tensors.scope import ScopeVariable
 
 __all__ = [
@@ -124,7 +124,7 @@ def init_lod_tensor_blocking_queue(
     kind = OrderedMultiDeviceLoDTensorBlockingQueue if is_ordered else LoDTensorBlockingQueue
     queue = kind(int(capacity))
     var.set(queue)
-    sources.register(var.name, queue)
+    readers.register(var.name, queue)
     return queue
 
 
