@@ -15,9 +15,9 @@ from ...framework.gradients.exchange import take_loss_gradients
 from ...framework.serialization.ir_graph import Graph
 from ..running.results import or_empty
 from ..tensors.scope import Scope, global_scope
-from . import trainers
 from .place_scopes import PlaceScopes
 from .strategies import BuildStrategy, ExecutionStrategy, GradientScaleStrategy, ReduceStrategy
+from .trainers import TrainerProgram
 
 if TYPE_CHECKING:
     from ...framework import Operator
@@ -50,12 +50,12 @@ class CompiledProgram:
         self._places: list[Place] | None = None
         self._is_data_parallel = False
         self._runner: DataParallel | None = None
-        self._shared_by_trainers: trainers.Shared | None = None
+        self._trainer_program: TrainerProgram | None = None
         self._rewritten: tuple[tuple[int, int], Program] | None = None
         self._scope: Scope | None = None
         self._place_scopes: dict[int, PlaceScopes] = {}
-        self._parts: dict[Program, CompiledProgram] = {}
-        self._whole = self
+        self._pruned: dict[Program, CompiledProgram] = {}
+        self._unpruned = self
 
     def with_data_parallel(
         self,
@@ -102,13 +102,13 @@ class CompiledProgram:
     ) -> CompiledProgram:
         """The pruned program (see `Program._part`), compiled with the same options; kept with this object."""
         program = self._program._part(names, feeds, updates)
-        part = self._parts.get(program)
-        if part is None:
-            part = self._parts[program] = CompiledProgram(program, self._build_strategy)
-            part._exec_strategy, part._loss_name = self._exec_strategy, self._loss_name
-            part._share_vars_from, part._places = self._share_vars_from, self._places
-            part._is_data_parallel, part._whole = self._is_data_parallel, self
-        return part
+        pruned = self._pruned.get(program)
+        if pruned is None:
+            pruned = self._pruned[program] = CompiledProgram(program, self._build_strategy)
+            pruned._exec_strategy, pruned._loss_name = self._exec_strategy, self._loss_name
+            pruned._share_vars_from, pruned._places = self._share_vars_from, self._places
+            pruned._is_data_parallel, pruned._unpruned = self._is_data_parallel, self
+        return pruned
 
     def _compile(self, scope: Scope, place: Place) -> CompiledProgram:
         """Return this object: executors compile a program when they run it for the first time."""
@@ -157,7 +157,7 @@ class CompiledProgram:
         """Run one step; see `Executor.run`."""
         program, places = self._program, [executor.place]
         if self._is_data_parallel:
-            scope = self._scope = self._whole._scope = self._scope_with_variables(scope)
+            scope = self._scope = self._unpruned._scope = self._scope_with_variables(scope)
             places = self._devices(executor)
             program = self._program_of_trainers(self._parallel_program(), places, scope)
             if len(places) > 1 or not return_merged:
@@ -188,9 +188,9 @@ class CompiledProgram:
         """The program, or a copy that exchanges gradients where several processes train (`num_trainers`)."""
         if self._build_strategy.num_trainers <= 1:
             return program
-        if self._shared_by_trainers is None or not self._shared_by_trainers.fits(program, scope):
-            self._shared_by_trainers = trainers.Shared(program, self._build_strategy, len(places), scope)
-        return self._shared_by_trainers.program
+        if self._trainer_program is None or not self._trainer_program.fits(program, scope):
+            self._trainer_program = TrainerProgram(program, self._build_strategy, len(places), scope)
+        return self._trainer_program.program
 
     def _runner_of(self, program: Program, places: Sequence[Place], scope: Scope) -> DataParallel:
         """The runner of the last step if it still fits, else a new one."""
@@ -214,7 +214,7 @@ class CompiledProgram:
         """The scopes of `count` places, common to all programs that share their variables."""
         if self._share_vars_from is not None:
             return self._share_vars_from._scopes_of(scope, count)
-        by_count = self._whole._place_scopes
+        by_count = self._unpruned._place_scopes
         if count not in by_count or by_count[count].scope is not scope:
             by_count[count] = PlaceScopes(scope, count)
         return by_count[count]
@@ -275,9 +275,9 @@ class ParallelExecutor:
         self, fetch_list: Any, feed: Any = None, feed_dict: Any = None, return_numpy: bool = True
     ) -> list[Any]:
         """One step; see `Executor.run`. `feed_dict` is an older name of `feed`."""
-        given = feed if feed is not None else feed_dict
+        feeds = feed if feed is not None else feed_dict
         return self._executor.run(
-            self._compiled, given, fetch_list, scope=self._scope, return_numpy=return_numpy
+            self._compiled, feeds, fetch_list, scope=self._scope, return_numpy=return_numpy
         )
 
     @property

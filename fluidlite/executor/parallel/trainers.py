@@ -15,7 +15,7 @@ from ..tensors.scope import Scope
 from .strategies import BuildStrategy, GradientScaleStrategy
 
 
-class Shared:
+class TrainerProgram:
     """A copy of a program that sums its gradients over all processes.
 
     Making one broadcasts the persistable variables of process 0, as in Fluid.
