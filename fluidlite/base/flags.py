@@ -91,7 +91,7 @@ def cudnn_deterministic() -> bool:
 
 
 def convolution_workspace() -> int:
-    """How many bytes a convolution on a GPU may take for itself (FLAGS_conv_workspace_size_limit, MiB; 512 by default).
+    """The limit of a convolution's workspace on a GPU, in bytes (FLAGS_conv_workspace_size_limit, MiB; default 512).
 
     Raises ValueError if the variable holds no number above 0.
     """

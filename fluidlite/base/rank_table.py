@@ -28,7 +28,7 @@ class RankTable:
         self.running: list[int] = counts.tolist()
         """The number of sequences with a step k, for each step."""
         self.bounds: list[int] = [0, *np.cumsum(counts).tolist()]
-        """Where each step begins, and the last one ends, if items are put in the order of steps."""
+        """The offsets of steps in the order of steps."""
         self._items: np.ndarray | None = None
         self._places: np.ndarray | None = None
 
@@ -46,7 +46,7 @@ class RankTable:
         return len(self.running)
 
     def running_at(self, step: int) -> int:
-        """How many sequences have a step of this number, counted from 0."""
+        """The number of sequences with step `step`, counted from 0."""
         return self.running[step] if 0 <= step < len(self.running) else 0
 
     @classmethod

@@ -23,8 +23,8 @@ def fresh_seed() -> int:
 
 
 def reseed(seed: int | None) -> None:
-    """Have fresh seeds follow from the number `seed`, and so everything random that has no seed of its own; None: have
-    them be unpredictable again."""
+    """Make fresh seeds, and so all random operations without a seed of their own, follow from `seed` (None:
+    unpredictable)."""
     global _reseeded, _key
     _reseeded = None if seed is None else random.Random(seed)
     _key = None if seed is None else random.Random(f"device {seed}").getrandbits(64)
@@ -43,7 +43,7 @@ def device_key(number: int) -> int:
 
 
 def on_reseed(listener: Callable[[], None]) -> Callable[[], None]:
-    """Have `listener` called after each `reseed`. Returns it, so that it may decorate."""
+    """Register `listener`, which is called after each `reseed`; usable as a decorator."""
     _listeners.append(listener)
     return listener
 

@@ -36,7 +36,7 @@ class SelectedRows:
 
     @property
     def size(self) -> int:
-        """How many elements the table has."""
+        """The number of elements of the table."""
         return math.prod(self.shape)
 
     def merged(self, xp: Any = np) -> SelectedRows:

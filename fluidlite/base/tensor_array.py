@@ -49,7 +49,7 @@ class TensorArray:
         return arrays
 
     def write(self, index: int, array: Any, lod: Lod = ()) -> None:
-        """Put `array` at `index`, which may be beyond the end."""
+        """Write `array` at `index`, which may be beyond the end."""
         self.put(index, [array], [lod])
 
     def put(self, index: int, arrays: Sequence[Any], lods: Sequence[Lod] | None = None) -> None:

@@ -39,7 +39,7 @@ has_noavx_core = True
 load_noavx = False
 current_path = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 legacy_core = os.path.join(current_path, f"core.{core_suffix}")
-"""Where Paddle before 1.6 left a file that must not be there any more."""
+"""A file of Paddle before 1.6, which must not exist."""
 
 
 def grad_var_suffix() -> str:

@@ -48,7 +48,7 @@ class DeviceContext:
 
 
 def set_feed_variable(scope: Scope, tensor: LoDTensor, var_name: str, index: int) -> None:
-    """Put `tensor` where a `feed` operator of column `index` takes it from."""
+    """Set the tensor that a `feed` operator of column `index` reads."""
     var = scope.var(var_name)
     held = var.get()
     listed = held if isinstance(held, LoDTensorArray) else LoDTensorArray()
@@ -161,7 +161,7 @@ class Executor:
         return bare
 
     def create_variables(self, program: ProgramDesc, scope: Scope, block_id: int) -> None:
-        """Put the variables of a block into `scope`, without values."""
+        """Create the variables of a block in `scope`, without values."""
         for name in program._shown.block(block_id).vars:
             scope.var(name)
 

@@ -15,7 +15,7 @@ __all__ = [
 
 
 def _set_eager_deletion_mode(threshold: float, fraction: float, use_executor_gc: bool = False) -> None:
-    """Memory of temporaries is shared by a plan, not freed by thresholds."""
+    """No effect: plans share the memory of temporaries."""
 
 
 def _set_fuse_parameter_group_size(size: int) -> None:
@@ -41,7 +41,7 @@ def init_gflags(arguments: Sequence[str]) -> bool:
 
 
 def init_glog(name: str) -> None:
-    """Nothing is logged by native code."""
+    """No effect: native code logs nothing."""
 
 
 def init_devices(*arguments: object) -> None:

@@ -65,7 +65,7 @@ def load_dso(dso_absolute_path: str | None) -> Any:
 
 
 def pre_load(dso_name: str) -> None:
-    """Nothing: the extensions here need no library to be loaded before them."""
+    """No effect: the extensions here need no library to be loaded before them."""
 
 
 def set_paddle_lib_path() -> None:

@@ -13,7 +13,7 @@ _STATE = {"Mean", "MeanOut", "Variance", "VarianceOut"}
 
 
 def merge_batches(program: Program, count: int) -> None:
-    """Have a step of `program` run its forward and backward pass `count` times, and its update once.
+    """Transform `program` to run its forward and backward pass `count` times in a step, and its update once.
 
     What the update reads of the backward pass is the mean of all times; a non-iterable reader gives each time its next
     batch. Where the program has variables `NAME.repeat.0`, ... for the running mean and variance of a batch_norm, each

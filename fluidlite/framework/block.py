@@ -56,7 +56,7 @@ class Block:
         return name in self.vars
 
     def walk(self) -> list[Block]:
-        """This block and all that its operators run, each once."""
+        """This block and all nested ones, each once."""
         found, known = [self], {self.idx}
         for block in found:
             inner = {sub.idx: sub for op in block.ops for sub in op.sub_blocks() if sub.idx not in known}
@@ -224,7 +224,7 @@ class Block:
         self.program._changed()
 
     def _rename_var(self, name: str, new_name: str) -> Variable:
-        """Give a variable of this block another name, in its operators as well."""
+        """Rename a variable of this block, in its operators as well."""
         var = self.var(name)
         if new_name in self.vars:
             raise ValueError(f"cannot rename variable {name!r}: {new_name!r} exists")
@@ -245,7 +245,7 @@ class Block:
 
     @property
     def desc(self) -> BlockDesc:
-        """This block as Fluid's native module shows it."""
+        """This block in the form of Fluid's native module."""
         from .serialization.descs import BlockDesc
 
         return BlockDesc(self)

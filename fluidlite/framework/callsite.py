@@ -1,4 +1,4 @@
-"""Where in the user's code something happened."""
+"""The line of the user's code that called into this package."""
 
 from __future__ import annotations
 

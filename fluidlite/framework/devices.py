@@ -24,7 +24,7 @@ def switch_device(device: str | None) -> str | None:
 
 @contextmanager
 def device_guard(device: str | None = None) -> Iterator[None]:
-    """Note 'cpu' or 'gpu' on the operators built inside the block (`fluid.device_guard`).
+    """Set `op_device` ('cpu' or 'gpu') of the operators built inside the block (`fluid.device_guard`).
 
     They run where the executor's place says, all in one place; saved programs keep the note. Raises ValueError for
     another name.

@@ -340,7 +340,7 @@ def _indexed(var: Variable, index: Any) -> Variable:
 
 
 def _bound(value: Any) -> Any:
-    """Where a slice begins or ends: an integer, or a variable of a program as it is."""
+    """A bound of a slice: an integer, or a variable of a program."""
     if isinstance(value, VariableMath) and not hasattr(value, "stands_for"):
         return value
     return int(value.item() if isinstance(value, np.ndarray) else value)

@@ -58,7 +58,7 @@ def is_building() -> bool:
 
 
 def guard(eager: bool | None) -> AbstractContextManager[bool | None]:
-    """Have dygraph mode on (True), off (False) or undecided (None) inside the block."""
+    """Set dygraph mode on (True), off (False) or undecided (None) inside the block."""
     return _eager.hold(eager)
 
 
@@ -76,7 +76,7 @@ def is_training() -> bool:
 
 
 def training_guard(training: bool) -> AbstractContextManager[bool]:
-    """Have training mode on or off inside the block, and as it was afterwards."""
+    """Set training mode on or off inside the block."""
     return _training.hold(training)
 
 
@@ -86,7 +86,7 @@ def set_training(training: bool) -> None:
 
 
 def place_guard(place: Place | None) -> AbstractContextManager[Place | None]:
-    """Have eager tensors without arguments (parameters, constants, arrays) made at `place` inside the block.
+    """Set the place of eager tensors made without tensor arguments (parameters, constants, arrays) inside the block.
 
     None: the default, which is the CPU, or the first GPU where one is required (`--device gpu`).
     """
@@ -101,7 +101,7 @@ def set_place(place: Place | None) -> Place | None:
 
 
 def _current_expected_place() -> Place:
-    """Where eager tensors are made (`fluid.framework._current_expected_place`)."""
+    """The place of new eager tensors (`fluid.framework._current_expected_place`)."""
     place = _place.get()
     if place is None:
         return CUDAPlace(0) if flags.device() == "gpu" else _CPU

@@ -34,7 +34,7 @@ def _dygraph_guard(tracer: Any) -> Iterator[None]:
 
 @contextmanager
 def _dygraph_place_guard(place: Place | None) -> Iterator[None]:
-    """Have eager tensors made at `place` inside the block."""
+    """Set the place of new eager tensors inside the block."""
     with mode.place_guard(place):
         yield
 

@@ -36,7 +36,7 @@ _scope: Slot[NameScope] = Slot("name_scope", NameScope())
 
 @contextmanager
 def name_scope(prefix: str | None = None) -> Iterator[None]:
-    """Note a scope on the operators built inside the block (`fluid.name_scope`).
+    """Set the name scope of the operators built inside the block (`fluid.name_scope`).
 
     It is called `prefix`; the second one of that name in the same place `prefix_1`, and so on. Has no effect on eager
     operators. Raises AssertionError without a prefix, while a program is built.

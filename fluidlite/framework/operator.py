@@ -134,13 +134,13 @@ class Operator:
 
     @property
     def desc(self) -> OpDesc:
-        """This operator as Fluid's native module shows it."""
+        """This operator in the form of Fluid's native module."""
         from .serialization.descs import OpDesc
 
         return OpDesc(self)
 
     def view(self) -> OpView:
-        """This operator as its declaration sees it."""
+        """This operator in the form that its declaration takes."""
         return OpView(self.definition, self.inputs, self.outputs, self.attrs, BlockMeta(self.block))
 
     def input(self, name: str) -> list[str]:

@@ -313,7 +313,7 @@ class Program:
 
     @property
     def desc(self) -> ProgramDesc:
-        """This program as Fluid's native module shows it: `desc.serialize_to_string()`."""
+        """This program in the form of Fluid's native module: `desc.serialize_to_string()`."""
         from .serialization.descs import ProgramDesc
 
         return ProgramDesc(self)
@@ -342,7 +342,7 @@ class Program:
         self.global_block()._copy_param_info_from(other.global_block())
 
     def _copy_dist_param_info_from(self, other: Program) -> None:
-        """Be of several machines as `other` is."""
+        """Copy the attributes of distributed programs from `other`."""
         for name in (
             "_is_distributed",
             "_is_chief",

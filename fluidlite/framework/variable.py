@@ -106,7 +106,7 @@ class Variable(VariableMath, metaclass=_VariableKind):
 
     @property
     def desc(self) -> VarDesc:
-        """This variable as Fluid's native module shows it."""
+        """This variable in the form of Fluid's native module."""
         from .serialization.descs import VarDesc
 
         return VarDesc(self)
@@ -139,7 +139,7 @@ class Variable(VariableMath, metaclass=_VariableKind):
         self.error_clip = error_clip
 
     def _set_info(self, key: str, value: Any) -> None:
-        """Note something about this variable, which `_get_info` gives back."""
+        """Attach a value to this variable, for `_get_info`."""
         self.__dict__.setdefault("_info", {})[key] = value
 
     def _get_info(self, key: str) -> Any:

@@ -74,7 +74,7 @@ class _Array:
         self._parts = shape, dtype, bool(fortran), data
 
     def size(self) -> int:
-        """How many bytes its elements have."""
+        """The size of its elements in bytes."""
         data = self._parts[3] if self._parts is not None else b""
         return len(data) if isinstance(data, (str, bytes, bytearray)) else 0
 

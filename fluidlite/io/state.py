@@ -159,7 +159,7 @@ def load_program_state(
 
 
 def set_program_state(program: Program, state_dict: Mapping[str, np.ndarray]) -> None:
-    """Give the persistable variables of `program` the values in `state_dict` (`fluid.set_program_state`).
+    """Set the persistable variables of `program` to the values in `state_dict` (`fluid.set_program_state`).
 
     Variables that are not in it keep theirs; what the program does not have is left out with a warning. The
     variables must exist in the global scope (run the startup program first).

@@ -1,4 +1,4 @@
-"""How operators with two operands line them up: Fluid's `axis` and ordinary broadcasting."""
+"""Alignment of two operands: Fluid's `axis`, and NumPy's broadcasting."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class _Averages:
                 self.restore(executor)
 
     def restore(self, executor: Any) -> None:
-        """Put the parameters back that `apply(need_restore=False)` has replaced."""
+        """Restore the parameters that `apply(need_restore=False)` replaced."""
         executor.run(self.restore_program)
 
     def _swap_programs(self, swaps: list[tuple[Parameter, Variable]]) -> None:

@@ -219,7 +219,7 @@ class Optimizer:
         return state
 
     def set_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a `state_dict()` of arrays or tensors, before the first eager step or later.
+        """Continue from a `state_dict()` of arrays or tensors, before the first eager step or later.
 
         Raises AssertionError for an optimizer of programs and for missing accumulators, KeyError if the state of the
         schedule is missing, ValueError for another shape or dtype; TypeError if `state_dict` is no dict.
@@ -401,7 +401,7 @@ class Optimizer:
     """The attributes of all updates."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Give the class the names of its accumulators as Fluid calls these: `_moment1_acc_str`, ..."""
+        """Set the names of the class's accumulators as Fluid's attributes: `_moment1_acc_str`, ..."""
         super().__init_subclass__(**options)
         for name in cls.__dict__.get("_state_slots", {}).values():
             setattr(cls, f"_{name.strip('_').removesuffix('_acc')}_acc_str", name)

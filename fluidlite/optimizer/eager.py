@@ -226,7 +226,7 @@ class EagerSteps:
             self._rate_written = self.rate
 
     def _follow(self, chosen: list[Parameter]) -> None:
-        """Have the accumulators, and everything else that lasts, where the parameters are."""
+        """Move the accumulators and other persistable variables to the device of the parameters."""
         device = placing.device_of(chosen[0].array)
         for param in chosen:
             if placing.device_of(param.array) is not device:
@@ -279,7 +279,7 @@ class EagerSteps:
         return EagerUpdate(program, self._scope, chosen, grads, held, self._tensors, self._device)
 
     def _start(self, startup: Program) -> None:
-        """Give the accumulators that are new, and the learning rate, their first values."""
+        """Initialise new accumulators and the learning rate."""
         fresh = Scope()
         run_program(startup, {}, (), fresh, True, watched=False)
         new = {}

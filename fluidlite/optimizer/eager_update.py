@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
 
 RELEASE_FROM = 1 << 16
-"""From how many elements on an update lets other threads run; for fewer, waiting to be let back in costs more."""
+"""Updates of this many elements or more release the GIL; for fewer, reacquiring it costs more."""
 
 
 class EagerUpdate:

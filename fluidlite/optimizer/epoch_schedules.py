@@ -60,7 +60,7 @@ class _EpochDecay(LearningRateDecay):
         return float(self.learning_rate)
 
     def _skip(self, calls: int) -> None:
-        """Nothing: calls change nothing."""
+        """No effect: the rate does not depend on calls."""
 
 
 def check_falling(factor: float, name: str) -> float:
@@ -234,7 +234,7 @@ class ReduceLROnPlateau(Plateau, LearningRateDecay):
         return self.learning_rate
 
     def step(self, loss: Any = None) -> None:  # type: ignore[override]
-        """Look at a loss, a number or an array or tensor of one element; call it once an epoch.
+        """Record a loss, a number or an array or tensor of one element; to be called once an epoch.
 
         Raises AssertionError for several elements, TypeError for none.
         """
@@ -262,4 +262,4 @@ class ReduceLROnPlateau(Plateau, LearningRateDecay):
         return float(self.learning_rate)
 
     def _skip(self, calls: int) -> None:
-        """Nothing: calls change nothing."""
+        """No effect: the rate does not depend on calls."""

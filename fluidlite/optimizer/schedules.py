@@ -80,7 +80,7 @@ class LearningRateDecay:
         self.keys = ["step_num"]
 
     def set_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a `state_dict()`.
+        """Continue from a `state_dict()`.
 
         Warns of numbers that this schedule does not have; raises RuntimeError for one that is missing.
         """

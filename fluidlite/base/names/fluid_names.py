@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class Origin(NamedTuple):
-    """Where a name was defined: in a module under a name, which is '' for a module itself."""
+    """The definition of a name: its module, and its name there ('' for a module itself)."""
 
     module: str
     name: str

@@ -12,7 +12,7 @@ from .profiling import Kind, Lane, ProfilerState, Recorder, Row
 
 
 class EventSortingKey(IntEnum):
-    """How the table is sorted (`fluid.core.EventSortingKey`)."""
+    """The column that the table is sorted by (`fluid.core.EventSortingKey`)."""
 
     kDefault = 0
     kCalls = 1

@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 SPANS_KEPT = 500_000
-"""How many spans of a thread are kept for the trace; the table counts all."""
+"""The limit of a thread's spans in the trace; the table counts all."""
 
 
 STEP = "Executor.run"
@@ -57,7 +57,7 @@ class Span(NamedTuple):
 
 @dataclass
 class Row:
-    """All spans of one name: how many, and nanoseconds of the host and of GPUs."""
+    """All spans of one name: their number, and nanoseconds of the host and of GPUs."""
 
     name: str
     kind: Kind
@@ -159,7 +159,7 @@ class Recorder:
         self.workers.setdefault(worker, []).append((time.perf_counter_ns(), clock))
 
     def leave_out(self, since: int) -> None:
-        """Have the enclosing span not count the time that recording has taken, from `since` on."""
+        """Exclude the time of recording, since `since`, from the enclosing span."""
         inside = self._lane().inside
         if inside:
             inside[-1] += time.perf_counter_ns() - since
@@ -192,7 +192,7 @@ _watchers: list[Callable[[Recorder | None], Any]] = []
 
 
 def watch(watcher: Callable[[Recorder | None], Any]) -> None:
-    """Have `watcher(active)` called whenever profiling begins or ends."""
+    """Register `watcher(active)`, which is called when profiling begins or ends."""
     _watchers.append(watcher)
 
 

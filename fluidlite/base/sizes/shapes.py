@@ -30,7 +30,7 @@ def with_size_of(shape: Sequence[int], other: Shape, dimension: int, at: int) ->
 
 
 def aligned(x: Shape, y: Shape, axis: int) -> tuple[Shape, Shape]:
-    """Both shapes with as many dimensions: the shorter one stands at `axis` of the longer (-1: at its end).
+    """Both shapes with as many dimensions: the shorter one is aligned at `axis` of the longer (-1: at its end).
 
     Ones at the end of the shorter shape that would reach beyond the longer are dropped, as Fluid does.
     """

@@ -143,7 +143,7 @@ def window_counts(
     padding_algorithm: str,
     ceil_mode: bool,
 ) -> list[int]:
-    """How many windows `window_spans` finds in each spatial dimension, for pooling that is neither global nor
+    """The number of windows of `window_spans` in each spatial dimension, for pooling that is neither global nor
     adaptive.
     """
     pads = resolve_pads(padding_algorithm, paddings, sizes, ksize, strides)

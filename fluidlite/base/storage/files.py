@@ -113,7 +113,7 @@ class _Raw(io.FileIO):
             super().close()
 
     def sync(self) -> None:
-        """Have the system write the bytes to the disk, if they are to stay on one."""
+        """Flush the bytes to the disk (fsync), for a regular file."""
         with _about(*self._about):
             _sync(self.fileno())
 
@@ -215,7 +215,7 @@ class _Files:
         return _Raw(descriptor, "wb", draft.target)
 
     def place(self) -> None:
-        """Put all files where they belong."""
+        """Replace all targets by their drafts."""
         self._folders.clear()
         for folder, drafts in self._drafts.items():
             for draft in reversed(drafts):
@@ -244,7 +244,7 @@ class _Files:
 
 
 def _replace(draft: _Draft) -> None:
-    """Put a draft in the place of its target; where that cannot be replaced, its contents."""
+    """Replace a target by its draft, or, if it cannot be replaced, its contents."""
     if draft.path is not None:
         with _about(f"write the file {draft.target}", draft.target):
             try:
@@ -271,7 +271,7 @@ def _write_in_place(source: BinaryIO, target: Path) -> None:
 
 
 def _sync(descriptor: int) -> None:
-    """Have the system write a file or folder to the disk, where that is possible."""
+    """Flush a file or folder to the disk (fsync), where that is possible."""
     try:
         os.fsync(descriptor)
     except OSError as error:
@@ -280,7 +280,7 @@ def _sync(descriptor: int) -> None:
 
 
 def _keep(descriptor: int, target: Path, found: os.stat_result) -> None:
-    """Give a draft the owner, mode and attributes (access lists among them) of the file that it is to replace."""
+    """Copy the owner, mode and attributes (access lists included) of the target to its draft."""
     if (found.st_uid, found.st_gid) != (os.geteuid(), os.fstat(descriptor).st_gid):
         for owner in (found.st_uid, -1):
             with suppress(OSError):

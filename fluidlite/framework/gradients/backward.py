@@ -103,9 +103,9 @@ def _outer_blocks(block: Block) -> list[Block]:
 
 
 def _home(block: Block) -> Block:
-    """Where the gradients of a loss go that is minimized while `block` is built.
+    """The block for the gradients of a loss that is minimized while `block` is built.
 
-    In a branch that is a block of its own: what follows when the branch is done runs it, with the updates in it.
+    In a branch it is a block of its own, which runs, with the updates in it, after the branch.
     """
     if block.parent_idx < 0:
         return block

@@ -12,7 +12,7 @@ from ..operator import OpRole
 from ..program import Program
 
 BUCKET = 4 << 20
-"""How many bytes of gradients travel in one message at least, but for the last one."""
+"""The least bytes of gradients in a message, but for the last one."""
 
 _BEGINS_BACKWARD = OpRole.Backward | OpRole.Loss
 
@@ -104,9 +104,9 @@ def _has_size(var: Any) -> bool:
 
 
 def _send_together(block: Block, made: list[tuple[int, str]], end: int, bucket: int) -> None:
-    """Have arrays travel in messages of `bucket` bytes, each from when its last one is made, to arrive before `end`.
+    """Send arrays in messages of `bucket` bytes, each begun when its last array is computed, and received before `end`.
 
-    `made`: the place of the operator that makes an array, and its name. What is left over is one message at `end`.
+    `made`: the position of the operator that makes an array, and its name. The rest is one message at `end`.
     """
     buckets: list[tuple[int, list[str]]] = []
     filling: dict[Any, tuple[int, list[str]]] = {}
@@ -186,7 +186,7 @@ def _reductions(block: Block, begin: int, end: int) -> list[int]:
 
 
 def wait_for_all(block: Any, at: int, var: Any, nrings: int, role: int) -> None:
-    """Have the operators from place `at` on wait until all rings are done."""
+    """Make the operators from position `at` on wait for all rings."""
     for ring in range(nrings):
         _insert(block, at + ring, "c_sync_comm_stream", var, role, ring_id=ring)
 

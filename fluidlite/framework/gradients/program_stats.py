@@ -30,7 +30,7 @@ class ProgramStats:
         self.var_op_deps: dict[str, dict[str, list[int]]] = {}
 
     def build_stats(self) -> None:
-        """Look through the operators."""
+        """Collect the dependencies of the operators."""
         for index, op in enumerate(self.ops):
             made = self.op_deps[index] = {"in_ops": [], "out_ops": []}
             for name in op.input_arg_names:
@@ -93,5 +93,5 @@ class ProgramStats:
         return sorted(known, key=lambda name: max(self._of(name)["var_as_output_ops"], default=-1))
 
     def modify_forward_desc_for_recompute(self) -> None:
-        """Give each dropout its seed from an operator of its own, which is drawn once for both computations."""
+        """Give each dropout its seed from an operator of its own, so that both computations use the same one."""
         seed_dropouts(self.ops)

@@ -237,7 +237,7 @@ class OpDesc(_View):
         return BlockDesc(self._shown.block)
 
     def check_attrs(self) -> None:
-        """Nothing is left to do: attributes have their defaults whether they are written down or not."""
+        """No effect: missing attributes have their defaults."""
 
     def infer_shape(self, block: BlockDesc) -> None:
         """Set shapes and dtypes of the outputs, after checking the operator; OperatorError if it does not fit."""

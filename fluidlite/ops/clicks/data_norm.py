@@ -111,7 +111,7 @@ def _infer_grad(op: OpView) -> None:
 
 
 def _rule(op: OpView) -> list[OpSpec]:
-    """As elsewhere; as in Fluid the sums themselves are named as results as well."""
+    """The standard gradient rule, with the sums as further results, as in Fluid."""
     (spec,) = standard_grad(inputs=("scale_w", "bias", "X"), outputs=("Means", "Scales"))(op)
     spec.outputs.update((slot, list(op.names(slot))) for slot in _SUMS)
     return [spec]

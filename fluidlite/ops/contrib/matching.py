@@ -85,7 +85,7 @@ register_pair(
 
 
 def pictures(name: str, X: Any, lod: Lods, channels: int) -> list[tuple[Any, tuple[int, int]]]:
-    """For each sequence its numbers, [channels, rows, columns], and which rows of ROW are its; `name`: the operator."""
+    """For each sequence its elements, [channels, rows, columns], and its range of rows in ROW; `name`: the operator."""
     whole, rows, columns = (_spans(name, lod, slot) for slot in ("X", "ROW", "COLUMN"))
     made = []
     for (a, b), (c, d), (e, f) in zip(whole, rows, columns, strict=True):

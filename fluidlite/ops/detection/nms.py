@@ -26,7 +26,7 @@ _SUPPRESSION: dict[str, Any] = {**_COMMON, "nms_threshold": 0.3, "nms_eta": 1.0}
 def _images(
     op_type: str, BBoxes: np.ndarray, Scores: np.ndarray, lod: Lods
 ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
-    """Of each image the boxes [classes or 1, boxes, width], the scores [classes, boxes], and the first box's place."""
+    """For each image the boxes [classes or 1, boxes, width], scores [classes, boxes], and the first box's index."""
     if Scores.ndim == 3:
         for image, (boxes, scores) in enumerate(zip(BBoxes, Scores, strict=True)):
             yield boxes[None], scores, image * Scores.shape[2]

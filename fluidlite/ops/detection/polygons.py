@@ -24,9 +24,9 @@ def _heights(begin: Array, end: Array) -> Array:
 
 
 def _inside(begin: Array, end: Array, heights: Array, beyond: float) -> tuple[Array, Array]:
-    """Where the polygon with these edges begins and ends at each of `heights`: twice [heights, parts].
+    """The left and right ends of the polygon's parts at each of `heights`: twice [heights, parts].
 
-    Parts that are not there lie at `beyond`.
+    Missing parts are at `beyond`.
     """
     (x, y), (after, above) = begin.T, end.T
     crossed = (y <= heights[:, None]) != (above <= heights[:, None])

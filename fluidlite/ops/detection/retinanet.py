@@ -18,7 +18,7 @@ Array = np.ndarray
 
 
 def _kinds(xp: Any, X: Any, Label: Any, FgNum: Any, alpha: float) -> tuple[Any, Any]:
-    """How much each element counts for being of its class, and for not being of it."""
+    """The weights of each element for being of its class, and for not being of it."""
     label = Label.reshape(-1, 1)
     own = label == xp.arange(1, X.shape[1] + 1, dtype=label.dtype)
     count = xp.maximum(FgNum.reshape(()), 1).astype(X.dtype)

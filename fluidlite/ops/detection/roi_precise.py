@@ -13,7 +13,7 @@ from .roi import Array, _grouped, _infer_pooled, _spread, images_of, register_po
 
 
 def _hat(at: Array) -> Array:
-    """How much a place counts at a distance."""
+    """The weight of a pixel at distance `at`: linear interpolation."""
     return np.maximum(1 - abs(at), 0)
 
 

@@ -1,4 +1,4 @@
-"""Of boxes that overlap the best: non-maximum suppression, for the operators that choose boxes."""
+"""Non-maximum suppression, for all operators that choose among overlapping boxes."""
 
 from __future__ import annotations
 

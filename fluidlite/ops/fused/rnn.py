@@ -21,7 +21,7 @@ def _gru(
     is_reverse: bool,
     lod: Lods,
 ) -> Any:
-    """As in Fluid `origin_mode` has no effect."""
+    """A projection followed by `gru`; as in Fluid, `origin_mode` has no effect."""
     layer = find("gru").kernel
     assert layer is not None
     made = layer(

@@ -22,7 +22,7 @@ def _pooled(xp: Any, X: list[Any], pooltype: str, lod: Lods) -> list[Any]:
 
 
 def _with_rows(array: Any) -> LodArray:
-    """As in Fluid each row is a sequence."""
+    """`array` with each row as a sequence, as in Fluid."""
     return LodArray(array, [np.arange(len(array) + 1)])
 
 

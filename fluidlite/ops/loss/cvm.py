@@ -20,7 +20,7 @@ def _cvm(xp: Any, X: Any, use_cvm: bool, lod: Lods) -> Any:
 
 
 def _cvm_grad(xp: Any, X: Any, CVM: Any, Y_grad: Any, use_cvm: bool, lod: Lods) -> Any:
-    """As in Fluid the gradients of both counts are the counts of CVM, of the row or of its sequence."""
+    """The gradient of X; that of both counts is CVM of the row or its sequence, as in Fluid."""
     levels = input_lod(lod, "X")
     if levels:
         counts = CVM[xp.asarray(np.repeat(np.arange(len(levels[-1]) - 1), np.diff(levels[-1])))]

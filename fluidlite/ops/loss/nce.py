@@ -133,7 +133,7 @@ def _nce_infer(op: OpView) -> None:
 
 
 def _labels(op: OpView) -> int:
-    """How many true classes a row has."""
+    """The number of true classes of a row."""
     shape = op.shape("Label")
     return shape[1] if len(shape) == 2 else 1
 

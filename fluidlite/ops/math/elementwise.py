@@ -35,10 +35,10 @@ DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
 Kernel = Callable[..., Any]
 
 _ATTRS = {"axis": -1, "use_mkldnn": False, "x_data_format": "", "y_data_format": ""}
-"""All but `axis` are only there for real Paddle, which looks for them when it runs a saved program."""
+"""All but `axis` are for real Paddle, which requires them in a saved program."""
 
 _MOST_DIMENSIONS = 8
-"""How many dimensions kernels count; neighbours that Y has, or lacks, are one."""
+"""The limit of dimensions in kernels, after merging adjacent ones that Y has, or lacks."""
 
 
 def _infer(op: OpView) -> None:

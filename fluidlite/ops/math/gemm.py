@@ -43,7 +43,7 @@ class Matrix(NamedTuple):
 
 
 _LEAST, _MOST_ROWS = 1 << 11, 128
-"""How many elements a matrix has that is packed for products, and how many rows these have."""
+"""The least elements of a matrix that is prepacked, and the most rows of its products."""
 
 
 def shared_matrix(call: Call) -> Matrix | None:

@@ -124,8 +124,8 @@ def _spread(Out_or_grad: Any, X: Any, dim: Any, reduce_all: bool) -> Any:
 
 
 def _stages(op: OpView) -> list[tuple[Shape, tuple[int, int, int]]] | None:
-    """How X is reduced, one run of neighbouring axes after the other, the last ones first: the shape before each and
-    how it is seen around the run, as (pre, reduced, post). None if nothing is to be reduced, or is there.
+    """The steps of reducing X, a run of adjacent axes at a time, the last ones first: the shape before each step, and
+    that shape collapsed to (before, reduced, after). None if nothing is to be reduced, or X has no elements.
     """
     shape = op.shape("X")
     axes = axes_of(len(shape), op.attr("dim"), op.attr("reduce_all"))

@@ -12,7 +12,7 @@ from ..registry import Effects, LodArray, OpDef, OperatorError, OpView, Sequence
 from ..sequence import Lods, input_lod
 
 Scored = dict[int, list[tuple[float, float]]]
-"""For each class pairs of a score and 1 or 0."""
+"""Class -> pairs of a score and 1 or 0."""
 
 
 def _overlaps(box: Any, boxes: Any) -> Any:

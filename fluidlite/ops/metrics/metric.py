@@ -1,4 +1,4 @@
-"""How good predictions are: the largest scores, accuracy, area under the curve, overlap of segmentations."""
+"""Metrics: top k, accuracy, area under the curve, overlap of segmentations."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ register_function(
 
 
 def _soft_relu_bends(Out: Any, threshold: float) -> Any:
-    """Where the gradient is not zero: Fluid compares the output, not the input, with the threshold."""
+    """The mask of nonzero gradients: Fluid compares the output, not the input, with the threshold."""
     return (Out > -threshold) & (Out < threshold)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from ...base.storage.files import write_file
 
 _IMAGES, _WORK, _ROUNDS = 8, 1 << 26, 3
-"""How many images are tried at most, and as how many multiply-adds, where one image is no more; and how often."""
+"""Limits of images and of multiply-adds (but for one image) per measurement, and its repetitions."""
 
 _GAIN = 1.1
 """The speed-up for which another layout is taken."""

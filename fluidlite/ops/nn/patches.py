@@ -10,7 +10,7 @@ from ..infer import product
 
 
 def _places(g: Geometry) -> list[tuple[slice, ...]]:
-    """For each element of the kernel, where in a padded image it meets the patches."""
+    """For each element of the kernel, the slices of a padded image that it is multiplied with."""
     steps = []
     for k, stride, dilation, out in zip(g.kernel, g.strides, g.dilations, g.out, strict=True):
         steps.append([slice(i * dilation, i * dilation + (out - 1) * stride + 1, stride) for i in range(k)])

@@ -10,7 +10,7 @@ from .pool import _pool, _pool_grad
 
 
 def _levels(height: int, width: int, pyramid_height: int) -> list[dict[str, Any]]:
-    """How each level is pooled."""
+    """The attributes of each level's pooling."""
     made = []
     for level in range(pyramid_height):
         bins = 1 << level

@@ -13,7 +13,7 @@ from ..registry import Effects, Levels, LodArray, OpDef, OpSpec, OpView, Sequenc
 from ..sequence import Lods
 
 _shown: Counter[tuple[int, bool]] = Counter()
-"""How often each print operator (by its `serial`, forward or backward) has printed, for `first_n`."""
+"""Numbers of prints of each print operator (by its `serial`, forward or backward), for `first_n`."""
 
 
 def _print(

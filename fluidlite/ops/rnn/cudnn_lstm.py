@@ -38,7 +38,7 @@ class _Weights:
 
 
 def _widths(input_size: int, size: int, num_layers: int, ways: int) -> Iterator[int]:
-    """How wide the input of each layer and direction is."""
+    """The width of the input of each layer and direction."""
     for k in range(num_layers * ways):
         yield input_size if k < ways else size * ways
 
@@ -48,7 +48,7 @@ def _elements(input_size: int, size: int, num_layers: int, ways: int) -> int:
 
 
 def _all_weights(flat: Any, input_size: int, size: int, num_layers: int, ways: int) -> list[_Weights]:
-    """Of each layer forwards and backwards: first the matrices of all of them, then the biases of all."""
+    """The weights of each layer and direction; `flat` has all matrices first, then all biases."""
     made: list[_Weights] = []
     at, bias_at = 0, _elements(input_size, size, num_layers, ways) - 8 * size * num_layers * ways
     for width in _widths(input_size, size, num_layers, ways):

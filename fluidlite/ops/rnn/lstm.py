@@ -45,7 +45,7 @@ def _four(gates: Any) -> Any:
 
 
 def _peepholes(xp: Any, Bias: Any, size: int, use_peepholes: bool) -> Any:
-    """How much the cell adds to input, forget and output gate."""
+    """The peephole weights of input, forget and output gate."""
     flat = Bias.reshape(-1)[4 * size :] if use_peepholes else xp.zeros(3 * size, Bias.dtype)
     return flat[:size], flat[size : 2 * size], flat[2 * size :]
 

@@ -57,8 +57,7 @@ class Steps:
         return xp.concatenate([xp.zeros((0, width), dtype), *steps])
 
     def before(self, xp: Any, packed: Any, initial: Any) -> Any:
-        """For each packed row that of the step before; in the first step the sequence's row of `initial`, zeros
-        if that is None."""
+        """For each packed row that of the previous step; for the first step the row of `initial` (None: zeros)."""
         first = self.start(xp, initial, packed.shape[1], packed.dtype)
         earlier = [self.of(packed, t - 1)[: self.counts[t]] for t in range(1, len(self))]
         return xp.concatenate([first[: self.counts[0] if self.counts else 0], *earlier])

@@ -41,7 +41,7 @@ _UNEVEN = "the inputs must have equally many sequences"
 
 
 def _interleaved(op_type: str, lod: Lods, count: int) -> tuple[list[np.ndarray], np.ndarray]:
-    """For each input where its rows go in the output, and the output's offsets."""
+    """For each input the positions of its rows in the output; and the output's offsets."""
     offsets = [np.asarray(levels(op_type, lod, "X", k)[-1]) for k in range(count)]
     if len({len(o) for o in offsets}) != 1:
         counts = [len(o) - 1 for o in offsets]

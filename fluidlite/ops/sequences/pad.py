@@ -186,7 +186,7 @@ register_pair(
 
 
 def _limit(maxlen: int, lengths: Any, tensor: Any) -> int:
-    """How wide a mask gets: the value of MaxLenTensor, else `maxlen`, else (-1) the largest length."""
+    """The width of a mask: the value of MaxLenTensor, else `maxlen`, else (-1) the largest length."""
     if tensor is not None:
         width: int = whole(np.asarray(to_host(tensor)).reshape(-1)[:1])[0]
         if width < 1:

@@ -116,7 +116,7 @@ def _infer_pad2d(op: OpView) -> None:
 
 
 def _common(shape: Shape, pairs: Pairs) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
-    """Where in an array, and where in it with a border, the elements are that both have."""
+    """The slices of the common elements in an array and in the padded (or cropped) one."""
     spans = [(max(0, -before), min(n, n + after)) for n, (before, after) in zip(shape, pairs, strict=True)]
     inner = tuple(slice(start, max(start, end)) for start, end in spans)
     outer = tuple(

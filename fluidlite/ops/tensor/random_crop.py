@@ -11,7 +11,7 @@ from ..host_fallback import hosted
 from ..registry import Effects, OpDef, OpView, Sequences, register
 
 _FACTOR, _PRIME = 48271, 2**31 - 1
-"""Of the generator (`std::minstd_rand`) that Fluid draws places from."""
+"""Factor and modulus of Fluid's random generator here, `std::minstd_rand`."""
 
 
 def _states(seed: int, count: int) -> np.ndarray:

@@ -24,7 +24,7 @@ def parts(name: str) -> tuple[str, str]:
 
 
 def extent(op: OpView, slot: str) -> tuple[int, int, int]:
-    """Of SelectedRows with exact shapes: number of rows held, height and width of the table."""
+    """The number of rows, the height and the width of SelectedRows with exact shapes."""
     count, (height, *rest) = op.rows(slot), op.shape(slot)
     assert count is not None
     return count, height, product(tuple(rest))
@@ -119,7 +119,7 @@ def _no_rows(xp: Any, W: Any, Ids: Any, **attrs: Any) -> Any:
 
 
 def places_of(xp: Any, table: SelectedRows, numbers: Any) -> tuple[Any, Any]:
-    """Where `table` holds the rows with these numbers, and whether it does."""
+    """The positions of rows in `table`, and a mask of those that it has."""
     if not len(table.rows):
         return xp.zeros(numbers.shape, "int64"), xp.zeros(numbers.shape, bool)
     order = xp.argsort(table.rows, kind="stable")

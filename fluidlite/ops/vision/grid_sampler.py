@@ -149,7 +149,7 @@ register_pair(
 
 
 def _layout(data_layout: str) -> str:
-    """As Fluid's operator takes it: without a layout, which its layer always gives, channels are at the end."""
+    """The layout of the operator: channels last by default, as in Fluid (its layer always passes one)."""
     return "NCHW" if data_layout == "NCHW" else "NHWC"
 
 

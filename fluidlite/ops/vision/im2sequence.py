@@ -21,7 +21,7 @@ DX, DOUT = grad_name("X"), grad_name("Out")
 def _sizes(
     image: Sequence[int], kernels: list[int], strides: list[int], paddings: list[int]
 ) -> tuple[int, int]:
-    """How many patches fit into an image, downwards and across; `paddings` are up, left, down, right."""
+    """The numbers of patches in an image, down and across; `paddings` are up, left, down, right."""
     high, wide = (
         window_count(image[k] + paddings[k] + paddings[k + 2] - kernels[k], strides[k]) for k in range(2)
     )

@@ -31,7 +31,7 @@ CUBIC = -0.75
 _SIZES = ("out_d", "out_h", "out_w")
 
 How = tuple[str, int, int, bool, int]
-"""How an axis gets another size: method, old size, new size, align_corners, align_mode."""
+"""The resizing of an axis: method, old size, new size, align_corners, align_mode."""
 
 
 def _ratio(size: int, out: int, align_corners: bool) -> np.float32:
