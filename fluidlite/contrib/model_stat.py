@@ -51,26 +51,26 @@ def _row(block: Block, op: Operator) -> _Row | None:
         return block._var_recursive(name).shape
 
     if op.type in ("conv2d", "depthwise_conv2d"):
-        given, made, kernel = shape("Input"), shape("Output", True), shape("Filter")
+        shape_in, shape_out, kernel = shape("Input"), shape("Output", True), shape("Filter")
         one = prod(kernel[1:]) / op.attr("groups")
         bias = int(bool(op.input("Bias")))
         params = int(kernel[0] * (one + bias))
-        flops = int(2 * prod(made[2:]) * made[1] * (one + bias))
+        flops = int(2 * prod(shape_out[2:]) * shape_out[1] * (one + bias))
     elif op.type == "pool2d":
-        given, made = shape("X"), shape("Out", True)
-        params, flops = 0, prod(made[1:]) * prod(op.attr("ksize"))
+        shape_in, shape_out = shape("X"), shape("Out", True)
+        params, flops = 0, prod(shape_out[1:]) * prod(op.attr("ksize"))
     elif op.type == "mul":
-        given, made, (rows, columns) = shape("X"), shape("Out", True), shape("Y")
+        shape_in, shape_out, (rows, columns) = shape("X"), shape("Out", True), shape("Y")
         params, flops = rows * columns + 1, rows * columns
     elif op.type in _ACTIVATIONS:
-        given, made = shape("X"), shape("Out", True)
-        params, flops = int(op.type == "prelu"), prod(given)
+        shape_in, shape_out = shape("X"), shape("Out", True)
+        params, flops = int(op.type == "prelu"), prod(shape_in)
     elif op.type == "batch_norm":
-        given, made = shape("X"), shape("Y", True)
-        params, flops = 2 * given[1], 2 * prod(given[1:])
+        shape_in, shape_out = shape("X"), shape("Y", True)
+        params, flops = 2 * shape_in[1], 2 * prod(shape_in[1:])
     else:
         return None
-    return _Row(op.type, given[1:], made[1:], params, flops)
+    return _Row(op.type, shape_in[1:], shape_out[1:], params, flops)
 
 
 def _table(lines: Sequence[Sequence[str]]) -> str:

@@ -117,12 +117,12 @@ class ByMPI(Communicator):
             return super()._begin(array)
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "fluidlite-sums")
-        found = self._thread.submit(self._reduced, self._async_comm, _plain(array), "sum", True)
+        future = self._thread.submit(self._reduced, self._async_comm, _plain(array), "sum", True)
 
         def total() -> np.ndarray:
             self._awaited = True
             try:
-                return found.result()
+                return future.result()
             finally:
                 self._awaited = False
 
@@ -324,13 +324,13 @@ def _end_at_sigterm() -> None:
 
 def _plain(array: np.ndarray) -> np.ndarray:
     """A C-contiguous array of a type that MPI supports. Raises DistributedError for other types."""
-    found = np.ascontiguousarray(array).reshape(np.shape(array))
-    if found.dtype.kind not in "biuf" or found.dtype.itemsize > 8 or found.ndim > 8:
+    contiguous = np.ascontiguousarray(array).reshape(np.shape(array))
+    if contiguous.dtype.kind not in "biuf" or contiguous.dtype.itemsize > 8 or contiguous.ndim > 8:
         raise DistributedError(
             "processes exchange arrays of integers and reals of up to 8 dimensions, got "
-            f"{found.dtype} {list(found.shape)}"
+            f"{contiguous.dtype} {list(contiguous.shape)}"
         )
-    return found
+    return contiguous
 
 
 def _bytes(array: np.ndarray) -> list[Any]:

@@ -197,18 +197,19 @@ def _connected(here: environment.Trainer) -> ByMPI:
             f"PADDLE_TRAINERS_NUM says that {here.count} processes train together, which needs MPI: "
             f"pip install 'fluidlite[mpi]' ({error})"
         ) from error
-    found = ByMPI()
-    if found.size != here.count:
-        raise _other_number(here.count, found.size)
-    if found.rank != here.rank:
+    communicator = ByMPI()
+    if communicator.size != here.count:
+        raise _other_number(here.count, communicator.size)
+    if communicator.rank != here.rank:
         raise DistributedError(
-            f"PADDLE_TRAINER_ID is {here.rank}, but this process is rank {found.rank} in MPI: leave it to the launcher"
+            f"PADDLE_TRAINER_ID is {here.rank}, but this process is rank {communicator.rank} in MPI: leave it to the "
+            "launcher"
         )
-    return found
+    return communicator
 
 
-def _other_number(said: int, found: int) -> DistributedError:
+def _other_number(expected: int, started: int) -> DistributedError:
     return DistributedError(
-        f"PADDLE_TRAINERS_NUM says that {said} processes train together, but MPI has started {found}: start them with "
-        f"`fluidlite launch -n {said} SCRIPT`"
+        f"PADDLE_TRAINERS_NUM says that {expected} processes train together, but MPI has started {started}: start them "
+        f"with `fluidlite launch -n {expected} SCRIPT`"
     )

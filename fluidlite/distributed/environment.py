@@ -49,11 +49,11 @@ def default_endpoints(count: int, hosts: list[str] | None = None, port: int = FI
     """Addresses of `count` processes, by rank; `hosts`: the machine of each, by default all this one."""
     places = hosts or ["127.0.0.1"] * count
     used: dict[str, int] = {}
-    made = []
+    endpoints = []
     for host in places:
         used[host] = used.get(host, -1) + 1
-        made.append(f"{host}:{port + used[host]}")
-    return made
+        endpoints.append(f"{host}:{port + used[host]}")
+    return endpoints
 
 
 def adopt(environ: MutableMapping[str, str] = os.environ) -> None:

@@ -127,15 +127,15 @@ def _sit(place: str, here: Trainer, starter: subprocess.Popen[bytes] | None) -> 
             if not sitting:
                 seat.connect(f"{place}.{here.rank}")
                 sitting = True
-            found = seat.recv(65536)
+            received = seat.recv(65536)
         except TimeoutError:
             continue
         except (FileNotFoundError, ConnectionRefusedError):
             time.sleep(_PAUSE)
             continue
-        if not found:
+        if not received:
             raise DistributedError(f"the run ended while rank {here.rank} waited for {_missing(place, here)}")
-        said += found
+        said += received
     seat.settimeout(None)
     os.environ.update(json.loads(said))
     return seat

@@ -99,7 +99,7 @@ def read_hosts(path: str, count: int | None) -> list[str]:
 
     With `count`, the first `count`. Raises LaunchError for an invalid line, or if there are fewer slots.
     """
-    found: list[str] = []
+    hosts: list[str] = []
     for number, line in enumerate(Path(path).read_text(encoding="utf8").splitlines(), 1):
         words = line.partition("#")[0].split()
         if not words:
@@ -110,12 +110,12 @@ def read_hosts(path: str, count: int | None) -> list[str]:
             if name != "slots" or not value.isdigit():
                 raise LaunchError(f"{path}:{number}: expected HOST [slots=N], got {line.strip()!r}")
             slots = int(value)
-        found += [words[0]] * slots
+        hosts += [words[0]] * slots
     if count is None:
-        return found
-    if count > len(found):
-        raise LaunchError(f"{path} has room for {len(found)} processes, but {count} were asked for")
-    return found[:count]
+        return hosts
+    if count > len(hosts):
+        raise LaunchError(f"{path} has room for {len(hosts)} processes, but {count} were asked for")
+    return hosts[:count]
 
 
 def mpiexec(hosts: Sequence[str], shared: Mapping[str, str], environment: dict[str, str]) -> list[str]:

@@ -191,7 +191,7 @@ class Layer(Members):
             )
         eager = mode.layers_compute()
         with mode.guard(eager):
-            made = self._helper.create_parameter(
+            parameter = self._helper.create_parameter(
                 attr,
                 shape,
                 dtype="float32" if dtype is None else dtype,
@@ -199,8 +199,8 @@ class Layer(Members):
                 default_initializer=default_initializer,
             )
         if eager and isinstance(attr, ParamAttr) and not attr.trainable and not mode.in_dygraph_mode():
-            made.trainable = False
-        return made
+            parameter.trainable = False
+        return parameter
 
     def create_variable(
         self,

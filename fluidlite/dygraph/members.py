@@ -191,14 +191,14 @@ class Members:
 
     def _everything(self) -> list[Any]:
         """This layer and those inside it, each once, in no particular order; cheaper than walking by names."""
-        found: list[Any] = [self]
+        every: list[Any] = [self]
         seen: set[Any] = {self}
-        for layer in found:
+        for layer in every:
             for inner in layer._sub_layers.values():
                 if inner is not None and inner not in seen:
                     seen.add(inner)
-                    found.append(inner)
-        return found
+                    every.append(inner)
+        return every
 
     def apply(self: Self, fn: Callable[[Any], Any]) -> Self:
         """Call `fn(layer)` for every layer inside this one, the innermost first, and for this one; returns it."""

@@ -120,10 +120,10 @@ class DataParallel(Layer):
         if not self._broadcasted:
             self._broadcast_state()
         begin_step()
-        made = self._layers(*inputs, **kwargs)
+        outputs = self._layers(*inputs, **kwargs)
         if self._by_hooks and self._strategy.nranks > 1:
             self._hook()
-        return made
+        return outputs
 
     def _broadcast_state(self) -> None:
         """Broadcast parameters and buffers from process 0."""
@@ -153,11 +153,11 @@ class DataParallel(Layer):
         before = parameter.grad_array if id(parameter) in self._unsynchronised else None
         self._unsynchronised.discard(id(parameter))
         if before is None or isinstance(before, SelectedRows):
-            found = world().all_reduce(own) * own.dtype.type(1.0 / count)
+            mean = world().all_reduce(own) * own.dtype.type(1.0 / count)
         else:
             held = np.asarray(to_host(before))
-            found = world().all_reduce(own + held) * own.dtype.type(1.0 / count) - held
-        return placing.to_device_of(found, parameter.array)
+            mean = world().all_reduce(own + held) * own.dtype.type(1.0 / count) - held
+        return placing.to_device_of(mean, parameter.array)
 
     def scale_loss(self, loss: Any) -> Any:
         """`loss` divided by the number of processes; unchanged for a single one, and where `backward` averages."""
@@ -171,13 +171,13 @@ class DataParallel(Layer):
             return
         dense: dict[np.dtype, list[Any]] = {}
         for parameter in self._layers.parameters():
-            found = parameter.grad_array
-            if not parameter.trainable or found is None:
+            gradient = parameter.grad_array
+            if not parameter.trainable or gradient is None:
                 continue
-            if isinstance(found, SelectedRows):
-                parameter.grad_array = _sum_of_rows(found)
+            if isinstance(gradient, SelectedRows):
+                parameter.grad_array = _sum_of_rows(gradient)
             else:
-                dense.setdefault(np.dtype(found.dtype), []).append(parameter)
+                dense.setdefault(np.dtype(gradient.dtype), []).append(parameter)
         for parameters in dense.values():
             arrays = [np.asarray(to_host(parameter.grad_array)) for parameter in parameters]
             total = world().all_reduce(np.concatenate([array.ravel() for array in arrays]))

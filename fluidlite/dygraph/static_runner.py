@@ -50,11 +50,11 @@ class StaticModelRunner(TranslatedLayer):
 
         Raises TypeError for other inputs, ValueError for a wrong number of them.
         """
-        for given in args:
-            if not isinstance(given, (Tensor, np.ndarray)):
+        for arg in args:
+            if not isinstance(arg, (Tensor, np.ndarray)):
                 raise TypeError(
                     "The type of inputs.value in StaticModelRunner.forward must be numpy array or Variable(VarBase), "
-                    f"but received {type(given)}."
+                    f"but received {type(arg)}."
                 )
         if not self.training or self._program.num_blocks > 1 or len(args) != len(self._feeds):
             return super().forward(*args)

@@ -48,8 +48,8 @@ class no_grad:  # noqa: N801 - Fluid's name
     """
 
     def __new__(cls, func: Callable[..., Any] | None = None) -> Any:
-        made = super().__new__(cls)
-        return made if func is None else made(func)
+        instance = super().__new__(cls)
+        return instance if func is None else instance(func)
 
     def __init__(self, func: Callable[..., Any] | None = None) -> None:
         self._held: list[Any] = []
@@ -186,34 +186,34 @@ def grad(
             f"grad_outputs must hold one gradient for each of {len(sources)} outputs, got {len(starts)}"
         )
     blocked = [] if no_grad_vars is None else _tensors(no_grad_vars, "no_grad_vars", tracer)
-    found: list[Any]
+    results: list[Any]
     if tracer is not None:
-        found = tracer.gradients(sources, targets, starts, blocked, create_graph)
+        results = tracer.gradients(sources, targets, starts, blocked, create_graph)
     else:
         retain = create_graph if retain_graph is None else retain_graph
         with tracing.record.hold(None):
             walk = _Walk(sources, targets, blocked)
-            found = walk.recorded(starts, retain) if create_graph else walk.plain(starts, retain)
-        for gradient in found:
+            results = walk.recorded(starts, retain) if create_graph else walk.plain(starts, retain)
+        for gradient in results:
             if create_graph and gradient is not None:
                 gradient.stop_gradient = False
         record = tracing.record.get()
         if record is not None:
-            record.differentiated((sources, targets, starts, blocked), found, create_graph)
-    for target, gradient in zip(targets, found, strict=True):
+            record.differentiated((sources, targets, starts, blocked), results, create_graph)
+    for target, gradient in zip(targets, results, strict=True):
         if gradient is None and not allow_unused:
             raise OperatorError(
                 f"the outputs do not depend on tensor {target.name!r} (or its stop_gradient is True): leave it out of "
                 "inputs, or pass allow_unused=True to get None"
             )
-    return found
+    return results
 
 
-def _tensors(given: Any, what: str, tracer: tracing.Tracer | None) -> list[Tensor]:
+def _tensors(value: Any, what: str, tracer: tracing.Tracer | None) -> list[Tensor]:
     """`given` as a list of tensors, Variables while a program is traced. Raises AssertionError for anything else."""
     from .tensor import Tensor
 
-    items = list(given) if isinstance(given, (list, tuple, set)) else [given]
+    items = list(value) if isinstance(value, (list, tuple, set)) else [value]
     for item in items:
         if not isinstance(item, Tensor if tracer is None else Variable):
             raise AssertionError(f"{what} of grad must be eager tensors, got {type(item).__name__}")
@@ -271,7 +271,7 @@ class _Walk:
                 place, index = _place(source)
                 engine.give(place, index, _start(source, start).array)
         engine.sweep()
-        found: list[Tensor | None] = []
+        results: list[Tensor | None] = []
         leaves = {id(leaf): gradient for leaf, gradient in engine.arrived()}
         for target in self.targets:
             place, index = _place(target)
@@ -279,10 +279,10 @@ class _Walk:
                 value = leaves.get(id(target))
             else:
                 value = place.out_grads[index] if place in engine.nodes() else None
-            found.append(None if value is None else Tensor(value))
+            results.append(None if value is None else Tensor(value))
         for node in engine.nodes():
             node.out_grads = None
-        return found
+        return results
 
     def recorded(self, starts: list[Tensor | None], retain: bool) -> list[Tensor | None]:
         """As `plain`, with the gradient operators recorded for second derivatives."""
@@ -333,10 +333,10 @@ class _Walk:
             _saved_tensor(node, place, array) for place, array in zip(saved_places, node.saved, strict=True)
         ]
         arriving: list[Any] = [got.get((id(node), k)) for k in range(node.n_out)]
-        made: list[Any] = []
+        intermediate: list[Any] = []
         for form, places, targets in steps:
             if not core.arrives(places, len(saved), arriving):
-                made += [None for target in targets if target == -2]
+                intermediate += [None for target in targets if target == -2]
                 continue
             arguments = []
             for place in places:
@@ -348,10 +348,10 @@ class _Walk:
                         arriving[index] = Tensor(node.zeros(index))
                     arguments.append(arriving[index])
                 else:
-                    arguments.append(made[place - len(saved) - node.n_out])
+                    arguments.append(intermediate[place - len(saved) - node.n_out])
             for result, target in zip(form.invoke(arguments), targets, strict=True):
                 if target == -2:
-                    made.append(result)
+                    intermediate.append(result)
                 elif target >= 0 and node.edges[target] is not None and result.array is not None:
                     give(node.edges[target], node.indices[target], result)
 
@@ -374,9 +374,9 @@ def _saved_tensor(node: Any, place: int, array: Any) -> Tensor:
         source, index = node, place - count
         if array.dtype.kind != "f":
             return Tensor(array)
-    made = Tensor(array, stop_gradient=False)
-    made.node, made.index = source, index
-    return made
+    tensor = Tensor(array, stop_gradient=False)
+    tensor.node, tensor.index = source, index
+    return tensor
 
 
 class HookHandle:

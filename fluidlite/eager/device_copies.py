@@ -79,9 +79,9 @@ class Located(core.Value):
         if not isinstance(place, Place):
             raise TypeError(f"a place is fluid.CPUPlace() or fluid.CUDAPlace(0), got {place!r}")
         array = placing.at(self.array, place)
-        made = self._self._named_copy(placing.duplicate(array) if array is self.array else array)
-        made.persistable = self.persistable
-        return made
+        copy = self._self._named_copy(placing.duplicate(array) if array is self.array else array)
+        copy.persistable = self.persistable
+        return copy
 
     @property
     def _self(self) -> Tensor:
@@ -94,10 +94,10 @@ class Located(core.Value):
         array = placing.at(self.array, place)
         if array is self.array:
             return self._self
-        made = Tensor(array)
+        copy = Tensor(array)
         if not self.stop_gradient and autograd.is_recording() and array.dtype.kind == "f":
-            core.record_call(_Back(self.array), [self], [made], [True])
-        return made
+            core.record_call(_Back(self.array), [self], [copy], [True])
+        return copy
 
     def __dlpack__(
         self,
@@ -130,5 +130,5 @@ class _Back:
     def __init__(self, original: Any) -> None:
         self._device = placing.device_of(original)
 
-    def __call__(self, given: list[Any], retain: bool) -> list[Any | SelectedRows | None]:
-        return [None if gradient is None else placing.moved(gradient, self._device) for gradient in given]
+    def __call__(self, grads: list[Any], retain: bool) -> list[Any | SelectedRows | None]:
+        return [None if gradient is None else placing.moved(gradient, self._device) for gradient in grads]

@@ -42,20 +42,20 @@ def form(
     for an unknown operator.
     """
     definition = find(op_type)
-    given = {
+    known_attrs = {
         name: attribute(value)
         for name, value in (attrs or {}).items()
         if value is not None and (name in definition.attrs or name in _EVERYWHERE)
     }
-    made = core.Form(
+    signature = core.Form(
         _specialise,
         definition,
         {slot: [f"{slot}:{i}" for i in range(count)] for slot, count in slots},
         {slot: [f"{slot}:out{i}" for i in range(count)] for slot, count in outputs},
-        given,
+        known_attrs,
     )
-    made.counted = definition.effects.numbered
-    return made
+    signature.counted = definition.effects.numbered
+    return signature
 
 
 _EVERYWHERE = frozenset(
@@ -90,20 +90,20 @@ def cached_form(
 ) -> core.Form:
     """`form`, cached; `outputs` hold names, or (name, count)."""
     key = (op_type, slots, outputs, hashable_attrs(attrs) if attrs else ())
-    found = _forms.get(key)
-    if found is None:
+    cached = _forms.get(key)
+    if cached is None:
         if attrs and _tensors(attrs):
             return cached_form(
                 op_type, slots, outputs, {name: as_numbers(value) for name, value in attrs.items()}
             )
         pairs = [(item, 1) if isinstance(item, str) else (item[0], item[1]) for item in outputs]
-        found = form(op_type, slots, pairs, attrs)
+        cached = form(op_type, slots, pairs, attrs)
         if attrs and any(isinstance(value, list) and len(value) > _LONGEST_KEPT for value in attrs.values()):
-            return found  # the elements of an array, unlikely to recur
+            return cached  # the elements of an array, unlikely to recur
         if len(_forms) >= _FORMS_KEPT:
             _forms.clear()
-        _forms[key] = found
-    return found
+        _forms[key] = cached
+    return cached
 
 
 def _tensors(attrs: Mapping[str, Any]) -> bool:
@@ -323,15 +323,15 @@ def _reference(
             raise OperatorError(
                 f"operator {definition.type} ({shapes}) failed: {type(error).__name__}: {error}"
             ) from error
-        made: list[Array] = [None] * len(order)
+        ordered: list[Array] = [None] * len(order)
         for (declared, names), result in zip(wanted, results, strict=True):
             for name, value in zip(names, result if declared.many else [result], strict=False):
                 if value is not None and name:
                     layout = outputs[order[name]]
                     if layout is not None and isinstance(value, (np.ndarray, np.generic)):
                         check_result(definition.type, value, layout[1], layout[0])
-                    made[order[name]] = own(value, layout, arrays)
-        return made
+                    ordered[order[name]] = own(value, layout, arrays)
+        return ordered
 
     if device is None:
         return run
@@ -378,7 +378,7 @@ def _differentiate(
     by_gradient = {grad_name(name): k for k, name in enumerate(names_in)}
     saved: list[int] = []
     steps = []
-    made: dict[str, int] = {}
+    intermediate: dict[str, int] = {}
     known = EagerMeta(meta)
     for name in (*names_in, *names_out):
         if name in known.shapes:
@@ -406,8 +406,8 @@ def _differentiate(
         places = []
         for names in spec.inputs.values():
             for name in names:
-                if name in made:
-                    places.append(count + len(names_out) + made[name])
+                if name in intermediate:
+                    places.append(count + len(names_out) + intermediate[name])
                 elif name in gradient_of:
                     places.append(gradient_of[name])
                 else:
@@ -417,7 +417,7 @@ def _differentiate(
         )
         for target, name in zip(targets, step_form.names_out, strict=True):
             if target == -2:
-                made[name] = len(made)
+                intermediate[name] = len(intermediate)
         steps.append((step_form, tuple(places), tuple(targets)))
     return (tuple(saved), tuple(steps)) if steps else None
 

@@ -93,8 +93,8 @@ def as_numbers(value: Any) -> Any:
 
 def as_number_list(value: Any) -> Any:
     """As `as_numbers`, but an array or eager tensor always gives a list of its elements, even of one."""
-    found = as_numbers(value)
-    return [found] if found is not value and not isinstance(found, list) else found
+    numbers = as_numbers(value)
+    return [numbers] if numbers is not value and not isinstance(numbers, list) else numbers
 
 
 class SharedElements(LoDTensor):

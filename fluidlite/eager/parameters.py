@@ -27,8 +27,8 @@ def initial_value(
     from ..executor.running.startup import run_once  # what runs programs is loaded when one runs
 
     run_once(program, scope)
-    found = scope.find_var(name)
-    assert found is not None
-    array = found.get_tensor().array
+    holder = scope.find_var(name)
+    assert holder is not None
+    array = holder.get_tensor().array
     assert array is not None
     return np.ascontiguousarray(array).reshape(array.shape)

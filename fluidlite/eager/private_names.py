@@ -26,15 +26,15 @@ class PrivateNames(core.Value):
 
     def _grad_ivar(self) -> Tensor | None:
         """The gradient as a tensor that shares its memory; None before `backward`."""
-        found: Tensor | None = self.grad  # type: ignore[attr-defined]
-        if found is not None:
-            found.stop_gradient = False
-        return found
+        gradient: Tensor | None = self.grad  # type: ignore[attr-defined]
+        if gradient is not None:
+            gradient.stop_gradient = False
+        return gradient
 
     def _grad_value(self) -> LoDTensor | None:
         """The gradient as a LoDTensor that shares its memory; None before `backward`."""
-        found = self._grad_ivar()
-        return None if found is None else found.get_tensor()
+        gradient = self._grad_ivar()
+        return None if gradient is None else gradient.get_tensor()
 
     def _set_grad_type(self, type: Any) -> None:
         """Without effect: the operators determine if a gradient is sparse."""

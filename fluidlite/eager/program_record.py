@@ -72,22 +72,25 @@ class ProgramRecord:
 
     def ran(self, form: core.Form, tensors: list[Any]) -> list[Tensor]:
         """Run the call signature `form` on tensors and record it; returns the results."""
-        given = iter([self._key(tensor) if isinstance(tensor, Tensor) else -1 for tensor in tensors])
+        keys_in = iter([self._key(tensor) if isinstance(tensor, Tensor) else -1 for tensor in tensors])
         with tracing.record.hold(None):
             results: list[Tensor] = form.invoke(tensors)
-        made = iter([self._note(result) for result in results])
-        inputs = {slot: [next(given) for _ in names] for slot, names in form.inputs.items()}
-        outputs = {slot: [next(made) for _ in names] for slot, names in form.outputs.items()}
+        keys_out = iter([self._note(result) for result in results])
+        inputs = {slot: [next(keys_in) for _ in names] for slot, names in form.inputs.items()}
+        outputs = {slot: [next(keys_out) for _ in names] for slot, names in form.outputs.items()}
         self._steps.append(_Ran(form.definition.type, inputs, outputs, form.attrs))
         return results
 
     def differentiated(
-        self, arguments: Sequence[Sequence[Tensor | None]], found: Sequence[Tensor | None], create_graph: bool
+        self,
+        arguments: Sequence[Sequence[Tensor | None]],
+        results: Sequence[Tensor | None],
+        create_graph: bool,
     ) -> None:
         """Record a call of `grad`; `arguments`: its outputs, inputs, grad_outputs and no_grad_vars."""
-        given = [[None if each is None else self._key(each) for each in tensors] for tensors in arguments]
-        made = [None if each is None else self._note(each) for each in found]
-        self._steps.append(_Differentiated(given, made, create_graph))
+        keys_in = [[None if each is None else self._key(each) for each in tensors] for tensors in arguments]
+        keys_out = [None if each is None else self._note(each) for each in results]
+        self._steps.append(_Differentiated(keys_in, keys_out, create_graph))
 
     def copied(self, tensor: Tensor, twin: Tensor) -> None:
         """Record that `twin` has a copy of the elements of `tensor`."""
@@ -95,12 +98,12 @@ class ProgramRecord:
 
     def becomes(self, tensor: Tensor, result: Tensor) -> None:
         """Record that `tensor` is about to take the value of `result`; persistable ones keep their memory."""
-        made = self._key(result)
+        new_key = self._key(result)
         if tensor.persistable and tensor.array is not None:
-            self._also[made] = self._key(tensor)
+            self._also[new_key] = self._key(tensor)
         else:
             self._leave(tensor, tensor.array)
-            self._known[id(tensor)] = (result.array, made)
+            self._known[id(tensor)] = (result.array, new_key)
             self._tensors.append(tensor)  # as long as its `id` is known
 
     def changes(self, tensor: Tensor) -> None:
@@ -201,8 +204,8 @@ class _Builder:
         outputs, inputs, starts, blocked = [
             [None if key is None else self._variable(key) for key in keys] for keys in step.given
         ]
-        found = self._tracer.gradients(outputs, inputs, starts, blocked, step.create_graph)
-        for key, var in zip(step.found, found, strict=True):
+        grads = self._tracer.gradients(outputs, inputs, starts, blocked, step.create_graph)
+        for key, var in zip(step.found, grads, strict=True):
             if key is not None and var is None:
                 raise NotSupportedError(
                     f"{self._tracer.what} takes gradients of a function that computes them in Python (PyLayer), which "

@@ -94,8 +94,8 @@ class Tensor(Elements, Located, PrivateNames, VariableMath):
     @property
     def grad(self) -> Tensor | None:
         """The gradient as a tensor that shares its memory, None if there is none yet."""
-        found = self.grad_array
-        return None if found is None else Tensor(placing.dense(found), name=self.name + "@GRAD")
+        gradient = self.grad_array
+        return None if gradient is None else Tensor(placing.dense(gradient), name=self.name + "@GRAD")
 
     @grad.setter
     def grad(self, value: Tensor | np.ndarray | None) -> None:
@@ -245,8 +245,8 @@ class Tensor(Elements, Located, PrivateNames, VariableMath):
 
     def _applied(self, op_type: str, attrs: dict[str, Any]) -> Tensor:
         form = dispatch.cached_form(op_type, _X, _OUT, attrs)
-        made: Tensor = form(self)
-        return made
+        result: Tensor = form(self)
+        return result
 
     def _both(self, op_type: str, other: Tensor) -> Tensor:
         form = _binary_forms.get(op_type)
@@ -254,8 +254,8 @@ class Tensor(Elements, Located, PrivateNames, VariableMath):
             form = _binary_forms[op_type] = dispatch.form(
                 op_type, (("X", 1), ("Y", 1)), (("Out", 1),), {"axis": -1}
             )
-        made: Tensor = form(self, other)
-        return made
+        result: Tensor = form(self, other)
+        return result
 
     def _binary(self, op_type: str, other: Any, swapped: bool = False) -> Any:
         if isinstance(other, Tensor) and other.array.dtype == self.array.dtype:
@@ -389,11 +389,11 @@ def apply_into(
     targets: list[Tensor] = []
     wanted: list[tuple[str, int]] = []
     for slot, value in outputs.items():
-        given = list(value) if isinstance(value, (list, tuple)) else [value]
-        wanted.append((slot, len(given)))
-        targets += given
-    made = apply(op_type, inputs, wanted, attrs)
-    for target, result in zip(targets, made if isinstance(made, tuple) else (made,), strict=True):
+        tensors = list(value) if isinstance(value, (list, tuple)) else [value]
+        wanted.append((slot, len(tensors)))
+        targets += tensors
+    results = apply(op_type, inputs, wanted, attrs)
+    for target, result in zip(targets, results if isinstance(results, tuple) else (results,), strict=True):
         put(target, result)
 
 

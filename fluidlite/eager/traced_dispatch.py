@@ -22,8 +22,8 @@ def divert(form: core.Form, values: list[Any]) -> list[Any] | None:
         return None if record is None else record.ran(form, values)  # type: ignore[no-any-return]
     block = tracer.program.current_block()
     op_type = form.definition.type
-    given = iter(values)
-    inputs = {slot: [next(given) for _ in names] for slot, names in form.inputs.items()}
+    operands = iter(values)
+    inputs = {slot: [next(operands) for _ in names] for slot, names in form.inputs.items()}
     outputs = {
         slot: [
             block.create_var(

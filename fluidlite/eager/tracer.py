@@ -25,10 +25,10 @@ def _varbase_creator(
     """A tensor for a result of `Tracer.trace_op`: zeros of `shape`, empty by default; -1 counts as 0."""
     kind = to_numpy(VarType.FP32 if dtype is None else to_vartype(dtype))
     sizes = (0,) if shape is None else tuple(max(size, 0) for size in shape)
-    made = Tensor(placing.here(np.zeros(sizes, kind)), name)
-    made.persistable = bool(persistable)
-    made.stop_gradient = False
-    return made
+    tensor = Tensor(placing.here(np.zeros(sizes, kind)), name)
+    tensor.persistable = bool(persistable)
+    tensor.stop_gradient = False
+    return tensor
 
 
 class Tracer:
@@ -79,8 +79,8 @@ class Tracer:
         stop_gradient: bool = False,
     ) -> None:
         """Run operator `type` on tensors and put its results into the tensors of `outputs`, lists by slot."""
-        given = {slot: list(tensors) for slot, tensors in inputs.items() if tensors}
-        apply_into(type, given, outputs, attrs)
+        present = {slot: list(tensors) for slot, tensors in inputs.items() if tensors}
+        apply_into(type, present, outputs, attrs)
         if stop_gradient:
             for tensors in outputs.values():
                 for tensor in tensors:

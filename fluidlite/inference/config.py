@@ -249,11 +249,11 @@ class AnalysisConfig:
 
     def to_native_config(self) -> NativeConfig:
         """A `NativeConfig` of the same model."""
-        found = NativeConfig()
-        found.model_dir, found.prog_file, found.param_file = self._dir, self._prog, self._params
-        found.use_gpu, found.device = self.use_gpu(), self.gpu_device_id()
-        found.specify_input_name = self.specify_input_name()
-        return found
+        native = NativeConfig()
+        native.model_dir, native.prog_file, native.param_file = self._dir, self._prog, self._params
+        native.use_gpu, native.device = self.use_gpu(), self.gpu_device_id()
+        native.specify_input_name = self.specify_input_name()
+        return native
 
 
 def _bytes(data: bytes | str) -> bytes:

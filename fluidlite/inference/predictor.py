@@ -149,9 +149,9 @@ class PaddlePredictor:
 
     def _tensor(self, name: str) -> LoDTensor:
         if name not in self._held:
-            found = self._scope.find_var(name)
-            if found is not None and found.is_set():
-                return found.get_tensor()
+            holder = self._scope.find_var(name)
+            if holder is not None and holder.is_set():
+                return holder.get_tensor()
             self._held[name] = LoDTensor()
         return self._held[name]
 

@@ -187,13 +187,13 @@ class PaddleTensor:
 
     def array(self) -> np.ndarray:
         """The elements, without a copy; EnforceNotMet if there are fewer bytes than shape and dtype need."""
-        found = self._data.view(DTYPES[self._dtype])
-        if len(found) < prod(self._shape):
+        elements = self._data.view(DTYPES[self._dtype])
+        if len(elements) < prod(self._shape):
             raise EnforceNotMet(
                 f"PaddleTensor {self.name!r} of shape {self._shape} and {self._dtype} needs "
-                f"{prod(self._shape)} elements, but its data have {len(found)}"
+                f"{prod(self._shape)} elements, but its data have {len(elements)}"
             )
-        return found[: prod(self._shape)].reshape(self._shape)
+        return elements[: prod(self._shape)].reshape(self._shape)
 
     def as_ndarray(self) -> np.ndarray:
         """A copy of the elements; a zero for a tensor without any."""

@@ -130,8 +130,8 @@ class Client:
             by_server.setdefault(endpoint, []).append(name)
         asked = [Message("get", info={"names": wanted}) for wanted in by_server.values()]
         replies = self._all(list(by_server), f"give {', '.join(names)}", asked)
-        found = dict(zip(by_server, replies, strict=True))
-        return [found[endpoint].arrays[name] for endpoint, name in zip(endpoints, names, strict=True)]
+        values = dict(zip(by_server, replies, strict=True))
+        return [values[endpoint].arrays[name] for endpoint, name in zip(endpoints, names, strict=True)]
 
     def rows(self, endpoints: Sequence[str], tables: Sequence[str], ids: Sequence[np.ndarray]) -> list[Any]:
         """The rows `ids` of each table, from its server."""
@@ -172,18 +172,18 @@ _guard = threading.Lock()
 def client(trainer: int) -> Client:
     """The client of this process as trainer `trainer`."""
     with _guard:
-        found = _clients.get(trainer)
-        if found is None:
-            found = _clients[trainer] = Client(trainer)
-        return found
+        existing = _clients.get(trainer)
+        if existing is None:
+            existing = _clients[trainer] = Client(trainer)
+        return existing
 
 
 def complete_all() -> None:
     """Send the end of all trainers in this process to the servers."""
     with _guard:
-        found = list(_clients.values())
+        clients = list(_clients.values())
         _clients.clear()
-    for one in found:
+    for one in clients:
         one.complete()
 
 

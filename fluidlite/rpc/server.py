@@ -165,8 +165,8 @@ class ParameterServer:
     def _get(self, message: Message) -> Message:
         with self._state:
             self._wait_for_round(message.trainer)
-            found = {name: self._found(name, message.trainer) for name in message.info["names"]}
-        return Message("values", arrays=found)
+            values = {name: self._found(name, message.trainer) for name in message.info["names"]}
+        return Message("values", arrays=values)
 
     def _found(self, name: str, trainer: int) -> Any:
         try:
@@ -190,8 +190,8 @@ class ParameterServer:
     def _changes(self, message: Message) -> Message:
         with self._state:
             self._check()
-            found = self.store.changes(message.info["table"], message.trainer)
-        return Message("rows", arrays={"rows": found})
+            rows = self.store.changes(message.info["table"], message.trainer)
+        return Message("rows", arrays={"rows": rows})
 
     def _save(self, message: Message) -> Message:
         with self._state:
@@ -245,12 +245,12 @@ class ParameterServer:
     def _identify(self, trainer: int, peer: str) -> None:
         """Find the stream of a trainer that calls; the first call marks the trainer as present."""
         with self._state:
-            found = [one for one in self._streams if (one.trainer, one.peer) == (trainer, peer)]
-            if not found:
+            streams = [one for one in self._streams if (one.trainer, one.peer) == (trainer, peer)]
+            if not streams:
                 raise RpcError(f"this connection has not identified itself as trainer {trainer}'s")
-            if any(stream.called for stream in found):
+            if any(stream.called for stream in streams):
                 return
-            found[-1].called = True
+            streams[-1].called = True
             if trainer in self._gone | self._ended:
                 for noted in (self._gone, self._ended, self._done):
                     noted.discard(trainer)

@@ -123,8 +123,8 @@ class Listener:
         token = _secret()
 
         def watch(number: bytes, context: Any) -> Iterator[bytes]:
-            given = dict(context.invocation_metadata()).get(_TOKEN, b"")
-            if token and not hmac.compare_digest(given, token):
+            received = dict(context.invocation_metadata()).get(_TOKEN, b"")
+            if token and not hmac.compare_digest(received, token):
                 context.abort(grpc.StatusCode.UNAUTHENTICATED, "its FLUIDLITE_PS_TOKEN is not the server's")
             if not number.isdigit() or len(number) > _DIGITS:
                 context.abort(grpc.StatusCode.PERMISSION_DENIED, "a trainer must identify itself first")

@@ -272,7 +272,7 @@ def nccl2(
     The main program stays as it is; `CompiledProgram` exchanges the gradients, by `BuildStrategy.num_trainers`.
     """
     block = startup_program.global_block()
-    made = block.create_var(name="NCCLID", persistable=True, type=VarType.RAW)
+    nccl_id = block.create_var(name="NCCLID", persistable=True, type=VarType.RAW)
     for number in range(1, nccl_comm_num):
         block.create_var(name=f"NCCLID_{number}", persistable=True, type=VarType.RAW)
     if use_hierarchical_allreduce:
@@ -282,7 +282,7 @@ def nccl2(
     block.append_op(
         type="gen_nccl_id",
         inputs={},
-        outputs={"NCCLID": made},
+        outputs={"NCCLID": nccl_id},
         attrs={
             "trainers": list(trainers),
             "trainer_id": trainer_id,

@@ -268,7 +268,7 @@ class DistributeTranspiler:
         They compute those gradients that no operator of the backward pass writes.
         """
         block = self.origin_program.global_block()
-        found: set[Operator] = set()
+        clips: set[Operator] = set()
         backward = {
             name
             for op in block.ops
@@ -278,9 +278,9 @@ class DistributeTranspiler:
         needed = sent - backward
         for op in reversed(ops):
             if not is_update(op) and not _decays(op) and not needed.isdisjoint(op.writes()):
-                found.add(op)
+                clips.add(op)
                 needed.update(name for name in op.reads() if name not in backward)
-        return found
+        return clips
 
     def _get_optimize_pass(self) -> tuple[list[Operator], list[tuple[Variable, Variable]]]:
         """The update operators, and the parameters with the gradients that are sent."""

@@ -275,9 +275,9 @@ class BeamSearchDecoder:
         Raises ValueError outside of the block, and for other variables.
         """
         self._assert_in_decoder_block("update_array")
-        for given, name in ((array, "array"), (value, "value")):
-            if not isinstance(given, Variable):
-                raise TypeError(f"The input argument `{name}` must be a Variable, got {type(given).__name__}")
+        for arg, name in ((array, "array"), (value, "value")):
+            if not isinstance(arg, Variable):
+                raise TypeError(f"The input argument `{name}` must be a Variable, got {type(arg).__name__}")
         if array.name not in self._read:
             raise ArgumentError("Please invoke read_array before update_array.")
         self._written.append((value, self._read[array.name]))

@@ -84,10 +84,10 @@ def fused_elemwise_activation(
 def _of_columns(
     op_type: str, input: Variable | Sequence[Variable], start_index: int, length: int
 ) -> Variable:
-    given: list[Variable] = [input] if isinstance(input, Variable) else list(input)
-    for one in given:
+    inputs: list[Variable] = [input] if isinstance(input, Variable) else list(input)
+    for one in inputs:
         checks.check_dtype(one, "input", op_type, (VarType.FP32, VarType.FP64, *INTEGERS))
-    return run_op(op_type, {"X": given}, attrs={"start_index": start_index, "length": length})
+    return run_op(op_type, {"X": inputs}, attrs={"start_index": start_index, "length": length})
 
 
 def partial_concat(input: Variable | Sequence[Variable], start_index: int = 0, length: int = -1) -> Variable:
@@ -174,8 +174,8 @@ def shuffle_batch(x: Variable, seed: int | Variable | None = None) -> Variable:
             name=helper._new_name("shuffle_batch_seed"), dtype=VarType.INT64, persistable=True
         )
     outputs = ("Out", "ShuffleIdx", "SeedOut")
-    made = helper.run("shuffle_batch", {"X": x, "Seed": seed}, outputs, attrs, into={"SeedOut": seed})
-    return made[0]
+    results = helper.run("shuffle_batch", {"X": x, "Seed": seed}, outputs, attrs, into={"SeedOut": seed})
+    return results[0]
 
 
 __getattr__ = missing.reporter(__name__)

@@ -295,27 +295,27 @@ class _Network:
         )
         rnn = layers.StaticRNN()
         with rnn.step():
-            given = rnn.step_input(rows)
+            step_input = rnn.step_input(rows)
             still = None if mask is None else rnn.step_input(mask)
             for k, unit in enumerate(units):
                 if starts is None:
                     before = [rnn.memory(batch_ref=rows, shape=[-1, self.hidden_size]) for _ in range(kinds)]
                 else:
                     before = [rnn.memory(init=state) for state in starts[k]]
-                made = unit(given, *before)
-                after = list(made) if isinstance(made, tuple) else [made]
+                result = unit(step_input, *before)
+                after = list(result) if isinstance(result, tuple) else [result]
                 if still is not None:
                     after = [_while_running(new, old, still) for new, old in zip(after, before, strict=True)]
                 for old, new in zip(before, after, strict=True):
                     rnn.update_memory(old, new)
                 for new in after:
                     rnn.step_output(new)
-                given = after[0]
+                step_input = after[0]
                 if self.dropout_prob:
-                    given = layers.dropout(
-                        given, dropout_prob=self.dropout_prob, dropout_implementation="upscale_in_train"
+                    step_input = layers.dropout(
+                        step_input, dropout_prob=self.dropout_prob, dropout_implementation="upscale_in_train"
                     )
-            rnn.step_output(given)
+            rnn.step_output(step_input)
         *states, out = rnn()
         ends = [state[-1] for state in states]
         last = []
@@ -332,16 +332,16 @@ def _while_running(new: Variable, old: Variable, still: Variable) -> Variable:
 
 
 def _name_of(attr: Any) -> str | None:
-    made = ParamAttr._to_attr(attr)
-    return made.name if isinstance(made, ParamAttr) else None
+    param_attr = ParamAttr._to_attr(attr)
+    return param_attr.name if isinstance(param_attr, ParamAttr) else None
 
 
 def _named_after(attr: Any, kind: str) -> Any:
     """A copy of `attr` with `_kind` appended to its name, if it has one."""
-    made = copy.deepcopy(ParamAttr._to_attr(attr))
-    if isinstance(made, ParamAttr) and made.name is not None:
-        made.name = f"{made.name}_{kind}"
-    return made
+    named = copy.deepcopy(ParamAttr._to_attr(attr))
+    if isinstance(named, ParamAttr) and named.name is not None:
+        named.name = f"{named.name}_{kind}"
+    return named
 
 
 __getattr__ = missing.reporter(__name__)

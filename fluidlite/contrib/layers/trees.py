@@ -151,7 +151,7 @@ def tdm_sampler(
         inputs[slot] = helper.create_parameter(
             attr=attr, shape=shape, dtype=of_tree, default_initializer=ConstantInitializer(0)
         )
-    made = helper.run(
+    results = helper.run(
         "tdm_sampler",
         inputs,
         ("Out", "Labels", "Mask"),
@@ -165,15 +165,15 @@ def tdm_sampler(
         stop_gradient=True,
     )
     if not output_list:
-        return tuple(made)
+        return tuple(results)
     lists: tuple[list[Variable], list[Variable], list[Variable]] = [], [], []
     start = 0
     for count in neg_samples_num_list:
         end = start + count + (output_positive is not False)
-        parts = [slice(one, axes=[1], starts=[start], ends=[end]) for one in made]
-        for found, part in zip(lists, parts, strict=True):
-            found.append(reshape(part, [-1, end - start, 1]))
-            found[-1].stop_gradient = True
+        parts = [slice(one, axes=[1], starts=[start], ends=[end]) for one in results]
+        for target, part in zip(lists, parts, strict=True):
+            target.append(reshape(part, [-1, end - start, 1]))
+            target[-1].stop_gradient = True
         start = end
     return lists
 

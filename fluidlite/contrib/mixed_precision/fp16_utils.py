@@ -19,13 +19,13 @@ _READERS = ("create_py_reader", "read")
 
 def find_true_prev_op(ops: Sequence[Operator], cur_op: Operator, var_name: str) -> Operator | None:
     """The operator before `cur_op` that writes `var_name`; None if there is none, ValueError if there are several."""
-    found = [op for op in _before(ops, cur_op) if var_name in op.output_arg_names]
-    if len(found) > 1:
+    writers = [op for op in _before(ops, cur_op) if var_name in op.output_arg_names]
+    if len(writers) > 1:
         raise ValueError(
             f"There must be only one previous op that outputs {var_name} variable, "
-            f"got {', '.join(op.type for op in found)}"
+            f"got {', '.join(op.type for op in writers)}"
         )
-    return found[0] if found else None
+    return writers[0] if writers else None
 
 
 def find_true_post_op(ops: Sequence[Operator], cur_op: Operator, var_name: str) -> list[Operator]:

@@ -203,12 +203,12 @@ class QuantizeTranspiler:
         if weight is None or activation is None:
             raise ValueError(f"operator {op.type} on {names} has no quantized parameter and input")
         result = block._var_recursive(op.output_arg_names[0])
-        made = _like(block, result, _dequantized_var_name(result.name))
+        scaled = _like(block, result, _dequantized_var_name(result.name))
         inputs = {"X": result, "Scale": block._var_recursive(activation)}
         steps = _steps(self.weight_bits) * _steps(self.activation_bits)
         attrs = {"max_range": steps / weight}
-        block._insert_op(op.idx + 1, "fake_dequantize_max_abs", inputs, {"Out": made}, attrs)
-        return made.name
+        block._insert_op(op.idx + 1, "fake_dequantize_max_abs", inputs, {"Out": scaled}, attrs)
+        return scaled.name
 
 
 def _quantized_var_name(var_name: str) -> str:
@@ -249,11 +249,11 @@ def _scale(var: Variable) -> Variable:
 def _held(kind: str, shape: list[int], var: Variable, value: float) -> Variable:
     """A new persistable variable, initialised in the startup program."""
     helper = LayerHelper("quantize")
-    made = helper.create_global_variable(
+    var_held = helper.create_global_variable(
         name=helper._new_name(kind), persistable=True, dtype=var.dtype, shape=shape
     )
-    helper.set_variable_initializer(made, Constant(value))
-    return made
+    helper.set_variable_initializer(var_held, Constant(value))
+    return var_held
 
 
 def _rename_inputs(op: Operator, names: dict[str, str]) -> None:

@@ -89,12 +89,12 @@ class HDFSClient:
         """
         if not self.is_exist(hdfs_path):
             return []
-        found = [
+        rows = [
             fields for fields in self._listed("-lsr", hdfs_path) if not (only_file and fields[0][0] == "d")
         ]
         if sort:
-            found.sort(key=lambda fields: fields[5:7])
-        return [fields[7] for fields in found]
+            rows.sort(key=lambda fields: fields[5:7])
+        return [fields[7] for fields in rows]
 
     def _listed(self, *command: str) -> list[list[str]]:
         """Permissions, replicas, owner, group, size, day, time and path of each item listed."""
@@ -163,22 +163,22 @@ def by_url(root: str, command: str, *words: str) -> tuple[bool, str]:
         with system.open(path, "rb") as source, atomic_writer(local) as file:
             shutil.copyfileobj(source, file)
     else:
-        found = system.find(
+        entries = system.find(
             path, withdirs=command == "-lsr", maxdepth=None if command == "-lsr" else 1, detail=True
         )
         return True, "".join(
-            _listing(each, f"{words[0].rstrip('/')}{name[len(path) :]}") for name, each in found.items()
+            _listing(each, f"{words[0].rstrip('/')}{name[len(path) :]}") for name, each in entries.items()
         )
     return True, ""
 
 
-def _listing(found: Mapping[str, Any], path: str) -> str:
+def _listing(entry: Mapping[str, Any], path: str) -> str:
     """A line as `hadoop fs -ls` prints it."""
-    when = found.get("mtime") or found.get("modified") or found.get("created") or 0.0
+    when = entry.get("mtime") or entry.get("modified") or entry.get("created") or 0.0
     if not hasattr(when, "strftime"):
         when = datetime.fromtimestamp(float(when), timezone.utc)
-    kind = "d" if found["type"] == "directory" else "-"
-    return f"{kind}rwxr-xr-x - - - {found.get('size') or 0} {when:%Y-%m-%d %H:%M:%S.%f} {path}\n"
+    kind = "d" if entry["type"] == "directory" else "-"
+    return f"{kind}rwxr-xr-x - - - {entry.get('size') or 0} {when:%Y-%m-%d %H:%M:%S.%f} {path}\n"
 
 
 def getfilelist(path: str) -> list[str]:

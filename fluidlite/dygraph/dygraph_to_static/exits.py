@@ -33,16 +33,16 @@ class Exits:
         if not any(_leaves(stmt) for stmt in body if not isinstance(stmt, ast.Return)):
             return body
         returns = any(isinstance(node, ast.Return) for stmt in body for node in own_nodes(stmt))
-        made, _ = self._block(body, None)
+        rewritten, _ = self._block(body, None)
         if not returns:
-            return made
+            return rewritten
         end = _at(
             body[-1],
             ast.parse(
                 f"return {RESULT}" if always(body) else f"return _d2s_.result({RETURNED}, lambda: {RESULT})"
             ).body,
         )
-        return [*_flag(body[0], RETURNED, False), *made, *end]
+        return [*_flag(body[0], RETURNED, False), *rewritten, *end]
 
     def _block(self, stmts: Sequence[ast.stmt], loop: str | None) -> tuple[Block, Flags]:
         """The statements with exits replaced by flags, and the names of the flags that they may set."""
@@ -51,20 +51,20 @@ class Exits:
         for at, stmt in enumerate(stmts):
             rest = stmts[at + 1 :]
             if isinstance(stmt, ast.If):
-                made, found, done = self._if(stmt, rest, loop)
-                out += made
-                exits |= found
+                rewritten, flags, done = self._if(stmt, rest, loop)
+                out += rewritten
+                exits |= flags
                 if done:
                     return out, exits
             else:
-                made, found = self._one(stmt, loop)
-                out += made
-                exits |= found
+                rewritten, flags = self._one(stmt, loop)
+                out += rewritten
+                exits |= flags
                 if isinstance(stmt, (ast.Return, ast.Break, ast.Continue, ast.Raise)):
                     return out, exits
-            if found and rest:
+            if flags and rest:
                 body, more = self._block(rest, loop)
-                return [*out, _guarded(rest[0], found, body)], exits | more
+                return [*out, _guarded(rest[0], flags, body)], exits | more
         return out, exits
 
     def _if(self, stmt: ast.If, rest: Sequence[ast.stmt], loop: str | None) -> tuple[Block, Flags, bool]:
@@ -102,14 +102,14 @@ class Exits:
                 continue
             if part in ("handlers", "cases"):
                 for item in items:
-                    item.body, found = self._block(item.body, loop)
-                    exits |= found
+                    item.body, flags = self._block(item.body, loop)
+                    exits |= flags
                 continue
-            made, found = self._block(items, loop)
+            rewritten, flags = self._block(items, loop)
             if part == "orelse" and exits:  # of a try: nothing of it if its body has been left
-                made = [_guarded(items[0], exits, made)]
-            setattr(stmt, part, made)
-            exits |= found
+                rewritten = [_guarded(items[0], exits, rewritten)]
+            setattr(stmt, part, rewritten)
+            exits |= flags
         return [stmt], exits
 
     def _loop(self, stmt: ast.While | ast.For) -> tuple[Block, Flags]:
@@ -134,18 +134,18 @@ class Exits:
             stmt.ends = _none_of(stmt, ends)  # type: ignore[union-attr]
         exits = ends - {left}
         if orelse:
-            made, more = self._block(orelse, None)
-            out += [_guarded(orelse[0], ends, made)] if ends else made
+            rewritten, more = self._block(orelse, None)
+            out += [_guarded(orelse[0], ends, rewritten)] if ends else rewritten
             exits |= more
         return out, exits
 
 
 def own_nodes(node: ast.AST) -> list[ast.AST]:
     """A node and its descendants, except the bodies of functions and classes that are defined there."""
-    found, todo = [], [node]
+    nodes, todo = [], [node]
     while todo:
         node = todo.pop()
-        found.append(node)
+        nodes.append(node)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             todo += [*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)]
         elif isinstance(node, ast.Lambda):
@@ -154,7 +154,7 @@ def own_nodes(node: ast.AST) -> list[ast.AST]:
             todo += [*node.decorator_list, *node.bases]
         else:
             todo.extend(ast.iter_child_nodes(node))
-    return found
+    return nodes
 
 
 def always(stmts: Sequence[ast.stmt]) -> bool:

@@ -18,42 +18,42 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 def assigned(stmts: Iterable[ast.AST]) -> dict[str, None]:
     """The names that statements bind in their function, in order."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
 
     def visit(node: ast.AST, own: bool) -> None:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found[node.name] = None
+            names[node.name] = None
             # Its `nonlocal` names may change wherever the function is called.
             for inner in ast.walk(node):
                 if isinstance(inner, ast.Nonlocal):
-                    found.update(dict.fromkeys(inner.names))
+                    names.update(dict.fromkeys(inner.names))
             return
         if isinstance(node, ast.Lambda):
             return
         if isinstance(node, ast.Name) and own and isinstance(node.ctx, (ast.Store, ast.Del)):
-            found[node.id] = None
+            names[node.id] = None
         elif isinstance(node, ast.NamedExpr):
-            found[node.target.id] = None
+            names[node.target.id] = None
         elif isinstance(node, ast.ExceptHandler) and node.name:
-            found[node.name] = None
+            names[node.name] = None
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            found.update((alias.asname or alias.name.partition(".")[0], None) for alias in node.names)
+            names.update((alias.asname or alias.name.partition(".")[0], None) for alias in node.names)
         elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
-            found[node.name] = None
+            names[node.name] = None
         elif isinstance(node, ast.MatchMapping) and node.rest:
-            found[node.rest] = None
+            names[node.rest] = None
         inside = own and not isinstance(node, _COMPREHENSIONS)
         for child in ast.iter_child_nodes(node):
             visit(child, inside)
 
     for stmt in stmts:
         visit(stmt, True)
-    return found
+    return names
 
 
 def attributes(stmts: Iterable[ast.AST]) -> dict[str, ast.Attribute]:
     """The attributes of named objects (`self.h`, `self.a.b`) that statements set, or whose list or dict they change."""
-    found: dict[str, ast.Attribute] = {}
+    targets: dict[str, ast.Attribute] = {}
     for stmt in stmts:
         for node in own_nodes(stmt):
             target: ast.AST | None = None
@@ -68,8 +68,8 @@ def attributes(stmts: Iterable[ast.AST]) -> dict[str, ast.Attribute]:
             ):
                 target = node.func.value
             if isinstance(target, ast.Attribute) and _dotted(target):
-                found.setdefault(ast.unparse(target), target)
-    return found
+                targets.setdefault(ast.unparse(target), target)
+    return targets
 
 
 def _dotted(node: ast.AST) -> bool:
@@ -80,28 +80,28 @@ def _dotted(node: ast.AST) -> bool:
 
 def escaping(body: Sequence[ast.stmt]) -> Names:
     """The names that nested functions use; these are always live."""
-    found: set[str] = set()
+    names: set[str] = set()
     for stmt in body:
         for node in ast.walk(stmt):
             if isinstance(node, _SCOPES):
-                found.update(inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
+                names.update(inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name))
             elif isinstance(node, (ast.Global, ast.Nonlocal)):
-                found.update(node.names)
-    return frozenset(found)
+                names.update(node.names)
+    return frozenset(names)
 
 
 def loads(node: ast.AST | None) -> Names:
     """The names that an expression or statement may read."""
     if node is None:
         return NO
-    found = {
+    names = {
         inner.id
         for inner in ast.walk(node)
         if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Store)
     }
     if isinstance(node, ast.AugAssign):
-        found |= {inner.id for inner in ast.walk(node.target) if isinstance(inner, ast.Name)}
-    return frozenset(found)
+        names |= {inner.id for inner in ast.walk(node.target) if isinstance(inner, ast.Name)}
+    return frozenset(names)
 
 
 def block(stmts: Sequence[ast.stmt], live: Names) -> Names:
@@ -148,10 +148,10 @@ def _before(stmt: ast.stmt, live: Names) -> Names:
         everywhere = after | inside  # an exception may be raised anywhere
         return block(stmt.body, everywhere) | everywhere
     if isinstance(stmt, ast.Match):
-        found = live | loads(stmt.subject)
+        before = live | loads(stmt.subject)
         for case in stmt.cases:
-            found |= block(case.body, live) | loads(case.guard) | loads(case.pattern)
-        return found
+            before |= block(case.body, live) | loads(case.guard) | loads(case.pattern)
+        return before
     return live | loads(stmt)
 
 

@@ -75,10 +75,10 @@ class PartialProgramLayer(Layer):
 
         Raises ValueError if their number differs from that of the inputs.
         """
-        given = [item for item in inputs if isinstance(item, (Tensor, np.ndarray))]
-        if len(given) != len(self._inputs):
-            raise ValueError(f"the program takes {len(self._inputs)} tensors, got {len(given)}")
-        return self._runs()([item if isinstance(item, Tensor) else to_variable(item) for item in given])
+        tensors = [item for item in inputs if isinstance(item, (Tensor, np.ndarray))]
+        if len(tensors) != len(self._inputs):
+            raise ValueError(f"the program takes {len(self._inputs)} tensors, got {len(tensors)}")
+        return self._runs()([item if isinstance(item, Tensor) else to_variable(item) for item in tensors])
 
 
 def partial_program_from(concrete_program: ConcreteProgram) -> PartialProgramLayer:

@@ -62,7 +62,7 @@ class _Function:
         always = names.escaping(body) | self._global | nonlocals
         names.block(body, always)
         self._always = always
-        made = self._block(body)
+        statements = self._block(body)
         local = [name for name in names.assigned(body) if name not in parameters | self._global | nonlocals]
         head: list[ast.stmt] = []
         if self._global:
@@ -76,13 +76,15 @@ class _Function:
             for inner in ast.walk(stmt):
                 ast.copy_location(inner, body[0])
         document = (
-            made[:1] if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else []
+            statements[:1]
+            if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+            else []
         )
-        node.body = [*document, *head, *made[len(document) :]]
+        node.body = [*document, *head, *statements[len(document) :]]
         self.made = node
 
     def _block(self, stmts: list[ast.stmt]) -> list[ast.stmt]:
-        return [made for stmt in stmts for made in self._statement(stmt)]
+        return [new for stmt in stmts for new in self._statement(stmt)]
 
     def _statement(self, stmt: ast.stmt) -> list[ast.stmt]:
         if isinstance(stmt, ast.If):
@@ -123,8 +125,8 @@ class _Function:
         binds = names.assigned([*stmt.body, *stmt.orelse])
         changed = names.attributes([*stmt.body, *stmt.orelse])
         if _plain_test(stmt.test):
-            made = ast.If(self._visit(stmt.test), body, orelse)
-            return [ast.copy_location(made, stmt)]
+            plain = ast.If(self._visit(stmt.test), body, orelse)
+            return [ast.copy_location(plain, stmt)]
         then, one = self._part(stmt, body, binds)
         other, two = self._part(stmt, orelse or [ast.copy_location(ast.Pass(), stmt)], binds)
         call = self._call(
@@ -149,9 +151,9 @@ class _Function:
         binds = names.assigned([stmt.target, *stmt.body])
         changed = names.attributes([stmt.target, *stmt.body])
         item = f"{PREFIX}item"
-        given = ast.copy_location(ast.Name(item, ast.Load()), stmt.target)
+        value = ast.copy_location(ast.Name(item, ast.Load()), stmt.target)
         target, one = self._part(
-            stmt.target, [ast.copy_location(ast.Assign([stmt.target], given), stmt.target)], binds, item
+            stmt.target, [ast.copy_location(ast.Assign([stmt.target], value), stmt.target)], binds, item
         )
         body, two = self._part(stmt, self._block(stmt.body), binds)
         ends: ast.expr = ast.copy_location(ast.Constant(None), stmt)
@@ -180,10 +182,10 @@ class _Function:
         if shared:
             head.append(ast.Nonlocal(shared))
         args = ast.arguments([], [ast.arg(argument)] if argument else [], None, [], [], None, [])
-        made = ast.FunctionDef(name, args, [*head, *body], [])
-        for node in (made, args, *args.args, *head):
+        function = ast.FunctionDef(name, args, [*head, *body], [])
+        for node in (function, args, *args.args, *head):
             ast.copy_location(node, where)
-        return made, ast.copy_location(ast.Name(name, ast.Load()), where)
+        return function, ast.copy_location(ast.Name(name, ast.Load()), where)
 
     def _described(
         self, stmt: ast.stmt, binds: dict[str, None], changed: dict[str, ast.Attribute], *live: names.Names

@@ -37,14 +37,14 @@ def node_of(function: types.FunctionType) -> Any:
             tree = old.tree(text, code.co_filename) if updated else ast.parse(text, code.co_filename)
         except (SyntaxError, RecursionError) as error:
             raise Refusal(f"its source cannot be read: {error}") from None
-        found: dict[int, list[Any]] = {}
+        by_line: dict[int, list[Any]] = {}
         for node in ast.walk(tree):
             if isinstance(node, (ast.FunctionDef, ast.Lambda)):
                 begin = min([node.lineno, *[one.lineno for one in getattr(node, "decorator_list", ())]])
-                found.setdefault(begin, []).append(node)
+                by_line.setdefault(begin, []).append(node)
         while len(_files) >= _FILES_KEPT:
             _files.pop(next(iter(_files)))
-        known = _files[code.co_filename, updated] = hash(text), found
+        known = _files[code.co_filename, updated] = hash(text), by_line
     fitting = [node for node in known[1].get(code.co_firstlineno, ()) if _fits(node, code)]
     if len(fitting) > 1:
         fitting = [node for node in fitting if _covers(node, code)]
@@ -55,12 +55,12 @@ def node_of(function: types.FunctionType) -> Any:
 
 def _fits(node: Any, code: types.CodeType) -> bool:
     args = node.args
-    given = [arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
+    parameters = [arg.arg for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
     named = node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
     if named != code.co_name:
         return False
     count = code.co_argcount + code.co_kwonlyargcount
-    return len(given) == count
+    return len(parameters) == count
 
 
 def _covers(node: Any, code: types.CodeType) -> bool:
@@ -75,26 +75,26 @@ def _covers(node: Any, code: types.CodeType) -> bool:
 
 def _rewritten(node: Any) -> Any:
     fresh = copied(node)
-    made = rewriting.function(fresh) if isinstance(fresh, ast.FunctionDef) else rewriting.expression(fresh)
-    if not any(isinstance(inner, ast.Name) and inner.id == HELPERS for inner in ast.walk(made)):
+    new = rewriting.function(fresh) if isinstance(fresh, ast.FunctionDef) else rewriting.expression(fresh)
+    if not any(isinstance(inner, ast.Name) and inner.id == HELPERS for inner in ast.walk(new)):
         raise Refusal("there is nothing to rewrite")
-    return made
+    return new
 
 
 def compiled(function: types.FunctionType) -> types.CodeType:
     """The rewritten code of a function, with the helpers as its free variable `_d2s_`. Raises Refusal."""
     code = function.__code__
     with _lock:
-        found = _made.get(code)
-        if found is None:
+        result = _made.get(code)
+        if result is None:
             try:
-                found = _compiled(function)
+                result = _compiled(function)
             except Refusal as refusal:
-                found = str(refusal)
-            _made[code] = found
-    if isinstance(found, str):
-        raise Refusal(found)
-    return found
+                result = str(refusal)
+            _made[code] = result
+    if isinstance(result, str):
+        raise Refusal(result)
+    return result
 
 
 def _compiled(function: types.FunctionType) -> types.CodeType:
@@ -113,32 +113,32 @@ def _compiled(function: types.FunctionType) -> types.CodeType:
     )
     factory = ast.FunctionDef("_d2s_factory", arguments, [inner], [])
     module = ast.fix_missing_locations(ast.Module([factory], []))
-    made = compile(module, code.co_filename, "exec", flags=code.co_flags & old.FUTURE, dont_inherit=True)
-    return _named(_inside(made, _FUNCTION if isinstance(node, ast.FunctionDef) else "<lambda>"), code)
+    outermost = compile(module, code.co_filename, "exec", flags=code.co_flags & old.FUTURE, dont_inherit=True)
+    return _named(_inside(outermost, _FUNCTION if isinstance(node, ast.FunctionDef) else "<lambda>"), code)
 
 
-def _inside(made: types.CodeType, name: str) -> types.CodeType:
+def _inside(outer: types.CodeType, name: str) -> types.CodeType:
     """The code object called `name` among the constants of the module's code object."""
-    for item in made.co_consts:
+    for item in outer.co_consts:
         if isinstance(item, types.CodeType):
             return item if item.co_name == name else _inside(item, name)
     raise Refusal("it was not compiled")
 
 
-def _named(made: types.CodeType, code: types.CodeType) -> types.CodeType:
+def _named(new: types.CodeType, code: types.CodeType) -> types.CodeType:
     """The code with the function's name, also for its nested parts, so that tracebacks show it."""
     consts = tuple(
         [
             _named(item, code)
             if isinstance(item, types.CodeType) and item.co_name.startswith(PREFIX)
             else item
-            for item in made.co_consts
+            for item in new.co_consts
         ]
     )
     changes: dict[str, Any] = {"co_name": code.co_name, "co_consts": consts}
     if hasattr(code, "co_qualname"):
         changes["co_qualname"] = code.co_qualname
-    return made.replace(**changes)
+    return new.replace(**changes)
 
 
 def rewritten(function: types.FunctionType, helpers: Any) -> types.FunctionType:
@@ -148,22 +148,22 @@ def rewritten(function: types.FunctionType, helpers: Any) -> types.FunctionType:
     cells[HELPERS] = types.CellType(helpers)
     if any(name not in cells for name in code.co_freevars):
         raise Refusal("it uses variables of an enclosing function that it has no cells for")
-    made = types.FunctionType(
+    new = types.FunctionType(
         code,
         function.__globals__,
         function.__name__,
         function.__defaults__,
         tuple([cells[name] for name in code.co_freevars]),
     )
-    made.__kwdefaults__ = function.__kwdefaults__
-    made.__qualname__, made.__module__, made.__doc__ = (
+    new.__kwdefaults__ = function.__kwdefaults__
+    new.__qualname__, new.__module__, new.__doc__ = (
         function.__qualname__,
         function.__module__,
         function.__doc__,
     )
-    made.__dict__.update(function.__dict__)
-    made.__dict__["_d2s_original"] = function
-    return made
+    new.__dict__.update(function.__dict__)
+    new.__dict__["_d2s_original"] = function
+    return new
 
 
 def text_of(function: types.FunctionType) -> str:

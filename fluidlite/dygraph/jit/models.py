@@ -54,14 +54,14 @@ def save(layer: Any, path: str, input_spec: Sequence[Any] | None = None) -> None
 
 
 def _traced(function: StaticFunction, input_spec: Sequence[Any]) -> Traced:
-    found: list[specs.InputSpec] = []
+    listed: list[specs.InputSpec] = []
 
-    def example(given: Any) -> np.ndarray:
-        found.append(specs.of(given))
-        return found[-1].example()
+    def example(value: Any) -> np.ndarray:
+        listed.append(specs.of(value))
+        return listed[-1].example()
 
     args = replaced(tuple(input_spec), lambda value: not isinstance(value, (list, tuple, dict)), example)
-    wanted: Mapping[int, Spec] = {k: (spec.shape, spec.dtype, spec.name) for k, spec in enumerate(found)}
+    wanted: Mapping[int, Spec] = {k: (spec.shape, spec.dtype, spec.name) for k, spec in enumerate(listed)}
     return function.traced(*args, specs=wanted)
 
 
@@ -94,10 +94,10 @@ class TranslatedLayer(Layer):
         self._persistables: list[str] = []
         moving = {name for op in program.global_block().ops for name in op.writes()}
         for var in program.list_vars():
-            found = scope.find_var(var.name) if var.persistable else None
-            if found is None or not found.is_set():
+            holder = scope.find_var(var.name) if var.persistable else None
+            if holder is None or not holder.is_set():
                 continue
-            array = found.get_tensor().array
+            array = holder.get_tensor().array
             assert array is not None
             trained = array.dtype.kind == "f" and not var.stop_gradient and var.name not in moving
             name = var.name + self._suffix
@@ -169,6 +169,6 @@ def apply_operator(op: Operator, values: dict[str, Any], changed: Mapping[str, A
     slots = {slot: names for slot, names in op.outputs.items() if names}
     inputs = {slot: [values[name] for name in names] for slot, names in op.inputs.items() if names}
     attrs = {**op.attrs, **changed}
-    made = apply(op.type, inputs, [(slot, len(names)) for slot, names in slots.items()], attrs)
-    flat = made if isinstance(made, tuple) else (made,)
+    results = apply(op.type, inputs, [(slot, len(names)) for slot, names in slots.items()], attrs)
+    flat = results if isinstance(results, tuple) else (results,)
     values.update(zip([name for names in slots.values() for name in names], flat, strict=True))

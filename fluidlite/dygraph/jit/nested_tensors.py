@@ -47,13 +47,13 @@ def signature(value: Any, leaves: list[Tensor], held: Held) -> Any:
 
 def modes(layer: Any) -> Hashable:
     """The identities and training modes of a layer and all its sublayers."""
-    found: list[Any] = []
-    _add_modes(layer, found)
-    return tuple(found)
+    parts: list[Any] = []
+    _add_modes(layer, parts)
+    return tuple(parts)
 
 
-def _add_modes(layer: Any, found: list[Any]) -> None:
-    found += (id(layer), layer.training)
+def _add_modes(layer: Any, parts: list[Any]) -> None:
+    parts += (id(layer), layer.training)
     for inner in layer._sub_layers.values():
         if inner is not None:
-            _add_modes(inner, found)
+            _add_modes(inner, parts)

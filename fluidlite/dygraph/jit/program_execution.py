@@ -94,33 +94,33 @@ class Runner:
                 targets.append(target)
                 weights.append(weight)
                 self.late[weight.name] = name
-        found: list[Variable | None] = []
+        grads: list[Variable | None] = []
         if targets:
-            found = gradients(targets, [block.vars[name] for name in self.names], weights)
+            grads = gradients(targets, [block.vars[name] for name in self.names], weights)
         chosen = [
             want and block.vars[name].dtype in FLOATS for name, want in zip(self.names, wanted, strict=True)
         ]
         self.gradients = [
             None if var is None or not want else var.name
-            for var, want in zip(found or [None] * len(self.names), chosen, strict=True)
+            for var, want in zip(grads or [None] * len(self.names), chosen, strict=True)
         ]
-        self._sparse = {var.name for var in found if var is not None and var.type == VarType.SELECTED_ROWS}
+        self._sparse = {var.name for var in grads if var is not None and var.type == VarType.SELECTED_ROWS}
 
-    def in_order(self, made: Iterable[Any]) -> list[Any]:
+    def in_order(self, arrays: Iterable[Any]) -> list[Any]:
         """The gradient, or None, of each input and captured tensor, from the arrays that the backward part computed."""
-        rest = iter(made)
+        rest = iter(arrays)
         heights = self.program.global_block().vars
-        found: list[Any] = []
+        ordered: list[Any] = []
         for name in self.gradients:
             if name is None:
-                found.append(None)
+                ordered.append(None)
             elif name in self._sparse:
                 rows, values = next(rest), next(rest)
                 with placing.computing(rows):
-                    found.append(SelectedRows(rows, values, heights[name].shape[0]).held())
+                    ordered.append(SelectedRows(rows, values, heights[name].shape[0]).held())
             else:
-                found.append(next(rest))
-        return found
+                ordered.append(next(rest))
+        return ordered
 
     def run(self, arrays: Arrays) -> tuple[Arrays, Callable[..., Any] | None]:
         """The outputs for arrays of the inputs and captured tensors, and the function that computes gradients."""
@@ -147,7 +147,7 @@ class Runner:
             return None
         refusal = self._refusal
 
-        def refuse(given: Sequence[Any], retain: bool) -> Any:
+        def refuse(grads: Sequence[Any], retain: bool) -> Any:
             raise type(refusal)(*refusal.args)
 
         return refuse
@@ -244,10 +244,10 @@ class Pending:
         self.runner = runner
         self._like = [(array.shape, array.dtype) for array in outputs]
 
-    def arriving(self, given: Sequence[Any]) -> Arrays:
+    def arriving(self, grads: Sequence[Any]) -> Arrays:
         """The gradients of the differentiable outputs as contiguous arrays; zeros where none arrived."""
         arrays = []
-        for gradient, (shape, dtype), used in zip(given, self._like, self.runner.differentiable, strict=True):
+        for gradient, (shape, dtype), used in zip(grads, self._like, self.runner.differentiable, strict=True):
             if used:
                 arrays.append(self._arrived(gradient, shape, dtype))
         return arrays
@@ -268,13 +268,13 @@ class Planned(Pending):
         super().__init__(runner, outputs)
         self._plan = plan
 
-    def __call__(self, given: Sequence[Any], retain: bool) -> list[Any]:
+    def __call__(self, grads: Sequence[Any], retain: bool) -> list[Any]:
         plan = self._plan
         before: Any = plan.snapshot() if retain else None
-        found = self.runner.in_order(plan.run_second(self.arriving(given)))
+        results = self.runner.in_order(plan.run_second(self.arriving(grads)))
         if before is not None:
             plan.restore(before)
-        return found
+        return results
 
     def __del__(self) -> None:
         self.runner.give_back(self._plan)
@@ -288,10 +288,10 @@ class Unplanned(Pending):
         self._run = run
         self._before = run.environment.only(run.values)
 
-    def __call__(self, given: Sequence[Any], retain: bool) -> list[Any]:
+    def __call__(self, grads: Sequence[Any], retain: bool) -> list[Any]:
         run, runner = self._run, self.runner
         run.environment = self._before.only(self._before.values)
-        run.values.update(zip(runner.late, self.arriving(given), strict=True))
+        run.values.update(zip(runner.late, self.arriving(grads), strict=True))
         _, backward = runner.halves(isinstance(run, Driver))
         run.run(backward)
         return [None if name is None else run.values[name] for name in runner.gradients]
@@ -306,10 +306,10 @@ def _depending(program: Program, names: list[str]) -> set[str]:
             op.input_arg_names
         ):
             continue
-        for slot, made in op.outputs.items():
+        for slot, names_out in op.outputs.items():
             if slot in op.definition.no_grad:
                 continue
-            for name in made:
+            for name in names_out:
                 var = block.vars.get(name)
                 if var is not None and not var.stop_gradient and var.dtype in FLOATS:
                     reached.add(name)

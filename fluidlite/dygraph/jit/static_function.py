@@ -78,36 +78,36 @@ class StaticFunction:
         if instance is None:
             return self
         bound = _bound_to(instance)
-        found = bound.get(self)
-        if found is None:
-            found = bound[self] = StaticFunction(self.function, instance, self.input_spec)
-        return found
+        method = bound.get(self)
+        if method is None:
+            method = bound[self] = StaticFunction(self.function, instance, self.input_spec)
+        return method
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function. Raises NotSupportedError where it needs values that are unknown in a trace."""
-        given = args if self._instance is None else (self._instance, *args)
+        every = args if self._instance is None else (self._instance, *args)
         if not _enabled.get() or tracing.record.get() is not None:
-            return self.function(*given, **kwargs)
+            return self.function(*every, **kwargs)
         if tracing.current() is not None:
-            return self._built(*given, **kwargs)
+            return self._built(*every, **kwargs)
         leaves: list[Tensor] = []
         held: list[Any] = []
         key = (
-            signature(given, leaves, held),
+            signature(every, leaves, held),
             signature(kwargs, leaves, held) if kwargs else None,
             self._free_layers(held),
             mode.is_training(),
         )
         shapes = tuple([leaf.array.shape for leaf in leaves])
         traces = self._traces.get(key)
-        found = traces.find(shapes) if traces is not None else None
-        if found is None:
+        traced = traces.find(shapes) if traces is not None else None
+        if traced is None:
             if any(isinstance(item, Variable) for item in held):
-                return self._built(*given, **kwargs)
-            found = self._trace(traces or Traces(), key, shapes, given, kwargs, held)
-        self._last = found
-        _latest.set(weakref.ref(found))
-        return found(leaves)
+                return self._built(*every, **kwargs)
+            traced = self._trace(traces or Traces(), key, shapes, every, kwargs, held)
+        self._last = traced
+        _latest.set(weakref.ref(traced))
+        return traced(leaves)
 
     def _trace(
         self,
@@ -119,7 +119,7 @@ class StaticFunction:
         held: list[Any],
     ) -> Traced:
         """Trace the function and add the result to the cache."""
-        found = traces.make(
+        traced = traces.make(
             shapes,
             lambda open_shapes: trace(
                 self._built, args, kwargs, self.__name__, held, open_shapes=open_shapes
@@ -130,11 +130,11 @@ class StaticFunction:
             while len(self._traces) >= KINDS_KEPT:
                 self._traces.pop(next(iter(self._traces)), None)
             self._traces[key] = traces
-        self._kept.append((traces, found))
+        self._kept.append((traces, traced))
         while len(self._kept) > TRACES_KEPT:
             where, oldest = self._kept.pop(0)
             where.forget(oldest)
-        return found
+        return traced
 
     def _count(self) -> None:
         self._made += 1
@@ -149,8 +149,8 @@ class StaticFunction:
 
     def traced(self, *args: Any, specs: Mapping[int, Spec] | None = None, **kwargs: Any) -> Traced:
         """The trace for these arguments, without running it; `specs`: see `trace`."""
-        given = args if self._instance is None else (self._instance, *args)
-        return trace(self._built, given, kwargs, self.__name__, specs=specs)
+        every = args if self._instance is None else (self._instance, *args)
+        return trace(self._built, every, kwargs, self.__name__, specs=specs)
 
     def _built(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function, rewritten so that conditions and loops on Variables become operators."""
@@ -227,10 +227,10 @@ def kept(function: Any) -> StaticFunction:
         return function
     plain = getattr(function, "__func__", function)
     bound = _bound_to(getattr(function, "__self__", function))
-    found = bound.get(plain)
-    if found is None:
-        found = bound[plain] = declarative(function)
-    return found
+    static = bound.get(plain)
+    if static is None:
+        static = bound[plain] = declarative(function)
+    return static
 
 
 def declarative(function: Any = None) -> Any:

@@ -28,9 +28,9 @@ class Traces:
 
     def find(self, shapes: Shapes) -> Traced | None:
         """The trace that is valid for tensors of these shapes, or None."""
-        found = self._exact.get(shapes) or self._remembered.get(shapes)
-        if found is not None:
-            return found
+        cached = self._exact.get(shapes) or self._remembered.get(shapes)
+        if cached is not None:
+            return cached
         for traced in reversed(self._open):
             if traced.open_shapes is not None and traced.open_shapes.fit(shapes):
                 if len(self._remembered) >= SHAPES_KEPT:
@@ -62,6 +62,6 @@ class Traces:
     def forget(self, traced: Traced) -> None:
         """Remove `traced` from the cache."""
         self._open = [one for one in self._open if one is not traced]
-        for found in (self._exact, self._remembered):
-            for shapes in [shapes for shapes, one in found.items() if one is traced]:
-                del found[shapes]
+        for cache in (self._exact, self._remembered):
+            for shapes in [shapes for shapes, one in cache.items() if one is traced]:
+                del cache[shapes]

@@ -73,9 +73,11 @@ class Traced:
                 )
         self._single = isinstance(result, Variable)
         self._places = [self._place(var) for var in self.outputs]
-        made = {var.name: var for var, place in zip(self.outputs, self._places, strict=True) if place is None}
-        self.computed = list(made.values())
-        self._slot = {name: k for k, name in enumerate(made)}
+        computed = {
+            var.name: var for var, place in zip(self.outputs, self._places, strict=True) if place is None
+        }
+        self.computed = list(computed.values())
+        self._slot = {name: k for k, name in enumerate(computed)}
         self.refresh()
         if startup.global_block().ops:
             run_once(startup, self.scope)
@@ -88,7 +90,7 @@ class Traced:
             return var
         if var.name in self.captured:
             return self.captured[var.name]
-        return next((k for k, given in enumerate(self.inputs) if given is var), None)
+        return next((k for k, var_in in enumerate(self.inputs) if var_in is var), None)
 
     def refresh(self) -> None:
         """Make the scope share the current memory of the captured tensors."""
@@ -117,29 +119,29 @@ class Traced:
             wanted = tuple([not tensor.stop_gradient for tensor in tensors])
             if True not in wanted:
                 wanted = None
-        given = [tensor.array for tensor in tensors]
+        operands = [tensor.array for tensor in tensors]
         device = None
-        if {type(array) for array in given} != _HOST:
-            device = placing.settle(None, given)
+        if {type(array) for array in operands} != _HOST:
+            device = placing.settle(None, operands)
         runner = self._runners.get((wanted, device))
         if runner is None:
             runner = self._runners[wanted, device] = Runner(self, wanted, device)
-        arrays, pending = runner.run(given)
-        made = []
+        arrays, pending = runner.run(operands)
+        results = []
         for array in arrays:
             tensor = empty()
             tensor.array = array
-            made.append(tensor)
+            results.append(tensor)
         if pending is not None:
-            record_call(pending, tensors, made, runner.differentiable)
-        if self._single and made:
-            return made[0]
+            record_call(pending, tensors, results, runner.differentiable)
+        if self._single and results:
+            return results[0]
         order = iter(zip(self.outputs, self._places, strict=True))
 
         def value(_: Any) -> Tensor:
             var, place = next(order)
             if place is None:
-                return made[self._slot[var.name]]
+                return results[self._slot[var.name]]
             return place if isinstance(place, Tensor) else leaves[place]
 
         return replaced(self._result, _is_output, value)
@@ -212,7 +214,9 @@ def trace(
         inputs.append(var)
         return var
 
-    given = replaced((args, dict(kwargs)), lambda value: isinstance(value, (Tensor, np.ndarray)), variable)
+    arguments = replaced(
+        (args, dict(kwargs)), lambda value: isinstance(value, (Tensor, np.ndarray)), variable
+    )
     count_traces(1)
     try:
         with (
@@ -222,7 +226,7 @@ def trace(
             recording(True),
             tracing(tracer),
         ):
-            result = function(*given[0], **given[1])
+            result = function(*arguments[0], **arguments[1])
     finally:
         count_traces(-1)
     if open_shapes is not None:

@@ -37,13 +37,13 @@ class TracedLayer:
         """
         if not isinstance(layer, Layer):
             raise AssertionError(f"TracedLayer.trace takes a fluid.dygraph.Layer, got {type(layer).__name__}")
-        given: list[Any] = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
-        for item in given:
+        tensors: list[Any] = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+        for item in tensors:
             if not isinstance(item, Tensor):
                 raise TypeError(f"the inputs of TracedLayer.trace are tensors, got {type(item).__name__}")
-        record = ProgramRecord(type(layer).__name__, given)
+        record = ProgramRecord(type(layer).__name__, tensors)
         with record.on():
-            outputs = layer(*given)
+            outputs = layer(*tensors)
         flat = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
         if not all(isinstance(item, Tensor) for item in flat):
             raise TypeError(
@@ -76,17 +76,17 @@ class TracedLayer:
         if len(inputs) != len(names):
             raise AssertionError(f"the layer was traced with {len(names)} inputs, got {len(inputs)}")
         self._ran = True
-        given = [item.array if isinstance(item, Tensor) else item for item in inputs]
+        arrays = [item.array if isinstance(item, Tensor) else item for item in inputs]
         self._traced.refresh()
         fetches = tuple([var.name for var in self._traced.outputs])
-        feed = dict(zip(names, given, strict=True))
-        return run_program(self.program, feed, fetches, self._traced.scope, True, self._device(given))
+        feed = dict(zip(names, arrays, strict=True))
+        return run_program(self.program, feed, fetches, self._traced.scope, True, self._device(arrays))
 
-    def _device(self, given: list[Any]) -> Any:
+    def _device(self, arrays: list[Any]) -> Any:
         """The GPU where an input or a parameter is; None for the host."""
         held = [tensor.array for tensor in self._traced.captured.values()]
-        found = [placing.device_of(array) for array in (*given, *held)]
-        return next((device for device in found if device is not None), None)
+        devices = [placing.device_of(array) for array in (*arrays, *held)]
+        return next((device for device in devices if device is not None), None)
 
     def save_inference_model(
         self, dirname: str, feed: Sequence[int] | None = None, fetch: Sequence[int] | None = None

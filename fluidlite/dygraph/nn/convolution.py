@@ -17,19 +17,19 @@ class _Convolution(Layer):
     _kind: str
     _stride, _padding, _dilation = setting("strides"), setting("paddings"), setting("dilations")
 
-    def _prepare(self, given: dict[str, Any]) -> None:
+    def _prepare(self, args: dict[str, Any]) -> None:
         """`given`: the arguments of the constructor; the padding is a number for each axis, as in Fluid."""
-        super().__init__(dtype=given["dtype"])
+        super().__init__(dtype=args["dtype"])
         who, kind, dtype = type(self).__name__, self._kind, self._dtype
-        channels, filters = given["num_channels"], given["num_filters"]
+        channels, filters = args["num_channels"], args["num_filters"]
         windows = (
-            given["stride"],
-            numbers(given["padding"], int(kind[4]), "padding", who),
-            given["dilation"],
+            args["stride"],
+            numbers(args["padding"], int(kind[4]), "padding", who),
+            args["dilation"],
         )
-        switches = (given["groups"], None, given["use_cudnn"], given.get("output_size"))
+        switches = (args["groups"], None, args["use_cudnn"], args.get("output_size"))
         conv = Convolution(kind, *windows, *switches, layer=who)
-        if given["param_attr"] is False:
+        if args["param_attr"] is False:
             raise AssertionError(f"param_attr should not be False in {who}: a convolution needs its filters")
         conv.check_groups({"num_channels": channels, "num_filters": filters})
         for name in (
@@ -41,18 +41,18 @@ class _Convolution(Layer):
             "act",
             "param_attr",
         ):
-            setattr(self, f"_{name}", given[name])
+            setattr(self, f"_{name}", args[name])
         self._attrs, self._l_type, self._bias_attr = (
             conv.attrs,
             conv.operator(channels, filters),
-            given["bias_attr"],
+            args["bias_attr"],
         )
-        kernel = conv.numbers(given["filter_size"], "filter_size")
+        kernel = conv.numbers(args["filter_size"], "filter_size")
         if conv.transposed:
             self._filter_size, self._groups = kernel, conv.groups
         create = self.create_parameter
-        self.weight = conv.create_filters(create, channels, filters, kernel, given["param_attr"], dtype)
-        self.bias = create([filters], given["bias_attr"], dtype, is_bias=True)
+        self.weight = conv.create_filters(create, channels, filters, kernel, args["param_attr"], dtype)
+        self.bias = create([filters], args["bias_attr"], dtype, is_bias=True)
 
     def forward(self, input: Any) -> Any:
         """`input` is [N, num_channels, ...] with two or three spatial axes, the result [N, num_filters, ...]."""

@@ -95,8 +95,8 @@ class VarsDistributed:
         endpoint: str | None = None,
     ) -> None:
         """Add a `VarDistributed` of these arguments."""
-        made = VarDistributed(origin_var, slice_var, is_slice, block_id, offset, vtype, endpoint)
-        self.distributed_vars.append(made)
+        var = VarDistributed(origin_var, slice_var, is_slice, block_id, offset, vtype, endpoint)
+        self.distributed_vars.append(var)
 
     def get_distributed_var_by_slice(self, var_name: str) -> VarDistributed | None:
         """The first whose part has this name, or None."""
@@ -106,16 +106,16 @@ class VarsDistributed:
         self, origin_var_name: str, endpoint: str
     ) -> VarDistributed | None:
         """The first part of a variable on a server, or None."""
-        found = self.get_distributed_vars_by_ep(endpoint)
-        return next((var for var in found if var.origin.name == origin_var_name), None)
+        parts = self.get_distributed_vars_by_ep(endpoint)
+        return next((var for var in parts if var.origin.name == origin_var_name), None)
 
     def get_distributed_vars_by_vtypes(self, vtypes: Sequence[str], groupby: bool = False) -> Any:
         """The parts of the kinds `vtypes`: a list, or with `groupby` lists by the names of the whole variables."""
-        found = [var for var in self.distributed_vars if var.vtype in vtypes]
+        parts = [var for var in self.distributed_vars if var.vtype in vtypes]
         if not groupby:
-            return found
+            return parts
         groups: dict[str, list[VarDistributed]] = {}
-        for var in found:
+        for var in parts:
             groups.setdefault(var.origin.name, []).append(var)
         return groups
 

@@ -138,9 +138,9 @@ class ServerProgram:
                 attrs[name] = self._copy_block(value, block)
         for name in (*op.input_arg_names, *op.output_arg_names):
             if block._find_var_recursive(name) is None:
-                found = op.block._find_var_recursive(name)
-                assert found is not None
-                self._declare(name, found)
+                source = op.block._find_var_recursive(name)
+                assert source is not None
+                self._declare(name, source)
         block.append_op(type=op.type, inputs=op.inputs, outputs=op.outputs, attrs=attrs)
 
     def _copy_block(self, source: Block, parent: Block) -> Block:
@@ -294,15 +294,15 @@ def _belongs(op: Operator, parameter: str) -> bool:
 
 def startup_of(t: DistributeTranspiler, endpoint: str, program: Program, source: Program) -> Program:
     """The startup program of the server at `endpoint`."""
-    made = Program()
-    made.random_seed = source.random_seed
-    home = made.global_block()
+    startup = Program()
+    startup.random_seed = source.random_seed
+    home = startup.global_block()
     held = {var.name for var in t.param_grad_ep_mapping[endpoint]["params"]}
     for var in program.global_block().vars.values():
         home._clone_variable(var)
     for op in source.global_block().ops:
-        found = {name: _here(name, held, home) for name in op.output_arg_names}
-        names = {name: new for name, new in found.items() if new is not None}
+        targets = {name: _here(name, held, home) for name in op.output_arg_names}
+        names = {name: new for name, new in targets.items() if new is not None}
         if not names or op.type in ("recv", "fetch_barrier", "concat", "fake_init"):
             continue
         attrs = dict(op.attrs)
@@ -321,7 +321,7 @@ def startup_of(t: DistributeTranspiler, endpoint: str, program: Program, source:
             for trainer in range(t.trainer_num):
                 backup = f"{var.name}.trainer_{trainer}_bak"
                 home.append_op(type="assign", inputs={"X": var.name}, outputs={"Out": backup})
-    return made
+    return startup
 
 
 def _own_values(t: DistributeTranspiler, op: Operator, part: Variable) -> dict[str, Any]:
@@ -334,11 +334,11 @@ def _own_values(t: DistributeTranspiler, op: Operator, part: Variable) -> dict[s
     before = {f"{whole}.block{k}" for k in range(number)}
     width = math.prod(part.shape[1:])
     first = width * sum({var.name: var.shape[0] for var in parts if var.name in before}.values())
-    found: dict[str, Any] = {"shape": list(part.shape)}
+    attrs: dict[str, Any] = {"shape": list(part.shape)}
     for name in ("fp32_values", "int32_values", "int64_values", "bool_values"):
         if values := op.attrs.get(name):
-            found[name] = list(values[first : first + part.shape[0] * width])
-    return found
+            attrs[name] = list(values[first : first + part.shape[0] * width])
+    return attrs
 
 
 def _here(name: str, held: Iterable[str], home: Block) -> str | None:

@@ -236,13 +236,13 @@ def _one_lookup(
 ) -> None:
     """Replace the lookups of a table by a single remote lookup."""
     ids = [op.input("Ids")[0] for op in ops]
-    made = [op.output("Out")[0] for op in ops]
+    results = [op.output("Out")[0] for op in ops]
     delete_ops(block, ops)
     block._insert_op(
         index=_last_writer(block, ids) + 1,
         type="distributed_lookup_table",
         inputs={"Ids": ids, "W": table},
-        outputs={"Outputs": made},
+        outputs={"Outputs": results},
         attrs={
             "table_names": [part.name for part in parts],
             "height_sections": rows_of(parts),
@@ -265,7 +265,7 @@ def sparse_lookups(program: Program, parameters: set[str]) -> dict[str, list[Ope
 
     These are tables that are only read by lookups, with sparse gradients.
     """
-    found: dict[str, list[Operator]] = {}
+    tables: dict[str, list[Operator]] = {}
     whole: set[str] = set()
     for block in program.blocks:
         for op in block.ops:
@@ -273,9 +273,9 @@ def sparse_lookups(program: Program, parameters: set[str]) -> dict[str, list[Ope
                 continue
             table = _table(op) if block.idx == 0 else None
             if table in parameters:
-                found.setdefault(table, []).append(op)
+                tables.setdefault(table, []).append(op)
             whole.update(name for name in op.reads() if name != table)
-    return {table: ops for table, ops in found.items() if table not in whole}
+    return {table: ops for table, ops in tables.items() if table not in whole}
 
 
 def _table(op: Operator) -> str | None:

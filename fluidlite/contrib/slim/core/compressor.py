@@ -236,13 +236,13 @@ class Compressor:
 
     def config(self, config_file: str) -> None:
         """Read strategies and settings from a YAML file; see `ConfigFactory`."""
-        found = ConfigFactory(config_file).compressor
-        self.epoch = int(found.get("epoch", self.epoch))
-        for strategy in found["strategies"]:
+        settings = ConfigFactory(config_file).compressor
+        self.epoch = int(settings.get("epoch", self.epoch))
+        for strategy in settings["strategies"]:
             self._add_strategy(strategy)
         for name in ("checkpoint_path", "init_model", "eval_epoch"):
-            if name in found:
-                setattr(self, name, found[name])
+            if name in settings:
+                setattr(self, name, settings[name])
         if self.eval_epoch <= 0:
             raise AssertionError(f"eval_epoch must be greater than 0, got {self.eval_epoch}")
 
@@ -322,16 +322,16 @@ class Compressor:
         """Add an evaluation to `context.eval_results`."""
         if self.eval_func is not None:
             assert context.eval_graph is not None
-            found = [
+            results = [
                 (name, float(evaluate(context.eval_graph.program, self.scope)))
                 for name, evaluate in self.eval_func.items()
             ]
         elif context.eval_reader is not None:
             values, names = context.run_eval_graph()
-            found = [(name, float(value)) for name, value in zip(names, values, strict=True)]
+            results = [(name, float(value)) for name, value in zip(names, values, strict=True)]
         else:
             return
-        for name, value in found:
+        for name, value in results:
             context.eval_results.setdefault(name, []).append(value)
 
     def _save_checkpoint(self, context: Context) -> None:

@@ -42,13 +42,13 @@ class ConfigFactory:
                 "ConfigFactory reads YAML files by the package PyYAML, which is missing"
             ) from None
         with open(config, encoding="utf8") as file:
-            found = yaml.safe_load(file) or {}
-        self.version = int(found.get("version", 1))
+            sections = yaml.safe_load(file) or {}
+        self.version = int(sections.get("version", 1))
         for section in PLUGINS:
-            for name, attrs in (found.get(section) or {}).items():
+            for name, attrs in (sections.get(section) or {}).items():
                 if name not in self.instances:
-                    self._new_instance(name, attrs, found)
-        described = dict(found.get("compressor") or {})
+                    self._new_instance(name, attrs, sections)
+        described = dict(sections.get("compressor") or {})
         names = described.pop("strategies", None) or []
         self.compressor.update(described)
         unknown = [name for name in names if name not in self.instances]
@@ -58,18 +58,18 @@ class ConfigFactory:
             )
         self.compressor["strategies"] = [self.instances[name] for name in names]
 
-    def _new_instance(self, name: str, attrs: dict[str, Any], found: dict[str, Any]) -> Any:
+    def _new_instance(self, name: str, attrs: dict[str, Any], sections: dict[str, Any]) -> Any:
         kind = _class(attrs.get("class"))
         if kind is None:
             raise ValueError(f"{name}: fluid.contrib.slim has no class {attrs.get('class')!r}")
-        known = {key: value for section in PLUGINS for key, value in (found.get(section) or {}).items()}
+        known = {key: value for section in PLUGINS for key, value in (sections.get(section) or {}).items()}
 
         def meant(value: Any) -> Any:
             if isinstance(value, list):
                 return [meant(item) for item in value]
             if not isinstance(value, str) or value not in known or value == name:
                 return value
-            return self.instances.get(value) or self._new_instance(value, known[value], found)
+            return self.instances.get(value) or self._new_instance(value, known[value], sections)
 
         taken = inspect.signature(kind).parameters
         arguments = {key: meant(value) for key, value in attrs.items() if key in taken}
@@ -80,9 +80,9 @@ class ConfigFactory:
 def _class(name: Any) -> Any:
     slim = __package__.rpartition(".")[0]
     for module in _MODULES:
-        found = getattr(importlib.import_module(f"{slim}.{module}"), str(name), None)
-        if isinstance(found, type):
-            return found
+        cls = getattr(importlib.import_module(f"{slim}.{module}"), str(name), None)
+        if isinstance(cls, type):
+            return cls
     return None
 
 

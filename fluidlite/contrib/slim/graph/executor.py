@@ -37,8 +37,8 @@ class SlimGraphExecutor:
         fetches = list(graph.out_nodes.values())
         program = graph.compiled_graph or graph.program
         with scope_guard(scope):
-            found = self.exe.run(program, feed=feed, fetch_list=fetches, scope=scope)
-        return [float(np.mean(value)) for value in found], list(graph.out_nodes)
+            results = self.exe.run(program, feed=feed, fetch_list=fetches, scope=scope)
+        return [float(np.mean(value)) for value in results], list(graph.out_nodes)
 
 
 __getattr__ = missing.reporter(__name__)

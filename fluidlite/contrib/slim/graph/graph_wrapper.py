@@ -84,8 +84,8 @@ class OpWrapper:
         return self._wrapped(self._op.output_arg_names)
 
     def _wrapped(self, names: Sequence[str]) -> list[VarWrapper]:
-        found = (self._op.block._find_var_recursive(name) for name in names)
-        return [VarWrapper(var, self._graph) for var in found if var is not None]
+        variables = (self._op.block._find_var_recursive(name) for name in names)
+        return [VarWrapper(var, self._graph) for var in variables if var is not None]
 
     def idx(self) -> int:
         """Its index in the block."""
@@ -154,13 +154,13 @@ class GraphWrapper:
         With `for_test` a program without a loss; with `for_parallel` on all places there are.
         """
         program = self.program.clone(for_test=True) if for_test else self.program
-        made = CompiledProgram(program)
+        compiled = CompiledProgram(program)
         if for_parallel:
             loss = self.out_nodes.get("loss")
-            made = made.with_data_parallel(
+            compiled = compiled.with_data_parallel(
                 loss_name=None if for_test else loss, build_strategy=BuildStrategy()
             )
-        self.compiled_graph = made
+        self.compiled_graph = compiled
 
     def ops(self) -> list[OpWrapper]:
         """The operators of all blocks."""
@@ -267,11 +267,11 @@ class GraphWrapper:
         there = [var for var in self._own() if os.path.exists(os.path.join(path, var.name))]
         names = {var.name for var in there}
         for var in there:
-            (found,) = read_file(Path(path, var.name), [var.name]).values()
+            (tensor,) = read_file(Path(path, var.name), [var.name]).values()
             for held in self.accumulators(VarWrapper(var, self)):
                 if held.name() not in names:
-                    _cut(held, found.shape())
-            var.desc.set_shape(found.shape())
+                    _cut(held, tensor.shape())
+            var.desc.set_shape(tensor.shape())
         io.load_vars(exe.exe, path, main_program=self.program, vars=there)
 
     def accumulators(self, param: VarWrapper) -> list[VarWrapper]:
@@ -294,9 +294,9 @@ class GraphWrapper:
     def update_param_shape(self, scope: Scope) -> None:
         """Set the shapes of parameters to those of their values in `scope`."""
         for param in self.all_parameters():
-            found = scope.find_var(param.name())
-            if found is not None:
-                param.set_shape(found.get_tensor().shape())
+            holder = scope.find_var(param.name())
+            if holder is not None:
+                param.set_shape(holder.get_tensor().shape())
 
     def infer_shape(self) -> None:
         """Infer the shapes of operators' results anew."""
@@ -329,8 +329,8 @@ class GraphWrapper:
         block = startup.global_block()
         unset = set()
         for name in block.vars:
-            found = scope.find_var(name)
-            if found is None or not found.is_set():
+            holder = scope.find_var(name)
+            if holder is None or not holder.is_set():
                 unset.add(name)
         block.ops = [op for op in block.ops if not unset.isdisjoint(op.output_arg_names)]
         startup._changed()
@@ -342,9 +342,9 @@ class GraphWrapper:
 def _cut(var: VarWrapper, shape: Sequence[int]) -> None:
     """Cut a variable and its value in the current scope down to the first entries of each axis."""
     var.set_shape(shape)
-    found = global_scope().find_var(var.name())
-    if found is not None and found.is_set():
-        tensor = found.get_tensor()
+    holder = global_scope().find_var(var.name())
+    if holder is not None and holder.is_set():
+        tensor = holder.get_tensor()
         tensor.set(np.array(tensor)[tuple(map(slice, shape))], CPUPlace())
 
 

@@ -122,12 +122,12 @@ class PruneStrategy(Strategy):
 
     def _params(self, graph: GraphWrapper) -> list[str]:
         """The names of the parameters to prune; ValueError if there are none."""
-        found = [
+        names = [
             param.name() for param in graph.all_parameters() if re.match(self.pruned_params, param.name())
         ]
-        if not found:
+        if not names:
             raise ValueError(f"no parameter's name matches pruned_params {self.pruned_params!r}")
-        return found
+        return names
 
     def _prune(
         self,
@@ -155,11 +155,11 @@ class PruneStrategy(Strategy):
 
     def _graphs(self, context: Any) -> list[GraphWrapper]:
         """The graphs of the context, first the one that is trained."""
-        found: list[GraphWrapper] = []
+        graphs: list[GraphWrapper] = []
         for graph in (context.optimize_graph, context.train_graph, context.eval_graph):
-            if graph is not None and graph not in found:
-                found.append(graph)
-        return found
+            if graph is not None and graph not in graphs:
+                graphs.append(graph)
+        return graphs
 
     def _saved(self, context: Any, params: Sequence[str], ratios: Sequence[float]) -> float:
         """The fraction of the evaluation's operations that pruning would save."""
@@ -206,12 +206,12 @@ class UniformPruneStrategy(PruneStrategy):
 
 
 def _tensor(scope: Scope, name: str) -> Any:
-    found = scope.find_var(name)
-    if found is None:
+    holder = scope.find_var(name)
+    if holder is None:
         raise ValueError(
             f"parameter {name!r} has no value in the scope: run the startup program before pruning"
         )
-    return found.get_tensor()
+    return holder.get_tensor()
 
 
 def _update(graph: GraphWrapper) -> None:

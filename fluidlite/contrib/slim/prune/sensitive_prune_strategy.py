@@ -83,13 +83,13 @@ class SensitivePruneStrategy(PruneStrategy):
         Earlier results for a parameter of the same size are reused.
         """
         graph = context.eval_graph
-        found = {**self.sensitivities, **self._load_sensitivities(self.sensitivities_file)}
+        results = {**self.sensitivities, **self._load_sensitivities(self.sensitivities_file)}
         whole = None
         for name in self._params(graph):
             size = graph.var(name).shape()[0]
-            known = found.get(name)
+            known = results.get(name)
             if known is None or known.get("size", size) != size:
-                known = found[name] = {"pruned_percent": [], "loss": [], "size": size}
+                known = results[name] = {"pruned_percent": [], "loss": [], "size": size}
             for percent in np.arange(self.delta_rate, 1, self.delta_rate).tolist():
                 if any(abs(percent - tried) < 1e-6 for tried in known["pruned_percent"]):
                     continue
@@ -106,8 +106,8 @@ class SensitivePruneStrategy(PruneStrategy):
                         _tensor(context.scope, pruned).set(value, context.place)
                 known["pruned_percent"].append(percent)
                 known["loss"].append((whole - left) / whole)
-                self._save_sensitivities(found, self.sensitivities_file)
-        return found
+                self._save_sensitivities(results, self.sensitivities_file)
+        return results
 
     def _metric(self, context: Any) -> float:
         values, names = context.run_eval_graph(self.eval_rate)

@@ -81,9 +81,9 @@ class AddQuantDequantPass:
 
     def _round(self, graph: IrGraph, var: IrVarNode) -> IrVarNode:
         state = nodes.State(graph, self._scope, self._place)
-        made = graph.create_var_node(f"{var.name()}.quant_dequant", var.type(), var.shape(), var.dtype())
+        rounded = graph.create_var_node(f"{var.name()}.quant_dequant", var.type(), var.shape(), var.dtype())
         scale = state.create(f"{var.name()}.quant_dequant.scale", 0.001, dtype=var.dtype())
-        inputs, outputs = {"X": var, "InScale": scale}, {"Out": made, "OutScale": state.next_value(scale)}
+        inputs, outputs = {"X": var, "InScale": scale}, {"Out": rounded, "OutScale": state.next_value(scale)}
         if not graph.is_test():
             for slot in ("State", "Accum"):
                 name = unique_name.generate(f"quant_dequant.{slot.lower()}")
@@ -100,4 +100,4 @@ class AddQuantDequantPass:
             graph.link_to(node, op)
         for node in outputs.values():
             graph.link_to(op, node)
-        return made
+        return rounded

@@ -95,7 +95,7 @@ class QuantizationFreezePass:
             raise KeyError(f"operator {op.name()} on {names} has no quantized parameter and input")
         (name,) = nodes.output_names(op)
         result = graph._find_node_by_name(op.outputs, name)
-        made = graph.create_var_node(f"{name}.dequantized", result.type(), result.shape(), result.dtype())
+        scaled = graph.create_var_node(f"{name}.dequantized", result.type(), result.shape(), result.dtype())
         readers = result.outputs
         if weight.ndim:
             held = graph.create_persistable_node(
@@ -108,19 +108,19 @@ class QuantizationFreezePass:
                 "fake_channel_wise_dequantize_max_abs",
                 {**attrs, "op_role": nodes.FORWARD},
                 inputs,
-                {"Out": made},
+                {"Out": scaled},
             )
             graph.link_to(held, scaling)
         else:
             steps = (2 ** (self._weight_bits - 1) - 1) * (2 ** (self._activation_bits - 1) - 1)
             attrs = {"max_range": float(steps / weight), "op_role": nodes.FORWARD}
             inputs = {"X": result, "Scale": activation}
-            scaling = graph.create_op_node("fake_dequantize_max_abs", attrs, inputs, {"Out": made})
+            scaling = graph.create_op_node("fake_dequantize_max_abs", attrs, inputs, {"Out": scaled})
         graph.link_to(result, scaling)
         graph.link_to(activation, scaling)
-        graph.link_to(scaling, made)
+        graph.link_to(scaling, scaled)
         for reader in readers:
-            graph.update_input_link(result, made, reader)
+            graph.update_input_link(result, scaled, reader)
 
 
 class ConvertToInt8Pass:

@@ -98,9 +98,9 @@ class State:
 
 def read(scope: Scope, name: str) -> np.ndarray:
     """The value of a variable of the scope. Raises ValueError if it is missing."""
-    found = scope.find_var(name)
-    if found is None:
+    holder = scope.find_var(name)
+    if holder is None:
         raise ValueError(
             f"variable {name!r} is not in the scope: run the startup program, train, then freeze"
         )
-    return np.array(found.get_tensor())
+    return np.array(holder.get_tensor())

@@ -143,15 +143,17 @@ class PostTrainingQuantization:
     def _observed(self) -> list[str]:
         """The variables whose magnitudes are observed."""
         block = self._program.global_block()
-        found: dict[str, None] = {}
+        observed: dict[str, None] = {}
         for op in block.ops:
             names: list[str] = []
             if op.type in self._quantizable_op_type:
                 names += [name for slot in nodes.INPUTS[op.type] for name in op.input(slot)]
             if op.type in self._quantizable_op_type or op.type in WATCHED:
                 names += op.output(nodes.OUTPUTS[op.type])
-            found.update(dict.fromkeys(names))
-        return [name for name in found if not block.var(name).persistable and block.var(name).dtype in FLOATS]
+            observed.update(dict.fromkeys(names))
+        return [
+            name for name in observed if not block.var(name).persistable and block.var(name).dtype in FLOATS
+        ]
 
     def _batches(self) -> Iterator[Any]:
         feeds = [self._program.global_block().var(name) for name in self._feeds]
@@ -226,7 +228,7 @@ class PostTrainingQuantization:
 
     def _weight_ranges(self) -> dict[str, Any]:
         """The least and largest value of each quantized parameter, or those of its channels."""
-        found = {}
+        ranges = {}
         for op in self._program.global_block().ops:
             for slot in nodes.INPUTS[op.type] if op.type in self._quantizable_op_type else ():
                 for name in op.input(slot):
@@ -234,10 +236,10 @@ class PostTrainingQuantization:
                         value = nodes.read(self._scope, name)
                         if self._kinds["weight_quantize_type"] == "channel_wise_abs_max":
                             value = value.reshape(len(value), -1)
-                            found[name] = value.min(1).tolist(), value.max(1).tolist()
+                            ranges[name] = value.min(1).tolist(), value.max(1).tolist()
                         else:
-                            found[name] = float(value.min()), float(value.max())
-        return found
+                            ranges[name] = float(value.min()), float(value.max())
+        return ranges
 
     def _note_outputs(self) -> None:
         for op in self._program.global_block().ops:

@@ -155,11 +155,11 @@ class QuantizationTransformPass:
         inputs: dict[str, IrVarNode],
         outputs: dict[str, IrVarNode],
     ) -> None:
-        made = self._graph.create_op_node(op_type, {**attrs, "op_role": nodes.FORWARD}, inputs, outputs)
+        op = self._graph.create_op_node(op_type, {**attrs, "op_role": nodes.FORWARD}, inputs, outputs)
         for node in inputs.values():
-            self._graph.link_to(node, made)
+            self._graph.link_to(node, op)
         for node in outputs.values():
-            self._graph.link_to(made, node)
+            self._graph.link_to(op, node)
 
     def _by_abs_max(self, var: IrVarNode, quantized: IrVarNode, bits: int) -> IrVarNode:
         scale = self._graph.create_var_node(f"{var.name()}.scale", var.type(), [1], var.dtype())

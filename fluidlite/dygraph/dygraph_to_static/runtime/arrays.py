@@ -17,10 +17,10 @@ class Array(Variable):
 
     def reshape(self, *shape: Any, order: str = "C") -> Array:
         """The elements in another shape."""
-        given = shape[0] if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape
         if order != "C":
             raise self._refusal(f"reshape in order {order!r}")
-        return array(layers.reshape(self, list(given)))
+        return array(layers.reshape(self, list(sizes)))
 
     def astype(self, dtype: Any) -> Array:
         """The elements as another type."""
@@ -41,8 +41,8 @@ class Array(Variable):
     ravel = flatten
 
     def _binary(self, op_type: str, other: Any, swapped: bool = False) -> Variable:
-        made = super()._binary(op_type, other, swapped)
-        return made if made is NotImplemented else _marked(made)
+        result = super()._binary(op_type, other, swapped)
+        return result if result is NotImplemented else _marked(result)
 
     def _scaled(self, scale: float, bias: float) -> Variable:
         return _marked(super()._scaled(scale, bias))
@@ -66,12 +66,12 @@ def _reduced(layer: Callable[..., Variable], on_truth: bool) -> Callable[..., An
     ) -> Any:
         if dtype is not None or out is not None:
             raise self._refusal(f"{layer.__name__} with dtype or out")
-        given: Variable = self
+        operand: Variable = self
         if on_truth and self.dtype != VarType.BOOL:
-            given = layers.cast(self, VarType.BOOL)
+            operand = layers.cast(self, VarType.BOOL)
         elif not on_truth and self.dtype == VarType.BOOL:
-            given = layers.cast(self, VarType.INT64)
-        return array(layer(given, dim=axis, keep_dim=keepdims))
+            operand = layers.cast(self, VarType.INT64)
+        return array(layer(operand, dim=axis, keep_dim=keepdims))
 
     return method
 
@@ -87,10 +87,10 @@ for _name, _layer in {
     setattr(Array, _name, _reduced(_layer, _name in ("all", "any")))
 
 
-def _marked(made: Variable) -> Array:
-    made.__class__ = Array
-    made.stop_gradient = True
-    return made  # type: ignore[return-value]
+def _marked(var: Variable) -> Array:
+    var.__class__ = Array
+    var.stop_gradient = True
+    return var  # type: ignore[return-value]
 
 
 def array(var: Variable) -> Array:

@@ -98,8 +98,8 @@ class _Pick:
             kinds = dict.fromkeys(
                 [
                     VarType.FP32
-                    if VarType.FP32 in (found := [kind_of(v) for v in known])
-                    else max(found, key=int)
+                    if VarType.FP32 in (number_kinds := [kind_of(v) for v in known])
+                    else max(number_kinds, key=int)
                 ]
             )
         if len(kinds) > 1:
@@ -128,8 +128,8 @@ class _Pick:
 
     def outside(self, block: Block) -> Variable:
         """Create the variable of `block` for the selected value."""
-        made = block.create_var(shape=self.shape, dtype=self.dtype, stop_gradient=self.stop_gradient)
-        return values.as_number(made) if self.number else made
+        var = block.create_var(shape=self.shape, dtype=self.dtype, stop_gradient=self.stop_gradient)
+        return values.as_number(var) if self.number else var
 
     def copy(self, value: Any, out: Variable) -> None:
         """Give `out` one of the two values, in the current block."""
@@ -240,22 +240,22 @@ def _branch(
     outside = program.current_block()
     picks: list[_Pick] = []
     result = _join(what, returned[0], returned[1], picks)
-    found: list[tuple[Slot, Any, bool]] = []
+    joins: list[tuple[Slot, Any, bool]] = []
     for slot, one, other in zip(slots.all(), *after, strict=True):
         if isinstance(slot, Contents) and isinstance(one, list) and len(one) != len(other):
             raise Grows(slot, [*one, *other])
         if same(one, other):
-            found.append((slot, one, False))
+            joins.append((slot, one, False))
         elif slot.live:
-            found.append((slot, _join(slot.label, one, other, picks), True))
+            joins.append((slot, _join(slot.label, one, other, picks), True))
         else:
-            found.append((slot, UNSET, False))
+            joins.append((slot, UNSET, False))
     chosen = _selected(picks, blocks, outside, pred)
 
     def made(value: Any) -> Any:
         return replaced(value, lambda item: isinstance(item, _Pick), lambda pick: chosen[id(pick)])
 
-    for slot, value, joined in found:
+    for slot, value, joined in joins:
         slot.put(made(value) if joined else value)
     return made(result)
 
@@ -280,9 +280,9 @@ def _selected(
     mask = None
     for pick, one, other in zip(picks, *sides, strict=True):
         mask = mask if mask is not None else cast(pred, VarType.INT32)
-        made = select_input([other, one], mask)
-        made._shape, made.stop_gradient = pick.shape, pick.stop_gradient
-        chosen[id(pick)] = values.as_number(made) if pick.number else made
+        selected = select_input([other, one], mask)
+        selected._shape, selected.stop_gradient = pick.shape, pick.stop_gradient
+        chosen[id(pick)] = values.as_number(selected) if pick.number else selected
     return chosen
 
 
@@ -370,13 +370,13 @@ def compare(left: Any, *terms: Any) -> Any:
         if not is_tensor(result) and not result:
             return result
         value = right()
-        found = _COMPARE[sign](left, value)
+        comparison = _COMPARE[sign](left, value)
         result = (
-            found
+            comparison
             if result is True
-            else _both(result, partial(given, found), True)
+            else _both(result, partial(given, comparison), True)
             if is_tensor(result)
-            else found
+            else comparison
         )
         left = value
     return result

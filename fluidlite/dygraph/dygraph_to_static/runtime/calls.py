@@ -72,16 +72,16 @@ def _is_users(function: types.FunctionType) -> bool:
 def rewritten(function: Any) -> Any:
     """The version of `function` that builds a program: rewritten if it is the user's and can be; methods stay bound."""
     if isinstance(function, types.MethodType):
-        made = rewritten(function.__func__)
-        return function if made is function.__func__ else types.MethodType(made, function.__self__)
+        new = rewritten(function.__func__)
+        return function if new is function.__func__ else types.MethodType(new, function.__self__)
     if isinstance(function, partial):
         return partial(rewritten(function.func), *function.args, **function.keywords)
     if not isinstance(function, types.FunctionType):
         inner = type(function).__call__ if callable(function) else None
         if not isinstance(inner, types.FunctionType):
             return function
-        made = rewritten(inner)
-        return function if made is inner else types.MethodType(made, function)
+        new = rewritten(inner)
+        return function if new is inner else types.MethodType(new, function)
     if "_d2s_original" in function.__dict__:
         return function
     if not _is_users(function):
@@ -96,14 +96,14 @@ def rewritten(function: Any) -> Any:
 
 def built(function: Any) -> Any:
     """A wrapper that builds a program, also in the layers that are called; `function` itself if it is not rewritten."""
-    made = rewritten(function)
-    if made is function:
+    new = rewritten(function)
+    if new is function:
         return function
 
     @wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         with rewriting():
-            return made(*args, **kwargs)
+            return new(*args, **kwargs)
 
     return called
 
@@ -152,16 +152,16 @@ def _range(*args: Any) -> Any:
 
 
 def _enumerate(items: Any, start: Any = 0) -> Any:
-    found = iterables.of(items)
-    return enumerate(items, start) if found is None else iterables.Numbered(found, start)
+    source = iterables.of(items)
+    return enumerate(items, start) if source is None else iterables.Numbered(source, start)
 
 
 def _zip(*several: Any, **options: Any) -> Any:
-    found = [iterables.of(items) for items in several]
-    if not any(found):
+    sources = [iterables.of(items) for items in several]
+    if not any(sources):
         return zip(*several, **options)  # noqa: B905
     return iterables.Together(
-        [one or iterables.Items(items) for one, items in zip(found, several, strict=True)]
+        [one or iterables.Items(items) for one, items in zip(sources, several, strict=True)]
     )
 
 
@@ -207,10 +207,10 @@ def _extreme(function: Any, first_is_it: Callable[[Any, Any], Any]) -> Any:
     def chosen(*args: Any, **options: Any) -> Any:
         if len(args) < 2 or options or not any(is_tensor(arg) for arg in args):
             return function(*args, **options)
-        found = args[0]
+        extreme = args[0]
         for other in args[1:]:
-            found = choose(first_is_it(found, other), partial(given, found), partial(given, other))
-        return found
+            extreme = choose(first_is_it(extreme, other), partial(given, extreme), partial(given, other))
+        return extreme
 
     return chosen
 
@@ -226,9 +226,9 @@ def _filled(function: Any, value: float | None) -> Any:
         sizes = list(shape) if isinstance(shape, (list, tuple)) else [shape]
         if not any(is_tensor(size) for size in sizes):
             return function(shape, *args, **options)
-        given = list(args)
-        fill = value if value is not None else (given.pop(0) if given else options.pop("fill_value"))
-        dtype = given[0] if given else options.pop("dtype", None)
+        rest = list(args)
+        fill = value if value is not None else (rest.pop(0) if rest else options.pop("fill_value"))
+        dtype = rest[0] if rest else options.pop("dtype", None)
         if dtype is None:
             dtype = "float64" if value is not None else np.asarray(fill).dtype
         filled = fill_constant(sizes, to_vartype(np.dtype(dtype)), fill)
@@ -258,13 +258,13 @@ _BUILTIN: dict[Any, Any] = {
 
 def shape(value: Any) -> Any:
     """`value.shape`, with Variables in place of sizes of -1."""
-    found = value.shape
+    static = value.shape
     if not isinstance(value, Variable) or not is_tensor(value) or value.type != VarType.LOD_TENSOR:
-        return found
-    if all(not isinstance(n, int) or n >= 0 for n in found):
-        return found
+        return static
+    if all(not isinstance(n, int) or n >= 0 for n in static):
+        return static
     sizes = shape_of(value)
-    return type(found)([values.as_number(sizes[k]) if n < 0 else n for k, n in enumerate(found)])
+    return type(static)([values.as_number(sizes[k]) if n < 0 else n for k, n in enumerate(static)])
 
 
 def numpy(value: Any) -> Any:
@@ -277,8 +277,8 @@ def numpy(value: Any) -> Any:
 
 def rows(items: Any) -> Any:
     """The iterable of a comprehension."""
-    found = iterables.of(items)
-    return items if found is None else list(found)
+    source = iterables.of(items)
+    return items if source is None else list(source)
 
 
 def known(test: Any) -> Any:
@@ -301,12 +301,12 @@ def result(returned: Any, value: Callable[[], Any]) -> Any:
 
 def raised(error: Callable[[], Any]) -> Any:
     """The exception of a `raise`; NotSupportedError where tensors decide whether it is raised."""
-    made = error()
+    exception = error()
     if deciding.get():
         raise NotSupportedError(
-            f"whether {made!r:.200} is raised depends on tensors{here()}: programs cannot raise; use assert"
+            f"whether {exception!r:.200} is raised depends on tensors{here()}: programs cannot raise; use assert"
         )
-    return made
+    return exception
 
 
 def assert_(test: Any, message: Callable[[], Any]) -> None:

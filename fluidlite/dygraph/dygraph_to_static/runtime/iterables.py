@@ -42,8 +42,8 @@ class Source:
 class Range(Source):
     """`range` of tensors."""
 
-    def __init__(self, *given: Any) -> None:
-        self._start, stop, self._step = (0, given[0], 1) if len(given) == 1 else (*given, 1)[:3]
+    def __init__(self, *args: Any) -> None:
+        self._start, stop, self._step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
         if is_tensor(self._step):
             raise NotSupportedError(f"the step of a range must be a number, got a tensor{here()}")
         if self._step == 0:

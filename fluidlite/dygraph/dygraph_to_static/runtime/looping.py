@@ -75,13 +75,13 @@ def for_(
     def slots(in_loop: bool) -> Slots:
         return Slots(parts, names, carried if in_loop else live, carried, objects)
 
-    found = of(iterable)
-    if found is not None:
-        count = found.known()
+    source = of(iterable)
+    if source is not None:
+        count = source.known()
         if count is None or count > UNROLLED:
-            _counted(found, target, body, ends, slots)
+            _counted(source, target, body, ends, slots)
             return
-    items = iter(iterable if found is None else found)
+    items = iter(iterable if source is None else source)
     for item in items:
         target(item)
         body()
@@ -105,14 +105,14 @@ def _nothing() -> None:
 
 
 def _counted(
-    found: Source,
+    source: Source,
     target: Callable[[Any], None],
     body: Thunk,
     ends: Thunk | None,
     slots: Callable[[bool], Slots],
 ) -> None:
     counter = _Counter()
-    count = found.count()
+    count = source.count()
 
     def test() -> Any:
         more = less_than(values.variable(counter.value, VarType.INT64), count)
@@ -121,14 +121,14 @@ def _counted(
         return and_(lambda: more, ends)
 
     def iteration() -> None:
-        target(found.item(counter.value))
+        target(source.item(counter.value))
         body()
         counter.value = counter.value + 1
 
     def with_counter(in_loop: bool) -> Slots:
-        made = slots(in_loop)
-        made.assigned.append(counter)
-        return made
+        result = slots(in_loop)
+        result.assigned.append(counter)
+        return result
 
     counter.value = values.variable(0, VarType.INT64)
     _Loop(test, iteration, with_counter).build(test())
@@ -243,20 +243,20 @@ class _Loop:
         key = slot.label, number
         if is_scalar(item):
             kind, shape = self._types.get(key, (kind_of(item), (1,)))
-            made = fill_constant(list(shape), kind, item)
+            var = fill_constant(list(shape), kind, item)
             if kind in FLOATS:
-                made.stop_gradient = False
+                var.stop_gradient = False
             if key not in self._types:
-                values.as_number(made)
-            return made
+                values.as_number(var)
+            return var
         if isinstance(item, values.TensorList):
             return item
-        made = assign(values.variable(item))
-        made.stop_gradient = item.stop_gradient and made.dtype not in FLOATS
+        var = assign(values.variable(item))
+        var.stop_gradient = item.stop_gradient and var.dtype not in FLOATS
         if isinstance(item, values.Number):
-            values.as_number(made)
-        made._shape = self._open.get(key, made._shape)
-        return made
+            values.as_number(var)
+        var._shape = self._open.get(key, var._shape)
+        return var
 
     def _pair(self, slot: Slot, begin: Any, end: Any, writes: list[tuple[Variable, Any]]) -> None:
         """Add the (loop-carried Variable, value at the end of an iteration) pairs of a slot to `writes`."""
@@ -374,13 +374,13 @@ class _Loop:
                 raise NotSupportedError(
                     f"list {slot.label} is made inside of the loop{here()}: make it before"
                 )
-            made = outer.create_var(shape=var.shape, dtype=var.dtype, stop_gradient=var.stop_gradient)
-            values.placeholder(outer, made)
-            assign(var, made)
-            made._shape = var.shape
+            copy = outer.create_var(shape=var.shape, dtype=var.dtype, stop_gradient=var.stop_gradient)
+            values.placeholder(outer, copy)
+            assign(var, copy)
+            copy._shape = var.shape
             if isinstance(var, values.Number):
-                values.as_number(made)
-            return made
+                values.as_number(copy)
+            return copy
 
         return replaced(
             value, lambda item: isinstance(item, (Variable, TensorRecords)) or is_scalar(item), outside

@@ -87,8 +87,8 @@ def at(items: Any, index: Any) -> Any:
     """`items[index]`, also for a Python list and a tensor as the index."""
     if type(items) is not list or not items or not isinstance(index, Variable) or not is_tensor(index):
         return items[index]
-    found = growing("a list that a tensor chooses from", items, [])
-    return found[index]
+    array = growing("a list that a tensor chooses from", items, [])
+    return array[index]
 
 
 def grown_list(now: list[Any], later: list[Any] | None = None) -> TensorList:
@@ -110,10 +110,10 @@ def grown_list(now: list[Any], later: list[Any] | None = None) -> TensorList:
 
 def _empty(form: Any, later: list[Any]) -> TensorRecords:
     leaves = [_leaves(item, form) for item in later]
-    made = TensorRecords.__new__(TensorRecords)
-    made._form = form
-    made.arrays = [grown_list([], [row[k] for row in leaves]) for k in range(len(leaves[0]))]
-    return made
+    records = TensorRecords.__new__(TensorRecords)
+    records._form = form
+    records.arrays = [grown_list([], [row[k] for row in leaves]) for k in range(len(leaves[0]))]
+    return records
 
 
 class _Unlike(Exception):

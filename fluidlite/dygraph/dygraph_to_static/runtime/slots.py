@@ -126,10 +126,10 @@ class Slots:
                 self.assigned.append(Entry(name, parts[0].__globals__))
         for label, owner, name in objects:
             try:
-                found = owner()
+                target = owner()
             except (AttributeError, NameError):
                 continue  # the object is made in the parts themselves
-            self.assigned.append(Attribute(label, found, name))
+            self.assigned.append(Attribute(label, target, name))
         self._find_contents()
 
     def add(self, attributes: Iterable[Attribute]) -> None:
@@ -229,7 +229,7 @@ class Watch:
 
     def changes(self) -> list[Attribute]:
         """Restore the attributes whose values, or list or dict elements, have changed, and return them."""
-        found = []
+        changed = []
         for item, before in self._before:
             now = _state(item)
             for name in (*before, *(name for name in now if name not in before)):
@@ -238,11 +238,11 @@ class Watch:
                 if (id(item), name) in self._known or (value is after and same(copy, _copied(after))):
                     continue
                 slot = Attribute(f"{type(item).__name__}.{name}", item, name)
-                found.append(slot)
+                changed.append(slot)
                 if isinstance(copy, (list, dict)):
                     Contents(name, value, slot).put(copy)
                 slot.put(value)
-        return found
+        return changed
 
 
 _OBJECTS = 10000

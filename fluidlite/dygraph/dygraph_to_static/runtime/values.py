@@ -68,10 +68,10 @@ def _variable(number: Variable, dtype: VarType) -> Variable:
     return cast(number, dtype)
 
 
-def _number(made: Any, plain: bool) -> Any:
-    if plain and type(made) is Variable and made.dtype != VarType.BOOL:
-        made.__class__ = Number
-    return made
+def _number(result: Any, plain: bool) -> Any:
+    if plain and type(result) is Variable and result.dtype != VarType.BOOL:
+        result.__class__ = Number
+    return result
 
 
 class TensorList(Variable):
@@ -100,10 +100,10 @@ class TensorList(Variable):
         count, zero = array_length(self), fill_constant([1], VarType.INT64, 0)
         least, most = (zero, count) if step > 0 else (zero - 1, count - 1)
 
-        def bound(given: Any, missing: Variable) -> Variable:
-            if given is None:
+        def bound(limit: Any, missing: Variable) -> Variable:
+            if limit is None:
                 return missing
-            place = variable(given, VarType.INT64)
+            place = variable(limit, VarType.INT64)
             place = cast(place, VarType.INT64) if place.dtype != VarType.INT64 else place
             place = place + count * cast(less_than(place, zero), VarType.INT64)
             return elementwise_max(elementwise_min(place, most), least)
@@ -112,15 +112,15 @@ class TensorList(Variable):
         stop = bound(wanted.stop, most if step > 0 else least)
         distance = elementwise_max(stop - start if step > 0 else start - stop, zero)
         size = (distance + (abs(step) - 1)) // abs(step)
-        made = tensor_list([], self.dtype)
-        made._shape = self._shape
+        result = tensor_list([], self.dtype)
+        result._shape = self._shape
         index = fill_constant([1], VarType.INT64, 0)
         more = less_than(index, size)
         with While(more).block():
-            array_write(array_read(self, start + index * step), index, made)
+            array_write(array_read(self, start + index * step), index, result)
             increment(index)
             less_than(index, size, cond=more)
-        return made
+        return result
 
     def __getitem__(self, index: Any) -> Variable:
         if isinstance(index, slice):
@@ -204,17 +204,17 @@ def variable(value: Any, dtype: VarType | None = None) -> Variable:
         return value
     if is_scalar(value):
         kind = kind_of(value) if dtype is None else dtype
-        made = fill_constant([1], kind, value if isinstance(value, (int, float)) else value.item())
-        made.stop_gradient = True
-        return as_number(made)
+        var = fill_constant([1], kind, value if isinstance(value, (int, float)) else value.item())
+        var.stop_gradient = True
+        return as_number(var)
     return assign(np.asarray(value))
 
 
-def as_number(made: Variable) -> Variable:
+def as_number(var: Variable) -> Variable:
     """The same Variable, marked as a Python number."""
-    if type(made) is Variable and made.dtype != VarType.BOOL:
-        made.__class__ = Number
-    return made
+    if type(var) is Variable and var.dtype != VarType.BOOL:
+        var.__class__ = Number
+    return var
 
 
 def placeholder(block: Block, var: Variable) -> None:
@@ -263,6 +263,6 @@ def scalar(value: Any, dtype: VarType) -> Variable:
         raise ArgumentAssertion(
             f"only a tensor of one element converts to a number, got shape {list(var.shape)}{here()}"
         )
-    made = as_number(cast(var, dtype))
-    made.stop_gradient = True
-    return made
+    number = as_number(cast(var, dtype))
+    number.stop_gradient = True
+    return number

@@ -70,8 +70,8 @@ class Fleet(metaclass=ABCMeta):
 
     def worker_endpoints(self, to_string: bool = False) -> Any:
         """The addresses of the workers, as a list or as one text with commas."""
-        found = self._role().get_trainer_endpoints()
-        return ",".join(found) if to_string else found
+        endpoints = self._role().get_trainer_endpoints()
+        return ",".join(endpoints) if to_string else endpoints
 
     def server_num(self) -> int:
         """The number of parameter servers."""
@@ -83,8 +83,8 @@ class Fleet(metaclass=ABCMeta):
 
     def server_endpoints(self, to_string: bool = False) -> Any:
         """The addresses of the parameter servers, as a list or as one text with commas."""
-        found = self._role().get_pserver_endpoints()
-        return ",".join(found) if to_string else found
+        endpoints = self._role().get_pserver_endpoints()
+        return ",".join(endpoints) if to_string else endpoints
 
     def is_server(self) -> bool:
         """True if this process is a parameter server."""

@@ -108,17 +108,17 @@ class RoleMakerBase:
 
     def all_gather(self, input: Any) -> list[Any]:
         """Gather numbers, or arrays of one shape, of all workers, by rank."""
-        given = np.asarray(input)
-        found = self._workers().all_gather(given.reshape(1, *given.shape))
-        return [part if given.ndim else part.item() for part in found]
+        array = np.asarray(input)
+        gathered = self._workers().all_gather(array.reshape(1, *array.shape))
+        return [part if array.ndim else part.item() for part in gathered]
 
     def all_reduce_worker(self, input: Any, output: Any, mode: str = "sum") -> None:
         """Write the sum, max or min over all workers of `input` to `output`, an array or list of the same shape."""
-        found = self._workers().all_reduce(np.asarray(input), mode)
+        reduced = self._workers().all_reduce(np.asarray(input), mode)
         if isinstance(output, list):
-            output[:] = found.tolist()
+            output[:] = reduced.tolist()
         else:
-            np.copyto(output, found)
+            np.copyto(output, reduced)
 
     def barrier_worker(self) -> None:
         """Wait for all workers."""
@@ -405,18 +405,18 @@ class UserDefinedCollectiveRoleMaker(RoleMakerBase):
         return self._worker_num
 
 
-def _endpoints(name: str, given: Any) -> list[str]:
+def _endpoints(name: str, endpoints: Any) -> list[str]:
     """Check an argument with addresses and return it."""
-    if not isinstance(given, list):
-        raise TypeError(f"{name} must be as string list, got {type(given).__name__}")
-    if not given:
+    if not isinstance(endpoints, list):
+        raise TypeError(f"{name} must be as string list, got {type(endpoints).__name__}")
+    if not endpoints:
         raise ValueError(f"the length of {name} list must be greater than 0")
-    for endpoint in given:
+    for endpoint in endpoints:
         if not isinstance(endpoint, str):
             raise TypeError(f"every element in {name} list must be as string, got {endpoint!r}")
-    if len(set(given)) != len(given):
-        raise ValueError(f"{name} can't have duplicate elements, got {given}")
-    return given
+    if len(set(endpoints)) != len(endpoints):
+        raise ValueError(f"{name} can't have duplicate elements, got {endpoints}")
+    return endpoints
 
 
 def _check_id(current_id: Any) -> None:

@@ -121,12 +121,12 @@ class Collective(Fleet):
             raise AssertionError(
                 f"In fleet.{name}() function, executor must be as Executor type, got {type(executor).__name__}"
             )
-        found = program if program is not None else self._origin_program
-        if not isinstance(found, Program):
+        chosen = program if program is not None else self._origin_program
+        if not isinstance(chosen, Program):
             raise AssertionError(
-                f"In fleet.{name}() function, main_program must be as Program type, got {type(found).__name__}"
+                f"In fleet.{name}() function, main_program must be as Program type, got {type(chosen).__name__}"
             )
-        return found
+        return chosen
 
     def save_check_point(
         self,
@@ -259,13 +259,13 @@ class CollectiveOptimizer(DelegatingOptimizer):
                 optimizer, init_loss_scaling=strategy.amp_loss_scaling, use_dynamic_loss_scaling=True
             )
         with program_guard(main, startup):
-            made = optimizer.minimize(loss, startup, parameter_list, no_grad_set)
+            result = optimizer.minimize(loss, startup, parameter_list, no_grad_set)
         self._loss = loss
         fleet._origin_program = main.clone(for_test=False)
         fleet._transpiled_program = main
         fleet.startup_program = startup
         fleet.main_program = self._try_to_compile(startup, main)
-        return made
+        return result
 
     def _check_collective_mode(
         self, main_program: Program, optimizer: Any, strategy: DistributedStrategy

@@ -92,14 +92,14 @@ def load(
     ignore_empty: bool,
 ) -> TrainStatus | None:
     """Load the newest checkpoint; returns its training status."""
-    found = numbers(root, fs)
-    if not found:
+    listed = numbers(root, fs)
+    if not listed:
         if not ignore_empty:
             raise AssertionError(f"Can't find checkpoint below {root}")
         return None
-    folder = _folder(root, found[-1])
+    folder = _folder(root, listed[-1])
     if fs.need_upload_download():
-        local = f"{cache}/{PREFIX}.{found[-1]}.load_cache.{trainer_id}"
+        local = f"{cache}/{PREFIX}.{listed[-1]}.load_cache.{trainer_id}"
         if LOCAL.stat(local):
             LOCAL.delete(local)
         fs.download(folder, local)

@@ -76,10 +76,10 @@ class FleetUtil:
 
     def _sum(self, scope: Scope | None, name: str) -> np.ndarray | None:
         """The sum over all workers of a variable; None if it is not set."""
-        found = (scope or global_scope()).find_var(name)
-        if found is None or not found.is_set():
+        holder = (scope or global_scope()).find_var(name)
+        if holder is None or not holder.is_set():
             return None
-        own = np.array(found.get_tensor())
+        own = np.array(holder.get_tensor())
         total = np.zeros_like(own)
         fleet_transpiler._role_maker.all_reduce_worker(own, total)
         return total
@@ -138,9 +138,9 @@ class FleetUtil:
         squares, errors, prob, q, pos, total = (value.reshape(-1)[0] for value in sums if value is not None)
         with np.errstate(all="ignore"):
             seen, predicted = pos / total, prob / total
-            found = [errors / total, float(np.sqrt(np.float64(squares / total))), seen, predicted]
+            metrics = [errors / total, float(np.sqrt(np.float64(squares / total))), seen, predicted]
             quotient = seen / predicted if abs(predicted) > 1e-6 else type(seen)(0)
-        return [area_under_curve(*counts), bucket_error(*counts), *found, quotient, q / total, int(total)]
+        return [area_under_curve(*counts), bucket_error(*counts), *metrics, quotient, q / total, int(total)]
 
     def print_global_metrics(
         self,
@@ -156,7 +156,7 @@ class FleetUtil:
         print_prefix: str = "",
     ) -> None:
         """Print `get_global_metrics` in the first worker."""
-        found = self.get_global_metrics(
+        metrics = self.get_global_metrics(
             scope,
             stat_pos_name,
             stat_neg_name,
@@ -167,11 +167,11 @@ class FleetUtil:
             pos_ins_num_name,
             total_ins_num_name,
         )
-        if found[0] is None:
+        if metrics[0] is None:
             return
         labels = "AUC BUCKET_ERROR MAE RMSE Actural_CTR Predicted_CTR COPC".split()
-        texts = [f"{label}={value:.6f}" for label, value in zip(labels, found, strict=False)]
-        more = f"MEAN Q_VALUE={found[7]:.6f} Ins number={found[8]}"
+        texts = [f"{label}={value:.6f}" for label, value in zip(labels, metrics, strict=False)]
+        more = f"MEAN Q_VALUE={metrics[7]:.6f} Ins number={metrics[8]}"
         self.rank0_print(f"{print_prefix} global {' '.join(texts)} {more}")
 
     def get_online_pass_interval(
@@ -446,14 +446,14 @@ class FleetUtil:
         """Yield a function that creates local folders, which are uploaded at the end; None in other workers than 0."""
         part = "base" if str(pass_id) == "-1" else f"delta-{pass_id}"
         with tempfile.TemporaryDirectory() as here, scope_guard(scope):
-            made: list[str] = []
+            folders: list[str] = []
 
             def put(name: str) -> str:
-                made.append(os.path.join(here, name))
-                return made[-1]
+                folders.append(os.path.join(here, name))
+                return folders[-1]
 
             yield put if self._first() else None
-            for folder in made:
+            for folder in folders:
                 if not _client(*hadoop).upload_dir(
                     f"{output_path}/{day}/{part}/dnn_plugin", folder, overwrite=True
                 ):

@@ -44,8 +44,8 @@ class HDFSClient(hdfs_utils.HDFSClient):
 
     def lsr(self, hdfs_path: str, excludes: Sequence[str] = ()) -> list[str]:  # type: ignore[override]
         """The files in a folder and its subfolders, except those whose path contains one of `excludes`."""
-        found = super().lsr(hdfs_path)
-        return [path for path in found if not any(part in path for part in excludes)]
+        paths = super().lsr(hdfs_path)
+        return [path for path in paths if not any(part in path for part in excludes)]
 
     def upload(  # type: ignore[override]
         self,

@@ -68,19 +68,19 @@ def save_program(program: Program, model_filename: str = "__model__", is_text: b
 
 def program_type_trans(prog_dir: str, prog_fn: str, is_text: bool) -> str:
     """Convert a binary program to `NAME.pbtxt`, or with `is_text` a text to `NAME.bin`; returns the new name."""
-    made = prog_fn + (".bin" if is_text else ".pbtxt")
+    new_name = prog_fn + (".bin" if is_text else ".pbtxt")
     save_program(
-        load_program(os.path.join(prog_dir, prog_fn), is_text), os.path.join(prog_dir, made), not is_text
+        load_program(os.path.join(prog_dir, prog_fn), is_text), os.path.join(prog_dir, new_name), not is_text
     )
-    return made
+    return new_name
 
 
 def check_not_expected_ops(prog: Program) -> None:
     """Log a warning for operators of `not_expected_op_types`."""
-    found = sorted({op.type for op in prog.global_block().ops} & set(not_expected_op_types))
-    if found:
+    unexpected = sorted({op.type for op in prog.global_block().ops} & set(not_expected_op_types))
+    if unexpected:
         logger.warning(
-            "find op type '%s' in program, please check if your program is pruned correctly", found
+            "find op type '%s' in program, please check if your program is pruned correctly", unexpected
         )
 
 
@@ -136,18 +136,18 @@ def _described(var: Variable, with_type: bool = False) -> dict[str, Any]:
     kind = {"type": f"VarType.{VarType(var.type).name}"}
     if var.type in feed_fetch_type_list:
         return {"name": var.name, **kind}
-    found = {
+    described = {
         "name": var.name,
         "shape": str(var.shape),
         "lod_level": var.lod_level,
         "dtype": f"VarType.{VarType(var.dtype).name}",
     }
-    return {**found, **kind} if with_type else found
+    return {**described, **kind} if with_type else described
 
 
 def _persistable(program: Program) -> list[Variable]:
-    found = program.list_vars()
-    return [var for var in found if var.persistable and var.type not in feed_fetch_type_list]
+    variables = program.list_vars()
+    return [var for var in variables if var.persistable and var.type not in feed_fetch_type_list]
 
 
 def graphviz(block: Block, output_dir: str = "", filename: str = "debug") -> None:
@@ -188,8 +188,8 @@ def _run(
     block = program.global_block()
     var = block.create_var(name=name, shape=list(shape), dtype=dtype, persistable=value is None)
     append(block, var)
-    found = Executor(CPUPlace()).run(program, feed={} if value is None else {name: value}, fetch_list=[var])
-    return list(found)
+    results = Executor(CPUPlace()).run(program, feed={} if value is None else {name: value}, fetch_list=[var])
+    return list(results)
 
 
 def reader(batch_size: int, fn: str, dim: int | Sequence[int]) -> list[np.ndarray]:
@@ -199,15 +199,15 @@ def reader(batch_size: int, fn: str, dim: int | Sequence[int]) -> list[np.ndarra
     """
     shape = [batch_size, *(dim if isinstance(dim, (list, tuple)) else [dim])]
     count = math.prod(shape)
-    made = []
+    arrays = []
     with open(fn, encoding="utf-8") as file:
         for line in file:
             numbers = [float(word) for word in line.split()]
-            made += [
+            arrays += [
                 np.array(numbers[at : at + count]).reshape(shape)
                 for at in range(0, len(numbers) - count + 1, count)
             ]
-    return made
+    return arrays
 
 
 def feed_gen(
@@ -247,11 +247,11 @@ def try_load_model_vars(
     names = list(feed_config.feeded_vars_names)
     feeds = [block.var(name) for name in names]
     for var, dim in zip(feeds, feed_config.feeded_vars_dims, strict=True):
-        given = tuple(dim) if isinstance(dim, (list, tuple)) else (dim,)
-        if var.shape[1:] != given:
+        dims = tuple(dim) if isinstance(dim, (list, tuple)) else (dim,)
+        if var.shape[1:] != dims:
             raise RuntimeError(
                 f"feed variable '{var.name}' shape not match. infer program  shape: {var.shape[1:]}. feed tensor "
-                f"shape: {given}"
+                f"shape: {dims}"
             )
     if feed_config.feeded_vars_filelist is not None:
         logger.info("load feed vars from files: %s.", feed_config.feeded_vars_filelist)
@@ -267,11 +267,11 @@ def try_load_model_vars(
         if var.lod_level:
             tensor.set_recursive_sequence_lengths([[1] * len(array)])
     fetches = [block.var(name) for name in fetch_config.fetch_vars_names]
-    found = exe.run(_without_feed_and_fetch(program), feed=feed, fetch_list=fetches, return_numpy=True)
-    for var, value in zip(fetches, found, strict=True):
+    results = exe.run(_without_feed_and_fetch(program), feed=feed, fetch_list=fetches, return_numpy=True)
+    for var, value in zip(fetches, results, strict=True):
         logger.info("fetch_targets name: %s", var.name)
         logger.info("fetch_targets: %s", value)
-    return list(found)
+    return list(results)
 
 
 def _without_feed_and_fetch(program: Program) -> Program:

@@ -221,13 +221,15 @@ class DistributedTranspiler(Fleet):
         main, startup = default_main_program(), default_startup_program()
         options = config.get_program_config()
         self._transpile_config = config
-        made = GeoSgdTranspiler(options) if isinstance(config, GeoStrategy) else OriginTranspiler(options)
-        made._set_server_config(config.get_server_runtime_config())
-        self._transpiler = made
+        transpiler = (
+            GeoSgdTranspiler(options) if isinstance(config, GeoStrategy) else OriginTranspiler(options)
+        )
+        transpiler._set_server_config(config.get_server_runtime_config())
+        self._transpiler = transpiler
         self._origin_program = main.clone(for_test=False)
         servers = self.server_endpoints(to_string=True)
         worker = self.is_worker()
-        made.transpile(
+        transpiler.transpile(
             trainer_id=self.worker_index() if worker else self.server_index(),
             program=main,
             startup_program=startup,
@@ -236,10 +238,10 @@ class DistributedTranspiler(Fleet):
             sync_mode=options.sync_mode,
         )
         if worker:
-            self.main_program, self.startup_program = made.get_trainer_program(wait_port=False), startup
+            self.main_program, self.startup_program = transpiler.get_trainer_program(wait_port=False), startup
             return
         endpoint = self.server_endpoints()[self.server_index()]
-        self.main_program, self.startup_program = made.get_pserver_programs(endpoint)
+        self.main_program, self.startup_program = transpiler.get_pserver_programs(endpoint)
 
     def _set_opt_info(self, opt_info: dict[str, Any]) -> None:
         """Store options for `train_from_dataset`."""
@@ -296,27 +298,27 @@ class TranspilerOptimizer(DelegatingOptimizer):
             raise TypeError("DistributedTranspiler's minimize can not accept loss with list")
         if isinstance(startup_program, list):
             raise TypeError("DistributedTranspiler's minimize can not accept program with list")
-        made = self._optimizer.minimize(loss, startup_program, parameter_list, no_grad_set)
+        result = self._optimizer.minimize(loss, startup_program, parameter_list, no_grad_set)
         fleet._transpile(config=self._as_strategy())
         loss.block.program._fleet_opt = self.opt_info
-        return made
+        return result
 
     def _as_strategy(self) -> DistributedStrategy:
         """The strategy, converted from a `DistributeTranspilerConfig` if needed."""
         config = self._strategy
         if not isinstance(config, DistributeTranspilerConfig):
             return config
-        made: DistributedStrategy
+        strategy: DistributedStrategy
         if config.sync_mode:
-            made = SyncStrategy()
+            strategy = SyncStrategy()
         elif config.geo_sgd_mode:
-            made = GeoStrategy(config.geo_sgd_need_push_nums)
+            strategy = GeoStrategy(config.geo_sgd_need_push_nums)
         elif config.runtime_split_send_recv and not config.half_async:
-            made = AsyncStrategy()
+            strategy = AsyncStrategy()
         else:
-            made = HalfAsyncStrategy()
-        made.set_program_config(config)
-        return made
+            strategy = HalfAsyncStrategy()
+        strategy.set_program_config(config)
+        return strategy
 
 
 __getattr__ = missing.reporter(__name__)
