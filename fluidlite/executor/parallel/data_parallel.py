@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -136,14 +136,23 @@ class DataParallel:
             feed = have if is_first else {name: have[name] for name in stage.inputs if name in have}
             return run_program(stage.program, feed, names, self.scopes[place], False, self.devices[place])
 
-        in_parallel = count > 1 and not self._sequential
-        for place, results in enumerate((self._threads().map if in_parallel else map)(run, range(count))):
+        for place, results in enumerate(self._at_places(run, count)):
             found: Values = dict(zip(names, results, strict=True))
             for name in sparse:
                 rows, elements = (found.pop(part).array for part in parts(name))
                 found[name] = SelectedRows(rows, elements, self._block._var_recursive(name).shape[0])
             for target in values if count == 1 else values[place : place + 1]:
                 target.update(found)
+
+    def _at_places(self, run: Callable[[int], list[Any]], count: int) -> list[list[Any]]:
+        """The results of `run` for the first `count` places; an error is raised when all places have ended."""
+        if count == 1 or self._sequential:
+            return [run(place) for place in range(count)]
+        pool = self._threads()
+        futures = [pool.submit(run, place) for place in range(count)]
+        for future in futures:
+            future.exception()  # waits; no place may write variables after the step has failed
+        return [future.result() for future in futures]
 
     def _is_sparse(self, name: str) -> bool:
         return bool(self._block._var_recursive(name).type == VarType.SELECTED_ROWS)

@@ -1,5 +1,8 @@
 """CompiledProgram.with_data_parallel and ParallelExecutor over CPU places."""
 
+import threading
+import time
+
 import numpy as np
 import pytest
 
@@ -308,6 +311,29 @@ def test_an_error_at_one_place_leaves_the_parameters_unchanged():
     with pytest.raises(fluid.core.EnforceNotMet, match="got 9 at position 0"):
         exe.run(compiled(loss), feed=feeds, fetch_list=[loss])
     np.testing.assert_array_equal(parameter(), before)
+
+
+def test_a_step_with_an_error_at_one_place_ends_after_the_other_places():
+    failed, ended = threading.Event(), threading.Event()
+
+    def work(x):
+        if not np.array(x).any():
+            failed.set()
+            raise KeyError("the first place")
+        failed.wait()
+        time.sleep(0.05)
+        ended.set()
+        return np.array(x)
+
+    x = fluid.data("x", [None, 1])
+    out = fluid.default_main_program().global_block().create_var(name="out", dtype="float32", shape=[-1, 1])
+    L.py_func(work, x, out)
+    program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(
+        places=fluid.cpu_places(2)
+    )
+    with pytest.raises(Exception, match="the first place"):
+        fluid.Executor().run(program, feed={"x": np.array([[0], [1]], "float32")}, fetch_list=[out])
+    assert ended.is_set()
 
 
 def test_parallel_executor_counts_cpu_num(monkeypatch):
