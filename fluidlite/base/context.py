@@ -35,7 +35,7 @@ class Frames(threading.local, Generic[T]):
 
 
 class Slot(Generic[T]):
-    """One piece of ambient state (the current program, scope, name generator, ...)."""
+    """An ambient variable (the current program, scope, name generator, ...)."""
 
     _all: list[Slot[Any]] = []
 

@@ -74,7 +74,7 @@ def set_paddle_lib_path() -> None:
 
 def start_imperative_gperf_profiler() -> None:
     """Only a warning, as in Paddle's releases, which are built without gperftools."""
-    warnings.warn("there are no gperftools here; fluid.profiler tells where the time goes", stacklevel=2)
+    warnings.warn("there are no gperftools here; fluid.profiler shows where the time goes", stacklevel=2)
 
 
 def stop_imperative_gperf_profiler() -> None:

@@ -49,8 +49,8 @@ LR_COUNTER, EMA_COUNTER = "@LR_DECAY_COUNTER@", "@EMA_STEP_COUNTER@"
 
 def without_training(blocks: Sequence[Block]) -> list[list[Operator]]:
     """The operators of each block without gradients, updates and learning rates, if a loss is trained, by `minimize` or
-    `append_backward`. Otherwise all of them: gradients, and averages, that nobody updates anything with are results.
-    None counts steps of training.
+    `append_backward`. Otherwise all of them: gradients, and averages, without updates are results. Operators that count
+    steps of training are left out.
     """
     start = OpRole.Backward | OpRole.Loss
     trains = any(op.attrs.get("op_role", 0) == start for block in blocks for op in block.ops)

@@ -80,7 +80,7 @@ def load(
     """Load what `save` saved into the global scope: all that `program` has of parameters and persistables
     (`fluid.load`).
 
-    `model_path`: as given to `save`, or with one of the three endings. A folder or file written by
+    `model_path`: as given to `save`, or with one of the three suffixes. A folder or file written by
     `save_persistables` and the like is read as well; a combined file needs `var_list`, the variables in it,
     and of a folder `var_list` says which to load (by default those it has). Without `executor` the variables
     must exist in the scope, which is so after the startup program was run.
@@ -204,8 +204,8 @@ def _load_pickles(program: Program, base: str) -> dict[str, LoDTensor]:
         path = next((path for path in [own, *files] if var.name in files.get(path, ())), None)
         if path is None and own not in files:
             raise MissingPartError(
-                f"there is no file {own}, where the value of {var.name!r} would be: the program has variables beside "
-                "its parameters, which are saved there"
+                f"there is no file {own}, where the value of {var.name!r} would be: the program has persistable "
+                "variables besides parameters, which are saved there"
             )
         if path is None:
             raise MissingValueError(

@@ -1,4 +1,4 @@
-"""Optimizers on eager parameters: the update operators of a program that nobody sees, run in place on the parameters.
+"""Optimizers on eager parameters: the update operators of a private program, run in place on the parameters.
 
 An update rule is written once, as the operators that `Optimizer.minimize` appends to a program. For eager parameters
 `EagerSteps` has the same code append them to a private program whose gradients are fed, makes a plan of it, and lets
@@ -146,7 +146,7 @@ class EagerSteps:
         return self._tensors.get(self._names.get(RATE, ""))
 
     def held_rate(self) -> float | None:
-        """The learning rate as the last step left it, or as somebody set it since; None before the first.
+        """The learning rate after the last step, or as it was set since; None before the first step.
 
         Scripts give the rate's tensor another value, or put another tensor into `_learning_rate_map`. A value written
         on a GPU is not seen, since looking would wait for the device.

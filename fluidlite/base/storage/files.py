@@ -54,15 +54,15 @@ def is_draft(name: str) -> bool:
 
 @contextmanager
 def atomic_writer(path: AnyPath, folders: bool = True) -> Iterator[BinaryIO]:
-    """A binary file that takes the place of `path` when the block ends well, and vanishes when it does not.
+    """A binary file that replaces `path` when the block ends well, and is removed when it fails.
 
-    Folders on the way are made, unless `folders` is False. The bytes go to a draft beside the file, which replaces it
-    in one step when they are on the disk. A link is followed, and what is there keeps its mode, owner and attributes
-    (not its hard links). Devices, pipes and sockets are written to directly, and so is a file in a folder that takes
-    no draft, at the end.
+    Missing folders are made, unless `folders` is False. The bytes go to a draft in the same folder, which replaces the
+    file atomically when they are on the disk. A link is followed, and an existing file keeps its mode, owner and
+    attributes (not its hard links). Devices, pipes and sockets are written to directly, and so is a file in a folder
+    where no draft can be made, at the end.
 
-    A process that is killed leaves its drafts behind; they are in nobody's way, as their names are random, readers of
-    folders leave them out (`is_draft`), and the next process that writes in the folder removes them.
+    A process that is killed leaves its drafts; they do no harm, as their names are random, readers of folders skip them
+    (`is_draft`), and the next process that writes in the folder removes them.
 
     Raises OSError, naming the file, if it cannot be written.
     """

@@ -78,9 +78,9 @@ def _folder(url: str, prefix: str, writes: bool) -> Iterator[Path]:
 
 
 def also_by_url(name: str, position: int, writes: bool = False, files: bool = False) -> Callable[..., Any]:
-    """For functions with the path of a folder as argument `name`, at `position`: that may be a URL as well.
+    """Decorate a function so that the path of a folder, argument `name` at `position`, may be a URL.
 
-    `writes`: whether they write there. `files`: the path is that of files without their endings.
+    `writes`: whether it writes there. `files`: the path is that of files without their suffixes.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

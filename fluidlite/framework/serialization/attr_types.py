@@ -1,8 +1,8 @@
 """The wire types of attributes in saved programs.
 
 Fluid's own reader insists on the declared type (FLOAT for `scale=2`, LONGS for the shape of `fill_constant`).
-Most types follow from the operator's declared default, or are said beside it (`Attr`); the names below are those where
-Python's types say too little, whatever the operator.
+Most types follow from the operator's declared default, or are declared with it (`Attr`); the names below are those
+where Python's types are not enough, for any operator.
 """
 
 from __future__ import annotations

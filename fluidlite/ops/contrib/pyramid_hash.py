@@ -1,7 +1,7 @@
-"""pyramid_hash: runs of neighbouring ids as rows that are put together of pieces of one long vector.
+"""pyramid_hash: embeddings of runs of adjacent ids, concatenated from segments of one long vector.
 
-Where the pieces are, XXH32 of a run's ids says (Collet 2012); which runs count at all say two Bloom filters over
-MurmurHash3 (Appleby 2011). As in Fluid ids are hashed as float32 numbers.
+XXH32 of a run's ids (Collet 2012) determines the segments; two Bloom filters over MurmurHash3 (Appleby 2011) select
+the runs. As in Fluid, ids are hashed as float32 numbers.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ register(
         grad=_rule,
         no_grad=("W", "WhiteList", "BlackList", "DropPos", "X_Temp_Out"),
         sequences=Sequences(takes_lod=True, levels=Levels("X", outs=("Out",))),
-        doc="A row for each run of two to pyramid_layer ids: pieces of W, of rand_len numbers, at the run's hashes.",
+        doc="A row for each run of two to pyramid_layer ids: segments of W, of rand_len numbers, at the run's hashes.",
     )
 )
 register(
@@ -241,6 +241,6 @@ register(
         kernel=_pyramid_hash_grad,
         sequences=Sequences(takes_lod=True),
         effects=Effects(updates=("WOut",)),
-        doc="Takes lr times the gradient of each row off the pieces of W that it is made of.",
+        doc="Subtracts lr times the gradient of each row from its segments of W.",
     )
 )

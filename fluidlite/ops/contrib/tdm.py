@@ -72,7 +72,7 @@ def _sampler(
             others = choice[choice != node]
             if count > len(others):
                 raise OperatorError(
-                    f"operator tdm_sampler: layer {layer} has {len(others)} nodes beside the wanted one, too few for "
+                    f"operator tdm_sampler: layer {layer} has {len(others)} nodes besides the wanted one, too few for "
                     f"{count} samples"
                 )
             row += [(node, 1, 1)] * output_positive
@@ -118,6 +118,6 @@ register(
         no_grad=("Out", "Labels", "Mask"),
         sequences=Sequences(source=None),
         effects=Effects(random=True),
-        doc="For each layer of a tree the node on the path to an item, and others at random; Labels tell them apart.",
+        doc="For each layer of a tree the node on the path to an item, and random others, with Labels 1 and 0.",
     )
 )

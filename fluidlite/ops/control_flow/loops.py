@@ -29,8 +29,8 @@ register(
         infer=_infer,
         sequences=Sequences(source=None),
         effects=Effects(control=True, may_skip=True),
-        doc="Runs `sub_block` again and again while Condition, which the block writes, is true. X: what it reads of "
-        "the blocks around; Out: what it writes there; StepScopes: what is kept of its turns for the gradient.",
+        doc="Runs `sub_block` while Condition, which the block writes, is true. X: the outer variables that it reads; "
+        "Out: those that it writes; StepScopes: values of its iterations stashed for the gradient.",
     )
 )
 register(
@@ -42,6 +42,6 @@ register(
         infer=_infer_grad,
         sequences=Sequences(source=None),
         effects=Effects(control=True),
-        doc="Runs `sub_block`, the gradient of a loop's block, for each of its turns, the last one first.",
+        doc="Runs `sub_block`, the gradient of a loop's block, for each of its iterations, the last one first.",
     )
 )

@@ -215,8 +215,8 @@ register(
         grad=_join_grad,
         no_grad=("OutIndex",),
         sequences=Sequences(source=None),
-        doc="The elements of the tensor array X in one tensor: one behind the other along `axis`, or with `use_stack` "
-        "along a new one. OutIndex: the size of each along it.",
+        doc="The elements of the tensor array X in one tensor: concatenated along `axis`, or with `use_stack` along a "
+        "new one. OutIndex: the size of each along it.",
     )
 )
 register(

@@ -281,6 +281,6 @@ register(
         kernel=_polygon,
         no_grad=("Output",),
         sequences=Sequences(source=None),
-        doc="Corners from their distances to places 4 pixels apart: x in even channels, y in odd ones.",
+        doc="Corners from their distances to a grid of every 4th pixel: x in even channels, y in odd ones.",
     )
 )

@@ -150,6 +150,6 @@ register(
         kernel=_expand_fc,
         no_grad=("Out", "FCOut"),
         sequences=Sequences(takes_lod=True, inferred=True),
-        doc="Rows of sequences beside a row for each sequence, then a product, a shift and an activation.",
+        doc="Rows of sequences concatenated with a row for each sequence, then a product, a bias and an activation.",
     )
 )

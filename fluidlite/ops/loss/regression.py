@@ -146,7 +146,7 @@ def _smooth_l1_grad(
 def _smooth_l1_infer(op: OpView) -> None:
     _pair("X", "Y", "Diff")(op)
     if op.has("InsideWeight") and not op.has("OutsideWeight"):
-        raise op.fail("InsideWeight wants an OutsideWeight beside it")
+        raise op.fail("InsideWeight needs an OutsideWeight")
     op.set("Out", (op.shape("X")[0], 1), op.dtype("X"))
 
 
@@ -159,7 +159,7 @@ _declare(
     (_smooth_l1, _smooth_l1_grad),
     (("InsideWeight", "OutsideWeight"), ("Diff",)),
     ("X", "Y"),
-    "The huber-like loss of box regression, summed over each sample; OutsideWeight counts beside InsideWeight only.",
+    "The huber-like loss of box regression, summed over each sample; OutsideWeight needs InsideWeight.",
     source=None,
     effects=Effects(numbered=False),
 )

@@ -1,7 +1,7 @@
-"""inplace_abn: batch normalisation and an activation that is undone for the gradient (Rota Bulo et al. 2018).
+"""inplace_abn: batch normalisation and an activation that is inverted for the gradient (Rota Bulo et al. 2018).
 
-The gradient operator has the result, not the input, so that both may be one variable. It puts back what that variable
-held: gradients of operators before look at it.
+The gradient operator has the result, not the input, so that both may be one variable. It restores the input in that
+variable, as gradients of earlier operators read it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Max and average pooling over two or three spatial dimensions, with their gradients.
 
 The reference kernels gather all windows at once: for place o and element k of its window, `flat[o, k]` is an
-index into the flattened image and `valid[o, k]` tells whether it lies inside.
+index into the flattened image and `valid[o, k]` is true if it is inside.
 """
 
 from __future__ import annotations

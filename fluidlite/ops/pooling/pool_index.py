@@ -39,7 +39,7 @@ def _register_indexed(op_type: str, dims: int) -> None:
         _pool_with_index,
         _pool_with_index_grad,
         infer_pool,
-        "Max pooling that also tells where in the flattened image each maximum is (Mask, int32).",
+        "Max pooling that also returns the index of each maximum in the flattened image (Mask, int32).",
         outputs=("Out", "Mask"),
         attrs=attrs,
         keep_out=("Mask",),

@@ -1,8 +1,8 @@
 """Operators by which the processes of a run exchange arrays (`fluidlite/distributed`); in one process they copy.
 
-They are never left out of a plan, whether or not somebody reads what they make: the other processes wait for it.
-`ring_id` and `use_calc_stream` say which of NCCL's connections and which stream of a GPU to take: here a step makes
-one call after the other, in the order of the program, so that they make no difference.
+They are never left out of a plan, even if no operator reads their results, as the other processes wait for them.
+`ring_id` and `use_calc_stream` choose a connection of NCCL and a stream of a GPU in Fluid; they have no effect here, as
+a step makes the calls in the order of the program.
 """
 
 from __future__ import annotations

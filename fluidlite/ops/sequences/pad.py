@@ -111,7 +111,7 @@ register_pair(
     _pad,
     _pad_grad,
     _pad_infer,
-    "A batch [sequences, time, ...] with PadValue behind the shorter sequences, and their lengths.",
+    "A batch [sequences, time, ...] with PadValue after the shorter sequences, and their lengths.",
     outputs=("Out", "Length"),
     attrs={"padded_length": -1},
     keep=("X#",),

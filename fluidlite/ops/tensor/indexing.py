@@ -169,7 +169,7 @@ register_pair(
     _unbound,
     lambda xp, Out_grad, axis: xp.stack(Out_grad, axis=axis),
     _infer_unbind,
-    "X taken apart along dimension `axis`.",
+    "X split into its entries along dimension `axis`.",
     outputs=("Out*",),
     attrs={"axis": 0},
     again=linear_double_grad("unbind"),

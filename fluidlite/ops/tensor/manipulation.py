@@ -374,7 +374,7 @@ register(
         dispatch=Dispatch(cuda="concat_split.unstack"),
         sequences=Sequences(source=None),
         effects=Effects(numbered=False),
-        doc="X taken apart along dimension `axis`.",
+        doc="X split into its entries along dimension `axis`.",
     )
 )
 register(

@@ -97,7 +97,7 @@ register(
         dispatch=Dispatch(cuda="random.uniform_random"),
         sequences=Sequences(source=None),
         effects=Effects(random=True, numbered=False),
-        doc="Numbers drawn evenly from [min, max); `diag_num`, `diag_step` + 1 apart, become `diag_val`.",
+        doc="Uniform random numbers in [min, max); `diag_num` of them, every `diag_step` + 1, become `diag_val`.",
     )
 )
 

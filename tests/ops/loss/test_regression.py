@@ -43,7 +43,7 @@ def test_smooth_l1_loss():
 
 def test_smooth_l1_loss_with_one_weight():
     x, y = normal(5, 3), normal(5, 3)
-    with pytest.raises(OperatorError, match="wants an OutsideWeight"):
+    with pytest.raises(OperatorError, match="needs an OutsideWeight"):
         infer("smooth_l1_loss", {"X": x, "Y": y, "InsideWeight": x})
     d = (x - y).astype(float)
     each = np.where(np.abs(d) < 1, d * d / 2, np.abs(d) - 0.5)
