@@ -68,9 +68,9 @@ def get_fetch_variable(scope: Scope, var_name: str, index: int) -> LoDTensor:
         raise EnforceNotMet(f"Variable {var_name} is not found in scope.")
     held = found.get()
     if not isinstance(held, FetchList):
-        raise EnforceNotMet(f"variable {var_name} holds a {type(held).__name__}, not what was fetched")
+        raise EnforceNotMet(f"variable {var_name} holds a {type(held).__name__}, not a FetchList")
     if not 0 <= index < len(held):
-        raise EnforceNotMet(f"{len(held)} values were fetched into {var_name}, there is no number {index}")
+        raise EnforceNotMet(f"{len(held)} values were fetched into {var_name}, index {index} is out of range")
     tensor: LoDTensor = held[index]
     return tensor
 

@@ -51,7 +51,7 @@ class Gloo:
         here = world()
         if (here.rank, here.size) != (self._rank, self._size):
             raise EnforceNotMet(
-                f"Gloo was told that this is process {self._rank} of {self._size}, but was started as {here.rank} of "
+                f"Gloo is set up for process {self._rank} of {self._size}, but this is process {here.rank} of "
                 f"{here.size}: start all by python -m fluidlite launch, and use its numbers"
             )
         self._begun = True

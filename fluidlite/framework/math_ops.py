@@ -74,8 +74,8 @@ class VariableMath:
             other = me.block.program._tracer.constant(other.astype(to_numpy(me.dtype)))
         elif isinstance(other, np.ndarray) and other.size != 1:
             raise TypeError(
-                f"an array of shape {list(other.shape)} and variable {me.name!r}: only arrays of one element are taken "
-                "for numbers; fluid.layers.assign(array) makes it a variable"
+                f"variable {me.name!r} cannot be combined with an array of shape {list(other.shape)}: only arrays of "
+                "one element are used as numbers; fluid.layers.assign(array) makes it a variable"
             )
         elif isinstance(other, np.ndarray):
             return self._binary(op_type, other.item(), swapped)

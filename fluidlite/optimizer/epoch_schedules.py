@@ -45,7 +45,7 @@ class _EpochDecay(LearningRateDecay):
 
     def get_lr(self) -> float:
         """The rate of epoch `epoch_num`."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what its rate is: define get_lr()")
+        raise NotImplementedError(f"{type(self).__name__} does not define its rate: implement get_lr()")
 
     def step(self) -> None:
         """Raises NotImplementedError, as in Fluid: the rate depends on epochs."""

@@ -59,7 +59,7 @@ class LearningRateDecay:
 
     def step(self) -> Any:
         """The rate for the present `step_num`, a float (a tensor will do as well)."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what its rate is: define step()")
+        raise NotImplementedError(f"{type(self).__name__} does not define its rate: implement step()")
 
     def create_lr_var(self, lr: float) -> Tensor:
         """A tensor of shape [1] with the number `lr`."""

@@ -93,7 +93,7 @@ def test_a_schedule_of_ones_own():
 
     halving = Halving()
     assert [float(halving()) for _ in range(3)] == [1, 0.5, 0.25]
-    with pytest.raises(NotImplementedError, match=r"define step\(\)"):
+    with pytest.raises(NotImplementedError, match=r"implement step\(\)"):
         LearningRateDecay()()
 
 

@@ -211,7 +211,7 @@ def _infer(op: OpView) -> None:
         raise op.fail(f"BBoxes must have 4 numbers for boxes, or 8, 16, 24 or 32 for polygons, got {corners}")
     pairs = [(boxes[1], scores[-1])] if len(scores) == 3 else [(boxes[1], scores[1])]
     if any(min(pair) >= 0 and pair[0] != pair[1] for pair in pairs):
-        raise op.fail(f"BBoxes and Scores do not go together, got {list(boxes)} and {list(scores)}")
+        raise op.fail(f"BBoxes and Scores must have matching shapes, got {list(boxes)} and {list(scores)}")
     # Fluid declares as many rows as boxes; without any there is one row of one number, or none.
     rows = boxes[1] if len(scores) == 3 and op.building else -1
     wide = -1 if corners < 0 or not (op.building or op.has("Index")) else 2 + corners

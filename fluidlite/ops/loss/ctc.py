@@ -134,7 +134,7 @@ def _infer(op: OpView) -> None:
     shape, label = op.shape("Logits"), op.shape("Label")
     padded = op.has("LogitsLength")
     if padded != op.has("LabelLength"):
-        raise op.fail("LogitsLength and LabelLength come together")
+        raise op.fail("LogitsLength and LabelLength must be given together")
     if len(shape) != (3 if padded else 2):
         wanted = "[time, batch, classes] with lengths" if padded else "[rows, classes] with sequences"
         raise op.fail(f"Logits must be {wanted}, got shape {list(shape)} and labels {list(label)}")

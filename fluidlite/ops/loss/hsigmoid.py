@@ -78,7 +78,7 @@ def _infer(op: OpView) -> None:
     if op.dtype("X") not in FLOATS:
         raise op.fail(f"X must be of a float dtype, got {op.dtype('X')}")
     if op.has("PathTable") != op.has("PathCode"):
-        raise op.fail("PathTable and PathCode come together")
+        raise op.fail("PathTable and PathCode must be given together")
     check_rows(op, "X", "Label", "PathTable", "PathCode")
     if op.has("PathTable") and op.shape("PathCode")[1:] != op.shape("PathTable")[1:]:
         paths = list(op.shape("PathTable")), list(op.shape("PathCode"))

@@ -60,7 +60,7 @@ def _form(op: OpView, slot: str, lengths: str) -> tuple[str, ...] | None:
 def _edit_infer(op: OpView) -> None:
     hyps, refs, padded = op.shape("Hyps"), op.shape("Refs"), op.has("HypsLength")
     if padded != op.has("RefsLength"):
-        raise op.fail("HypsLength and RefsLength come together")
+        raise op.fail("HypsLength and RefsLength must be given together")
     for slot, shape in (("Hyps", hyps), ("Refs", refs)):
         if len(shape) != 2 or (not padded and shape[1] not in (1, -1)):
             wanted = "[batch, time] with lengths" if padded else "[rows, 1] with sequences"

@@ -148,7 +148,7 @@ def _infer(op: OpView) -> None:
     groups, own = op.attr("groups"), op.attr("deformable_groups")
     if image[1] >= 0 and (image[1] != filter_[1] * groups or filter_[0] % groups or image[1] % own):
         raise op.fail(
-            f"{image[1]} channels do not go with Filter {list(filter_)}, {groups} groups and {own} deformable groups"
+            f"{image[1]} channels do not match Filter {list(filter_)}, {groups} groups and {own} deformable groups"
         )
     strides, paddings, dilations = (op.attr(name) for name in ("strides", "paddings", "dilations"))
     size = [

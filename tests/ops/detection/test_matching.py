@@ -165,7 +165,7 @@ def test_locality_aware_nms():
 
 def test_boxes_and_scores_that_do_not_fit():
     for boxes, scores, message in (
-        ((1, 4, 4), (1, 2, 3), "BBoxes and Scores do not go together"),
+        ((1, 4, 4), (1, 2, 3), "BBoxes and Scores must have matching shapes"),
         ((1, 4, 5), (1, 2, 4), "BBoxes must have 4 numbers for boxes"),
         ((4, 4), (1, 2, 4), "BBoxes must have 3 dimensions"),
     ):

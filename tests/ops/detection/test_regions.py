@@ -189,7 +189,7 @@ def test_groups_of_bent_windows():
     check("deformable_conv", inputs, attrs, {"Output": want.reshape(2, 4, 5, 6)})
     with pytest.raises(OperatorError, match=r"Offset must be \[batch, 2, 5, 6\]"):
         infer("deformable_conv", inputs, {"groups": 2})
-    with pytest.raises(OperatorError, match="2 channels do not go with Filter"):
+    with pytest.raises(OperatorError, match="2 channels do not match Filter"):
         infer("deformable_conv", inputs, {"deformable_groups": 2})
 
 

@@ -76,7 +76,7 @@ def test_another_blank():
 
 
 def test_what_does_not_fit():
-    with pytest.raises(OperatorError, match="LogitsLength and LabelLength come together"):
+    with pytest.raises(OperatorError, match="LogitsLength and LabelLength must be given together"):
         infer("warpctc", {**ROWS, "LogitsLength": np.array([5])})
     with pytest.raises(OperatorError, match=r"blank must be in \[0, 4\), got 4"):
         infer("warpctc", PADDED, {"blank": 4})

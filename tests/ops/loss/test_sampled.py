@@ -218,7 +218,7 @@ def test_hierarchical_sigmoid_along_given_paths():
 
 def test_hierarchical_sigmoid_says_what_does_not_fit():
     inputs = {"X": X, "W": NODES, "Label": LABEL}
-    with pytest.raises(OperatorError, match="PathTable and PathCode come together"):
+    with pytest.raises(OperatorError, match="PathTable and PathCode must be given together"):
         infer("hierarchical_sigmoid", {**inputs, "PathTable": PATHS["PathTable"]}, {"num_classes": 6})
     with pytest.raises(OperatorError, match="Label must be in \\[0, 6\\)"):
         run_kernel("hierarchical_sigmoid", {**inputs, "Label": LABEL + 1}, {"num_classes": 6})

@@ -143,7 +143,7 @@ def test_what_does_not_fit():
         run_kernel("chunk_eval", inputs, {"num_chunk_types": 2}, {**lods, "Label": [[[0, 3, 8]]]})
     with pytest.raises(OperatorError, match="must be of one shape"):
         infer("chunk_eval", {**inputs, "Label": WANTED[:7]}, {})
-    with pytest.raises(OperatorError, match="HypsLength and RefsLength come together"):
+    with pytest.raises(OperatorError, match="HypsLength and RefsLength must be given together"):
         infer("edit_distance", {"Hyps": FOUND, "Refs": WANTED, "HypsLength": np.array([1])})
     with pytest.raises(OperatorError, match="Hyps has 2 sequences and Refs 1"):
         run_kernel(
