@@ -71,5 +71,5 @@ def test_one_process_is_all_there_is():
     with pytest.raises(core.EnforceNotMet, match="sum, max or min"):
         gloo.all_reduce([1], "mean")
     gloo.set_size(2)
-    with pytest.raises(core.EnforceNotMet, match="process 0 of 2, but was started as 0 of 1"):
+    with pytest.raises(core.EnforceNotMet, match="process 0 of 2, but this is process 0 of 1"):
         gloo.init()
