@@ -102,13 +102,14 @@ def main():
     exe = fluid.Executor(fluid.CPUPlace())
     timed("startup", lambda: exe.run(fluid.default_startup_program()))
     if ours:
-        from fluidlite.executor.host.plan import Plan
+        from fluidlite.executor.compile import compile_plan
+        from fluidlite.executor.plan.request import Request
         from fluidlite.executor.running.feeding import as_feed, expanded
         from fluidlite.executor.running.interpret import Interpreter
 
         fed = as_feed(program, feed)
         given = expanded(fed)
-        timed("plan", lambda: Plan(program, fluid.global_scope(), given, [loss.name]))
+        timed("plan", lambda: compile_plan(Request(program, fluid.global_scope(), given, [loss.name])))
         timed("interpret", lambda: Interpreter(program, fluid.global_scope(), fed).run())
     timed("first step", lambda: exe.run(program, feed=feed, fetch_list=[loss]))
     timed("inference", lambda: exe.run(test, feed=feed, fetch_list=[loss.name]))

@@ -22,10 +22,11 @@ feed = {"x": random.rand(4, 8).astype("float32"), "y": random.rand(4, 8).astype(
 
 metrics = {"step": blocks(lambda: exe.run(main, feed=feed, fetch_list=[loss]), float(sys.argv[1]))}
 if fluid.__name__ == "fluidlite":
-    from fluidlite.executor.host.plan import Plan
+    from fluidlite.executor.compile import compile_plan
+    from fluidlite.executor.plan.request import Request
     from fluidlite.executor.running.feeding import as_feed, expanded
 
-    plan = Plan(main, fluid.global_scope(), expanded(as_feed(main, feed)), [loss.name])
+    plan = compile_plan(Request(main, fluid.global_scope(), expanded(as_feed(main, feed)), [loss.name]))
     plan.accepts_raw(feed)
     metrics["engine alone"] = blocks(plan.run, float(sys.argv[1]) / 4)
 result(metrics)

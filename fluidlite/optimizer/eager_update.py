@@ -13,9 +13,10 @@ from ..base.reports import profiling
 from ..base.selected_rows import SelectedRows
 from ..eager import Parameter, Tensor, placing
 from ..executor import LoDTensor, Scope
+from ..executor.compile import compile_plan
 from ..executor.plan.refusals import CannotPlan
+from ..executor.plan.request import Request
 from ..executor.plan.step_plan import StepPlan
-from ..executor.running.plan_cache import planned
 from ..executor.running.steps import run_program
 from ..framework import Program
 from ..ops.registry import grad_name
@@ -68,7 +69,9 @@ class EagerUpdate:
             self._scope.var(name).set(LoDTensor.wrap(array))
         feed = dict(zip(self._fed, grads, strict=True))
         try:
-            plan = planned(self._program, self._scope, feed, (), self._device, fixed=True)
+            plan = compile_plan(
+                Request(self._program, self._scope, feed, (), device=self._device, fixed=True)
+            )
         except CannotPlan:
             return None
         plan.follow(list(self._held))

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-REASONS = ("works on what is no tensor", "whose shape depends on data", "which cannot be undone")
+REASONS = ("works on what is no tensor", "whose shape depends on data", "which cannot be rolled back")
 """Why an operator may be run on its own."""
 
 TURN = "turn by turn"

@@ -10,7 +10,8 @@ import fluidlite as fluid
 from fluidlite import dygraph, layers
 from fluidlite.base import unique_name
 from fluidlite.dygraph import declarative, to_variable
-from fluidlite.executor.host.two_phase import TwoPhasePlan
+from fluidlite.executor.compile import compile_split
+from fluidlite.executor.plan.request import Request
 from fluidlite.framework import mode
 
 SIZES = (7, 9, 17, 2, 1, 30, 12, 13, 170, 9, 7, 3, 64, 5)
@@ -239,7 +240,9 @@ def two_phases():
         gradients = fluid.gradients([out], [x, w], [weight])
     scope.var("w").get_tensor().set(W)
     names = [var.name for var in gradients]
-    return TwoPhasePlan(main, scope, {"x": random(3, 4)}, [out.name], names, {"late": out.name}, ["w"])
+    feed, late = {"x": random(3, 4)}, {"late": out.name}
+    request = Request(main, scope, feed, [out.name, *names], late=late, split=True)
+    return compile_split(request, 1, ["w"])
 
 
 W = np.array([[1, 2], [0, 1], [3, 1], [2, 2]], "float32")
@@ -247,10 +250,10 @@ W = np.array([[1, 2], [0, 1], [3, 1], [2, 2]], "float32")
 
 def test_gradients_that_arrive_late_have_the_sizes_of_the_forward_pass():
     plan = two_phases()
-    assert plan.feed_names == ["x", "w"]
+    assert plan.plan.feed_names == ["x", "w"]
     for n in (3, 5, 2, 100, 4):
         x, late = random(n, 4, seed=n), random(n, 2, seed=n + 1)
-        assert plan.accepts([x, W])
+        assert plan.plan.accepts([x, W])
         (out,) = plan.run_first()
         np.testing.assert_allclose(out, np.tanh(x @ W), rtol=1e-5)
         with pytest.raises(ValueError, match=rf"'late' is float32 \[{n}, 2\] after .* got .* \[{n + 1}, 2\]"):

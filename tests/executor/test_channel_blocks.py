@@ -10,7 +10,8 @@ import fluidlite as fluid
 from fluidlite import layers
 from fluidlite._ext import kernels
 from fluidlite.base import flags
-from fluidlite.executor.host.plan import Plan
+from fluidlite.executor.compile import compile_for_cpu
+from fluidlite.executor.plan.request import Request
 
 RANDOM = np.random.RandomState(5)
 IMAGES = RANDOM.rand(6, 3, 12, 12).astype("float32")
@@ -236,7 +237,7 @@ def test_a_plan_goes_with_what_holds_it(block):
     scope = fluid.Scope()
     with fluid.scope_guard(scope):
         fluid.Executor(fluid.CPUPlace()).run(startup)
-    plan = Plan(main, scope, {"x": IMAGES}, [out.name])
+    plan = compile_for_cpu(Request(main, scope, {"x": IMAGES}, [out.name]))
     assert "images in blocks" in plan.describe()
     gone = weakref.ref(plan)
     gc.collect()

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
+from fluidlite.executor.compile import compile_for_cpu, typed
 from fluidlite.executor.device import fusion as device_fusion
 from fluidlite.executor.device.launch import of_operator
-from fluidlite.executor.host.plan import Plan
-from fluidlite.executor.plan.analysis import Analysis
 from fluidlite.executor.plan.fusion import fuse
+from fluidlite.executor.plan.request import Request
 from fluidlite.executor.running.feeding import as_feed, expanded
 from fluidlite.executor.running.interpret import Interpreter
 from fluidlite.optimizer import Adam
@@ -62,7 +62,8 @@ def _calls(work):
 
 
 def _launches(program, scope, given):
-    return [of_operator(op, view) for op, view in Analysis(program.global_block(), scope, given, []).steps]
+    request = Request(program, scope, given, [], fixed=True)
+    return [of_operator(op, view) for op, view in typed(request).steps]
 
 
 def _stages(network, size):
@@ -89,7 +90,7 @@ def _stages(network, size):
         counts["startup"], _ = _calls(lambda: exe.run(startup))
         fed = as_feed(main, feed)
         given = expanded(fed)
-        counts["plan"], plan = _calls(lambda: Plan(main, scope, given, [loss.name]))
+        counts["plan"], plan = _calls(lambda: compile_for_cpu(Request(main, scope, given, [loss.name])))
         counts["fuse on a GPU"], _ = _calls(
             lambda: fuse(_launches(main, scope, given), [loss.name], device_fusion.PASSES)
         )

@@ -9,7 +9,8 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.base import flags, unique_name
-from fluidlite.executor.host.plan import Plan
+from fluidlite.executor.compile import compile_for_cpu
+from fluidlite.executor.plan.request import Request
 from fluidlite.executor.running.executor import fetch_names
 from fluidlite.executor.running.feeding import as_feed, expanded
 from fluidlite.executor.running.steps import _cache
@@ -93,7 +94,8 @@ def test_the_whole_warm_step_is_native(build):
     exe = fluid.Executor()
     exe.run(fluid.default_startup_program())
     main = fluid.default_main_program()
-    plan = Plan(main, fluid.global_scope(), expanded(as_feed(main, feeds(shapes, 6, 0))), (loss.name,))
+    feed = expanded(as_feed(main, feeds(shapes, 6, 0)))
+    plan = compile_for_cpu(Request(main, fluid.global_scope(), feed, (loss.name,)))
     python = [op.type for op, native in zip(plan.ops, plan.is_native, strict=True) if not native]
     if build is conv_net:
         from fluidlite._ext import kernels
@@ -207,7 +209,7 @@ def test_temporaries_share_memory():
         y = L.relu(L.scale(y, 1.5))
     main = fluid.default_main_program()
     feed = expanded(as_feed(main, {"x": np.ones((64, 64), "float32")}))
-    plan = Plan(main, fluid.global_scope(), feed, (y.name,))
+    plan = compile_for_cpu(Request(main, fluid.global_scope(), feed, (y.name,)))
     assert plan.engine.arena_bytes <= 2 * 64 * 64 * 4 + 128
 
 
@@ -293,7 +295,9 @@ def test_views_share_the_memory_of_what_they_view():
 
 def plan_of(feed, *fetches):
     main = fluid.default_main_program()
-    return Plan(main, fluid.global_scope(), expanded(as_feed(main, feed)), tuple(v.name for v in fetches))
+    return compile_for_cpu(
+        Request(main, fluid.global_scope(), expanded(as_feed(main, feed)), tuple(v.name for v in fetches))
+    )
 
 
 @pytest.mark.parametrize("act", [None, "relu", "sigmoid", "tanh"])

@@ -14,12 +14,13 @@ from ...base.errors import EnforceNotMet
 from ...base.selected_rows import SelectedRows
 from ...eager import placing
 from ...executor.blocks.pieces import Blocks
+from ...executor.compile import compile_split
 from ...executor.plan.refusals import CannotPlan
-from ...executor.plan.step_plan import TwoPhases
+from ...executor.plan.request import Request
+from ...executor.plan.step_plan import SplitPlan
 from ...executor.running.driver import Driver
 from ...executor.running.feeding import Feed
 from ...executor.running.interpret import Interpreter
-from ...executor.running.plan_cache import two_phase_plan
 from ...framework import OpRole, Program, Variable
 from ...framework.gradients.backward import gradients
 from ...ops.registry import grad_name
@@ -68,7 +69,7 @@ class Runner:
                 # Some operators in evaluation mode have no gradients; raised when gradients are asked for.
                 self._refusal = error
                 self.program, self.late = traced.program, {}
-        self._spare: list[TwoPhases] = []
+        self._spare: list[SplitPlan] = []
         self._at = {name: k for k, name in enumerate(self.names)}
         self._planned = flags.engine() == "plan"
         self._segments: tuple[Blocks, Blocks] | None = None
@@ -152,13 +153,13 @@ class Runner:
 
         return refuse
 
-    def _plan(self, arrays: Arrays) -> TwoPhases | None:
+    def _plan(self, arrays: Arrays) -> SplitPlan | None:
         """An idle plan, bound to the arrays; None if the program cannot be planned as a whole."""
         refused = []
         try:
             while self._spare:
                 plan = self._spare.pop()
-                if plan.accepts(self._for(plan, arrays)):
+                if plan.plan.accepts(self._for(plan, arrays)):
                     return plan
                 refused.append(plan)  # its sizes differ
         finally:
@@ -174,25 +175,31 @@ class Runner:
             if gradient is not None:
                 late_fetches += parts(gradient) if gradient in self._sparse else [gradient]
         try:
-            plan = two_phase_plan(self.device, self._watched)(
-                self.program,
-                self._traced.scope,
-                feed,
-                self.outputs,
-                late_fetches,
-                self.late,
+            plan = compile_split(
+                Request(
+                    self.program,
+                    self._traced.scope,
+                    feed,
+                    [*self.outputs, *late_fetches],
+                    device=self.device,
+                    fixed=self.device is not None,
+                    late=self.late,
+                    split=True,
+                    check_finite=self._watched and self.device is None,
+                ),
+                len(self.outputs),
                 self._held,
             )
         except CannotPlan:
             self._planned = False
             return None
-        plan.take(self._for(plan, arrays))
+        plan.plan.take(self._for(plan, arrays))
         return plan
 
-    def _for(self, plan: TwoPhases, arrays: Arrays) -> Arrays:
+    def _for(self, plan: SplitPlan, arrays: Arrays) -> Arrays:
         """The arrays that are fed to a plan, in its order."""
         at = self._at
-        return [arrays[at[name]] for name in plan.feed_names]
+        return [arrays[at[name]] for name in plan.plan.feed_names]
 
     def _run_without_plan(self, arrays: Arrays) -> tuple[Arrays, Callable[..., Any] | None]:
         self._traced.refresh()
@@ -229,7 +236,7 @@ class Runner:
             )
         return self._segments
 
-    def give_back(self, plan: TwoPhases) -> None:
+    def give_back(self, plan: SplitPlan) -> None:
         """Make a plan idle, for a later call; memory of results on a GPU is released."""
         plan.rest()
         self._spare.append(plan)
@@ -264,7 +271,7 @@ class Pending:
 class Planned(Pending):
     """A call that holds a plan until it is released from the tape."""
 
-    def __init__(self, runner: Runner, plan: TwoPhases, outputs: Arrays) -> None:
+    def __init__(self, runner: Runner, plan: SplitPlan, outputs: Arrays) -> None:
         super().__init__(runner, outputs)
         self._plan = plan
 

@@ -26,16 +26,16 @@ COPY = "@STORED"
 
 
 class Load(NamedTuple):
-    """The element of `array` at `index` becomes the value of `out`, which has the element type `dtype`."""
+    """The element of `array` at index `at` becomes the value of `out`, which has the element type `dtype`."""
 
     array: str
-    index: str
+    at: str
     out: str
     dtype: np.dtype | None
 
     def run(self, environment: Environment) -> bool:
         """Load the element; False if there is none of this type."""
-        array, index = environment.find(self.array), environment.find(self.index)
+        array, index = environment.find(self.array), environment.find(self.at)
         if type(array) is not TensorArray or type(index) is not np.ndarray or index.size != 1:
             return False
         at = index.item()
@@ -47,20 +47,22 @@ class Load(NamedTuple):
 
 
 class Store(NamedTuple):
-    """The value of `value` becomes the element of `array` at `index`; `op`: the operator that writes it."""
+    """The value of `value` becomes the element of `array` at index `at`; `op`: the operator that writes it."""
 
     op: Operator
     array: str
-    index: str
+    at: str
     value: str
 
     def run(self, run: Run, environment: Environment) -> None:
-        array, index = environment.find(self.array), environment.find(self.index)
-        if type(array) is TensorArray and type(index) is np.ndarray and index.size == 1 and index.item() >= 0:
-            # A plan has returned the value: nobody else writes to its memory.
-            array.write(index.item(), environment.find(self.value), environment.lod_of(self.value))
-        else:
+        array, index, value = map(environment.find, (self.array, self.at, self.value))
+        if type(array) is not TensorArray or type(index) is not np.ndarray or type(value) is not np.ndarray:
             run.run_alone(self.op, environment)
+        elif index.size != 1 or index.item() < 0:
+            run.run_alone(self.op, environment)  # which raises
+        else:
+            # The value may be a variable of the scope, which is overwritten, or an array of the user.
+            array.write(index.item(), value.copy(), environment.lod_of(self.value))
 
 
 class Accesses(NamedTuple):

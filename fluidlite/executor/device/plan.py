@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,22 +14,16 @@ from ...backend.cupy_.recording import Recording
 from ...base import flags
 from ...base.dtypes import to_numpy
 from ...base.reports import profiling
-from ...framework import Program
-from ...ops.registry import LEVEL
-from ..plan.analysis import Analysis
-from ..plan.refusals import CannotPlan
+from ..plan.request import Request
 from ..plan.step_plan import StepPlan
 from ..tensors.lod_tensor import LoDTensor
-from ..tensors.scope import Scope
 from .calls import needs_host
 from .feeds import FeedSlots, Fetcher, Layout, Pace
-from .fusion import PASSES
-from .launch import of_operator
 from .resources import Resources
 from .run import LaunchList
 
 if TYPE_CHECKING:
-    from ...backend.cupy_.device import CudaDevice
+    from .compile import Launches
 
 
 class DevicePlan(StepPlan):
@@ -38,50 +32,20 @@ class DevicePlan(StepPlan):
     The first step runs launch by launch, with temporaries from a memory pool of the plan's own. The second records the
     same launches as a CUDA graph, which is replayed from then on. Feeds are copied to fixed memory. A program that
     cannot be captured always runs launch by launch; `uncaptured_reason` says why.
-
-    Args:
-        capture: with False feeds are not copied to fixed memory, and nothing is recorded.
-        later: names of feeds that arrive after a part of the operators has run, with the variable whose shape and dtype
-            each has.
-
-    Raises CannotPlan from the constructor when the program needs the interpreter, EnforceNotMet when a variable that it
-    reads is neither fed, computed nor initialised.
     """
 
-    passes = PASSES
-
-    def __init__(
-        self,
-        program: Program,
-        scope: Scope,
-        feed: Mapping[str, Any],
-        fetches: Sequence[str],
-        device: CudaDevice,
-        capture: bool = True,
-        later: Mapping[str, str] | None = None,
-    ) -> None:
-        if any(LEVEL in name for name in feed):
-            raise CannotPlan("sequences are fed")
-        analysis = Analysis(program.global_block(), scope, dict(feed), fetches, later=later)
-        super().__init__(program, scope, analysis)
+    def __init__(self, request: Request, code: Launches) -> None:
+        super().__init__(request, code.meta)
+        device, capture = request.device, not request.fixed
+        assert device is not None
         self.device = device
-        if any(self.meta.lods.values()):
-            raise CannotPlan("it makes sequences, which plans for GPUs do not carry")
-        self.fetched = analysis.fetches
-        launches = [of_operator(op, view) for op, view in analysis.steps]
-        persistable = self._persistables(launches)
-        self.instructions = self._fused(launches, {*analysis.fetches, *persistable})
+        self.fetched = code.fetches
+        self.instructions = code.instructions
         self.uncaptured_reason = self._reason(capture)
         self._resources = Resources(device, self.lock)
-        self._list = LaunchList(
-            self.instructions,
-            self.meta,
-            persistable,
-            analysis.fetches,
-            [*self.feed_names, *(later or ())],
-            device,
-        )
-        self._writes = bool(persistable)
+        fed = [*self.feed_names, *request.late]
+        self._list = LaunchList(code.instructions, code.meta, code.persistable, code.fetches, fed, device)
+        self._writes = bool(code.persistable)
         self._held: list[str] = []
         self._layouts = {name: self._layout(name) for name in self.feed_names}
         self._pending: list[Any] = []

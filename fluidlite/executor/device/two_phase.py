@@ -1,51 +1,34 @@
-"""`DeviceTwoPhasePlan`: a plan for a GPU with separate forward and backward phases."""
+"""`DeviceSplitPlan`: a plan for a GPU whose backward operators run later, on gradients that come in between."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from ...backend.cupy_ import library
-from ...framework import Program
-from ..plan.step_plan import TwoPhases
-from ..tensors.scope import Scope
+from ..plan.request import Request
+from ..plan.step_plan import SplitPlan
 from .plan import DevicePlan
 
-if TYPE_CHECKING:
-    from ...backend.cupy_.device import CudaDevice
 
+class DeviceSplitPlan(SplitPlan):
+    """The halves of a plan for `request`: the launches up to `cut` with the first `early` fetches, and the others."""
 
-class DeviceTwoPhasePlan(TwoPhases, DevicePlan):
-    """`TwoPhasePlan` for arrays of `device`.
-
-    Raises CannotPlan when the program needs the interpreter.
-    """
-
-    def __init__(
-        self,
-        program: Program,
-        scope: Scope,
-        feed: Mapping[str, Any],
-        fetches: Sequence[str],
-        late_fetches: Sequence[str],
-        late: Mapping[str, str],
-        held: Sequence[str],
-        device: CudaDevice,
-    ) -> None:
-        super().__init__(program, scope, feed, [*fetches, *late_fetches], device, capture=False, later=late)
-        self._first, self._second = list(fetches), list(late_fetches)
-        self._late = list(late)
-        self.follow(held)
+    def __init__(self, plan: DevicePlan, request: Request, cut: int, early: int) -> None:
+        self.plan: DevicePlan = plan
+        self._cut = cut
+        self._first, self._second = [*request.fetches][:early], [*request.fetches][early:]
+        self._late = [*request.late]
         self._values: dict[str, Any] = {}
 
     def run_first(self) -> list[Any]:
-        with self.device.active():
-            self._pace.begin()
-            self._values = self._list.start()
+        with self.plan.device.active():
+            self.plan._pace.begin()
+            self._values = self.plan._list.start()
             try:
-                self._list.advance(self._values, 0, self._cut)
+                self.plan._list.advance(self._values, 0, self._cut)
             finally:
-                self._pace.end()
+                self.plan._pace.end()
             return self._copies(self._first)
 
     def run_second(self, arrays: Sequence[Any]) -> list[Any]:
@@ -53,16 +36,16 @@ class DeviceTwoPhasePlan(TwoPhases, DevicePlan):
 
         Returns copies of the late fetches, on the device.
         """
-        with self.device.active():
+        with self.plan.device.active():
             for name, array in zip(self._late, arrays, strict=True):
-                self._values[name] = self.device.put(array)
-            self._list.advance(self._values, self._cut, len(self.instructions))
+                self._values[name] = self.plan.device.put(array)
+            self.plan._list.advance(self._values, self._cut, len(self.plan.instructions))
             return self._copies(self._second)
 
     def _copies(self, names: Sequence[str]) -> list[Any]:
-        get = self._list.getter(self._values)
+        get = self.plan._list.getter(self._values)
         with library.errors("copying results"):
-            return [self.device.xp.array(get(name), order="C") for name in names]
+            return [self.plan.device.xp.array(get(name), order="C") for name in names]
 
     def snapshot(self) -> dict[str, Any]:
         return dict(self._values)

@@ -11,51 +11,59 @@ from ...ops.op_view import FIND
 from ...ops.registry import LEVEL, Call, OpView
 from .. import failures
 from ..plan import marks, sparse
+from ..plan.analysis import Typed
 from ..plan.found import Sought
 from ..plan.instructions import Instruction
 from ..plan.meta import ExactMeta
 from ..plan.refusals import CannotPlan
+from ..plan.request import Request
 from ..plan.turn_ops import TURNS
-from .reference import Array, reference
+from .code import Code, tensor_arrays_of
+from .reference import reference
+
+
+def lower(typed: Typed, request: Request) -> Code:
+    """Calls of kernels for operators with exact shapes.
+
+    Raises CannotPlan for an operator on sequences or SelectedRows that has no kernel for these.
+    """
+    meta = typed.meta
+    levels = [meta.lod(name) for name in typed.fetches]
+    code = Code(
+        meta,
+        [*request.feed],
+        [*typed.fetches, *(name for each in levels for name in each)],
+        levels,
+        late=[*request.late],
+        tensor_arrays=tensor_arrays_of(typed.steps),
+        isolated=request.body is not None,
+    )
+    code.instructions = Lowering(code, typed.steps).instructions()
+    return code
 
 
 class Lowering:
-    """Chooses a native kernel or the reference kernel for each operator; finds results that are views.
+    """Chooses a native kernel or the reference kernel for each operator; results that are views become aliases."""
 
-    `apart`: what has memory of its own. `aliases`: variables that are other names for the memory of others, and these.
-    """
-
-    def __init__(self, meta: ExactMeta, apart: Collection[str] = ()) -> None:
+    def __init__(self, code: Code, steps: Sequence[tuple[Operator, OpView]]) -> None:
         from ..._ext import kernels  # brings SciPy, which importing the package alone should not
 
         self._available = kernels.available
-        self._meta = meta
-        self._apart = apart
-        self._written: Counter[str] = Counter()
-        self.aliases: dict[str, str] = {}
-
-    def root(self, name: str) -> str:
-        """The variable whose memory `name` lives in."""
-        return self.aliases.get(name, name)
+        self._code, self._meta, self._steps = code, code.meta, steps
+        self._written = Counter(name for op, _ in steps for name in op.output_arg_names)
 
     def levels(self, name: str) -> Sequence[str]:
         """The arrays of offsets of a variable, outermost level first."""
         return self._meta.lods.get(name, ())
 
-    def instructions(self, steps: Iterable[tuple[Operator, OpView]], array: Array) -> list[Instruction]:
-        """The instructions for operators with exact shapes; `array`: the elements of a variable in a step.
+    def instructions(self) -> list[Instruction]:
+        return [instruction for op, view in self._steps for instruction in self._of(op, view)]
 
-        Raises CannotPlan for an operator on sequences or SelectedRows that has no kernel for these.
-        """
-        steps = list(steps)
-        self._written = Counter(name for op, _ in steps for name in op.output_arg_names)
-        return [instruction for op, view in steps for instruction in self._of(op, view, array)]
-
-    def _of(self, op: Operator, view: OpView, array: Array) -> Iterable[Instruction]:
+    def _of(self, op: Operator, view: OpView) -> Iterable[Instruction]:
         definition = op.definition
         sought = next((self._meta.sought[name] for name in op.writes() if name in self._meta.sought), None)
         if sought is not None:
-            yield from self._found(op, view, sought, array)
+            yield from self._found(op, view, sought)
             return
         if self._is_view(op):
             return
@@ -79,7 +87,7 @@ class Lowering:
                 if call.kernel == FIND:
                     yield Instruction((op,), tuple(name for name in call.operands if name), (), call, view)
                 elif not self._is_part_view(op, call):
-                    made = self.native(op, call, view if len(listed) == 1 else None, passed_on)
+                    made = native(self._meta, op, call, view if len(listed) == 1 else None, passed_on)
                     passed_on.extend(made.writes)
                     yield made
         elif by_rows is not None:
@@ -88,39 +96,17 @@ class Lowering:
             raise CannotPlan(f"operator {op.type} has no native kernel for these sequences", op)
         else:
             reads, writes = self._touched(op, op.input_arg_names), self._touched(op, op.output_arg_names)
-            (step,) = reference(op, array, self.levels, None)
+            (step,) = reference(op, self._code.buffers, self.levels, None)
             yield Instruction((op,), reads, writes, step, view)
 
-    def _found(self, op: Operator, view: OpView, sought: Sought, array: Array) -> Iterable[Instruction]:
+    def _found(self, op: Operator, view: OpView, sought: Sought) -> Iterable[Instruction]:
         """The instructions of an operator whose reference kernel finds sizes."""
         reads, writes = self._touched(op, op.input_arg_names), self._touched(op, op.output_arg_names)
         places = [n for pair in enumerate(sought.wanted) for n in pair]
-        seek, keep = reference(op, array, self.levels, sought)
+        seek, keep = reference(op, self._code.buffers, self.levels, sought)
         yield Instruction((op,), reads, (sought.scratch,), seek, view)
         yield Instruction((op,), (sought.scratch,), (), Call(FIND, [sought.scratch], places), view)
         yield Instruction((op,), (), writes, keep, view)
-
-    def native(
-        self, op: Operator, call: Call, view: OpView | None = None, passed_on: Collection[str] = ()
-    ) -> Instruction:
-        """A native call for an operator, or for a part of it, to which others have `passed_on` their results.
-
-        Scratch arrays are both read and written.
-        """
-        taken, made = set(op.input_arg_names), set(op.output_arg_names)
-        reads, writes = [], []
-        for name in call.operands:
-            if name is None:
-                continue
-            read, made_here = name in taken, name in made and name not in call.unchanged
-            if not read and not made_here:  # a part of something, or a scratch array
-                owner = self._meta.part_of.get(name) or name.partition(LEVEL)[0]
-                read, made_here = owner in taken or owner not in made, owner in made or owner not in taken
-            if read or name in passed_on:
-                reads.append(name)
-            if made_here:
-                writes.append(name)
-        return Instruction((op,), tuple(reads), tuple(writes), call, view)
 
     def _touched(self, op: Operator, names: Iterable[str]) -> tuple[str, ...]:
         """The arrays that a reference kernel takes or makes of these variables."""
@@ -156,12 +142,36 @@ class Lowering:
     def _may_share(self, out: str, source: str) -> bool:
         """Let `out` be another name for the memory of `source`; False if one of them is written to otherwise."""
         written = self._written
-        if out in self._apart or out == source or written[out] > 1 or written[source] > 1:
+        isolated = self._code.isolated and out in self._code.fetches
+        if isolated or out == source or written[out] > 1 or written[source] > 1:
             return False
         if self._meta.is_persistable(out) or (self._meta.is_persistable(source) and written[source]):
             return False
-        self.aliases[out] = self.root(source)
+        self._code.aliases[out] = self._code.root(source)
         return True
+
+
+def native(
+    meta: ExactMeta, op: Operator, call: Call, view: OpView | None = None, passed_on: Collection[str] = ()
+) -> Instruction:
+    """A native call for an operator, or for a part of it, to which others have `passed_on` their results.
+
+    Scratch arrays are both read and written.
+    """
+    taken, made = set(op.input_arg_names), set(op.output_arg_names)
+    reads, writes = [], []
+    for name in call.operands:
+        if name is None:
+            continue
+        read, made_here = name in taken, name in made and name not in call.unchanged
+        if not read and not made_here:  # a part of something, or a scratch array
+            owner = meta.part_of.get(name) or name.partition(LEVEL)[0]
+            read, made_here = owner in taken or owner not in made, owner in made or owner not in taken
+        if read or name in passed_on:
+            reads.append(name)
+        if made_here:
+            writes.append(name)
+    return Instruction((op,), tuple(reads), tuple(writes), call, view)
 
 
 def _overwrites_input(op: Operator) -> bool:

@@ -10,7 +10,8 @@ from ...base.sizes import always_equal
 from ...ops.kernels.chains import Chain
 from ...ops.registry import Call
 from ..plan import marks
-from ..plan.instructions import Instruction
+from ..plan.instructions import Instruction, lifetimes
+from .code import Code
 
 
 @dataclass
@@ -26,7 +27,17 @@ class Storage:
     last: int
 
 
-def share_in_place(
+def allocate(code: Code) -> dict[str, Storage]:
+    """The live ranges of temporaries, which share memory where an instruction may overwrite its input."""
+    storages: dict[str, Storage] = {}
+    for name, (first, last) in lifetimes(code.instructions, code.aliases, code.fetches).items():
+        if code.is_temporary(name):
+            storages[name] = Storage(code.meta.bytes(name), [name], first, last)
+    _share_in_place(code.instructions, storages, code.aliases)
+    return storages
+
+
+def _share_in_place(
     instructions: Sequence[Instruction], storages: dict[str, Storage], roots: Mapping[str, str]
 ) -> None:
     """Let an output take the memory of an input that nobody reads afterwards, where the operator allows it."""

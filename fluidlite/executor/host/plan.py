@@ -1,192 +1,137 @@
-"""`Plan`: operators as a flat list of instructions for the engine, for all sizes that its guards admit."""
+"""`Plan`: compiled operators for the CPU, for all sizes that its guards admit."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Sequence
+from functools import cached_property
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
 from ..._ext import engine
 from ...base.reports import profiling
 from ...base.sizes import current
-from ...framework import Block, Operator, Program
 from ...ops.op_view import FIND
-from ...ops.registry import Call, OpView
+from ...ops.registry import Call, OpDef
 from .. import failures
 from ..plan import marks
-from ..plan.analysis import Analysis
-from ..plan.elements import MAY_MISS, ON_ELEMENTS
-from ..plan.finite import LOOK
-from ..plan.fusion import fuse
-from ..plan.instructions import Instruction, lifetimes, outermost_loops
-from ..plan.rank_ops import RANK
-from ..plan.refusals import CannotPlan, Missed
-from ..plan.turn_ops import LOOP, TURNS
+from ..plan.elements import MAY_MISS
+from ..plan.refusals import Missed
+from ..plan.request import Request
+from ..plan.step_plan import StepPlan
 from ..tensors.lod_tensor import LoDTensor
-from ..tensors.scope import Scope
-from . import fusion as native_fusion
-from . import memory
-from .channel_blocks import ChannelBlocks
-from .engine_plan import EnginePlan, is_call
-from .lowering import Lowering
-from .packing import packed_in_line
-
-HARMLESS = (*marks.MARKS, marks.THERE, marks.NONEMPTY, RANK, LOOK, *ON_ELEMENTS)
-"""Operators that may be run again, though they do something besides computing."""
-
-MOST_UNDONE = 1 << 20
-"""Of persistable variables that change before all sizes are known at most so many bytes are copied in each step."""
+from .assembly import Assembly
+from .code import Code
+from .rollback import is_call
 
 
-def _all_of(instruction: Instruction) -> Iterable[Operator]:
-    """The operators of an instruction, and those of turns that it takes."""
-    op = instruction.op
-    return (*instruction.ops, *op.attrs["form"].ops) if op.definition is LOOP else instruction.ops
-
-
-class Plan(EnginePlan):
-    """Runs operators of one block on feeds of any sizes that fit; temporaries share one arena.
+class Plan(StepPlan):
+    """Runs the code of an assembled engine; temporaries share one arena.
 
     Args:
-        program: what the plan is made for; it holds as long as the program does not change.
-        scope: where the persistable variables are.
-        feed: arrays like those to come, as `feeding.expanded` gives them; persistable variables are as they are now.
-        fetches: what to copy out.
-        ops: the operators, by default those of the global block.
-        block: where their variables are declared, by default the global block.
-        how: what else `Analysis` takes, where sizes vary by default. `accepts` does not take what comes `later`.
-
-    Raises CannotPlan from the constructor when an operator has to run on its own, EnforceNotMet when something it reads
-    is neither fed, computed nor initialised.
+        changed_early: persistable variables to restore if a guard fails; None if a step cannot be rolled back.
+        ends_early: whether the code ends where a size is found.
     """
-
-    branches = True
-    """Whether blocks of branches may stand in line with other operators."""
-
-    results_apart = False
-    """Whether what is fetched has memory of its own."""
-
-    _cut = 0
 
     def __init__(
         self,
-        program: Program,
-        scope: Scope,
-        feed: Mapping[str, np.ndarray],
-        fetches: Sequence[str],
-        ops: Sequence[Operator] | None = None,
-        block: Block | None = None,
-        **how: Any,
+        request: Request,
+        code: Code,
+        assembly: Assembly,
+        changed_early: list[str] | None,
+        ends_early: bool,
     ) -> None:
-        from .bodies import LoopBody
-
-        how = {
-            "varying": True,
-            "branches": self.branches,
-            "make_body": partial(LoopBody, program, scope),
-            **how,
-        }
-        block = block or program.global_block()
-        analysis = Analysis(block, scope, dict(feed), fetches, ops, **how)
-        super().__init__(program, scope, analysis, how.get("later") or ())
-        self._ends_early = analysis.cut
-        fetches = analysis.fetches
-        self.levels = [self.meta.lod(name) for name in fetches]
+        super().__init__(request, code.meta)
+        self.instructions, self.engine = code.instructions, assembly.engine
+        self.ops = [each.op for each in code.instructions]
+        self.is_native = [isinstance(each.action, (Call, OpDef)) for each in code.instructions]
+        self.code, self.assembly = code, assembly
+        self._changed_early, self._rolls_back = changed_early or [], changed_early is not None
+        self._ends_early = ends_early
+        self._written: dict[str, np.ndarray] = {}
+        self._bind_first()
+        self.fetched, self.levels = code.fetches, code.levels
         self.has_levels = any(self.levels)
-        fetches = [*fetches, *(name for levels in self.levels for name in levels)]
-        self.instructions = instructions = self._lower(analysis.steps, fetches)
-        self._changed_early = self._before_finding(instructions)
-        self._allocate(instructions, fetches)
-        self._set_up(instructions, fetches)
-        if (self._loops or self._ranked.names) and not self._takes(feed):
-            raise CannotPlan("turns of a loop have sizes that no plan for them is made for")
+        self.engine.set_fetches([assembly.entry(name) for name in code.fetches])
+        if request.body is None:  # a scan points its bodies at their feeds
+            self._sign()
+        self._rank_sizes = [assembly.size(size) for size in code.ranked.sizes]
 
-    def _takes(self, feed: Mapping[str, np.ndarray]) -> bool:
-        """Whether there are turns of all loops for what the plan is made for."""
-        return self.accepts(list(feed.values()))
-
-    def _lower(self, steps: list[tuple[Operator, OpView]], fetches: Sequence[str]) -> list[Instruction]:
-        """The instructions, fused."""
-        apart = fetches if self.results_apart else ()
-        self._lowering = lowering = Lowering(self.meta, apart)
-        self._roots = lowering.aliases
-        made = lowering.instructions(steps, self._array)
-        self._saved: Counter[str] = Counter()
-        made = self._fused(made, {*fetches, *self._persistables(made)})
-        return memory.made_in_place(
-            made, self._roots, lambda name: name not in apart and self._temporary(name)
+    def _sign(self) -> None:
+        """Tell the engine which arrays `accepts` will be given; the last `followed` are written to."""
+        names = self.feed_names
+        self.engine.set_signature(
+            [self.assembly.entry(name) for name in names], range(len(names) - self.followed, len(names))
         )
 
-    def _fused(self, instructions: list[Instruction], needed: Iterable[str]) -> list[Instruction]:
-        needed = list(needed)
-        apart = self.results_apart  # then others know variables by their names as well
-        in_blocks = ChannelBlocks(self.meta, lambda name: not apart and self._temporary(name))
-        for name, each in native_fusion.passes(in_blocks).items():
-            before = len(instructions)
-            instructions = fuse(instructions, needed, [each], self._roots)
-            self._saved[name] += before - len(instructions)
-        # Not the pass, which asks this plan: both would stay until the collector comes by.
-        self._blocks = str(in_blocks) if in_blocks.blocked else ""
-        return self._packed(instructions)
+    def follow(self, names: Sequence[str]) -> None:
+        self.feed_names = [*self.feed_names, *names]
+        self.followed = len(names)
+        self._sign()
 
-    def _before_finding(self, instructions: Sequence[Instruction]) -> list[str]:
-        """The persistable variables changed before all sizes are known; CannotPlan if what happens cannot be undone."""
-        ends = [at for at, each in enumerate(instructions) if is_call(each, FIND)]
-        asking = (marks.THERE, *(MAY_MISS if ends else MAY_MISS[:2]))
-        asks = [
-            at for at, each in enumerate(instructions) if any(op.definition in asking for op in _all_of(each))
-        ]
-        # Whether such a loop has a body for each turn is known when it is reached.
-        asks += [at for at, each in enumerate(instructions) if ends and at > ends[0] and is_call(each, TURNS)]
-        last = max([*ends[-1:], *asks], default=0)
-        for begin, end in outermost_loops(instructions):  # what is in a loop comes before the next turn
-            if begin < last < end:
-                last = end
-        early = instructions[:last]
-        for at, op in [(at, op) for at, each in enumerate(early) for op in _all_of(each)]:
-            definition = op.definition
-            if definition.effects.random or (definition.effects.host and definition not in HARMLESS):
-                if not ends:
-                    self._again = False
-                    return []
-                finding = next((instructions[end].op for end in ends if end > at), op)
-                raise CannotPlan(
-                    f"sizes are found behind operator {op.type}, which cannot be undone", finding
-                )
-        names = sorted(self._persistables(early))
-        if sum(self._bytes_now(name) for name in names) > MOST_UNDONE:
-            raise CannotPlan(
-                f"sizes are found when {names[0]!r} and other persistable variables have changed"
-            )
-        return names
-
-    def _packed(self, instructions: list[Instruction]) -> list[Instruction]:
-        """The instructions with matrices packed that many products share."""
-        return packed_in_line(instructions, self.meta, self._root)
-
-    def _allocate(self, instructions: list[Instruction], fetches: Sequence[str]) -> None:
-        """Places in the arena for temporaries."""
-        for name, (first, last) in lifetimes(instructions, self._roots, fetches).items():
-            if self._temporary(name):
-                self._storages[name] = memory.Storage(self.meta.bytes(name), [name], first, last)
-        memory.share_in_place(instructions, self._storages, self._roots)
-
-    def _temporary(self, name: str) -> bool:
-        if name in self.meta.known or name in self._fed or name in self._elements:
+    def bind_scope(self) -> bool:
+        """Point at the scope's variables as they are now."""
+        tensors = self._tensors()
+        if tensors is None:
             return False
-        return not self.meta.is_persistable(name)
+        for name, tensor in tensors.items():
+            tensor.on(None)
+            self.engine.bind(self.assembly.slot(name), tensor.own())
+        self.code.buffers.forget()
+        changed = {name for each in self.instructions for name in each.writes}
+        self._written = {name: tensors[name].array for name in tensors if name in changed}
+        self.engine.set_written([*self._written.values()])
+        return True
+
+    def accepts(self, arrays: list[np.ndarray]) -> bool:
+        """Bind the arrays of the feeds; what is only read and shares memory with what the plan writes is copied."""
+        if self.assembly.loops or self.code.ranked.names:
+            return self._accepts_ranked(arrays)
+        return self._accepts(arrays)
+
+    def _accepts_ranked(self, arrays: list[np.ndarray]) -> bool:
+        """`accepts` where sequences are sorted by length, and iterations of loops have sizes of their own."""
+        # The profiler wants the time of each operator.
+        if len(arrays) != len(self.feed_names) or profiling.active is not None:
+            return self.engine.bind_arrays(())
+        measured = self.code.ranked.measured(arrays)
+        if measured is None or not all(map(self._is_size, self._rank_sizes, measured[0])):
+            return self.engine.bind_arrays(())
+        if not self._accepts(arrays):
+            return False
+        for name, array in zip(self.code.ranked.names, measured[1], strict=True):
+            self.engine.bind(self.assembly.slot(name), array)
+        return self.engine.loops_fit() or self.engine.bind_arrays(())
+
+    def _is_size(self, wanted: tuple[int, int], found: int) -> bool:
+        """Set a size to what has been found; False if it has to be another one."""
+        register, number = wanted
+        if register < 0:
+            return number == found
+        if found >= 2:
+            self.engine.set_root(register, found)
+        return found >= 2
+
+    def _accepts(self, arrays: list[np.ndarray]) -> bool:
+        if self.engine.bind_arrays(arrays):
+            return True
+        read = len(arrays) - self.followed
+        shared = [k for k, array in enumerate(arrays[:read]) if self.engine.shares(array)]
+        if not shared:
+            return False
+        arrays = list(arrays)
+        for k in shared:
+            arrays[k] = arrays[k].copy()
+        return self.engine.bind_arrays(arrays)
 
     def release_gil(self, release: bool) -> None:
         self.engine.release_gil = release
 
     def run(self, begin: int = 0, end: int = -1) -> None:
-        """Run one step, or its instructions from `begin` to `end`, on what is bound; errors name the operator and the
-        user's line.
+        """Run one step, or its instructions from `begin` to `end`, on what is bound.
+
+        Errors name the operator and the user's line. Raises Missed, with all variables as they were, if a guard fails.
         """
         recorder = profiling.active
         early = self._changed_early
@@ -200,18 +145,20 @@ class Plan(EnginePlan):
                 return
             problem: Exception = Missed("it ends where sizes are found", sizes=self._found_by(len(self.ops)))
         except engine.KernelFailure as failure:
-            problem = self._failed(failure)
+            problem = self.failed(failure)
         for array, copy in before if isinstance(problem, Missed) else ():
             np.copyto(array, copy)
         raise problem
 
-    def _failed(self, failure: engine.KernelFailure) -> Exception:
-        """What is to be raised when a native instruction fails."""
+    def failed(self, failure: engine.KernelFailure, rolls_back: bool | None = None) -> Exception:
+        """The exception for a failure of a native instruction. `rolls_back`: whether the whole step can be undone."""
+        rolls_back = self._rolls_back if rolls_back is None else rolls_back
         if failure.turn is not None:
             number, index, inner = failure.turn
-            bodies = self._loops[failure.index].bodies
+            bodies = self.assembly.loops[failure.index].bodies
             if number < len(bodies):
-                return bodies[number]._failed(engine.KernelFailure(index, failure.code, failure.err, inner))  # type: ignore[no-any-return]
+                within = engine.KernelFailure(index, failure.code, failure.err, inner)
+                return bodies[number].plan.failed(within, rolls_back)  # type: ignore[no-any-return]
         if failure.code == engine.UNFIT:
             last = failure.err if is_call(self.instructions[failure.index], FIND) else None
             return Missed("it finds other sizes", sizes=self._found_by(failure.index, last))
@@ -219,9 +166,9 @@ class Plan(EnginePlan):
         if op.definition is marks.THERE:
             name = op.inputs["X"][0].partition(marks.UNSET)[0]
             reason = f"variable {name!r} has no value where a branch is not taken"
-            return Missed(reason) if self._again else failures.in_operator(op, ValueError(reason))
+            return Missed(reason) if rolls_back else failures.in_operator(op, ValueError(reason))
         if op.definition in MAY_MISS and failure.code == engine.OUT_OF_RANGE:
-            if self._again:
+            if rolls_back:
                 return Missed("it asks for elements of an array that are not there")
             number, _, count = failure.err[:3]
             reason = f"the tensor array has {count} elements, and none that fits at index {number}"
@@ -229,12 +176,13 @@ class Plan(EnginePlan):
         return failures.in_operator(op, failures.native(op, failure.code, failure.err))
 
     def _found_by(self, at: int, last: Sequence[int] | None = None) -> dict[str, int]:
-        """What has been found up to an instruction, by name; `last`: what that one has found, which does not fit."""
+        """The sizes found up to an instruction, by label; `last`: its own, if they do not fit."""
         known: dict[str, int] = {}
+        registers = self.assembly.registers
         actions = (each.action for each in self.instructions[: at + 1])
         finds = [action for action in actions if isinstance(action, Call) and action.kernel == FIND]
         for labels, action in zip(self.meta.finding, finds, strict=False):
-            sizes = [self._registers.found.get(self._registers.integer(n)) for n in action.ints[1::2]]
+            sizes = [registers.found.get(registers.integer(n)) for n in action.ints[1::2]]
             known.update(
                 zip(labels, last if last is not None and action is finds[-1] else sizes, strict=False)
             )
@@ -284,13 +232,13 @@ class Plan(EnginePlan):
         lines = [f"{count} on the CPU for {self._for_feeds()}"]
         if self.meta.sizes.guards:
             lines.append(f"  where {', '.join(map(str, self.meta.sizes.guards.values()))}")
-        if any(count > 0 for count in self._saved.values()):
-            saved = ", ".join(f"{name} {count}" for name, count in self._saved.items() if count > 0)
+        if any(count > 0 for count in self.code.saved.values()):
+            saved = ", ".join(f"{name} {count}" for name, count in self.code.saved.items() if count > 0)
             lines.append(f"  instructions saved by passes: {saved}")
-        if self._blocks:
-            lines.append(f"  {self._blocks}")
+        lines += [f"  {note}" for note in self.code.notes]
+        loops = self.assembly.loops
         for at, (each, native) in enumerate(zip(self.instructions, self.is_native, strict=True)):
             lines.append(f"  {each.describe()}; {'native' if native else 'reference'}")
-            for body in self._loops[at].bodies if at in self._loops else ():
+            for body in loops[at].bodies if at in loops else ():
                 lines += [f"    {line}" for line in body.describe().splitlines()]
         return "\n".join(lines)

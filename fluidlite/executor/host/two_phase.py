@@ -1,79 +1,57 @@
-"""`TwoPhasePlan`: a plan whose backward operators run later than the others, on gradients that come in between."""
+"""`CpuSplitPlan`: a plan for the CPU whose backward operators run later, on gradients that come in between."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ...framework import Program
-from ..plan.step_plan import TwoPhases
-from ..tensors.scope import Scope
+from ..plan.request import Request
+from ..plan.step_plan import SplitPlan
 from .plan import Plan
 
 RELEASE_FROM = 1 << 18
-"""From how many bytes of temporaries on a plan lets other threads run."""
+"""Bytes of temporaries from which a plan lets other Python threads run."""
 
 
-class TwoPhasePlan(TwoPhases, Plan):
-    """A plan in two phases on the host.
+class CpuSplitPlan(SplitPlan):
+    """The halves of a plan for `request`, of whose fetches the first `early` belong to the first half."""
 
-    Args:
-        program: forward operators, then backward ones.
-        scope: where the persistable variables are.
-        feed: arrays like those to come with the first phase; dimensions that the program leaves open may change.
-        fetches: what the first phase makes.
-        late_fetches: what the second phase makes.
-        late: the feeds that come with the second phase; of each the variable that it has shape and type of.
-        held: persistable variables whose memory belongs to somebody else; `accepts` takes them after the early feeds.
-        watched: whether results with NaN or infinities are refused.
-
-    Raises CannotPlan when the program is no single plan.
-    """
-
-    branches = False  # one might be cut in two
-
-    def __init__(
-        self,
-        program: Program,
-        scope: Scope,
-        feed: Mapping[str, np.ndarray],
-        fetches: Sequence[str],
-        late_fetches: Sequence[str],
-        late: Mapping[str, str],
-        held: Sequence[str],
-        watched: bool = False,
-    ) -> None:
-        super().__init__(program, scope, feed, [*fetches, *late_fetches], later=late, watched=watched)
-        self._first = [self._entry(name) for name in self.fetched[: len(fetches)]]
-        self.engine.set_fetches([self._entry(name) for name in self.fetched[len(fetches) :]])
-        self._late = [(name, *self._entry(name)) for name, like in late.items() if self.meta.has(like)]
-        self.follow([name for name in held if name in self.meta.persistable])
+    def __init__(self, plan: Plan, request: Request, early: int) -> None:
+        self.plan: Plan = plan
+        assembly, engine = plan.assembly, plan.engine
+        self._first = [assembly.entry(name) for name in plan.fetched[:early]]
+        engine.set_fetches([assembly.entry(name) for name in plan.fetched[early:]])
+        self._late = [
+            (name, *assembly.entry(name)) for name, like in request.late.items() if plan.meta.has(like)
+        ]
 
     def run_first(self) -> list[np.ndarray]:
-        self.release_gil(self.engine.arena_bytes >= RELEASE_FROM)
-        self.run(0, self._cut)
-        return [self.engine.fetch(slot, shape, dtype) for slot, dtype, shape in self._first]
+        plan = self.plan
+        plan.release_gil(plan.engine.arena_bytes >= RELEASE_FROM)
+        plan.run(0, plan.code.cut)
+        return [plan.engine.fetch(slot, shape, dtype) for slot, dtype, shape in self._first]
 
     def run_second(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Run the backward operators with the late feeds `arrays`, of the sizes that the first phase had.
+        """Run the backward operators with the late feeds `arrays`, of the sizes that the first half had.
 
         Returns copies of the late fetches. Raises ValueError for an array of another shape or dtype.
         """
+        plan, engine = self.plan, self.plan.engine
         for (name, slot, dtype, shape), array in zip(self._late, arrays, strict=True):
-            wanted = tuple([n if n >= 0 else self.engine.sizes.get(-1 - n) for n in shape])
+            wanted = tuple([n if n >= 0 else engine.sizes.get(-1 - n) for n in shape])
             if array.shape != wanted or array.dtype != dtype:
                 raise ValueError(
                     f"variable {name!r} is {dtype} {list(wanted)} after this forward pass, got an array of "
                     f"{array.dtype} {list(array.shape)}"
                 )
-            self.engine.bind(slot, array)
-        if self._cut < len(self.ops):
-            self.run(self._cut)
-        return self.engine.fetch_all()
+            engine.bind(slot, array)
+        if plan.code.cut < len(plan.ops):
+            plan.run(plan.code.cut)
+        return engine.fetch_all()
 
     def snapshot(self) -> np.ndarray:
-        return self.engine.arena.copy()
+        return self.plan.engine.arena.copy()
 
     def restore(self, snapshot: np.ndarray) -> None:
-        np.copyto(self.engine.arena, snapshot)
+        np.copyto(self.plan.engine.arena, snapshot)

@@ -1,206 +1,255 @@
-"""What every plan begins with, on whatever device: the operators that matter, exact shapes, constants."""
+"""The phases of the compiler that know no target: from a request to operators with exact shapes.
+
+prune       the operators that the fetches and the updates of state need
+structure   blocks inlined between jumps, loops over sequences as scans, one name for each value
+infer       exact shapes (formulas of the sizes of feeds), guards, constants
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
 from ...base.dtypes import VarType
 from ...base.errors import EnforceNotMet
 from ...base.reports import progress
-from ...framework import Block, Operator
+from ...framework import Operator
 from ...ops.registry import OpView
 from .. import failures
-from ..tensors.scope import Scope
 from . import branching, finite, float16, marks, predication, sparse, stepping, turning
 from .elements import GET
 from .in_line import InLine
 from .meta import ExactMeta
 from .refusals import CannotPlan, Unfound
+from .request import Request
 from .shapes import NO_TENSORS, Versions, fold, in_place_of, infer, live, takes_no_part
 
 Step = tuple[Operator, OpView]
-Arrays = dict[str, np.ndarray]
 
 
-class Analysis:
-    """Operators of one block for feeds of exact shapes.
+@dataclass
+class Graph:
+    """Operators without blocks, in which each name of a temporary stands for one value.
 
-    `steps`: what has to run, in order, with exact shapes; operators whose results are known now are left out.
-    `fetches`: the variables to copy out, one for each of those asked for (the last steps make SelectedRows dense).
-    `cut`: whether steps end where a size is found, as what comes later is refused if sizes are as they were guessed.
-    `meta`: shapes and dtypes, constants (`known`) and the variables that are read or written of those that are
-    `persistable`.
-
-    Args:
-        feed: what is fed, as `feeding.expanded` gives it.
-        ops: the operators, by default those of the global block.
-        later: what is fed when part of the operators has run; of each the variable that it has shape and type of.
-        branches: whether the target can jump past the blocks of branches; without jumps, small blocks are predicated.
-        watched: whether the results of all operators are looked at, in their order (`finite.py`).
-        how: what else `ExactMeta` takes.
-
-    Raises CannotPlan when an operator needs to be run on its own, EnforceNotMet when something it reads is neither fed,
-    computed nor initialised.
+    `results`: the names of the values to return; `unset`: values that exist only if a branch runs, with that branch;
+    `has_scans`: whether loops have become scans.
     """
 
-    def __init__(
-        self,
-        block: Block,
-        scope: Scope,
-        feed: Arrays,
-        fetches: Sequence[str],
-        ops: Sequence[Operator] | None = None,
-        later: Mapping[str, str] | None = None,
-        branches: bool = False,
-        watched: bool = False,
-        **how: Any,
-    ) -> None:
-        self.feed_names = list(feed)
-        self._native = branches
-        self._watch = finite.Watch(block) if watched else None
-        self.meta = ExactMeta(block, scope, feed, later, **how)
-        everything = block.ops if ops is None else ops
-        versions = Versions(self.meta.is_persistable, [*self.feed_names, *(later or ())])
-        self._check_fed(everything)
-        if any(var.persistable and var.type in NO_TENSORS for var in block.program.list_vars()):
-            raise CannotPlan("the scope keeps arrays or rank tables")
-        mattering = list(everything)
-        # Those with jumps have been found to matter.
-        if not watched and not any(op.definition in marks.BEGINS for op in mattering):
-            mattering = live(mattering, sparse.wholes(fetches))
-        self.unset: dict[str, Operator] = {}  # what holds nothing where a branch is not taken
-        self._in_turns = self.cut = False
-        kept: Iterable[Operator] = mattering
-        if branches:
-            kept = self._in_line(mattering, fetches)
-        elif not watched:
-            kept = predication.predicated(mattering)
-        self.steps = self._analyse([versions.renamed(op) for op in kept if not takes_no_part(op)])
-        fetches = () if self.cut else fetches
-        for name in fetches:
-            if name in self.unset:
-                raise CannotPlan(
-                    f"variable {name!r} has no value where a branch is not taken", self.unset[name]
-                )
-        self.fetches = self._fetches([versions.latest.get(name, name) for name in fetches])
+    ops: list[Operator]
+    results: list[str]
+    unset: dict[str, Operator] = field(default_factory=dict)
+    has_scans: bool = False
 
-    def _in_line(self, ops: Sequence[Operator], fetches: Sequence[str]) -> list[Operator]:
-        """Operators with the blocks of branches and loops in their places.
 
-        An array is a name for its elements, or else memory of the engine's.
-        """
+@dataclass
+class Typed:
+    """Operators with exact shapes; those whose results are constants are left out.
+
+    `meta`: their variables; `fetches`: those to return, SelectedRows made dense; `ends_early`: the operators end where
+    a size is found, because what follows is refused for the size that was guessed.
+    """
+
+    meta: ExactMeta
+    steps: list[Step]
+    fetches: list[str]
+    ends_early: bool = False
+
+
+def prune(request: Request, meta: ExactMeta) -> list[Operator]:
+    """The operators that a step has to run.
+
+    Raises NotFed if an operator, needed or not, reads a data variable that is not fed, and CannotPlan if the scope
+    holds arrays or rank tables.
+    """
+    block = request.declarations
+    ops = block.ops if request.ops is None else request.ops
+    _check_fed(ops, meta, [*request.feed])
+    if any(var.persistable and var.type in NO_TENSORS for var in request.program.list_vars()):
+        raise CannotPlan("the scope keeps arrays or rank tables")
+    # A body has been pruned, and its jumps stand where they are.
+    if request.check_finite or request.body is not None:
+        return list(ops)
+    return live(list(ops), sparse.wholes(request.fetches))
+
+
+def structure(ops: Sequence[Operator], request: Request, meta: ExactMeta) -> Graph:
+    """The operators with those of their blocks inlined, and a name of its own for each value of a temporary."""
+    graph = Graph(list(ops), [*request.fetches])
+    if request.has_jumps:
+        graph = _inlined(graph, request, meta)
+    elif not request.check_finite:
+        graph.ops = [*predication.predicated(ops)]
+    names = Versions(meta.is_persistable, [*request.feed, *request.late])
+    graph.ops = [names.renamed(op) for op in graph.ops if not takes_no_part(op)]
+    graph.results = [names.latest.get(name, name) for name in graph.results]
+    return graph
+
+
+def infer_shapes(graph: Graph, request: Request, meta: ExactMeta) -> Typed:
+    """Exact shapes and constants of a graph.
+
+    Raises CannotPlan when an operator has to run on its own, EnforceNotMet when something it reads is neither fed,
+    computed nor initialised.
+    """
+    inference = _Inference(graph, request, meta)
+    inference.run()
+    fetches = graph.results
+    if inference.ends_early:
+        fetches = []
+    for name, asked in zip(fetches, request.fetches, strict=False):
+        if asked in graph.unset:
+            raise CannotPlan(
+                f"variable {asked!r} has no value where a branch is not taken", graph.unset[asked]
+            )
+        _check_fetched(name, meta)
+    inference.check_sparse(fetches)
+    return Typed(meta, inference.steps, inference.dense(fetches), inference.ends_early)
+
+
+def _check_fed(ops: Iterable[Operator], meta: ExactMeta, fed: list[str]) -> None:
+    written: set[str] = set()
+    for op in ops:
+        for name in branching.reads(op):
+            var = op.block._find_var_recursive(name)
+            if var is not None and var.is_data and name not in written and not meta.has(name):
+                raise failures.missing_value(op, name, fed)
+        written.update(op.writes())
+
+
+def _inlined(graph: Graph, request: Request, meta: ExactMeta) -> Graph:
+    """The graph with the blocks of branches and loops between jumps.
+
+    Tensor arrays become names for their elements where indices are known, else memory of the engine.
+    """
+    if request.check_finite:
+        return _with_blocks_inlined(graph, meta, arrays=True, scans=False)
+    try:
+        return _with_blocks_inlined(graph, meta, arrays=False, scans=True)
+    except CannotPlan as refusal:
+        if not any(op.type in branching.ON_ARRAYS for op in branching.everywhere(graph.ops)):
+            raise
         try:
-            return self._lines(ops, fetches, self._watch is not None)
-        except CannotPlan as refusal:
-            if not any(op.type in branching.ON_ARRAYS for op in branching.everywhere(ops)):
-                raise
-            try:
-                return self._lines(ops, fetches, True)
-            except CannotPlan:
-                raise refusal from None
+            return _with_blocks_inlined(graph, meta, arrays=True, scans=True)
+        except CannotPlan:
+            raise refusal from None
 
-    def _lines(self, ops: Sequence[Operator], fetches: Sequence[str], arrays: bool) -> list[Operator]:
-        perhaps = {name for op in ops for name in branching.read_before(op) if self.meta.has(name)}
-        steps = stepping.Stepping()
-        loops = turning.Turning(ops, steps)
-        # Turns of which all results are looked at are taken one by one, as they come.
-        turned = (steps, loops) if self._watch is None else ()
-        lines = InLine({*self.meta.shapes, *perhaps}, arrays, *turned)
-        if turned and not arrays:
-            ops = [*loops.of(ops)]
-        made = [*lines.of(ops)]
-        made = lines.begun(made, lines.touched + lines.tapes)
-        read = {*fetches}.union(*(op.reads() for op in made))
-        made = [op for op in made if op.definition is not GET or op.outputs["Out"][0] in read]
-        self.unset, self._in_turns = lines.unset, steps.any or loops.any
-        return live(made, sparse.wholes(fetches)) if loops.any else made
 
-    def _check_fed(self, ops: Sequence[Operator]) -> None:
-        """Raise NotFed if an operator, needed or not, reads what is to be fed and was not, nor written before."""
-        written: set[str] = set()
-        for op in ops:
-            for name in branching.reads(op):
-                var = op.block._find_var_recursive(name)
-                if var is not None and var.is_data and name not in written and not self.meta.has(name):
-                    raise failures.missing_value(op, name, self.feed_names)
-            written.update(op.writes())
+def _with_blocks_inlined(graph: Graph, meta: ExactMeta, arrays: bool, scans: bool) -> Graph:
+    ops: Iterable[Operator] = graph.ops
+    kept = {name for op in graph.ops for name in branching.read_before(op) if meta.has(name)}
+    steps = stepping.Stepping()
+    loops = turning.Turning(graph.ops, steps)
+    lines = InLine({*meta.shapes, *kept}, arrays, *((steps, loops) if scans else ()))
+    if scans and not arrays:
+        ops = [*loops.of(ops)]
+    made = lines.begun([*lines.of(ops)], lines.touched + lines.tapes)
+    read = {*graph.results}.union(*(op.reads() for op in made))
+    made = [op for op in made if op.definition is not GET or op.outputs["Out"][0] in read]
+    if loops.any:
+        made = live(made, sparse.wholes(graph.results))
+    return Graph(made, graph.results, lines.unset, steps.any or loops.any)
 
-    def _analyse(self, ops: list[Operator]) -> list[Step]:
-        """Exact shapes of everything; constants are computed and their operators left out."""
-        writes = Counter(name for op in ops for name in op.writes())
-        once = {n for op in ops for n in op.writes() if writes[n] == 1 and not op.block._is_persistable(n)}
-        steps: list[Step] = []
+
+def _check_fetched(name: str, meta: ExactMeta) -> None:
+    if meta.has(name):
+        return
+    var = meta.block._find_var_recursive(name)
+    if var is not None and var.type == VarType.LOD_TENSOR_ARRAY:
+        raise CannotPlan(f"{name} is fetched, an array of tensors")
+    if var is not None and var.type == VarType.LOD_TENSOR:
+        raise CannotPlan(f"{name} is fetched, which may have no value")
+    raise failures.unknown_fetch(name, meta.block.vars)
+
+
+class _Inference:
+    """One walk over the operators of a graph, in order; `steps` is its result."""
+
+    def __init__(self, graph: Graph, request: Request, meta: ExactMeta) -> None:
+        self._graph, self._meta = graph, meta
+        self._fed = [*request.feed]
+        self._widens = request.has_jumps
+        self._watch = finite.Watch(request.declarations) if request.check_finite else None
+        self._writes = Counter(name for op in graph.ops for name in op.writes())
+        self._once = {
+            name
+            for op in graph.ops
+            for name in op.writes()
+            if self._writes[name] == 1 and not op.block._is_persistable(name)
+        }
+        self.steps: list[Step] = []
+        self.ends_early = False
+
+    def run(self) -> None:
+        meta, steps = self._meta, self.steps
         around: list[Operator] = []  # the branches and loops that an operator is in
-        begun: list[int] = []  # and how many had found sizes when they began
-        known = finding = 0  # how many steps there are up to the last that finds sizes, and how many do
-        for op in progress.over(ops, "shapes of the program"):
+        begun: list[int] = []  # how many operators had found sizes when they began
+        known = finding = 0  # the steps up to the last that finds sizes; how many operators find some
+        for op in progress.over(self._graph.ops, "shapes of the program"):
             if op.definition in marks.BEGINS:
                 around.append(op)
-                begun.append(len(self.meta.finding))
+                begun.append(len(meta.finding))
             try:
-                if around and not self.meta.sparse.keys().isdisjoint(op.reads()):
-                    raise CannotPlan("a branch looks at SelectedRows")
-                found = len(self.meta.finding)
-                for ready in self._ready(op, bool(around)):
-                    steps += self._step(ready, once, writes)
-                if self._watch is not None:
-                    steps += self._watch.behind(op, self.meta)
-                if len(self.meta.finding) > found and any(each.definition is marks.BEGIN for each in around):
-                    raise CannotPlan(f"operator {op.type} finds sizes in a branch")
+                self._operator(op, around)
             except (CannotPlan, EnforceNotMet) as refusal:
                 if known:
-                    self.cut = True
-                    return steps[:known]
-                if not around and self._in_turns and isinstance(refusal, EnforceNotMet):
-                    raise CannotPlan(
-                        str(refusal)
-                    ) from None  # what is wrong in a turn is told when it is taken
-                if not around:
-                    raise
-                # What is wrong in a branch is told when it is taken.
-                kind = Unfound if isinstance(refusal, Unfound) else CannotPlan
-                raise kind(str(refusal), around[0], getattr(refusal, "passing", False)) from None
+                    self.ends_early = True
+                    del steps[known:]
+                    return
+                raise self._refusal(refusal, around) from None
             if op.definition in marks.ENDS:
                 first = around.pop()
-                if len(self.meta.finding) > begun.pop():
-                    settle = in_place_of(first, marks.SETTLE, {"X": first.inputs["Cond"]}, {}, {})
-                    steps += self._step(settle, once, writes)
-            if not around and len(self.meta.finding) > finding:
-                known, finding = len(steps), len(self.meta.finding)
-        return steps
+                if len(meta.finding) > begun.pop():
+                    steps += self._step(in_place_of(first, marks.SETTLE, {"X": first.inputs["Cond"]}, {}, {}))
+            if not around and len(meta.finding) > finding:
+                known, finding = len(steps), len(meta.finding)
+
+    def _operator(self, op: Operator, around: list[Operator]) -> None:
+        meta = self._meta
+        if around and not meta.sparse.keys().isdisjoint(op.reads()):
+            raise CannotPlan("a branch looks at SelectedRows")
+        found = len(meta.finding)
+        for ready in self._ready(op, bool(around)):
+            self.steps += self._step(ready)
+        if self._watch is not None:
+            self.steps += self._watch.behind(op, meta)
+        if len(meta.finding) > found and any(each.definition is marks.BEGIN for each in around):
+            raise CannotPlan(f"operator {op.type} finds sizes in a branch")
+
+    def _refusal(self, refusal: CannotPlan | EnforceNotMet, around: list[Operator]) -> Exception:
+        """What to raise: in branches and iterations, a mistake of the user is reported when it happens in a step."""
+        if around:
+            kind = Unfound if isinstance(refusal, Unfound) else CannotPlan
+            return kind(str(refusal), around[0], getattr(refusal, "passing", False))
+        if self._graph.has_scans and isinstance(refusal, EnforceNotMet):
+            return CannotPlan(str(refusal))
+        return refusal
 
     def _ready(self, op: Operator, in_branch: bool) -> Iterable[Operator]:
-        """What to run for `op`: mostly itself. What a branch casts is not there when another one is taken."""
-        meta = self.meta
+        """The operators to run for `op`: mostly itself. A cast made in one branch has no value in another."""
+        meta = self._meta
         for one in sparse.densified(op, meta) if meta.sparse else (op,):
             for name in one.reads():
-                meta.has(name, one)  # it knows the type from now on
-            if meta.halves and self._native and not in_branch:
-                yield from float16.widened(one, meta, self.feed_names)
+                meta.has(name, one)  # looks the type up
+            if meta.halves and self._widens and not in_branch:
+                yield from float16.widened(one, meta, self._fed)
             else:
                 yield one
 
-    def _step(self, op: Operator, once: set[str], writes: Counter[str]) -> list[Step]:
-        view = infer(op, self.meta, self.feed_names)
-        if self.meta.sparse:
-            sparse.check_written_once(op, self.meta, writes)
-        return [] if fold(op, view, self.meta, once) else [(op, view)]
+    def _step(self, op: Operator) -> list[Step]:
+        view = infer(op, self._meta, self._fed)
+        if self._meta.sparse:
+            sparse.check_written_once(op, self._meta, self._writes)
+        return [] if fold(op, view, self._meta, self._once) else [(op, view)]
 
-    def _fetches(self, fetches: Sequence[str]) -> list[str]:
-        for name in fetches:
-            if not self.meta.has(name):
-                var = self.meta.block._find_var_recursive(name)
-                if var is not None and var.type == VarType.LOD_TENSOR_ARRAY:
-                    raise CannotPlan(f"{name} is fetched, an array of tensors")
-                if var is not None and var.type == VarType.LOD_TENSOR:
-                    raise CannotPlan(f"{name} is fetched, which may have no value")
-                raise failures.unknown_fetch(name, self.meta.block.vars)
+    def check_sparse(self, fetches: Iterable[str]) -> None:
         sparse.check([op for op, _ in self.steps], fetches)
+
+    def dense(self, fetches: Sequence[str]) -> list[str]:
+        """The fetches, with steps that make SelectedRows dense."""
+        meta = self._meta
         for name in fetches:
-            if name in self.meta.sparse and not self.meta.has(sparse.dense_name(name)):
-                self.steps += self._step(sparse.dense(self.steps[-1][0], name), set(), Counter())
-        return [sparse.dense_name(name) if name in self.meta.sparse else name for name in fetches]
+            if name in meta.sparse and not meta.has(sparse.dense_name(name)):
+                op = sparse.dense(self.steps[-1][0], name)
+                self.steps.append((op, infer(op, meta, self._fed)))
+        return [sparse.dense_name(name) if name in meta.sparse else name for name in fetches]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.sizes import ShapeEnv, current
-from ...framework import Block, Operator
+from ...framework import Operator
 from ...ops.registry import LEVEL, OpView, Shape
 from ...ops.tensor.selected_rows import ROWS, VALUES, parts
 from ..tensors.lod_tensor import LoDTensor
@@ -18,6 +18,7 @@ from ..tensors.scope import Scope
 from .found import Sought, seek
 from .ranks import Ranking
 from .refusals import CannotPlan, Unfound
+from .request import Request
 
 
 class InTurns(NamedTuple):
@@ -28,33 +29,20 @@ class InTurns(NamedTuple):
 
 
 class ExactMeta:
-    """Answers an operator's questions with the exact shapes of one run, and values that are already known.
+    """Answers the questions of operators (`OpView`) with the exact shapes of a step, and constants.
 
-    `feeds`: arrays like those to come; offsets of sequences and the parts of SelectedRows under names of their own
-    (`feeding.expanded`). With `varying` the dimensions that `block` leaves open are sizes that may change (`sizes`),
-    otherwise everything is a number. `later`: what is fed when part has run; of each the variable that it is like.
-    `values`: feeds of a few integers that sizes are made of. `finds`: whether sizes may be found while a plan runs, and
-    what some of them have been found to be; None if not. `named`: the feeds of a turn (`turn_feeds.Feeds`), which say
-    what sizes are called; by default all are others. `make_body`: what makes plans for the turns of loops.
+    The dimensions that the program leaves open are symbols of `sizes`, unless the request is for fixed shapes. In the
+    body of a scan, sizes have the symbols that `Request.body` names. `make_body` compiles the bodies of scans.
     """
 
     exact = True
 
-    def __init__(
-        self,
-        block: Block,
-        scope: Scope,
-        feeds: dict[str, np.ndarray],
-        later: Mapping[str, str] | None = None,
-        varying: bool = False,
-        values: Iterable[str] = (),
-        finds: Mapping[str, int] | None = None,
-        named: Any = None,
-        make_body: Any = None,
-    ) -> None:
-        self.block = block
-        self._finds = finds
-        self.finds = finds is not None
+    def __init__(self, request: Request, make_body: Any = None) -> None:
+        feeds: dict[str, np.ndarray] = dict(request.feed)
+        named, varying = request.body, request.device is None and not request.fixed
+        self.block = request.declarations
+        self._finds = request.sizes
+        self.finds = request.sizes is not None
         self.make_body = make_body
         self.ranking = Ranking(feeds)
         self.in_turns: dict[str, InTurns] = {}  # what loops have made -> what it is in a turn
@@ -67,8 +55,8 @@ class ExactMeta:
         self.rows_by_mask: dict[str, tuple[str, Sequence[int]]] = {}
         self.sought: dict[str, Sought] = {}  # result of an operator whose reference kernel finds sizes
         self.rooms: dict[str, Shape] = {}  # of what has sizes that are found: how large it may be
-        self._later = later or {}
-        self._scope: Scope | None = scope
+        self._late = request.late
+        self._scope: Scope | None = request.scope
         self.sizes = ShapeEnv()
         self.shapes: dict[str, Shape] = {}
         self.lods: dict[str, tuple[str, ...]] = {}  # variable -> its arrays of offsets, outermost level first
@@ -93,8 +81,6 @@ class ExactMeta:
                 self._fed_rows(name.removesuffix(ROWS))
             elif LEVEL in name:
                 self._fed_level(name)
-        self.valued = {name: self._counted(name, feeds[name]) for name in values}
-        self.sized.update(self.valued)
 
     def _called(self, shape: Shape, names: Sequence[str]) -> Shape:
         """A shape with the sizes of these names."""
@@ -106,12 +92,6 @@ class ExactMeta:
                 self.roots[root] = self.sizes.input_symbol(size - more, root)
             found.append(self.roots[root] + more if root else size)
         return tuple(found)
-
-    def _counted(self, name: str, array: np.ndarray) -> np.ndarray:
-        """The elements of a feed as sizes."""
-        made = np.empty(array.size, object)
-        made[:] = [self.sizes.input_symbol(n, f"{name}[{k}]") for k, n in enumerate(array.ravel().tolist())]
-        return made.reshape(array.shape)
 
     def found(
         self, name: str, most: Sequence[int], least: Sequence[float], axes: Sequence[int] = ()
@@ -187,7 +167,7 @@ class ExactMeta:
         """Whether the variable, which `op` asks for, has a value by now; looks into the scope for persistable ones."""
         if name in self.shapes:
             return True
-        like = self._later.get(name)
+        like = self._late.get(name)
         if like is not None and self.has(like):
             self.shapes[name] = self.shapes[like]
             self._type(name, self.dtypes[like])

@@ -1,10 +1,10 @@
-"""`StepPlan`: what everybody asks of a plan, wherever it runs, and what all plans have in common."""
+"""`StepPlan`: the interface of compiled plans, and their guards on programs, scopes and feeds."""
 
 from __future__ import annotations
 
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,69 +12,43 @@ import numpy as np
 from ...base.arrays import is_plain
 from ...base.dtypes import to_numpy
 from ...base.sizes import current_shape, formula
-from ...framework import OpRole, Program
+from ...framework import Program
 from ..tensors.lod_tensor import LoDTensor
-from ..tensors.scope import Scope
-from . import fusion
-from .analysis import Analysis
 from .forking import watch
 from .instructions import Instruction
 from .locking import PlanLock
 from .meta import ExactMeta
 from .refusals import CannotPlan
+from .request import Request
 
 
 class StepPlan(ABC):
-    """Runs operators of a program on arrays that fit, on whatever device; holds its scope weakly.
+    """Runs operators of a program on arrays that fit, on one device; holds its scope weakly.
 
-    Whoever runs one holds its `lock`, from `accepts` to `fetch`.
+    The caller holds `lock` from `accepts` to `fetch`. `feed_names`: the arrays that `accepts` takes, of which the last
+    `followed` are persistable variables; `fetched`: what `fetch` returns.
     """
 
-    passes: Sequence[fusion.Pass]
-    """What the fuser can put together."""
-
     fetched: list[str]
-    """What is fetched, in order; then perhaps what goes with it."""
-
     has_levels: bool = False
-    """Whether something that is fetched has sequences."""
+    """Whether a fetched variable has sequences."""
 
     followed: int = 0
-    """How many of `feed_names`, at their end, are persistable variables."""
-
-    version: int
-    lock: PlanLock
-    meta: ExactMeta
-    feed_names: list[str]
     instructions: list[Instruction]
-    _scope: weakref.ref[Scope]
-    _scope_version: int  # the version of the scope that the plan was bound to last
-    _fed_levels: list[int]
-    _roots: dict[str, str]
-    """Names for the memory of others."""
 
-    def __init__(self, program: Program, scope: Scope, analysis: Analysis) -> None:
+    def __init__(self, request: Request, meta: ExactMeta) -> None:
         # The plan is kept with the program and must not keep the scope alive.
-        self._scope = weakref.ref(scope)
-        self._scope_version = -1
-        self._roots = {}
-        self.version = program._version
+        self._scope = weakref.ref(request.scope)
+        self._scope_version = -1  # of the scope when the plan was bound to it last
+        self.version = request.program._version
         self.lock = PlanLock()
         watch(self)
-        self.meta = analysis.meta
-        self.feed_names = analysis.feed_names
-        self._fed_levels = [len(self.meta.lod(name)) for name in self.feed_names]
-
-    def _fused(self, instructions: list[Instruction], needed: Iterable[str]) -> list[Instruction]:
-        """The instructions after the fuser; `needed`: what must have its value in the end."""
-        return fusion.fuse(instructions, needed, self.passes, self._roots)
-
-    def _persistables(self, instructions: Iterable[Instruction]) -> set[str]:
-        """The persistable variables which instructions write."""
-        return {*filter(self.meta.is_persistable, {name for each in instructions for name in each.writes})}
+        self.meta = meta
+        self.feed_names = [*request.feed]
+        self._fed_levels = [len(meta.lod(name)) for name in self.feed_names]
 
     def _bind_first(self) -> None:
-        """Bind the scope's variables when everything is there; CannotPlan if that cannot be done."""
+        """Bind the variables of the scope for the first time; raises CannotPlan if one has changed meanwhile."""
         if not self.bind_scope():
             raise CannotPlan("a variable of the scope gets another shape or type")
         self.meta.forget_scope()
@@ -100,7 +74,7 @@ class StepPlan(ABC):
         """Use the scope's variables as they are now; False if a shape or dtype is not the planned one any more."""
 
     def ready(self, program: Program) -> bool:
-        """Whether the plan still says what the program does; follows the scope if that has changed."""
+        """True if the plan is of the program as it is now; follows the scope if that has changed."""
         if program._version != self.version:
             return False
         scope = self._scope()
@@ -110,11 +84,11 @@ class StepPlan(ABC):
     def follow(self, names: Sequence[str]) -> None:
         """Have `accepts` take the arrays of these persistable variables as well, after those of the feeds.
 
-        For variables whose memory belongs to somebody else, who may replace it from one step to the next.
+        For variables whose memory the caller owns and may replace from one step to the next.
         """
 
     def accepts_raw(self, feed: Mapping[str, Any]) -> bool:
-        """Take what the user feeds, if it is arrays of the planned dtypes, and shapes that fit; False otherwise."""
+        """Bind a user's feed if it consists of arrays of the planned dtypes and fitting shapes; else return False."""
         arrays = []
         offsets: list[np.ndarray] = []
         for value, levels in zip(feed.values(), self._fed_levels, strict=False):
@@ -132,16 +106,15 @@ class StepPlan(ABC):
         return len(arrays) == len(self.feed_names) and self.accepts(arrays)
 
     def _adopted(self, value: Any) -> Any:
-        """What is fed and is no array of NumPy, as an array that `accepts` takes; None if there is none."""
+        """A fed value that is no NumPy array as an array that `accepts` takes; None if it cannot be one."""
         return None
 
     @abstractmethod
     def accepts(self, arrays: list[Any]) -> bool:
-        """Bind the arrays of the feeds, in the order of `feed_names`; False, with none of them bound, if one does not
-        fit."""
+        """Bind the arrays of the feeds, in the order of `feed_names`; False, with none bound, if one does not fit."""
 
     def take(self, arrays: list[Any]) -> None:
-        """`accepts` for arrays that have to fit; raises ValueError naming the first that does not."""
+        """Bind arrays that have to fit; raises ValueError naming the first that does not."""
         count = len(arrays) - self.followed
         if self.accepts(arrays) or self.accepts(
             [*[array.copy() for array in arrays[:count]], *arrays[count:]]
@@ -157,8 +130,8 @@ class StepPlan(ABC):
         raise ValueError(f"this plan works on arrays of {self.feed_names}, which could not be bound")
 
     def release_gil(self, release: bool) -> None:
-        """Whether other threads of Python run meanwhile; for little work, waiting to be let back in costs more."""
-        return None  # where a step is only given to somebody else there is nothing to do
+        """Set whether other Python threads run meanwhile; for little work, waiting to be let back in costs more."""
+        return None  # where a step is only queued there is nothing to do
 
     @abstractmethod
     def run(self) -> None:
@@ -182,24 +155,17 @@ class StepPlan(ABC):
         return ", ".join(shapes) or "no feeds"
 
 
-class TwoPhases(StepPlan):
-    """A plan that stops before its first backward operator: the others run later, on gradients that come in between."""
+class SplitPlan(ABC):
+    """A plan in two halves: forward operators, then backward ones on gradients that come in between.
 
-    _cut: int
-    """The first instruction of the second phase."""
+    `plan` binds the feeds of the first half.
+    """
 
-    def _fused(self, instructions: list[Instruction], needed: Iterable[str]) -> list[Instruction]:
-        """The two phases, each fused for itself."""
-        roles = [each.op.attrs.get("op_role", 0) & OpRole.Backward for each in instructions]
-        cut = next((k for k, role in enumerate(roles) if role), len(roles))
-        read = {name for each in instructions[cut:] for name in each.reads}
-        first = super()._fused(instructions[:cut], {*needed, *read})
-        self._cut = len(first)
-        return [*first, *super()._fused(instructions[cut:], needed)]
+    plan: StepPlan
 
     @abstractmethod
     def run_first(self) -> list[Any]:
-        """Run the forward operators on what `accepts` has taken; returns copies of the fetches."""
+        """Run the forward operators on the bound feeds; returns copies of the fetches."""
 
     @abstractmethod
     def run_second(self, arrays: Sequence[Any]) -> list[Any]:
@@ -211,8 +177,8 @@ class TwoPhases(StepPlan):
 
     @abstractmethod
     def restore(self, snapshot: Any) -> None:
-        """Put the temporaries back, so that the second phase can run once more."""
+        """Put the temporaries back, so that the second half can run once more."""
 
     def rest(self) -> None:
-        """Let go of what a call has computed, unless its memory is kept for the next one anyway."""
+        """Free what a call has computed, unless its memory is kept for the next one anyway."""
         return None

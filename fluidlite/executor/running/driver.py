@@ -18,10 +18,12 @@ from ...framework import Block, Operator
 from ...ops.tensor.selected_rows import parts
 from ..blocks.environment import Environment
 from ..blocks.pieces import Blocks, Piece, Pieces, Ranges, Single, feed_of, inputs_of
+from ..compile import compile_for_cpu
 from ..host.plan import Plan
 from ..plan.branching import results
 from ..plan.found import sizes_of
 from ..plan.refusals import CannotPlan, Missed
+from ..plan.request import Request
 from ..plan.shapes import is_no_tensor
 from ..tensors.scope import Scope
 from .feeding import Feed
@@ -125,7 +127,7 @@ class Driver(Interpreter):
         inputs = inputs_of(ops, environment)
         feed = feed_of(inputs, environment)
         made = {name for op in ops for name in results(op)}
-        stored = [name for store in accesses.stores for name in (store.value, store.index)]
+        stored = [name for store in accesses.stores for name in (store.value, store.at)]
         outputs = [
             name
             for name in dict.fromkeys([*pieces.needed(begin, end), *stored])
@@ -133,16 +135,12 @@ class Driver(Interpreter):
         ]
 
         def plan_of(outputs: Sequence[str]) -> Plan:
-            return Plan(
-                self.program,
-                self.scope,
-                feed,
-                outputs,
-                ops,
-                pieces.block,
-                watched=self.watched,
-                finds=pieces.sizes[begin],
-            )
+            return compile_for_cpu(
+                Request(
+                    self.program, self.scope, feed, outputs, ops, pieces.block,
+                    check_finite=self.watched, sizes=pieces.sizes[begin],
+                )
+            )  # fmt: skip
 
         plan = plan_of(outputs)
         if sparse := plan.meta.sparse.keys() & outputs:

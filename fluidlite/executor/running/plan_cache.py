@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...base import flags
@@ -12,10 +12,10 @@ from ...base.errors import EnforceNotMet
 from ...base.reports import profiling
 from ...framework import Program
 from ..blocks.pieces import Blocks
-from ..host.plan import Plan
-from ..host.two_phase import TwoPhasePlan
+from ..compile import compile_plan
 from ..plan.refusals import CannotPlan, Missed, Unfound
-from ..plan.step_plan import StepPlan, TwoPhases
+from ..plan.request import Request
+from ..plan.step_plan import StepPlan
 from ..tensors.scope import Scope
 from .driver import Driver
 from .feeding import Feed, as_feed, expanded, placed
@@ -34,37 +34,6 @@ TRIES = 4
 
 LUCK = 8
 """In how many steps plans are made for sizes that these find, besides one for each step that another plan was for."""
-
-
-def planned(
-    program: Program,
-    scope: Scope,
-    feed: Mapping[str, Any],
-    fetches: Sequence[str],
-    device: CudaDevice | None,
-    fixed: bool = False,
-    **how: Any,
-) -> StepPlan:
-    """A plan of the whole program for feeds like `feed`; `device`: the GPU, None for the host.
-
-    `fixed`: whether feeds are of just these shapes, and are used where they are, so that no CUDA graph can be made.
-    `how`: what else plans of the host take: sizes that steps have found, whether results are looked at.
-    Raises CannotPlan when the program cannot be one plan, EnforceNotMet when something it reads has no value.
-    """
-    if device is None:
-        return Plan(program, scope, feed, fetches, varying=not fixed, **how)
-    from ..device.plan import DevicePlan
-
-    return DevicePlan(program, scope, feed, fetches, device, capture=not fixed)
-
-
-def two_phase_plan(device: CudaDevice | None, watched: bool) -> Callable[..., TwoPhases]:
-    """What makes plans whose backward operators run later; it takes the other arguments of `TwoPhasePlan`."""
-    if device is None:
-        return partial(TwoPhasePlan, watched=watched)
-    from ..device.two_phase import DeviceTwoPhasePlan
-
-    return partial(DeviceTwoPhasePlan, device=device)
 
 
 class PlanCache:
@@ -196,9 +165,11 @@ class PlanCache:
 
     def _plan(self, arrays: Mapping[str, Any], scope: Scope, guessed: bool = False) -> StepPlan | None:
         """A plan of the whole program for feeds like `arrays`, None if there is none; `guessed`: sizes may differ."""
-        how: dict[str, Any] = {"finds": self.sizes, "watched": self._watched} if self._device is None else {}
+        request = Request(self.program, scope, arrays, self._names, device=self._device)
+        if self._device is None:
+            request = replace(request, sizes=self.sizes, check_finite=self._watched)
         try:
-            plan = planned(self.program, scope, arrays, self._names, self._device, **how)
+            plan = compile_plan(request)
             self.plans = [plan, *self.plans[: PLANS_KEPT - 1]]
             return plan
         except CannotPlan as reason:

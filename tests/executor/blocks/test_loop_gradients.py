@@ -262,7 +262,7 @@ def test_memory_for_what_turns_keep_goes_again():
         feed = {"x": np.full((rows, 3), 0.1), "n": np.array([4])}
         exe.run(main, feed=feed, fetch_list=["x@GRAD"], scope=scope)
         plans = [plan for cache in main._plans[scope].values() for plan in cache.plans]
-        return sum(each.capacity for plan in plans for each in plan._elements.values())
+        return sum(each.capacity for plan in plans for each in plan.assembly.tensor_arrays.values())
 
     feed = {"x": np.full((2, 3), 0.1), "n": np.array([4])}
     few, many = capacity(2), capacity(5000)

@@ -97,4 +97,4 @@ def test_a_step_that_may_have_to_run_again_draws_nothing_twice():
         chosen = layers.gather_nd(rows, layers.where(layers.reduce_sum(rows, dim=1) > 0.0))
     fed = [*batches(np.random.default_rng(1), [(3, 4)] * 8)]
     text = both_ways((main, startup, [chosen, out]), fed)
-    assert "cannot be undone" in text and "turns of" in text
+    assert "cannot be rolled back" in text and "turns of" in text

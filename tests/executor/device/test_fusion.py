@@ -10,7 +10,8 @@ import pytest
 from fluidlite import layers, optimizer, regularizer
 from fluidlite.base.place import CPUPlace, CUDAPlace
 from fluidlite.executor import Executor, Scope, global_scope, scope_guard
-from fluidlite.executor.device.plan import DevicePlan
+from fluidlite.executor.compile import compile_plan
+from fluidlite.executor.plan.request import Request
 from fluidlite.executor.running.feeding import as_feed, expanded
 from fluidlite.framework import Program, default_main_program, default_startup_program
 from fluidlite.param_attr import ParamAttr
@@ -69,7 +70,7 @@ def joined(fetches=(), feed=None, program: Program | None = None):
         Executor(CUDAPlace(0)).run(default_startup_program())
         feed = expanded(as_feed(main, batches(1)[0] if feed is None else feed))
         names = [fetch if isinstance(fetch, str) else fetch.name for fetch in fetches]
-        plan = DevicePlan(main, global_scope(), feed, names, device(0))
+        plan = compile_plan(Request(main, global_scope(), feed, names, device=device(0)))
         return [Counter(op.type for op in each.ops) for each in plan.instructions]
 
 

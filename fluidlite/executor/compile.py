@@ -1,0 +1,133 @@
+"""The compiler: from a request to a plan.
+
+    Request  program, feeds, fetches, scope         plan/request.py
+      prune         the operators that have to run  plan/analysis.py
+      structure     blocks inlined, loops as scans, one name for each value
+      infer_shapes  exact shapes, guards, constants
+    Typed    operators with exact shapes
+      lower         calls of kernels                host/lowering.py
+      optimize      the passes                      host/optimize.py
+      allocate      live ranges of temporaries      host/memory.py
+    Code     instructions
+      Assembly      the engine                      host/assembly.py
+    Plan     runs, fetches, describes itself        host/plan.py
+
+On a GPU the phases after `infer_shapes` are those of `device/compile.py`. The body of a scan, a segment, and the two
+halves of a traced function are plans for requests of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from ..framework import Program
+from .host.assembly import Assembly
+from .host.bodies import BodyPlan, write_outside
+from .host.lowering import lower
+from .host.memory import allocate
+from .host.optimize import optimize
+from .host.plan import Plan
+from .host.rollback import changed_early
+from .host.two_phase import CpuSplitPlan
+from .plan.analysis import Typed, infer_shapes, prune, structure
+from .plan.meta import ExactMeta
+from .plan.refusals import CannotPlan
+from .plan.request import Request
+from .plan.step_plan import SplitPlan, StepPlan
+from .plan.turn_feeds import Feeds
+from .plan.turn_ops import LoopForm
+from .tensors.scope import Scope
+
+PRINT = "FLUIDLITE_PRINT_PHASES"
+"""The environment variable that has the code after each phase printed to stderr."""
+
+
+def compile_plan(request: Request) -> StepPlan:
+    """A plan for a request.
+
+    Raises CannotPlan when an operator has to run on its own, EnforceNotMet when something it reads is neither fed,
+    computed nor initialised.
+    """
+    if request.device is not None:
+        from .device.compile import compile_for_device
+
+        return compile_for_device(request, typed)
+    return compile_for_cpu(request)
+
+
+def typed(request: Request) -> Typed:
+    """The phases that know no target."""
+    meta = ExactMeta(request, partial(compile_body, request.program, request.scope))
+    ops = prune(request, meta)
+    show("prune", ops)
+    graph = structure(ops, request, meta)
+    show("structure", graph.ops)
+    found = infer_shapes(graph, request, meta)
+    show("infer_shapes", [op for op, _ in found.steps])
+    return found
+
+
+def compile_for_cpu(request: Request) -> Plan:
+    """`compile_plan` for the CPU."""
+    found = typed(request)
+    code = lower(found, request)
+    show("lower", code.instructions)
+    optimize(code, request.split)
+    show("optimize", code.instructions)
+    restored = changed_early(code)
+    storages = allocate(code)
+    assembly = Assembly(code, storages)
+    plan = Plan(request, code, assembly, restored, found.ends_early)
+    assembly.settle()
+    if (assembly.loops or code.ranked.names) and not plan.accepts(list(request.feed.values())):
+        raise CannotPlan("iterations of a loop have sizes that no plan for them is made for")
+    return plan
+
+
+def compile_body(program: Program, scope: Scope, form: LoopForm, feeds: Feeds) -> BodyPlan:
+    """A plan for the iterations of a scan, on inputs of these shapes."""
+    wanted = [*form.of("Made", "Each", "Last"), *form.names["Sums"]]
+    request = Request(program, scope, feeds.arrays, wanted, form.ops, form.block, body=feeds)
+    found = typed(request)
+    code = lower(found, request)
+    body = BodyPlan(form, feeds, code, [op for op, _ in found.steps])
+    optimize(code, pack=body.pack)
+    write_outside(body)
+    restored = changed_early(code)
+    assembly = Assembly(code, allocate(code))
+    body.plan = Plan(request, code, assembly, restored, found.ends_early)
+    assembly.settle()
+    body.check()
+    return body
+
+
+def compile_split(request: Request, early: int, held: Sequence[str]) -> SplitPlan:
+    """A plan in two halves, of whose fetches the first `early` belong to the first half.
+
+    `held`: persistable variables whose memory the caller owns; the plan takes those that it uses after the feeds.
+    """
+    if request.device is not None:
+        from .device.compile import split_for_device
+
+        return split_for_device(request, typed, early, held)
+    plan = compile_for_cpu(request)
+    split = CpuSplitPlan(plan, request, early)
+    plan.follow([name for name in held if name in plan.meta.persistable])
+    return split
+
+
+def show(phase: str, code: Iterable[Any]) -> None:
+    """Print the code after a phase, if FLUIDLITE_PRINT_PHASES=1."""
+    if os.environ.get(PRINT, "0") in ("", "0"):
+        return
+    lines = [each.describe() if hasattr(each, "describe") else _text(each) for each in code]
+    sys.stderr.write(f"== {phase}: {len(lines)}\n" + "".join(f"  {line}\n" for line in lines))
+
+
+def _text(op: Any) -> str:
+    reads, writes = (", ".join(dict.fromkeys(names)) for names in (op.reads(), op.writes()))
+    return f"{op.type}({reads}) -> {writes}"
