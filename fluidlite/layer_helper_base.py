@@ -55,7 +55,7 @@ class LayerHelperBase:
             return value
         if not isinstance(value, np.ndarray):
             raise TypeError(f"to_variable takes an array, a tensor or a Variable, got {type(value).__name__}")
-        return eager.Tensor(eager.placing.here(value.copy()), name)
+        return eager.Tensor(eager.placing.to_default_device(value.copy()), name)
 
     def create_parameter(
         self,
@@ -93,7 +93,7 @@ class LayerHelperBase:
         if mode.in_dygraph_mode():
             fill, name = given.pop("initializer"), given.pop("name")
             array = eager.initial_value(fill, list(shape), dtype, name, self.main_program.random_seed)
-            made = eager.Parameter(eager.placing.here(array), name, **given)
+            made = eager.Parameter(eager.placing.to_default_device(array), name, **given)
             made.stop_gradient = made.stop_gradient or stop_gradient
             return made
         startup = self.startup_program.global_block()
@@ -159,7 +159,9 @@ class LayerHelperBase:
             zeros = np.zeros(
                 [max(n, 0) for n in kwargs.get("shape") or ()], to_numpy(kwargs.get("dtype") or "float32")
             )
-            return eager.Tensor(eager.placing.here(zeros), kwargs["name"], persistable=persistable)
+            return eager.Tensor(
+                eager.placing.to_default_device(zeros), kwargs["name"], persistable=persistable
+            )
         return self.main_program.global_block().create_var(*args, persistable=persistable, **kwargs)
 
     def create_or_get_global_variable(self, name: str, *args: Any, **kwargs: Any) -> tuple[Variable, bool]:

@@ -218,7 +218,7 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
         except TypeError as error:
             raise FeedError(f"to_variable: {error}") from None
     if zero_copy is not False and isinstance(value, np.ndarray):
-        return eager.Tensor(eager.placing.here(np.asarray(value, order="C")), name)
+        return eager.Tensor(eager.placing.to_default_device(np.asarray(value, order="C")), name)
     return eager.to_variable(value, name)
 
 

@@ -222,7 +222,7 @@ class Layer(Members):
         if not mode.layers_compute():
             block = default_main_program().current_block()
             return block.create_var(name=name, type=type, dtype=kind, persistable=bool(persistable))
-        array = placing.here(np.zeros((0,), to_numpy(kind)))
+        array = placing.to_default_device(np.zeros((0,), to_numpy(kind)))
         return Tensor(array, name=name, persistable=bool(persistable))
 
     create_tensor = create_variable

@@ -98,7 +98,7 @@ class no_grad:  # noqa: N801 - Fluid's name
 def add_up(have: Any, more: Any) -> Any:
     """The sum of two gradients, at least one of which is sparse or on a GPU."""
     both = [have, more]
-    placing.settle(None, both)
+    placing.colocate(None, both)
     with placing.computing(both[0]) as xp:
         return total(both[0], both[1], xp)
 

@@ -79,7 +79,7 @@ def from_host(device: CudaDevice, run: Run) -> Run:
     """A Run for operators without arguments: `run` computes on the host, the results are copied to the device."""
 
     def compute(arrays: list[Any]) -> list[Any]:
-        return [placing.moved(array, device) for array in run(arrays)]
+        return [placing.to_device(array, device) for array in run(arrays)]
 
     return compute
 
@@ -94,7 +94,7 @@ def owner(device: CudaDevice) -> Own:
         if isinstance(value, LodArray):
             value = value.array
         if type(value) is SelectedRows:
-            return placing.moved(value, device)
+            return placing.to_device(value, device)
         dtype = declared[0] if declared is not None else None
         if not isinstance(value, kind):
             return device.put(np.array(value, dtype))

@@ -131,4 +131,4 @@ class _Back:
         self._device = placing.device_of(original)
 
     def __call__(self, grads: list[Any], retain: bool) -> list[Any | SelectedRows | None]:
-        return [None if gradient is None else placing.moved(gradient, self._device) for gradient in grads]
+        return [None if gradient is None else placing.to_device(gradient, self._device) for gradient in grads]

@@ -27,26 +27,26 @@ if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
 
 
-def ambient() -> CudaDevice | None:
+def default_device() -> CudaDevice | None:
     """The GPU where tensors without arguments are made; None for the host."""
     place = mode._current_expected_place()
     return None if type(place) is CPUPlace else backend.device_at(place)
 
 
-def here(array: np.ndarray) -> Any:
+def to_default_device(array: np.ndarray) -> Any:
     """An array of the host, copied to the device where tensors are made."""
-    device = ambient()
+    device = default_device()
     return array if device is None else device.put(array)
 
 
-def adopted(array: Any) -> Any:
+def adopt(array: Any) -> Any:
     """A copy, on the same GPU, of a user's CuPy array."""
     device = backend.device_of(array)
     assert device is not None
     return device.adopt(array)
 
 
-def settle(form: core.Form | None, arrays: list[Any]) -> CudaDevice | None:
+def colocate(form: core.Form | None, arrays: list[Any]) -> CudaDevice | None:
     """Move `arrays`, in place, to the GPU of those that are on one; returns it, None if all are on the host.
 
     The arrays become contiguous. `form`: the call signature, for messages. Raises OperatorError if they are on several
@@ -75,7 +75,7 @@ def settle(form: core.Form | None, arrays: list[Any]) -> CudaDevice | None:
     device = cuda_device(number)
     if loose:
         for k, item in enumerate(arrays):
-            arrays[k] = moved(item, device)
+            arrays[k] = to_device(item, device)
     return device
 
 
@@ -89,10 +89,10 @@ def _two_devices(form: core.Form | None, first: int, number: int, other: int, on
     )
 
 
-def moved(value: Any, device: CudaDevice | None) -> Any:
+def to_device(value: Any, device: CudaDevice | None) -> Any:
     """An array or SelectedRows, contiguous, on `device` (None: the host): itself, or a copy."""
     if type(value) is SelectedRows:
-        rows, values = moved(value.rows, device), moved(value.values, device)
+        rows, values = to_device(value.rows, device), to_device(value.values, device)
         return value if values is value.values else SelectedRows(rows, values, value.height)
     if device is None:
         return backend.to_host(value)
@@ -105,7 +105,7 @@ def moved(value: Any, device: CudaDevice | None) -> Any:
 
 def host(value: Any) -> Any:
     """An array or SelectedRows on the host: itself, or a copy."""
-    return value if type(value) is np.ndarray else moved(value, None)
+    return value if type(value) is np.ndarray else to_device(value, None)
 
 
 def read(array: Any) -> np.ndarray:
@@ -144,7 +144,7 @@ def to_device_of(value: Any, array: Any) -> Any:
     """`value` moved to the device of `array`."""
     if type(value) is np.ndarray and type(array) is np.ndarray:
         return value
-    return moved(value, device_of(array))
+    return to_device(value, device_of(array))
 
 
 def zeros(device: CudaDevice | None, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -205,4 +205,4 @@ def at(array: Any, place: Place) -> Any:
     return array
 
 
-core.setup_devices(settle, ambient, zeros, duplicate)
+core.setup_devices(colocate, default_device, zeros, duplicate)

@@ -423,7 +423,7 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
     if hasattr(value, "__dlpack_device__") and not isinstance(value, (np.ndarray, np.generic, LoDTensor)):
         value = value if placing.on_device(value) else _taken(value)
     if placing.on_device(value):
-        return Tensor(placing.adopted(value), name)
+        return Tensor(placing.adopt(value), name)
     if not isinstance(value, np.ndarray):
         raise TypeError(
             "The type of input value is invalid, expected type is 'ndarray' or 'Variable', "
@@ -431,7 +431,7 @@ def to_variable(value: Any, name: str | None = None, zero_copy: bool | None = No
         )
     array = plain_copy(value)
     to_vartype(array.dtype)
-    return Tensor(placing.here(array), name)
+    return Tensor(placing.to_default_device(array), name)
 
 
 def _taken(value: Any) -> Any:

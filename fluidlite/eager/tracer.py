@@ -25,7 +25,7 @@ def _varbase_creator(
     """A tensor for a result of `Tracer.trace_op`: zeros of `shape`, empty by default; -1 counts as 0."""
     kind = to_numpy(VarType.FP32 if dtype is None else to_vartype(dtype))
     sizes = (0,) if shape is None else tuple(max(size, 0) for size in shape)
-    tensor = Tensor(placing.here(np.zeros(sizes, kind)), name)
+    tensor = Tensor(placing.to_default_device(np.zeros(sizes, kind)), name)
     tensor.persistable = bool(persistable)
     tensor.stop_gradient = False
     return tensor

@@ -240,7 +240,7 @@ class EagerSteps:
         self._updates.clear()
         self._rate_array = None
         for name, tensor in self._tensors.items():
-            tensor.array = placing.moved(tensor.array, device)
+            tensor.array = placing.to_device(tensor.array, device)
             self._scope.var(name).set(LoDTensor.wrap(tensor.array))
 
     def _build(self, chosen: list[Parameter], grads: list[Any]) -> EagerUpdate:
@@ -297,7 +297,7 @@ class EagerSteps:
                     )
                 np.copyto(array, _fitting(name, saved, array))
         for name, array in new.items():
-            put = placing.moved(array, self._device)
+            put = placing.to_device(array, self._device)
             self._scope.var(name).set(LoDTensor.wrap(put))
             self._tensors[name] = Tensor(put, name, persistable=True)
 

@@ -82,7 +82,7 @@ class EagerUpdate:
         """The arrays of the held tensors, all where the parameters are; the user's numbers may be elsewhere."""
         arrays = [tensor.array for tensor in self._tensors]
         for k in range(len(self._fed), len(arrays)):
-            arrays[k] = placing.moved(arrays[k], self._device)
+            arrays[k] = placing.to_device(arrays[k], self._device)
         return arrays
 
     def takes(self, grads: Sequence[Any]) -> bool:

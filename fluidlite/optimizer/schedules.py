@@ -63,7 +63,7 @@ class LearningRateDecay:
 
     def create_lr_var(self, lr: float) -> Tensor:
         """A tensor of shape [1] with the number `lr`."""
-        rate = placing.here(np.full(1, lr, to_numpy(self.dtype)))
+        rate = placing.to_default_device(np.full(1, lr, to_numpy(self.dtype)))
         return Tensor(rate, unique_name.generate("learning_rate"))
 
     def state_dict(self) -> dict[str, Any]:

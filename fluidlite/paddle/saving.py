@@ -89,7 +89,7 @@ def load(path: str | os.PathLike[str] | BinaryIO, **configs: Any) -> Any:
 def _tensors(value: Any) -> Any:
     """`value` with tensors in place of arrays; Paddle 2 writes (name, array) for those of state dicts."""
     if isinstance(value, np.ndarray):
-        return Tensor(placing.here(np.array(value, order="C", ndmin=1)))
+        return Tensor(placing.to_default_device(np.array(value, order="C", ndmin=1)))
     if isinstance(value, dict):
         return {key: _tensors(item) for key, item in value.items()}
     if (
@@ -98,7 +98,7 @@ def _tensors(value: Any) -> Any:
         and isinstance(value[0], str)
         and isinstance(value[1], np.ndarray)
     ):
-        return Tensor(placing.here(np.array(value[1], order="C", ndmin=1)), name=value[0])
+        return Tensor(placing.to_default_device(np.array(value[1], order="C", ndmin=1)), name=value[0])
     if isinstance(value, (list, tuple)):
         return type(value)([_tensors(item) for item in value])
     return value

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from . import names
+from . import liveness
 from .exits import Exits, own_nodes
 
 HELPERS = "_d2s_"
@@ -59,11 +59,13 @@ class _Function:
         body = Exits().function(node.body)
         self._parts = 0
         self._expressions = Expressions(first)
-        always = names.escaping(body) | self._global | nonlocals
-        names.block(body, always)
+        always = liveness.escaping(body) | self._global | nonlocals
+        liveness.live_before(body, always)
         self._always = always
         statements = self._block(body)
-        local = [name for name in names.assigned(body) if name not in parameters | self._global | nonlocals]
+        local = [
+            name for name in liveness.assigned(body) if name not in parameters | self._global | nonlocals
+        ]
         head: list[ast.stmt] = []
         if self._global:
             head.append(ast.Global(sorted(self._global)))
@@ -122,8 +124,8 @@ class _Function:
 
     def _if(self, stmt: ast.If) -> list[ast.stmt]:
         body, orelse = self._block(stmt.body), self._block(stmt.orelse)
-        binds = names.assigned([*stmt.body, *stmt.orelse])
-        changed = names.attributes([*stmt.body, *stmt.orelse])
+        binds = liveness.assigned([*stmt.body, *stmt.orelse])
+        changed = liveness.attributes([*stmt.body, *stmt.orelse])
         if _plain_test(stmt.test):
             plain = ast.If(self._visit(stmt.test), body, orelse)
             return [ast.copy_location(plain, stmt)]
@@ -140,16 +142,16 @@ class _Function:
         return [then, other, _expression(stmt, call)]
 
     def _while(self, stmt: ast.While) -> list[ast.stmt]:
-        binds = names.assigned([stmt.test, *stmt.body])
-        changed = names.attributes(stmt.body)
+        binds = liveness.assigned([stmt.test, *stmt.body])
+        changed = liveness.attributes(stmt.body)
         test, one = self._part(stmt, [ast.copy_location(ast.Return(self._visit(stmt.test)), stmt)], binds)
         body, two = self._part(stmt, self._block(stmt.body), binds)
         described = self._described(stmt, binds, changed, self._live(stmt), self._live(stmt, "carried"))
         return [test, body, _expression(stmt, self._call(stmt.test, "while_", one, two, *described))]
 
     def _for(self, stmt: ast.For) -> list[ast.stmt]:
-        binds = names.assigned([stmt.target, *stmt.body])
-        changed = names.attributes([stmt.target, *stmt.body])
+        binds = liveness.assigned([stmt.target, *stmt.body])
+        changed = liveness.attributes([stmt.target, *stmt.body])
         item = f"{PREFIX}item"
         value = ast.copy_location(ast.Name(item, ast.Load()), stmt.target)
         target, one = self._part(
@@ -165,8 +167,8 @@ class _Function:
         call = self._call(stmt.iter, "for_", self._visit(stmt.iter), one, two, ends, *described)
         return [*out, _expression(stmt, call)]
 
-    def _live(self, stmt: ast.stmt, what: str = "live") -> names.Names:
-        return getattr(stmt, what, names.NO) | self._always  # type: ignore[no-any-return]
+    def _live(self, stmt: ast.stmt, what: str = "live") -> liveness.Names:
+        return getattr(stmt, what, liveness.NO) | self._always  # type: ignore[no-any-return]
 
     def _part(
         self, where: ast.AST, body: list[ast.stmt], binds: dict[str, None], argument: str | None = None
@@ -188,7 +190,7 @@ class _Function:
         return function, ast.copy_location(ast.Name(name, ast.Load()), where)
 
     def _described(
-        self, stmt: ast.stmt, binds: dict[str, None], changed: dict[str, ast.Attribute], *live: names.Names
+        self, stmt: ast.stmt, binds: dict[str, None], changed: dict[str, ast.Attribute], *live: liveness.Names
     ) -> list[ast.expr]:
         """The arguments of helpers: names bound, the live ones of them, and (label, object, attribute) of changes."""
         args: list[ast.expr] = [_constant(stmt, tuple(binds))]

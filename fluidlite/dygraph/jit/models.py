@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...eager import Parameter, Tensor, apply
-from ...eager.placing import here, host
+from ...eager.placing import host, to_default_device
 from ...executor import Scope, scope_guard
 from ...framework import Operator, Program
 from ...io import load_inference_model
@@ -102,7 +102,9 @@ class TranslatedLayer(Layer):
             trained = array.dtype.kind == "f" and not var.stop_gradient and var.name not in moving
             name = var.name + self._suffix
             self._persistables.append(var.name)
-            param = self.add_parameter(name, Parameter(here(host(array)), name, trainable=trained))
+            param = self.add_parameter(
+                name, Parameter(to_default_device(host(array)), name, trainable=trained)
+            )
             param.stop_gradient = not trained
         self._run = declarative(self._replay)
         self._traced: Traced | None = None
@@ -120,7 +122,10 @@ class TranslatedLayer(Layer):
         if self._traced is None:
             program = _trainable(self._program)
             self._traced = of_program(program, self._feeds, self._fetches, self._held())
-        leaves = [item if isinstance(item, Tensor) else Tensor(here(np.asarray(item))) for item in inputs]
+        leaves = [
+            item if isinstance(item, Tensor) else Tensor(to_default_device(np.asarray(item)))
+            for item in inputs
+        ]
         return self._traced(leaves)
 
     def program(self) -> Program:

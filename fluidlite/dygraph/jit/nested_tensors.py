@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...eager import Tensor
-from ...eager.placing import here
+from ...eager.placing import to_default_device
 from ..members import Members
 
 Held = list[Any]
@@ -26,7 +26,7 @@ def signature(value: Any, leaves: list[Tensor], held: Held) -> Any:
         array = value.array
         return (array.ndim, array.dtype.num)
     if isinstance(value, np.ndarray):
-        tensor = Tensor(here(np.ascontiguousarray(value).reshape(value.shape)))
+        tensor = Tensor(to_default_device(np.ascontiguousarray(value).reshape(value.shape)))
         return signature(tensor, leaves, held)
     if isinstance(value, (list, tuple)):
         return (type(value), *[signature(item, leaves, held) for item in value])

@@ -217,7 +217,7 @@ class Runner:
         )
         run.run(forward)
         self._traced.bring_back([scope.var(name).get_tensor().array for name in self._held])
-        outputs = [placing.moved(run.tensor(name).array, self.device) for name in self.outputs]
+        outputs = [placing.to_device(run.tensor(name).array, self.device) for name in self.outputs]
         return outputs, Unplanned(self, run, outputs) if self.late else self._refuse()
 
     def halves(self, segmented: bool) -> tuple[Any, Any]:
@@ -262,7 +262,7 @@ class Pending:
     def _arrived(self, gradient: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
         if gradient is None:
             return placing.zeros(self.runner.device, shape, dtype)
-        dense = placing.moved(placing.dense(gradient), self.runner.device)
+        dense = placing.to_device(placing.dense(gradient), self.runner.device)
         with placing.computing(dense):
             arrived = dense.astype(dtype, copy=False).reshape(shape)
         return plain(arrived) if isinstance(arrived, np.ndarray) else arrived

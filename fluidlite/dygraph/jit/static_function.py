@@ -15,9 +15,9 @@ from ...eager import Tensor
 from ...framework import Variable, callsite, mode, tracing
 from ..dygraph_to_static.runtime.calls import built, rewriting, rewritten
 from ..members import Members
+from .dynamic_shapes import Shapes
 from .nested_tensors import signature
-from .open_shapes import Shapes
-from .trace_cache import Traces
+from .trace_cache import TraceCache
 from .traced import Spec, Traced, trace
 
 TRACES_KEPT = 64
@@ -69,8 +69,8 @@ class StaticFunction:
         self.function = function
         self.input_spec = input_spec
         self._instance = instance
-        self._traces: dict[Hashable, Traces] = {}
-        self._kept: list[tuple[Traces, Traced]] = []
+        self._traces: dict[Hashable, TraceCache] = {}
+        self._kept: list[tuple[TraceCache, Traced]] = []
         self._last: Traced | None = None
         self._made = 0
 
@@ -104,14 +104,14 @@ class StaticFunction:
         if traced is None:
             if any(isinstance(item, Variable) for item in held):
                 return self._built(*every, **kwargs)
-            traced = self._trace(traces or Traces(), key, shapes, every, kwargs, held)
+            traced = self._trace(traces or TraceCache(), key, shapes, every, kwargs, held)
         self._last = traced
         _latest.set(weakref.ref(traced))
         return traced(leaves)
 
     def _trace(
         self,
-        traces: Traces,
+        traces: TraceCache,
         key: Hashable,
         shapes: Shapes,
         args: tuple[Any, ...],
@@ -121,8 +121,8 @@ class StaticFunction:
         """Trace the function and add the result to the cache."""
         traced = traces.make(
             shapes,
-            lambda open_shapes: trace(
-                self._built, args, kwargs, self.__name__, held, open_shapes=open_shapes
+            lambda dynamic_shapes: trace(
+                self._built, args, kwargs, self.__name__, held, dynamic_shapes=dynamic_shapes
             ),
         )
         self._count()

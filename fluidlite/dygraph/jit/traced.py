@@ -19,7 +19,7 @@ from ...framework.tracing import Tracer
 from ...framework.tracing import record as tracing_record
 from ...framework.tracing import trace as tracing
 from ..nested import replaced
-from .open_shapes import OpenShapes
+from .dynamic_shapes import DynamicShapes
 from .program_execution import Runner
 
 _HOST = {np.ndarray}
@@ -33,7 +33,7 @@ def _is_output(value: Any) -> bool:
 
 
 def _constant(array: np.ndarray) -> Tensor:
-    return Tensor(placing.here(np.ascontiguousarray(array).reshape(array.shape)))
+    return Tensor(placing.to_default_device(np.ascontiguousarray(array).reshape(array.shape)))
 
 
 class Traced:
@@ -41,7 +41,7 @@ class Traced:
 
     `inputs` and `outputs`: its Variables in the order of the arguments' and results' tensors. `captured`: the eager
     tensors that are part of it (parameters, buffers, constants), by name; the program works on their memory.
-    `open_shapes` holds the guards on shapes if it has dynamic dimensions, else None.
+    `dynamic_shapes` holds the guards on shapes if it has dynamic dimensions, else None.
     """
 
     def __init__(
@@ -51,11 +51,11 @@ class Traced:
         inputs: list[Variable],
         result: Any,
         held: list[Any],
-        open_shapes: OpenShapes | None = None,
+        dynamic_shapes: DynamicShapes | None = None,
     ) -> None:
         self.program = tracer.program
         self.name = tracer.what
-        self.open_shapes = open_shapes
+        self.dynamic_shapes = dynamic_shapes
         self.startup = startup
         self.inputs = inputs
         self.captured: dict[str, Tensor] = tracer.captured
@@ -122,7 +122,7 @@ class Traced:
         operands = [tensor.array for tensor in tensors]
         device = None
         if {type(array) for array in operands} != _HOST:
-            device = placing.settle(None, operands)
+            device = placing.colocate(None, operands)
         runner = self._runners.get((wanted, device))
         if runner is None:
             runner = self._runners[wanted, device] = Runner(self, wanted, device)
@@ -180,7 +180,7 @@ def trace(
     what: str,
     held: Sequence[Any] = (),
     specs: Mapping[int, Spec] | None = None,
-    open_shapes: OpenShapes | None = None,
+    dynamic_shapes: DynamicShapes | None = None,
 ) -> Traced:
     """The program that `function(*args, **kwargs)` builds with Variables in place of the tensors and arrays.
 
@@ -190,7 +190,7 @@ def trace(
         what: the function's name in messages.
         held: objects to keep as long as the result.
         specs: shapes, types and names of inputs (by index) that override those of the arguments.
-        open_shapes: the inputs' shapes with dynamic dimensions.
+        dynamic_shapes: the inputs' shapes with dynamic dimensions.
 
     Raises:
         NotSupportedError: if the function asks for the value of a tensor (`if tensor:`, `float(tensor)`).
@@ -206,8 +206,8 @@ def trace(
         tensor = value if isinstance(value, Tensor) else Tensor(np.asarray(value))
         shape: Sequence[Any]
         shape, dtype, name = (specs or {}).get(len(inputs), (tensor.shape, tensor.dtype, None))
-        if open_shapes is not None:
-            shape = open_shapes.shapes[len(inputs)]
+        if dynamic_shapes is not None:
+            shape = dynamic_shapes.shapes[len(inputs)]
         var = block.create_var(
             name=name or f"feed_{len(inputs)}", shape=shape, dtype=dtype, stop_gradient=dtype not in FLOATS
         )
@@ -229,6 +229,6 @@ def trace(
             result = function(*arguments[0], **arguments[1])
     finally:
         count_traces(-1)
-    if open_shapes is not None:
-        result = open_shapes.close(program, result)
-    return Traced(tracer, startup, inputs, result, list(held), open_shapes)
+    if dynamic_shapes is not None:
+        result = dynamic_shapes.close(program, result)
+    return Traced(tracer, startup, inputs, result, list(held), dynamic_shapes)

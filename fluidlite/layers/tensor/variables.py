@@ -76,7 +76,7 @@ def create_global_var(
     """
     shape, value = known_shape(shape, "create_global_var"), as_numbers(value)
     if mode.in_dygraph_mode():
-        array = placing.here(np.full(shape, attribute(value), to_numpy(to_vartype(dtype))))
+        array = placing.to_default_device(np.full(shape, attribute(value), to_numpy(to_vartype(dtype))))
         return Tensor(array, name, persistable=persistable)  # type: ignore[return-value]
     helper = LayerHelper("global_var")
     var = helper.main_program.global_block().create_var(

@@ -71,8 +71,8 @@ def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bo
         return data
     if not mode.eager_by_default():
         return layers.assign(_as_array(data, dtype))
-    array = _as_array(Tensor(placing.adopted(data)) if placing.on_device(data) else data, dtype)
-    put = placing.here(array) if place is None else placing.at(array, as_place(place))
+    array = _as_array(Tensor(placing.adopt(data)) if placing.on_device(data) else data, dtype)
+    put = placing.to_default_device(array) if place is None else placing.at(array, as_place(place))
     return Tensor(put, stop_gradient=stop_gradient)
 
 
@@ -108,7 +108,7 @@ def full(shape: Shape, fill_value: Any, dtype: Any = None, name: str | None = No
     if follows(shape, fill_value):
         if not isinstance(size, Variable) and isinstance(fill_value, (int, float, np.generic)):
             array = np.full([int(one) for one in size], fill_value, to_numpy(kind))
-            return Tensor(placing.here(array))
+            return Tensor(placing.to_default_device(array))
         with mode.guard(True):
             return layers.fill_constant(size, kind, fill_value)
     with mode.guard(False):

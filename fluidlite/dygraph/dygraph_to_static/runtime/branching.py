@@ -53,7 +53,7 @@ class Changes(Exception):
         self.attributes = attributes
 
 
-class Mark:
+class Checkpoint:
     """A checkpoint of a program under construction, to roll back to before it is built in another way."""
 
     def __init__(self, program: Program) -> None:
@@ -63,11 +63,11 @@ class Mark:
         self._ops = len(self._block.ops)
 
     def new(self) -> list[Operator]:
-        """The operators appended since the mark."""
+        """The operators appended since the checkpoint."""
         return self._block.ops[self._ops :]
 
-    def undo(self) -> None:
-        """Remove the operators and blocks appended since the mark."""
+    def roll_back(self) -> None:
+        """Remove the operators and blocks appended since the checkpoint."""
         del self._block.ops[self._ops :]
         del self._program.blocks[self._blocks :]
         self._program.current_block_idx = self._block.idx
@@ -195,21 +195,21 @@ def branch(pred: Variable, yes: Thunk, no: Thunk, slots: Slots | None, what: str
     program = pred.block.program if tracing.current() is None else values.program()
     slots = Slots((yes, no), (), (), (), ()) if slots is None else slots
     while True:
-        mark = Mark(program)
+        checkpoint = Checkpoint(program)
         before = slots.values()
         try:
             return _branch(program, pred, yes, no, slots, before, what)
         except Changes as changed:
-            mark.undo()
+            checkpoint.roll_back()
             slots.restore(before)
             slots.add(changed.attributes)
         except Grows as grown:
-            mark.undo()
+            checkpoint.roll_back()
             slots.restore(before)
             grow(grown)
             slots.contents.remove(grown.slot)
         except BaseException:
-            program.current_block_idx = mark._block.idx
+            program.current_block_idx = checkpoint._block.idx
             raise
 
 
@@ -306,10 +306,10 @@ def choose(test: Any, yes: Thunk, no: Thunk) -> Any:
 def _both(value: Any, term: Thunk, conjunction: bool) -> Any:
     """`value and term()`, or `value or term()`, where `value` is a tensor."""
     pred = truth(value)
-    mark = Mark(pred.block.program if tracing.current() is None else values.program())
+    checkpoint = Checkpoint(pred.block.program if tracing.current() is None else values.program())
     other = term()
-    if any(op.type in _RISKY or op.sub_blocks() or op.definition.effects.host for op in mark.new()):
-        mark.undo()
+    if any(op.type in _RISKY or op.sub_blocks() or op.definition.effects.host for op in checkpoint.new()):
+        checkpoint.roll_back()
         if conjunction:
             return branch(pred, lambda: known_truth(term()), lambda: False, None)
         return branch(pred, lambda: True, lambda: known_truth(term()), None)

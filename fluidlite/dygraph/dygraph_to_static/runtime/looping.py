@@ -13,7 +13,18 @@ from ....layers import assign, fill_constant, less_than
 from ....layers.control_flow.loops import While
 from ...nested import replaced
 from . import values
-from .branching import Changes, Grows, Mark, Thunk, and_, branch, deciding, grow, known_truth, values_text
+from .branching import (
+    Changes,
+    Checkpoint,
+    Grows,
+    Thunk,
+    and_,
+    branch,
+    deciding,
+    grow,
+    known_truth,
+    values_text,
+)
 from .iterables import Source, of
 from .records import TensorRecords
 from .slots import Attribute, Contents, Objects, Slot, Slots, same
@@ -143,7 +154,7 @@ class _Loop:
     def __init__(self, test: Thunk, body: Thunk, slots: Callable[[bool], Slots]) -> None:
         self._test, self._body, self._slots = test, body, slots
         self._types: dict[tuple[str, int], tuple[VarType, tuple[int, ...]]] = {}
-        self._open: dict[tuple[str, int], tuple[int, ...]] = {}
+        self._dynamic: dict[tuple[str, int], tuple[int, ...]] = {}
         self._changed: list[Attribute] = []  # attributes that are no variables of this function
         self._bound: set[str] = set()  # variables that hold another list or dict after an iteration
         self._held: set[int] = set()  # ids of lists and dicts whose elements are loop-carried
@@ -153,7 +164,7 @@ class _Loop:
         pred = truth(condition)
         program = values.program() if pred.block.program._tracer is not None else pred.block.program
         for _ in range(_ATTEMPTS):
-            mark = Mark(program)
+            checkpoint = Checkpoint(program)
             slots = self._with(False)
             before = slots.values()
             try:
@@ -161,23 +172,23 @@ class _Loop:
                     self._attempt(pred, slots, before)
                 return
             except _Rebuild:
-                mark.undo()
+                checkpoint.roll_back()
                 slots.restore(before)
             except Changes as changed:
-                mark.undo()
+                checkpoint.roll_back()
                 slots.restore(before)
                 self._changed += changed.attributes
             except Grows as grown:
-                mark.undo()
+                checkpoint.roll_back()
                 slots.restore(before)
                 grow(grown)
             except _Peel:
-                mark.undo()
+                checkpoint.roll_back()
                 slots.restore(before)
                 branch(pred, self._body, _nothing, self._with(True))
                 pred = truth(known_truth(self._test())) if is_tensor(pred) else pred
             except BaseException:
-                mark.undo()
+                checkpoint.roll_back()
                 slots.restore(before)
                 raise
         raise NotSupportedError(
@@ -255,7 +266,7 @@ class _Loop:
         var.stop_gradient = item.stop_gradient and var.dtype not in FLOATS
         if isinstance(item, values.Number):
             values.as_number(var)
-        var._shape = self._open.get(key, var._shape)
+        var._shape = self._dynamic.get(key, var._shape)
         return var
 
     def _pair(self, slot: Slot, begin: Any, end: Any, writes: list[tuple[Variable, Any]]) -> None:
@@ -341,7 +352,7 @@ class _Loop:
         if len(shape) == len(start.shape) and shape != start.shape:
             opened = tuple([a if a == b else -1 for a, b in zip(start.shape, shape, strict=True)])
             if opened != start.shape:
-                self._open[key] = opened
+                self._dynamic[key] = opened
                 raise _Rebuild
         elif len(shape) != len(start.shape):
             raise NotSupportedError(

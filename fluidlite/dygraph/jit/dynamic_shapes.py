@@ -1,4 +1,4 @@
-"""`OpenShapes`: the input shapes of a trace with dynamic dimensions."""
+"""`DynamicShapes`: the input shapes of a trace with dynamic dimensions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Axes = Set[tuple[int, int]]
 """(number of an input, axis)."""
 
 
-class OpenShapes:
+class DynamicShapes:
     """Shapes for a trace, with a `SymInt` for each of the dimensions `axes`.
 
     Where the traced code compares a size, or needs its number, a guard is added. `close`, called after the trace,

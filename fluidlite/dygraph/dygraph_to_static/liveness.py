@@ -104,7 +104,7 @@ def loads(node: ast.AST | None) -> Names:
     return frozenset(names)
 
 
-def block(stmts: Sequence[ast.stmt], live: Names) -> Names:
+def live_before(stmts: Sequence[ast.stmt], live: Names) -> Names:
     """The names that are live before the statements, if `live` are live after them.
 
     Every `if` and loop gets an attribute `live`, the names that are live after it; loops get `carried` too, the names
@@ -118,14 +118,14 @@ def block(stmts: Sequence[ast.stmt], live: Names) -> Names:
 def _before(stmt: ast.stmt, live: Names) -> Names:
     if isinstance(stmt, ast.If):
         stmt.live = live  # type: ignore[attr-defined]
-        return loads(stmt.test) | block(stmt.body, live) | block(stmt.orelse, live)
+        return loads(stmt.test) | live_before(stmt.body, live) | live_before(stmt.orelse, live)
     if isinstance(stmt, (ast.While, ast.For)):
         stmt.live = live  # type: ignore[union-attr]
         test = loads(stmt.test) if isinstance(stmt, ast.While) else loads(getattr(stmt, "ends", None))
         target = NO if isinstance(stmt, ast.While) else frozenset(assigned([stmt.target]))
         carried = live | test
         while True:
-            begin = (block(stmt.body, carried) - target) | (
+            begin = (live_before(stmt.body, carried) - target) | (
                 NO if isinstance(stmt, ast.While) else loads(stmt.target)
             )
             if begin <= carried:
@@ -133,24 +133,24 @@ def _before(stmt: ast.stmt, live: Names) -> Names:
             carried |= begin
         stmt.carried = carried  # type: ignore[union-attr]
         first = NO if isinstance(stmt, ast.While) else loads(stmt.iter)
-        return carried | first | block(stmt.orelse, live)
+        return carried | first | live_before(stmt.orelse, live)
     if isinstance(stmt, (ast.Assign, ast.AnnAssign)):
         targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target] if stmt.value else []
         sure: Names = frozenset(name.id for target in targets for name in _plain(target))
         return (live - sure) | loads(stmt)
     if isinstance(stmt, (ast.With, ast.AsyncWith)):
-        return block(stmt.body, live).union(*[loads(item) for item in stmt.items])
+        return live_before(stmt.body, live).union(*[loads(item) for item in stmt.items])
     if isinstance(stmt, ast.Try):
-        inside = block(stmt.finalbody, live)
-        after = block(stmt.orelse, inside)
+        inside = live_before(stmt.finalbody, live)
+        after = live_before(stmt.orelse, inside)
         for handler in stmt.handlers:
-            after |= block(handler.body, inside) | loads(handler.type)
+            after |= live_before(handler.body, inside) | loads(handler.type)
         everywhere = after | inside  # an exception may be raised anywhere
-        return block(stmt.body, everywhere) | everywhere
+        return live_before(stmt.body, everywhere) | everywhere
     if isinstance(stmt, ast.Match):
         before = live | loads(stmt.subject)
         for case in stmt.cases:
-            before |= block(case.body, live) | loads(case.guard) | loads(case.pattern)
+            before |= live_before(case.body, live) | loads(case.guard) | loads(case.pattern)
         return before
     return live | loads(stmt)
 
