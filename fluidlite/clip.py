@@ -318,8 +318,8 @@ def append_gradient_clip_ops(params_grads: Sequence[ParamGrad]) -> list[ParamGra
             clipped = last._clip(trained)
     if any(vars(clip) != vars(last) or type(clip) is not type(last) for clip in clips):
         warnings.warn(
-            f"every gradient is clipped as that of {trained[-1][0].name!r}, the last one, as in Fluid 1.8, "
-            "whatever the others were given; give the optimizer one grad_clip",
+            f"every gradient is clipped by the clip of {trained[-1][0].name!r}, the last one, as in Fluid 1.8, "
+            "although other parameters have different clips; give the optimizer one grad_clip",
             stacklevel=3,
         )
     made = {param.name: grad for (param, _), grad in zip(trained, clipped, strict=True)}

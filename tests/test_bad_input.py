@@ -431,7 +431,7 @@ def test_the_same_loader_twice_at_once():
     loader = Net(iterable=True).loader
     loader.set_batch_generator(batches(), PLACE)
     inner = 0
-    with refused(RuntimeError, "iterated again", "a loader of its own"):
+    with refused(RuntimeError, "iterated again", "a separate loader"):
         for _ in loader():
             for _ in loader():
                 inner += 1

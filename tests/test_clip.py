@@ -101,7 +101,7 @@ def test_the_clip_of_the_last_parameter_counts_as_in_fluid(programs):
     pairs = _pairs()
     clip.set_gradient_clip(clip.GradientClipByGlobalNorm(2.5, group_name="one"), param_list=["a"])
     clip.set_gradient_clip(clip.GradientClipByGlobalNorm(3.0, group_name="two"), param_list=[pairs[1][0]])
-    with pytest.warns(UserWarning, match="every gradient is clipped as that of 'b'"):
+    with pytest.warns(UserWarning, match="every gradient is clipped by the clip of 'b'"):
         clipped = clip.append_gradient_clip_ops(pairs)
     for got, want in zip(_values(clipped), [[0.75, -1], [3]], strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-6)

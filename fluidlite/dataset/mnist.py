@@ -103,8 +103,8 @@ def _path(url: str, md5: str) -> str | None:
     except DownloadError as error:
         _unreachable = str(error)
         warnings.warn(
-            "all of MNIST is not at hand, so a bundled part of it serves: 10,000 digits to train with and "
-            f"2,000 to test ({error}). To download it once there is a network, call paddle.dataset.mnist.fetch()",
+            "MNIST is not available, so a bundled part of it is used: 10,000 digits to train with and 2,000 to test "
+            f"({error}). With a network connection, paddle.dataset.mnist.fetch() downloads it",
             UserWarning,
             stacklevel=4,
         )

@@ -84,8 +84,8 @@ def _column(samples: list[Any], field: int, count: int, where: str) -> list[Any]
     for number, sample in enumerate(samples):
         if not isinstance(sample, (tuple, list)) or len(sample) != count:
             raise ValueError(
-                f"sample {number} of the batch is not like the first one: {_named(where)} has {count} fields there, "
-                f"here it is {_brief(sample)}"
+                f"sample {number} of the batch does not match sample 0: {_named(where)} has {count} fields there, "
+                f"and here it is {_brief(sample)}"
             )
     return [sample[field] for sample in samples]
 
@@ -99,8 +99,8 @@ def _mapping(samples: list[Any], where: str, nested: bool | None, allocate: Allo
             or any(key not in sample for key in keys)
         ):
             raise ValueError(
-                f"sample {number} of the batch is not like the first one: {_named(where)} has the keys {keys} there, "
-                f"here it is {_brief(sample)}"
+                f"sample {number} of the batch does not match sample 0: {_named(where)} has the keys {keys} there, "
+                f"and here it is {_brief(sample)}"
             )
     below = nested or False
     return {

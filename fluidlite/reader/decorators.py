@@ -159,8 +159,8 @@ def compose(*readers: Reader, check_alignment: bool = True, **ignored: Any) -> R
                 if check_alignment and any(item is _END for item in row):
                     over = [i for i, item in enumerate(row) if item is _END]
                     raise ComposeNotAligned(
-                        f"outputs of readers are not aligned: after {number} samples reader(s) {over} ended, "
-                        "the others did not; check_alignment=False drops what is left over"
+                        f"outputs of readers are not aligned: reader(s) {over} ended after {number} samples, "
+                        "before the rest; check_alignment=False drops surplus samples"
                     )
                 yield tuple(itertools.chain.from_iterable(x if isinstance(x, tuple) else (x,) for x in row))
 

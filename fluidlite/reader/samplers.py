@@ -216,7 +216,7 @@ class BatchSampler:
         if dataset is not None:
             require(
                 isinstance(dataset, Dataset) and not isinstance(dataset, IterableDataset),
-                "dataset should be an instance of paddle.io.Dataset whose samples have numbers, but got "
+                "dataset should be an instance of paddle.io.Dataset with numbered samples, but got "
                 f"{type(dataset).__name__}",
             )
         require(isinstance(shuffle, bool), f"shuffle should be a boolean value, but got {type(shuffle)}")

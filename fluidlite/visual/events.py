@@ -66,7 +66,7 @@ def _records(file: Path) -> Iterator[bytes]:
                 return
             record = stream.read(length) if whole else b""
             if not whole or _check(record) != struct.unpack("<I", stream.read(4))[0]:
-                warnings.warn(f"{file}: damaged; what comes before is read", stacklevel=2)
+                warnings.warn(f"{file}: damaged; only the records before the damage are read", stacklevel=2)
                 return
             yield record
 

@@ -135,7 +135,7 @@ def losses(text):
 def test_training_example(python, script):
     done = python("-m", "fluidlite", EXAMPLES / script)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("a bundled part of it serves") == 1
+    assert done.stderr.count("a bundled part of it is used") == 1
     assert done.stderr.count("no usable GPU was found") <= 1
     found = losses(done.stdout)
     # Ten epochs of 10,000 digits to train and 2,000 to test, in batches of 512.

@@ -260,7 +260,7 @@ def test_works_on_programs_in_static_mode():
         (
             lambda p: optimizer.Adam(0.1, parameters=[{"params": p, "beta1": 0.5}]),
             NotSupportedError,
-            "may say learning_rate, params, weight_decay here, got beta1",
+            "the keys learning_rate, params, weight_decay, got beta1",
         ),
     ],
 )

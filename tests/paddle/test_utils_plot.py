@@ -27,7 +27,7 @@ def test_curves_are_collected_without_drawing(monkeypatch):
 def test_without_matplotlib(monkeypatch):
     monkeypatch.delenv("DISABLE_PLOT", raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.warns(UserWarning, match="there is no matplotlib"):
+    with pytest.warns(UserWarning, match="matplotlib is not installed"):
         plotter = Ploter("train")
     plotter.append("train", 1, 2)
     plotter.plot()

@@ -152,8 +152,8 @@ def test_unusual_items_are_stacked_like_numpy_does(column) -> None:
 
 def test_samples_that_are_not_alike() -> None:
     for samples, error, message in (
-        ([(1,), (1, 2)], ValueError, "sample 1 of the batch is not like the first one.*1 fields"),
-        ([(1,), 2], ValueError, "sample 1 of the batch is not like the first one"),
+        ([(1,), (1, 2)], ValueError, "sample 1 of the batch does not match sample 0.*1 fields"),
+        ([(1,), 2], ValueError, "sample 1 of the batch does not match sample 0"),
         ([(np.ones(2),), (np.ones(3),)], ValueError, r"field \[0\] has shape \[2\] in sample 0 and \[3\] in sample 1"),
         ([(np.ones((1, 2)),), (np.ones(2),)], ValueError, r"shape \[1, 2\] in sample 0 and \[2\] in sample 1"),
         ([{"a": 1}, {"b": 1}], ValueError, r"has the keys \['a'\] there"),

@@ -54,7 +54,7 @@ def test_compose_splices_tuples_but_not_lists() -> None:
 
 
 def test_compose_alignment() -> None:
-    with pytest.raises(r.ComposeNotAligned, match=r"after 2 samples reader\(s\) \[1\] ended") as caught:
+    with pytest.raises(r.ComposeNotAligned, match=r"reader\(s\) \[1\] ended after 2 samples") as caught:
         list(r.compose(numbers(3), numbers(2))())
     assert isinstance(caught.value, ValueError)
     assert list(r.compose(numbers(3), numbers(2), check_alignment=False)()) == [(0, 0), (1, 1)]

@@ -150,7 +150,7 @@ def test_wrong_arguments_are_refused_as_fluid_does() -> None:
         ({}, "either dataset, indices or sampler"),
         ({"dataset": Numbers(3), "indices": [1]}, "should not set both dataset and indices"),
         ({"dataset": [1, 2]}, "instance of paddle.io.Dataset.*got list"),
-        ({"dataset": Endless()}, "whose samples have numbers, but got Endless"),
+        ({"dataset": Endless()}, "with numbered samples, but got Endless"),
         ({"dataset": Numbers(3), "batch_size": 0}, "batch_size should be a positive integer, but got 0"),
         ({"dataset": Numbers(3), "batch_size": 1.5}, "batch_size should be a positive integer, but got 1.5"),
         ({"dataset": Numbers(3), "batch_size": True}, "batch_size should be a positive integer"),

@@ -100,7 +100,7 @@ def test_damage_is_reported_and_earlier_records_are_read(tmp_path, place):
         at += 16 + struct.unpack_from("<Q", content, at)[0]
     content[starts[-1] + place] ^= 4
     file.write_bytes(content)
-    with pytest.warns(UserWarning, match="damaged; what comes before is read"):
+    with pytest.warns(UserWarning, match="damaged; only the records before"):
         found = events.runs(tmp_path)
     assert [value for _, value, _ in found["."]["loss"]] == [1.0, 2.0]
 

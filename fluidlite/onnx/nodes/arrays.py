@@ -108,7 +108,7 @@ def _reorder(o: Exported) -> None:
 @exports("tensor_array_to_tensor")
 def _joined(o: Exported) -> None:
     if o.wants("OutIndex") and o.op.outputs["OutIndex"][0] in o.read_later():
-        raise o.fail("says how large the elements are")
+        raise o.fail("returns the sizes of the elements (OutIndex)")
     o.out(
         "Out",
         o.node("ConcatFromSequence", o.input("X"), axis=o.attr("axis"), new_axis=int(o.attr("use_stack"))),

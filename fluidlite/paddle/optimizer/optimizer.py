@@ -158,7 +158,7 @@ def groups(parameters: Any) -> list[Mapping[str, Any]]:
         unknown = sorted(set(item) - GROUP_OPTIONS)
         if unknown:
             raise NotSupportedError(
-                f"a group of parameters may say {', '.join(sorted(GROUP_OPTIONS))} here, got {', '.join(unknown)}"
+                f"a group of parameters has the keys {', '.join(sorted(GROUP_OPTIONS))}, got {', '.join(unknown)}"
             )
     return list(parameters)
 

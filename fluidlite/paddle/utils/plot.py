@@ -45,7 +45,7 @@ class Ploter:
         self.__plot_data__ = {title: PlotData() for title in args}
         self.__disable_plot__ = os.environ.get("DISABLE_PLOT")
         if not self.__plot_is_disabled__() and importlib.util.find_spec("matplotlib") is None:
-            warnings.warn("Ploter draws nothing: there is no matplotlib", stacklevel=2)
+            warnings.warn("Ploter draws nothing: matplotlib is not installed", stacklevel=2)
             self.__disable_plot__ = "True"
 
     def __plot_is_disabled__(self) -> bool:

@@ -144,7 +144,7 @@ class BaseLoader:
                 f"the keys {sorted(map(str, state))}" if isinstance(state, Mapping) else type(state).__name__
             )
             raise ValueError(
-                f"this is not the state of such a loader: expected a dict with {list(wanted)}, got {got}"
+                f"invalid state of a loader: expected a dict with the keys {list(wanted)}, got {got}"
             )
         found = {key: state[key] for key in wanted}
         for key in ("epoch", "batches"):

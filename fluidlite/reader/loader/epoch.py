@@ -95,7 +95,7 @@ class Epoch:
             if self._format.alone and self.state is State.STOPPED:
                 raise LoaderError(
                     "this epoch ended because the same DataLoader was iterated again or closed meanwhile; "
-                    "make a loader of its own for each loop that runs at the same time"
+                    "make a separate loader for each concurrent loop"
                 ) from None
             raise StopIteration from None
 
@@ -144,8 +144,8 @@ class Epoch:
             raise
         except QueueForked:
             raise LoaderError(
-                "this epoch was begun before the process was forked, and what reads for it belongs to the "
-                "parent; begin an epoch in this process: iterate over the loader anew, or call reset() and start()"
+                "this epoch was begun before the process was forked, and its reader belongs to the parent; "
+                "begin an epoch in this process: iterate over the loader, or call reset() and start()"
             ) from None
         except BaseException as error:
             if self.prefetcher.failed(error) and self.state is State.RUNNING:

@@ -187,7 +187,7 @@ class Loader(BaseLoader):
     def reset(self) -> None:
         """End the epoch of a non-iterable loader, at any time."""
         raise LoaderError(
-            "reset() is for loaders made with iterable=False; this one begins anew when it is iterated"
+            "reset() is for loaders made with iterable=False; this one begins a new epoch when it is iterated"
         )
 
     def _reset(self) -> None:
