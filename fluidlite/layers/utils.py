@@ -166,7 +166,7 @@ def copy_mutable_vars(structure: Any) -> Any:
 
 
 def hold_mutable_vars(structure: Any) -> bool:
-    """Whether a list, tuple or dict lies in `structure` (`fluid.layers.utils.hold_mutable_vars`).
+    """Whether `structure` contains a list, tuple or dict (`fluid.layers.utils.hold_mutable_vars`).
 
     Of a dict only the keys are considered, as in Fluid. Raises TypeError unless it has elements.
     """

@@ -68,7 +68,7 @@ def load(path: str | os.PathLike[str] | BinaryIO, **configs: Any) -> Any:
     Args:
         path: the file, or something to read its bytes from.
         configs: `return_numpy=True`: arrays instead of tensors; `keep_name_table=True`: with the names of the
-            parameters that state dicts hold beside them.
+            parameters that state dicts also hold.
 
     Raises:
         FileNotFoundError: no such file. FormatError (an EnforceNotMet and ValueError): damaged, or no plain data.

@@ -31,7 +31,7 @@ def Print(
 
     Args:
         input: the variable to show.
-        first_n: show it only so many times; -1: always.
+        first_n: the number of times to show it; -1: always.
         message: text put before it.
         summarize: how many elements to show; -1: all.
         print_tensor_name, print_tensor_type, print_tensor_shape, print_tensor_lod: what to show besides.

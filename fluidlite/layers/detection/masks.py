@@ -29,7 +29,7 @@ def generate_mask_labels(
         rois: floats [regions, 4] with sequences, of images as scaled.
         labels_int32: int32 [regions, 1] with sequences: the class of each region, 0 for none.
         num_classes: how many classes there are, with that of no object.
-        resolution: masks are squares with so many pixels on each side.
+        resolution: the side of the square masks in pixels.
 
     Returns:
         The regions with an object [M, 4], their places among the regions of their image, int32 [M, 1], and their masks,

@@ -94,7 +94,7 @@ def chunk_eval(
 ) -> tuple[Variable, ...]:
     """Precision, recall and F1 of the chunks that tags describe (`fluid.layers.chunk_eval`).
 
-    A tag is type * tags of the scheme + number of the tag in it; the number behind the last one is outside of chunks.
+    A tag is type * tags of the scheme + number of the tag in it; the number after the last one is outside of chunks.
 
     Args:
         input, label: int64 tags, found and wanted: [rows, 1] with the same sequences; or padded, [batch, time].

@@ -50,7 +50,7 @@ pool2d = of_kind(
         use_cudnn: accepted and without effect.
         ceil_mode: keep a last window that reaches beyond the image.
         name: the prefix of the result's name.
-        exclusive: an average counts only what lies inside of the image.
+        exclusive: average only the elements inside the image.
         data_format: 'NCHW' or 'NHWC'.
 
     Raises:

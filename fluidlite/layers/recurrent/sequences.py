@@ -224,7 +224,7 @@ def lstm(
         num_layers: how many layers stand above each other.
         dropout_prob: how much of what a layer gives to the next one is dropped in training, upscaled.
         is_bidirec: each layer goes over the batch in both directions.
-        is_test: drop nothing. As in Fluid a clone for testing says so by itself.
+        is_test: drop nothing. As in Fluid it is set in a program cloned for testing.
         default_initializer: of the only parameter, the flat weights of all layers, by default Xavier. As for cuDNN they
             are, layer by layer and forwards before backwards, the matrices of input [4 * hidden_size, width] and state
             [4 * hidden_size, hidden_size], of input, forget, candidate and output gate; then two biases each.

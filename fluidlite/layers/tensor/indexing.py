@@ -186,7 +186,7 @@ def sampling_id(
 ) -> Variable:
     """A class for each row of probabilities [N, classes], drawn by them: int64 [N] (`fluid.layers.sampling_id`).
 
-    What is drawn lies between `min` and `max`; `seed` not 0: the same each time; `dtype`: accepted and without effect.
+    Draws are between `min` and `max`; `seed` not 0: the same each time; `dtype`: accepted and without effect.
     """
     x = alone(x)
     return run_layer("sampling_id", locals(), without=("dtype",), stop_gradient=True)

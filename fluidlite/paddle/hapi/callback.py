@@ -11,14 +11,14 @@ class Callback:
     There is a `on_MODE_begin(logs)`, `on_MODE_end(logs)`, `on_MODE_batch_begin(step, logs)` and
     `on_MODE_batch_end(step, logs)` for the modes `train`, `eval` and `predict`, and `on_epoch_begin(epoch, logs)` and
     `on_epoch_end(epoch, logs)`. `logs` is a dict of losses and metrics, and of steps and batch sizes. `self.model` is
-    the model, `self.params` what `fit` was told: 'epochs', 'steps', 'verbose', 'metrics', 'save_dir', ...
+    the model, `self.params` the arguments of `fit`: 'epochs', 'steps', 'verbose', 'metrics', 'save_dir', ...
     """
 
     model: Any = None
     params: dict[str, Any] = {}
 
     def set_params(self, params: dict[str, Any]) -> None:
-        """Called first, with what `fit` was told."""
+        """Called first, with the arguments of `fit`."""
         self.params = params
 
     def set_model(self, model: Any) -> None:

@@ -223,7 +223,7 @@ class Model:
             verbose: 0: no log; 1: a progress bar; 2: lines.
             callbacks: a callback or several.
             accumulate_grad_batches: after how many batches the parameters change.
-            num_iters: stop after so many batches.
+            num_iters: the number of batches after which to stop.
         """
         if train_data is None:
             raise ValueError("train_data must be given")

@@ -45,7 +45,7 @@ class LRScheduler:
 
     Args:
         learning_rate: the base rate, not negative.
-        last_epoch: the number of the epoch before the first one; -1 to begin anew.
+        last_epoch: the number of the epoch before the first one; -1 to start from the beginning.
         verbose: print a line in each step.
 
     Raises:

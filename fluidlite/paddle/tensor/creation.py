@@ -217,12 +217,12 @@ def diagonal_of(x: Any, offset: int) -> Any:
 
 
 def tril(x: Any, diagonal: int = 0, name: str | None = None) -> Any:
-    """The lower triangles of the matrices `x` [..., m, n]: what lies above `diagonal` becomes 0 (`paddle.tril`)."""
+    """The lower triangles of the matrices `x` [..., m, n]: elements above `diagonal` become 0 (`paddle.tril`)."""
     return run("tril_triu", {"X": x}, attrs={"diagonal": diagonal, "lower": True}, name=name)
 
 
 def triu(x: Any, diagonal: int = 0, name: str | None = None) -> Any:
-    """The upper triangles of the matrices `x` [..., m, n]: what lies below `diagonal` becomes 0 (`paddle.triu`)."""
+    """The upper triangles of the matrices `x` [..., m, n]: elements below `diagonal` become 0 (`paddle.triu`)."""
     return run("tril_triu", {"X": x}, attrs={"diagonal": diagonal, "lower": False}, name=name)
 
 

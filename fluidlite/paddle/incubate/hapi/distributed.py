@@ -23,7 +23,7 @@ class DistributedBatchSampler(BatchSampler):
     Args:
         dataset: what knows its length.
         batch_size: how many samples each process takes at a time; positive.
-        shuffle: whether their order is drawn anew for each epoch, the same in each process.
+        shuffle: whether a new order is drawn for each epoch, the same in each process.
         drop_last: whether a last batch that is smaller is left out.
 
     Raises AssertionError for other types and numbers.

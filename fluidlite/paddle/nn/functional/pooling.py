@@ -143,7 +143,7 @@ avg_pool2d = of_kind(
     "avg_pool2d",
     """The mean of each window of images (`paddle.nn.functional.avg_pool2d`).
 
-    `exclusive`: only what lies inside of the image counts; `divisor_override`: divide the sums by this instead.
+    `exclusive`: average only the elements inside the image; `divisor_override`: divide the sums by this instead.
     """,
 )
 avg_pool3d = of_kind(

@@ -145,7 +145,7 @@ class _Recurrent(LayerList):
         self._name_parameters()
 
     def _name_parameters(self) -> None:
-        """Give the cells' parameters the names that Paddle's state dicts have beside `0.cell.weight_ih`:
+        """Give the cells' parameters the additional names of Paddle's state dicts besides `0.cell.weight_ih`:
         `weight_ih_l0`, and `weight_ih_l0_reverse` of the cell that goes backward."""
         for number, layer in enumerate(self):
             for cell, tail in zip(layer.children(), ("", "_reverse"), strict=False):

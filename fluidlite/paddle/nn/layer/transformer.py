@@ -119,7 +119,7 @@ class _Block(Layer):
         dropout: of what is added to the input, while training.
         activation: between the linear maps: 'relu' or 'gelu'.
         attn_dropout: of the weights of attention; None: `dropout`.
-        act_dropout: behind the activation; None: `dropout`.
+        act_dropout: after the activation; None: `dropout`.
         normalize_before: normalise what goes into each part, instead of what comes out.
         weight_attr, bias_attr: for all linear maps, or a list with one for each part.
     """
