@@ -10,7 +10,7 @@ from onnx import GraphProto
 
 from ... import layers
 from ...base.dtypes import VarType
-from ...dygraph.dygraph_to_static.runtime.branching import Mark
+from ...dygraph.dygraph_to_static.runtime.branching import Checkpoint
 from ...framework import Variable
 from .graphs import follow
 from .sequences import copied
@@ -126,7 +126,7 @@ def _loop(n: Node) -> None:
     if limit is not None:
         counted = layers.less_than(iteration, limit)
         goes_on = layers.logical_and(goes_on, counted) if asked else counted
-    mark = Mark(maker.program)
+    checkpoint = Checkpoint(maker.program)
     while True:
         loop = layers.While(goes_on)
         with loop.block():
@@ -139,7 +139,7 @@ def _loop(n: Node) -> None:
             stacks = _end_iteration(n, made, first, iteration, limit, goes_on) if fits else []
         if fits:
             break
-        mark.undo()
+        checkpoint.roll_back()
         for shape, held in zip(shapes, first, strict=True):
             held.var._shape = shape
     for index, held in enumerate(first):
