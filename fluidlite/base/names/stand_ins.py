@@ -59,7 +59,7 @@ def stand_in(module: str, name: str, explain: Callable[[], str], never: str | No
 
 
 class StandInModule(ModuleType):
-    """A missing module of Fluid: its names are stand-ins, or objects of other modules of this package."""
+    """A module of Fluid that is missing here; `find` looks its names up."""
 
     def __init__(self, name: str, find: Callable[[str], Any], names: list[str]) -> None:
         super().__init__(name, "A module of Fluid 1.8 that is not in fluidlite.")

@@ -310,7 +310,7 @@ def _softmax_infer(op: OpView) -> None:
 
 
 def _softmax_native(suffix: str, given: tuple[str, ...], operands: tuple[str, ...]) -> Selector:
-    """The call for soft labels or class numbers; `given`: the other inputs, the first of which has the rows."""
+    """The call for soft labels or class numbers; `given`: the inputs but Label, the first one with the rows."""
 
     def select(op: OpView) -> Call | None:
         soft, rows = op.attr("soft_label"), rows_of(op, given[0], op.attr("axis"))
