@@ -41,9 +41,9 @@ def plain_copy(array: Any) -> np.ndarray:
     """A plain array of its own with the elements of `array`; see `plain`."""
     array = np.asarray(array)
     native = array.dtype.newbyteorder("=")
-    made = np.empty(array.shape, _CANONICAL.get(native, native))
-    made[...] = array
-    return made
+    result = np.empty(array.shape, _CANONICAL.get(native, native))
+    result[...] = array
+    return result
 
 
 def halves(values: np.ndarray) -> np.ndarray:

@@ -77,9 +77,9 @@ def to_vartype(dtype: object) -> VarType:
     if isinstance(dtype, VarType):
         return dtype
     if isinstance(dtype, (int, np.integer)) and not isinstance(dtype, bool):
-        found = _NUMBERED.get(int(dtype))
-        if found is not None:
-            return found
+        result = _NUMBERED.get(int(dtype))
+        if result is not None:
+            return result
     else:
         try:
             return _FROM_NUMPY[np.dtype(dtype).newbyteorder("=")]  # type: ignore[call-overload]

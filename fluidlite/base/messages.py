@@ -36,22 +36,22 @@ class Message:
 
     def _set(self) -> list[tuple[int, str, Any]]:
         """The fields that were set, and their single values."""
-        found = []
+        result = []
         for number, name, _ in sorted(self.fields):
             value = self.__dict__.get(name)
             if value is not None:
-                found += [(number, name, each) for each in (value if isinstance(value, list) else [value])]
-        return found
+                result += [(number, name, each) for each in (value if isinstance(value, list) else [value])]
+        return result
 
     def __str__(self) -> str:
         return "".join(f"{line}\n" for line in self.lines())
 
     def lines(self) -> list[str]:
         """The text form."""
-        found: list[str] = []
+        result: list[str] = []
         for _, name, value in self._set():
-            found += block(name, value.lines()) if isinstance(value, Message) else said(name, value)
-        return found
+            result += block(name, value.lines()) if isinstance(value, Message) else said(name, value)
+        return result
 
     def serialized(self) -> bytes:
         """The wire form."""

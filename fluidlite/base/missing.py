@@ -80,9 +80,9 @@ def found_or_stand_in(module: str, name: str) -> Any:
     if not origin.name:
         return module_here(origin.module) or module_in_place(origin.module)
     for place in fluid_names.places()[origin]:
-        found = _held(place, origin)
-        if found is not None and not isinstance(found, ModuleType) and not is_stand_in(found):
-            return found
+        result = _held(place, origin)
+        if result is not None and not isinstance(result, ModuleType) and not is_stand_in(result):
+            return result
     return _in_place(origin)
 
 
@@ -108,13 +108,13 @@ def _held(place: Origin, origin: Origin) -> Any:
 @cache
 def _lazy(package: str) -> dict[str, tuple[str, str]]:
     """The lazily loaded names of a package: the module, and the name there ('' for the module itself)."""
-    found = {}
+    result = {}
     for modules in LAZY.get(package, ()):
         for module, names in modules.items():
             for listed in names.split():
                 name, _, there = listed.partition("=")
-                found[name] = (module, there or name) if module else (f".{there or name}", "")
-    return found
+                result[name] = (module, there or name) if module else (f".{there or name}", "")
+    return result
 
 
 def public(package: str) -> list[str]:
@@ -140,11 +140,11 @@ def reporter(module: str) -> Callable[[str], Any]:
     def __getattr__(name: str) -> Any:
         if name in _lazy(module):
             where, there = _lazy(module)[name]
-            found: Any = importlib.import_module(where, module)
+            result: Any = importlib.import_module(where, module)
             if there:
-                found = getattr(found, there)
-                setattr(sys.modules[module], name, found)
-            return found
+                result = getattr(result, there)
+                setattr(sys.modules[module], name, result)
+            return result
         full = f"{fluid_module}.{name}"
         if full in ALIASES:
             return importlib.import_module(ALIASES[full])

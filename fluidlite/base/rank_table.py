@@ -78,8 +78,8 @@ class RankTable:
         counts = np.array(self.running, np.int64)
         steps = np.repeat(np.arange(len(counts)), counts)
         ranks = np.arange(len(steps)) - np.repeat(np.array(self.bounds[:-1], np.int64), counts)
-        made: np.ndarray = starts[ranks] + steps
-        return made
+        result: np.ndarray = starts[ranks] + steps
+        return result
 
     def __repr__(self) -> str:
         return f"RankTable({dict(self.items())})"

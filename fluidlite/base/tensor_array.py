@@ -28,11 +28,11 @@ class TensorArray:
     @classmethod
     def cut(cls, whole: Any, bounds: Sequence[int], lods: Sequence[Lod] | None = None) -> TensorArray:
         """The parts of an array along its first dimension, which begin at `bounds`, where also the last one ends."""
-        made = cls()
-        made.lods = [()] * (len(bounds) - 1) if lods is None else list(lods)
-        made._arrays = None
-        made.whole, made.bounds = whole, bounds
-        return made
+        result = cls()
+        result.lods = [()] * (len(bounds) - 1) if lods is None else list(lods)
+        result._arrays = None
+        result.whole, result.bounds = whole, bounds
+        return result
 
     @property
     def arrays(self) -> list[Any]:

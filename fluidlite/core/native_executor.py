@@ -31,9 +31,9 @@ class FetchList(LoDTensorArray):
 
     def _move_to_list(self) -> list[LoDTensor]:
         """Take the tensors out of the list."""
-        found = list(self)
+        result = list(self)
         self.clear()
-        return found
+        return result
 
 
 class DeviceContext:

@@ -73,5 +73,5 @@ class Gloo:
         """The sum, max or min over all processes of each number; EnforceNotMet for another `mode`."""
         if mode not in ("sum", "max", "min"):
             raise EnforceNotMet(f"AllReduce mode must be sum, max or min, got {mode!r}")
-        found: list[Any] = self._others().all_reduce(np.asarray(values), mode).tolist()
-        return found
+        result: list[Any] = self._others().all_reduce(np.asarray(values), mode).tolist()
+        return result

@@ -24,7 +24,7 @@ __all__ = [
 
 def get_all_op_protos() -> list[bytes]:
     """The declarations of all operators, each as the bytes of an OpProto (`fluid.core.get_all_op_protos`)."""
-    found = []
+    result = []
     for proto in _protos():
         message = messages().OpProto(type=proto.type, comment=proto.comment)
         for listed, slots in ((message.inputs, proto.inputs), (message.outputs, proto.outputs)):
@@ -37,8 +37,8 @@ def get_all_op_protos() -> list[bytes]:
                 )
         for attr in proto.attrs:
             message.attrs.add(name=attr.name, type=attr.type, comment=attr.comment)
-        found.append(message.SerializeToString())
-    return found
+        result.append(message.SerializeToString())
+    return result
 
 
 def infer_no_need_buffer_slots(

@@ -47,30 +47,30 @@ class Block:
         """The variable `name` of this block itself; ValueError if there is none, TypeError if `name` is no string."""
         if not isinstance(name, str):
             raise TypeError(f"var takes the name of a variable, got {name!r} of type {type(name).__name__}")
-        found = self.vars.get(name)
-        if found is None:
+        result = self.vars.get(name)
+        if result is None:
             raise ValueError(f"var {name} not in this block{verify.suggest(name, self.vars)}")
-        return found
+        return result
 
     def has_var(self, name: str) -> bool:
         return name in self.vars
 
     def walk(self) -> list[Block]:
         """This block and all nested ones, each once."""
-        found, known = [self], {self.idx}
-        for block in found:
+        result, known = [self], {self.idx}
+        for block in result:
             inner = {sub.idx: sub for op in block.ops for sub in op.sub_blocks() if sub.idx not in known}
             known.update(inner)
-            found += inner.values()
-        return found
+            result += inner.values()
+        return result
 
     def _find_var_recursive(self, name: str) -> Variable | None:
-        found = self.vars.get(name)
-        if found is None and self.forward_block_idx >= 0:
-            found = self.program.blocks[self.forward_block_idx].vars.get(name)
-        if found is None and self.parent_idx >= 0:
+        result = self.vars.get(name)
+        if result is None and self.forward_block_idx >= 0:
+            result = self.program.blocks[self.forward_block_idx].vars.get(name)
+        if result is None and self.parent_idx >= 0:
             return self.program.blocks[self.parent_idx]._find_var_recursive(name)
-        return found
+        return result
 
     def _new_name(self, key: str) -> str:
         """A name `key_N` for a new variable: one that no variable has that this block sees. Where names count anew
@@ -88,12 +88,12 @@ class Block:
 
     def _var_recursive(self, name: str) -> Variable:
         """The variable `name` of this block or of one around it; ValueError if there is none."""
-        found = self._find_var_recursive(name)
-        if found is None:
+        result = self._find_var_recursive(name)
+        if result is None:
             raise ValueError(
                 f"var {name} is not in block {self.idx} nor in one around it{verify.suggest(name, self.vars)}"
             )
-        return found
+        return result
 
     def create_var(self, *args: Any, **kwargs: Any) -> Variable:
         """A new Variable of this block; see `Variable` for the arguments.

@@ -39,9 +39,9 @@ class ComplexVariable:
     @staticmethod
     def from_parts(real: Any, imag: Any, name: str | None = None) -> ComplexVariable:
         """One of two eager tensors, which are named after it."""
-        made = ComplexVariable(real, imag)
-        made.name = unique_name.generate("_generated_var") if name is None else name
-        return made
+        result = ComplexVariable(real, imag)
+        result.name = unique_name.generate("_generated_var") if name is None else name
+        return result
 
     @property
     def shape(self) -> Any:

@@ -270,12 +270,12 @@ class Operator:
             return []
         from .program import Block
 
-        found = []
+        result = []
         for value in self.attrs.values():
-            found += [
+            result += [
                 item for item in (value if isinstance(value, list) else [value]) if isinstance(item, Block)
             ]
-        return found
+        return result
 
     def to_string(self, throw_on_error: bool = True) -> str:
         """The operator as text, in the form of a saved program."""

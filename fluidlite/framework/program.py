@@ -227,14 +227,14 @@ class Program:
         `updates`: operators of this program, or of one that it was cloned from.
         """
         key = (self._version, names, feeds, updates)
-        found = self._pruned.get(key)
-        if found is None:
+        result = self._pruned.get(key)
+        if result is None:
             ops = [op for block in self.blocks for op in block.ops]
             asked = {(op.type, *op.reads(), *op.writes()) for op in updates}
             kept = {op for op in ops if (op.type, *op.reads(), *op.writes()) in asked}
             kept = kept or {op for op in ops if op._is_optimize_op()}
-            found = self._pruned[key] = self._prune(list(names), list(feeds), kept)
-        return found
+            result = self._pruned[key] = self._prune(list(names), list(feeds), kept)
+        return result
 
     def _prune(
         self, targets: Any, feeds: Sequence[str] = (), updates: AbstractSet[Operator] = frozenset()

@@ -89,10 +89,10 @@ def _unversioned(name: str) -> str:
 def remembered(op: Operator) -> list[Kept]:
     """`kept` of an operator of a program, computed once for each version of the program."""
     known = op.block.program._derived(_kept_by_operator)
-    found = known.get(op)
-    if found is None:
-        found = known[op] = kept(op.view())
-    return found
+    result = known.get(op)
+    if result is None:
+        result = known[op] = kept(op.view())
+    return result
 
 
 def _kept_by_operator(program: Program) -> dict[Operator, list[Kept]]:

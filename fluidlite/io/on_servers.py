@@ -40,16 +40,16 @@ def save_remote(program: Program, folder: str | os.PathLike[str]) -> None:
 
 def looked_up(variables: Iterable[Variable]) -> dict[str, LoDTensor]:
     """The values of distributed lookup tables, fetched from the parameter servers, by the names of their variables."""
-    found = {}
+    result = {}
     for var in variables:
         for op in var.block.program.global_block().ops:
             if op.type == "distributed_lookup_table" and op.input("W") == [var.name]:
                 from ..rpc.client import client
 
                 parts = client(op.attr("trainer_id")).get(op.attr("endpoints"), op.attr("table_names"))
-                found[var.name] = LoDTensor.wrap(np.concatenate(parts).reshape(var.shape))
+                result[var.name] = LoDTensor.wrap(np.concatenate(parts).reshape(var.shape))
                 break
-    return found
+    return result
 
 
 def _trainer_of(program: Program) -> int:
@@ -60,13 +60,13 @@ def _trainer_of(program: Program) -> int:
 
 def on_this_server(program: Program) -> dict[str, tuple[str, int, int] | None]:
     """For each variable of a server's program its origin's name, first row and number of rows; None if it is whole."""
-    found: dict[str, tuple[str, int, int] | None] = {}
+    result: dict[str, tuple[str, int, int] | None] = {}
     for var in program._parameters_on_pservers.distributed_vars:
         if var.endpoint == program._ps_endpoint:
             row = int(np.prod(var.slice.shape[1:], dtype=int))
             part = (var.origin.name, var.offset // row, var.slice.shape[0])
-            found[var.slice.name] = part if var.is_slice else None
-    return found
+            result[var.slice.name] = part if var.is_slice else None
+    return result
 
 
 def is_server(program: Program) -> bool:

@@ -205,20 +205,20 @@ def read_vars(
             raise TypeError(
                 f"without dirname, filename must be the bytes of a combined file, got {filename!r}"
             )
-        found = read_tensors(io.BytesIO(filename), sorted(chosen), "the combined file given as bytes")
+        result = read_tensors(io.BytesIO(filename), sorted(chosen), "the combined file given as bytes")
         sources = dict.fromkeys(chosen, "the combined file given as bytes")
     elif filename is not None:
         path = _inside(dirname, os.fspath(filename) if not isinstance(filename, bytes) else filename.decode())
-        found = read_file(path, sorted(chosen))
+        result = read_file(path, sorted(chosen))
         sources = dict.fromkeys(chosen, str(path))
     else:
         paths = {name: _inside(dirname, name) for name in chosen}
-        found = {name: read_file(path, [name])[name] for name, path in paths.items()}
+        result = {name: read_file(path, [name])[name] for name, path in paths.items()}
         sources = {name: str(path) for name, path in paths.items()}
-    for name, tensor in found.items():
+    for name, tensor in result.items():
         assert tensor.array is not None
         check_fits(chosen[name], tensor.array, sources[name])
-    return found
+    return result
 
 
 def read_file(path: Path, names: Sequence[str]) -> dict[str, LoDTensor]:

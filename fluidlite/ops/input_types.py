@@ -104,13 +104,13 @@ Kinds = tuple[VarType, ...]
 
 
 def _by_input() -> dict[tuple[str, str], Kinds]:
-    found: dict[tuple[str, str], Kinds] = {}
+    result: dict[tuple[str, str], Kinds] = {}
     for kinds, words in _TAKEN.items():
         taken = tuple(sorted(VarType[kind] for kind in kinds.split()))
         for word in words.split():
             name, _, slots = word.partition(":")
-            found.update(((name, slot), taken) for slot in (slots or "X").split(","))
-    return found
+            result.update(((name, slot), taken) for slot in (slots or "X").split(","))
+    return result
 
 
 _BY_INPUT = _by_input()

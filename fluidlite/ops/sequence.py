@@ -24,10 +24,10 @@ def input_lod(lod: Lods, slot: str, index: int = 0) -> Lod:
 
 def levels(op_type: str, lod: Lods, slot: str, index: int = 0) -> Lod:
     """The levels of detail of an input; raises OperatorError if it has none."""
-    found = input_lod(lod, slot, index)
-    if not found:
+    result = input_lod(lod, slot, index)
+    if not result:
         raise OperatorError(f"operator {op_type}: {slot} {_NONE}")
-    return found
+    return result
 
 
 def one_level(op_type: str, lod: Lods, slot: str) -> np.ndarray:
@@ -107,10 +107,10 @@ def deep(op: OpView, slot: str, index: int = 0) -> tuple[str, ...] | None:
     """
     if not has_lod(op):
         return None
-    found = op.lod(slot, index)
-    if not found:
+    result = op.lod(slot, index)
+    if not result:
         raise op.fail(f"{slot} {_NONE}")
-    return found
+    return result
 
 
 def single(op: OpView, slot: str, index: int = 0) -> tuple[str, ...] | None:

@@ -373,10 +373,10 @@ class Optimizer:
 
     def _get_accumulator(self, name: str, param: Parameter) -> Variable:
         """Accumulator `name` of `param`; raises ValueError if it was not made."""
-        found = self._accumulators.get(self._key(name), {}).get(param.name)
-        if found is None:
+        result = self._accumulators.get(self._key(name), {}).get(param.name)
+        if result is None:
             raise ArgumentError(f"Accumulator {self._key(name)} does not exist for parameter {param.name}")
-        return found
+        return result
 
     def _key(self, name: str) -> str:
         return f"{self._name}_{name}" if self._name is not None else name

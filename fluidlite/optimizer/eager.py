@@ -126,10 +126,10 @@ class EagerSteps:
 
     def name(self, stem: str) -> str:
         """A unique name that begins with `stem`, and is the same in all updates."""
-        found = self._names.get(stem)
-        if found is None:
-            found = self._names[stem] = unique_name.generate(stem)
-        return found
+        result = self._names.get(stem)
+        if result is None:
+            result = self._names[stem] = unique_name.generate(stem)
+        return result
 
     def stand_in(self, tensor: Tensor, block: Block) -> Variable:
         """The variable that `tensor`, given by the user in place of a number, is in a private program."""
@@ -161,12 +161,12 @@ class EagerSteps:
 
     def accumulators(self) -> dict[str, Tensor]:
         """The accumulators by name: of all parameters the first, of all the second, ..."""
-        found: dict[str, Tensor] = {}
+        result: dict[str, Tensor] = {}
         for by_param in self._optimizer._accumulators.values():
             for tensor in by_param.values():
                 assert isinstance(tensor, Tensor)
-                found[tensor.name] = tensor
-        return found
+                result[tensor.name] = tensor
+        return result
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Restore the accumulators from `state`; those that do not exist yet take their values when they are made.

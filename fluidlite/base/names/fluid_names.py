@@ -43,8 +43,8 @@ def public() -> dict[str, frozenset[str]]:
 @cache
 def places() -> dict[Origin, list[Origin]]:
     """All modules and names of an object, by its definition, which comes first."""
-    found: dict[Origin, list[Origin]] = {}
+    result: dict[Origin, list[Origin]] = {}
     for module, names in listed().items():
         for name, origin in names.items():
-            found.setdefault(origin, [origin]).append(Origin(module, name))
-    return found
+            result.setdefault(origin, [origin]).append(Origin(module, name))
+    return result

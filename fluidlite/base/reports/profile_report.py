@@ -164,12 +164,12 @@ def write_trace(recorder: Recorder, path: str | Path) -> None:
 
 
 def _of_lane(lane: Lane, number: int, start: int) -> list[dict[str, Any]]:
-    made: list[dict[str, Any]] = [
+    result: list[dict[str, Any]] = [
         {"ph": "M", "name": "thread_name", "pid": 0, "tid": number, "args": {"name": lane.name}}
     ]
 
     def event(name: str, kind: Kind, pid: int, begin: int, length: int) -> None:
-        made.append(
+        result.append(
             {
                 "ph": "X",
                 "name": name,
@@ -185,4 +185,4 @@ def _of_lane(lane: Lane, number: int, start: int) -> list[dict[str, Any]]:
         event(span.name, span.kind, 0, span.begin, span.length)
         if span.device is not None:
             event(span.name, span.kind, 1, *span.device)
-    return made
+    return result

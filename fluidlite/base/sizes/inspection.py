@@ -39,11 +39,11 @@ def free_symbols(number: Any) -> set[int]:
     """The input symbols in a size's formula, by number; of symbols equal by guards the oldest."""
     if not isinstance(number, SymInt):
         return set()
-    found: set[int] = set()
+    result: set[int] = set()
     for symbol in {symbol for symbols in number.env.canonical(number.terms) for symbol in symbols}:
         kind, a, b = number.env.symbols[symbol]
-        found |= {symbol} if kind == "input" else free_symbols(a) | free_symbols(b)
-    return found
+        result |= {symbol} if kind == "input" else free_symbols(a) | free_symbols(b)
+    return result
 
 
 def substituted(number: Any, values: Mapping[int, Any]) -> Any:

@@ -129,20 +129,20 @@ class ShapeEnv:
                 return True
             if low > 0 or high < 0:
                 return False
-            found = value_of(a) == value_of(b)
-            self._guard("==" if found else "!=", a, b)
+            result = value_of(a) == value_of(b)
+            self._guard("==" if result else "!=", a, b)
         else:
             bound = 0 if kind == "<=" else 1
             if low >= bound:
                 return True
             if high < bound:
                 return False
-            found = value_of(a) <= value_of(b) if kind == "<=" else value_of(a) < value_of(b)
-            if found:
+            result = value_of(a) <= value_of(b) if kind == "<=" else value_of(a) < value_of(b)
+            if result:
                 self._guard(kind, a, b)
             else:
                 self._guard("<" if kind == "<=" else "<=", b, a)
-        return found
+        return result
 
     @contextmanager
     def without_specialising(self) -> Iterator[None]:

@@ -152,17 +152,17 @@ def parse(name: str, data: bytes, what: str) -> Any:
     """Parse `data` as message `name`; FormatError if `what` does not hold one."""
     from google.protobuf.message import DecodeError
 
-    found = getattr(messages(), name)()
+    result = getattr(messages(), name)()
     try:
-        found.ParseFromString(data)
+        result.ParseFromString(data)
     except (DecodeError, UnicodeDecodeError) as error:  # the second where protobuf is written in Python
         raise FormatError(f"{what} is not a {name} as Fluid writes it: {error}") from None
-    missing = found.FindInitializationErrors()
+    missing = result.FindInitializationErrors()
     if missing:
         raise FormatError(
             f"{what} is not a {name} as Fluid writes it: {', '.join(missing[:3])} missing or unknown"
         )
-    return found
+    return result
 
 
 def as_text(message: Any) -> str:

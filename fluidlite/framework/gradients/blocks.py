@@ -29,13 +29,13 @@ def kept_names(op: Operator) -> frozenset[str] | None:
 
 def _kept(program: Program) -> dict[str, frozenset[str]]:
     """The names read in the blocks of each operator that has blocks, by the name of its step scopes."""
-    found: dict[str, frozenset[str]] = {}
+    result: dict[str, frozenset[str]] = {}
     for op in (op for block in program.blocks for op in block.ops):
         scopes = next((op.inputs[slot][0] for slot in _SCOPES if op.inputs.get(slot)), None)
         if scopes is not None and op.sub_blocks():
             read = (name for inner in op.sub_blocks() for name in names_read(inner))
-            found[scopes] = found.get(scopes, frozenset()).union(read)
-    return found
+            result[scopes] = result.get(scopes, frozenset()).union(read)
+    return result
 
 
 def names_read(block: Block) -> set[str]:

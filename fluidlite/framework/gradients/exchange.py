@@ -63,7 +63,7 @@ def reduce_gradients(program: Program, nrings: int = 1) -> None:
 
 def _gradients(block: Block) -> list[tuple[int, list[str]]]:
     """The gradients of parameters that processes exchange, by the place of the operator that completes them."""
-    found = []
+    result = []
     for at, op in enumerate(block.ops):
         if int(op.attrs.get("op_role", 0)) & OpRole.Backward:
             named = op.attrs.get("op_role_var") or []
@@ -73,8 +73,8 @@ def _gradients(block: Block) -> list[tuple[int, list[str]]]:
                 if not getattr(block.vars[parameter], "is_distributed", False)
             ]
             if names:
-                found.append((at, names))
-    return found
+                result.append((at, names))
+    return result
 
 
 def _update(block: Block) -> int:

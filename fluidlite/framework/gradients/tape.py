@@ -481,10 +481,10 @@ def gradient_block(block: Block, parent: Block) -> Block:
     """A new block for the gradients of `block`, nested in the one for the gradients of its parent."""
     program = block.program
     current = program.current_block_idx
-    made = program._create_block(parent.idx)
+    result = program._create_block(parent.idx)
     program.current_block_idx = current
-    made._set_forward_block_idx(block.idx)
-    return made
+    result._set_forward_block_idx(block.idx)
+    return result
 
 
 def _without_gradient(op: Operator) -> set[str]:

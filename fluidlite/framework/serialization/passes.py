@@ -109,9 +109,9 @@ class PassBuilder:
         """Insert a new pass before number `idx`; EnforceNotMet if out of range."""
         if not 0 <= idx <= len(self._passes):
             raise EnforceNotMet(f"there are {len(self._passes)} passes, no place {idx} between them")
-        made = get_pass(pass_type)
-        self._passes.insert(idx, made)
-        return made
+        result = get_pass(pass_type)
+        self._passes.insert(idx, result)
+        return result
 
     def remove_pass(self, idx: int) -> None:
         """Remove pass number `idx`; EnforceNotMet if out of range."""

@@ -90,8 +90,8 @@ def in_bloom_filter(array: Any, rows: Any, name: str) -> Any:
             f"of its bits, and have so many, but begins with {mark} and {count} and has {8 * (len(raw) - 32)} bits"
         )
     bits = np.unpackbits(raw[32:], bitorder="big")
-    found = np.ones(len(rows), bool)
+    result = np.ones(len(rows), bool)
     for seed in range(hashes):
         for half in murmur3(rows, seed):
-            found &= bits[half % np.uint64(count)] != 0
-    return found
+            result &= bits[half % np.uint64(count)] != 0
+    return result

@@ -87,15 +87,15 @@ register_pair(
 def pictures(name: str, X: Any, lod: Lods, channels: int) -> list[tuple[Any, tuple[int, int]]]:
     """For each sequence its elements, [channels, rows, columns], and its range of rows in ROW; `name`: the operator."""
     whole, rows, columns = (_spans(name, lod, slot) for slot in ("X", "ROW", "COLUMN"))
-    made = []
+    result = []
     for (a, b), (c, d), (e, f) in zip(whole, rows, columns, strict=True):
         if b - a != channels * (d - c) * (f - e):
             raise OperatorError(
                 f"operator {name}: a sequence of {b - a} numbers is no {channels} channels of {d - c} rows and {f - e} "
                 "columns"
             )
-        made.append((X.reshape(-1)[a:b].reshape(channels, d - c, f - e), (c, d)))
-    return made
+        result.append((X.reshape(-1)[a:b].reshape(channels, d - c, f - e), (c, d)))
+    return result
 
 
 @hosted

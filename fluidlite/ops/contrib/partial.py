@@ -25,17 +25,17 @@ def _concat(xp: Any, X: list[Any], start_index: int, length: int) -> Any:
 
 def _sum(xp: Any, X: list[Any], start_index: int, length: int) -> Any:
     first, *rest = _parts(X, start_index, length)
-    made = first.copy()
+    result = first.copy()
     for part in rest:
-        made += part
-    return made
+        result += part
+    return result
 
 
 def _put_back(xp: Any, X: list[Any], parts: list[Any], start: int) -> list[Any]:
-    made = [xp.zeros_like(x) for x in X]
-    for whole, part in zip(made, parts, strict=True):
+    result = [xp.zeros_like(x) for x in X]
+    for whole, part in zip(result, parts, strict=True):
         whole[:, start : start + part.shape[1]] = part
-    return made
+    return result
 
 
 def _concat_grad(xp: Any, X: list[Any], Out_grad: Any, start_index: int, length: int) -> Any:

@@ -64,12 +64,12 @@ class _Runs:
 
     def each(self, function: Any, dtype: str) -> Any:
         """Return `function` of the bytes of all runs; it is called once for each length, with [runs, bytes]."""
-        made = np.zeros(len(self), dtype)
+        result = np.zeros(len(self), dtype)
         for length in np.unique(self._lengths):
             mine = np.flatnonzero(self._lengths == length)
             rows = self._ids[self._starts[mine][:, None] + np.arange(length)]
-            made[mine] = function(np.ascontiguousarray(rows, "<f4").view(np.uint8))
-        return made
+            result[mine] = function(np.ascontiguousarray(rows, "<f4").view(np.uint8))
+        return result
 
     def columns(self, num_emb: int, rand_len: int, space_len: int) -> Any:
         """The indices into the flat W of each run's row, [runs, num_emb]."""

@@ -21,7 +21,7 @@ def _windows(height: int, width: int, kernel: tuple[int, int], stride: tuple[int
 
     The kernel's centre is on every stride-th pixel; the border is padded with zeros.
     """
-    made = []
+    result = []
     for i in range(kernel[0]):
         for j in range(kernel[1]):
             spans = []
@@ -34,8 +34,8 @@ def _windows(height: int, width: int, kernel: tuple[int, int], stride: tuple[int
                 )
             (out_rows, rows, some), (out_columns, columns, more) = spans
             if some and more:
-                made.append((i, j, out_rows, out_columns, rows, columns))
-    return made
+                result.append((i, j, out_rows, out_columns, rows, columns))
+    return result
 
 
 def _each(

@@ -132,10 +132,10 @@ def _found_counts(op: OpView) -> Sequence[int] | None:
     mask = op.name("Mask")
     if mask in counts:
         return counts[mask][1]
-    found = op.found("OutTrue", (2, 2))
-    if found is not None:
-        counts[mask] = op.name("OutTrue"), found
-    return found
+    result = op.found("OutTrue", (2, 2))
+    if result is not None:
+        counts[mask] = op.name("OutTrue"), result
+    return result
 
 
 def _split_native(op: OpView) -> list[Call] | None:

@@ -25,25 +25,25 @@ _SAME = 1e-6
 
 def expanded_ratios(aspect_ratios: Sequence[float], flip: bool) -> list[float]:
     """1 and the different `aspect_ratios`; with `flip` each is followed by its inverse."""
-    made = [1.0]
+    result = [1.0]
     for ratio in aspect_ratios:
-        if all(abs(ratio - other) >= _SAME for other in made):
-            made += [ratio, 1.0 / ratio] if flip else [ratio]
-    return made
+        if all(abs(ratio - other) >= _SAME for other in result):
+            result += [ratio, 1.0 / ratio] if flip else [ratio]
+    return result
 
 
 def prior_sides(
     min_sizes: Sequence[float], max_sizes: Sequence[float], ratios: Sequence[float], squares_first: bool
 ) -> Sides:
     """Width and height, in pixels, of each box at a place."""
-    made: Sides = []
+    result: Sides = []
     for k, size in enumerate(min_sizes):
         between = [math.sqrt(size * max_sizes[k])] * 2 if max_sizes else []
         shaped = [(size * math.sqrt(ratio), size / math.sqrt(ratio)) for ratio in ratios]
         others = [side for side, ratio in zip(shaped, ratios, strict=True) if abs(ratio - 1.0) >= _SAME]
         square = [(between[0], between[1])] if between else []
-        made += [(size, size), *square, *others] if squares_first else [*shaped, *square]
-    return made
+        result += [(size, size), *square, *others] if squares_first else [*shaped, *square]
+    return result
 
 
 def _steps(feature: Extent, image: Extent, step_h: float, step_w: float) -> Steps:

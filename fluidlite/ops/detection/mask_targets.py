@@ -60,10 +60,10 @@ def _mask(outlines: Sequence[Array], region: Array, size: int) -> Array:
     """The mask [size, size] of an object, the union of outlines, inside of a region."""
     wide, high = np.maximum(region[2:] - region[:2], 1)
     scale = np.array([size / wide, size / high], "float32")
-    found = np.zeros((size, size), bool)
+    result = np.zeros((size, size), bool)
     for outline in outlines:
-        found |= filled((outline - region[:2]) * scale, size)
-    return found
+        result |= filled((outline - region[:2]) * scale, size)
+    return result
 
 
 def _bounds(outlines: Sequence[Array]) -> Array:

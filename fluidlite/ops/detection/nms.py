@@ -97,11 +97,11 @@ def _detected(
 
 def _all_classes(op_type: str, BBoxes: Any, Scores: Any, lod: Lods, attrs: dict[str, Any]) -> Any:
     def choose(boxes: np.ndarray, scores: np.ndarray) -> _Found:
-        found = _by_class(boxes, scores, attrs)
-        _keep_best(found, attrs["keep_top_k"])
+        result = _by_class(boxes, scores, attrs)
+        _keep_best(result, attrs["keep_top_k"])
         if Scores.ndim == 2:
-            found.by_place()
-        return found
+            result.by_place()
+        return result
 
     return _detected(op_type, BBoxes, Scores, lod, choose)
 
@@ -163,10 +163,10 @@ def _matrix_nms(
             left = faded > np.float32(post_threshold)
             places.append(order[left])
             values.append(faded[left])
-        found = _Found(classes, values, places)
-        order = np.argsort(-found.score, kind="stable")
-        found.pick(order[:keep_top_k] if keep_top_k > -1 else order)
-        return found
+        result = _Found(classes, values, places)
+        order = np.argsort(-result.score, kind="stable")
+        result.pick(order[:keep_top_k] if keep_top_k > -1 else order)
+        return result
 
     out, places, offsets = _detected("matrix_nms", BBoxes, Scores, lod, choose)
     return LodArray(out, (offsets,)), LodArray(places.astype(np.int32).reshape(-1, 1), (offsets,))

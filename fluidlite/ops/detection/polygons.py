@@ -62,7 +62,7 @@ def polygon_overlaps(polygons: Array) -> Array:
     corners = polygons.astype(np.float64).reshape(len(polygons), -1, 2)
     low, high = corners.min(axis=1), corners.max(axis=1)
     near = (low[:, None] < high[None]).all(axis=2)
-    made = np.eye(len(corners))
+    result = np.eye(len(corners))
     for k, other in np.argwhere(np.tril(near & near.T, -1)):
-        made[k, other] = made[other, k] = polygon_overlap(corners[k], corners[other])
-    return made
+        result[k, other] = result[other, k] = polygon_overlap(corners[k], corners[other])
+    return result

@@ -68,13 +68,13 @@ class _Bins:
         low = [np.floor(axis).astype(np.int64) for axis in self.at]
         high = [np.ceil(axis).astype(np.int64) for axis in self.at]
         part = [axis - whole for axis, whole in zip(self.at, low, strict=True)]
-        made = []
+        result = []
         for i, j in ((0, 0), (0, 1), (1, 0), (1, 1)):
             place = [(high if up else low)[axis][:, self.of_class] for axis, up in enumerate((i, j))]
             tall, broad = (part[0] if i else 1 - part[0]), (part[1] if j else 1 - part[1])
             weights = tall * broad, broad * (1 if i else -1), tall * (1 if j else -1)
-            made.append(((*self.index, *place), *((w * self.there)[:, self.of_class] for w in weights)))
-        return made
+            result.append(((*self.index, *place), *((w * self.there)[:, self.of_class] for w in weights)))
+        return result
 
     def shares(self) -> Array:
         """One through the number of places that each element of the result looks at."""

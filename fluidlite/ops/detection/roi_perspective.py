@@ -31,16 +31,16 @@ def _matrices(corners: Array, high: int, wide: int) -> Array:
     columns = np.where(columns >= 2, np.minimum(columns, max(wide, 2)), 2).astype(p.dtype)
     a, b, c = p[:, 1] - p[:, 2], p[:, 3] - p[:, 2], p[:, 0] - p[:, 1] + p[:, 2] - p[:, 3]
     unit = a[:, 0] * b[:, 1] - b[:, 0] * a[:, 1] + p.dtype.type(1e-5)
-    made = np.empty((len(p), 3, 3), p.dtype)
-    made[:, 2, 0] = (c[:, 0] * b[:, 1] - b[:, 0] * c[:, 1]) / unit / (columns - 1)
-    made[:, 2, 1] = (a[:, 0] * c[:, 1] - c[:, 0] * a[:, 1]) / unit / (rows - 1)
-    made[:, 2, 2] = 1
-    right = p[:, 1] - p[:, 0] + (made[:, 2, 0] * (columns - 1))[:, None] * p[:, 1]
-    down = p[:, 3] - p[:, 0] + (made[:, 2, 1] * (rows - 1))[:, None] * p[:, 3]
-    made[:, :2, 0] = right / (columns - 1)[:, None]
-    made[:, :2, 1] = down / (rows - 1)
-    made[:, :2, 2] = p[:, 0]
-    return made
+    result = np.empty((len(p), 3, 3), p.dtype)
+    result[:, 2, 0] = (c[:, 0] * b[:, 1] - b[:, 0] * c[:, 1]) / unit / (columns - 1)
+    result[:, 2, 1] = (a[:, 0] * c[:, 1] - c[:, 0] * a[:, 1]) / unit / (rows - 1)
+    result[:, 2, 2] = 1
+    right = p[:, 1] - p[:, 0] + (result[:, 2, 0] * (columns - 1))[:, None] * p[:, 1]
+    down = p[:, 3] - p[:, 0] + (result[:, 2, 1] * (rows - 1))[:, None] * p[:, 3]
+    result[:, :2, 0] = right / (columns - 1)[:, None]
+    result[:, :2, 1] = down / (rows - 1)
+    result[:, :2, 2] = p[:, 0]
+    return result
 
 
 def _in_quadrilateral(at: Array, corners: Array) -> Array:

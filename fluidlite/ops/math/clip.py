@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...base.selected_rows import SelectedRows
@@ -51,7 +52,7 @@ def _clip_rows(xp: Any, X: SelectedRows, Min: Any, Max: Any, min: float, max: fl
     return merged.with_values(_clip(xp, merged.values, Min, Max, min, max))
 
 
-def _rows_native(kernel: str, *limits: str) -> native.Selector:
+def _rows_native(kernel: str, *limits: str) -> Callable[[OpView], list[Call] | None]:
     """The calls that merge the SelectedRows X and clip their values by the attributes `limits`."""
 
     def select(op: OpView) -> list[Call] | None:

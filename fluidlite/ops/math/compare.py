@@ -286,11 +286,11 @@ def _where_index_here(xp: Any, Condition: np.ndarray) -> np.ndarray:
     from ..._ext import kernels  # brings SciPy
 
     true = np.ascontiguousarray(Condition if Condition.dtype == bool else Condition != 0)
-    found = np.empty((np.count_nonzero(true), true.ndim), np.int64)
+    result = np.empty((np.count_nonzero(true), true.ndim), np.int64)
     kernels.call(
-        "where_index", [true, np.array(true.shape, np.int64), found], [true.size, true.ndim, len(found)]
+        "where_index", [true, np.array(true.shape, np.int64), result], [true.size, true.ndim, len(result)]
     )
-    return found
+    return result
 
 
 def _infer_where_index(op: OpView) -> None:

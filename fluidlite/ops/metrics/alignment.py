@@ -170,14 +170,14 @@ def _chunks(labels: Any, tags: int, outside: int, scheme: str) -> set[tuple[int,
     stops = (before != outside) & (
         (after == outside) | changes | np.asarray(ends)[before % tags, after % tags]
     )
-    made: set[tuple[int, int, int, int]] = set()
+    result: set[tuple[int, int, int, int]] = set()
     for row, (start, stop) in enumerate(zip(starts, stops, strict=True)):
         opened = np.flatnonzero(start)
         for end in np.flatnonzero(stop):
             at = np.searchsorted(opened, end) - 1  # the last beginning in front of the end
             if at >= 0 and not stop[opened[at] + 1 : end].any():
-                made.add((row, int(opened[at]), int(end), int(labels[row, opened[at]] // tags)))
-    return made
+                result.add((row, int(opened[at]), int(end), int(labels[row, opened[at]] // tags)))
+    return result
 
 
 def _chunk_infer(op: OpView) -> None:

@@ -32,16 +32,16 @@ def _match(found: Any, wanted: Any, threshold: float, all_count: bool) -> list[t
     """
     if not len(wanted):
         return [(float(score), False) for score in found[:, 1]]
-    made, met = [], np.zeros(len(wanted), bool)
+    result, met = [], np.zeros(len(wanted), bool)
     for row in found[np.argsort(-found[:, 1], kind="stable")]:
         overlaps = _overlaps(row[2:], wanted[:, -4:])
         best = int(overlaps.argmax())
         if overlaps[best] <= threshold:
-            made.append((float(row[1]), False))
+            result.append((float(row[1]), False))
         elif all_count or not wanted[best, 1]:
-            made.append((float(row[1]), not met[best]))
+            result.append((float(row[1]), not met[best]))
             met[best] = True
-    return made
+    return result
 
 
 def _average_precision(true: Any, false: Any, count: int, ap_type: str) -> float:

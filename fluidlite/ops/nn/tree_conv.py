@@ -15,7 +15,7 @@ from ..registry import OperatorError, OpView, Sequences
 
 def _children(edges: Any, nodes: int) -> list[list[int]]:
     """The children of each node (from 1 on); edges end at the first row with a 0."""
-    found: list[list[int]] = [[] for _ in range(nodes + 1)]
+    result: list[list[int]] = [[] for _ in range(nodes + 1)]
     for parent, child in edges.tolist():
         if parent == 0 or child == 0:
             break
@@ -23,8 +23,8 @@ def _children(edges: Any, nodes: int) -> list[list[int]]:
             raise OperatorError(
                 f"operator tree_conv: EdgeSet must name nodes from 1 to {nodes}, got an edge {parent}, {child}"
             )
-        found[parent].append(child)
-    return found
+        result[parent].append(child)
+    return result
 
 
 def _patches(edges: Any, nodes: int, depth: int) -> Any:

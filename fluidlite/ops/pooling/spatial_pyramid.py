@@ -11,12 +11,12 @@ from .pool import _pool, _pool_grad
 
 def _levels(height: int, width: int, pyramid_height: int) -> list[dict[str, Any]]:
     """The attributes of each level's pooling."""
-    made = []
+    result = []
     for level in range(pyramid_height):
         bins = 1 << level
         size = [-(-n // bins) for n in (height, width)]
         paddings = [(k * bins - n + 1) // 2 for k, n in zip(size, (height, width), strict=True)]
-        made.append(
+        result.append(
             {
                 "ksize": size,
                 "strides": size,
@@ -26,7 +26,7 @@ def _levels(height: int, width: int, pyramid_height: int) -> list[dict[str, Any]
                 "adaptive": False,
             }
         )
-    return made
+    return result
 
 
 def _spp(xp: Any, X: Any, pyramid_height: int, pooling_type: str) -> Any:

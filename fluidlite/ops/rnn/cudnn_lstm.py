@@ -49,12 +49,12 @@ def _elements(input_size: int, size: int, num_layers: int, ways: int) -> int:
 
 def _all_weights(flat: Any, input_size: int, size: int, num_layers: int, ways: int) -> list[_Weights]:
     """The weights of each layer and direction; `flat` has all matrices first, then all biases."""
-    made: list[_Weights] = []
+    result: list[_Weights] = []
     at, bias_at = 0, _elements(input_size, size, num_layers, ways) - 8 * size * num_layers * ways
     for width in _widths(input_size, size, num_layers, ways):
-        made.append(_Weights(flat, at, bias_at, size, width))
-        at, bias_at = made[-1].end, made[-1].bias_end
-    return made
+        result.append(_Weights(flat, at, bias_at, size, width))
+        at, bias_at = result[-1].end, result[-1].bias_end
+    return result
 
 
 class _Pass:

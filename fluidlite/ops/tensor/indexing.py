@@ -185,11 +185,11 @@ def _meshgrid(xp: Any, X: list[Any]) -> list[Any]:
 
 
 def _meshgrid_grad(xp: Any, X: list[Any], Out_grad: list[Any]) -> list[Any]:
-    found = []
+    result = []
     for k, (x, dout) in enumerate(zip(X, Out_grad, strict=True)):
         others = tuple(axis for axis in range(dout.ndim) if axis != k)
-        found.append(dout.sum(axis=others, dtype=dout.dtype).reshape(x.shape))
-    return found
+        result.append(dout.sum(axis=others, dtype=dout.dtype).reshape(x.shape))
+    return result
 
 
 def _infer_meshgrid(op: OpView) -> None:

@@ -85,12 +85,12 @@ def _concat_native(op: OpView) -> Call | None:
 
 def _sections(xp: Any, whole: Any, sizes: Sequence[int], axis: int) -> list[Any]:
     """Split `whole` along `axis` into parts of `sizes`."""
-    found, start = [], 0
+    result, start = [], 0
     before = (slice(None),) * (axis % whole.ndim)
     for size in sizes:
-        found.append(xp.ascontiguousarray(whole[before + (slice(start, start + size),)]))
+        result.append(xp.ascontiguousarray(whole[before + (slice(start, start + size),)]))
         start += size
-    return found
+    return result
 
 
 def _concat_grad(xp: Any, X: Any, AxisTensor: Any, Out_grad: Any, axis: int) -> list[Any]:
@@ -158,10 +158,10 @@ def _sizes(fail: Any, size: int, num: int, sections: Sequence[int], count: int) 
     if len([n for n in sections if n < 0]) > 1:
         raise fail(f"only one of sections may be -1, got {list(sections)}")
     known = sum(n for n in sections if n >= 0)
-    found = [n if n >= 0 else size - known if size >= 0 else -1 for n in sections]
-    if size >= 0 and (sum(found) != size or min(found) < 0):
+    result = [n if n >= 0 else size - known if size >= 0 else -1 for n in sections]
+    if size >= 0 and (sum(result) != size or min(result) < 0):
         raise fail(f"sections {list(sections)} must add up to {size}, the size of the dimension to split")
-    return found
+    return result
 
 
 def _infer_split(op: OpView) -> None:

@@ -233,13 +233,13 @@ def _window(
     offsets = list(offsets) or [0] * len(x)
     if len(shape) != len(x) or len(offsets) != len(x):
         raise fail(f"shape and offsets must have {len(x)} numbers, got {list(shape)} and {offsets}")
-    found = []
+    result = []
     for n, size, offset in zip(x, shape, offsets, strict=True):
         size = n - offset if size == -1 and n >= 0 else size
         if offset < 0 or (n >= 0 and offset + size > n):
             raise fail(f"a part of {size} from {offset} on does not fit into a dimension of {n}")
-        found.append((offset, size))
-    return found
+        result.append((offset, size))
+    return result
 
 
 def _fail(message: str) -> Exception:

@@ -26,14 +26,14 @@ def _states(seed: int, count: int) -> np.ndarray:
 
 def _place(state: int, spans: tuple[int, ...]) -> list[int]:
     """A number below each of `spans`, drawn from the stream at `state` by rejection."""
-    found = []
+    result = []
     for span in spans:
         scale = (_PRIME - 2) // span
         while (state - 1) // scale >= span:
             state = state * _FACTOR % _PRIME
-        found.append((state - 1) // scale)
+        result.append((state - 1) // scale)
         state = state * _FACTOR % _PRIME
-    return found
+    return result
 
 
 @hosted

@@ -51,13 +51,13 @@ def numbers(tensors: list[Any]) -> list[int]:
 
 def known_numbers(op: OpView, slot: str) -> list[int] | None:
     """The elements of a tensor slot or of a list slot's one-element tensors; None if any is not constant."""
-    found: list[int] = []
+    result: list[int] = []
     for index in range(op.count(slot)):
         value = op.value(slot, index)
         if value is None:
             return None
-        found += whole(value.reshape(-1))
-    return found
+        result += whole(value.reshape(-1))
+    return result
 
 
 def _register_view(
