@@ -53,7 +53,7 @@ def operator(op: Operator) -> None:
             if op.definition.dispatch.rows is not None:
                 op.definition.dispatch.rows.mark(view)
     except EnforceNotMet as error:
-        raise _located(op, error) from None
+        raise type(error)(f"{error}{callsite.describe(op.line)}") from None
 
 
 def _check_attributes(op: Operator) -> None:
@@ -64,10 +64,6 @@ def _check_attributes(op: Operator) -> None:
             raise op.view().fail(
                 f"attribute {name} must be of type {kind.__name__}, as its default {declared[name]!r} is; got {value!r}"
             )
-
-
-def _located(op: Operator, error: Exception) -> Exception:
-    return type(error)(f"{error}{callsite.describe(op.line)}")
 
 
 def slots(op: Operator) -> None:

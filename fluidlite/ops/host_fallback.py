@@ -40,12 +40,11 @@ def call_on_host(
 
     Waits until the inputs are computed. The results, `LodArray`s and lists among them, are on the device.
     """
-    given = {slot: [carried(value, _down) for value in values] for slot, values in inputs.items()}
+    given = {
+        slot: [carried(value, lambda array: moved(array, None)) for value in values]
+        for slot, values in inputs.items()
+    }
     return [carried(result, device.put) for result in definition.call(np, given, attrs, lods)]
-
-
-def _down(array: Any) -> Any:
-    return moved(array, None)
 
 
 def carried(value: Any, move: Callable[[Any], Any]) -> Any:

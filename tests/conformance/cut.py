@@ -20,5 +20,5 @@ def start() -> None:
     def one(self: Pieces, begin: int) -> int:
         return begin + (not self.alone[begin])
 
-    plan_cache.planned = refused
+    plan_cache.compile_plan = refused
     Pieces.stretch = one  # type: ignore[method-assign]

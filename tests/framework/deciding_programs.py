@@ -50,15 +50,15 @@ def constant(value: float, fixed: bool) -> Variable:
 @contextmanager
 def ways(engine: str) -> Iterator[None]:
     """How programs run meanwhile: by "plan", by "interpret", or in "pieces" of one operator each."""
-    kept = driver.Pieces.stretch, plan_cache.planned
+    kept = driver.Pieces.stretch, plan_cache.compile_plan
     flags.set_engine("interpret" if engine == "interpret" else "plan")
     try:
         if engine == "pieces":
             driver.Pieces.stretch = lambda self, begin: begin + (not self.alone[begin])
-            plan_cache.planned = refused
+            plan_cache.compile_plan = refused
         yield
     finally:
-        driver.Pieces.stretch, plan_cache.planned = kept
+        driver.Pieces.stretch, plan_cache.compile_plan = kept
         flags._engine = None
 
 

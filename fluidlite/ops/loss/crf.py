@@ -212,10 +212,6 @@ def _native_grad(op: OpView) -> Call | None:
     return _call(op, "linear_chain_crf_grad", "Label", list(slots))
 
 
-def _decode_native(op: OpView) -> Call | None:
-    return _call(op, "crf_decoding", "Emission", [op.name("ViterbiPath")])
-
-
 register_pair(
     "linear_chain_crf",
     ("Emission", "Transition", "Label", "Length?"),
@@ -239,7 +235,7 @@ register(
         infer=_decode_infer,
         kernel=_decode,
         no_grad=("ViterbiPath",),
-        native=_decode_native,
+        native=lambda op: _call(op, "crf_decoding", "Emission", [op.name("ViterbiPath")]),
         sequences=Sequences(takes_lod=True, source=None),
         doc="The tags that score most together; with a Label 1 where they are the same, 0 elsewhere.",
     )

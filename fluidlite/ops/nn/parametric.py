@@ -52,10 +52,6 @@ def _pow_call(op: OpView, kernel: str, slots: tuple[str, ...], operands: list[st
     return Call(name, operands, [numel(op, "X")], factors) if name else None
 
 
-def _pow_native(op: OpView) -> Call | None:
-    return _pow_call(op, "pow", ("X",), [op.name("X"), op.name("Out")])
-
-
 def _pow_grad_native(op: OpView) -> Call | None:
     if not op.has(DX):
         return None
@@ -71,7 +67,7 @@ register(
         kernel=_pow,
         grad=standard_grad(inputs=("X", "FactorTensor")),
         no_grad=("FactorTensor",),
-        native=_pow_native,
+        native=lambda op: _pow_call(op, "pow", ("X",), [op.name("X"), op.name("Out")]),
         dispatch=Dispatch(cuda="activations.power"),
         effects=Effects(numbered=False),
         planning=Planning(inplace=(("Out", "X"),)),
@@ -211,14 +207,6 @@ def _maxout_call(op: OpView, part: str, slots: Sequence[str]) -> Call | None:
     return Call(name, [op.name(slot) for slot in slots], ints) if name else None
 
 
-def _maxout_native(op: OpView) -> Call | None:
-    return _maxout_call(op, "", ("X", "Out"))
-
-
-def _maxout_grad_native(op: OpView) -> Call | None:
-    return _maxout_call(op, "_grad", ("X", "Out", DOUT, DX)) if op.has(DX) else None
-
-
 register(
     OpDef(
         "maxout",
@@ -227,7 +215,7 @@ register(
         infer=_infer_maxout,
         kernel=_maxout,
         grad=standard_grad(inputs=("X",), outputs=("Out",)),
-        native=_maxout_native,
+        native=lambda op: _maxout_call(op, "", ("X", "Out")),
         sequences=Sequences(source=None),
         effects=Effects(numbered=False),
         doc="The largest of each `groups` neighbouring channels; the first such gets the gradient.",
@@ -242,7 +230,7 @@ register(
         infer=grads_like_inputs,
         kernel=_maxout_grad,
         grad=double_grad("Out", ()),
-        native=_maxout_grad_native,
+        native=lambda op: _maxout_call(op, "_grad", ("X", "Out", DOUT, DX)) if op.has(DX) else None,
         doc="Gradient of maxout.",
     )
 )

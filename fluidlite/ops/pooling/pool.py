@@ -214,10 +214,6 @@ def _call(op: OpView, part: str, slots: Sequence[str]) -> Call | None:
     return None if name is None else Call(name, [op.name(slot) for slot in slots], ints)
 
 
-def _native(op: OpView) -> Call | None:
-    return _call(op, "", ("X", "Out"))
-
-
 def _native_grad(op: OpView) -> Call | None:
     if not op.has(DX):
         return None
@@ -247,7 +243,7 @@ def _register_pool(op_type: str, dims: int) -> None:
             infer=infer_pool,
             kernel=_pool,
             grad=standard_grad(inputs=("X",), outputs=("Out",)),
-            native=_native,
+            native=lambda op: _call(op, "", ("X", "Out")),
             dispatch=Dispatch(cuda="pooling.pool"),
             doc=(
                 "The maximum or the mean of each window of an image; adaptive: of bins, as many as ksize "

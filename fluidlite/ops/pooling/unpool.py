@@ -9,12 +9,11 @@ from ..registry import OpView, Sequences
 from ..value_checks import require_in_range
 
 
-def _size(n: int, k: int, stride: int, padding: int) -> int:
-    return (n - 1) * stride - 2 * padding + k
-
-
 def _sizes(shape: Any, ksize: list[int], strides: list[int], paddings: list[int]) -> list[int]:
-    return [_size(*of) if of[0] >= 0 else -1 for of in zip(shape[2:], ksize, strides, paddings, strict=True)]
+    return [
+        (n - 1) * stride - 2 * padding + k if n >= 0 else -1
+        for n, k, stride, padding in zip(shape[2:], ksize, strides, paddings, strict=True)
+    ]
 
 
 def _flat(x: Any) -> Any:

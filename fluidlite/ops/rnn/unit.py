@@ -238,10 +238,6 @@ def _lstm_unit_call(op: OpView, kernel: str, slots: tuple[str, ...]) -> Call | N
     return Call(name, operands, [rows, size, 4 * size], [float(op.attr("forget_bias"))]) if name else None
 
 
-def _lstm_unit_native(op: OpView) -> Call | None:
-    return _lstm_unit_call(op, "lstm_unit", ("X", "C_prev", "C", "H"))
-
-
 def _lstm_unit_grad_native(op: OpView) -> Call | None:
     slots = ("X", "C_prev", "C", grad_name("C"), grad_name("H"), grad_name("X"), grad_name("C_prev"))
     return _lstm_unit_call(op, "lstm_unit_grad", slots)
@@ -258,5 +254,8 @@ register_pair(
     attrs={"forget_bias": 0.0},
     keep_out=("C",),
     sequences=Sequences(source=None),
-    native=(_lstm_unit_native, _lstm_unit_grad_native),
+    native=(
+        lambda op: _lstm_unit_call(op, "lstm_unit", ("X", "C_prev", "C", "H")),
+        _lstm_unit_grad_native,
+    ),
 )

@@ -114,14 +114,6 @@ def _call(op: OpView, kernel: str, operands: list[str | None]) -> Call | None:
     return Call(name, [op.name("X"), offsets, op.name("Filter"), *operands], ints)
 
 
-def _native(op: OpView) -> Call | None:
-    return _call(op, "sequence_conv", [op.name("Out")])
-
-
-def _native_grad(op: OpView) -> Call | None:
-    return _call(op, "sequence_conv_grad", [op.name(DOUT), op.name_or_none(DX), op.name_or_none(DFILTER)])
-
-
 _CONV = {"paddingTrainable": False, "contextLength": 1, "contextStart": 0, "contextStride": 1}
 
 register(
@@ -132,7 +124,7 @@ register(
         infer=_conv_infer,
         kernel=_conv,
         grad=standard_grad(inputs=("X", "PaddingData", "Filter")),
-        native=_native,
+        native=lambda op: _call(op, "sequence_conv", [op.name("Out")]),
         sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
         doc="Each row with its neighbours of the same sequence (beyond its ends zeros or PaddingData), times a filter.",
     )
@@ -145,7 +137,9 @@ register(
         attrs=_CONV,
         infer=grads_keep_sequences,
         kernel=_conv_grad,
-        native=_native_grad,
+        native=lambda op: _call(
+            op, "sequence_conv_grad", [op.name(DOUT), *map(op.name_or_none, (DX, DFILTER))]
+        ),
         sequences=Sequences(takes_lod=True),
         doc="The gradients of sequence_conv for rows, padding and filter.",
     )

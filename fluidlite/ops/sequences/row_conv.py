@@ -84,14 +84,6 @@ def _call(op: OpView, kernel: str, operands: list[str | None]) -> Call | None:
     return Call(name, [op.name("X"), offsets, op.name("Filter"), *operands], ints)
 
 
-def _native(op: OpView) -> Call | None:
-    return _call(op, "row_conv", [op.name("Out")])
-
-
-def _native_grad(op: OpView) -> Call | None:
-    return _call(op, "row_conv_grad", [op.name(DOUT), op.name_or_none(DX), op.name_or_none(DFILTER)])
-
-
 register_pair(
     "row_conv",
     ("X", "Filter"),
@@ -101,5 +93,8 @@ register_pair(
     "The sum of each row and those that follow it in its sequence, each times a row of Filter.",
     sequences=Sequences(levels=Levels("X"), takes_lod=True),
     infer_back=grads_keep_sequences,
-    native=(_native, _native_grad),
+    native=(
+        lambda op: _call(op, "row_conv", [op.name("Out")]),
+        lambda op: _call(op, "row_conv_grad", [op.name(DOUT), *map(op.name_or_none, (DX, DFILTER))]),
+    ),
 )
