@@ -44,8 +44,8 @@ LAYERS = [
     {"as_paddle", "__main__"},
 ]  # fmt: skip
 EXECUTOR = [
-    "failures", "tensors", "plan", "host", "device", "compile", "blocks", "parameter_server", "control",
-    "reading", "running", "parallel", "__init__",
+    "failures", "tensors", "ir", "control_flow", "frontend", "passes", "cpu", "cuda", "compile", "feeding",
+    "parameter_server", "interpreter", "reading", "running", "parallel", "__init__",
 ]  # fmt: skip
 """The folders of `executor/`, in the same order; what only types need may come from further down."""
 

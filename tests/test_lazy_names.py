@@ -41,7 +41,7 @@ def test_a_script_of_two_lines_loads_what_it_needs(python):
     assert "fluidlite.paddle" in loaded
     assert not loaded & {
         "multiprocessing.spawn",
-        "fluidlite.executor.running.driver",
+        "fluidlite.executor.interpreter.segmented",
         "fluidlite.paddle.saving",
         "fluidlite.paddle.tensor.math",
         "fluidlite.reader.worker.pool",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fluidlite.executor.running.interpret import Interpreter
+from fluidlite.executor.interpreter.interpreter import Interpreter
 from fluidlite.executor.tensors.scope import Scope
 from fluidlite.framework import default_main_program
 from fluidlite.framework.name_scopes import name_scope

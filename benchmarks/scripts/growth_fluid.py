@@ -103,9 +103,9 @@ def main():
     timed("startup", lambda: exe.run(fluid.default_startup_program()))
     if ours:
         from fluidlite.executor.compile import compile_plan
-        from fluidlite.executor.plan.request import Request
-        from fluidlite.executor.running.feeding import as_feed, expanded
-        from fluidlite.executor.running.interpret import Interpreter
+        from fluidlite.executor.feeding import as_feed, expanded
+        from fluidlite.executor.interpreter.interpreter import Interpreter
+        from fluidlite.executor.ir.request import Request
 
         fed = as_feed(program, feed)
         given = expanded(fed)

@@ -18,14 +18,16 @@ def status(name):
 
 def of_the_plan(metrics, model):
     """What is known of temporaries here, if this is fluidlite."""
-    module = sys.modules.get("fluidlite.executor.host.plan")
+    module = sys.modules.get("fluidlite.executor.cpu.plan")
     plans = [thing for thing in gc.get_objects() if module and type(thing) is module.Plan]
     if not plans:
         return
+    from fluidlite.base.sizes import current
+
     plan = max(plans, key=lambda plan: len(plan.ops))
     changes = dict.fromkeys(range(len(plan.ops) + 3), 0)
-    for storage in {id(storage): storage for storage in plan._storages.values()}.values():
-        size = plan._bytes_now(storage.names[0])
+    for storage in {id(storage): storage for storage in plan.assembly.storages.values()}.values():
+        size = current(storage.bytes)
         changes[storage.first] += size
         changes[storage.last + 1] -= size
     alive = most = 0

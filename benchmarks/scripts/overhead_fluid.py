@@ -23,8 +23,8 @@ feed = {"x": random.rand(4, 8).astype("float32"), "y": random.rand(4, 8).astype(
 metrics = {"step": blocks(lambda: exe.run(main, feed=feed, fetch_list=[loss]), float(sys.argv[1]))}
 if fluid.__name__ == "fluidlite":
     from fluidlite.executor.compile import compile_plan
-    from fluidlite.executor.plan.request import Request
-    from fluidlite.executor.running.feeding import as_feed, expanded
+    from fluidlite.executor.feeding import as_feed, expanded
+    from fluidlite.executor.ir.request import Request
 
     plan = compile_plan(Request(main, fluid.global_scope(), expanded(as_feed(main, feed)), [loss.name]))
     plan.accepts_raw(feed)

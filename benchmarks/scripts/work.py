@@ -76,8 +76,8 @@ STATES = ("lstm", "gru")
 def counting(program, scope, feed):
     """Run a step; returns what it multiplies and adds, and the bytes it moves."""
     from fluidlite.base.selected_rows import SelectedRows
-    from fluidlite.executor.running.feeding import as_feed
-    from fluidlite.executor.running.interpret import Interpreter
+    from fluidlite.executor.feeding import as_feed
+    from fluidlite.executor.interpreter.interpreter import Interpreter
 
     fed = as_feed(program, feed)
     read = {name for block in program.blocks for op in block.ops for name in op.input_arg_names}

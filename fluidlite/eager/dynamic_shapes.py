@@ -16,7 +16,7 @@ import numpy as np
 from .._ext import eager as core
 from .._ext import engine
 from ..base.sizes import ShapeEnv, SymFloat, SymInt, Terms, current_shape, free_symbols, substituted
-from ..executor.host.registers import Registers
+from ..executor.cpu.registers import Registers
 from ..ops.registry import GRAD, OpDef, OpSpec, OpView
 from .meta import EagerMeta
 

@@ -1,18 +1,18 @@
 """The compiler: from a request to a plan.
 
-    Request  program, feeds, fetches, scope         plan/request.py
-      prune         the operators that have to run  plan/analysis.py
+    Request  program, feeds, fetches, scope         ir/request.py
+      prune         the operators that have to run  frontend.py
       structure     blocks inlined, loops as scans, one name for each value
       infer_shapes  exact shapes, guards, constants
     Typed    operators with exact shapes
-      lower         calls of kernels                host/lowering.py
-      optimize      the passes                      host/optimize.py
-      allocate      live ranges of temporaries      host/memory.py
+      lower         calls of kernels                cpu/lowering.py
+      optimize      the passes                      cpu/optimize.py
+      allocate      live ranges of temporaries      cpu/memory.py
     Code     instructions
-      Assembly      the engine                      host/assembly.py
-    Plan     runs, fetches, describes itself        host/plan.py
+      Assembly      the engine                      cpu/assembly.py
+    Plan     runs, fetches, describes itself        cpu/plan.py
 
-On a GPU the phases after `infer_shapes` are those of `device/compile.py`. The body of a scan, a segment, and the two
+On a GPU the phases after `infer_shapes` are those of `cuda/compile.py`. The body of a scan, a segment, and the two
 halves of a traced function are plans for requests of their own.
 """
 
@@ -25,21 +25,21 @@ from functools import partial
 from typing import Any
 
 from ..framework import Program
-from .host.assembly import Assembly
-from .host.bodies import BodyPlan, write_outside
-from .host.lowering import lower
-from .host.memory import allocate
-from .host.optimize import optimize
-from .host.plan import Plan
-from .host.rollback import changed_early
-from .host.two_phase import CpuSplitPlan
-from .plan.analysis import Typed, infer_shapes, prune, structure
-from .plan.meta import ExactMeta
-from .plan.refusals import CannotPlan
-from .plan.request import Request
-from .plan.step_plan import SplitPlan, StepPlan
-from .plan.turn_feeds import Feeds
-from .plan.turn_ops import LoopForm
+from .control_flow.scan import LoopForm
+from .cpu.assembly import Assembly
+from .cpu.bodies import BodyPlan, write_outside
+from .cpu.lowering import lower
+from .cpu.memory import allocate
+from .cpu.optimize import optimize
+from .cpu.plan import Plan
+from .cpu.rollback import changed_early
+from .cpu.split_plan import CpuSplitPlan
+from .frontend import Typed, infer_shapes, prune, structure
+from .ir.errors import CannotPlan
+from .ir.request import Request
+from .ir.scan_inputs import Feeds
+from .ir.step_plan import SplitPlan, StepPlan
+from .ir.type_env import ExactMeta
 from .tensors.scope import Scope
 
 PRINT = "FLUIDLITE_PRINT_PHASES"
@@ -53,7 +53,7 @@ def compile_plan(request: Request) -> StepPlan:
     computed nor initialised.
     """
     if request.device is not None:
-        from .device.compile import compile_for_device
+        from .cuda.compile import compile_for_device
 
         return compile_for_device(request, typed)
     return compile_for_cpu(request)
@@ -111,7 +111,7 @@ def compile_split(request: Request, early: int, held: Sequence[str]) -> SplitPla
     `held`: persistable variables whose memory the caller owns; the plan takes those that it uses after the feeds.
     """
     if request.device is not None:
-        from .device.compile import split_for_device
+        from .cuda.compile import split_for_device
 
         return split_for_device(request, typed, early, held)
     plan = compile_for_cpu(request)

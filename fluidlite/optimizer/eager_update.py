@@ -14,9 +14,9 @@ from ..base.selected_rows import SelectedRows
 from ..eager import Parameter, Tensor, placing
 from ..executor import LoDTensor, Scope
 from ..executor.compile import compile_plan
-from ..executor.plan.refusals import CannotPlan
-from ..executor.plan.request import Request
-from ..executor.plan.step_plan import StepPlan
+from ..executor.ir.errors import CannotPlan
+from ..executor.ir.request import Request
+from ..executor.ir.step_plan import StepPlan
 from ..executor.running.steps import run_program
 from ..framework import Program
 from ..ops.registry import grad_name

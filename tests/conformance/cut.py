@@ -10,9 +10,9 @@ from typing import Any
 
 def start() -> None:
     """Have no program run as one plan, and no piece hold more than one operator; call it before the first case."""
-    from fluidlite.executor.plan.refusals import CannotPlan
+    from fluidlite.executor.interpreter.segmented import Pieces
+    from fluidlite.executor.ir.errors import CannotPlan
     from fluidlite.executor.running import plan_cache
-    from fluidlite.executor.running.driver import Pieces
 
     def refused(*others: Any, **options: Any) -> Any:
         raise CannotPlan("it is cut into pieces")

@@ -21,10 +21,10 @@ TURN = "turn by turn"
 
 def start() -> None:
     """Watch what runs; call it before the first case."""
-    from fluidlite.executor.blocks.pieces import Single
-    from fluidlite.executor.control import loops, recurrent
-    from fluidlite.executor.running.driver import Driver
-    from fluidlite.executor.running.interpret import Interpreter
+    from fluidlite.executor.interpreter import loops, recurrent
+    from fluidlite.executor.interpreter.interpreter import Interpreter
+    from fluidlite.executor.interpreter.segmented import Driver
+    from fluidlite.executor.interpreter.segments import Single
 
     # What runs a block once for each turn, where the engine does not take all of them.
     by_turns = loops.run_while, loops._turn_by_turn, recurrent.run_recurrent, recurrent.run_recurrent_grad

@@ -11,7 +11,7 @@ from fluidlite import dygraph, layers
 from fluidlite.base import unique_name
 from fluidlite.dygraph import declarative, to_variable
 from fluidlite.executor.compile import compile_split
-from fluidlite.executor.plan.request import Request
+from fluidlite.executor.ir.request import Request
 from fluidlite.framework import mode
 
 SIZES = (7, 9, 17, 2, 1, 30, 12, 13, 170, 9, 7, 3, 64, 5)

@@ -11,7 +11,7 @@ from fluidlite import layers
 from fluidlite._ext import kernels
 from fluidlite.base import flags
 from fluidlite.executor.compile import compile_for_cpu
-from fluidlite.executor.plan.request import Request
+from fluidlite.executor.ir.request import Request
 
 RANDOM = np.random.RandomState(5)
 IMAGES = RANDOM.rand(6, 3, 12, 12).astype("float32")

@@ -7,7 +7,7 @@ import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.base import flags
 from fluidlite.base.errors import EnforceNotMet, EOFException
-from fluidlite.executor.running.interpret import Interpreter
+from fluidlite.executor.interpreter.interpreter import Interpreter
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.base import seeds
-from fluidlite.executor.running.interpret import Interpreter
+from fluidlite.executor.interpreter.interpreter import Interpreter
 
 layers = fluid.layers
 

@@ -2,8 +2,8 @@
 
 from types import SimpleNamespace
 
-from fluidlite.executor.plan.fusion import Gathering, Member, Partial, fuse, grown, joined
-from fluidlite.executor.plan.instructions import Instruction, lifetimes
+from fluidlite.executor.ir.instructions import Instruction, lifetimes
+from fluidlite.executor.passes.rewriting import Gathering, Member, Partial, fuse, grown, joined
 from fluidlite.framework import Program
 
 

@@ -8,12 +8,12 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.executor.compile import compile_for_cpu, typed
-from fluidlite.executor.device import fusion as device_fusion
-from fluidlite.executor.device.launch import of_operator
-from fluidlite.executor.plan.fusion import fuse
-from fluidlite.executor.plan.request import Request
-from fluidlite.executor.running.feeding import as_feed, expanded
-from fluidlite.executor.running.interpret import Interpreter
+from fluidlite.executor.cuda import fusion as device_fusion
+from fluidlite.executor.cuda.launch import of_operator
+from fluidlite.executor.feeding import as_feed, expanded
+from fluidlite.executor.interpreter.interpreter import Interpreter
+from fluidlite.executor.ir.request import Request
+from fluidlite.executor.passes.rewriting import fuse
 from fluidlite.optimizer import Adam
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.base import flags
-from fluidlite.executor.running import interpret
+from fluidlite.executor.interpreter import interpreter as interpret
 
 layers = fluid.layers
 LENGTHS = [[2, 0, 4], [4, 2], [1, 3, 0, 2], [6, 2, 2, 2], [2, 0, 4], [0, 0], [1]]

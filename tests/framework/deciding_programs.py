@@ -15,8 +15,9 @@ import numpy as np
 import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.base import flags
-from fluidlite.executor.plan.refusals import CannotPlan
-from fluidlite.executor.running import driver, plan_cache
+from fluidlite.executor.interpreter import segmented as driver
+from fluidlite.executor.ir.errors import CannotPlan
+from fluidlite.executor.running import plan_cache
 from fluidlite.framework import Program, Variable, program_guard
 
 EXE = fluid.Executor(fluid.CPUPlace())

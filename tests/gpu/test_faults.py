@@ -18,7 +18,7 @@ from fluidlite.base import place as places
 from fluidlite.executor.running.plan_cache import PLANS_KEPT
 from fluidlite.ops.registry import OperatorError
 
-from ..executor.device.programs import Net, batches
+from ..executor.cuda.programs import Net, batches
 from ..simulated_cuda import simulated
 
 GPU, CPU = fluid.CUDAPlace(0), fluid.CPUPlace()

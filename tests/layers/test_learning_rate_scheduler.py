@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fluidlite import layers
-from fluidlite.executor.running.interpret import Interpreter
+from fluidlite.executor.interpreter.interpreter import Interpreter
 from fluidlite.executor.tensors.scope import Scope
 from fluidlite.layers import learning_rate_scheduler as schedules
 

@@ -16,7 +16,7 @@ import grpc
 import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.base.selected_rows import SelectedRows
-from fluidlite.executor.running.served import ServedParameters
+from fluidlite.executor.interpreter.server import ServedParameters
 from fluidlite.rpc import Message
 from fluidlite.rpc.server import ParameterServer
 

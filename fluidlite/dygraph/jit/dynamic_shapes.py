@@ -7,7 +7,7 @@ from collections.abc import Set
 from typing import Any
 
 from ...base.sizes import ShapeEnv, SymFloat, SymInt
-from ...executor.host.registers import Registers
+from ...executor.cpu.registers import Registers
 from ...framework import Program
 
 Shapes = tuple[tuple[int, ...], ...]

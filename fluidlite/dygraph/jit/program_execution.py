@@ -13,14 +13,14 @@ from ...base.dtypes import FLOATS, VarType
 from ...base.errors import EnforceNotMet
 from ...base.selected_rows import SelectedRows
 from ...eager import placing
-from ...executor.blocks.pieces import Blocks
 from ...executor.compile import compile_split
-from ...executor.plan.refusals import CannotPlan
-from ...executor.plan.request import Request
-from ...executor.plan.step_plan import SplitPlan
-from ...executor.running.driver import Driver
-from ...executor.running.feeding import Feed
-from ...executor.running.interpret import Interpreter
+from ...executor.feeding import Feed
+from ...executor.interpreter.interpreter import Interpreter
+from ...executor.interpreter.segmented import Driver
+from ...executor.interpreter.segments import Blocks
+from ...executor.ir.errors import CannotPlan
+from ...executor.ir.request import Request
+from ...executor.ir.step_plan import SplitPlan
 from ...framework import OpRole, Program, Variable
 from ...framework.gradients.backward import gradients
 from ...ops.registry import grad_name

@@ -18,9 +18,9 @@ from ...framework import Program
 from ...framework.gradients.exchange import scale_loss_gradients
 from ...ops.tensor.selected_rows import parts
 from .. import failures
+from ..feeding import unshared
 from ..reading import readers
 from ..running.executor import fetch_names
-from ..running.feeding import unshared
 from ..running.steps import run_program
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope

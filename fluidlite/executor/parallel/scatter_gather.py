@@ -12,7 +12,7 @@ from ...base.errors import EnforceNotMet
 from ...base.lod import Lod, freeze
 from ...base.place import Place
 from ...framework import Program
-from ..running.feeding import Feed, as_feed, check, split
+from ..feeding import Feed, as_feed, check, split
 from ..running.results import as_results, or_empty
 from ..tensors.lod_tensor import LoDTensor, LoDTensorArray
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,9 +14,12 @@ from ...base.storage.files import atomic_writer
 from ...framework import Operator
 from ...rpc.client import Client, client
 from .. import failures
-from ..blocks.environment import Environment, Run
 from ..tensors.lod_tensor import LoDTensor
 from .communicators import Asynchronous, GeoSgd, Parts, joined, running
+
+if TYPE_CHECKING:
+    from ..interpreter.frame import Environment, Run
+
 
 _WITH_TRAINER_ID = ("send_barrier", "recv", "fetch_barrier", "distributed_lookup_table")
 """Operators with the attribute `trainer_id`; `send` lacks it in Fluid's programs."""

@@ -14,9 +14,9 @@ from ...base.place import Place
 from ...base.reports import profiling
 from ...framework import Operator, Program, Variable, default_main_program, mode
 from .. import failures
+from ..feeding import unshared
 from ..reading.from_dataset import FetchHandler, run_over
 from ..tensors.scope import Scope, global_scope
-from .feeding import unshared
 from .steps import describe, run_before_reading, run_program
 
 

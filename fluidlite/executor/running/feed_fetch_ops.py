@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import Any
 
 from ...framework import Block, Variable
-from .feeding import as_array, check
+from ..feeding import as_array, check
 
 
 def has_feed_operators(block: Block, feed_targets: Collection[str], feed_holder_name: str) -> bool:

@@ -11,15 +11,15 @@ from ...base import flags
 from ...base.errors import EnforceNotMet
 from ...base.reports import profiling
 from ...framework import Program
-from ..blocks.pieces import Blocks
 from ..compile import compile_plan
-from ..plan.refusals import CannotPlan, Missed, Unfound
-from ..plan.request import Request
-from ..plan.step_plan import StepPlan
+from ..feeding import Feed, as_feed, expanded, placed
+from ..interpreter.interpreter import Interpreter
+from ..interpreter.segmented import Driver
+from ..interpreter.segments import Blocks
+from ..ir.errors import CannotPlan, Missed, Unfound
+from ..ir.request import Request
+from ..ir.step_plan import StepPlan
 from ..tensors.scope import Scope
-from .driver import Driver
-from .feeding import Feed, as_feed, expanded, placed
-from .interpret import Interpreter
 from .results import of_plan, of_run
 from .startup import gives_first_values, run_once
 

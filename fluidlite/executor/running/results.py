@@ -13,9 +13,9 @@ from ...backend.cupy_ import faults
 from ...base.one_element import convertible
 from ...base.reports import profiling
 from ...ops.registry import GRAD
-from ..plan.step_plan import StepPlan
+from ..interpreter.interpreter import Interpreter
+from ..ir.step_plan import StepPlan
 from ..tensors.lod_tensor import LoDTensor, LoDTensorArray
-from .interpret import Interpreter
 
 
 def of_plan(plan: StepPlan, return_numpy: bool) -> list[Any]:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from ...base import flags
 from ...framework import Operator, Program
-from ..blocks.pieces import Blocks
+from ..feeding import Feed
+from ..interpreter.interpreter import Interpreter
+from ..interpreter.segmented import Driver
+from ..interpreter.segments import Blocks
 from ..tensors.scope import Scope
-from .driver import Driver
-from .feeding import Feed
-from .interpret import Interpreter
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice

@@ -13,11 +13,11 @@ from ...distributed import begin_step, is_parallel
 from ...framework import Program
 from ...framework.gradients.exchange import in_messages
 from .. import failures
-from ..plan.branching import reads, results
-from ..plan.shapes import takes_no_part
+from ..control_flow.branching import reads, results
+from ..feeding import as_feed
+from ..ir.inference import takes_no_part
 from ..reading import readers
 from ..tensors.scope import Scope
-from .feeding import as_feed
 from .plan_cache import PlanCache
 from .startup import run_once
 

@@ -5,7 +5,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import layers
-from fluidlite.executor.host.plan import Plan
+from fluidlite.executor.cpu.plan import Plan
 
 pytestmark = pytest.mark.usefixtures("alone")
 ROWS = np.arange(12, dtype="float32").reshape(6, 2)

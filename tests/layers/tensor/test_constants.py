@@ -6,7 +6,7 @@ import pytest
 from fluidlite import CPUPlace, Executor, layers
 from fluidlite.base.dtypes import VarType, to_numpy
 from fluidlite.data import data
-from fluidlite.executor.running.interpret import Interpreter
+from fluidlite.executor.interpreter.interpreter import Interpreter
 from fluidlite.executor.tensors.scope import Scope
 from fluidlite.framework import Parameter, Variable
 from fluidlite.initializer import Constant

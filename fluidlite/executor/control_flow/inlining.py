@@ -1,0 +1,283 @@
+"""Operators with the blocks of branches and loops in their places; `branching.py` says which these may be, `in_line.py`
+has their gradients."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ...base.dtypes import VarType
+from ...framework import Block, Operator
+from ...framework.gradients.blocks import kept_names
+from ...framework.gradients.versions import changes_nothing
+from ...ops.registry import EMPTY, VERSION, grad_name
+from ..ir.errors import CannotPlan
+from ..ir.inference import in_place_of, renamed, takes_no_part, works_alone
+from ..ir.jumps import AGAIN, BEGIN, CHOOSE, END, HOLD, LOOP, MARKS, MERGE, NONEMPTY, THERE, UNSET
+from .array_ops import CLEAR, ELEMENTS, KEEP, of_the_engine
+from .branching import ON_ARRAYS, RAN, STEPS, in_line, names_within, own_names, ranks
+from .gradient_pairs import SCOPES, backward_of
+from .residuals import kept_inside, kept_within
+
+if TYPE_CHECKING:
+    from .ragged_scan import Turning
+    from .recurrent import Stepping
+
+
+class BlocksInLine(ABC):
+    """Inlines the blocks of branches and loops into the operators around them.
+
+    Args:
+        given: the variables that have a value before.
+        arrays: whether tensor arrays are memory of the engine.
+        steps: lowers `recurrent` operators; None leaves them as they are.
+        loops: lowers loops over ranked sequences.
+
+    `unset`: variables without a value unless a branch runs, with that branch; `touched`: the arrays met so far;
+    `tapes`: the names of the stashes.
+    """
+
+    def __init__(
+        self,
+        given: Collection[str],
+        arrays: bool = False,
+        steps: Stepping | None = None,
+        loops: Turning | None = None,
+    ) -> None:
+        self.unset: dict[str, Operator] = {}
+        self.touched: list[str] = []
+        self.tapes: list[str] = []
+        self._known = set(given)
+        self._arrays = arrays
+        self._steps = steps
+        self._loops = loops
+        self._same: dict[str, str] = {}  # gradient of an array -> by what name it came
+
+    def of(self, ops: Iterable[Operator], names: Mapping[str, str] | None = None) -> Iterator[Operator]:
+        """The operators, by the `names` that variables have here."""
+        names = names or {}
+        for op in ops:
+            if takes_no_part(op) or (works_alone(op) and changes_nothing(op)):
+                continue
+            if op.type in ON_ARRAYS and self._arrays:
+                yield from self._plain(self._on_array(op, names))
+            elif op.type in STEPS and self._steps is not None and in_line(op):
+                known = {name for name in op.reads() if names.get(name, name) in self._known}
+                for each in self._steps.of(op, known.__contains__):
+                    yield from self._plain(renamed(each, names))
+            elif op.type in STEPS or not in_line(op, self._arrays):
+                yield from self._plain(renamed(op, names))
+            elif op.type == "select_input":
+                made = renamed(op, names)
+                for name in made.inputs["X"]:
+                    if name not in self._known and name not in self.unset:
+                        raise CannotPlan(f"variable {name!r} has no value where a branch is not taken", op)
+                yield in_place_of(op, CHOOSE, made.inputs, made.outputs, {})
+                self._set(made.writes())
+            elif op.type == "select_output":
+                made = renamed(op, names)
+                for name in made.outputs["Out"]:
+                    yield self._hold(op, made.inputs["X"][0], name)
+            else:
+                try:
+                    yield from [*_IN_PLACE[op.type](self, op, names)]
+                except CannotPlan as refusal:
+                    raise CannotPlan(str(refusal), op) from None
+
+    def begun(self, ops: Sequence[Operator], arrays: Sequence[str]) -> list[Operator]:
+        """The operators, which have been made, behind the beginning of all elements of arrays; those that note whether
+        something has a value only where somebody asks."""
+        asked = {op.inputs["X"][0].partition(UNSET)[0] for op in ops if op.definition is THERE}
+        ops = [op for op in ops if asked.issuperset(n.partition(UNSET)[0] for n in op.writes() if UNSET in n)]
+        if not arrays:
+            return [*ops]
+        return [in_place_of(ops[0], CLEAR, {}, {}, {"arrays": arrays}), *ops]
+
+    def _plain(self, op: Operator) -> list[Operator]:
+        looks = []
+        for name in dict.fromkeys(op.reads()) if op.definition not in MARKS else ():
+            if name in self.unset:
+                looks.append(in_place_of(op, THERE, {"X": [name + UNSET]}, {}, {}))
+                self._set([name])
+        self.tapes += [n.removesuffix(ELEMENTS) for n in op.inputs.get("Const", ()) if n.endswith(ELEMENTS)]
+        self._set(op.writes())
+        return [*looks, op]
+
+    def _on_array(self, op: Operator, names: Mapping[str, str]) -> Operator:
+        made = renamed(op, names)
+        name = (op.outputs["Out"] if op.type == "write_to_array" else op.inputs["X"])[0]
+        array = self._array(op, name, names)
+        gradient = op.outputs.get(grad_name("X"))
+        return of_the_engine(made, array, self._array(op, gradient[0], names) if gradient else "")
+
+    def _array(self, op: Operator, name: str, names: Mapping[str, str]) -> str:
+        """An array, by the name that it came by."""
+        found = names.get(name, name)
+        found = self._same.get(found, found)
+        if VERSION + "B" in found or op.block._is_persistable(name):
+            raise CannotPlan("an array is another one in each turn, or is persistable", op)
+        if found not in self.touched:
+            self.touched.append(found)
+        return found
+
+    def _set(self, names: Iterable[str]) -> None:
+        self._known.update(names)
+        for name in names:
+            self.unset.pop(name, None)
+
+    def _branch(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
+        block = op.attrs["sub_block"]
+        if op.attr("is_scalar_condition"):
+            (condition,) = (names.get(name, name) for name in op.inputs["Cond"])
+        else:  # a side of an IfElse, which runs if it has rows
+            inputs = [names.get(name, name) for name in op.inputs.get("Input", ())]
+            yield in_place_of(op, NONEMPTY, {"X": [n for n in inputs if n in self._known]}, {}, {})
+            condition = f"{op.inputs['Cond'][0]}@SIDE{VERSION}B{block.idx}"
+            yield self._constant(op, condition, 1, VarType.BOOL)
+            self._set([condition])
+        if kept_names(op) is not None:
+            (scope,) = op.outputs["Scope"]
+            ran = names.get(scope, scope) + RAN
+            yield self._hold(op, condition, ran)
+            condition = ran
+        body = self._body(op, {**names, **own_names(block)})
+        yield from self._jump(op, condition, body, names_within(block))
+
+    def _loop(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
+        block = op.attrs["sub_block"]
+        (condition,) = (names.get(name, name) for name in op.inputs["Condition"])
+        own = {**names, **own_names(block)}
+        within = names_within(block)
+        kept = kept_by(op, names, self._arrays)
+        ran = "" if kept is None else kept[0]
+        if ran:
+            yield self._number(op, ran, 0)
+        body = self._body(op, own, within)
+        if kept is not None:
+            body.append(counted(op, ran, 1))
+            for number in range(len(backward_of(op))):
+                for name in (*kept[1], *self._of_turns(op, own)):
+                    tape = self._tape(name, block, number)
+                    body.append(in_place_of(op, KEEP, {"X": [name]}, {}, {"array": tape}))
+        yield from self._jump(op, condition, body, within, True)
+
+    def _of_turns(self, op: Operator, names: Mapping[str, str]) -> list[str]:
+        """What the gradients of steps and of ranked sequences in a block find, but for variables of that."""
+        ops = op.attrs["sub_block"].ops
+        found = [] if self._steps is None else self._steps.kept(ops)
+        found += [] if self._loops is None else self._loops.kept(ops)
+        return [name for name in dict.fromkeys(found) if name not in names]
+
+    def _tape(self, name: str, block: Block, number: int) -> str:
+        """By what name turns of a block keep a variable for the gradient of a number."""
+        array = f"{name}@KEPT{block.idx}.{number}"
+        if array not in self.tapes:
+            self.tapes.append(array)
+        return array
+
+    def _hold(self, op: Operator, source: str, out: str) -> Operator:
+        self._set([out])
+        return in_place_of(op, HOLD, {"X": [source]}, {"Out": [out]}, {})
+
+    def _number(self, op: Operator, name: str, value: int) -> Operator:
+        self._set([name])
+        return self._constant(op, name, value)
+
+    def _constant(self, op: Operator, name: str, value: int, dtype: VarType = VarType.INT64) -> Operator:
+        attrs = {"shape": [1], "dtype": int(dtype), "value": float(value)}
+        return in_place_of(op, "fill_constant", {}, {"Out": [name]}, attrs)
+
+    def _inside(self, op: Operator) -> Iterable[Operator]:
+        """The operators of a block, with what stands for loops over sequences that it ranks."""
+        ops: Iterable[Operator] = op.attrs["sub_block"].ops
+        return self._loops.of(ops) if self._loops is not None and ranks(op) else ops
+
+    def _body(
+        self,
+        op: Operator,
+        names: Mapping[str, str],
+        again: Callable[[str], bool] | None = None,
+        found: Sequence[str] = (),
+    ) -> list[Operator]:
+        """The operators of a block; what they set is set where it has run only. `again`: of a loop, what says whether
+        a name is only a turn's; `found`: what has a value when the block begins."""
+        known, unset = set(self._known), dict(self.unset)
+        self._set(found)
+        made = [*self.of(self._inside(op), names)]
+        for name in self.unset.keys() - unset.keys():
+            if again is not None and not again(name):
+                raise CannotPlan(f"perhaps nothing is left of {name!r} by the last turn")
+        self._known, self.unset = known, unset
+        return made
+
+    def _jump(
+        self,
+        op: Operator,
+        condition: str,
+        body: list[Operator],
+        within: Callable[[str], bool],
+        again: bool = False,
+    ) -> Iterator[Operator]:
+        """Operators that run if a condition holds, `again` as long as it does, and what they write in places where it
+        is found in any case."""
+        block = op.attrs["sub_block"]
+        outside = dict.fromkeys(
+            name
+            for each in body
+            for name in each.writes()
+            if name != EMPTY and not block._is_persistable(name) and not within(name)
+        )
+        for name in [name for name in outside if name not in self._known]:
+            flag = name if name.endswith(UNSET) else name + UNSET
+            if flag not in outside:
+                body.append(self._constant(op, flag, 0))
+                outside[flag] = None
+            if flag not in self._known:
+                yield self._number(op, flag, 1)
+        beside = {name: f"{name}{VERSION}B{block.idx}" for name in outside}
+        for name in outside:
+            if name in self._known:
+                yield in_place_of(op, HOLD, {"X": [name]}, {"Out": [name]}, {})
+        yield in_place_of(op, LOOP if again else BEGIN, {"Cond": [condition]}, {}, op.attrs)
+        latest: dict[str, str] = {}
+        for each in body:
+            made = renamed(each, latest, outputs=False)
+            latest.update((name, beside[name]) for name in each.writes() if name in beside)
+            yield renamed(made, latest, inputs=False)
+        for name, source in beside.items():
+            yield in_place_of(op, MERGE, {"X": [source]}, {"Out": [name]}, {})
+            if name not in self._known:
+                self.unset.setdefault(name, op)
+        yield in_place_of(op, AGAIN if again else END, {}, {})
+
+    @abstractmethod
+    def _gradient(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
+        """The gradient of a branch."""
+
+    @abstractmethod
+    def _loop_gradient(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
+        """A loop of as many turns as have been kept, the last one first."""
+
+
+def kept_by(op: Operator, names: Mapping[str, str], arrays: bool) -> tuple[str, list[str]] | None:
+    """How often a loop has run, and what its gradient looks at of each turn, by their names; None if it has none."""
+    kept = kept_names(op)
+    if kept is None:
+        return None
+    (scope,), block = op.outputs[SCOPES[op.type]], op.attrs["sub_block"]
+    own = {**names, **own_names(block)}
+    found = [own.get(name, name) for name in kept_within(block, block.ops, kept)]
+    return names.get(scope, scope) + RAN, [*found, *kept_inside(block.ops, own, arrays)]
+
+
+def counted(op: Operator, name: str, step: int) -> Operator:
+    return in_place_of(op, "increment", {"X": [name]}, {"Out": [name]}, {"step": float(step)})
+
+
+_IN_PLACE: dict[str, Callable[[BlocksInLine, Operator, Mapping[str, str]], Iterator[Operator]]] = {
+    "conditional_block": BlocksInLine._branch,
+    "conditional_block_grad": lambda line, op, names: line._gradient(op, names),
+    "while": BlocksInLine._loop,
+    "while_grad": lambda line, op, names: line._loop_gradient(op, names),
+}

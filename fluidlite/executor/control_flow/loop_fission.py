@@ -1,0 +1,275 @@
+"""Which operators of a loop's block run once for all turns: before the turns, or after them.
+
+    before      what can be computed of the inputs of all turns at once: products with weights
+    turn        what needs what the turn before has left
+    after       what no turn needs: gradients of weights and of inputs, results
+
+Operators that may work on the rows of many turns at once say so (`Planning.batchable`).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...framework import Block, Operator
+from ...framework.operator import BlockMeta
+from ...ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
+from ..ir.errors import CannotPlan
+from ..ir.inference import Versions, live, renamed, works_alone
+from ..ir.jumps import MERGE
+from .branching import in_line
+from .inlining_gradients import InLine
+
+if TYPE_CHECKING:
+    from .recurrent import Stepping
+
+
+class Declared(BlockMeta):
+    """The declared shapes of variables, also under the names of their later values."""
+
+    def shape(self, name: str) -> Shape:
+        var = self.block._find_var_recursive(name.partition(VERSION)[0])
+        return var._shape if var is not None and var._shape is not None else ()
+
+
+def rows_made(block: Block, op: Operator, moves: Callable[[str], bool]) -> set[str] | None:
+    """The results of an operator whose rows follow from the same rows of its inputs; the others are sums over the rows.
+
+    `moves`: whether a variable has rows. None if the operator cannot work on rows one by one.
+    """
+    rule = op.definition.planning.batchable
+    if rule is None or not rule(
+        OpView(op.definition, op.inputs, op.outputs, op.attrs, Declared(block)), moves
+    ):
+        return None
+    found: set[str] = set()
+    for slot, names in op.outputs.items():
+        sources = op.inputs.get(slot.removesuffix(GRAD), ()) if slot.endswith(GRAD) else ()
+        if not sources or moves(sources[0]):
+            found.update(names)
+    return found
+
+
+class NotApart(Exception):
+    """An operator before or after the turns reads what is not there for all rows."""
+
+
+class Stages(NamedTuple):
+    """Operators whose variables have one value each.
+
+    `renamed`: what variables are called here that have another name in the program; `made`: what a turn makes and is
+    wanted of all turns; `sums`: what is added up over the turns; `totals`: which sums operators after the turns make;
+    `kept`: what the gradients of loops over steps in a turn find.
+    """
+
+    before: list[Operator]
+    turn: list[Operator]
+    after: list[Operator]
+    renamed: dict[str, str]
+    made: list[str]
+    sums: list[str]
+    totals: list[str]
+    kept: list[str] = []
+
+    def name(self, variable: str) -> str:
+        return self.renamed.get(variable, variable)
+
+
+def stages(
+    block: Block,
+    ops: Sequence[Operator],
+    given: Collection[str],
+    carried: Mapping[str, str],
+    wanted: Collection[str],
+    sums: Collection[str],
+    apart: bool,
+    ragged: Collection[str],
+    steps: Stepping,
+    keeps: bool,
+) -> Stages:
+    """Sort the operators of a block.
+
+    Args:
+        given: what each turn is given.
+        carried: what a turn finds of the turn before, and what that is called there.
+        wanted: what is wanted of all turns.
+        sums: what is wanted as a sum over the turns.
+        apart: whether operators may run before and after the turns; not those that read something `ragged`, that has
+            other rows than the turns.
+        steps: what stands for loops over steps in a turn; `keeps`: whether there is a gradient.
+
+    Raises CannotPlan if one of them runs blocks that are no branches or loops, NotApart if all have to be in the turns.
+    """
+    ends = [*carried.values(), *wanted, *sums]
+    if any(works_alone(op) and not in_line(op, True) for op in ops):
+        raise CannotPlan("it runs blocks")
+    mattering = live(list(ops), ends)
+    kept: list[str] = []
+    if any(in_line(op, True) for op in mattering):
+        lines, whole = InLine({*given, *carried}, arrays=True, steps=steps), mattering
+        mattering, apart = [*lines.of(whole)], False
+        kept = steps.kept(whole) if keeps else []
+        if not block.vars.keys() >= {*lines.touched}:
+            raise CannotPlan("its turns look at an array from around them")
+        mattering = lines.begun(mattering, lines.touched)
+        if not lines.unset.keys().isdisjoint(ends):
+            raise CannotPlan("what it makes has no value where a branch is not taken")
+    versions = Versions(lambda name: name == EMPTY or _is_persistable(block, name), {*given, *carried}, "T")
+    single = [*map(versions.renamed, mattering)]
+    names = versions.latest
+    single = _without_copies(block, single, names, {*given}, carried)
+    found = _Sorting(block, single, given, carried, ragged)
+    last = {names.get(name, name) for name in carried.values()}
+    total = {names.get(name, name) for name in sums}
+    all_turns = {names.get(name, name) for name in (*wanted, *kept)}
+    return found.sort(last, all_turns, total, names, apart)._replace(kept=kept)
+
+
+def _without_copies(
+    block: Block, ops: list[Operator], names: dict[str, str], known: set[str], carried: Collection[str]
+) -> list[Operator]:
+    """The operators without those that make the same values under another name, which is put into `names`. `known`:
+    what each turn is given; what is the same in all is another value where all turns want it.
+    """
+    same: dict[str, str] = {}
+    found = []
+    again = {op.outputs["Out"][0] for op in ops if op.definition is MERGE}  # other values behind a branch
+    for op in ops:
+        op = renamed(op, same, outputs=False)
+        known.update(op.writes())
+        copies = _copies(block, op)
+        if copies is not None:
+            slot, source = copies
+            out = op.outputs[slot][0]
+            if (
+                source in known
+                and source not in carried
+                and again.isdisjoint((source, out))
+                and not _is_persistable(block, out)
+                and not _is_persistable(block, source)
+            ):
+                same[out] = source
+                rest = {other: names for other, names in op.outputs.items() if other != slot and names}
+                if rest:
+                    found.append(_like(op, rest))
+                continue
+        found.append(op)
+    for name, to in list(names.items()):
+        names[name] = same.get(to, to)
+    for name, to in same.items():
+        names.setdefault(name, to)
+    return found
+
+
+def _copies(block: Block, op: Operator) -> tuple[str, str] | None:
+    """The output slot that has the values of another variable, and that variable."""
+    rule = op.definition.planning.identity
+    found = rule(OpView(op.definition, op.inputs, op.outputs, op.attrs, Declared(block))) if rule else None
+    return None if found is None or op.outputs[found[0]] == [EMPTY] else (found[0], op.inputs[found[1]][0])
+
+
+class _Sorting:
+    """Finds the place of each operator, of which `names` have other values in each turn."""
+
+    def __init__(
+        self,
+        block: Block,
+        ops: list[Operator],
+        given: Collection[str],
+        carried: Collection[str],
+        ragged: Collection[str],
+    ) -> None:
+        self.block = block
+        self.ops = ops
+        self.given = set(given)
+        self.names = {*given, *carried, *(name for op in ops for name in op.writes())}
+        self.totals: set[str] = set()  # what an operator after the turns makes sums of
+        self.fit = [not {*ragged} & {*op.reads()} and self._fits(op) for op in ops]
+
+    def _fits(self, op: Operator) -> bool:
+        """Whether an operator may work on the rows of all turns; notes which results are sums then."""
+        if any(_is_persistable(self.block, name) for name in op.writes()):
+            return False
+        if any(name in self.names and _is_persistable(self.block, name) for name in op.reads()):
+            return False  # it is another value in each turn, and kept by nobody
+        if op.type == "sum" and all(name in self.totals for name in op.reads()):
+            self.totals.update(op.writes())
+            return True
+        if not self.totals.isdisjoint(op.reads()):
+            return False
+        made = rows_made(self.block, op, self.names.__contains__)
+        self.totals.update(() if made is None else {*op.writes()} - made)
+        return made is not None
+
+    def sort(
+        self, last: set[str], wanted: set[str], sums: set[str], renamed: dict[str, str], apart: bool
+    ) -> Stages:
+        before: list[Operator] = []
+        rest: list[tuple[Operator, bool]] = []
+        known = set(self.given)
+        for op, fits in zip(self.ops, self.fit, strict=True):
+            if apart and fits and known.issuperset(n for n in op.reads() if n in self.names):
+                if self.totals.union(sums).isdisjoint(op.writes()):  # turns add up what they make
+                    before.append(op)
+                    known.update(op.writes())
+                    continue
+            rest.append((op, fits))
+        needed = last | (wanted & self.totals) | (sums - self.totals)
+        turn: list[Operator] = []
+        after: list[Operator] = []
+        for op, fits in reversed(rest):
+            written = {*op.writes()} - {EMPTY}
+            now = needed & written
+            if not apart or not fits or now == written:
+                turn.append(op)
+                needed.update(op.reads())
+            elif not now:
+                after.append(op)
+            elif op.type.endswith("_grad"):  # whose results can be computed one without the other
+                turn.append(_only(op, now, True))
+                after.append(_only(op, now, False))
+                needed.update(op.reads())
+            else:
+                turn.append(op)
+                needed.update(op.reads())
+        turn, after = turn[::-1], after[::-1]
+        made_in_turn = {name for op in turn for name in op.writes()}
+        read_after = {name for op in after for name in op.reads()}
+        if apart and not made_in_turn.isdisjoint(read_after & self.totals):
+            raise NotApart  # what is no sum over the turns would be taken for one
+        late = {name for op in after for name in op.writes()}
+        return Stages(
+            before,
+            turn,
+            after,
+            renamed,
+            sorted(made_in_turn & (last | wanted | read_after)),
+            sorted(made_in_turn & sums),
+            sorted(late & (wanted | sums) & self.totals),
+        )
+
+
+def _is_persistable(block: Block, name: str) -> bool:
+    var = block._find_var_recursive(name.partition(VERSION)[0])
+    return var is not None and var.persistable
+
+
+def _only(op: Operator, names: Collection[str], these: bool) -> Operator:
+    """An operator that makes only these of its results, or only the others."""
+    outputs = {
+        slot: [name if (name in names) == these else EMPTY for name in written]
+        for slot, written in op.outputs.items()
+        if any(name != EMPTY and (name in names) == these for name in written)
+    }
+    return _like(op, outputs)
+
+
+def _like(op: Operator, outputs: dict[str, list[str]]) -> Operator:
+    made = copy.copy(op)
+    made.outputs = outputs
+    return made
+
+
+__all__ = ["NotApart", "Stages", "stages"]

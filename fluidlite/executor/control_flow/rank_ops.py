@@ -1,0 +1,141 @@
+"""What stands in plans for rank tables and for arrays of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...ops.native import REAL, bytes_of_row, element, numel
+from ...ops.registry import Call, Effects, OpDef, OpView, Sequences
+from ..ir.errors import CannotPlan
+
+
+def _infer_rank(op: OpView) -> None:
+    levels, meta = op.lod("X"), _meta(op)
+    if len(levels) != 1 or op.attr("level") != 0:
+        raise CannotPlan("a rank table is of sequences of several levels, or of none")
+    meta.ranking.rank(meta, levels[0], op.attr("table"), op.shape("X")[0])
+
+
+def _infer_in_steps(op: OpView) -> None:
+    levels, rows = op.lod("X"), op.shape("Index")[0]
+    if len(levels) == 1:
+        _meta(op).ranking.match(levels[0], _meta(op).ranking.tables[op.attr("table")])
+    elif levels or not op.attr("gradient"):  # those of gradients are those of their variables
+        raise CannotPlan(f"variable {op.name('X')!r} has other sequences than the rank table")
+    if op.shape("X")[0] != rows:
+        raise CannotPlan(f"variable {op.name('X')!r} has other rows than the sequences that are ranked")
+    op.set("Out", (rows, *op.shape("X")[1:]), op.dtype("X"))
+
+
+def _infer_rows(op: OpView) -> None:
+    if op.lod("X") or op.name("X") in _meta(op).in_turns and _meta(op).in_turns[op.name("X")].shape[0] != "n":
+        raise CannotPlan(f"variable {op.name('X')!r} has sequences")
+    op.set("Out", (op.shape("Index")[0], *op.shape("X")[1:]), op.dtype("X"))
+
+
+def _infer_in_order(op: OpView) -> None:
+    levels, meta, rows = op.lod("X"), _meta(op), op.shape("X")[0]
+    if len(levels) == 1:
+        level = levels[0]
+        if not op.attr("gradient"):
+            op.carry("Out", (meta.ranking.order(meta, level, op.attr("table"), rows),))
+        elif level in meta.ranking.in_order and meta.ranking.in_order[level].table == op.attr("table"):
+            op.carry("Out", (meta.ranking.in_order[level].level,))
+        else:
+            raise CannotPlan(f"variable {op.name('X')!r} has sequences in another order")
+        op.set("Out", op.shape("X"), op.dtype("X"))
+        return
+    if levels or rows != op.shape("Index")[0]:
+        raise CannotPlan("what is put in the order of a rank table has several levels, or other rows")
+    _infer_rows(op)
+
+
+def _infer_sequences(op: OpView) -> None:
+    _infer_rows(op)
+    op.carry("Out", op.lod("Like") or (_meta(op).ranking.tables[op.attr("table")],))
+
+
+def _taken(op: OpView) -> Call:
+    points = op.shape("Index")[0]
+    row = bytes_of_row(op, "X")
+    return Call(
+        "gather_nd.i64", [op.name("X"), op.name("Index"), op.name("Out")], [points, row, op.shape("X")[0]]
+    )
+
+
+def _put_in_order(op: OpView) -> Call:
+    call = _taken(op)
+    if not op.lod("X"):
+        return call
+    offsets = (op.lod("X") if op.attr("gradient") else op.lod("Out"))[0]
+    index = offsets.removesuffix("offsets") + ("back" if op.attr("gradient") else "rows")
+    rows, row = op.shape("X")[0], bytes_of_row(op, "X")
+    return Call(call.kernel, [op.name("X"), index, op.name("Out")], [rows, row, rows])
+
+
+def _meta(op: OpView) -> Any:
+    return op.meta
+
+
+def _rows(
+    name: str, infer: Callable[[OpView], None], doc: str, native: Callable[[OpView], Call] = _taken
+) -> OpDef:
+    """An operator whose results are rows of X, those that Index numbers."""
+    return OpDef(
+        name,
+        inputs=("X", "Index", "Like?#"),
+        attrs={"table": "", "gradient": False},
+        infer=infer,
+        kernel=lambda xp, X, Index: X[Index],
+        native=native,
+        sequences=Sequences(source=None),
+        doc=doc,
+    )
+
+
+RANK = OpDef(
+    "rank",
+    inputs=("X#",),
+    outputs=(),
+    attrs={"level": 0, "table": ""},
+    infer=_infer_rank,
+    kernel=lambda xp, X: None,
+    native=lambda op: [],
+    effects=Effects(host=True),
+    doc="Has the plan know the sequences of X by length, under the names that begin with `table`.",
+)
+IN_STEPS = _rows("in_steps", _infer_in_steps, "The rows of sequences in the order of steps.")
+SEQUENCES = _rows(
+    "sequences", _infer_sequences, "Rows in the order of steps as the sequences that were ranked."
+)
+IN_ORDER = _rows(
+    "in_order",
+    _infer_in_order,
+    "Rows or sequences in the order of a rank table, or from there.",
+    _put_in_order,
+)
+ROWS = _rows("rows_of", _infer_rows, "Some rows of X.")
+
+
+def _infer_zeros(op: OpView) -> None:
+    op.set("Out", (op.shape("Index")[op.attr("axis")], *op.shape("X")[1:]), op.dtype("X"))
+
+
+def _zeros(op: OpView) -> Call:
+    suffix = element(op, "Out")
+    if suffix not in REAL:
+        raise CannotPlan("what its turns leave for the next ones is no float")
+    return Call(f"fill.{suffix}", [op.name("Out")], [numel(op, "Out")], [0.0])
+
+
+ZEROS = OpDef(
+    "zeros_of_first",
+    inputs=("X#", "Index#"),
+    attrs={"axis": 0},
+    infer=_infer_zeros,
+    kernel=lambda xp, X, Index: xp.zeros((len(Index), *X.shape[1:]), X.dtype),
+    native=_zeros,
+    sequences=Sequences(source=None),
+    doc="Zeros like X, as many rows as Index has along an axis.",
+)

@@ -1,0 +1,259 @@
+"""`LoopTurns`: the turns of one loop as operators of a plan, sorted by when they can run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...framework import Block, Operator
+from ...ops.registry import EMPTY, VERSION, OpDef
+from ..ir.errors import CannotPlan
+from ..ir.inference import in_place_of, renamed
+from ..ir.ranks import ranked
+from .array_ops import ELEMENTS, KEEP, POP
+from .branching import RAN, STEPS, everywhere
+from .loop_fission import NotApart, Stages, stages
+from .rank_ops import ROWS
+from .scan import LOOP, READ, Carry, LoopForm
+
+if TYPE_CHECKING:
+    from .recurrent import Stepping
+
+TURNING = VERSION + "W"
+"""What stands behind the names that variables of turns have in line, before the number of the block."""
+
+ALIAS = "rnn_memory_helper"
+
+
+class Value(NamedTuple):
+    """What a variable of turns is outside, by its name there; the classes are called like the slots of `LOOP`."""
+
+    whole: str
+
+
+class Packed(Value):
+    """In all turns: its rows in the order of steps."""
+
+
+class Parts(Value):
+    """Of one size in all turns: one behind the other, along a first axis."""
+
+
+class Like(Value):
+    """Of which only the shape is asked in turns: that of `whole`, with the rows of the place before."""
+
+
+class Same(Value):
+    """Of which each turn has the first rows."""
+
+
+class LoopTurns:
+    """The turns of one operator, of which `made` are operators.
+
+    `ops`: what computes something in its block; `table`: the rank table that it goes through, or `steps`: a variable
+    that has the steps along its first axis, and as many rows in each; `back`: whether it goes from the last place to
+    the first; `inner`: what stands for loops over steps in a turn, of which `kept` is wanted for gradients.
+    """
+
+    def __init__(
+        self,
+        op: Operator,
+        block: Block,
+        ops: Sequence[Operator],
+        table: str,
+        back: bool,
+        inner: Stepping,
+        steps: str = "",
+    ) -> None:
+        self.op = op
+        self._ops = ops
+        self.block = block
+        self.table = table
+        self.steps = steps
+        self.back = back
+        self.inner = inner
+        self.kept: list[str] = []
+        self.made: list[Operator] = []
+        self.values: dict[str, Value] = {}
+        self.firsts: dict[str, str] = {}  # carried -> what the first turn finds, outside
+        self.rows: dict[str, str] = {}  # carried -> "n", "m" or "", as in `Carry`
+        self.after: dict[str, str] = {}
+        self.shortened: dict[str, str] = {}  # the first rows of something carried
+        self.totals: dict[str, str] = {}
+        self.last: dict[str, str] = {}  # what the last turn leaves, outside
+        self._stages: Stages | None = None
+
+    def label(self, name: str) -> str:
+        return f"{name}{TURNING}{self.block.idx}"
+
+    def add(
+        self, kind: str | OpDef, inputs: dict[str, list[str]], out: str, attrs: Mapping[str, Any] = {}
+    ) -> str:
+        self.made.append(in_place_of(self.op, kind, inputs, {"Out": [out]}, dict(attrs)))
+        return out
+
+    def carry(self, name: str, after: str, first: str, rows: str) -> None:
+        self.after[name], self.firsts[name], self.rows[name] = after, first, rows
+
+    def found(self, name: str) -> str:
+        """What a variable of the block is called here."""
+        return name if self._stages is None else self._stages.name(name)
+
+    def packed(self, name: str) -> str:
+        """Where the rows of a variable in all turns are."""
+        value = self.values.get(self.found(name))
+        if not isinstance(value, Packed):
+            raise CannotPlan(f"variable {name!r} has other rows in its turns, or is the same in all", self.op)
+        return value.whole
+
+    def total(self, name: str) -> str | None:
+        return self.totals.get(self.found(name))
+
+    def run(self, wanted: Iterable[str], left: Iterable[str], sums: Iterable[str], keeps: bool) -> None:
+        """Take all turns. `wanted`: of all; `left`: of the last one; `sums`: added up; `keeps`: for gradients."""
+        wanted, left, sums = list(dict.fromkeys(wanted)), list(left), list(sums)
+        before = dict(self.values), list(self.made)
+        try:
+            self._run(wanted, left, sums, keeps, True)
+        except NotApart:
+            self.values, self.made, self.totals = before[0], before[1], {}
+            self.last = dict.fromkeys(self.last, "")
+            self._run(wanted, left, sums, keeps, False)
+
+    def _run(self, wanted: list[str], left: list[str], sums: list[str], keeps: bool, apart: bool) -> None:
+        carried = dict(self.after)
+        ragged = self._with_sequences() | {
+            name for name, value in self.values.items() if isinstance(value, (Like, Parts))
+        }
+        carried |= {name: self.after[source] for name, source in self.shortened.items()}
+        ends = [*wanted, *left]
+        self._stages = found = stages(
+            self.block,
+            self._ops,
+            {*self.values},
+            carried,
+            ends,
+            sums,
+            apart,
+            ragged,
+            self.inner,
+            keeps,
+        )
+        self.kept = found.kept
+        wanted = [*wanted, *found.kept]
+        for op in found.before:
+            self._once(op)
+        self._turns(found, {found.name(name) for name in wanted})
+        for op in found.after:
+            self._once(op)
+        for name in found.totals:
+            self.totals[name] = self.values.pop(name).whole
+
+    def _with_sequences(self) -> set[str]:
+        """What has sequences in a turn that no turn has made, as far as the program says so, and in forward turns what
+        has rows like these."""
+
+        def some(name: str) -> bool:
+            var = self.block._find_var_recursive(name)
+            return var is not None and var.lod_level > 0
+
+        found = {name for name, value in self.values.items() if isinstance(value, Same) and some(name)}
+        for op in self._ops if found and not self.back else ():
+            if not found.isdisjoint(op.reads()):
+                found.update(
+                    name for name in op.writes() if not op.definition.sequences.takes_lod or some(name)
+                )
+        return found
+
+    def _once(self, op: Operator) -> None:
+        """Add an operator that works on the rows of all turns."""
+        names: dict[str, str] = {}
+        for name in op.reads():
+            value = self.values.get(name)
+            if value is None and (name in self.after or name in self.shortened):
+                raise NotApart
+            if isinstance(value, (Like, Parts)):
+                raise NotApart
+            if isinstance(value, Same):
+                index = [ranked(self.table, "ranks")]
+                whole = self.add(ROWS, {"X": [value.whole], "Index": index}, self.label(name))
+                value = self.values[name] = Packed(whole)
+            if value is not None:
+                names[name] = value.whole
+        for name in op.writes():
+            if name != EMPTY:
+                names[name] = self.label(name)
+                self.values[name] = Packed(names[name])
+        self.made.append(renamed(op, names))
+
+    def _turns(self, found: Stages, wanted: set[str]) -> None:
+        own = {name for op in found.turn for name in op.writes()} - {EMPTY}
+        read = dict.fromkeys(name for op in found.turn for name in op.reads() if name not in own)
+        kept = wanted | {name for op in found.after for name in op.reads()}
+        # What is carried and wanted is copied in each turn.
+        moving = self.shortened if self.table else self.after
+        copies = {name: f"{name}{VERSION}C" for name in sorted(kept) if name in moving}
+        carrying = {self.shortened.get(name, name) for name in (*read, *copies)} & self.after.keys()
+        after = {name: found.name(self.after[name]) for name in carrying}
+        # What only the next turn looks at, or whoever asks for the last one.
+        last = sorted(({*after.values()} | {found.name(n) for n in self.last}) & {*found.made} - kept)
+        whole = ({*found.made} & kept) - {*last}
+        # Where there are steps in a step, what these make has its own first axis.
+        in_steps = bool(self.steps) and any(op.type in STEPS for op in everywhere(self._ops))
+        each = sorted(name for name in whole if in_steps or self._is_fixed(name))
+        made = [*sorted(whole - {*each}), *copies.values()]
+        ops = found.turn + [
+            in_place_of(self.op, ALIAS, {"X": [name]}, {"Out": [out]}, {}) for name, out in copies.items()
+        ]
+        if not (made or each or last or found.sums):
+            return
+        read.update(dict.fromkeys(copies))
+        for name in after.values():
+            if name not in (*made, *each, *last) and not isinstance(self.values.get(name), Packed):
+                raise CannotPlan(f"variable {name!r} is the same in all turns", self.op)
+        through = [name for name in after.values() if name not in (*made, *each, *last)]
+        inputs: dict[str, list[str]] = {"Steps": [self.steps]}
+        if self.table:
+            of_table = ("Bounds", "bounds"), ("Running", "first"), ("Order", "order"), ("Items", "items")
+            inputs = {slot: [ranked(self.table, what)] for slot, what in of_table}
+        order = sorted(carrying)
+        names: dict[str, list[str]] = {slot: [] for slot in READ}
+        for name in dict.fromkeys([*read, *through]):
+            if name in self.values:
+                names[type(self.values[name]).__name__].append(name)
+            elif name not in self.after and name not in self.shortened:
+                names["Const"].append(name)
+        inputs |= {slot: [self.values[name].whole for name in names[slot]] for slot in READ[:4]}
+        names["Const"] += dict.fromkeys(
+            op.attrs["array"] + ELEMENTS for op in ops if op.definition in (KEEP, POP)
+        )
+        inputs |= {"First": [self.firsts[name] for name in order], "Const": names["Const"]}
+        results = {"Made": made, "Each": each, "Last": last, "Sums": found.sums}
+        outputs = {slot: [*map(self.label, names)] for slot, names in results.items()}
+        form = LoopForm(
+            self.block,
+            ops,
+            self.back,
+            names | {"First": order} | results,
+            [Carry(name, self.rows[name], after[name]) for name in order],
+            {name: self.shortened[name] for name in read if name in self.shortened},
+        )
+        self.made.append(in_place_of(self.op, LOOP, inputs, outputs, {"form": form}))
+        self.values.update((name, Packed(self.label(name))) for name in made)
+        self.values.update((name, Parts(self.label(name))) for name in each)
+        self.values.update((name, Packed(self.label(copy))) for name, copy in copies.items())
+        self.totals.update((name, self.label(name)) for name in found.sums)
+        for name in self.last:
+            inner = found.name(name)
+            if inner in last:
+                self.last[name] = self.label(inner)
+
+    def _is_fixed(self, name: str) -> bool:
+        """Whether what a turn makes is as large as in any other turn, as the program declares it."""
+        var = self.block._find_var_recursive(name.partition(VERSION)[0])
+        for inner in self.block.walk() if var is None else ():
+            var = var or inner.vars.get(name.partition(VERSION)[0])
+        shape = (var._shape if var is not None else None) or (-1,)
+        steps = self.op.block._find_var_recursive(self.steps) if self.steps else None
+        rows = steps._shape[1] if steps is not None and len(steps._shape or ()) > 1 else -1
+        return RAN in name or TURNING in name or (shape[0] >= 0 and shape[0] != rows)

@@ -1,0 +1,1 @@
+"""Code for the CPU: lowering, memory, the engine, plans."""

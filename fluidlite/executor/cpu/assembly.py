@@ -1,0 +1,152 @@
+"""`Assembly`: the engine of a plan, with its instructions, memory and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..._ext import engine
+from ...base.dtypes import to_numpy
+from ...base.reports import progress
+from ...base.sizes import SymFloat, SymInt, current, current_shape
+from ...framework import Operator
+from ...ops.op_view import FIND
+from ...ops.registry import Call, OpDef
+from .. import failures
+from ..control_flow.scan import TURNS, LoopForm
+from ..ir import jumps as marks
+from ..ir.errors import CannotPlan
+from .code import Code
+from .memory import Storage
+from .registers import Registers
+from .rollback import is_call
+
+
+class Assembly:
+    """Slots of variables, registers of sizes, and the `engine` with the instructions; `settle` places temporaries."""
+
+    def __init__(self, code: Code, storages: Mapping[str, Storage]) -> None:
+        self.code, self.storages = code, storages
+        meta = code.meta
+        self.registers = Registers(meta.sizes)
+        self.tensor_arrays = {name: engine.TensorArray() for name in code.tensor_arrays}
+        self.loops: dict[int, LoopForm] = {}  # by instruction, those whose iterations are plans
+        self._slots: dict[str, int] = {}
+        self._shapes: dict[str, tuple[int, ...]] = {}
+        for name in (
+            *code.external, *code.feeds, *code.late, *code.ranked.names, *meta.persistable, *meta.known, *storages,
+            *self.tensor_arrays,
+        ):  # fmt: skip
+            self.slot(name)
+        self.engine = engine.Engine(len(self._slots), self.registers.found)
+        self._add_instructions()
+        for name, array in meta.known.items():
+            self.engine.bind(self._slots[name], array)
+        for name, elements in self.tensor_arrays.items():
+            self.engine.set_pointer(self._slots[name], elements.address)
+        code.buffers.connect(self.engine, self._slots, self._shapes)
+
+    def slot(self, name: str) -> int:
+        """The slot of the memory of a variable."""
+        return self._slots.setdefault(self.code.root(name), len(self._slots))
+
+    def size(self, size: Any) -> tuple[int, int]:
+        """The register of a size, -1 for a constant, and its current value."""
+        return (self.registers.integer(size) if isinstance(size, SymInt) else -1), current(size)
+
+    def entry(self, name: str) -> tuple[int, np.dtype, tuple[int, ...]]:
+        """Slot, element type and shape of a variable, as the engine takes them."""
+        meta = self.code.meta
+        return self.slot(name), to_numpy(meta.dtypes[name]), self.registers.shape(meta.shapes[name])
+
+    def settle(self) -> None:
+        """Hand the guards over and place the temporaries for the current sizes; no register is made afterwards.
+
+        Raises MemoryError naming the largest variable.
+        """
+        sharing: dict[int, tuple[Storage, list[int]]] = {}
+        for name, storage in self.storages.items():
+            sharing.setdefault(id(storage), (storage, []))[1].append(self._slots[name])
+        self.registers.add_guards()
+        try:
+            for storage, slots in sharing.values():
+                register = self.registers.integer(storage.bytes)
+                self.engine.add_storage(storage.first, storage.last, register, slots)
+            fits = self.engine.settle()
+        except (MemoryError, ValueError, OverflowError) as error:
+            meta = self.code.meta
+            largest = max(self.storages, key=lambda name: current(meta.bytes(name)), default="")
+            raise MemoryError(
+                f"this program needs more memory than there is: variable {largest!r} "
+                f"{list(current_shape(meta.shapes[largest]))} alone takes {current(meta.bytes(largest))} bytes"
+            ) from error
+        assert fits, "a plan holds for the sizes that it is made for"
+
+    def _add_instructions(self) -> None:
+        begun: list[int] = []  # jumps whose targets are not known yet
+        for at, instruction in enumerate(progress.over(self.code.instructions, "instructions of the plan")):
+            op, action = instruction.op, instruction.action
+            if is_call(instruction, TURNS):
+                self._add_loop(at, op.attrs["form"], action)
+            elif is_call(instruction, FIND):
+                integer = self.registers.integer
+                places = zip(action.ints[::2], action.ints[1::2], strict=True)
+                self.engine.add_find(
+                    self.slot(instruction.reads[0]),
+                    [(integer(place), integer(size)) for place, size in places],
+                )
+            elif isinstance(action, Call):
+                slots = [-1 if name is None else self.slot(name) for name in action.operands]
+                ints, floats = [current(n) for n in action.ints], [float(current(x)) for x in action.floats]
+                self.engine.add(self._verified(op, action), slots, ints, floats)
+                self._vary(at, action)
+            elif action in marks.BEGINS:
+                begun.append(self.engine.add_jump(self.slot(op.inputs["Cond"][0])))
+            elif action in marks.ENDS:
+                begin = begun.pop()
+                self.engine.add_jump()
+                self.engine.set_target(begin, at + 1)
+                self.engine.set_target(at, begin if action is marks.AGAIN else at + 1)
+            elif not isinstance(action, OpDef):
+                self.engine.add_python(action)
+                for name in instruction.touches:
+                    self._shapes[name] = self.registers.shape(self.code.meta.shapes[name])
+
+    def _add_loop(self, at: int, form: LoopForm, call: Call) -> None:
+        """Add a loop whose iterations are plans of their own."""
+        layout = form.layout
+        assert layout is not None
+        moving, read, made = layout.moving(engine.LOOP_KINDS)
+        bodies = [body.connections(layout, read, made) for body in form.bodies]
+        slots = [-1 if name is None else self.slot(name) for name in call.operands]
+        ints = [current(n) for n in call.ints]
+        self.engine.add_loop(slots, ints, form.back, moving, layout.sums(), bodies)
+        self._vary(at, call)
+        self.loops[at] = form
+
+    def _vary(self, at: int, call: Call) -> None:
+        """Have the numbers of a call follow the sizes that they are made of."""
+        for position, number in enumerate(call.ints):
+            if isinstance(number, SymInt):
+                self.engine.vary(at, position, self.registers.integer(number))
+        for position, real in enumerate(call.floats):
+            if isinstance(real, (SymInt, SymFloat)):
+                self.engine.vary(at, position, self.registers.real(real), True)
+
+    def _verified(self, op: Operator, call: Call) -> int:
+        """The address of a kernel, after a check of its operands; raises OperatorError if they are wrong."""
+        from ..._ext import kernels
+
+        meta = self.code.meta
+        sizes = [0 if name is None else meta.bytes(name) for name in call.operands]
+        try:
+            kernels.check(
+                call.kernel, [name is not None for name in call.operands], call.ints, call.floats, sizes
+            )
+        except ValueError as error:
+            if meta.finding:
+                raise CannotPlan("sizes were guessed that do not fit each other", op) from error
+            raise failures.in_operator(op, error) from error
+        return kernels.address(call.kernel)

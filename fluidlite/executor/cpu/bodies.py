@@ -1,0 +1,234 @@
+"""`BodyPlan`: the operators of one iteration of a scan, on memory that moves from iteration to iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...base.dtypes import VarType, to_numpy
+from ...base.sizes import SymInt, always_equal, current, free_symbols, substituted
+from ...framework import Operator
+from ...ops.math.gemm import Matrix
+from ...ops.registry import Call, Shape
+from ..control_flow.array_ops import KEEP, POP
+from ..control_flow.scan import Layout, LoopForm
+from ..ir.errors import CannotPlan
+from ..ir.instructions import Instruction
+from ..ir.scan_inputs import FIRST, Feeds
+from ..passes.prepacking import Packing
+from .code import Code
+from .lowering import native
+from .plan import Plan
+
+SUM = "@SUM"
+MADE = "@MADE"
+
+
+class BodyPlan:
+    """A plan for the iterations of a scan; `plan` is set when it has been compiled.
+
+    All variables from outside are fed, those that move with the sizes that `Feeds.moving` has. Results are written to
+    memory that the scan provides.
+
+    `packed`: the weights that the scan prepacks; `outside`: a result -> the name of the memory that it is written to.
+    """
+
+    plan: Plan
+
+    def __init__(self, form: LoopForm, feeds: Feeds, code: Code, ops: list[Operator]) -> None:
+        self.form, self.feeds, self.code, self.meta = form, feeds, code, code.meta
+        self.moving = [*form.of("Packed", "Parts", "Like", "Same"), *form.shortened]
+        self.moving += [each.name for each in form.carried] + [level + FIRST for level in form.others]
+        self.wanted = form.of("Made", "Each", "Last")
+        self.added = form.names["Sums"]
+        self.outside: dict[str, str] = {}
+        self.packed: dict[str, Matrix] = {}
+        self._changes = {name for op in ops for name in op.output_arg_names}
+        if any(not self.meta.shapes[name] for name in code.fetches):
+            raise CannotPlan("it makes numbers without dimensions")
+
+    def pack(self, instructions: list[Instruction]) -> list[Instruction]:
+        """The pass `packing` for bodies: a weight that no iteration changes is packed by the scan."""
+        packing = Packing(self.meta, self.code.root, self._is_invariant)
+        instructions = [packing.of(each) for each in instructions]
+        self.packed = packing.made
+        self.code.external.update(packing.made)
+        return instructions
+
+    def _is_invariant(self, name: str) -> bool:
+        """True for a matrix that is the same in all iterations and comes from outside."""
+        if name in self.moving or name in self._changes or name in self.meta.known:
+            return False
+        return not self.code.is_temporary(name)
+
+    def check(self) -> None:
+        """Raise CannotPlan for what a body may not do."""
+        plan = self.plan
+        for op, is_native in zip(plan.ops, plan.is_native, strict=True):
+            if not is_native and op.definition.effects.host:
+                raise CannotPlan(f"operator {op.type} of it does more than to compute")
+        likes = {op.inputs["Like"][0] for op in self.form.ops if op.definition is POP}
+        if not likes.isdisjoint(self.code.root(name) for each in plan.instructions for name in each.touches):
+            raise CannotPlan("its iterations read the elements of what another loop has stashed")
+        if self.meta.sparse:
+            raise CannotPlan("it makes SelectedRows")
+        if self.meta.persistable:
+            raise CannotPlan("its iterations use persistable variables by other names")
+
+    def describe(self) -> str:
+        first, *lines = self.plan.describe().splitlines()
+        return "\n".join([f"turns of {first}", *lines])
+
+    def fits(self, moving: Mapping[str, int]) -> bool:
+        """Whether the guards admit such sizes in a turn."""
+        sizes = self.plan.assembly.registers.found
+        for label, value in moving.items():
+            root = self.meta.roots.get(label)
+            if isinstance(root, SymInt):
+                sizes.set(self.plan.assembly.registers.integer(root), value)
+            elif root is not None and root != value:
+                return False
+        return sizes.evaluate() and sizes.holds()
+
+    def _rows(self, size: int) -> list[str]:
+        """Which of the sizes that move this may be, and "" if it is always the same."""
+        found = [k for k, root in self.meta.roots.items() if always_equal(root, size)]
+        if self.feeds.rows is not None and size == self.feeds.rows:
+            return ["n", ""]
+        rows = [k for k in self.feeds.moving if k in found]
+        moves = isinstance(size, SymInt) and len(found) == len(rows) and self._outside_size(size) is None
+        return rows if moves else [*rows, ""]
+
+    def _outside_size(self, size: Any) -> Any:
+        """What a size of a turn is in the plan around; None if it moves."""
+        roots = {}
+        for label, root in self.meta.roots.items():
+            if label in self.feeds.outer:
+                roots.update(dict.fromkeys(free_symbols(root), self.feeds.outer[label]))
+        return substituted(size, roots) if free_symbols(size) <= roots.keys() else None
+
+    def result(self, name: str, empty: bool) -> tuple[list[str], Shape, VarType, tuple[str, ...]]:
+        """Of something made: which rows it may have (see `_rows`), its shape, with labels for sizes from outside behind
+        the first one, its type, and its offsets. `empty`: if it has no elements, sizes may move."""
+        inner = self.outside.get(name) or self.outside[name + SUM]
+        shape: list[Any] = []
+        sizes = self.meta.shapes[inner]
+        for axis, size in enumerate(sizes):
+            labels = [
+                k
+                for k, root in self.meta.roots.items()
+                if k not in self.feeds.moving and always_equal(root, size)
+            ]
+            if empty and sizes[0] == 0:
+                labels += self._rows(size)
+            outside = None if labels else self._outside_size(size)
+            if axis and isinstance(size, SymInt) and not labels and outside is None:
+                raise CannotPlan(f"variable {name!r} has a size that follows from others")
+            shape.append(
+                labels[0] if labels and isinstance(size, SymInt) else size if outside is None else outside
+            )
+        plain = self.code.fetches[[*self.wanted, *self.added].index(name)]
+        return self._rows(sizes[0]), tuple(shape), self.meta.dtypes[inner], self.meta.lod(plain)
+
+    def keeps(self) -> dict[str, tuple[list[list[Any]], VarType]]:
+        """What loops in a turn keep for their gradients: of each array what an element has along each axis, as labels
+        and as a number, and its type."""
+        found: dict[str, tuple[list[list[Any]], VarType]] = {}
+        for op in self.plan.ops:
+            if op.definition is KEEP:
+                (name,) = op.inputs["X"]
+                if self.meta.lod(name):
+                    raise CannotPlan("a loop in a turn keeps sequences")
+                shape = [self._called(size) for size in self.meta.shapes[name]]
+                found[op.attrs["array"]] = shape, self.meta.dtypes[name]
+        return found
+
+    def _called(self, size: int) -> list[Any]:
+        """The labels of the sizes that this is, and what it is outside if it stays."""
+        found: list[Any] = [k for k, root in self.meta.roots.items() if always_equal(root, size)]
+        outside = self._outside_size(size)
+        return found if outside is None else [*found, outside]
+
+    def check_carried(self, name: str, after: str, leaves: str, dtype: VarType) -> None:
+        """Raise CannotPlan unless a turn leaves what the next one wants to find."""
+        inner = self.outside.get(after, after)
+        left, found = self.meta.shapes[inner], self.meta.shapes[name]
+        if not left or leaves not in self._rows(left[0]):
+            raise CannotPlan(f"variable {name!r} has another number of rows after a turn")
+        start = 1 if leaves else 0
+        if (
+            len(left) != len(found)
+            or self.meta.dtypes[inner] != dtype
+            or not all(map(always_equal, left[start:], found[start:]))
+        ):
+            raise CannotPlan(f"variable {name!r} has another shape or type after a turn")
+
+    def connections(
+        self, layout: Layout, read: Mapping[str, int], made: Mapping[str, int]
+    ) -> tuple[Any, ...]:
+        """What `Engine.add_loop` wants to know of a body."""
+        form, slot = layout.form, self.plan.assembly.slot
+        follows = [(slot(name), read[name]) for name in self.moving]
+        follows += [(slot(self.outside[name]), made[name]) for name in self.wanted]
+        stays = [
+            (slot(name), layout.read[name]) for name in (*form.names["Const"], *form.levels, *self.packed)
+        ]
+        stays += [(slot(name + SUM), layout.made[name]) for name in self.added]
+        where = {"n": 0, "m": 1} | {label: 2 + at for label, at in layout.sizes.items()}
+        roots, spans = [], []
+        for label, root in self.meta.roots.items():
+            register = self.plan.assembly.registers.integer(root) if isinstance(root, SymInt) else -1
+            if label in where:
+                roots.append((register, where[label], current(root)))
+            else:
+                spans.append((register, layout.bounds[label], current(root)))
+        return self.plan.engine, follows, stays, roots, spans
+
+
+def write_outside(body: BodyPlan) -> None:
+    """Have results written to memory of the scan: where they are made, or by a copy; sums are added up there."""
+    code, like = body.code, body.form.ops[-1]
+    meta = code.meta
+    results = dict(zip([*body.wanted, *body.added], code.fetches, strict=False))
+    for name in body.wanted:
+        result = results[name]
+        if code.is_temporary(result):
+            body.outside[name] = result
+            code.external.add(result)
+        else:
+            body.outside[name] = twin = _twin(code, result, name + MADE)
+            call = Call("copy", [result, twin], [meta.bytes(result)])
+            code.instructions.append(native(meta, like, call))
+    for name in body.added:
+        result = results[name]
+        if meta.dtypes[result] not in (VarType.FP32, VarType.FP64):
+            raise CannotPlan("it adds up what is no float")
+        suffix = "f32" if meta.dtypes[result] == VarType.FP32 else "f64"
+        body.outside[name + SUM] = total = _twin(code, result, name + SUM)
+        added = _without_zeros(code, result)
+        count = meta.bytes(added) // to_numpy(meta.dtypes[added]).itemsize
+        call = Call(f"elementwise_add.{suffix}", [total, added, total], [count])
+        code.instructions.append(native(meta, like, call))
+
+
+def _without_zeros(code: Code, name: str) -> str:
+    """The variable to add in the place of `name`: its first rows, if the rest are zeros appended for the sum alone."""
+    made = [each for each in code.instructions if name in each.writes]
+    if (
+        len(made) != 1
+        or made[0].op.definition.planning.pattern != "shorten_grad"
+        or not isinstance(made[0].action, Call)
+    ):
+        return name
+    if any(code.root(read) == name for each in code.instructions for read in each.reads):
+        return name
+    (found,) = made[0].reads
+    code.instructions.remove(made[0])
+    return found
+
+
+def _twin(code: Code, name: str, twin: str) -> str:
+    """A name for memory of the scan, of the shape and type of a variable."""
+    code.meta.shapes[twin], code.meta.dtypes[twin] = code.meta.shapes[name], code.meta.dtypes[name]
+    code.external.add(twin)
+    return twin

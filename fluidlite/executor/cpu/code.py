@@ -1,0 +1,132 @@
+"""`Code`: calls of kernels, as the phases for the CPU hand it on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..._ext import engine
+from ...base.dtypes import to_numpy
+from ..control_flow.array_ops import CLEAR, ELEMENTS
+from ..ir.instructions import Instruction
+from ..ir.ranks import RankedFeeds
+from ..ir.request import Request
+from ..ir.type_env import ExactMeta
+
+
+class Buffers:
+    """The memory of variables as NumPy arrays, for reference kernels; usable once the plan is emitted."""
+
+    def __init__(self, meta: ExactMeta, aliases: dict[str, str], inputs: frozenset[str], moves: bool) -> None:
+        self._meta, self._aliases = meta, aliases
+        self._inputs, self._moves = inputs, moves
+        self._views: dict[str, np.ndarray] = {}
+        self._generation = -1
+
+    def connect(
+        self, engine: engine.Engine, slots: dict[str, int], shapes: dict[str, tuple[int, ...]]
+    ) -> None:
+        """Use the memory of this engine. `shapes`: of the variables that will be asked for, in registers."""
+        self._engine, self._slots, self._shapes = engine, slots, shapes
+
+    def forget(self) -> None:
+        """Look every array up anew: the memory of variables has moved."""
+        self._views.clear()
+
+    def __call__(self, name: str) -> np.ndarray:
+        """The elements of a variable; valid for this step."""
+        if self._generation != self._engine.generation or self._moves:
+            self._views.clear()
+            self._generation = self._engine.generation
+        found = self._views.get(name)
+        if found is None:
+            root = self._aliases.get(name, name)
+            dtype = to_numpy(self._meta.dtypes[name])
+            found = self._engine.array(self._slots[root], dtype, self._shapes[name])
+            if root not in self._inputs and not self._meta.finding:
+                self._views[name] = found
+        return found
+
+
+@dataclass
+class Code:
+    """Instructions for the engine, and what the phases need to know of their operands.
+
+    `feeds`, `fetches`: the variables that a step gets and returns, arrays of offsets included.
+    """
+
+    meta: ExactMeta
+    feeds: list[str]
+    fetches: list[str]
+    levels: list[tuple[str, ...]]
+    """The offsets of each fetched variable; they follow the variables in `fetches`."""
+
+    instructions: list[Instruction] = field(default_factory=list)
+
+    late: list[str] = field(default_factory=list)
+    """Feeds of the second half."""
+
+    tensor_arrays: list[str] = field(default_factory=list)
+    """Operands that are tensor arrays of the engine."""
+
+    aliases: dict[str, str] = field(default_factory=dict)
+    """Variables that share the memory of others, each with the variable that owns it."""
+
+    external: set[str] = field(default_factory=set)
+    """Temporaries whose memory belongs to the caller (of a body), and constants that he provides."""
+
+    isolated: bool = False
+    """Whether the caller knows variables by their names, so that results keep memory of their own."""
+
+    cut: int = 0
+    """The first instruction of the second half."""
+
+    saved: Counter[str] = field(default_factory=Counter)
+    """How many instructions each pass has saved."""
+
+    notes: list[str] = field(default_factory=list)
+    """What passes report, for descriptions."""
+
+    def __post_init__(self) -> None:
+        self.ranked = RankedFeeds(self.meta.ranking, self.feeds, self.meta)
+        self.inputs = frozenset([*self.feeds, *self.late, *self.ranked.names])
+        self.buffers = Buffers(self.meta, self.aliases, self.inputs, self.isolated)
+
+    def root(self, name: str) -> str:
+        """The variable whose memory `name` lives in."""
+        return self.aliases.get(name, name)
+
+    def is_temporary(self, name: str) -> bool:
+        """Whether a variable lives in the arena of the plan."""
+        if name in self.inputs or name in self.meta.known or name in self.external:
+            return False
+        return name not in self.tensor_arrays and not self.meta.is_persistable(name)
+
+    def may_be_shared(self, name: str) -> bool:
+        """Whether passes may give a variable another layout, or the memory of another one."""
+        return self.is_temporary(name) and not (self.isolated and name in self.fetches)
+
+    def persistable_results(self) -> set[str]:
+        """The persistable variables that the instructions write."""
+        written = {name for each in self.instructions for name in each.writes}
+        return {*filter(self.meta.is_persistable, written)}
+
+    def needed(self) -> list[str]:
+        """The variables that must have their values in the end."""
+        return [*self.fetches, *self.persistable_results()]
+
+
+def tensor_arrays_of(steps: Iterable[tuple[object, object]]) -> list[str]:
+    """The operands that name tensor arrays."""
+    return [
+        name + ELEMENTS
+        for op, _ in steps
+        if op.definition is CLEAR  # type: ignore[attr-defined]
+        for name in op.attrs["arrays"]  # type: ignore[attr-defined]
+    ]
+
+
+__all__ = ["Buffers", "Code", "Request", "tensor_arrays_of"]

@@ -1,0 +1,192 @@
+"""From operators to what the engine of the host runs: native calls, reference kernels, other names for memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+
+from ...base.sizes import always_equal
+from ...framework import Operator
+from ...ops.op_view import FIND
+from ...ops.registry import LEVEL, Call, OpView
+from .. import failures
+from ..control_flow.scan import TURNS
+from ..frontend import Typed
+from ..ir import jumps as marks
+from ..ir import sparse
+from ..ir.data_dependent import Sought
+from ..ir.errors import CannotPlan
+from ..ir.instructions import Instruction
+from ..ir.request import Request
+from ..ir.type_env import ExactMeta
+from .code import Code, tensor_arrays_of
+from .reference import reference
+
+
+def lower(typed: Typed, request: Request) -> Code:
+    """Calls of kernels for operators with exact shapes.
+
+    Raises CannotPlan for an operator on sequences or SelectedRows that has no kernel for these.
+    """
+    meta = typed.meta
+    levels = [meta.lod(name) for name in typed.fetches]
+    code = Code(
+        meta,
+        [*request.feed],
+        [*typed.fetches, *(name for each in levels for name in each)],
+        levels,
+        late=[*request.late],
+        tensor_arrays=tensor_arrays_of(typed.steps),
+        isolated=request.body is not None,
+    )
+    code.instructions = Lowering(code, typed.steps).instructions()
+    return code
+
+
+class Lowering:
+    """Chooses a native kernel or the reference kernel for each operator; results that are views become aliases."""
+
+    def __init__(self, code: Code, steps: Sequence[tuple[Operator, OpView]]) -> None:
+        from ..._ext import kernels  # brings SciPy, which importing the package alone should not
+
+        self._available = kernels.available
+        self._code, self._meta, self._steps = code, code.meta, steps
+        self._written = Counter(name for op, _ in steps for name in op.output_arg_names)
+
+    def levels(self, name: str) -> Sequence[str]:
+        """The arrays of offsets of a variable, outermost level first."""
+        return self._meta.lods.get(name, ())
+
+    def instructions(self) -> list[Instruction]:
+        return [instruction for op, view in self._steps for instruction in self._of(op, view)]
+
+    def _of(self, op: Operator, view: OpView) -> Iterable[Instruction]:
+        definition = op.definition
+        sought = next((self._meta.sought[name] for name in op.writes() if name in self._meta.sought), None)
+        if sought is not None:
+            yield from self._found(op, view, sought)
+            return
+        if self._is_view(op):
+            return
+        if definition in marks.MARKS:
+            yield Instruction((op,), tuple(op.input_arg_names), (), definition)
+            return
+        by_rows = None if definition.dispatch.rows is None else sparse.rule(op, view)
+        select = definition.native if by_rows is None else by_rows.native
+        calls = None
+        if select is not None and not _overwrites_input(op):
+            try:
+                calls = select(view)
+            except Exception as error:
+                raise failures.in_operator(op, error) from error
+        listed = [calls] if isinstance(calls, Call) else calls
+        if listed is not None and all(
+            self._available(call.kernel) for call in listed if call.kernel not in (FIND, TURNS)
+        ):
+            passed_on: list[str] = []
+            for call in listed:
+                if call.kernel == FIND:
+                    yield Instruction((op,), tuple(name for name in call.operands if name), (), call, view)
+                elif not self._is_part_view(op, call):
+                    made = native(self._meta, op, call, view if len(listed) == 1 else None, passed_on)
+                    passed_on.extend(made.writes)
+                    yield made
+        elif by_rows is not None:
+            raise CannotPlan(f"operator {op.type} has no native kernel for these SelectedRows", op)
+        elif definition.sequences.takes_lod and not definition.sequences.inferred:
+            raise CannotPlan(f"operator {op.type} has no native kernel for these sequences", op)
+        else:
+            reads, writes = self._touched(op, op.input_arg_names), self._touched(op, op.output_arg_names)
+            (step,) = reference(op, self._code.buffers, self.levels, None)
+            yield Instruction((op,), reads, writes, step, view)
+
+    def _found(self, op: Operator, view: OpView, sought: Sought) -> Iterable[Instruction]:
+        """The instructions of an operator whose reference kernel finds sizes."""
+        reads, writes = self._touched(op, op.input_arg_names), self._touched(op, op.output_arg_names)
+        places = [n for pair in enumerate(sought.wanted) for n in pair]
+        seek, keep = reference(op, self._code.buffers, self.levels, sought)
+        yield Instruction((op,), reads, (sought.scratch,), seek, view)
+        yield Instruction((op,), (sought.scratch,), (), Call(FIND, [sought.scratch], places), view)
+        yield Instruction((op,), (), writes, keep, view)
+
+    def _touched(self, op: Operator, names: Iterable[str]) -> tuple[str, ...]:
+        """The arrays that a reference kernel takes or makes of these variables."""
+        there = [name for name in names if name in self._meta.shapes]
+        levels = (
+            [level for name in there for level in self.levels(name)]
+            if op.definition.sequences.takes_lod
+            else []
+        )
+        return (*there, *levels)
+
+    def _is_view(self, op: Operator) -> bool:
+        view = op.definition.planning.view
+        if view is None:
+            return False
+        (out,), (source,) = op.outputs[view[0]], op.inputs[view[1]]
+        return self._may_share(out, source)
+
+    def _is_part_view(self, op: Operator, call: Call) -> bool:
+        """Whether `call` only copies into one of the arrays of SelectedRows, or all rows of what gets other sequences;
+        that then is a view.
+        """
+        if call.kernel != "copy":
+            return False
+        source, out = call.operands
+        assert source is not None and out is not None
+        size = self._meta.bytes(out)
+        whole = always_equal(size, self._meta.bytes(source)) and always_equal(size, call.ints[0])
+        if out not in self._meta.part_of and not (op.definition.sequences.takes_lod and whole):
+            return False
+        return self._may_share(out, source)
+
+    def _may_share(self, out: str, source: str) -> bool:
+        """Let `out` be another name for the memory of `source`; False if one of them is written to otherwise."""
+        written = self._written
+        isolated = self._code.isolated and out in self._code.fetches
+        if isolated or out == source or written[out] > 1 or written[source] > 1:
+            return False
+        if self._meta.is_persistable(out) or (self._meta.is_persistable(source) and written[source]):
+            return False
+        self._code.aliases[out] = self._code.root(source)
+        return True
+
+
+def native(
+    meta: ExactMeta, op: Operator, call: Call, view: OpView | None = None, passed_on: Collection[str] = ()
+) -> Instruction:
+    """A native call for an operator, or for a part of it, to which others have `passed_on` their results.
+
+    Scratch arrays are both read and written.
+    """
+    taken, made = set(op.input_arg_names), set(op.output_arg_names)
+    reads, writes = [], []
+    for name in call.operands:
+        if name is None:
+            continue
+        read, made_here = name in taken, name in made and name not in call.unchanged
+        if not read and not made_here:  # a part of something, or a scratch array
+            owner = meta.part_of.get(name) or name.partition(LEVEL)[0]
+            read, made_here = owner in taken or owner not in made, owner in made or owner not in taken
+        if read or name in passed_on:
+            reads.append(name)
+        if made_here:
+            writes.append(name)
+    return Instruction((op,), tuple(reads), tuple(writes), call, view)
+
+
+def _overwrites_input(op: Operator) -> bool:
+    """Whether `op` writes a variable that it also reads, other than in the ways its kernels are made for.
+
+    Those are updates (`Param` and `ParamOut`) and the pairs of slots its declaration allows to share memory.
+    """
+    read = {name for names in op.inputs.values() for name in names}
+    if all(read.isdisjoint(names) for names in op.outputs.values()) or op._is_optimize_op():
+        return False
+    for out_slot, names in op.outputs.items():
+        for in_slot, sources in op.inputs.items():
+            if out_slot == in_slot + "Out" or (out_slot, in_slot) in op.definition.planning.inplace:
+                continue
+            if not set(names).isdisjoint(sources):
+                return True
+    return False

@@ -1,0 +1,244 @@
+"""`Plan`: compiled operators for the CPU, for all sizes that its guards admit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import groupby
+
+import numpy as np
+
+from ..._ext import engine
+from ...base.reports import profiling
+from ...base.sizes import current
+from ...ops.op_view import FIND
+from ...ops.registry import Call, OpDef
+from .. import failures
+from ..control_flow.array_ops import MAY_MISS
+from ..ir import jumps as marks
+from ..ir.errors import Missed
+from ..ir.request import Request
+from ..ir.step_plan import StepPlan
+from ..tensors.lod_tensor import LoDTensor
+from .assembly import Assembly
+from .code import Code
+from .rollback import is_call
+
+
+class Plan(StepPlan):
+    """Runs the code of an assembled engine; temporaries share one arena.
+
+    Args:
+        changed_early: persistable variables to restore if a guard fails; None if a step cannot be rolled back.
+        ends_early: whether the code ends where a size is found.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        code: Code,
+        assembly: Assembly,
+        changed_early: list[str] | None,
+        ends_early: bool,
+    ) -> None:
+        super().__init__(request, code.meta)
+        self.instructions, self.engine = code.instructions, assembly.engine
+        self.ops = [each.op for each in code.instructions]
+        self.is_native = [isinstance(each.action, (Call, OpDef)) for each in code.instructions]
+        self.code, self.assembly = code, assembly
+        self._changed_early, self._rolls_back = changed_early or [], changed_early is not None
+        self._ends_early = ends_early
+        self._written: dict[str, np.ndarray] = {}
+        self._bind_first()
+        self.fetched, self.levels = code.fetches, code.levels
+        self.has_levels = any(self.levels)
+        self.engine.set_fetches([assembly.entry(name) for name in code.fetches])
+        if request.body is None:  # a scan points its bodies at their feeds
+            self._sign()
+        self._rank_sizes = [assembly.size(size) for size in code.ranked.sizes]
+
+    def _sign(self) -> None:
+        """Tell the engine which arrays `accepts` will be given; the last `followed` are written to."""
+        names = self.feed_names
+        self.engine.set_signature(
+            [self.assembly.entry(name) for name in names], range(len(names) - self.followed, len(names))
+        )
+
+    def follow(self, names: Sequence[str]) -> None:
+        self.feed_names = [*self.feed_names, *names]
+        self.followed = len(names)
+        self._sign()
+
+    def bind_scope(self) -> bool:
+        """Point at the scope's variables as they are now."""
+        tensors = self._tensors()
+        if tensors is None:
+            return False
+        for name, tensor in tensors.items():
+            tensor.on(None)
+            self.engine.bind(self.assembly.slot(name), tensor.own())
+        self.code.buffers.forget()
+        changed = {name for each in self.instructions for name in each.writes}
+        self._written = {name: tensors[name].array for name in tensors if name in changed}
+        self.engine.set_written([*self._written.values()])
+        return True
+
+    def accepts(self, arrays: list[np.ndarray]) -> bool:
+        """Bind the arrays of the feeds; what is only read and shares memory with what the plan writes is copied."""
+        if self.assembly.loops or self.code.ranked.names:
+            return self._accepts_ranked(arrays)
+        return self._accepts(arrays)
+
+    def _accepts_ranked(self, arrays: list[np.ndarray]) -> bool:
+        """`accepts` where sequences are sorted by length, and iterations of loops have sizes of their own."""
+        # The profiler wants the time of each operator.
+        if len(arrays) != len(self.feed_names) or profiling.active is not None:
+            return self.engine.bind_arrays(())
+        measured = self.code.ranked.measured(arrays)
+        if measured is None or not all(map(self._is_size, self._rank_sizes, measured[0])):
+            return self.engine.bind_arrays(())
+        if not self._accepts(arrays):
+            return False
+        for name, array in zip(self.code.ranked.names, measured[1], strict=True):
+            self.engine.bind(self.assembly.slot(name), array)
+        return self.engine.loops_fit() or self.engine.bind_arrays(())
+
+    def _is_size(self, wanted: tuple[int, int], found: int) -> bool:
+        """Set a size to what has been found; False if it has to be another one."""
+        register, number = wanted
+        if register < 0:
+            return number == found
+        if found >= 2:
+            self.engine.set_root(register, found)
+        return found >= 2
+
+    def _accepts(self, arrays: list[np.ndarray]) -> bool:
+        if self.engine.bind_arrays(arrays):
+            return True
+        read = len(arrays) - self.followed
+        shared = [k for k, array in enumerate(arrays[:read]) if self.engine.shares(array)]
+        if not shared:
+            return False
+        arrays = list(arrays)
+        for k in shared:
+            arrays[k] = arrays[k].copy()
+        return self.engine.bind_arrays(arrays)
+
+    def release_gil(self, release: bool) -> None:
+        self.engine.release_gil = release
+
+    def run(self, begin: int = 0, end: int = -1) -> None:
+        """Run one step, or its instructions from `begin` to `end`, on what is bound.
+
+        Errors name the operator and the user's line. Raises Missed, with all variables as they were, if a guard fails.
+        """
+        recorder = profiling.active
+        early = self._changed_early
+        before = [(array, array.copy()) for array in map(self._written.__getitem__, early)] if early else ()
+        try:
+            if recorder is None:
+                self.engine.run(begin, end)
+            else:
+                self._run_recorded(recorder, begin, end)
+            if not self._ends_early:
+                return
+            problem: Exception = Missed("it ends where sizes are found", sizes=self._found_by(len(self.ops)))
+        except engine.KernelFailure as failure:
+            problem = self.failed(failure)
+        for array, copy in before if isinstance(problem, Missed) else ():
+            np.copyto(array, copy)
+        raise problem
+
+    def failed(self, failure: engine.KernelFailure, rolls_back: bool | None = None) -> Exception:
+        """The exception for a failure of a native instruction. `rolls_back`: whether the whole step can be undone."""
+        rolls_back = self._rolls_back if rolls_back is None else rolls_back
+        if failure.turn is not None:
+            number, index, inner = failure.turn
+            bodies = self.assembly.loops[failure.index].bodies
+            if number < len(bodies):
+                within = engine.KernelFailure(index, failure.code, failure.err, inner)
+                return bodies[number].plan.failed(within, rolls_back)  # type: ignore[no-any-return]
+        if failure.code == engine.UNFIT:
+            last = failure.err if is_call(self.instructions[failure.index], FIND) else None
+            return Missed("it finds other sizes", sizes=self._found_by(failure.index, last))
+        op = self.ops[failure.index]
+        if op.definition is marks.THERE:
+            name = op.inputs["X"][0].partition(marks.UNSET)[0]
+            reason = f"variable {name!r} has no value where a branch is not taken"
+            return Missed(reason) if rolls_back else failures.in_operator(op, ValueError(reason))
+        if op.definition in MAY_MISS and failure.code == engine.OUT_OF_RANGE:
+            if rolls_back:
+                return Missed("it asks for elements of an array that are not there")
+            number, _, count = failure.err[:3]
+            reason = f"the tensor array has {count} elements, and none that fits at index {number}"
+            return failures.in_operator(op, ValueError(reason))
+        return failures.in_operator(op, failures.native(op, failure.code, failure.err))
+
+    def _found_by(self, at: int, last: Sequence[int] | None = None) -> dict[str, int]:
+        """The sizes found up to an instruction, by label; `last`: its own, if they do not fit."""
+        known: dict[str, int] = {}
+        registers = self.assembly.registers
+        actions = (each.action for each in self.instructions[: at + 1])
+        finds = [action for action in actions if isinstance(action, Call) and action.kernel == FIND]
+        for labels, action in zip(self.meta.finding, finds, strict=False):
+            sizes = [registers.found.get(registers.integer(n)) for n in action.ints[1::2]]
+            known.update(
+                zip(labels, last if last is not None and action is finds[-1] else sizes, strict=False)
+            )
+        return known
+
+    def _run_recorded(self, recorder: profiling.Recorder, begin: int, end: int) -> None:
+        """`run` with the time of each operator recorded; the instructions of one operator are one span."""
+        engine = self.engine
+        engine.profile(True)
+        try:
+            engine.run(begin, end)
+        finally:
+            since = time.perf_counter_ns()
+            spans = engine.spans()
+            engine.profile(False)
+            for name, first, last in self._named_runs:
+                if spans[first][0]:
+                    recorder.add(name, spans[first][0], max(spans[first : last + 1])[1])
+            recorder.leave_out(since)
+
+    @cached_property
+    def _named_runs(self) -> list[tuple[str, int, int]]:
+        """Each operator, or those that are joined, with its first and last instruction."""
+        runs: list[tuple[str, int, int]] = []
+        for _, run in groupby(enumerate(self.instructions), key=lambda item: item[1].ops):
+            found = list(run)
+            runs.append((found[0][1].name, found[0][0], found[-1][0]))
+        return runs
+
+    def fetch(self) -> list[np.ndarray]:
+        return self.engine.fetch_all()
+
+    def height(self, name: str) -> int:
+        """The height of the table that SelectedRows are about."""
+        return current(self.meta.shapes[name][0])
+
+    def fetch_tensors(self) -> list[LoDTensor]:
+        found = self.fetch()
+        offsets = iter(found[len(self.levels) :])
+        return [
+            LoDTensor.wrap(array, tuple([next(offsets) for _ in levels]))
+            for array, levels in zip(found, self.levels, strict=False)
+        ]
+
+    def describe(self) -> str:
+        count = f"{len(self.ops)} instruction{'s' if len(self.ops) != 1 else ''}"
+        lines = [f"{count} on the CPU for {self._for_feeds()}"]
+        if self.meta.sizes.guards:
+            lines.append(f"  where {', '.join(map(str, self.meta.sizes.guards.values()))}")
+        if any(count > 0 for count in self.code.saved.values()):
+            saved = ", ".join(f"{name} {count}" for name, count in self.code.saved.items() if count > 0)
+            lines.append(f"  instructions saved by passes: {saved}")
+        lines += [f"  {note}" for note in self.code.notes]
+        loops = self.assembly.loops
+        for at, (each, native) in enumerate(zip(self.instructions, self.is_native, strict=True)):
+            lines.append(f"  {each.describe()}; {'native' if native else 'reference'}")
+            for body in loops[at].bodies if at in loops else ():
+                lines += [f"    {line}" for line in body.describe().splitlines()]
+        return "\n".join(lines)

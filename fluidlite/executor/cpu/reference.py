@@ -1,0 +1,74 @@
+"""An operator of a plan that Python computes, by its reference kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...framework import Operator
+from ...ops.registry import LEVEL, LodArray, OperatorError, check_result
+from .. import failures
+from ..ir.data_dependent import Sought
+
+Array = Callable[[str], np.ndarray]
+
+
+def reference(
+    op: Operator,
+    array: Array,
+    levels: Callable[[str], Iterable[str]],
+    sought: Sought | None,
+) -> Sequence[Callable[[], None]]:
+    """What calls the reference kernel of `op` on the memory of a plan and puts the results there: one function, or if
+    sizes are sought two, between which the engine takes them.
+
+    `array`: the elements of a variable in this step; `levels`: the names of its offsets.
+    """
+
+    def called() -> Iterable[tuple[str, Any]]:
+        """What the kernel makes, by the names of the variables."""
+        inputs = {slot: [array(name) for name in names] for slot, names in op.inputs.items() if names}
+        lods = None
+        if op.definition.sequences.takes_lod:
+            lods = {
+                slot: [tuple(map(array, levels(name))) for name in names] for slot, names in op.inputs.items()
+            }
+        try:
+            results = op.definition.call(np, inputs, op.attrs, lods, on_numpy=True)
+        except Exception as error:
+            failures.raise_in_operator(op, error)
+        return op._named(results)
+
+    def store(name: str, value: Any) -> None:
+        """Copy a result to where the variable is; it must be of that variable's shape and type."""
+        if isinstance(value, LodArray):
+            for level, offsets in zip(levels(name), value.lod, strict=False):
+                if level.startswith(name + LEVEL):  # its own, not an input's
+                    store(level, offsets)
+            value = value.array
+        target = array(name)
+        try:
+            check_result(op.type, value, target.shape, target.dtype)
+        except OperatorError as error:
+            raise failures.in_operator(op, error) from None
+        np.copyto(target, value, casting="same_kind")
+
+    def step() -> None:
+        for name, value in called():
+            store(name, value)
+
+    held: list[tuple[str, Any]] = []
+
+    def seek() -> None:
+        assert sought is not None
+        held[:] = called()
+        array(sought.scratch)[:] = sought.measured(held)
+
+    def keep() -> None:
+        for name, value in held:
+            store(name, value)
+        held.clear()
+
+    return [step] if sought is None else [seek, keep]

@@ -1,0 +1,75 @@
+"""The phases of the compiler for GPUs: launches of kernels, and the passes over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ...framework import OpRole
+from ...ops.registry import LEVEL
+from ..frontend import Typed
+from ..ir.errors import CannotPlan
+from ..ir.instructions import Instruction
+from ..ir.request import Request
+from ..ir.type_env import ExactMeta
+from ..passes.rewriting import fuse
+from .fusion import PASSES
+from .launch import of_operator
+from .plan import DevicePlan
+from .split_plan import DeviceSplitPlan
+
+
+@dataclass
+class Launches:
+    """The instructions of a step on a GPU.
+
+    `persistable`: the variables of the scope that they write; `cut`: the first instruction of the second half.
+    """
+
+    meta: ExactMeta
+    fetches: list[str]
+    instructions: list[Instruction]
+    persistable: set[str]
+    cut: int = 0
+
+
+def compile_for_device(request: Request, typed: Callable[[Request], Typed]) -> DevicePlan:
+    """A plan for a GPU. `typed`: the phases that know no target.
+
+    Raises CannotPlan when the program needs the interpreter.
+    """
+    return DevicePlan(request, launches(request, typed))
+
+
+def split_for_device(
+    request: Request, typed: Callable[[Request], Typed], early: int, held: Sequence[str]
+) -> DeviceSplitPlan:
+    """A plan for a GPU in two halves; see `compile.compile_split`."""
+    code = launches(request, typed)
+    plan = DevicePlan(request, code)
+    split = DeviceSplitPlan(plan, request, code.cut, early)
+    plan.follow(held)
+    return split
+
+
+def launches(request: Request, typed: Callable[[Request], Typed]) -> Launches:
+    if any(LEVEL in name for name in request.feed):
+        raise CannotPlan("sequences are fed")
+    found = typed(request)
+    if any(found.meta.lods.values()):
+        raise CannotPlan("it makes sequences, which plans for GPUs do not carry")
+    made = [of_operator(op, view) for op, view in found.steps]
+    persistable = {*filter(found.meta.is_persistable, {name for each in made for name in each.writes})}
+    needed = {*found.fetches, *persistable}
+    aliases: dict[str, str] = {}
+    cut = 0
+    if request.split:
+        backward = [each.op.attrs.get("op_role", 0) & OpRole.Backward for each in made]
+        at = next((k for k, is_backward in enumerate(backward) if is_backward), len(backward))
+        read = {name for each in made[at:] for name in each.reads}
+        first = fuse(made[:at], {*needed, *read}, PASSES, aliases)
+        cut = len(first)
+        made = [*first, *fuse(made[at:], needed, PASSES, aliases)]
+    else:
+        made = fuse(made, needed, PASSES, aliases)
+    return Launches(found.meta, found.fetches, made, persistable, cut)

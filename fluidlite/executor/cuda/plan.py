@@ -1,0 +1,207 @@
+"""`DevicePlan`: a program for exact shapes as launches on a GPU, which become one CUDA graph."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...backend import on_device
+from ...backend.cupy_ import faults, library, pools
+from ...backend.cupy_.recording import Recording
+from ...base import flags
+from ...base.dtypes import to_numpy
+from ...base.reports import profiling
+from ..ir.request import Request
+from ..ir.step_plan import StepPlan
+from ..tensors.lod_tensor import LoDTensor
+from .calls import needs_host
+from .feeds import FeedSlots, Fetcher, Layout, Pace
+from .resources import Resources
+from .run import LaunchList
+
+if TYPE_CHECKING:
+    from .compile import Launches
+
+
+class DevicePlan(StepPlan):
+    """Runs `program` on a GPU, on feeds of the shapes that it was compiled for.
+
+    The first step runs launch by launch, with temporaries from a memory pool of the plan's own. The second records the
+    same launches as a CUDA graph, which is replayed from then on. Feeds are copied to fixed memory. A program that
+    cannot be captured always runs launch by launch; `uncaptured_reason` says why.
+    """
+
+    def __init__(self, request: Request, code: Launches) -> None:
+        super().__init__(request, code.meta)
+        device, capture = request.device, not request.fixed
+        assert device is not None
+        self.device = device
+        self.fetched = code.fetches
+        self.instructions = code.instructions
+        self.uncaptured_reason = self._reason(capture)
+        self._resources = Resources(device, self.lock)
+        fed = [*self.feed_names, *request.late]
+        self._list = LaunchList(code.instructions, code.meta, code.persistable, code.fetches, fed, device)
+        self._writes = bool(code.persistable)
+        self._held: list[str] = []
+        self._layouts = {name: self._layout(name) for name in self.feed_names}
+        self._pending: list[Any] = []
+        self._results: list[Any] = []
+        self._slots: FeedSlots | None = None
+        self._pace = Pace(device)
+        if capture:
+            used = {name: self._layouts[name] for name in self.feed_names if self._list.reads(name)}
+            self._slots = FeedSlots(device, used)
+            self._list.arrays.update(self._slots.arrays)
+        for name, array in self.meta.known.items():
+            if self._list.reads(name):
+                self._list.arrays[name] = device.put(array)
+        self._bind_first()
+        self._fetcher = Fetcher(device, [self._layout(name) for name in self.fetched])
+        weakref.finalize(self, self._resources.release).atexit = False
+
+    def _layout(self, name: str) -> Layout:
+        return self.meta.shapes[name], to_numpy(self.meta.dtypes[name])
+
+    def _reason(self, capture: bool) -> str | None:
+        """The reason why nothing will be captured; None if no reason is visible before the first step."""
+        if not capture:
+            return "its feeds are used where they are"
+        if not flags.cuda_graphs():
+            return "FLUIDLITE_CUDA_GRAPHS=0"
+        reasons = [needs_host(op) for launch in self.instructions for op in launch.ops]
+        return next((reason for reason in reasons if reason is not None), None)
+
+    def follow(self, names: Sequence[str]) -> None:
+        self._held = [name for name in names if name in self.meta.persistable]
+        self.feed_names = [*self.feed_names, *self._held]
+        self._layouts.update((name, self._layout(name)) for name in self._held)
+
+    def bind_scope(self) -> bool:
+        """Take the arrays of the scope's variables, moved to the device; False if the plan does not fit them."""
+        tensors = self._tensors()
+        if tensors is None:
+            return False
+        for name, tensor in tensors.items():
+            self._bind(name, tensor.on(self.device))
+        return True
+
+    def _bind(self, name: str, array: Any) -> None:
+        """Use `array` for a persistable variable; a graph that has the address of another array is dropped."""
+        if self._list.arrays.get(name) is not array:
+            self._list.arrays[name] = array
+            if self._resources.graph is not None:
+                self._resources.forget_graph()
+
+    def _adopted(self, value: Any) -> Any:
+        return self.device.adopt(value) if on_device(value) else None
+
+    def accepts(self, arrays: Sequence[Any]) -> bool:
+        layouts = self._layouts
+        taken = list(zip(self.feed_names, arrays, strict=True))
+        for name, array in taken:
+            shape, dtype = layouts[name]
+            if array is None or array.shape != shape or array.dtype != dtype:
+                return False
+        count = len(taken) - len(self._held)
+        for name, array in taken[count:]:
+            self._bind(name, self.device.put(array))
+        if self._slots is None:
+            self._list.arrays.update((name, self.device.put(array)) for name, array in taken[:count])
+        else:
+            slots = self._slots.arrays
+            self._pending = [array for name, array in taken[:count] if name in slots]
+        return True
+
+    def run(self) -> None:
+        """Queue one step on the accepted feeds; errors name the operator and the user's line."""
+        with self.device.selected, library.errors("giving a step to the GPU"):
+            buffer = self._pace.begin()
+            self._resources.busy = True
+            if self._slots is not None:
+                self._slots.fill(self._pending, buffer)
+                self._pending = []
+            try:
+                if profiling.active is not None:
+                    self._resources.forget_graph()  # single launches are timed; a later step records them anew
+                if self._resources.graph is not None:
+                    self._resources.graph.launch()
+                else:
+                    with self.device.active():
+                        self._step()
+            finally:
+                self._pace.end()
+        if self._writes:
+            scope = self._scope()
+            if scope is not None:
+                scope._cell.writes += 1  # data parallel replicas copy the variables from here
+
+    def _step(self) -> None:
+        """Run a step launch by launch, or record it as a graph and launch that."""
+        resources = self._resources
+        if self.uncaptured_reason is None and resources.warm and profiling.active is None:
+            self._record()
+        if resources.graph is not None:
+            resources.graph.launch()
+        elif self.uncaptured_reason is None:
+            with resources.on_own_stream(), resources.memory():
+                self._results = self._list.run()
+            resources.warm = True
+        else:
+            self._results = self._list.run()
+
+    def _record(self) -> None:
+        """Record the launches as a graph, without computing; on failure keep the reason."""
+        resources = self._resources
+
+        def work() -> None:
+            with resources.memory():
+                self._results = self._list.run()
+
+        reason = ""
+        for _ in range(2):
+            self._results = []
+            try:
+                resources.graph = Recording(self.device, work, resources.stream)
+                return
+            except MemoryError as error:
+                reason = str(error)
+            except Exception as error:
+                reason = str(error)
+                break
+            resources.release()  # the pool is fragmented by blocks of other sizes
+            pools.relieve(self.device)
+        self.uncaptured_reason = reason
+        self._results = []
+        resources.release()
+
+    def fetch(self) -> list[np.ndarray]:
+        """Copies on the host. Waits for the GPU, and raises the errors that kernels have reported."""
+        if not self.fetched:
+            return []
+        values = self._fetcher.get(self._results)
+        self._pace.synchronized()
+        self._resources.busy = False
+        faults.raise_pending(self.device)
+        return values
+
+    def fetch_tensors(self) -> list[LoDTensor]:
+        """Copies on the device, without waiting."""
+        with self.device.active(), library.errors("copying what is fetched"):
+            return [LoDTensor.wrap(array.copy()) for array in self._results]
+
+    def describe(self) -> str:
+        """The launches of a step, one a line, and whether they are a CUDA graph or why not."""
+        state = self.uncaptured_reason
+        if state is not None:
+            head = f"not captured: {state}"
+        elif self._resources.graph is not None:
+            head = "one CUDA graph"
+        else:
+            head = "will be captured in its next step" if self._resources.warm else "has not run yet"
+        count = f"{len(self.instructions)} launches"
+        lines = [f"{count} on GPU {self.device.number} for {self._for_feeds()}; {head}"]
+        return "\n".join([*lines, *(f"  {launch.describe()}" for launch in self.instructions)])

@@ -1,0 +1,259 @@
+"""The phases of the compiler that know no target: from a request to operators with exact shapes.
+
+prune       the operators that the fetches and the updates of state need
+structure   blocks inlined between jumps, loops over sequences as scans, one name for each value
+infer       exact shapes (formulas of the sizes of feeds), guards, constants
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ..base.dtypes import VarType
+from ..base.errors import EnforceNotMet
+from ..base.reports import progress
+from ..framework import Operator
+from ..ops.registry import OpView
+from . import failures
+from .control_flow import branching, predication
+from .control_flow import ragged_scan as turning
+from .control_flow import recurrent as stepping
+from .control_flow.array_ops import GET
+from .control_flow.inlining_gradients import InLine
+from .ir import finite, float16, sparse
+from .ir import jumps as marks
+from .ir.errors import CannotPlan, Unfound
+from .ir.inference import NO_TENSORS, Versions, fold, in_place_of, infer, live, takes_no_part
+from .ir.request import Request
+from .ir.type_env import ExactMeta
+
+Step = tuple[Operator, OpView]
+
+
+@dataclass
+class Graph:
+    """Operators without blocks, in which each name of a temporary stands for one value.
+
+    `results`: the names of the values to return; `unset`: values that exist only if a branch runs, with that branch;
+    `has_scans`: whether loops have become scans.
+    """
+
+    ops: list[Operator]
+    results: list[str]
+    unset: dict[str, Operator] = field(default_factory=dict)
+    has_scans: bool = False
+
+
+@dataclass
+class Typed:
+    """Operators with exact shapes; those whose results are constants are left out.
+
+    `meta`: their variables; `fetches`: those to return, SelectedRows made dense; `ends_early`: the operators end where
+    a size is found, because what follows is refused for the size that was guessed.
+    """
+
+    meta: ExactMeta
+    steps: list[Step]
+    fetches: list[str]
+    ends_early: bool = False
+
+
+def prune(request: Request, meta: ExactMeta) -> list[Operator]:
+    """The operators that a step has to run.
+
+    Raises NotFed if an operator, needed or not, reads a data variable that is not fed, and CannotPlan if the scope
+    holds arrays or rank tables.
+    """
+    block = request.declarations
+    ops = block.ops if request.ops is None else request.ops
+    _check_fed(ops, meta, [*request.feed])
+    if any(var.persistable and var.type in NO_TENSORS for var in request.program.list_vars()):
+        raise CannotPlan("the scope keeps arrays or rank tables")
+    # A body has been pruned, and its jumps stand where they are.
+    if request.check_finite or request.body is not None:
+        return list(ops)
+    return live(list(ops), sparse.wholes(request.fetches))
+
+
+def structure(ops: Sequence[Operator], request: Request, meta: ExactMeta) -> Graph:
+    """The operators with those of their blocks inlined, and a name of its own for each value of a temporary."""
+    graph = Graph(list(ops), [*request.fetches])
+    if request.has_jumps:
+        graph = _inlined(graph, request, meta)
+    elif not request.check_finite:
+        graph.ops = [*predication.predicated(ops)]
+    names = Versions(meta.is_persistable, [*request.feed, *request.late])
+    graph.ops = [names.renamed(op) for op in graph.ops if not takes_no_part(op)]
+    graph.results = [names.latest.get(name, name) for name in graph.results]
+    return graph
+
+
+def infer_shapes(graph: Graph, request: Request, meta: ExactMeta) -> Typed:
+    """Exact shapes and constants of a graph.
+
+    Raises CannotPlan when an operator has to run on its own, EnforceNotMet when something it reads is neither fed,
+    computed nor initialised.
+    """
+    inference = _Inference(graph, request, meta)
+    inference.run()
+    fetches = graph.results
+    if inference.ends_early:
+        fetches = []
+    for name, asked in zip(fetches, request.fetches, strict=False):
+        if asked in graph.unset:
+            raise CannotPlan(
+                f"variable {asked!r} has no value where a branch is not taken", graph.unset[asked]
+            )
+        _check_fetched(name, meta)
+    inference.check_sparse(fetches)
+    return Typed(meta, inference.steps, inference.dense(fetches), inference.ends_early)
+
+
+def _check_fed(ops: Iterable[Operator], meta: ExactMeta, fed: list[str]) -> None:
+    written: set[str] = set()
+    for op in ops:
+        for name in branching.reads(op):
+            var = op.block._find_var_recursive(name)
+            if var is not None and var.is_data and name not in written and not meta.has(name):
+                raise failures.missing_value(op, name, fed)
+        written.update(op.writes())
+
+
+def _inlined(graph: Graph, request: Request, meta: ExactMeta) -> Graph:
+    """The graph with the blocks of branches and loops between jumps.
+
+    Tensor arrays become names for their elements where indices are known, else memory of the engine.
+    """
+    if request.check_finite:
+        return _with_blocks_inlined(graph, meta, arrays=True, scans=False)
+    try:
+        return _with_blocks_inlined(graph, meta, arrays=False, scans=True)
+    except CannotPlan as refusal:
+        if not any(op.type in branching.ON_ARRAYS for op in branching.everywhere(graph.ops)):
+            raise
+        try:
+            return _with_blocks_inlined(graph, meta, arrays=True, scans=True)
+        except CannotPlan:
+            raise refusal from None
+
+
+def _with_blocks_inlined(graph: Graph, meta: ExactMeta, arrays: bool, scans: bool) -> Graph:
+    ops: Iterable[Operator] = graph.ops
+    kept = {name for op in graph.ops for name in branching.read_before(op) if meta.has(name)}
+    steps = stepping.Stepping()
+    loops = turning.Turning(graph.ops, steps)
+    lines = InLine({*meta.shapes, *kept}, arrays, *((steps, loops) if scans else ()))
+    if scans and not arrays:
+        ops = [*loops.of(ops)]
+    made = lines.begun([*lines.of(ops)], lines.touched + lines.tapes)
+    read = {*graph.results}.union(*(op.reads() for op in made))
+    made = [op for op in made if op.definition is not GET or op.outputs["Out"][0] in read]
+    if loops.any:
+        made = live(made, sparse.wholes(graph.results))
+    return Graph(made, graph.results, lines.unset, steps.any or loops.any)
+
+
+def _check_fetched(name: str, meta: ExactMeta) -> None:
+    if meta.has(name):
+        return
+    var = meta.block._find_var_recursive(name)
+    if var is not None and var.type == VarType.LOD_TENSOR_ARRAY:
+        raise CannotPlan(f"{name} is fetched, an array of tensors")
+    if var is not None and var.type == VarType.LOD_TENSOR:
+        raise CannotPlan(f"{name} is fetched, which may have no value")
+    raise failures.unknown_fetch(name, meta.block.vars)
+
+
+class _Inference:
+    """One walk over the operators of a graph, in order; `steps` is its result."""
+
+    def __init__(self, graph: Graph, request: Request, meta: ExactMeta) -> None:
+        self._graph, self._meta = graph, meta
+        self._fed = [*request.feed]
+        self._widens = request.has_jumps
+        self._watch = finite.Watch(request.declarations) if request.check_finite else None
+        self._writes = Counter(name for op in graph.ops for name in op.writes())
+        self._once = {
+            name
+            for op in graph.ops
+            for name in op.writes()
+            if self._writes[name] == 1 and not op.block._is_persistable(name)
+        }
+        self.steps: list[Step] = []
+        self.ends_early = False
+
+    def run(self) -> None:
+        meta, steps = self._meta, self.steps
+        around: list[Operator] = []  # the branches and loops that an operator is in
+        begun: list[int] = []  # how many operators had found sizes when they began
+        known = finding = 0  # the steps up to the last that finds sizes; how many operators find some
+        for op in progress.over(self._graph.ops, "shapes of the program"):
+            if op.definition in marks.BEGINS:
+                around.append(op)
+                begun.append(len(meta.finding))
+            try:
+                self._operator(op, around)
+            except (CannotPlan, EnforceNotMet) as refusal:
+                if known:
+                    self.ends_early = True
+                    del steps[known:]
+                    return
+                raise self._refusal(refusal, around) from None
+            if op.definition in marks.ENDS:
+                first = around.pop()
+                if len(meta.finding) > begun.pop():
+                    steps += self._step(in_place_of(first, marks.SETTLE, {"X": first.inputs["Cond"]}, {}, {}))
+            if not around and len(meta.finding) > finding:
+                known, finding = len(steps), len(meta.finding)
+
+    def _operator(self, op: Operator, around: list[Operator]) -> None:
+        meta = self._meta
+        if around and not meta.sparse.keys().isdisjoint(op.reads()):
+            raise CannotPlan("a branch looks at SelectedRows")
+        found = len(meta.finding)
+        for ready in self._ready(op, bool(around)):
+            self.steps += self._step(ready)
+        if self._watch is not None:
+            self.steps += self._watch.behind(op, meta)
+        if len(meta.finding) > found and any(each.definition is marks.BEGIN for each in around):
+            raise CannotPlan(f"operator {op.type} finds sizes in a branch")
+
+    def _refusal(self, refusal: CannotPlan | EnforceNotMet, around: list[Operator]) -> Exception:
+        """What to raise: in branches and iterations, a mistake of the user is reported when it happens in a step."""
+        if around:
+            kind = Unfound if isinstance(refusal, Unfound) else CannotPlan
+            return kind(str(refusal), around[0], getattr(refusal, "passing", False))
+        if self._graph.has_scans and isinstance(refusal, EnforceNotMet):
+            return CannotPlan(str(refusal))
+        return refusal
+
+    def _ready(self, op: Operator, in_branch: bool) -> Iterable[Operator]:
+        """The operators to run for `op`: mostly itself. A cast made in one branch has no value in another."""
+        meta = self._meta
+        for one in sparse.densified(op, meta) if meta.sparse else (op,):
+            for name in one.reads():
+                meta.has(name, one)  # looks the type up
+            if meta.halves and self._widens and not in_branch:
+                yield from float16.widened(one, meta, self._fed)
+            else:
+                yield one
+
+    def _step(self, op: Operator) -> list[Step]:
+        view = infer(op, self._meta, self._fed)
+        if self._meta.sparse:
+            sparse.check_written_once(op, self._meta, self._writes)
+        return [] if fold(op, view, self._meta, self._once) else [(op, view)]
+
+    def check_sparse(self, fetches: Iterable[str]) -> None:
+        sparse.check([op for op, _ in self.steps], fetches)
+
+    def dense(self, fetches: Sequence[str]) -> list[str]:
+        """The fetches, with steps that make SelectedRows dense."""
+        meta = self._meta
+        for name in fetches:
+            if name in meta.sparse and not meta.has(sparse.dense_name(name)):
+                op = sparse.dense(self.steps[-1][0], name)
+                self.steps.append((op, infer(op, meta, self._fed)))
+        return [sparse.dense_name(name) if name in meta.sparse else name for name in fetches]

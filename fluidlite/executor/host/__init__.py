@@ -1,1 +1,0 @@
-"""Plans of the host: calls that the engine makes."""

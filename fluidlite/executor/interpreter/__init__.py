@@ -1,0 +1,1 @@
+"""Runs programs operator by operator, and in segments that are plans."""

@@ -1,0 +1,110 @@
+"""Elements of tensor arrays that a segment reads before its plan runs, and writes afterwards.
+
+    read_from_array(words, i) -> word       load   words[i] -> word
+    fc(word) -> new                         plan   fc(word) -> new; increment(i)
+    increment(i)
+    write_to_array(new, i) -> words         store  new -> words[i]
+
+So a plan need not know the arrays, whose elements may be of any size and have sequences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ...base.tensor_array import TensorArray
+from ...framework import Operator
+from ..ir.errors import CannotPlan
+from ..ir.inference import declared_type, in_place_of
+from .frame import Environment, Run
+
+COPY = "@STORED"
+"""Marks the copy of a value that the segment overwrites before it is stored."""
+
+
+class Load(NamedTuple):
+    """The element of `array` at index `at` becomes the value of `out`, which has the element type `dtype`."""
+
+    array: str
+    at: str
+    out: str
+    dtype: np.dtype | None
+
+    def run(self, environment: Environment) -> bool:
+        """Load the element; False if there is none of this type."""
+        array, index = environment.find(self.array), environment.find(self.at)
+        if type(array) is not TensorArray or type(index) is not np.ndarray or index.size != 1:
+            return False
+        at = index.item()
+        element = array.arrays[at] if 0 <= at < len(array) else None
+        if element is None or element.dtype != self.dtype:
+            return False
+        environment.put(self.out, element, array.lods[at])
+        return True
+
+
+class Store(NamedTuple):
+    """The value of `value` becomes the element of `array` at index `at`; `op`: the operator that writes it."""
+
+    op: Operator
+    array: str
+    at: str
+    value: str
+
+    def run(self, run: Run, environment: Environment) -> None:
+        array, index, value = map(environment.find, (self.array, self.at, self.value))
+        if type(array) is not TensorArray or type(index) is not np.ndarray or type(value) is not np.ndarray:
+            run.run_alone(self.op, environment)
+        elif index.size != 1 or index.item() < 0:
+            run.run_alone(self.op, environment)  # which raises
+        else:
+            # The value may be a variable of the scope, which is overwritten, or an array of the user.
+            array.write(index.item(), value.copy(), environment.lod_of(self.value))
+
+
+class Accesses(NamedTuple):
+    """The operators of a segment, and the accesses to elements of arrays around them."""
+
+    ops: Sequence[Operator]
+    loads: Sequence[Load]
+    stores: Sequence[Store]
+
+
+def separated(ops: Sequence[Operator], arrays: Collection[str]) -> Accesses:
+    """The operators, without those that read and write elements of these arrays.
+
+    Raises CannotPlan naming an operator that has to be in another segment: it reads an element that may have been
+    written in this one, or the index of what it reads is computed here.
+    """
+    loads: list[Load] = []
+    stores: list[Store] = []
+    rest: list[Operator] = []
+    touched: set[str] = set()
+    written: set[str] = set()
+    stored: set[str] = set()
+    for at, op in enumerate(ops):
+        if op.type == "read_from_array" and op.inputs["X"][0] in arrays and not op.inputs.get("X_W"):
+            (array,), (index,), (out,) = op.inputs["X"], op.inputs["I"], op.outputs["Out"]
+            if array in stored or index in written or out in touched:
+                raise CannotPlan(f"an element of {array!r} is read after this segment has begun", op)
+            loads.append(Load(array, index, out, declared_type(op, out)))
+            touched.add(out)
+        elif op.type == "write_to_array" and op.outputs["Out"][0] in arrays and not op.attr("accumulate"):
+            (value,), (index,), (array,) = op.inputs["X"], op.inputs["I"], op.outputs["Out"]
+            later = {name for other in ops[at + 1 :] for name in other.writes()}
+            names = [name if name not in later else f"{name}{COPY}{at}" for name in (value, index)]
+            for name, copy in zip((value, index), names, strict=True):
+                if copy != name:
+                    rest.append(in_place_of(op, "assign", {"X": [name]}, {"Out": [copy]}, {}))
+            write = in_place_of(op, op.type, {"X": [names[0]], "I": [names[1]]}, op.outputs)
+            stores.append(Store(write, array, names[1], names[0]))
+            stored.add(array)
+            touched.update((value, index))
+        else:
+            rest.append(op)
+            touched.update((*op.reads(), *op.writes()))
+            written.update(op.writes())
+    return Accesses(rest, loads, stores)

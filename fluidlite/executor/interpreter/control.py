@@ -1,0 +1,30 @@
+"""Operators with sub-blocks: one Python function each, which runs their blocks.
+
+A function gets the run, the operator and the environment that the operator is in. It uses nothing but `run.run_block`,
+`run.loop`, `run.xp` and environments, so that it works whoever executes the blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...framework import Operator
+from . import branches, loops, recurrent
+from .frame import Environment, Run
+
+Control = Callable[[Run, Operator, Environment], None]
+
+_FUNCTIONS: dict[str, Control] = {
+    **branches.FUNCTIONS,
+    **loops.FUNCTIONS,
+    **recurrent.FUNCTIONS,
+}
+
+
+def control_function(op_type: str) -> Control:
+    """What runs an operator of this type, which is declared with `control=True`."""
+    if op_type not in _FUNCTIONS:
+        from ..parameter_server import operators as remote  # few programs have servers
+
+        _FUNCTIONS.update(remote.FUNCTIONS)
+    return _FUNCTIONS[op_type]

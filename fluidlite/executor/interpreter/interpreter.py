@@ -1,0 +1,374 @@
+"""Runs a program operator by operator with the reference kernels.
+
+What plans are tested against (`FLUIDLITE_ENGINE=interpret`); programs that cannot be planned run so too, on a GPU. On
+the host their blocks are cut into pieces (`driver.py`), and only operators that are no part of a plan run so.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...backend import to_host
+from ...backend.cupy_ import library
+from ...backend.timing import record
+from ...base.dtypes import FLOATS, VarType, to_numpy, to_vartype
+from ...base.lod import Lod
+from ...base.reports import profiling
+from ...base.selected_rows import SelectedRows, as_dense
+from ...base.tensor_array import TensorArray
+from ...framework import Block, Operator, Program, sequences
+from ...framework.operator import BlockMeta
+from ...ops import kernel_types
+from ...ops.registry import LodArray, OpView, Shape
+from ...ops.tensor.selected_rows import ROWS, VALUES
+from .. import failures
+from ..cuda import calls as device_calls
+from ..feeding import Feed, placed
+from ..ir import finite
+from ..ir.inference import declared_type
+from ..tensors.lod_tensor import LoDTensor, LoDTensorArray
+from ..tensors.scope import Scope
+from .control import control_function
+from .frame import Environment, Run, World
+from .segments import Ranges, written_memory
+
+if TYPE_CHECKING:
+    from ...backend.cupy_.device import CudaDevice
+
+
+class RetypedMeta(BlockMeta):
+    """What operators are told when variables have other types of elements than the block says: `odd`, by name.
+
+    `made`: the types of what they make.
+    """
+
+    __slots__ = ("made", "odd")
+    building = False
+
+    def __init__(self, block: Block, odd: dict[str, VarType]) -> None:
+        super().__init__(block)
+        self.odd = odd
+        self.made: dict[str, VarType] = {}
+
+    def declared(self, name: str) -> VarType:
+        return super().dtype(name)
+
+    def dtype(self, name: str) -> VarType:
+        return self.odd[name] if name in self.odd else super().dtype(name)
+
+    def set(self, name: str, shape: Shape, dtype: VarType) -> None:
+        self.made[name] = dtype
+
+
+class RunMeta(BlockMeta):
+    """Answers an operator's questions with what its variables hold in a run; what it makes is not noted."""
+
+    __slots__ = ("environment",)
+    building = False
+
+    def __init__(self, block: Block, environment: Environment) -> None:
+        super().__init__(block)
+        self.environment = environment
+
+    def shape(self, name: str) -> Shape:
+        return _shape(self.environment.find(name))
+
+    def value(self, name: str) -> np.ndarray | None:
+        value = self.environment.find(name)
+        return None if value is None else to_host(value)
+
+    def set(self, name: str, shape: Shape, dtype: VarType) -> None:
+        pass
+
+
+def _shape(value: Any) -> Shape:
+    """The shape of an array or of SelectedRows, () for anything else."""
+    return getattr(value, "shape", ())
+
+
+def _is_part(value: Any, inputs: dict[str, list[Any]]) -> bool:
+    """Whether a result may be (part of) the memory of an operand."""
+    if getattr(value, "base", None) is not None:
+        return True
+    return any(value is array for arrays in inputs.values() for array in arrays)
+
+
+class Interpreter(Run):
+    """One run of a program, whose operators come one after the other, in all blocks; `environment` holds what is not
+    persistable in the global block.
+
+    Everything is computed on `device` (None: the host); what is fed and what the scope holds is taken there. `watched`:
+    whether results with NaN or infinities are refused. Control functions call `run_block` (see `environment.Run`).
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        scope: Scope,
+        feed: Feed,
+        device: CudaDevice | None = None,
+        watched: bool = False,
+    ) -> None:
+        self.program = program
+        self.watched = watched
+        self.scope = scope
+        self.device = device
+        self.environment = Environment(program.global_block(), world=World(scope, device, feed))
+        self.xp: Any = self.environment.world.xp
+        written = self._written() if feed else None
+        for name, (array, lod) in placed(feed, device).items():
+            if written is not None and isinstance(array, np.ndarray) and written.shares(array):
+                array = array.copy()  # it must not change meanwhile
+            self.environment.keep(name, array, lod)
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What the variables of the global block hold, by name."""
+        return self.environment.values
+
+    @property
+    def lods(self) -> dict[str, Lod]:
+        """The levels of detail of those variables of the global block that have any."""
+        return self.environment.lods
+
+    def _written(self) -> Ranges:
+        """The memory of the variables of the scope that the program writes to."""
+        return written_memory(self.program, self.scope)
+
+    def _active(self) -> AbstractContextManager[Any]:
+        """Computes where the run does."""
+        return nullcontext() if self.device is None else self.device.active()
+
+    def run(self, part: Any = None) -> None:
+        """Run the operators of the global block, or part of them, on what has been computed so far."""
+        self.run_each(self.program.global_block().ops if part is None else part)
+
+    def run_block(self, block: Block, environment: Environment) -> None:
+        for op in block.ops:
+            self.run_alone(op, environment)
+
+    def run_each(self, ops: Iterable[Operator]) -> None:
+        """Run operators of the global block on their own."""
+        with self._active(), np.errstate(all="ignore"):  # infinities and NaNs are results like any other
+            for op in ops:
+                self.run_alone(op, self.environment)
+
+    def serve(self, op: Operator) -> None:
+        """Be the parameter server that `op` describes until all trainers are done."""
+        from .server import serve  # which runs its blocks in pieces, wherever the operator itself runs
+
+        serve(op, self.scope)
+
+    def run_alone(self, op: Operator, environment: Environment) -> None:
+        """Run an operator on its own; EnforceNotMet if it makes what is to be refused, which stays."""
+        if op.definition.effects.control:
+            control_function(op.type)(self, op, environment)
+            return
+        recorder = profiling.active
+        begin = 0 if recorder is None else time.perf_counter_ns()
+        self.run_op(op, environment)
+        if recorder is not None:
+            record(recorder, op.type, begin, time.perf_counter_ns(), self.device)
+        if self.watched:
+            for name in finite.results(op):
+                finite.look_at(op, name, environment.find(name), self.xp)
+
+    def run_op(self, op: Operator, environment: Environment) -> None:
+        """Run an operator without blocks on whatever its inputs hold."""
+        definition = op.definition
+        if definition.kernel is None:
+            if definition.effects.host:
+                return  # reader operators: the executor has already taken their batch
+            raise failures.in_operator(op, NotImplementedError(f"operator {op.type} cannot be run"))
+        facts = _facts_of(op)
+        get = environment.get
+        inputs = {
+            slot: [get(name, op) for name in names]
+            for slot, names in facts.inputs
+            if not (slot in definition.effects.uninitialized and environment.find(names[0]) is None)
+        }
+        lods = None
+        if definition.sequences.takes_lod:
+            lods = {slot: [environment.lod_of(name) for name in names] for slot, names in op.inputs.items()}
+        given = inputs
+        if definition.effects.updates:
+            present = {slot: op.outputs.get(slot, []) for slot in definition.effects.updates}
+            given = {
+                **inputs,
+                **{s: [environment.find(name) for name in names] for s, names in present.items()},
+            }
+        try:
+            types, unread = self._types(op, facts, inputs, environment) if inputs else ({}, {})
+            given = given | unread if unread else given
+            if self.device is None:
+                results = definition.call(np, given, op.attrs, lods)
+            else:
+                with library.errors(f"operator {op.type}"):
+                    results = device_calls.call(op, given, self.device, lods)
+        except Exception as error:
+            if self.device is not None and isinstance(error, MemoryError):
+                raise
+            failures.raise_in_operator(op, error)
+        kept = {}
+        for one in self._kept(op, environment) if inputs else ():
+            source = environment.lod_of(one.source)
+            if source:
+                levels = [source, *map(environment.lod_of, one.others)]
+                kept[one.out] = one, levels, _shape(environment.find(one.source))
+        for name, value in op._named(results):
+            if type(value) is not TensorArray and _is_part(value, inputs) and _reads_scope(op, environment):
+                value = self.xp.array(value)  # a later operator may overwrite the variable of the scope
+            lod: Lod = ()
+            if name in kept:
+                one, levels, shape = kept[name]
+                lod = one.lod(levels, _shape(value), shape)
+            exact = to_numpy(types[name]) if name in types else None
+            self._store(op, environment, name, value, lod, exact)
+
+    def _kept(self, op: Operator, environment: Environment) -> list[sequences.Kept]:
+        """Which outputs have the sequences of which inputs; asked anew where that may depend on what these hold."""
+        if not callable(op.definition.sequences.source):
+            return sequences.remembered(op)
+        return sequences.kept(self._view(op, environment))
+
+    def _view(self, op: Operator, environment: Environment) -> OpView:
+        """An operator with what its variables hold."""
+        return OpView(op.definition, op.inputs, op.outputs, op.attrs, RunMeta(op.block, environment))
+
+    def _store(
+        self, op: Operator, environment: Environment, name: str, value: Any, lod: Lod, exact: np.dtype | None
+    ) -> None:
+        """Put a result of `op` where it belongs: of type `exact`, or as the kernel has made it, in the declared
+        precision if that is less. Other types that are declared and not computed make no difference, as in Fluid.
+        """
+        if type(value) is LodArray:
+            value, lod = value.array, value.lod
+        if value is not None and type(value) not in (SelectedRows, TensorArray):
+            var = op.block._find_var_recursive(name)
+            if var is not None and var.type == VarType.LOD_TENSOR:
+                value = self.xp.asarray(value, dtype=exact)
+                if exact is None and var._dtype in FLOATS and value.dtype.kind == "f":
+                    declared = to_numpy(var._dtype)
+                    value = value.astype(declared) if value.dtype.itemsize > declared.itemsize else value
+        environment.put(name, value, lod)
+
+    def _types(
+        self, op: Operator, facts: _Facts, inputs: dict[str, list[Any]], environment: Environment
+    ) -> tuple[dict[str, VarType], dict[str, list[Any]]]:
+        """The types of the outputs of `op` if an input has another element type than the program declares, and the
+        inputs that a gradient operator does not read, converted to the type of the gradients.
+        """
+        kinds = tuple([getattr(array, "dtype", None) for arrays in inputs.values() for array in arrays])
+        if kinds in facts.as_declared:
+            return {}, {}
+        names = [name for slot in inputs for name in op.inputs[slot]]
+        odd = {}
+        for name, kind in zip(names, kinds, strict=True):
+            declared = declared_type(op, name)
+            if kind is not None and declared is not None and declared != kind:
+                odd[name] = to_vartype(kind)
+        if not odd:
+            if len({*kinds}) > 1 and op.definition.infer is not None and not op.type.endswith("_grad"):
+                op.definition.infer(
+                    self._view(op, environment)
+                )  # raises for operands that must be of one type
+            facts.as_declared.add(kinds)
+            return {}, {}
+        meta = RetypedMeta(op.block, odd)
+        view = OpView(op.definition, op.inputs, op.outputs, op.attrs, meta)
+        kind, several = kernel_types.check(view, meta.declared)
+        if op.type.endswith("_grad") and kind is not None:
+            unread = kernel_types.unread_slots(op.type).intersection(inputs) if several else ()
+            like = {slot: [array.astype(to_numpy(kind)) for array in inputs[slot]] for slot in unread}
+            return dict.fromkeys(op.output_arg_names, kind), like
+        if op.definition.infer is not None:
+            op.definition.infer(view)
+        return meta.made, {}
+
+    def fetch(self, name: str) -> LoDTensor | LoDTensorArray:
+        """A copy of the value of a variable, made dense; a tensor that is not set if nothing gave it a value.
+
+        Raises EnforceNotMet for a variable that the global block does not declare.
+        """
+        value = self.environment.find(name)
+        if isinstance(value, TensorArray):
+            with self._active():
+                return LoDTensorArray(self._fetched(*element) for element in value)
+        if value is None and self._declared(name) == VarType.LOD_TENSOR_ARRAY:
+            return LoDTensorArray()
+        return self.tensor(name)
+
+    def _declared(self, name: str) -> VarType | None:
+        """The type that the global block declares for a variable."""
+        var = self.program.global_block().vars.get(name)
+        return None if var is None else var.type
+
+    def tensor(self, name: str) -> LoDTensor:
+        """`fetch` of what is no tensor array."""
+        value = self.values.get(name)
+        if value is None and name in self.values:
+            return LoDTensor()  # it was read beyond the end of an array
+        if value is None:
+            value = self._part(name)
+        if value is None:
+            found = self.scope.find_var(name)
+            if found is None or not found.is_set():
+                if self._declared(name) == VarType.LOD_TENSOR:
+                    return LoDTensor()
+                raise failures.unknown_fetch(name, self.known_names())
+            value = found.get_tensor().on(self.device)
+        with self._active():
+            return self._fetched(value, self.environment.lod_of(name))
+
+    def _fetched(self, value: Any, lod: Lod) -> LoDTensor:
+        if value is None:
+            return LoDTensor()  # an element that was never written
+        return LoDTensor.wrap(self.xp.array(as_dense(value, self.xp)), lod)
+
+    def _part(self, name: str) -> Any:
+        """One of the two arrays that SelectedRows consist of, under the name it has in plans."""
+        for suffix, part in ((ROWS, "rows"), (VALUES, "values")):
+            value = self.values.get(name.removesuffix(suffix))
+            if name.endswith(suffix) and isinstance(value, SelectedRows):
+                return getattr(value, part)
+        return None
+
+    def known_names(self) -> list[str]:
+        blocks: list[Block] = self.program.blocks
+        return [name for block in blocks for name in block.vars]
+
+
+class _Facts:
+    """What running an operator alone needs to know of the program.
+
+    `inputs`: its slots with variables; `as_declared`: the combinations of element types met that are those declared.
+    """
+
+    __slots__ = ("as_declared", "inputs")
+
+    def __init__(self, op: Operator) -> None:
+        self.inputs = [(slot, names) for slot, names in op.inputs.items() if names]
+        self.as_declared: set[tuple[np.dtype | None, ...]] = set()
+
+
+def _facts_of(op: Operator) -> _Facts:
+    known = op.block.program._derived(_facts)
+    found = known.get(op)
+    if found is None:
+        found = known[op] = _Facts(op)
+    return found
+
+
+def _facts(program: Program) -> dict[Operator, _Facts]:
+    """The memory of `_facts_of`, filled as operators run."""
+    return {}
+
+
+def _reads_scope(op: Operator, environment: Environment) -> bool:
+    """True if an input is a variable of the scope."""
+    return any(environment.holder(name) is None for names in op.inputs.values() for name in names)

@@ -1,0 +1,109 @@
+"""`while` and its gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...backend import to_host
+from ...base.selected_rows import total
+from ...base.tensor_array import TensorArray
+from ...framework import Operator
+from ...framework.gradients.blocks import kept_names
+from ...ops.registry import EMPTY, grad_name
+from .. import failures
+from .frame import Environment, Run
+
+
+def truth(op: Operator, name: str, environment: Environment) -> bool:
+    """The value of a condition, which must have one element."""
+    value = environment.get(name, op)
+    if isinstance(value, TensorArray) or value.size != 1:
+        got = repr(value) if isinstance(value, TensorArray) else f"shape {list(value.shape)}"
+        raise failures.refusal(
+            op,
+            f"its condition {name!r} must have one element, got {got}; reduce it with fluid.layers.reduce_all or "
+            "reduce_any first",
+        )
+    return bool(to_host(value).item())
+
+
+def add_to(sums: dict[str, Any], name: str, part: Any, xp: Any) -> None:
+    """Add an array, or SelectedRows, to what has been added up under a name; nothing is written into it."""
+    sums[name] = total(sums[name], part, xp) if name in sums else part
+
+
+def run_while(run: Run, op: Operator, environment: Environment) -> None:
+    """Run the block as long as the condition holds; of each iteration only what its gradient reads is kept."""
+    block = op.attrs["sub_block"]
+    (condition,) = op.inputs["Condition"]
+    kept = kept_names(op)
+    turns: list[Environment] = []
+    while truth(op, condition, environment):
+        turn = Environment(block, environment)
+        run.run_block(block, turn)
+        if kept is not None:
+            turns.append(turn.only(kept))
+    for name in op.outputs.get("StepScopes", ()):
+        environment.put(name, turns)
+
+
+def run_while_grad(run: Run, op: Operator, environment: Environment) -> None:
+    """Run the gradient's block for each turn, the last one first.
+
+    Gradients of variables that the loop writes go from turn to turn in `state`; those of variables that it only reads
+    are made anew in each turn and added up. Gradients of tensor arrays are those from outside, changed where they are,
+    whether the block declares them or not.
+    """
+    state = Environment(None, environment)
+    arrays: dict[str, TensorArray] = {}
+    for inside, outside in zip(op.attrs["original_output_grad"], op.inputs.get("Out@GRAD", []), strict=True):
+        value = environment.get(outside, op)
+        if isinstance(value, TensorArray):
+            arrays[inside] = value
+        else:
+            state.keep(inside, value, environment.lod_of(outside))
+    wanted = [
+        (name, grad_name(name), out)
+        for name, out in zip(op.inputs["X"], op.outputs["X@GRAD"], strict=True)
+        if out != EMPTY
+    ]
+    for name, inside, out in wanted:
+        if inside not in arrays and isinstance(environment.get(name, op), TensorArray):
+            arrays[inside] = environment.get(out, op)
+    arrays, sums = _turn_by_turn(run, op, state, arrays, [inside for _, inside, _ in wanted])
+    for name, inside, out in wanted:
+        if inside in arrays:
+            environment.put(out, arrays[inside])
+        elif inside in state.values:
+            environment.put(out, state.values[inside], state.lods.get(inside, ()))
+        elif inside in sums:
+            environment.put(out, sums[inside], environment.lod_of(name))
+        else:
+            zeros = run.xp.zeros_like(environment.get(name, op))
+            environment.put(out, zeros, environment.lod_of(name))
+
+
+def _turn_by_turn(
+    run: Run, op: Operator, state: Environment, arrays: dict[str, TensorArray], wanted: list[str]
+) -> tuple[dict[str, TensorArray], dict[str, Any]]:
+    """The gradients of arrays, and those that are added up over the turns; the others are in `state`."""
+    block = op.attrs["sub_block"]
+    sums: dict[str, Any] = {}
+    for saved in reversed(state.get(op.inputs["StepScopes"][0], op)):
+        turn = Environment(block, saved.under(state))
+        for inside, array in arrays.items():
+            turn.keep(inside, array)
+        run.run_block(block, turn)
+        arrays = {
+            inside: turn.values[inside] for inside in arrays
+        }  # blocks of Fluid's assign them to themselves
+        for inside in state.values:
+            if inside in turn.values:
+                state.keep(inside, turn.values.pop(inside), turn.lods.get(inside, ()))
+        for inside in wanted:
+            if inside in turn.values and inside not in arrays:
+                add_to(sums, inside, turn.values[inside], run.xp)
+    return arrays, sums
+
+
+FUNCTIONS = {"while": run_while, "while_grad": run_while_grad}

@@ -1,0 +1,372 @@
+"""The pieces that the blocks of a program are cut into, and how one that is a plan runs."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...base.lod import Lod
+from ...base.selected_rows import SelectedRows
+from ...framework import Block, Operator, Program
+from ...ops.registry import EMPTY, LEVEL, grad_name
+from ...ops.tensor.selected_rows import parts
+from ..control_flow.branching import (
+    ON_ARRAYS,
+    RANKING,
+    STEPS,
+    everywhere,
+    in_line,
+    read_before,
+    reads,
+    results,
+)
+from ..cpu.plan import Plan
+from ..ir.errors import CannotPlan
+from ..ir.inference import is_no_tensor, live, takes_no_part, works_alone
+from ..tensors.lod_tensor import LoDTensor
+from ..tensors.scope import Scope
+from .array_accesses import Accesses, separated
+from .frame import Environment, Run
+
+_TAKEN = RANKING.union(STEPS, ON_ARRAYS)
+"""Operators that are in a plan only if others stand in their places."""
+
+BY_TURNS = ("recurrent", "recurrent_grad", "while_grad")
+"""Operators whose turns Python takes where they are on their own."""
+
+PIECES_KEPT = 16
+"""How many plans are kept for one place in a block."""
+
+
+class Single:
+    """The operator at one position of a block, on its own; `reason`: why, none if it may be in a plan the next time."""
+
+    def __init__(self, at: int, op: Operator, reason: str = "") -> None:
+        self.end, self.op, self.reason = at + 1, op, reason
+
+    def run(self, run: Run, environment: Environment) -> bool:
+        run.run_alone(self.op, environment)
+        return True
+
+    def describe(self) -> list[str]:
+        way = "turn by turn" if self.op.type in BY_TURNS else "on its own"
+        return [f"  {self.op.type} {way}: {self.reason}"]
+
+
+class Piece:
+    """Operators of a block up to the position `end`, as a plan.
+
+    `inputs`: what the plan is fed from the environment, with the number of levels of detail, None for SelectedRows;
+    `outputs`: what is put there; `here`: what of it the environment itself keeps, whoever declares it. `accesses`: the
+    elements of tensor arrays that it reads before and writes afterwards.
+    """
+
+    def __init__(
+        self,
+        end: int,
+        plan: Plan,
+        inputs: Sequence[tuple[str, int | None]],
+        outputs: Sequence[str],
+        here: Collection[str] = (),
+        accesses: Accesses | None = None,
+    ) -> None:
+        self.end, self._plan, self._inputs, self._outputs = end, plan, inputs, outputs
+        self._accesses = accesses
+        # What is put where: the name, whether the environment itself keeps it, how many levels of detail it has.
+        self._targets = [
+            (name, name in here, len(levels)) for name, levels in zip(outputs, plan.levels, strict=False)
+        ]
+
+    def run(self, run: Run, environment: Environment) -> bool:
+        """Run the plan; False if it does not fit what its inputs hold now, or this thread is running it already.
+
+        Raises Missed, with nothing stored, if a guard fails on the way.
+        """
+        accesses = self._accesses
+        if accesses is not None and not all([load.run(environment) for load in accesses.loads]):
+            return False
+        plan, arrays = self._plan, gathered(self._inputs, environment)
+        if arrays is None or not plan.lock.acquire():
+            return False
+        try:
+            found = self._found(plan, arrays, environment) if plan.ready(run.program) else None
+        finally:
+            plan.lock.release()
+        if found is None:
+            return False
+        self._put(found, environment)
+        if accesses is not None:
+            for store in accesses.stores:
+                store.run(run, environment)
+        return True
+
+    def _put(self, found: list[Any], environment: Environment) -> None:
+        """Store what the plan has made."""
+        if self._plan.meta.sparse:
+            found = self._put_rows(found, environment)
+        at = len(self._outputs)
+        for (name, here, levels), array in zip(self._targets, found, strict=False):
+            lod: Lod = ()
+            if levels:
+                lod = tuple(found[at : at + levels])
+                at += levels
+            if array is None:
+                continue
+            if here:
+                environment.keep(name, array, lod)
+            else:
+                environment.put(name, array, lod)
+
+    def _found(self, plan: Plan, arrays: list[np.ndarray], environment: Environment) -> list[Any] | None:
+        """What the plan makes of these arrays; None if they do not fit."""
+        if not plan.accepts(arrays):
+            return None
+        plan.run()
+        return plan.fetch()
+
+    def _put_rows(self, found: list[Any], environment: Environment) -> list[Any]:
+        """Store the SelectedRows that a plan has made, and leave their arrays out of what it has made."""
+        plan, made = self._plan, dict(zip(self._outputs, found, strict=False))
+        for name in plan.meta.sparse:
+            rows, values = parts(name)
+            if rows in made:
+                environment.put(name, SelectedRows(made[rows], made[values], plan.height(name)).held())
+                made[rows] = made[values] = None
+        return [*made.values(), *found[len(self._outputs) :]]
+
+    def describe(self) -> list[str]:
+        return ["  " + line for line in self._plan.describe().splitlines()]
+
+
+class Pieces:
+    """The pieces of one block: by position, those made so far, the one used last in front."""
+
+    def __init__(
+        self, block: Block, ops: list[Operator], wanted: Iterable[str], fetches: Iterable[str]
+    ) -> None:
+        self.block = block
+        self._fetches = frozenset(fetches)
+        self.ops = ops
+        self.made: dict[int, list[Piece | Single]] = {}
+        # Sizes that only the data know, as pieces at a position have found them; None: plans have none of these.
+        self.sizes: defaultdict[int, dict[str, int] | None] = defaultdict(dict)
+        self.alone = [works_alone(op) and not in_line(op) and op.type not in _TAKEN for op in ops]
+        self._wanted = frozenset(wanted)
+        # Where each variable is read last.
+        self._last: dict[str, int] = {}
+        for at, op in enumerate(ops):
+            for name in op.reads():
+                self._last[name] = at
+
+    def alone_at(self, at: int) -> bool:
+        """Whether the operator at a position is in a plan only if others stand in its place."""
+        return self.ops[at].type in _TAKEN
+
+    def stretch(self, begin: int) -> int:
+        """The position behind the last operator that may be in one plan with the one at `begin`."""
+        end = begin
+        while end < len(self.ops) and not self.alone[end]:
+            end += 1
+        return end
+
+    def needed(self, begin: int, end: int) -> list[str]:
+        """What the operators from `begin` to `end` write and others read, in this block or elsewhere."""
+        written = dict.fromkeys(name for op in self.ops[begin:end] for name in results(op))
+        written.pop(EMPTY, None)
+        return [name for name in written if name in self._wanted or self._last.get(name, -1) >= end]
+
+    def accesses(self, begin: int, end: int) -> Accesses:
+        """The operators from `begin` to `end`, without those on elements of arrays that are used elsewhere as well.
+
+        Raises CannotPlan if they use other such values that are no tensors: rank tables, what is kept for gradients.
+        """
+        ops = self.ops[begin:end]
+        known = {name for op in ops for name in _unlike_tensors(op)}
+        if not known:
+            return Accesses(ops, [], [])
+        within = {id(op) for op in everywhere(ops)}
+        others = (op for block in self.block.program.blocks for op in block.ops if id(op) not in within)
+        shared = known & self._fetches
+        shared |= {name for op in others for name in (*op.reads(), *op.writes()) if name in known}
+        found = separated(ops, shared)
+        for op in found.ops if shared else ():
+            for name in _unlike_tensors(op) & shared:
+                raise CannotPlan(f"{name!r} is also used outside of this segment", op)
+        return found
+
+    def keep(self, begin: int, piece: Piece | Single) -> None:
+        self.made[begin] = [piece, *self.made.get(begin, [])[: PIECES_KEPT - 1]]
+
+
+def _unlike_tensors(op: Operator) -> set[str]:
+    """What is no tensor of what an operator works on, and the blocks that it runs."""
+    if not works_alone(op):
+        return set()
+    return {
+        name
+        for each in everywhere([op])
+        for name in (*each.reads(), *each.writes())
+        if is_no_tensor(each, name)
+    }
+
+
+class Ranges:
+    """The memory of arrays of the host; others are left out."""
+
+    def __init__(self, arrays: Iterable[Any]) -> None:
+        found = [_bounds(array) for array in arrays if isinstance(array, np.ndarray)]
+        self._begins = np.array([begin for begin, _ in found], "uint64")
+        self._ends = np.array([end for _, end in found], "uint64")
+
+    def shares(self, array: np.ndarray) -> bool:
+        """Whether an array has some of this memory, or may have."""
+        begin, end = _bounds(array)
+        return bool(((self._begins < end) & (self._ends > begin)).any())
+
+
+def _bounds(array: np.ndarray) -> tuple[int, int]:
+    """Where the memory of an array begins and ends."""
+    low = high = array.__array_interface__["data"][0]
+    for size, stride in zip(array.shape, array.strides, strict=True):
+        low += min(0, (size - 1) * stride)
+        high += max(0, (size - 1) * stride)
+    return low, high + array.itemsize
+
+
+def written_memory(program: Program, scope: Scope) -> Ranges:
+    """The memory of the variables of the scope that operators of a program write to."""
+    names = {name for block in program.blocks for op in block.ops for name in op.writes()}
+    held = [var.get() for var in map(scope.find_var, names) if var is not None]
+    return Ranges([tensor.array for tensor in held if isinstance(tensor, LoDTensor)])
+
+
+class Blocks:
+    """The pieces of all blocks of a program, for one scope and one set of fetches.
+
+    `ops`: the operators of the global block to run, all by default. `watched`: whether all of them run in their order,
+    and results with NaN or infinities are refused.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        fetches: Sequence[str],
+        ops: list[Operator] | None = None,
+        watched: bool = False,
+    ) -> None:
+        self.program = program
+        self.watched = watched
+        self.fetches = fetches
+        self._ops = ops
+        self._pieces: dict[int, Pieces] = {}
+        self._written = -1, Ranges(())
+
+    @cached_property
+    def _mentions(self) -> Mapping[str, set[int]]:
+        """The blocks in which operators mention a variable."""
+        found: defaultdict[str, set[int]] = defaultdict(set)
+        for block in self.program.blocks:
+            for op in block.ops:
+                names = list(_mentioned(op))
+                if op.sub_blocks():  # which may leave gradients of what it names in the block
+                    names += [grad_name(name) for name in names]
+                for name in names:
+                    found[name].add(block.idx)
+        return found
+
+    def of(self, block: Block) -> Pieces:
+        """The pieces of a block; for the global one, of the operators that matter for the fetches."""
+        found = self._pieces.get(block.idx)
+        if found is None:
+            wanted = {name for name, blocks in self._mentions.items() if blocks != {block.idx}}
+            fetches = self.fetches if block.idx == 0 else ()
+            wanted.update(fetches)
+            wanted.update(name for op in block.ops for name in op.output_arg_names if name not in block.vars)
+            ops = block.ops if self._ops is None or block.idx else self._ops
+            ops = live(ops, wanted) if block.idx == 0 and not self.watched else ops
+            ops = [op for op in ops if not takes_no_part(op)]
+            found = self._pieces[block.idx] = Pieces(block, ops, wanted, fetches)
+        return found
+
+    def written(self, scope: Scope) -> Ranges:
+        """`written_memory`, as it is now."""
+        version, found = self._written
+        if version != scope._cell.version:
+            found = written_memory(self.program, scope)
+            self._written = scope._cell.version, found
+        return found
+
+    def describe(self) -> str:
+        """What each block was cut into, a line for each instruction."""
+        lines = []
+        for index, pieces in sorted(self._pieces.items()):
+            lines.append(f"block {index}:")
+            lines += [
+                line for _, made in sorted(pieces.made.items()) for piece in made for line in piece.describe()
+            ]
+        return "\n".join(lines)
+
+
+def inputs_of(ops: Sequence[Operator], environment: Environment) -> list[tuple[str, int | None]]:
+    """What operators read of the values in an environment before they write it, each with its levels of detail."""
+    found: dict[str, int | None] = {}
+    written: set[str] = set()
+    for op in ops:
+        for name in (*reads(op), *read_before(op)):
+            if name in found or name in written or is_no_tensor(op, name):
+                continue
+            holder = environment.holder(name)
+            if holder is not None:
+                value = holder.values[name]
+                found[name] = None if isinstance(value, SelectedRows) else len(holder.lods.get(name, ()))
+        written.update(op.output_arg_names)
+    return list(found.items())
+
+
+def feed_of(inputs: Sequence[tuple[str, int | None]], environment: Environment) -> dict[str, np.ndarray]:
+    """What a plan is fed, by the names that it has there; CannotPlan if something is no array."""
+    arrays = gathered(inputs, environment)
+    if arrays is None:
+        raise CannotPlan("it reads what is no array")
+    names = [part for name, levels in inputs for part in (parts(name) if levels is None else (name,))]
+    names += [f"{name}{LEVEL}{k}" for name, levels in inputs for k in range(levels or 0)]
+    return dict(zip(names, arrays, strict=True))
+
+
+def gathered(inputs: Sequence[tuple[str, int | None]], environment: Environment) -> list[np.ndarray] | None:
+    """The arrays that a plan is fed; None if one is of another kind than it was."""
+    arrays: list[Any] = []
+    offsets: list[np.ndarray] = []
+    for name, levels in inputs:
+        here: Environment | None = environment
+        while here is not None and name not in here.values:
+            here = here.parent
+        if here is None:
+            return None
+        value = here.values[name]
+        if levels is None:
+            if type(value) is not SelectedRows:
+                return None
+            arrays += [value.rows, value.values]
+            continue
+        lod: Lod = here.lods.get(name, ())
+        if not isinstance(value, np.ndarray) or len(lod) != levels:
+            return None
+        arrays.append(value if value.flags.carray else np.ascontiguousarray(value))
+        offsets += lod
+    return arrays + offsets if offsets else arrays
+
+
+def _mentioned(op: Operator) -> Iterable[str]:
+    """All names that an operator may mean variables by."""
+    yield from op.input_arg_names
+    yield from op.output_arg_names
+    for value in op.attrs.values():
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from (item for item in value if isinstance(item, str))

@@ -1,0 +1,296 @@
+"""What is found out about operators before their plan is made: which matter, exact shapes, sequences, constants."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ...base.dtypes import VarType, to_numpy
+from ...base.sizes import SymInt, is_fixed
+from ...framework import Operator, sequences
+from ...framework.gradients.blocks import names_read
+from ...ops import kernel_types
+from ...ops.program.feed_fetch import ENDS
+from ...ops.registry import VERSION, OpDef, OperatorError, OpView, check_result, find
+from .. import failures
+from . import jumps as marks
+from .errors import CannotPlan
+from .type_env import ExactMeta
+
+FOLD_LIMIT = 256
+"""Results with more elements are computed at run time even if they could be known before, except for those that the
+operator lists itself."""
+
+NO_TENSORS = frozenset({VarType.LOD_TENSOR_ARRAY, VarType.LOD_RANK_TABLE, VarType.STEP_SCOPES})
+
+
+def in_place_of(
+    op: Operator,
+    kind: str | OpDef,
+    inputs: dict[str, list[str]],
+    outputs: dict[str, list[str]],
+    attrs: dict[str, Any] | None = None,
+) -> Operator:
+    """An operator that stands where `op` does, as errors say; without `attrs` its attributes are those of `op`."""
+    made = copy.copy(op)
+    made.definition = find(kind) if isinstance(kind, str) else kind
+    made.type, made.inputs, made.outputs = made.definition.type, inputs, outputs
+    if attrs is not None:
+        made.attrs = attrs
+    return made
+
+
+def renamed(op: Operator, names: Mapping[str, str], inputs: bool = True, outputs: bool = True) -> Operator:
+    """`op` with other names for the variables in `names`."""
+    if not names or names.keys().isdisjoint((*op.input_arg_names, *op.output_arg_names)):
+        return op
+    made = copy.copy(op)
+    if inputs:
+        made.inputs = {slot: [names.get(n, n) for n in each] for slot, each in op.inputs.items()}
+    if outputs:
+        made.outputs = {slot: [names.get(n, n) for n in each] for slot, each in op.outputs.items()}
+    return made
+
+
+class Versions:
+    """Names under which the values that a variable has one after the other are told apart.
+
+    Temporary variables that are given and overwritten, or written several times, get a new name each time; so each name
+    stands for one array. Persistable ones keep theirs (`stays`): their memory is the scope's. `latest`: what a variable
+    is called by now that has another name; `mark`: begins what numbers the values.
+    """
+
+    def __init__(self, stays: Callable[[str], bool], given: Iterable[str], mark: str = "") -> None:
+        self._stays, self._mark = stays, mark
+        self._written = set(given)
+        self._counts: Counter[str] = Counter()
+        self.latest: dict[str, str] = {}
+
+    def renamed(self, op: Operator) -> Operator:
+        """The operator on the values that its variables have by now; comes after all before it."""
+        made = renamed(op, self.latest, outputs=False)
+        for name in op.output_arg_names if op.definition is not marks.MERGE else ():
+            if name in self._written and not self._stays(name):
+                self._counts[name] += 1
+                self.latest[name] = f"{name}{VERSION}{self._mark}{self._counts[name]}"
+        self._written.update(op.output_arg_names)
+        return renamed(made, self.latest, inputs=False)
+
+
+def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:
+    """The operators that matter: for `targets`, for persistable variables, or for what they do besides computing."""
+    needed = set(targets)
+    kept = []
+    for at, op in reversed([*enumerate(ops)]):
+        if op.type in ENDS:
+            continue  # feeds and fetches go by name
+        if op.definition is marks.AGAIN:  # a turn reads what the turn before has written
+            needed.update(name for each in _turn(ops, at) for name in each.reads())
+        if _acts(op) or not needed.isdisjoint(op.writes()):
+            kept.append(op)
+            # Operators of gradients need not name all that their blocks read.
+            needed.update(op.reads(), *map(names_read, op.sub_blocks()))
+    return kept[::-1]
+
+
+def _turn(ops: list[Operator], end: int) -> Iterable[Operator]:
+    """The operators of a loop in line, of which the end is given, with its beginning."""
+    inside = 0
+    for op in ops[end::-1]:
+        yield op
+        inside += (op.definition is marks.AGAIN) - (op.definition is marks.LOOP)
+        if not inside:
+            return
+
+
+def _acts(op: Operator) -> bool:
+    """Whether an operator, or one in a block that it runs, does something besides computing its results."""
+    inside = (each for block in op.sub_blocks() for inner in block.walk() for each in inner.ops)
+    return any(
+        each.definition.effects.host
+        or any(each.block._is_persistable(name) for name in each.writes())
+        or bool(each.inputs.get(each.definition.effects.consumes))
+        for each in (op, *inside)
+    )
+
+
+def takes_no_part(op: Operator) -> bool:
+    """Whether nothing is done for an operator in a step: what it gives or takes goes by name (feed, fetch, readers),
+    or it passes a variable on under the same name.
+    """
+    passes_on = op.definition.planning.noop
+    if passes_on is not None and op.outputs[passes_on[0]] == op.inputs[passes_on[1]]:
+        return True
+    return op.type in ENDS or (
+        op.definition.effects.host and op.definition.kernel is None and not op.definition.effects.control
+    )
+
+
+def works_alone(op: Operator) -> bool:
+    """Whether an operator is never part of a plan: it runs blocks, looks at what may not be there yet, or works on
+    what is no tensor.
+    """
+    definition = op.definition
+    if (
+        definition.infer is None
+        or definition.effects.control
+        or definition.effects.updates
+        or definition.effects.uninitialized
+    ):
+        return True
+    return any(is_no_tensor(op, name) for name in (*op.reads(), *op.writes()))
+
+
+def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
+    """Exact shapes of the outputs of `op`.
+
+    Raises EnforceNotMet for an input without a value, CannotPlan if the shapes depend on data, or it makes
+    a persistable variable that is not there yet.
+    """
+    definition = op.definition
+    for name in op.writes():
+        if meta.is_persistable(name) and not meta.has(name, op):
+            reason = f"operator {op.type} makes variable {name!r}, which is not in the scope yet"
+            raise CannotPlan(reason, op, passing=True)
+    if definition.infer is None or works_alone(op):
+        raise CannotPlan(
+            f"operator {op.type} works on blocks, on what its output holds, or on what is no tensor", op
+        )
+    for name in op.reads():
+        if not meta.has(name, op):
+            raise failures.missing_value(op, name, fed)
+    view = OpView(definition, op.inputs, op.outputs, op.attrs, meta)
+    try:
+        if not meta.retyped.isdisjoint(op.reads()):
+            _check_types(view, meta)
+        definition.infer(view)
+        unknown = any(n < 0 for name in op.writes() for n in meta.shapes.get(name, ()))
+        if unknown or (
+            definition.sequences.takes_lod and definition.native is None and not definition.sequences.inferred
+        ):
+            meta.seek(op, view)
+        if meta.lods:
+            carry_over(op, view, meta)
+        if definition.dispatch.rows is not None:
+            definition.dispatch.rows.mark(view)
+    except CannotPlan as refusal:
+        refusal.op = op
+        raise
+    except Exception as error:
+        failures.raise_in_operator(op, error)
+    return view
+
+
+def _check_types(view: OpView, meta: ExactMeta) -> None:
+    """Raise as `kernel_types.check`, but CannotPlan for what only plans have, and for inputs of several types."""
+    try:
+        _, several = kernel_types.check(view, meta.declared)
+    except OperatorError:
+        if view.definition.kernel is None:
+            raise CannotPlan("a variable changes its type on the way") from None
+        raise
+    if several:
+        raise CannotPlan(f"operator {view.type} gets data of several types")
+
+
+def is_no_tensor(op: Operator, name: str) -> bool:
+    """Whether a variable is an array of tensors, a rank table, or what is kept for a gradient."""
+    var = op.block._find_var_recursive(name)
+    return var is not None and var.type in NO_TENSORS
+
+
+def declared_type(op: Operator, name: str) -> np.dtype | None:
+    """The type of elements that the program declares for a variable of `op`."""
+    var = op.block._find_var_recursive(name)
+    return None if var is None or var._dtype is None else to_numpy(var._dtype)
+
+
+def carry_over(op: Operator, view: OpView, meta: ExactMeta) -> None:
+    """Give the outputs of an ordinary operator the sequences of what its declaration says, where they fit.
+
+    CannotPlan where sequences are joined, for no plan makes such offsets, and where rows may be joined or not.
+    """
+    for one in sequences.kept(view):
+        levels = meta.lods.get(one.source)
+        if not levels or one.out in meta.lods:
+            continue
+        shape = meta.shapes.get(one.out)
+        fits = shape is not None and one.fits(shape, meta.shapes[one.source])
+        if one.others and (fits or all(len(meta.lod(name)) == len(levels) for name in one.others)):
+            raise CannotPlan(f"operator {op.type} joins sequences", op)
+        if not fits:
+            continue
+        if meta.is_persistable(one.out):
+            raise CannotPlan(f"persistable variable {one.out!r} gets sequences", op)
+        meta.lods[one.out] = levels
+
+
+def _note_sizes(op: Operator, view: OpView, meta: ExactMeta) -> None:
+    """Remember what an operator makes of sizes that change from step to step, if that can be said by formulas."""
+    definition = op.definition
+    if not all(
+        to_numpy(meta.dtypes[name]).kind == "i" and is_fixed(meta.shapes[name])
+        for name in op.output_arg_names
+    ):
+        return
+    if definition.planning.size_values is not None:
+        results: list[Any] = [np.array(definition.planning.size_values(view), dtype=object)]
+    else:
+        inputs = {slot: [meta.value(name) for name in names] for slot, names in op.inputs.items() if names}
+        try:
+            with meta.sizes.without_specialising():
+                results = definition.call(np, inputs, op.attrs)
+        except Exception:  # a kernel is made for numbers; then this is computed in each step
+            return
+    for name, value in op._named(results):
+        if isinstance(value, np.ndarray) and value.shape == meta.shapes[name]:
+            if all(isinstance(n, (int, SymInt, np.integer)) for n in value.flat):
+                meta.sized[name] = value
+
+
+def fold(op: Operator, view: OpView, meta: ExactMeta, written_once: set[str]) -> bool:
+    """Compute a small constant now (`fill_constant`, `shape`, ...); False if it is not one."""
+    definition = op.definition
+    if (
+        definition.effects.random
+        or definition.effects.host
+        or definition.sequences.takes_lod
+        or definition.kernel is None
+    ):
+        return False
+    if definition.planning.size_values is None and not all(
+        name in meta.known or name in meta.sized for name in op.reads()
+    ):
+        return False
+    outputs = op.output_arg_names
+    if not outputs or not all(name in written_once for name in outputs):
+        return False
+    if not meta.sized.keys().isdisjoint(op.reads()) or not all(
+        is_fixed(meta.shapes[name]) for name in (*op.reads(), *outputs)
+    ):
+        _note_sizes(op, view, meta)
+        return False
+    listed = sum(len(value) for value in op.attrs.values() if isinstance(value, (list, tuple)))
+    if sum(math.prod(meta.shapes[name]) for name in outputs) > max(FOLD_LIMIT, listed):
+        return False
+    if definition.planning.size_values is not None:
+        (out,) = outputs
+        results: list[Any] = [
+            np.array(definition.planning.size_values(view), dtype=to_numpy(meta.dtypes[out]))
+        ]
+    else:
+        inputs = {slot: [meta.known[name] for name in names] for slot, names in op.inputs.items() if names}
+        try:
+            results = definition.call(np, inputs, op.attrs)
+        except Exception as error:
+            raise failures.in_operator(op, error) from error
+    for name, value in op._named(results):
+        dtype = to_numpy(meta.dtypes[name])
+        check_result(op.type, value, meta.shapes[name], dtype)
+        meta.known[name] = np.array(value, dtype, order="C")
+    return True

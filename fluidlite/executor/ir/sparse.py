@@ -1,0 +1,80 @@
+"""SelectedRows in plans: pairs of arrays (`ops/tensor/selected_rows.py`), dense for operators without a rule."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from ...framework import Operator
+from ...ops.registry import OpView, RowRule
+from ...ops.tensor.selected_rows import ROWS, VALUES
+from .errors import CannotPlan
+from .inference import in_place_of, renamed
+from .type_env import ExactMeta
+
+
+def wholes(names: Iterable[str]) -> list[str]:
+    """The variables that `names` are, or whose arrays they are."""
+    return [name.removesuffix(ROWS).removesuffix(VALUES) for name in names]
+
+
+def check(ops: Sequence[Operator], fetches: Iterable[str]) -> None:
+    """Raise CannotPlan if it shows how many different rows there are: that is known only when the program runs."""
+    unpacking = [op for op in ops if op.definition.planning.padding_rows == "left"]
+    read_by: defaultdict[str, list[Operator]] = defaultdict(list)
+    for op in ops if unpacking else ():
+        for name in op.input_arg_names:
+            read_by[name].append(op)
+    names = {name for op in unpacking for name in op.output_arg_names}  # what has rows of zeros
+    while names:
+        if names.intersection(fetches):
+            raise CannotPlan(f"the rows of {sorted(names)} are counted when the program runs")
+        readers = [reader for name in names for reader in read_by[name]]
+        kept = [reader for reader in readers if reader.definition.planning.padding_rows == "kept"]
+        if not all(_sums(reader) for reader in readers if reader not in kept):
+            raise CannotPlan(
+                f"an operator reads {sorted(names)}, whose rows are counted when the program runs"
+            )
+        names = {name for reader in kept for name in reader.output_arg_names}
+
+
+def _sums(op: Operator) -> bool:
+    """Whether rows of zeros make no difference to an operator."""
+    return op.definition.planning.padding_rows == "summed" and bool(op.attr("reduce_all"))
+
+
+def densified(op: Operator, meta: ExactMeta) -> list[Operator]:
+    """What to run for `op`: itself, or operators that make its SelectedRows dense and one that reads those."""
+    if meta.sparse.keys().isdisjoint(op.reads()):
+        return [op]
+    sparse = [name for name in op.input_arg_names if name in meta.sparse]
+    view = OpView(op.definition, op.inputs, op.outputs, op.attrs, meta)
+    if rule(op, view) is not None:
+        if set(sparse).intersection(op.output_arg_names):
+            raise CannotPlan(f"operator {op.type} overwrites the SelectedRows that it reads")
+        return [op]
+    before = [dense(op, name) for name in dict.fromkeys(sparse) if not meta.has(dense_name(name))]
+    return [*before, renamed(op, {name: dense_name(name) for name in sparse}, outputs=False)]
+
+
+def dense(op: Operator, name: str) -> Operator:
+    """An operator that makes the SelectedRows `name` dense, in the place of `op`."""
+    return in_place_of(op, "dense_from_selected_rows", {"X": [name]}, {"Out": [dense_name(name)]}, {})
+
+
+def dense_name(name: str) -> str:
+    """What the dense form of SelectedRows is called in a plan."""
+    return name + "@DENSE"
+
+
+def rule(op: Operator, view: OpView) -> RowRule | None:
+    """The rule by which `op` works on SelectedRows; None if it works on arrays."""
+    found = op.definition.dispatch.rows
+    return found if found is not None and found.applies(view) else None
+
+
+def check_written_once(op: Operator, meta: ExactMeta, writes: Counter[str]) -> None:
+    """Raise CannotPlan for persistable SelectedRows, or those that several operators write."""
+    for name in op.writes():
+        if name in meta.sparse and (writes[name] > 1 or meta.is_persistable(name)):
+            raise CannotPlan(f"the SelectedRows {name!r} change")

@@ -1,0 +1,114 @@
+"""Joins neighbouring calls of the host that work element by element; what is on the way stays in the cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...base.sizes import always_equal
+from ...ops.kernels import chains
+from ...ops.registry import Call
+from ..ir.instructions import Instruction, Uses
+from .rewriting import in_runs
+
+
+@dataclass
+class _Part:
+    """An instruction of a run and its steps. Variables go by the names of their memory.
+
+    `read`, `made`: of the memory that it reads, or makes, the variable by which it does so.
+    """
+
+    instruction: Instruction
+    steps: list[chains.Step]
+    read: dict[str, str]
+    made: dict[str, str]
+
+
+class _Run:
+    """Neighbouring instructions that become one."""
+
+    def __init__(self, uses: Uses) -> None:
+        self._uses = uses
+        self._elements: int = 0
+        self._type = ""
+        self._parts: list[_Part] = []
+        self._repeated: list[chains.Repeated] = []
+        self._read: set[str] = set()
+        self._made: set[str] = set()
+
+    def take(self, each: Instruction) -> bool:
+        """Add an instruction; False if it does not work element by element, or does not go with the others."""
+        if not isinstance(each.action, Call) or isinstance(each.action, chains.Chain):
+            return False
+        found = chains.steps_of(each.action)
+        if found is None:
+            return False
+        kind, root = each.action.type, self._uses.root
+        steps = sum(len(part.steps) for part in self._parts) + len(found.steps)
+        fits = kind == self._type and always_equal(found.elements, self._elements)
+        if self._parts and (not fits or steps > chains.MOST_STEPS):
+            return False
+        made = {root(name): name for name in each.writes}
+        read = {root(name): name for name in each.reads}
+        outside = read.keys() - self._made
+        if any(self._uses.written[name] != 1 for name in made) or (self._read | outside) & made.keys():
+            return False
+        rooted = [self._rooted(step) for step in found.steps]
+        operands = [one for step in rooted for one in step.operands]
+        if any(
+            isinstance(one, chains.Repeated) and one.name in (self._made | made.keys()) for one in operands
+        ):
+            return False  # of what is made on the way there are as many elements as of the results
+        self._elements, self._type = found.elements, kind
+        self._parts.append(_Part(each, rooted, read, made))
+        self._read |= outside
+        self._made |= made.keys()
+        return True
+
+    def _rooted(self, step: chains.Step) -> chains.Step:
+        operands = tuple(map(self._operand, step.operands))
+        return chains.Step(
+            step.kernel, operands, tuple(map(self._uses.root, step.made)), step.ints, step.floats
+        )
+
+    def _operand(self, one: chains.Operand) -> chains.Operand:
+        if one is None:
+            return None
+        if isinstance(one, str):
+            return self._uses.root(one)
+        name = self._uses.root(one.name)
+        for other in self._repeated:
+            same = always_equal(other.count, one.count) and always_equal(other.stretch, one.stretch)
+            if other.name == name and same:
+                return other
+        self._repeated.append(chains.Repeated(name, one.count, one.stretch))
+        return self._repeated[-1]
+
+    def finished(self) -> list[Instruction]:
+        """One instruction for all, or few if there is no room for all in one."""
+        return self._joined(self._parts)
+
+    def _joined(self, parts: list[_Part]) -> list[Instruction]:
+        from ..._ext import kernels  # brings SciPy, which importing the package alone should not
+
+        instructions = [part.instruction for part in parts]
+        if len(parts) < 2:
+            return instructions
+        made = {root: name for part in parts for root, name in part.made.items()}
+        read = {root: name for part in parts for root, name in part.read.items() if root not in made}
+        results = [root for root in made if self._uses.private(root, instructions) != (True, False)]
+        steps = [step for part in parts for step in part.steps]
+        call = None
+        if (
+            0 < 2 * len(results) <= len(made)
+        ):  # writing to many places costs more than what stays in the cache saves
+            call = chains.chain(self._elements, steps, results, kernels.number)
+        if call is None:
+            half = len(parts) // 2
+            return [*self._joined(parts[:half]), *self._joined(parts[half:])]
+        ops = tuple({id(op): op for each in instructions for op in each.ops}.values())
+        return [Instruction(ops, tuple(read.values()), tuple(map(made.__getitem__, results)), call)]
+
+
+join_chains = in_runs(_Run)
+"""Joins runs of elementwise calls on as many elements."""

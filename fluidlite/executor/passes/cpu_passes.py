@@ -1,0 +1,111 @@
+"""What the fuser does for the host: attention, products and convolutions with a bias, convolutions with normalisation
+by moving statistics, what can end with an activation, chains of elementwise calls, updates of one kind; and what it
+leaves out, because nobody reads it or it is there already.
+"""
+
+from __future__ import annotations
+
+from ...base import flags
+from ...ops.kernels import epilogues
+from ...ops.optimizers import updates as optim
+from ...ops.registry import Call
+from ..ir.instructions import Instruction, Uses
+from . import channel_blocks
+from . import prepacking as packing
+from .attention import join_attention
+from .chains import join_chains
+from .redundancy import leave_out_copies, leave_out_repeats
+from .rewriting import Gathering, Member, Pass, grown, joined
+
+
+def _ended(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
+    """A product, a convolution, a normalisation, a softmax or an addition with what is done with its result alone."""
+    call, last = before.action, after.action
+    if not isinstance(call, Call) or not isinstance(last, Call):
+        return None
+    found = epilogues.epilogue_of(call)
+    if found is None:
+        return None
+    kernel, _ = found
+    result = uses.root(kernel.operand(call, kernel.made[0]) or "")
+    read = [uses.root(name or "") for name in last.operands]
+    if read[0] != result or read.count(result) != 1:
+        return None
+    action = (
+        epilogues.with_bias(call, last)
+        or epilogues.with_norm(call, last)
+        or epilogues.with_activation(call, last)
+        or epilogues.with_logarithm(call, last)
+    )
+    if action is None:
+        return None
+    reads = (name for name in after.reads if uses.root(name) != result)
+    writes = (name for name in before.writes if uses.root(name) != result)
+    return joined(before, after, action, (*before.reads, *reads), (*writes, *after.writes))
+
+
+class _Updates(Gathering):
+    """Optimizers' updates of one kind, rate and constants as one call over many parameters."""
+
+    def member(self, position: int) -> Member | None:
+        instruction = self.instructions[position]
+        if not isinstance(instruction.action, Call) or not instruction.op._is_optimize_op():
+            return None
+        key = optim.update_kind(instruction.action)
+        return None if key is None else Member(key, instruction)
+
+    def together(self, members: list[Member]) -> list[Instruction]:
+        parts = [member.main for member in members]
+        if len(parts) == 1:
+            return parts
+        return [
+            Instruction(
+                tuple(dict.fromkeys(op for part in parts for op in part.ops)),
+                tuple(dict.fromkeys(name for part in parts for name in part.reads)),
+                tuple(dict.fromkeys(name for part in parts for name in part.writes)),
+                optim.joined([part.action for part in parts]),
+            )
+        ]
+
+
+def _read(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+    """Without the calls of operators of several calls that make what nobody reads, such as the gradient of images."""
+    return [
+        each
+        for each in instructions
+        if each.view is not None or not isinstance(each.action, Call) or any(map(uses.matters, each.writes))
+    ]
+
+
+_PASSES: dict[str, Pass] = {
+    "unread": _read,
+    "copies": leave_out_copies,
+    "repeats": leave_out_repeats,
+    "attention": join_attention,
+    "endings": grown(_ended),
+    "chains": join_chains,
+    "updates": _Updates.run,
+}
+"""What the fuser does for the host, in this order; each can be left out (`flags.passes_left_out`)."""
+
+_LAST = ("chains", "updates")
+"""Those that come behind what has images lie in blocks."""
+
+
+def passes(in_blocks: Pass) -> dict[str, Pass]:
+    """The passes that are made, by name.
+
+    `in_blocks`: what has images lie in blocks of channels, which chains of elementwise calls do not mind.
+
+    Raises ValueError if others are to be left out.
+    """
+    out = flags.passes_left_out()
+    made = {name: each for name, each in _PASSES.items() if name not in _LAST}
+    made |= {channel_blocks.PASS: in_blocks} | {name: _PASSES[name] for name in _LAST}
+    known = (*made, packing.PASS)
+    unknown = out.difference(known)
+    if unknown:
+        raise ValueError(
+            f"FLUIDLITE_WITHOUT_PASSES may name {', '.join(known)}, got {', '.join(sorted(unknown))}"
+        )
+    return {name: each for name, each in made.items() if name not in out}

@@ -1,0 +1,136 @@
+"""Matrices that many products share are packed once, in the order in which products read them.
+
+    mul(x0, w) -> y0                 mul(w) -> w@PACKED
+    mul(x1, w) -> y1                 mul(x0, w@PACKED) -> y0
+    ...                              mul(x1, w@PACKED) -> y1 ...
+
+In loops a weight that no turn changes is packed before the first one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+
+from ...base import flags
+from ...base.sizes import current
+from ...framework import OpRole
+from ...ops.math.gemm import Matrix, by_packed, packing, shared_matrix
+from ...ops.registry import Call
+from ..ir.instructions import Instruction, outermost_loops
+from ..ir.type_env import ExactMeta
+
+PACKED = "@PACKED"
+PASS = "packing"
+"""What this is called among the passes that can be left out."""
+
+_LEAST_PRODUCTS, _LEAST_ROWS, _LEAST_ELEMENTS = 3, 8, 1 << 13
+"""What packing pays for in a straight line: how many products, rows of these and elements of their matrix."""
+_LEAST_IN_LOOPS = 1 << 10
+"""The same for elements, where the products are in a loop."""
+
+
+class Packing:
+    """Puts products by packed matrices in the place of others.
+
+    Args:
+        root: the variable whose memory a name lives in.
+        stays: whether a variable that is such a root stays as it is while the products are made.
+    """
+
+    def __init__(self, meta: ExactMeta, root: Callable[[str], str], stays: Callable[[str], bool]) -> None:
+        self._meta, self._root, self._stays = meta, root, stays
+        self._is_left_out = PASS in flags.passes_left_out()
+        self.made: dict[str, Matrix] = {}
+        """What is packed, and of which matrix."""
+
+    def matrix(self, instruction: Instruction) -> Matrix | None:
+        """What would be packed for a product; None if nothing."""
+        if self._is_left_out or not isinstance(instruction.action, Call):
+            return None
+        found = shared_matrix(instruction.action)
+        if found is None:
+            return None
+        found = found._replace(name=self._root(found.name))
+        return found if self._stays(found.name) else None
+
+    def of(self, instruction: Instruction) -> Instruction:
+        """A product by what is packed; others as they are."""
+        matrix = self.matrix(instruction)
+        if matrix is None:
+            return instruction
+        packed = self.name(matrix)
+        if packed not in self.made:
+            self.made[packed] = matrix
+            self._meta.set(packed, (matrix.packed_elements,), self._meta.dtypes[matrix.name])
+        action = by_packed(instruction.action, packed)
+        return replace(instruction, reads=(*instruction.reads, packed), action=action)
+
+    @staticmethod
+    def name(matrix: Matrix) -> str:
+        """What a matrix is called when it is packed."""
+        return f"{matrix.name}{PACKED}{matrix.columns}{'T' if matrix.transposed else ''}"
+
+    def pack(self, packed: str, instruction: Instruction) -> Instruction:
+        """What packs a matrix, in the name of an instruction's operators."""
+        matrix = self.made[packed]
+        return Instruction(instruction.ops, (matrix.name,), (packed,), packing(matrix, packed))
+
+
+def packed_in_line(
+    instructions: list[Instruction], meta: ExactMeta, root: Callable[[str], str]
+) -> list[Instruction]:
+    """The instructions, with what is packed for several products of a straight line, or for the turns of a loop.
+
+    Backward operators do not take what is packed for forward ones: they may run later, when a weight is another one.
+    """
+    if any(each.jumps for each in instructions):
+        return _packed_before_loops(instructions, meta, root)
+    found = Packing(meta, root, lambda name: True)
+    products: defaultdict[tuple[Matrix, int], list[int]] = defaultdict(list)
+    written: defaultdict[str, list[int]] = defaultdict(list)
+    for at, each in enumerate(instructions):
+        matrix = found.matrix(each)
+        if matrix is not None and _pays(each, matrix):
+            products[matrix, _phase(each)].append(at)
+        for name in each.writes:
+            written[root(name)].append(at)
+    out = [[each] for each in instructions]
+    for (matrix, _), places in products.items():
+        changes = any(places[0] <= at <= places[-1] for at in written[matrix.name])
+        if changes or len(places) < _LEAST_PRODUCTS:
+            continue
+        for at in places:
+            out[at] = [found.of(instructions[at])]
+        out[places[0]].insert(0, found.pack(found.name(matrix), instructions[places[0]]))
+    return [each for some in out for each in some]
+
+
+def _packed_before_loops(
+    instructions: list[Instruction], meta: ExactMeta, root: Callable[[str], str]
+) -> list[Instruction]:
+    """The instructions, with weights packed in front of the outermost loop in which they are read and not changed."""
+    out = [[each] for each in instructions]
+    for begin, end in outermost_loops(instructions):
+        found = Packing(meta, root, _not_written(instructions[begin : end + 1], root))
+        for at in range(begin, end + 1):
+            matrix = found.matrix(instructions[at])
+            if matrix is not None and _pays(instructions[at], matrix, _LEAST_IN_LOOPS):
+                out[at] = [found.of(instructions[at])]
+        out[begin][:0] = [found.pack(packed, instructions[begin + 1]) for packed in found.made]
+    return [each for some in out for each in some]
+
+
+def _not_written(instructions: list[Instruction], root: Callable[[str], str]) -> Callable[[str], bool]:
+    changed = {root(name) for each in instructions for name in each.writes}
+    return lambda name: name not in changed
+
+
+def _pays(instruction: Instruction, matrix: Matrix, elements: int = _LEAST_ELEMENTS) -> bool:
+    rows = current(instruction.action.ints[0])
+    return rows >= _LEAST_ROWS and matrix.depth * matrix.columns >= elements
+
+
+def _phase(instruction: Instruction) -> int:
+    return instruction.op.attrs.get("op_role", 0) & OpRole.Backward

@@ -1,0 +1,116 @@
+"""Leaves out calls of the host that make what is there already, by copying or computing it: their results are other
+names for its memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+
+from ...base.sizes import SymFloat, SymInt, always_equal
+from ...framework import OpRole
+from ...ops.kernels.copied_results import copies_of, without
+from ...ops.registry import Call
+from ..ir.instructions import Instruction, Uses
+
+
+def leave_out_copies(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+    """The instructions without results that are just what somebody else has made, such as the gradients of a sum.
+
+    Plans with branches or loops stay as they are.
+    """
+    if any(each.jumps for each in instructions):
+        return instructions
+    out: list[Instruction] = []
+    for each in instructions:
+        if each.view is None or not isinstance(each.action, Call) or each.op._is_optimize_op():
+            out.append(each)
+            continue
+        gone: dict[int, str] = {}
+        for at, source in copies_of(each.action):
+            name, its = each.action.operands[at] or "", each.action.operands[source] or ""
+            if _may_be_one(name, its, uses):
+                gone[at] = name
+                uses.merge(name, its)
+        left = without(each.action, gone) if gone else each.action
+        if left is not None:
+            writes = tuple(name for name in each.writes if name not in gone.values())
+            out.append(replace(each, writes=writes, action=left))
+    return out
+
+
+def _may_be_one(name: str, source: str, uses: Uses) -> bool:
+    """Whether a copy may be a name for the memory of what it copies: both keep their value from when it is made."""
+    made, its = uses.root(name), uses.root(source)
+    if made == its or uses.written[made] != 1 or made in uses.needed:
+        return False
+    return uses.written[its] == 0 or (uses.written[its] == 1 and its not in uses.needed)
+
+
+def leave_out_repeats(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+    """The instructions without calls of the same kernel on the same values with the same numbers.
+
+    Plans with branches or loops stay as they are: what is there on one way need not be on another. Backward
+    operators do not take what forward ones have made: `RecomputeOptimizer` is there to save memory.
+    """
+    if any(each.jumps for each in instructions):
+        return instructions
+    out: list[Instruction] = []
+    versions: Counter[str] = Counter()  # how often each variable has been written so far
+    found: defaultdict[tuple[object, ...], list[Instruction]] = defaultdict(list)
+    for each in instructions:
+        if _may_stand_for_others(each, uses):
+            read = {uses.root(name) for name in each.reads}
+            key = (
+                each.action.kernel,
+                each.op.attrs.get("op_role", 0) & OpRole.Backward,
+                *(
+                    (name, versions[name]) if (name := uses.root(operand or "")) in read else operand is None
+                    for operand in each.action.operands
+                ),
+            )
+            same = next((other for other in found[key] if _same_numbers(other.action, each.action)), None)
+            if same is not None:
+                for name, other in zip(each.writes, same.writes, strict=True):
+                    uses.merge(name, other)
+                continue
+            found[key].append(each)
+        out.append(each)
+        for name in each.writes:
+            versions[uses.root(name)] += 1
+    return out
+
+
+def _may_stand_for_others(each: Instruction, uses: Uses) -> bool:
+    """Whether a kernel makes variables of its own, that are written once, from what it reads alone."""
+    from ..._ext import kernels  # brings SciPy, which importing the package alone should not
+
+    if not isinstance(each.action, Call) or each.view is None or not kernels.available(each.action.kernel):
+        return False
+    drawn = each.op.definition.effects.random or any("seed" in name for name in each.op.attrs)
+    made = [uses.root(name) for name in each.writes]
+    return (
+        not drawn
+        and not each.op._is_optimize_op()
+        and bool(made)
+        and not any(uses.written[name] != 1 or name in uses.needed for name in made)
+        and not set(made) & {uses.root(name) for name in each.reads}
+    )
+
+
+def _same_numbers(a: Call, b: Call) -> bool:
+    return (
+        len(a.ints) == len(b.ints)
+        and len(a.floats) == len(b.floats)
+        and all(map(always_equal, a.ints, b.ints))
+        and all(map(_same_real, a.floats, b.floats))
+    )
+
+
+def _same_real(x: float, y: float) -> bool:
+    """Whether two numbers, none of which follows sizes, are the same to the sign of 0."""
+    return (
+        not isinstance(x, SymFloat | SymInt)
+        and not isinstance(y, SymFloat | SymInt)
+        and float(x).hex() == float(y).hex()
+    )

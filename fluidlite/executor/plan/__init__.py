@@ -1,1 +1,0 @@
-"""What plans of the host and of GPUs have in common: analysis, instructions, the fuser, `StepPlan`."""
