@@ -62,7 +62,7 @@ class VariableMath:
 
     def _binary(self, op_type: str, other: Any, swapped: bool = False) -> Variable:
         me: Variable = self  # type: ignore[assignment]
-        if isinstance(other, (int, float, np.integer, np.floating, np.bool_)):
+        if _is_number(other):
             whole = swapped and op_type in (
                 "elementwise_div",
                 "elementwise_pow",
@@ -231,6 +231,10 @@ def _handed_over(value: Any) -> Any:
         if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and not value.ndim)
         else value
     )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating, np.bool_))
 
 
 def check_whole(var: Any, *numbers: float) -> None:
