@@ -218,6 +218,7 @@ class Arity:
     """The signature of a kernel; `text` is its `takes` in the table of kernels."""
 
     def __init__(self, name: str, text: str) -> None:
+        self.text = text
         operands, ints, floats, sizes = text.split("|")
         pattern = operands.replace("n", "[xn]")
         for old, new in ((")", ")+"), ("[[xn]]", "[xn]?"), ("[x]", "x?")):

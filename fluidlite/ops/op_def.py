@@ -123,7 +123,8 @@ class Planning:
     """What plans and their passes may rely on."""
 
     inplace: tuple[tuple[str, str], ...] = ()
-    """Pairs (output, input) that may share memory."""
+    """Pairs (output, input) that a program may have as one variable. What memory plans share follows from the kernels
+    (`KernelDef.alias`)."""
 
     view: tuple[str, str] | None = None
     """(output, input) where the output is the input's memory with another shape."""

@@ -17,7 +17,7 @@ def tables() -> dict[tuple[str, bool], dict[str, str]]:
     for full in kernels.table():
         name, dot, kind = full.partition(".")
         takes = kernels._takes.get(full) or dnn.takes(full)
-        found[name, bool(dot)][kind] = takes if isinstance(takes, str) else takes.text
+        found[name, bool(dot)][kind] = takes if isinstance(takes, str) else getattr(takes, "text", "||")
     return found
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...base.sizes import always_equal
 from ...ops.kernels.chains import Chain
+from ...ops.kernels.kernel_def import kernel_of
 from ...ops.registry import Call
 from ..ir import jumps as marks
 from ..ir.instructions import Instruction, lifetimes
@@ -40,13 +41,16 @@ def allocate(code: Code) -> dict[str, Storage]:
 def _share_in_place(
     instructions: Sequence[Instruction], storages: dict[str, Storage], roots: Mapping[str, str]
 ) -> None:
-    """Let an output take the memory of an input that nobody reads afterwards, where the operator allows it."""
+    """Let an output take the memory of an input that nobody reads afterwards, where the kernel allows it."""
     for step, instruction in enumerate(instructions):
+        taken: set[str] = set()
         for name, result in _replaceable(instruction, roots):
             out, source = storages.get(result), storages.get(name)
             if out is None or source is None or out is source or not always_equal(out.bytes, source.bytes):
                 continue
-            if source.last == step and out.first == step:
+            # Two results of a kernel, of which one is not read, may not take the same memory.
+            if source.last == step and out.first == step and name not in taken:
+                taken.add(name)
                 source.last = out.last
                 for each in out.names:
                     storages[each] = source
@@ -55,14 +59,17 @@ def _share_in_place(
 
 def _replaceable(instruction: Instruction, roots: Mapping[str, str]) -> list[tuple[str, str]]:
     """What a native instruction reads once, each with what it may write over it."""
-    op, action = instruction.op, instruction.action
-    if not isinstance(action, Call):
+    call = instruction.action
+    if not isinstance(call, Call):
         return []
-    if isinstance(action, Chain):
-        return [(roots.get(name, name), roots.get(result, result)) for name, result in action.replaceable]
-    touched = [roots.get(name, name) for name in action.operands if name is not None]
-    pairs = [(op.inputs.get(source), op.outputs.get(out)) for out, source in op.definition.planning.inplace]
-    named = [(roots.get(a[0], a[0]), roots.get(b[0], b[0])) for a, b in pairs if a and b]
+    if isinstance(call, Chain):
+        pairs: Iterable[tuple[str | None, str | None]] = call.replaceable
+    else:
+        kernel = kernel_of(call)
+        aliases = () if kernel is None else kernel.aliases
+        pairs = [(kernel.operand(call, source), kernel.operand(call, out)) for out, source in aliases]
+    touched = [roots.get(name, name) for name in call.operands if name is not None]
+    named = [(roots.get(a, a), roots.get(b, b)) for a, b in pairs if a is not None and b is not None]
     return [(name, result) for name, result in named if touched.count(name) == 1]
 
 

@@ -173,7 +173,7 @@ for _names, (_floats, _needs) in _FUNCTIONS.items():
             _KEPT[_needs],
             ints="n",
             floats=_floats,
-            alias="DX=X DX=Out DX=DOut",
+            alias="DX=DOut DX=X DX=Out",
             elementwise=per_element,
         )
 
@@ -210,7 +210,7 @@ declare(
     "sigmoid_cross_entropy_with_logits_grad",
     "X Label DOut DX",
     ints="n ignore_index normalize",
-    alias="DX=X DX=DOut",
+    alias="DX=DOut DX=X",
     elementwise=_unless_divided,
 )
 declare("reduce_fill", "DOut DX", ints="pre n post", floats="scale", elementwise=_repeated_fill)

@@ -98,11 +98,9 @@ class KernelDef:
         return _places(self.floats)
 
     @cached_property
-    def aliases(self) -> frozenset[tuple[str, str]]:
+    def aliases(self) -> tuple[tuple[str, str], ...]:
         """Pairs (result, operand) that may be the same memory."""
-        return frozenset(
-            (out, source) for out, _, source in (pair.partition("=") for pair in self.alias.split())
-        )
+        return tuple((out, source) for out, _, source in (pair.partition("=") for pair in self.alias.split()))
 
     def operand(self, call: Call, name: str) -> str | None:
         """The variable that a call has as operand `name`."""

@@ -9,7 +9,7 @@ _SOFT, _CLASSES = "rows n", "rows n ignore_index"
 
 declare("softmax", "X Out", ints=_SOFT, alias="Out=X", epilogue=Epilogue(logarithm="log_softmax"))
 declare("log_softmax", "X Out", ints=_SOFT, alias="Out=X")
-declare("softmax_grad", "Out DOut DX", ints=_SOFT, alias="DX=Out DX=DOut")
+declare("softmax_grad", "Out DOut DX", ints=_SOFT, alias="DX=DOut DX=Out")
 declare("cross_entropy", "X Label Y MatchX?", "Y MatchX", ints=_CLASSES)
 declare("cross_entropy_grad", "X? MatchX? Label DY DX", ints=_CLASSES, alias="DX=X")
 declare("cross_entropy_soft", "X Label Y", ints=_SOFT)
