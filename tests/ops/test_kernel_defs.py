@@ -2,6 +2,7 @@
 
 import re
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
@@ -76,3 +77,35 @@ def test_names_are_of_operands_integers_and_reals(kernel):
         assert {end.bias} - {""} <= operands
         for other in {end.normalized, end.logarithm} - {""}:
             assert (other, True) in declared()
+
+
+NAME = re.compile(r"(\**)([A-Z]\w*)\??(\**)( \([^()]*\)\??)?")
+
+
+def described() -> list[tuple[str, list[str], set[str], set[tuple[str, str]]]]:
+    """Of the rows of kernels.md that name one kernel and its operands: these, the results and what may alias."""
+    rows, columns = [], []
+    for line in (Path(__file__).parents[2] / "docs" / "kernels.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if cells[0] == "kernel":
+            columns = cells
+        row = dict(zip(columns, cells, strict=False))
+        kernel = re.fullmatch(r"`([a-z]\w*)`", row.get("kernel", ""))
+        names = [NAME.fullmatch(one) for one in re.split(r", (?![^()]*\))", row.get("operands", ""))]
+        if not line.startswith("| `") or kernel is None or not all(names):
+            continue
+        pairs = [pair.split(": ") for pair in row.get("may alias", "").split("; ") if ": " in pair]
+        aliases = {(out, source) for out, sources in pairs for source in sources.split(", ")}
+        rows.append((kernel[1], [n[2] for n in names], {n[2] for n in names if n[1]}, aliases))
+    return rows
+
+
+def test_the_document_names_the_same_operands():
+    rows = described()
+    assert len(rows) > 130
+    for name, operands, results, aliases in rows:
+        found = [declared()[key] for key in ((name, True), (name, False)) if key in declared()]
+        kernel = next((each for each in found if [*each.places] == operands), None)
+        assert kernel is not None, f"{name}: {operands}, declared are {[[*each.places] for each in found]}"
+        assert results == set(kernel.made), name
+        assert aliases <= set(kernel.aliases), f"{name}: {aliases}"
