@@ -40,7 +40,7 @@ class Recorder(dict[str, Any]):
 
 
 def places() -> str:
-    """Which module declares which operators."""
+    """Operator types by the module that declares them."""
     ops = importlib.import_module("fluidlite.ops")
     registry = importlib.import_module("fluidlite.ops.registry")
     for name in list(sys.modules):
@@ -53,7 +53,7 @@ def places() -> str:
     found: dict[str, list[str]] = {}
     for op_type, module in sorted(recorder.modules.items()):
         found.setdefault(module.removeprefix(ops.__name__ + "."), []).append(op_type)
-    lines = [f'"""Which module declares which operators. {HEAD}"""', "", *MARKS, "PLACES = {"]
+    lines = [f'"""Operator types by the module that declares them. {HEAD}"""', "", *MARKS, "PLACES = {"]
     lines += [f'    "{module}": "{" ".join(types)}",' for module, types in sorted(found.items())]
     return "\n".join([*lines, "}", ""])
 

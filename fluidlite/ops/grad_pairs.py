@@ -174,7 +174,7 @@ def bilinear_double_grad(forward: Kernel, back: Kernel) -> Kernel:
 
 
 def infer_double_grad(op: OpView) -> None:
-    """`D<slot>` looks like `<slot>`, and `DD<out>` like `D<out>`."""
+    """Give `D<slot>` the shape and type of `<slot>`, and `DD<out>` those of `D<out>`."""
     for given in op.outputs:
         like = given[1:]
         op.set(given, op.shape(like), op.dtype(like))

@@ -211,7 +211,7 @@ Recorded from Paddle 1.8.5, which ran every operator with every type in every sl
 
 
 class Rule(NamedTuple):
-    """What an operator takes: its inputs are of one type of `kinds`, those in `others` of one of their own."""
+    """The element types of an operator: inputs are of one type of `kinds`, those in `others` of other types."""
 
     kinds: Kinds
     others: dict[str, Kinds]

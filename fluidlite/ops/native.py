@@ -1,4 +1,4 @@
-"""What `native=` selectors share: element types, sizes, the commonest calls (kernels: docs/kernels.md)."""
+"""Helpers for `native=` selectors: element types, sizes, the commonest calls (kernels: docs/kernels.md)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def itemsize(op: OpView, slot: str, index: int = 0) -> int:
 
 
 def bytes_of_row(op: OpView, slot: str, index: int = 0) -> int:
-    """The bytes of one row of a variable: what is behind its first dimension."""
+    """The bytes of one row of a variable: all dimensions but the first."""
     return product(op.shape(slot, index)[1:]) * itemsize(op, slot, index)
 
 

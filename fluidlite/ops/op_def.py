@@ -35,7 +35,7 @@ PATTERNS = {
     "entropy": "the cross entropy of the probabilities X and Label",
     "lookup": "the rows of the table W that Ids name",
 }
-"""What `Planning.pattern` may be. The gradient of an operator with a pattern has the same with `_grad` behind it."""
+"""The values of `Planning.pattern`; gradient operators get that of their operator with `_grad` at its end."""
 
 LodFrom = str | dict[str, str] | None
 Kernel = Callable[..., Any]
@@ -85,7 +85,7 @@ class Sequences:
 
 @dataclass(frozen=True)
 class Effects:
-    """What an operator does besides computing its outputs from its inputs."""
+    """Side effects of an operator, and other facts about how it is run."""
 
     host: bool = False
     """Does more than compute (prints, reads files, ...): runs on the host and is never dropped as unused."""
@@ -109,10 +109,10 @@ class Effects:
     """Input slots whose variables may have no value yet; the kernel then gets None."""
 
     external: str = ""
-    """What it does outside of the program ("writes files"); models with such an operator are not loaded."""
+    """The effect outside of the program ("writes files"); models with such an operator are not loaded."""
 
     user_errors: bool = False
-    """The kernel calls the user's code, whose exceptions are raised as they are."""
+    """True if the kernel calls the user's code, whose exceptions are raised as they are."""
 
     numbered: bool = True
     """Eager results take part in the count that Fluid names tensors by."""
@@ -120,7 +120,7 @@ class Effects:
 
 @dataclass(frozen=True)
 class Planning:
-    """What plans and their passes may rely on."""
+    """Facts that plans and their passes rely on."""
 
     inplace: tuple[tuple[str, str], ...] = ()
     """Pairs (output, input) that a program may have as one variable. What memory plans share follows from the kernels
@@ -147,12 +147,12 @@ class Planning:
     By default they would show in the result."""
 
     pattern: str = ""
-    """What passes that look for several operators know this one as; see `PATTERNS`."""
+    """The part that the operator plays in patterns of several operators; see `PATTERNS`."""
 
 
 @dataclass(eq=False, repr=False)
 class RowRule:
-    """What an operator does with `SelectedRows` as they are; operators without such a rule get them made dense.
+    """The kernels of an operator for `SelectedRows`; operators without such a rule get them made dense.
 
     The rule applies when every variable of the input `slots` is SelectedRows and attribute `when`, if named, is true.
     """
@@ -249,13 +249,13 @@ class OpDef:
     """The sequences that the outputs have."""
 
     effects: Effects = Effects()
-    """What the operator does besides computing outputs from inputs."""
+    """Side effects."""
 
     planning: Planning = Planning()
-    """What plans may rely on: shared memory, copies, patterns."""
+    """Facts for plans: views, copies, patterns."""
 
     doc: str = ""
-    """What the operator computes, in one or two sentences."""
+    """The computation, in one or two sentences."""
 
     def __post_init__(self) -> None:
         self.attr_types = {name: value.type for name, value in self.attrs.items() if isinstance(value, Attr)}

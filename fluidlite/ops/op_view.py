@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from .registry import OpDef
 
 GRAD = "@GRAD"
-"""What a gradient's name ends with."""
+"""The suffix of a gradient's name."""
 
 EMPTY = "@EMPTY@"
 """Stands in a list slot for a variable that is not wanted."""
 
 LEVEL = "@LOD"
-"""What stands between the name of a variable and the number of a level in the name of its offsets."""
+"""The part between the name of a variable and the number of a level in the name of its offsets."""
 
 VERSION = "@V"
-"""What stands between the name of a variable and the number of a later value of it, in plans."""
+"""The part between the name of a variable and the number of a later value of it, in plans."""
 
 Shape = tuple[int, ...]
 _SIZES = (int, SymInt)
@@ -43,7 +43,7 @@ def grad_name(name: str) -> str:
 
 
 class Meta(Protocol):
-    """What an operator asks about variables while it is built or planned."""
+    """The facts about variables that operators ask for while they are built or planned."""
 
     def shape(self, name: str) -> Shape: ...
     def dtype(self, name: str) -> VarType: ...
@@ -93,8 +93,8 @@ class Call:
 
 
 FIND = "find_sizes"
-"""Stands for a kernel: has sizes be what the call before has found. Operand: an int64 array; ints: an index, the size
-that stands there, another index, ..."""
+"""The kernel of a pseudo call that sets sizes to those that the call before it has written. Operand: an int64 array;
+ints: an index, the size at that index, another index, ..."""
 
 
 @dataclass

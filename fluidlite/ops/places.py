@@ -1,4 +1,4 @@
-"""Which module declares which operators. Written by scripts/lazy_names.py."""
+"""Operator types by the module that declares them. Written by scripts/lazy_names.py."""
 
 # ruff: noqa: E501
 # fmt: off

@@ -89,6 +89,8 @@ def described() -> list[tuple[str, list[str], set[str], set[tuple[str, str]]]]:
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if cells[0] == "kernel":
             columns = cells
+        elif not line.startswith("|"):
+            columns = []
         row = dict(zip(columns, cells, strict=False))
         kernel = re.fullmatch(r"`([a-z]\w*)`", row.get("kernel", ""))
         names = [NAME.fullmatch(one) for one in re.split(r", (?![^()]*\))", row.get("operands", ""))]

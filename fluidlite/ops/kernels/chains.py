@@ -41,7 +41,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Steps:
-    """What a call does element by element: how many elements there are, and the steps."""
+    """The steps of an elementwise call, and the number of elements."""
 
     elements: int
     steps: tuple[Step, ...]

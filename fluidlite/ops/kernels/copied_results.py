@@ -9,7 +9,7 @@ from .kernel_def import kernel_of
 
 
 def copies_of(call: Call) -> list[tuple[int, int]]:
-    """Which operands of a call become just the values of which others, by their places."""
+    """Pairs (result, operand) of places in a call whose result has just the values of the operand."""
     kernel = kernel_of(call)
     if kernel is None or kernel.copies is None:
         return []

@@ -1,7 +1,6 @@
-"""Epilogues: what native calls can do with their results on the way. They add a bias, normalise, apply an activation,
-take the logarithm.
+"""Epilogue fusion: native calls that add a bias to their result, normalise it, apply an activation, take the logarithm.
 
-Each function gives the one call that does what two do, the second on the result of the first, or None if there is none.
+Each function returns the one call that does what two do, the second on the result of the first, or None.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from .kernel_def import KernelDef, kernel_of
 
 @dataclass(frozen=True)
 class Epilogue:
-    """What a kernel can end with, by the names in its declaration; "" where it cannot end so."""
+    """The epilogues of a kernel, by the names in its declaration; "" for those that it has not."""
 
     bias: str = ""
     """The operand for a bias."""
@@ -39,7 +38,7 @@ class Epilogue:
 
 
 def epilogue_of(call: Call) -> tuple[KernelDef, Epilogue] | None:
-    """The declaration of a call's kernel and the epilogues it takes; None if it takes none."""
+    """The declaration of a call's kernel and its epilogues; None if it has none."""
     kernel = kernel_of(call)
     return None if kernel is None or kernel.epilogue is None else (kernel, kernel.epilogue)
 
@@ -71,7 +70,7 @@ def _has_channels(call: Call, kernel: KernelDef, end: Epilogue, other: Call) -> 
 
 
 def with_bias(call: Call, add: Call) -> Call | None:
-    """A product and the addition of a row to each row, or a convolution and that of a number to each channel."""
+    """The call for a product and a bias for each column, or a convolution and a bias for each channel."""
     found = epilogue_of(call)
     if found is None or not found[1].bias or add.name != "elementwise_add_mid":
         return None
@@ -91,7 +90,7 @@ def with_bias(call: Call, add: Call) -> Call | None:
 
 
 def with_norm(call: Call, norm: Call) -> Call | None:
-    """A convolution and batch normalisation by moving statistics."""
+    """The call for a convolution and batch normalisation by moving statistics."""
     found = epilogue_of(call)
     if found is None or not found[1].normalized or norm.kernel != "batch_norm_infer.f32":
         return None
@@ -105,7 +104,7 @@ def with_norm(call: Call, norm: Call) -> Call | None:
 
 
 def with_activation(call: Call, activation: Call) -> Call | None:
-    """Whatever can end with an activation, and one."""
+    """The call for a kernel with an activation as its epilogue, and that activation."""
     found, function = epilogue_of(call), kernel_of(activation)
     if found is None or not found[1].activation or function is None or not function.activation:
         return None
@@ -118,7 +117,7 @@ def with_activation(call: Call, activation: Call) -> Call | None:
 
 
 def with_logarithm(call: Call, log: Call) -> Call | None:
-    """A softmax and the logarithm of it."""
+    """The call for a softmax and its logarithm."""
     found = epilogue_of(call)
     if found is None or not found[1].logarithm or log.kernel != f"log.{call.type}":
         return None

@@ -1,4 +1,4 @@
-"""What kernels do with images in blocks of channels: the rules that declarations name (`KernelDef.images`)."""
+"""Rules for `KernelDef.images`: the layouts of images that calls of a kernel can take."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ InBlocks = Callable[[KernelDef, Call, int], Call]
 
 @dataclass(frozen=True)
 class EachLayout:
-    """A convolution: each image may lie in its own way.
-
-    `of_input`: the operands that are images, and whether they are like those that the forward convolution reads.
-    `blocked`: the kernel for images in blocks. `act`: without groups, and with an activation, none or relu in blocks.
-    """
+    """A convolution: each image may have its own layout."""
 
     of_input: Mapping[str, bool]
+    """The operands that are images: True for the input of the forward convolution and its gradient."""
+
     blocked: str
+    """The kernel for images in blocks."""
+
     act: bool = False
+    """The kernel has no groups, and an activation, which in blocks is none or relu."""
 
     def images(self, kernel: KernelDef, call: Call) -> Images | None:
-        """None for an activation that the kernel in blocks does not have."""
+        """The images; None for an activation that the kernel for blocks does not have."""
         if call.type != "f32" or (self.act and any(act > 1 for act in call.ints[_GROUPS:])):
             return None
         channels, height, width, filters = fixed(call.ints[1:5])
@@ -37,7 +38,7 @@ class EachLayout:
         return Images(tuple(kernel.places[name] for name in self.of_input), sizes, True, self.act)
 
     def in_blocks(self, kernel: KernelDef, call: Call, block: int, blocked: Collection[int]) -> Call:
-        """The kernel of oneDNN with what lies in blocks."""
+        """The call of the kernel for blocks, which gets the layout of each image."""
         ints = list(call.ints)
         read = {of_input: kernel.places[name] in blocked for name, of_input in self.of_input.items()}
         sizes = [*ints[:_GROUPS], 1] if self.act else ints[: _GROUPS + 1]
@@ -52,20 +53,22 @@ _GROUPS = 15
 
 @dataclass(frozen=True)
 class SameLayout:
-    """A call whose images all have the same layout.
-
-    `names`: the operands that are images; `rewrite`: the call for images in blocks; `last_act`: the last activation, by
-    number, that it may end with; `pooled`: those that are results of pooling, or their gradients: with one place each
-    lies in either way.
-    """
+    """A call whose images all have the same layout."""
 
     names: str
+    """The operands that are images."""
+
     rewrite: InBlocks
+    """Makes the call for images in blocks."""
+
     last_act: int | None = None
+    """The last activation, by number, that the kernel for blocks has; None: there is none at all."""
+
     pooled: str | None = None
+    """Results of pooling and their gradients. Where they have one place, all their layouts are the same."""
 
     def images(self, kernel: KernelDef, call: Call) -> Images | None:
-        """None for an activation that there is not in blocks."""
+        """The images; None for an activation that the kernel for blocks does not have."""
         if call.type != "f32" or (
             self.last_act is not None and any(act > self.last_act for act in call.ints[3:4])
         ):
@@ -78,21 +81,19 @@ class SameLayout:
         return Images(places, [(channels, None if self.pooled is not None else size, None)] * len(places))
 
     def in_blocks(self, kernel: KernelDef, call: Call, block: int, blocked: Collection[int]) -> Call:
-        """As `rewrite` says; all images lie in blocks."""
+        """The call by `rewrite`; all images have the blocked layout."""
         return self.rewrite(kernel, call, block)
 
 
 @dataclass(frozen=True)
 class Joined:
-    """A call that puts arrays side by side, or parts them: images by channels, if rows are images.
-
-    `whole`: the place of the operand that is the whole.
-    """
+    """A call that concatenates or splits arrays: images by channels, if rows are images."""
 
     whole: int
+    """The place of the operand that is the whole."""
 
     def images(self, kernel: KernelDef, call: Call) -> Images | None:
-        """None if rows have other sizes in other steps."""
+        """The images; None if rows have other sizes in other steps."""
         bytes_of_rows = fixed(call.ints[1:])
         if None in bytes_of_rows:
             return None
@@ -102,7 +103,7 @@ class Joined:
         return Images(places, [(None, None, counts[k]) for k in places], whole=True)
 
     def in_blocks(self, kernel: KernelDef, call: Call, block: int, blocked: Collection[int]) -> Call:
-        """The same call: parts are whole channels."""
+        """The same call: parts are whole blocks of channels."""
         return call
 
 

@@ -66,10 +66,10 @@ class KernelDef:
     """The number under which other kernels end with this function of each element; 0: none does."""
 
     epilogue: Epilogue | None = None
-    """What a call can do with its result on the way (`epilogues.py`)."""
+    """The epilogues that a call can take (`epilogues.py`)."""
 
     images: ImageRule | None = None
-    """Which operands are images, and the call for images in blocks of channels (`layouts.py`)."""
+    """The operands that are images, and the call for images in blocks of channels (`layouts.py`)."""
 
     copies: Callable[[KernelDef, Call], Sequence[tuple[str, str]]] | None = None
     """Pairs (result, operand) of a call where the result has just the values of the operand."""

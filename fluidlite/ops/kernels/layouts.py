@@ -1,7 +1,6 @@
-"""Which native calls can work on images in blocks of channels, and by which calls they do.
+"""The blocked layout of images, [N, C / block, H, W, block] in memory (nChw16c), and the calls for it.
 
-In memory these are [N, C / block, H, W, block]. Convolutions take each of their images as it lies. Other calls have all
-of theirs lie alike.
+Convolutions take each of their images in its own layout. All images of other calls have the same layout.
 """
 
 from __future__ import annotations
@@ -17,16 +16,19 @@ from .kernel_def import KernelDef, kernel_of
 
 @dataclass(frozen=True)
 class Images:
-    """Which operands of a call are images.
-
-    `sizes`: of each the channels, the places of one and the elements of an image, as far as the call knows them.
-    `apart`: whether each may lie in its own way; `whole`: whether they may lie in blocks only if all of them can.
-    """
+    """The operands of a call that are images."""
 
     places: tuple[int, ...]
+    """Their places among the operands."""
+
     sizes: Sequence[tuple[int | None, int | None, int | None]]
+    """The channels, places of one channel, and elements of each image, as far as the call says them."""
+
     apart: bool = False
+    """Each may have its own layout; otherwise all have the same."""
+
     whole: bool = False
+    """They may be in blocks only if all of them can."""
 
     def fit(self, shapes: Sequence[Sequence[int] | None]) -> bool:
         """Whether these can be the shapes of the images, [N, C, H, W]; None: of an image that cannot lie in blocks."""
@@ -40,7 +42,7 @@ class Images:
 
 
 class ImageRule(Protocol):
-    """What a kernel does with images (`KernelDef.images`)."""
+    """The interface of `KernelDef.images`."""
 
     def images(self, kernel: KernelDef, call: Call) -> Images | None:
         """The images of a call that can work on them in blocks; None if it cannot."""
@@ -75,7 +77,7 @@ def in_blocks(call: Call, block: int, blocked: Collection[int]) -> Call:
 
 
 def fixed(ints: Sequence[int]) -> list[int | None]:
-    """Those that are the same in each step."""
+    """The integers, with None for those that follow from sizes and may differ in other steps."""
     return [n if isinstance(n, int) else None for n in ints]
 
 

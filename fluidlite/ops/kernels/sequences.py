@@ -1,4 +1,4 @@
-"""Kernels on sequences that lie one after the other, with offsets."""
+"""Kernels on sequences that are stored one after the other, with offsets."""
 
 from __future__ import annotations
 
