@@ -50,7 +50,7 @@ def infer_no_need_buffer_slots(
     """The inputs of which an operator reads only shapes; EnforceNotMet for an unknown operator."""
     if not is_known(op_type):
         raise EnforceNotMet(f"Operator {op_type} has not been registered")
-    return {slot.name for slot in find(op_type).input_slots if slot.unread}
+    return {slot.name for slot in find(op_type).input_slots if slot.shape_only}
 
 
 def prune(

@@ -75,9 +75,9 @@ def lookup(op: OpView, batched: Batched) -> bool:
 
 def layer_norm(op: OpView, batched: Batched) -> bool:
     """Each row of X is normalised by itself; Scale and Bias are not batched."""
-    beside = {name for slot in ("Scale", "Bias") if op.has(slot) for name in op.names(slot)}
-    rows = (name for names in op.inputs.values() for name in names if name not in beside)
-    return op.attr("begin_norm_axis") == 1 and all(map(batched, rows)) and not any(map(batched, beside))
+    unbatched = {name for slot in ("Scale", "Bias") if op.has(slot) for name in op.names(slot)}
+    rows = (name for names in op.inputs.values() for name in names if name not in unbatched)
+    return op.attr("begin_norm_axis") == 1 and all(map(batched, rows)) and not any(map(batched, unbatched))
 
 
 def reduced(op: OpView, batched: Batched) -> bool:
@@ -94,7 +94,7 @@ def with_operand(op: OpView, batched: Batched) -> bool:
     """X is batched; Y is batched with it, broadcast along later axes at most, or not batched and lined up with later
     axes of X.
     """
-    if not _beside(op, batched):
+    if not _follows_x(op, batched):
         return False
     x, y = op.shape("X"), op.shape("Y")
     if batched(op.name("Y")):
@@ -107,14 +107,14 @@ def with_operand(op: OpView, batched: Batched) -> bool:
 
 def by_matrix(op: OpView, batched: Batched) -> bool:
     """X is batched and not transposed; the matrix Y is not batched."""
-    if not _beside(op, batched) or batched(op.name("Y")):
+    if not _follows_x(op, batched) or batched(op.name("Y")):
         return False
     return "transpose_X" not in op.attrs or (
         not op.attr("transpose_X") and len(op.shape("X")) == 2 == len(op.shape("Y"))
     )
 
 
-def _beside(op: OpView, batched: Batched) -> bool:
+def _follows_x(op: OpView, batched: Batched) -> bool:
     """Whether X, Out and Out@GRAD, where they are read, are batched."""
     slots = ("X", "Out", grad_name("Out"))
     return all(batched(op.name(slot)) for slot in slots if slot in op.inputs and op.has(slot))

@@ -45,20 +45,26 @@ def register_pair(
     effects: Effects = Effects(),
     planning: Planning = Planning(),
     infer_back: Callable[[OpView], None] = grads_like_inputs,
-    again: Rule | None = None,
+    grad_grad: Rule | None = None,
     cuda: tuple[str | None, str | None] = (None, None),
     native: tuple[Native | None, Native | None] = (None, None),
     rows_back: RowRule | None = None,
 ) -> None:
     """Declare `op_type` and `<op_type>_grad`.
 
-    `inputs`, `outputs`: slots, see `Slot`. `back`: the kernel of the gradient, one result for each input that is not in
-    `no_grad`, None for those that are not there. `keep`, `keep_out`: which inputs (by default all; `X#`: for
-    its shape; `X?`: saved programs may lack it) and outputs it gets besides the gradients of the outputs that are not
-    in `no_grad`. `sequences`, `effects`, `planning`: see `OpDef`; the gradient operator has only the first two facts of
-    `sequences`. `infer_back`: the shapes of the gradients, where those of the inputs are not what
-    counts. `again`: the gradient rule of the gradient. `cuda`: the launchers of both, `native`: what chooses their C
-    kernels. `rows_back`: the rule for SelectedRows of the gradient.
+    The gradient operator has the same attributes, and the `takes_lod` and `inferred` of `sequences`.
+
+    Args:
+        inputs, outputs: slots, see `Slot`.
+        kernel, infer, no_grad, sequences, effects, planning: see `OpDef`.
+        back: the kernel of the gradient: one result for each input that is not in `no_grad`, None for missing ones.
+        keep: the inputs that the gradient gets (by default all; `X#`: for its shape; `X?`: saved programs may lack it).
+        keep_out: the outputs that it gets, besides the gradients of the outputs that are not in `no_grad`.
+        infer_back: the shapes of the gradients, by default those of the inputs.
+        grad_grad: the gradient rule of the gradient.
+        cuda: the launchers of both.
+        native: the functions that choose the native kernels of both.
+        rows_back: the rule for SelectedRows of the gradient.
     """
     slots = {slot.name: slot for slot in map(Slot.parse, inputs)}
     made = {slot.name: slot for slot in map(Slot.parse, outputs)}
@@ -66,8 +72,8 @@ def register_pair(
     kept_out = [Slot.parse(text) for text in keep_out]
     wanted = tuple(name for name in slots if name not in no_grad)
 
-    def declared(slot: Slot, name: str, optional: bool, unread: bool = False) -> str:
-        return name + "*" * slot.many + "?" * optional + "#" * unread
+    def declared(slot: Slot, name: str, optional: bool, shape_only: bool = False) -> str:
+        return name + "*" * slot.many + "?" * optional + "#" * shape_only
 
     register(
         OpDef(
@@ -87,8 +93,10 @@ def register_pair(
             doc=doc,
         )
     )
-    takes = [declared(slots[k.name], k.name, slots[k.name].optional or k.optional, k.unread) for k in kept]
-    takes += [declared(made[k.name], k.name, made[k.name].optional, k.unread) for k in kept_out]
+    takes = [
+        declared(slots[k.name], k.name, slots[k.name].optional or k.optional, k.shape_only) for k in kept
+    ]
+    takes += [declared(made[k.name], k.name, made[k.name].optional, k.shape_only) for k in kept_out]
     takes += [
         declared(slot, grad_name(name), slot.optional) for name, slot in made.items() if name not in no_grad
     ]
@@ -100,7 +108,7 @@ def register_pair(
             attrs=attrs or {},
             infer=infer_back,
             kernel=back,
-            grad=again,
+            grad=grad_grad,
             native=native[1],
             dispatch=Dispatch(cuda=cuda[1], rows=rows_back),
             sequences=Sequences(takes_lod=sequences.takes_lod, inferred=sequences.inferred),

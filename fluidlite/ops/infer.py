@@ -51,7 +51,7 @@ def grads_like(**stand_ins: str) -> Callable[[OpView], None]:
                     continue
                 given = op.inputs.get(source)
                 base = given[index] if given else name.replace("grad/", "").split(GRAD)[0]
-                if not op.knows(base) or (op.exact and not given):
+                if not op.has_meta(base) or (op.exact and not given):
                     arriving = next(other for other in op.inputs if other.endswith(GRAD))
                     base = op.name(stand_ins.get(source, arriving))
                 op.set(slot, op.meta.shape(base), op.meta.dtype(base), index)

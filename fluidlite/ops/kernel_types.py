@@ -240,7 +240,7 @@ def rule_of(op_type: str) -> Rule:
     return _DEFAULT if found is None else found
 
 
-def unread_slots(op_type: str) -> frozenset[str]:
+def shape_only_slots(op_type: str) -> frozenset[str]:
     """The inputs of an operator whose elements it does not read."""
     return frozenset(slot for slot, kinds in rule_of(op_type).others.items() if kinds == _ANY)
 
@@ -265,7 +265,7 @@ def check(op: OpView, declared: Callable[[str], VarType | None]) -> tuple[VarTyp
     main: tuple[str, VarType, VarType] | None = None
     unread: set[VarType] = set()
     definition = op.definition
-    free = frozenset() if op.type in _RULES else definition.unread
+    free = frozenset() if op.type in _RULES else definition.shape_only
     # Gradient operators compute in the type of the gradients that they get.
     for slot in sorted(definition.input_slots, key=lambda slot: not slot.name.endswith(GRAD)):
         kinds = rule.others.get(slot.name)

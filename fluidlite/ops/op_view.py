@@ -59,7 +59,7 @@ class Slot(NamedTuple):
     name: str
     many: bool = False
     optional: bool = False
-    unread: bool = False
+    shape_only: bool = False
 
     @classmethod
     @cache
@@ -160,7 +160,7 @@ class OpView:
     def dtype(self, slot: str, index: int = 0) -> VarType:
         return self.meta.dtype((self.inputs.get(slot) or self.outputs.get(slot) or ())[index])
 
-    def knows(self, name: str) -> bool:
+    def has_meta(self, name: str) -> bool:
         """Whether shape and dtype of variable `name` can be asked for; in a run not all values are kept."""
         has = getattr(self.meta, "has", None)
         return has is None or has(name)

@@ -311,7 +311,11 @@ def _needs_elements(block: Block, name: str) -> bool:
     """Whether an operator of a gradient's block reads more than the shape of a variable."""
     for op in block.ops:
         for slot, names in op.inputs.items():
-            if name in names and slot not in op.definition.unread and slot != op.definition.effects.consumes:
+            if (
+                name in names
+                and slot not in op.definition.shape_only
+                and slot != op.definition.effects.consumes
+            ):
                 return True
     return False
 

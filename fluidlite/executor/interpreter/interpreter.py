@@ -283,7 +283,7 @@ class Interpreter(Run):
         view = OpView(op.definition, op.inputs, op.outputs, op.attrs, meta)
         kind, several = kernel_types.check(view, meta.declared)
         if op.type.endswith("_grad") and kind is not None:
-            unread = kernel_types.unread_slots(op.type).intersection(inputs) if several else ()
+            unread = kernel_types.shape_only_slots(op.type).intersection(inputs) if several else ()
             like = {slot: [array.astype(to_numpy(kind)) for array in inputs[slot]] for slot in unread}
             return dict.fromkeys(op.output_arg_names, kind), like
         if op.definition.infer is not None:

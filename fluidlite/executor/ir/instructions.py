@@ -178,4 +178,4 @@ class Uses:
         if len(reader.ops) > 1:
             return False
         slots = {slot for slot, names in reader.op.inputs.items() if name in map(self.root, names)}
-        return bool(slots) and slots <= reader.op.definition.unread
+        return bool(slots) and slots <= reader.op.definition.shape_only

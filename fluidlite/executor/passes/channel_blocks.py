@@ -69,7 +69,7 @@ class ChannelBlocks:
     def __call__(self, instructions: list[Instruction], uses: Uses) -> list[Instruction]:
         self.blocked, self.reordered = frozenset(), 0
         found = [images_of(each.action) if isinstance(each.action, Call) else None for each in instructions]
-        if not self.block or not any(each and each.apart for each in found):
+        if not self.block or not any(each and each.independent for each in found):
             return instructions
         if any(each.jumps for each in instructions):
             return instructions
@@ -97,7 +97,7 @@ class ChannelBlocks:
                     gains[name] -= _REORDERED[self.block]
                 read_plain |= touched
                 continue
-            if images.apart:
+            if images.independent:
                 for name in places:
                     gains[name] += 1
             else:

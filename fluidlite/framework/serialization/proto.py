@@ -324,7 +324,7 @@ def _add_left_out(op_type: str, inputs: dict[str, list[str]], outputs: dict[str,
     known = op_type.endswith("_grad") and registry.is_known(op_type)
     for slot in registry.find(op_type).input_slots if known else ():
         gradients = [name for name in outputs.get(grad_name(slot.name), ()) if name != EMPTY]
-        if slot.unread and not slot.optional and slot.name not in inputs and gradients:
+        if slot.shape_only and not slot.optional and slot.name not in inputs and gradients:
             names = outputs[grad_name(slot.name)]
             inputs[slot.name] = [(gradients[0] if n == EMPTY else n).partition(GRAD)[0] for n in names]
 

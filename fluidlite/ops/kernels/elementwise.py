@@ -25,7 +25,7 @@ def per_element(kernel: KernelDef, call: Call) -> Steps:
     return Steps(call.ints[0], (step,))
 
 
-def _beside_middle(whole: str) -> Callable[[KernelDef, Call], Steps | None]:
+def _broadcast_middle(whole: str) -> Callable[[KernelDef, Call], Steps | None]:
     """Y meets the middle axis of X: the kernel `whole` on a repeated Y, and the activation that the call ends with."""
 
     def steps(kernel: KernelDef, call: Call) -> Steps | None:
@@ -90,7 +90,7 @@ for _name in ("add", "sub", "mul", "div", "max", "min", "pow"):
         ints="pre n post act?",
         types=NUMERIC,
         alias="Out=X",
-        elementwise=_beside_middle(_op),
+        elementwise=_broadcast_middle(_op),
         epilogue=Epilogue(activation="act") if _adds else None,
         images=SameLayout("X Out", bias_in_blocks, last_act=0) if _adds else None,
     )
@@ -110,7 +110,7 @@ for _name in ("add", "sub", "mul", "div", "max", "min", "pow"):
         "DX DY",
         ints="pre n post",
         alias="DX=DOut",
-        elementwise=_beside_middle(f"{_op}_grad"),
+        elementwise=_broadcast_middle(f"{_op}_grad"),
         images=SameLayout("DOut DX", bias_grad_in_blocks) if _adds else None,
         copies=_DX.get(_op),
     )

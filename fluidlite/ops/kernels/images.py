@@ -119,7 +119,7 @@ def norm_in_blocks(name: str, act: bool = True) -> InBlocks:
 
 def bias_in_blocks(kernel: KernelDef, call: Call, block: int) -> Call:
     """The addition of a number to each channel, as that of an array with two axes of four."""
-    return _beside_blocks("elementwise_add_dims", call, block)
+    return _broadcast_in_blocks("elementwise_add_dims", call, block)
 
 
 def bias_grad_in_blocks(kernel: KernelDef, call: Call, block: int) -> Call:
@@ -127,10 +127,10 @@ def bias_grad_in_blocks(kernel: KernelDef, call: Call, block: int) -> Call:
     if kernel.operand(call, "DX") is None:
         operands = [kernel.operand(call, "DOut"), kernel.operand(call, "DY")]
         return Call("bias_blocks_grad.f32", operands, [*call.ints, block])
-    return _beside_blocks("elementwise_add_dims_grad", call, block)
+    return _broadcast_in_blocks("elementwise_add_dims_grad", call, block)
 
 
-def _beside_blocks(name: str, call: Call, block: int) -> Call:
+def _broadcast_in_blocks(name: str, call: Call, block: int) -> Call:
     images, channels, size = call.ints[:3]
     return Call(f"{name}.f32", call.operands, [4, images, channels // block, size, block, 0, 1, 0, 1])
 

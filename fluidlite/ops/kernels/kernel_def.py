@@ -111,8 +111,8 @@ def _places(text: str) -> dict[str, int]:
     words = [word.strip("()") for word in text.split()]
     names = [word.rstrip("*?)") for word in words]
     repeated = [at for at, word in enumerate(words) if word.endswith("*")]
-    behind = repeated[-1] if repeated else len(words)
-    return {name: at if at <= behind else at - len(words) for at, name in enumerate(names)}
+    last_repeated = repeated[-1] if repeated else len(words)
+    return {name: at if at <= last_repeated else at - len(words) for at, name in enumerate(names)}
 
 
 _KERNELS: dict[tuple[str, bool], KernelDef] = {}

@@ -24,7 +24,7 @@ class Images:
     sizes: Sequence[tuple[int | None, int | None, int | None]]
     """The channels, places of one channel, and elements of each image, as far as the call says them."""
 
-    apart: bool = False
+    independent: bool = False
     """Each may have its own layout; otherwise all have the same."""
 
     whole: bool = False

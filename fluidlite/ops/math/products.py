@@ -65,7 +65,7 @@ register_pair(
     _infer_bmm,
     "The products of the matrices of two batches.",
     native=(_bmm_native, _bmm_grad_native),
-    again=double_grad("Out", ("X", "Y")),
+    grad_grad=double_grad("Out", ("X", "Y")),
 )
 
 
@@ -97,7 +97,7 @@ register_pair(
     _dot_grad,
     _infer_dot,
     "The scalar product of two vectors, or of each pair of two batches.",
-    again=double_grad("Out", ("X", "Y")),
+    grad_grad=double_grad("Out", ("X", "Y")),
     sequences=Sequences(source=None),
 )
 
@@ -213,7 +213,7 @@ register_pair(
     _kron_grad,
     _infer_kron,
     "The Kronecker product: Y once for each element of X, multiplied by it.",
-    again=double_grad("Out", ("X", "Y")),
+    grad_grad=double_grad("Out", ("X", "Y")),
     sequences=Sequences(source=None),
 )
 

@@ -45,7 +45,7 @@ def _register_indexed(op_type: str, dims: int) -> None:
         keep_out=("Mask",),
         sequences=Sequences(source=None),
         no_grad=("Mask",),
-        again=double_grad("Out", ()),
+        grad_grad=double_grad("Out", ()),
         cuda=("pooling.pool_with_index", "pooling.pool_with_index_gradient"),
     )
     register_double_grad(op_type, ("X", "Mask"), "Out", (), _pool_with_index_double_grad, attrs, ("X",))

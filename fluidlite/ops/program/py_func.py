@@ -50,7 +50,7 @@ def _infer(op: OpView) -> None:
     """Give gradients the shape and type of their variables; other outputs keep those that the user declared."""
     for index, name in enumerate(op.outputs.get("Out", ())):
         base = name.split(GRAD)[0]
-        if name and base != name and not op.exact and op.knows(base):
+        if name and base != name and not op.exact and op.has_meta(base):
             op.set("Out", op.meta.shape(base), op.meta.dtype(base), index)
 
 

@@ -50,7 +50,7 @@ register_pair(
     attrs={"dim": 0},
     keep=("X#", "Index"),
     no_grad=("Index",),
-    again=linear_double_grad("index_select"),
+    grad_grad=linear_double_grad("index_select"),
 )
 
 
@@ -81,7 +81,7 @@ register_pair(
     "Of each row of X the elements that the same row of Index names.",
     keep=("X#", "Index"),
     no_grad=("Index",),
-    again=linear_double_grad("index_sample"),
+    grad_grad=linear_double_grad("index_sample"),
     sequences=Sequences(source="Index"),
 )
 
@@ -115,7 +115,7 @@ register_pair(
     outputs=("Y",),
     keep=("X#", "Mask"),
     no_grad=("Mask",),
-    again=linear_double_grad("masked_select", out="Y"),
+    grad_grad=linear_double_grad("masked_select", out="Y"),
     sequences=Sequences(source=None),
     native=(None, _masked_grad_native),
 )
@@ -145,7 +145,7 @@ register_pair(
     "X moved on by `shifts` along `dims`; what leaves at the end comes in at the front.",
     attrs={"shifts": [], "dims": Attr([], "LONGS")},
     keep=("X#",),
-    again=linear_double_grad("roll"),
+    grad_grad=linear_double_grad("roll"),
 )
 
 
@@ -172,7 +172,7 @@ register_pair(
     "X split into its entries along dimension `axis`.",
     outputs=("Out*",),
     attrs={"axis": 0},
-    again=linear_double_grad("unbind"),
+    grad_grad=linear_double_grad("unbind"),
 )
 
 
@@ -267,7 +267,7 @@ register_pair(
     "The sum of a diagonal of the matrices that the dimensions dim1 and dim2 make.",
     attrs={"offset": 0, "dim1": -2, "dim2": -1},
     keep=("Input#",),
-    again=linear_double_grad("trace", "Input"),
+    grad_grad=linear_double_grad("trace", "Input"),
     sequences=Sequences(source=None),
 )
 
@@ -307,7 +307,7 @@ register_pair(
     "Matrices over the dimensions dim1 and dim2 whose diagonal is the last dimension of Input; 0 elsewhere.",
     attrs={"offset": 0, "dim1": -2, "dim2": -1},
     keep=("Input#",),
-    again=linear_double_grad("diag_embed", "Input"),
+    grad_grad=linear_double_grad("diag_embed", "Input"),
     sequences=Sequences(source=None),
 )
 
@@ -325,5 +325,5 @@ register_pair(
     "The lower or upper triangle of each matrix from a diagonal on, 0 elsewhere.",
     attrs={"diagonal": 0, "lower": False},
     keep=(),
-    again=linear_double_grad("tril_triu"),
+    grad_grad=linear_double_grad("tril_triu"),
 )

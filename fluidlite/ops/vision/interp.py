@@ -248,7 +248,7 @@ def _register(op_type: str, dims: int, doc: str) -> None:
         attrs=attrs,
         keep=("X#", "OutSize#", "SizeTensor#", "Scale#"),
         no_grad=("OutSize", "SizeTensor", "Scale"),
-        again=double_grad,
+        grad_grad=double_grad,
         sequences=Sequences(
             source=lambda op: "X" if op.has("OutSize") and not op.has("SizeTensor") else None
         ),

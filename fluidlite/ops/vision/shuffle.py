@@ -50,7 +50,7 @@ def _register(
         attrs=attrs,
         keep=keep,
         infer_back=infer_back,
-        again=linear_double_grad(op_type),
+        grad_grad=linear_double_grad(op_type),
         sequences=Sequences(source=source),
     )
 
@@ -242,6 +242,6 @@ register_pair(
     outputs=("Y",),
     attrs=_UNFOLD,
     keep=("X#",),
-    again=linear_double_grad("unfold", out="Y"),
+    grad_grad=linear_double_grad("unfold", out="Y"),
     sequences=Sequences(source=None),
 )
