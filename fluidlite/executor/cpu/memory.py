@@ -64,10 +64,10 @@ def _replaceable(instruction: Instruction, roots: Mapping[str, str]) -> list[tup
         return []
     if isinstance(call, Chain):
         pairs: Iterable[tuple[str | None, str | None]] = call.replaceable
+    elif (kernel := kernel_of(call)) is not None:
+        pairs = [(kernel.operand(call, source), kernel.operand(call, out)) for out, source in kernel.aliases]
     else:
-        kernel = kernel_of(call)
-        aliases = () if kernel is None else kernel.aliases
-        pairs = [(kernel.operand(call, source), kernel.operand(call, out)) for out, source in aliases]
+        return []
     touched = [roots.get(name, name) for name in call.operands if name is not None]
     named = [(roots.get(a, a), roots.get(b, b)) for a, b in pairs if a is not None and b is not None]
     return [(name, result) for name, result in named if touched.count(name) == 1]
