@@ -211,7 +211,7 @@ Recorded from Paddle 1.8.5, which ran every operator with every type in every sl
 
 
 class Rule(NamedTuple):
-    """The element types of an operator: inputs are of one type of `kinds`, those in `others` of other types."""
+    """The element types that an operator accepts: one of `kinds` for all inputs but those in `others`."""
 
     kinds: Kinds
     others: dict[str, Kinds]
@@ -263,7 +263,7 @@ def check(op: OpView, declared: Callable[[str], VarType | None]) -> tuple[VarTyp
     """
     rule = rule_of(op.type)
     main: tuple[str, VarType, VarType] | None = None
-    unread: set[VarType] = set()
+    shape_only: set[VarType] = set()
     definition = op.definition
     free = frozenset() if op.type in _RULES else definition.shape_only
     # Gradient operators compute in the type of the gradients that they get.
@@ -276,7 +276,7 @@ def check(op: OpView, declared: Callable[[str], VarType | None]) -> tuple[VarTyp
             if before is None:
                 continue
             if kinds == _ANY:
-                unread.add(now)
+                shape_only.add(now)
             elif kinds is not None:
                 _require(op, slot.name, now, kinds)
             elif main is None:
@@ -287,7 +287,7 @@ def check(op: OpView, declared: Callable[[str], VarType | None]) -> tuple[VarTyp
                     f"its inputs must be of one data type, but {main[0]} is {to_numpy(main[2])} and {name} is "
                     f"{to_numpy(now)}; feed what the program declares, or cast"
                 )
-    return (None, False) if main is None else (main[2], bool(unread - {main[2]}))
+    return (None, False) if main is None else (main[2], bool(shape_only - {main[2]}))
 
 
 def _require(op: OpView, slot: str, now: VarType, kinds: Kinds) -> None:

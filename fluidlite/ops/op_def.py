@@ -112,7 +112,7 @@ class Effects:
     """The effect outside of the program ("writes files"); models with such an operator are not loaded."""
 
     user_errors: bool = False
-    """True if the kernel calls the user's code, whose exceptions are raised as they are."""
+    """True if the kernel calls the user's code, whose exceptions are not wrapped."""
 
     numbered: bool = True
     """Eager results take part in the count that Fluid names tensors by."""

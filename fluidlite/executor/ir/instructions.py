@@ -39,7 +39,7 @@ class Instruction:
 
     @property
     def kind(self) -> str:
-        """The role of the operator, or else its type, if it stands for one as it is; "" otherwise."""
+        """The pattern name of the operator, or else its type, of an instruction for one operator; "" otherwise."""
         return "" if self.view is None else self.view.definition.planning.pattern or self.view.type
 
     @property

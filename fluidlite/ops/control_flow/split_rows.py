@@ -201,9 +201,9 @@ register(
         attrs={"level": 0},
         infer=_infer_split,
         kernel=_split,
-        native=_split_native,
         grad=_split_grad,
         no_grad=("Mask",),
+        native=_split_native,
         sequences=Sequences(takes_lod=True),
         doc="The rows, or sequences of a level, of X where Mask is true and those where it is not.",
     )

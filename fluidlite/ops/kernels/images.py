@@ -93,7 +93,7 @@ class Joined:
     """The place of the operand that is the whole."""
 
     def images(self, kernel: KernelDef, call: Call) -> Images | None:
-        """The images; None if rows have other sizes in other steps."""
+        """The images; None if sizes of rows follow from the feeds."""
         bytes_of_rows = fixed(call.ints[1:])
         if None in bytes_of_rows:
             return None
