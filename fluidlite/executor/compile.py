@@ -24,8 +24,9 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from ..framework import Program
-from .control_flow.scan import LoopForm
+from ..base.sizes import formula
+from ..framework import Operator, Program
+from .control_flow.scan import ScanSpec
 from .cpu.assembly import Assembly
 from .cpu.bodies import BodyPlan, write_outside
 from .cpu.lowering import lower
@@ -35,11 +36,11 @@ from .cpu.plan import Plan
 from .cpu.rollback import changed_early
 from .cpu.split_plan import CpuSplitPlan
 from .frontend import Typed, infer_shapes, prune, structure
-from .ir.errors import CannotPlan
+from .ir.errors import Unsupported
 from .ir.request import Request
 from .ir.scan_inputs import Feeds
 from .ir.step_plan import SplitPlan, StepPlan
-from .ir.type_env import ExactMeta
+from .ir.type_env import TypeEnv
 from .tensors.scope import Scope
 
 PRINT = "FLUIDLITE_PRINT_PHASES"
@@ -49,7 +50,7 @@ PRINT = "FLUIDLITE_PRINT_PHASES"
 def compile_plan(request: Request) -> StepPlan:
     """A plan for a request.
 
-    Raises CannotPlan when an operator has to run on its own, EnforceNotMet when something it reads is neither fed,
+    Raises Unsupported when an operator has to run on its own, EnforceNotMet when something it reads is neither fed,
     computed nor initialised.
     """
     if request.device is not None:
@@ -61,13 +62,13 @@ def compile_plan(request: Request) -> StepPlan:
 
 def typed(request: Request) -> Typed:
     """The phases that know no target."""
-    meta = ExactMeta(request, partial(compile_body, request.program, request.scope))
+    meta = TypeEnv(request, partial(compile_body, request.program, request.scope))
     ops = prune(request, meta)
     show("prune", ops)
     graph = structure(ops, request, meta)
     show("structure", graph.ops)
     found = infer_shapes(graph, request, meta)
-    show("infer_shapes", [op for op, _ in found.steps])
+    show("infer_shapes", [op for op, _ in found.steps], meta)
     return found
 
 
@@ -84,11 +85,11 @@ def compile_for_cpu(request: Request) -> Plan:
     plan = Plan(request, code, assembly, restored, found.ends_early)
     assembly.settle()
     if (assembly.loops or code.ranked.names) and not plan.accepts(list(request.feed.values())):
-        raise CannotPlan("iterations of a loop have sizes that no plan for them is made for")
+        raise Unsupported("iterations of a loop have sizes that no plan for them is made for")
     return plan
 
 
-def compile_body(program: Program, scope: Scope, form: LoopForm, feeds: Feeds) -> BodyPlan:
+def compile_body(program: Program, scope: Scope, form: ScanSpec, feeds: Feeds) -> BodyPlan:
     """A plan for the iterations of a scan, on inputs of these shapes."""
     wanted = [*form.of("Made", "Each", "Last"), *form.names["Sums"]]
     request = Request(program, scope, feeds.arrays, wanted, form.ops, form.block, body=feeds)
@@ -120,14 +121,17 @@ def compile_split(request: Request, early: int, held: Sequence[str]) -> SplitPla
     return split
 
 
-def show(phase: str, code: Iterable[Any]) -> None:
-    """Print the code after a phase, if FLUIDLITE_PRINT_PHASES=1."""
+def show(phase: str, code: Iterable[Any], meta: TypeEnv | None = None) -> None:
+    """Print operators or instructions after a phase, with the shapes of results if `meta` knows them."""
     if os.environ.get(PRINT, "0") in ("", "0"):
         return
-    lines = [each.describe() if hasattr(each, "describe") else _text(each) for each in code]
+    lines = [each.describe() if hasattr(each, "describe") else _text(each, meta) for each in code]
     sys.stderr.write(f"== {phase}: {len(lines)}\n" + "".join(f"  {line}\n" for line in lines))
 
 
-def _text(op: Any) -> str:
-    reads, writes = (", ".join(dict.fromkeys(names)) for names in (op.reads(), op.writes()))
-    return f"{op.type}({reads}) -> {writes}"
+def _text(op: Operator, meta: TypeEnv | None) -> str:
+    made = []
+    for name in dict.fromkeys(op.writes()):
+        shape = None if meta is None else meta.shapes.get(name)
+        made.append(name if shape is None else f"{name}[{', '.join(map(formula, shape))}]")
+    return f"{op.type}({', '.join(dict.fromkeys(op.reads()))}) -> {', '.join(made)}"

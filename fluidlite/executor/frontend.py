@@ -17,17 +17,14 @@ from ..base.reports import progress
 from ..framework import Operator
 from ..ops.registry import OpView
 from . import failures
-from .control_flow import branching, predication
-from .control_flow import ragged_scan as turning
-from .control_flow import recurrent as stepping
+from .control_flow import branching, predication, ragged_scan, recurrent
 from .control_flow.array_ops import GET
-from .control_flow.inlining_gradients import InLine
-from .ir import finite, float16, sparse
-from .ir import jumps as marks
-from .ir.errors import CannotPlan, Unfound
-from .ir.inference import NO_TENSORS, Versions, fold, in_place_of, infer, live, takes_no_part
+from .control_flow.inlining_gradients import Inliner
+from .ir import finite, float16, jumps, sparse
+from .ir.errors import DataDependentShape, Unsupported
+from .ir.inference import NON_TENSORS, SsaNames, fold, in_place_of, infer, live, takes_no_part
 from .ir.request import Request
-from .ir.type_env import ExactMeta
+from .ir.type_env import TypeEnv
 
 Step = tuple[Operator, OpView]
 
@@ -54,46 +51,46 @@ class Typed:
     a size is found, because what follows is refused for the size that was guessed.
     """
 
-    meta: ExactMeta
+    meta: TypeEnv
     steps: list[Step]
     fetches: list[str]
     ends_early: bool = False
 
 
-def prune(request: Request, meta: ExactMeta) -> list[Operator]:
+def prune(request: Request, meta: TypeEnv) -> list[Operator]:
     """The operators that a step has to run.
 
-    Raises NotFed if an operator, needed or not, reads a data variable that is not fed, and CannotPlan if the scope
+    Raises NotFed if an operator, needed or not, reads a data variable that is not fed, and Unsupported if the scope
     holds arrays or rank tables.
     """
     block = request.declarations
     ops = block.ops if request.ops is None else request.ops
     _check_fed(ops, meta, [*request.feed])
-    if any(var.persistable and var.type in NO_TENSORS for var in request.program.list_vars()):
-        raise CannotPlan("the scope keeps arrays or rank tables")
+    if any(var.persistable and var.type in NON_TENSORS for var in request.program.list_vars()):
+        raise Unsupported("the scope keeps arrays or rank tables")
     # A body has been pruned, and its jumps stand where they are.
     if request.check_finite or request.body is not None:
         return list(ops)
     return live(list(ops), sparse.wholes(request.fetches))
 
 
-def structure(ops: Sequence[Operator], request: Request, meta: ExactMeta) -> Graph:
+def structure(ops: Sequence[Operator], request: Request, meta: TypeEnv) -> Graph:
     """The operators with those of their blocks inlined, and a name of its own for each value of a temporary."""
     graph = Graph(list(ops), [*request.fetches])
     if request.has_jumps:
         graph = _inlined(graph, request, meta)
     elif not request.check_finite:
         graph.ops = [*predication.predicated(ops)]
-    names = Versions(meta.is_persistable, [*request.feed, *request.late])
+    names = SsaNames(meta.is_persistable, [*request.feed, *request.late])
     graph.ops = [names.renamed(op) for op in graph.ops if not takes_no_part(op)]
     graph.results = [names.latest.get(name, name) for name in graph.results]
     return graph
 
 
-def infer_shapes(graph: Graph, request: Request, meta: ExactMeta) -> Typed:
+def infer_shapes(graph: Graph, request: Request, meta: TypeEnv) -> Typed:
     """Exact shapes and constants of a graph.
 
-    Raises CannotPlan when an operator has to run on its own, EnforceNotMet when something it reads is neither fed,
+    Raises Unsupported when an operator has to run on its own, EnforceNotMet when something it reads is neither fed,
     computed nor initialised.
     """
     inference = _Inference(graph, request, meta)
@@ -103,7 +100,7 @@ def infer_shapes(graph: Graph, request: Request, meta: ExactMeta) -> Typed:
         fetches = []
     for name, asked in zip(fetches, request.fetches, strict=False):
         if asked in graph.unset:
-            raise CannotPlan(
+            raise Unsupported(
                 f"variable {asked!r} has no value where a branch is not taken", graph.unset[asked]
             )
         _check_fetched(name, meta)
@@ -111,7 +108,7 @@ def infer_shapes(graph: Graph, request: Request, meta: ExactMeta) -> Typed:
     return Typed(meta, inference.steps, inference.dense(fetches), inference.ends_early)
 
 
-def _check_fed(ops: Iterable[Operator], meta: ExactMeta, fed: list[str]) -> None:
+def _check_fed(ops: Iterable[Operator], meta: TypeEnv, fed: list[str]) -> None:
     written: set[str] = set()
     for op in ops:
         for name in branching.reads(op):
@@ -121,7 +118,7 @@ def _check_fed(ops: Iterable[Operator], meta: ExactMeta, fed: list[str]) -> None
         written.update(op.writes())
 
 
-def _inlined(graph: Graph, request: Request, meta: ExactMeta) -> Graph:
+def _inlined(graph: Graph, request: Request, meta: TypeEnv) -> Graph:
     """The graph with the blocks of branches and loops between jumps.
 
     Tensor arrays become names for their elements where indices are known, else memory of the engine.
@@ -130,24 +127,24 @@ def _inlined(graph: Graph, request: Request, meta: ExactMeta) -> Graph:
         return _with_blocks_inlined(graph, meta, arrays=True, scans=False)
     try:
         return _with_blocks_inlined(graph, meta, arrays=False, scans=True)
-    except CannotPlan as refusal:
+    except Unsupported as refusal:
         if not any(op.type in branching.ON_ARRAYS for op in branching.everywhere(graph.ops)):
             raise
         try:
             return _with_blocks_inlined(graph, meta, arrays=True, scans=True)
-        except CannotPlan:
+        except Unsupported:
             raise refusal from None
 
 
-def _with_blocks_inlined(graph: Graph, meta: ExactMeta, arrays: bool, scans: bool) -> Graph:
+def _with_blocks_inlined(graph: Graph, meta: TypeEnv, arrays: bool, scans: bool) -> Graph:
     ops: Iterable[Operator] = graph.ops
     kept = {name for op in graph.ops for name in branching.read_before(op) if meta.has(name)}
-    steps = stepping.Stepping()
-    loops = turning.Turning(graph.ops, steps)
-    lines = InLine({*meta.shapes, *kept}, arrays, *((steps, loops) if scans else ()))
+    steps = recurrent.RecurrentLowering()
+    loops = ragged_scan.RaggedScanLowering(graph.ops, steps)
+    lines = Inliner({*meta.shapes, *kept}, arrays, *((steps, loops) if scans else ()))
     if scans and not arrays:
         ops = [*loops.of(ops)]
-    made = lines.begun([*lines.of(ops)], lines.touched + lines.tapes)
+    made = lines.begun([*lines.of(ops)], lines.touched + lines.stashes)
     read = {*graph.results}.union(*(op.reads() for op in made))
     made = [op for op in made if op.definition is not GET or op.outputs["Out"][0] in read]
     if loops.any:
@@ -155,21 +152,21 @@ def _with_blocks_inlined(graph: Graph, meta: ExactMeta, arrays: bool, scans: boo
     return Graph(made, graph.results, lines.unset, steps.any or loops.any)
 
 
-def _check_fetched(name: str, meta: ExactMeta) -> None:
+def _check_fetched(name: str, meta: TypeEnv) -> None:
     if meta.has(name):
         return
     var = meta.block._find_var_recursive(name)
     if var is not None and var.type == VarType.LOD_TENSOR_ARRAY:
-        raise CannotPlan(f"{name} is fetched, an array of tensors")
+        raise Unsupported(f"{name} is fetched, an array of tensors")
     if var is not None and var.type == VarType.LOD_TENSOR:
-        raise CannotPlan(f"{name} is fetched, which may have no value")
+        raise Unsupported(f"{name} is fetched, which may have no value")
     raise failures.unknown_fetch(name, meta.block.vars)
 
 
 class _Inference:
     """One walk over the operators of a graph, in order; `steps` is its result."""
 
-    def __init__(self, graph: Graph, request: Request, meta: ExactMeta) -> None:
+    def __init__(self, graph: Graph, request: Request, meta: TypeEnv) -> None:
         self._graph, self._meta = graph, meta
         self._fed = [*request.feed]
         self._widens = request.has_jumps
@@ -186,47 +183,49 @@ class _Inference:
 
     def run(self) -> None:
         meta, steps = self._meta, self.steps
-        around: list[Operator] = []  # the branches and loops that an operator is in
+        enclosing: list[Operator] = []  # the branches and loops that an operator is in
         begun: list[int] = []  # how many operators had found sizes when they began
         known = finding = 0  # the steps up to the last that finds sizes; how many operators find some
         for op in progress.over(self._graph.ops, "shapes of the program"):
-            if op.definition in marks.BEGINS:
-                around.append(op)
+            if op.definition in jumps.BEGINS:
+                enclosing.append(op)
                 begun.append(len(meta.finding))
             try:
-                self._operator(op, around)
-            except (CannotPlan, EnforceNotMet) as refusal:
+                self._operator(op, enclosing)
+            except (Unsupported, EnforceNotMet) as refusal:
                 if known:
                     self.ends_early = True
                     del steps[known:]
                     return
-                raise self._refusal(refusal, around) from None
-            if op.definition in marks.ENDS:
-                first = around.pop()
+                raise self._refusal(refusal, enclosing) from None
+            if op.definition in jumps.ENDS:
+                first = enclosing.pop()
                 if len(meta.finding) > begun.pop():
-                    steps += self._step(in_place_of(first, marks.SETTLE, {"X": first.inputs["Cond"]}, {}, {}))
-            if not around and len(meta.finding) > finding:
+                    steps += self._step(
+                        in_place_of(first, jumps.STAGE_BARRIER, {"X": first.inputs["Cond"]}, {}, {})
+                    )
+            if not enclosing and len(meta.finding) > finding:
                 known, finding = len(steps), len(meta.finding)
 
-    def _operator(self, op: Operator, around: list[Operator]) -> None:
+    def _operator(self, op: Operator, enclosing: list[Operator]) -> None:
         meta = self._meta
-        if around and not meta.sparse.keys().isdisjoint(op.reads()):
-            raise CannotPlan("a branch looks at SelectedRows")
+        if enclosing and not meta.sparse.keys().isdisjoint(op.reads()):
+            raise Unsupported("a branch looks at SelectedRows")
         found = len(meta.finding)
-        for ready in self._ready(op, bool(around)):
+        for ready in self._ready(op, bool(enclosing)):
             self.steps += self._step(ready)
         if self._watch is not None:
-            self.steps += self._watch.behind(op, meta)
-        if len(meta.finding) > found and any(each.definition is marks.BEGIN for each in around):
-            raise CannotPlan(f"operator {op.type} finds sizes in a branch")
+            self.steps += self._watch.checks_after(op, meta)
+        if len(meta.finding) > found and any(each.definition is jumps.BEGIN for each in enclosing):
+            raise Unsupported(f"operator {op.type} finds sizes in a branch")
 
-    def _refusal(self, refusal: CannotPlan | EnforceNotMet, around: list[Operator]) -> Exception:
+    def _refusal(self, refusal: Unsupported | EnforceNotMet, enclosing: list[Operator]) -> Exception:
         """What to raise: in branches and iterations, a mistake of the user is reported when it happens in a step."""
-        if around:
-            kind = Unfound if isinstance(refusal, Unfound) else CannotPlan
-            return kind(str(refusal), around[0], getattr(refusal, "passing", False))
+        if enclosing:
+            kind = DataDependentShape if isinstance(refusal, DataDependentShape) else Unsupported
+            return kind(str(refusal), enclosing[0], getattr(refusal, "passing", False))
         if self._graph.has_scans and isinstance(refusal, EnforceNotMet):
-            return CannotPlan(str(refusal))
+            return Unsupported(str(refusal))
         return refusal
 
     def _ready(self, op: Operator, in_branch: bool) -> Iterable[Operator]:

@@ -14,7 +14,7 @@ from ..base.selected_rows import SelectedRows
 from ..eager import Parameter, Tensor, placing
 from ..executor import LoDTensor, Scope
 from ..executor.compile import compile_plan
-from ..executor.ir.errors import CannotPlan
+from ..executor.ir.errors import Unsupported
 from ..executor.ir.request import Request
 from ..executor.ir.step_plan import StepPlan
 from ..executor.running.steps import run_program
@@ -72,7 +72,7 @@ class EagerUpdate:
             plan = compile_plan(
                 Request(self._program, self._scope, feed, (), device=self._device, fixed=True)
             )
-        except CannotPlan:
+        except Unsupported:
             return None
         plan.follow(list(self._held))
         plan.release_gil(sum(grad.size for grad in grads) >= RELEASE_FROM)

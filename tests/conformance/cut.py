@@ -10,15 +10,15 @@ from typing import Any
 
 def start() -> None:
     """Have no program run as one plan, and no piece hold more than one operator; call it before the first case."""
-    from fluidlite.executor.interpreter.segmented import Pieces
-    from fluidlite.executor.ir.errors import CannotPlan
+    from fluidlite.executor.interpreter.segmented import BlockSegments
+    from fluidlite.executor.ir.errors import Unsupported
     from fluidlite.executor.running import plan_cache
 
     def refused(*others: Any, **options: Any) -> Any:
-        raise CannotPlan("it is cut into pieces")
+        raise Unsupported("it is cut into pieces")
 
-    def one(self: Pieces, begin: int) -> int:
+    def one(self: BlockSegments, begin: int) -> int:
         return begin + (not self.alone[begin])
 
     plan_cache.compile_plan = refused
-    Pieces.stretch = one  # type: ignore[method-assign]
+    BlockSegments.stretch = one  # type: ignore[method-assign]

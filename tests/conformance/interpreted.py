@@ -23,11 +23,16 @@ def start() -> None:
     """Watch what runs; call it before the first case."""
     from fluidlite.executor.interpreter import loops, recurrent
     from fluidlite.executor.interpreter.interpreter import Interpreter
-    from fluidlite.executor.interpreter.segmented import Driver
-    from fluidlite.executor.interpreter.segments import Single
+    from fluidlite.executor.interpreter.segmented import SegmentedExecutor
+    from fluidlite.executor.interpreter.segments import FallbackOp
 
     # What runs a block once for each turn, where the engine does not take all of them.
-    by_turns = loops.run_while, loops._turn_by_turn, recurrent.run_recurrent, recurrent.run_recurrent_grad
+    by_turns = (
+        loops.run_while,
+        loops._backward_iterations,
+        recurrent.run_recurrent,
+        recurrent.run_recurrent_grad,
+    )
     codes = {function.__code__ for function in by_turns}
     report = Path(os.environ["INTERPRETED_REPORT"])
     report.touch()
@@ -42,19 +47,19 @@ def start() -> None:
         with report.open("a") as file:
             file.write(f"{_case()}\t{what}\n")
 
-    def cut(self: Driver, *others: Any) -> Any:
+    def cut(self: SegmentedExecutor, *others: Any) -> Any:
         piece = choose(self, *others)
-        if isinstance(piece, Single) and piece.reason and not piece.reason.endswith(REASONS):
+        if isinstance(piece, FallbackOp) and piece.reason and not piece.reason.endswith(REASONS):
             note(f"{piece.op.type} on its own: {piece.reason}")
         return piece
 
-    def block(self: Driver, *others: Any) -> None:
+    def block(self: SegmentedExecutor, *others: Any) -> None:
         if sys._getframe(1).f_code in codes:
             note(f"{TURN}: block {others[0].idx}")
         run_block(self, *others)
 
-    run_block, Driver.run_block = Driver.run_block, block  # type: ignore[method-assign]
-    choose, Driver._make = Driver._make, cut  # type: ignore[method-assign]
+    run_block, SegmentedExecutor.run_block = SegmentedExecutor.run_block, block  # type: ignore[method-assign]
+    choose, SegmentedExecutor._make = SegmentedExecutor._make, cut  # type: ignore[method-assign]
     Interpreter.__init__ = made  # type: ignore[method-assign]
 
 

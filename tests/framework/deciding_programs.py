@@ -15,8 +15,8 @@ import numpy as np
 import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.base import flags
-from fluidlite.executor.interpreter import segmented as driver
-from fluidlite.executor.ir.errors import CannotPlan
+from fluidlite.executor.interpreter import segmented
+from fluidlite.executor.ir.errors import Unsupported
 from fluidlite.executor.running import plan_cache
 from fluidlite.framework import Program, Variable, program_guard
 
@@ -51,20 +51,20 @@ def constant(value: float, fixed: bool) -> Variable:
 @contextmanager
 def ways(engine: str) -> Iterator[None]:
     """How programs run meanwhile: by "plan", by "interpret", or in "pieces" of one operator each."""
-    kept = driver.Pieces.stretch, plan_cache.compile_plan
+    kept = segmented.BlockSegments.stretch, plan_cache.compile_plan
     flags.set_engine("interpret" if engine == "interpret" else "plan")
     try:
         if engine == "pieces":
-            driver.Pieces.stretch = lambda self, begin: begin + (not self.alone[begin])
+            segmented.BlockSegments.stretch = lambda self, begin: begin + (not self.alone[begin])
             plan_cache.compile_plan = refused
         yield
     finally:
-        driver.Pieces.stretch, plan_cache.compile_plan = kept
+        segmented.BlockSegments.stretch, plan_cache.compile_plan = kept
         flags._engine = None
 
 
 def refused(*others: object, **more: object) -> None:
-    raise CannotPlan("it is cut into pieces")
+    raise Unsupported("it is cut into pieces")
 
 
 class Writer:

@@ -16,9 +16,9 @@ from ...eager import placing
 from ...executor.compile import compile_split
 from ...executor.feeding import Feed
 from ...executor.interpreter.interpreter import Interpreter
-from ...executor.interpreter.segmented import Driver
-from ...executor.interpreter.segments import Blocks
-from ...executor.ir.errors import CannotPlan
+from ...executor.interpreter.segmented import SegmentedExecutor
+from ...executor.interpreter.segments import ProgramSegments
+from ...executor.ir.errors import Unsupported
 from ...executor.ir.request import Request
 from ...executor.ir.step_plan import SplitPlan
 from ...framework import OpRole, Program, Variable
@@ -72,7 +72,7 @@ class Runner:
         self._spare: list[SplitPlan] = []
         self._at = {name: k for k, name in enumerate(self.names)}
         self._planned = flags.engine() == "plan"
-        self._segments: tuple[Blocks, Blocks] | None = None
+        self._segments: tuple[ProgramSegments, ProgramSegments] | None = None
         self._watched = False  # True if the plans and segments check results for NaN and infinities
 
     def _differentiate(self, wanted: tuple[bool, ...]) -> None:
@@ -190,7 +190,7 @@ class Runner:
                 len(self.outputs),
                 self._held,
             )
-        except CannotPlan:
+        except Unsupported:
             self._planned = False
             return None
         plan.plan.take(self._for(plan, arrays))
@@ -211,7 +211,7 @@ class Runner:
             self._traced.own()
             self._traced.refresh()
         run = (
-            Driver(forward, scope, feed)
+            SegmentedExecutor(forward, scope, feed)
             if segmented
             else Interpreter(self.program, scope, feed, self.device, self._watched)
         )
@@ -231,8 +231,8 @@ class Runner:
             read = dict.fromkeys(name for op in late for name in op.reads())
             wanted = [name for name in self.gradients if name is not None]
             self._segments = (
-                Blocks(self.program, [*self.outputs, *read], early, self._watched),
-                Blocks(self.program, wanted, late, self._watched),
+                ProgramSegments(self.program, [*self.outputs, *read], early, self._watched),
+                ProgramSegments(self.program, wanted, late, self._watched),
             )
         return self._segments
 
@@ -293,13 +293,13 @@ class Unplanned(Pending):
     def __init__(self, runner: Runner, run: Interpreter, outputs: Arrays) -> None:
         super().__init__(runner, outputs)
         self._run = run
-        self._before = run.environment.only(run.values)
+        self._before = run.frame.only(run.values)
 
     def __call__(self, grads: Sequence[Any], retain: bool) -> list[Any]:
         run, runner = self._run, self.runner
-        run.environment = self._before.only(self._before.values)
+        run.frame = self._before.only(self._before.values)
         run.values.update(zip(runner.late, self.arriving(grads), strict=True))
-        _, backward = runner.halves(isinstance(run, Driver))
+        _, backward = runner.halves(isinstance(run, SegmentedExecutor))
         run.run(backward)
         return [None if name is None else run.values[name] for name in runner.gradients]
 

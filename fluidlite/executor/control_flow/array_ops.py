@@ -1,8 +1,8 @@
 """Operators of plans on tensor arrays, and on what the iterations of a loop stash for its gradient.
 
 Both live in memory of the engine (`_ext/tensor_array.h`). Elements of an array have one size and no sequences (`PUT`,
-`GET`). `KEEP` pushes a value onto a stash and `POP` takes it back in the opposite order, so that nested loops need no
-indices.
+`GET`). `STASH_PUSH` pushes a value onto a stash and `STASH_POP` takes it back in the opposite order, so that nested
+loops need no indices.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from ...framework import Operator
 from ...ops.native import REAL, element, itemsize, numel
 from ...ops.op_view import FIND
 from ...ops.registry import VERSION, Call, Effects, OpDef, OpView, Sequences, grad_name
-from ..ir.errors import CannotPlan, Unfound
+from ..ir.errors import DataDependentShape, Unsupported
 from ..ir.inference import in_place_of
 from ..ir.jumps import by_hand
 
-ELEMENTS = "@ELEMENTS"
+TENSOR_ARRAY = "@ELEMENTS"
 """Stands behind the name of an array: its elements, as kernels have them."""
 
 
 def _check(op: OpView, slot: str) -> None:
     if op.dtype("I") != VarType.INT64 or not is_fixed(op.shape("I")) or numel(op, "I") != 1:
-        raise CannotPlan(f"the index {op.name('I')!r} of an array is no int64 of one element")
+        raise Unsupported(f"the index {op.name('I')!r} of an array is no int64 of one element")
 
 
 def _operator(name: str, doc: str, infer: Any, native: Any, *inputs: str, **how: Any) -> OpDef:
@@ -47,12 +47,12 @@ def _operator(name: str, doc: str, infer: Any, native: Any, *inputs: str, **how:
 
 def _infer_arrays(op: OpView) -> None:
     for name in op.attr("arrays"):
-        op.meta.set(name + ELEMENTS, (1,), VarType.UINT8)
+        op.meta.set(name + TENSOR_ARRAY, (1,), VarType.UINT8)
 
 
 def _infer_keep(op: OpView) -> None:
     if any(VERSION + "B" in level for level in op.lod("X")):
-        raise CannotPlan(f"variable {op.name('X')!r} has sequences that a turn makes")
+        raise Unsupported(f"variable {op.name('X')!r} has sequences that a turn makes")
 
 
 def _infer_pop(op: OpView) -> None:
@@ -65,7 +65,7 @@ def _one_size(kernel: str, slot: str) -> Callable[[OpView], Call]:
 
     def native(op: OpView) -> Call:
         index = [op.name("I")] if op.has("I") else []
-        operands = [op.attr("array") + ELEMENTS, *index, op.name(slot)]
+        operands = [op.attr("array") + TENSOR_ARRAY, *index, op.name(slot)]
         return Call(kernel, operands, [numel(op, slot) * itemsize(op, slot)])
 
     return native
@@ -73,13 +73,13 @@ def _one_size(kernel: str, slot: str) -> Callable[[OpView], Call]:
 
 CLEAR = _operator(
     "clear_elements", "Forgets all elements of arrays.", _infer_arrays,
-    lambda op: Call("array_clear", [array + ELEMENTS for array in op.attr("arrays")]), attrs={"arrays": ()},
+    lambda op: Call("array_clear", [array + TENSOR_ARRAY for array in op.attr("arrays")]), attrs={"arrays": ()},
 )  # fmt: skip
-KEEP = _operator(
+STASH_PUSH = _operator(
     "keep_element", "Keeps what X is in the end of a turn, behind what it was before.", _infer_keep,
     _one_size("stash_push", "X"), "X",
 )  # fmt: skip
-POP = _operator(
+STASH_POP = _operator(
     "pop_element", "What has been kept last, which is like Like, and kept no longer.", _infer_pop,
     _one_size("stash_pop", "Out"), "Like#", outputs=("Out",),
 )  # fmt: skip
@@ -89,20 +89,20 @@ POP = _operator(
 
 
 def _noted(op: OpView, slot: str) -> None:
-    """Note what the elements of an array are like; CannotPlan if others are not."""
+    """Note what the elements of an array are like; Unsupported if others are not."""
     _check(op, slot)
     meta: Any = op.meta
     kinds, kind = meta.kinds, (op.shape(slot), op.dtype(slot))
     if meta.declared(op.attr("array")) != kind[1]:
-        raise CannotPlan("elements of an array have another type than the program says")
+        raise Unsupported("elements of an array have another type than the program says")
     if op.lod(slot) or kinds.setdefault(op.attr("array"), kind) != kind:
-        raise CannotPlan("elements of an array have sequences, or several shapes or types")
+        raise Unsupported("elements of an array have sequences, or several shapes or types")
 
 
 def _like(op: OpView) -> tuple[Any, VarType]:
     kinds: dict[str, Any] = op.meta.kinds  # type: ignore[attr-defined]
     if op.attr("array") not in kinds:
-        raise CannotPlan("an array is read before it is written")
+        raise Unsupported("an array is read before it is written")
     return kinds[op.attr("array")]  # type: ignore[no-any-return]
 
 
@@ -118,14 +118,14 @@ def _infer_take(op: OpView) -> None:
 
 
 def _added(op: OpView) -> Call:
-    operands = [op.attr("array") + ELEMENTS, op.name("I"), op.name("X")]
+    operands = [op.attr("array") + TENSOR_ARRAY, op.name("I"), op.name("X")]
     return Call(f"array_add.{_float(op, 'X')}", operands, [numel(op, "X")])
 
 
 def _float(op: OpView, slot: str) -> str:
     kind = element(op, slot)
     if kind not in REAL:
-        raise CannotPlan("gradients of arrays are no floats")
+        raise Unsupported("gradients of arrays are no floats")
     return kind
 
 
@@ -141,10 +141,10 @@ def _blocks(op: OpView) -> tuple[list[Any], int, int, int]:
 def _infer_join(op: OpView) -> None:
     found = op.found("OutIndex", [2], axes=[0])
     if found is None:
-        raise Unfound("how many elements an array has is found by the step")
+        raise DataDependentShape("how many elements an array has is found by the step")
     (shape, dtype), ((count,), axis) = _like(op), (found, _blocks(op)[1])
     if count == 0:
-        raise CannotPlan("an array has no element")
+        raise Unsupported("an array has no element")
     made = [*shape]
     made[axis : axis if op.attr("use_stack") else axis + 1] = [
         count if op.attr("use_stack") else count * shape[axis]
@@ -155,7 +155,7 @@ def _infer_join(op: OpView) -> None:
 
 def _native_join(op: OpView) -> list[Call]:
     shape, axis, times, size = _blocks(op)
-    (count,), array = op.shape("OutIndex"), op.attr("array") + ELEMENTS
+    (count,), array = op.shape("OutIndex"), op.attr("array") + TENSOR_ARRAY
     found = op.scratch("OutIndex", "FOUND", (1,), VarType.INT64)
     along = shape[axis] if axis < len(shape) else 1
     return [
@@ -175,7 +175,9 @@ def _native_part(op: OpView) -> Call:
     shape, axis, times, size = _blocks(op)
     count = op.shape("X")[axis] if op.attr("use_stack") else op.shape("X")[axis] // shape[axis]
     return Call(
-        f"array_split_add.{_float(op, 'X')}", [op.attr("to") + ELEMENTS, op.name("X")], [count, times, size]
+        f"array_split_add.{_float(op, 'X')}",
+        [op.attr("to") + TENSOR_ARRAY, op.name("X")],
+        [count, times, size],
     )
 
 
@@ -204,7 +206,7 @@ TAKE = _operator(
 )  # fmt: skip
 LENGTH = _operator(
     "array_length", "How many elements an array has.", lambda op: op.set("Out", (1,), VarType.INT64),
-    lambda op: Call("array_length", [op.attr("array") + ELEMENTS, op.name("Out")]), outputs=("Out",),
+    lambda op: Call("array_length", [op.attr("array") + TENSOR_ARRAY, op.name("Out")]), outputs=("Out",),
 )  # fmt: skip
 JOIN = _operator(
     "join_elements", "All elements along an axis.", _infer_join, _native_join, outputs=("Out", "OutIndex"),
@@ -215,7 +217,7 @@ PART = _operator(
     _native_part, "X", attrs={"array": "", "to": "", "axis": 0, "use_stack": False},
 )  # fmt: skip
 
-MAY_MISS = (PUT, GET, ADD, TAKE, JOIN, PART, KEEP, POP)
+MAY_MISS = (PUT, GET, ADD, TAKE, JOIN, PART, STASH_PUSH, STASH_POP)
 """Those that want an index that there is, the first two, or elements of one size, which may not be so where sizes are
 found by turns."""
 
@@ -241,5 +243,5 @@ def of_the_engine(op: Operator, array: str, to: str = "") -> Operator:
 
 
 __all__ = [
-    "CLEAR", "ELEMENTS", "GET", "KEEP", "MAY_MISS", "ON_ELEMENTS", "POP", "of_the_engine",
+    "CLEAR", "TENSOR_ARRAY", "GET", "STASH_PUSH", "MAY_MISS", "ON_ELEMENTS", "STASH_POP", "of_the_engine",
 ]  # fmt: skip

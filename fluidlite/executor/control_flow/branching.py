@@ -21,7 +21,7 @@ from ...base.dtypes import VarType
 from ...framework import Block, Operator, Program
 from ...framework.gradients.versions import changes_nothing
 from ...ops.registry import EMPTY, VERSION, grad_name
-from ..ir.inference import is_no_tensor, takes_no_part, works_alone
+from ..ir.inference import is_non_tensor, runs_alone, takes_no_part
 from .gradient_pairs import forward_of, gradients
 
 RAN = "@RAN"
@@ -52,7 +52,7 @@ ON_ARRAYS = frozenset(
 """The operators on tensor arrays that plans have operators of their own for; see `elements.py`."""
 
 
-def in_line(op: Operator, arrays: bool = False) -> bool:
+def is_inlinable(op: Operator, arrays: bool = False) -> bool:
     """Whether an operator is a branch or a loop, or belongs to a branch, and may be in a plan, as far as can be said
     without knowing what varies. `arrays`: whether operators on tensor arrays may as well.
     """
@@ -63,18 +63,18 @@ def in_line(op: Operator, arrays: bool = False) -> bool:
     if op.type == "select_output":
         return _for_branches_only(op)
     if op.type in STEPS:
-        return _steps_in_line(op)
+        return _steps_are_inlinable(op)
     if op.type not in CONDITIONS or len(op.inputs.get(CONDITIONS[op.type], ())) != 1:
         return False
-    return _block_in_line(op, arrays)
+    return _block_is_inlinable(op, arrays)
 
 
-def _steps_in_line(op: Operator) -> bool:
+def _steps_are_inlinable(op: Operator) -> bool:
     block: Block = op.attrs["sub_block"]
     for inner in block.ops:
         if takes_no_part(inner):
             continue
-        if (works_alone(inner) and not in_line(inner, True)) or inner.definition.effects.host:
+        if (runs_alone(inner) and not is_inlinable(inner, True)) or inner.definition.effects.host:
             return False
         if inner.attrs.get("is_sparse") or any(map(op.block._is_persistable, inner.writes())):
             return False
@@ -82,19 +82,19 @@ def _steps_in_line(op: Operator) -> bool:
     return op.type.endswith("_grad") or block.vars.keys() >= {*_known(block.program).of(block)[1]}
 
 
-def _block_in_line(op: Operator, arrays: bool = False) -> bool:
-    if op.type.endswith("_grad") and not _gradient_in_line(op, arrays):
+def _block_is_inlinable(op: Operator, arrays: bool = False) -> bool:
+    if op.type.endswith("_grad") and not _gradient_is_inlinable(op, arrays):
         return False
     block = op.attrs["sub_block"]
     # Each operator would put a shared block in its place, and those in it the ones that they share.
     if block.idx in _known(block.program).shared:
         return False
-    ops = (each for each in block.ops if works_alone(each))
+    ops = (each for each in block.ops if runs_alone(each))
     ranked = ranks(op)
     if not all(
         takes_no_part(each)
         or changes_nothing(each)
-        or in_line(each, arrays)
+        or is_inlinable(each, arrays)
         or (ranked and each.type in RANKING)
         for each in ops
     ):
@@ -102,7 +102,7 @@ def _block_in_line(op: Operator, arrays: bool = False) -> bool:
     if any(var.persistable for var in block.vars.values()):
         return False
     # Gradients count counters back that they do not name, and blocks do not name all arrays.
-    outside = [name for name in written_outside(op) if not (arrays and is_no_tensor(op, name))]
+    outside = [name for name in written_outside(op) if not (arrays and is_non_tensor(op, name))]
     return op.type.endswith("_grad") or {*op.writes()}.issuperset(outside)
 
 
@@ -136,7 +136,7 @@ def _known(program: Program) -> _Known:
     return program._derived(_Known)
 
 
-def _gradient_in_line(op: Operator, arrays: bool) -> bool:
+def _gradient_is_inlinable(op: Operator, arrays: bool) -> bool:
     block = op.attrs["sub_block"]
     kinds = (VarType.LOD_TENSOR_ARRAY,) if arrays else ()
     if forward_of(op) is None:
@@ -225,12 +225,12 @@ def everywhere(ops: Iterable[Operator]) -> Iterator[Operator]:
             waiting += [block.ops for block in blocks]
 
 
-def own_names(block: Block) -> dict[str, str]:
+def mangled_names(block: Block) -> dict[str, str]:
     """What the variables of a branch's block are called in line."""
     return {name: f"{name}{VERSION}B{block.idx}" for name in block.vars}
 
 
-def names_within(block: Block, *others: Block) -> Callable[[str], bool]:
+def is_local_name(block: Block, *others: Block) -> Callable[[str], bool]:
     """What says whether a name in line is that of something that nobody outside of the block, or of others, knows."""
     numbers = {each.idx for one in (block, *others) for each in one.walk()}
 

@@ -19,10 +19,10 @@ from ...base.dtypes import VarType
 from ...framework import Block, Operator
 from ...framework.gradients.versions import changes_nothing, copied, counts
 from ...ops.registry import EMPTY
-from ..ir.errors import CannotPlan
-from ..ir.inference import works_alone
-from .branching import ON_ARRAYS, in_line, read_before, reads, results
-from .residuals import kept_inside
+from ..ir.errors import Unsupported
+from ..ir.inference import runs_alone
+from .branching import ON_ARRAYS, is_inlinable, read_before, reads, results
+from .residuals import residuals_of_branches
 
 INTEGERS = (VarType.INT32, VarType.INT64)
 
@@ -50,14 +50,14 @@ class Shortened(NamedTuple):
     offset: int
 
 
-class Counted:
+class CountedLoop:
     """The block of a loop with counters.
 
     `counters`: how much each is more after a turn; `reads`, `writes`, `shortened`: what it does with arrays and rank
     tables; `ops`: what is left; `limit`: counter, offset and the variable that it is compared with, of the condition.
     `forward`: the block of which this one is the gradient's; what it declares is each turn's own.
 
-    Raises CannotPlan if the block does anything else with arrays.
+    Raises Unsupported if the block does anything else with arrays.
     """
 
     def __init__(self, block: Block, condition: str | None, forward: Block | None = None) -> None:
@@ -96,10 +96,10 @@ class Counted:
                 self._comparisons.pop(condition, None)
                 if copy[0] in self._comparisons:
                     self._comparisons[condition] = self._comparisons[copy[0]]
-            elif works_alone(op) and not in_line(op, True):
-                raise CannotPlan(f"operator {op.type} runs blocks, or works on what is no tensor")
+            elif runs_alone(op) and not is_inlinable(op, True):
+                raise Unsupported(f"operator {op.type} runs blocks, or works on what is no tensor")
             elif condition in [*op.writes()]:
-                raise CannotPlan("its condition is no comparison with a counter")
+                raise Unsupported("its condition is no comparison with a counter")
             else:
                 self.ops.append(op)
                 self._changed.update({access.variable for access in self.writes}.intersection(op.writes()))
@@ -118,37 +118,37 @@ class Counted:
     def _at(self, op: Operator) -> tuple[str, int]:
         (counter,) = op.inputs["I"]
         if counter not in self.counters:
-            raise CannotPlan(f"the index {counter!r} of an array is no counter")
+            raise Unsupported(f"the index {counter!r} of an array is no counter")
         return counter, self.counters[counter]
 
     def _check(self, condition: str | None) -> None:
         if condition is not None and (self.limit is None or self.step != 1):
-            raise CannotPlan("how many turns there are is not known beforehand")
+            raise Unsupported("how many turns there are is not known beforehand")
         if len({*self.counters.values()}) > 1 or abs(self.step) != 1:
-            raise CannotPlan("its counters do not go on by one")
+            raise Unsupported("its counters do not go on by one")
         read = {name for op in self.ops for name in reads(op)}
         if not read.isdisjoint([condition, *self.counters, *self._comparisons]):
-            raise CannotPlan("it computes something with its counters")
+            raise Unsupported("it computes something with its counters")
         if any(access.variable in self.counters for access in self.writes):
-            raise CannotPlan("it writes its counters to an array")
+            raise Unsupported("it writes its counters to an array")
         plain = {name for op in self.ops for name in op.writes()}
         found = [*(each.variable for each in self.reads), *(each.variable for each in self.shortened)]
         if len(found) != len({*found}) or not plain.isdisjoint(
             [*found, *(each.source for each in self.shortened), *self._changed]
         ):
-            raise CannotPlan("it replaces what it has read, or written to an array")
+            raise Unsupported("it replaces what it has read, or written to an array")
         written = {access.array: access for access in self.writes}
         readers = {access.array: access for access in self.reads}
         if len(written) < len(self.writes):
-            raise CannotPlan("it writes several elements of an array in a turn")
+            raise Unsupported("it writes several elements of an array in a turn")
         for access in self.reads:
             other, write = readers[access.array], written.get(access.array)
             if (access.counter, access.offset) != (other.counter, other.offset):
-                raise CannotPlan("it reads several elements of an array in a turn")
+                raise Unsupported("it reads several elements of an array in a turn")
             if other is not access and (other.like or access.like):
-                raise CannotPlan("it takes an element out of an array twice in a turn")
+                raise Unsupported("it takes an element out of an array twice in a turn")
             if write and (write.counter, write.offset) != (access.counter, access.offset + self.step):
-                raise CannotPlan("it reads what is not of the turn before from an array that it writes")
+                raise Unsupported("it reads what is not of the turn before from an array that it writes")
 
     @property
     def step(self) -> int:
@@ -158,7 +158,7 @@ class Counted:
     @cached_property
     def inside(self) -> list[str]:
         """What the gradients of its branches read of them."""
-        return kept_inside(self.ops, arrays=True)
+        return residuals_of_branches(self.ops, arrays=True)
 
     @cached_property
     def outer(self) -> tuple[list[str], list[str]]:
@@ -195,4 +195,4 @@ def _counters(block: Block, ops: Iterable[Operator]) -> list[str]:
     return made
 
 
-__all__ = ["Access", "Counted", "Shortened"]
+__all__ = ["Access", "CountedLoop", "Shortened"]

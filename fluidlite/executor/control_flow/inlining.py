@@ -12,20 +12,32 @@ from ...framework import Block, Operator
 from ...framework.gradients.blocks import kept_names
 from ...framework.gradients.versions import changes_nothing
 from ...ops.registry import EMPTY, VERSION, grad_name
-from ..ir.errors import CannotPlan
-from ..ir.inference import in_place_of, renamed, takes_no_part, works_alone
-from ..ir.jumps import AGAIN, BEGIN, CHOOSE, END, HOLD, LOOP, MARKS, MERGE, NONEMPTY, THERE, UNSET
-from .array_ops import CLEAR, ELEMENTS, KEEP, of_the_engine
-from .branching import ON_ARRAYS, RAN, STEPS, in_line, names_within, own_names, ranks
+from ..ir.errors import Unsupported
+from ..ir.inference import in_place_of, renamed, runs_alone, takes_no_part
+from ..ir.jumps import (
+    ASSERT_DEFINED,
+    BACK_EDGE,
+    BEGIN,
+    END,
+    HOLD,
+    JUMPS,
+    LOOP,
+    MERGE,
+    NONEMPTY,
+    SELECT,
+    UNDEFINED,
+)
+from .array_ops import CLEAR, STASH_PUSH, TENSOR_ARRAY, of_the_engine
+from .branching import ON_ARRAYS, RAN, STEPS, is_inlinable, is_local_name, mangled_names, ranks
 from .gradient_pairs import SCOPES, backward_of
-from .residuals import kept_inside, kept_within
+from .residuals import residuals_of_block, residuals_of_branches
 
 if TYPE_CHECKING:
-    from .ragged_scan import Turning
-    from .recurrent import Stepping
+    from .ragged_scan import RaggedScanLowering
+    from .recurrent import RecurrentLowering
 
 
-class BlocksInLine(ABC):
+class BlockInliner(ABC):
     """Inlines the blocks of branches and loops into the operators around them.
 
     Args:
@@ -35,19 +47,19 @@ class BlocksInLine(ABC):
         loops: lowers loops over ranked sequences.
 
     `unset`: variables without a value unless a branch runs, with that branch; `touched`: the arrays met so far;
-    `tapes`: the names of the stashes.
+    `stashes`: the names of the stashes.
     """
 
     def __init__(
         self,
         given: Collection[str],
         arrays: bool = False,
-        steps: Stepping | None = None,
-        loops: Turning | None = None,
+        steps: RecurrentLowering | None = None,
+        loops: RaggedScanLowering | None = None,
     ) -> None:
         self.unset: dict[str, Operator] = {}
         self.touched: list[str] = []
-        self.tapes: list[str] = []
+        self.stashes: list[str] = []
         self._known = set(given)
         self._arrays = arrays
         self._steps = steps
@@ -58,22 +70,22 @@ class BlocksInLine(ABC):
         """The operators, by the `names` that variables have here."""
         names = names or {}
         for op in ops:
-            if takes_no_part(op) or (works_alone(op) and changes_nothing(op)):
+            if takes_no_part(op) or (runs_alone(op) and changes_nothing(op)):
                 continue
             if op.type in ON_ARRAYS and self._arrays:
                 yield from self._plain(self._on_array(op, names))
-            elif op.type in STEPS and self._steps is not None and in_line(op):
+            elif op.type in STEPS and self._steps is not None and is_inlinable(op):
                 known = {name for name in op.reads() if names.get(name, name) in self._known}
                 for each in self._steps.of(op, known.__contains__):
                     yield from self._plain(renamed(each, names))
-            elif op.type in STEPS or not in_line(op, self._arrays):
+            elif op.type in STEPS or not is_inlinable(op, self._arrays):
                 yield from self._plain(renamed(op, names))
             elif op.type == "select_input":
                 made = renamed(op, names)
                 for name in made.inputs["X"]:
                     if name not in self._known and name not in self.unset:
-                        raise CannotPlan(f"variable {name!r} has no value where a branch is not taken", op)
-                yield in_place_of(op, CHOOSE, made.inputs, made.outputs, {})
+                        raise Unsupported(f"variable {name!r} has no value where a branch is not taken", op)
+                yield in_place_of(op, SELECT, made.inputs, made.outputs, {})
                 self._set(made.writes())
             elif op.type == "select_output":
                 made = renamed(op, names)
@@ -82,25 +94,31 @@ class BlocksInLine(ABC):
             else:
                 try:
                     yield from [*_IN_PLACE[op.type](self, op, names)]
-                except CannotPlan as refusal:
-                    raise CannotPlan(str(refusal), op) from None
+                except Unsupported as refusal:
+                    raise Unsupported(str(refusal), op) from None
 
     def begun(self, ops: Sequence[Operator], arrays: Sequence[str]) -> list[Operator]:
         """The operators, which have been made, behind the beginning of all elements of arrays; those that note whether
         something has a value only where somebody asks."""
-        asked = {op.inputs["X"][0].partition(UNSET)[0] for op in ops if op.definition is THERE}
-        ops = [op for op in ops if asked.issuperset(n.partition(UNSET)[0] for n in op.writes() if UNSET in n)]
+        asked = {op.inputs["X"][0].partition(UNDEFINED)[0] for op in ops if op.definition is ASSERT_DEFINED}
+        ops = [
+            op
+            for op in ops
+            if asked.issuperset(n.partition(UNDEFINED)[0] for n in op.writes() if UNDEFINED in n)
+        ]
         if not arrays:
             return [*ops]
         return [in_place_of(ops[0], CLEAR, {}, {}, {"arrays": arrays}), *ops]
 
     def _plain(self, op: Operator) -> list[Operator]:
         looks = []
-        for name in dict.fromkeys(op.reads()) if op.definition not in MARKS else ():
+        for name in dict.fromkeys(op.reads()) if op.definition not in JUMPS else ():
             if name in self.unset:
-                looks.append(in_place_of(op, THERE, {"X": [name + UNSET]}, {}, {}))
+                looks.append(in_place_of(op, ASSERT_DEFINED, {"X": [name + UNDEFINED]}, {}, {}))
                 self._set([name])
-        self.tapes += [n.removesuffix(ELEMENTS) for n in op.inputs.get("Const", ()) if n.endswith(ELEMENTS)]
+        self.stashes += [
+            n.removesuffix(TENSOR_ARRAY) for n in op.inputs.get("Const", ()) if n.endswith(TENSOR_ARRAY)
+        ]
         self._set(op.writes())
         return [*looks, op]
 
@@ -116,7 +134,7 @@ class BlocksInLine(ABC):
         found = names.get(name, name)
         found = self._same.get(found, found)
         if VERSION + "B" in found or op.block._is_persistable(name):
-            raise CannotPlan("an array is another one in each turn, or is persistable", op)
+            raise Unsupported("an array is another one in each turn, or is persistable", op)
         if found not in self.touched:
             self.touched.append(found)
         return found
@@ -141,39 +159,39 @@ class BlocksInLine(ABC):
             ran = names.get(scope, scope) + RAN
             yield self._hold(op, condition, ran)
             condition = ran
-        body = self._body(op, {**names, **own_names(block)})
-        yield from self._jump(op, condition, body, names_within(block))
+        body = self._body(op, {**names, **mangled_names(block)})
+        yield from self._jump(op, condition, body, is_local_name(block))
 
     def _loop(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
         block = op.attrs["sub_block"]
         (condition,) = (names.get(name, name) for name in op.inputs["Condition"])
-        own = {**names, **own_names(block)}
-        within = names_within(block)
+        own = {**names, **mangled_names(block)}
+        is_local = is_local_name(block)
         kept = kept_by(op, names, self._arrays)
         ran = "" if kept is None else kept[0]
         if ran:
             yield self._number(op, ran, 0)
-        body = self._body(op, own, within)
+        body = self._body(op, own, is_local)
         if kept is not None:
             body.append(counted(op, ran, 1))
             for number in range(len(backward_of(op))):
-                for name in (*kept[1], *self._of_turns(op, own)):
-                    tape = self._tape(name, block, number)
-                    body.append(in_place_of(op, KEEP, {"X": [name]}, {}, {"array": tape}))
-        yield from self._jump(op, condition, body, within, True)
+                for name in (*kept[1], *self._scan_residuals(op, own)):
+                    stash = self._stash(name, block, number)
+                    body.append(in_place_of(op, STASH_PUSH, {"X": [name]}, {}, {"array": stash}))
+        yield from self._jump(op, condition, body, is_local, True)
 
-    def _of_turns(self, op: Operator, names: Mapping[str, str]) -> list[str]:
+    def _scan_residuals(self, op: Operator, names: Mapping[str, str]) -> list[str]:
         """What the gradients of steps and of ranked sequences in a block find, but for variables of that."""
         ops = op.attrs["sub_block"].ops
         found = [] if self._steps is None else self._steps.kept(ops)
         found += [] if self._loops is None else self._loops.kept(ops)
         return [name for name in dict.fromkeys(found) if name not in names]
 
-    def _tape(self, name: str, block: Block, number: int) -> str:
+    def _stash(self, name: str, block: Block, number: int) -> str:
         """By what name turns of a block keep a variable for the gradient of a number."""
         array = f"{name}@KEPT{block.idx}.{number}"
-        if array not in self.tapes:
-            self.tapes.append(array)
+        if array not in self.stashes:
+            self.stashes.append(array)
         return array
 
     def _hold(self, op: Operator, source: str, out: str) -> Operator:
@@ -197,17 +215,21 @@ class BlocksInLine(ABC):
         self,
         op: Operator,
         names: Mapping[str, str],
-        again: Callable[[str], bool] | None = None,
+        repeated: Callable[[str], bool] | None = None,
         found: Sequence[str] = (),
     ) -> list[Operator]:
-        """The operators of a block; what they set is set where it has run only. `again`: of a loop, what says whether
-        a name is only a turn's; `found`: what has a value when the block begins."""
+        """The operators of a block, whose results are defined only where it has run.
+
+        Args:
+            repeated: of a loop, a predicate of names: is this local to an iteration?
+            found: the variables that are defined when the block begins.
+        """
         known, unset = set(self._known), dict(self.unset)
         self._set(found)
         made = [*self.of(self._inside(op), names)]
         for name in self.unset.keys() - unset.keys():
-            if again is not None and not again(name):
-                raise CannotPlan(f"perhaps nothing is left of {name!r} by the last turn")
+            if repeated is not None and not repeated(name):
+                raise Unsupported(f"perhaps nothing is left of {name!r} by the last turn")
         self._known, self.unset = known, unset
         return made
 
@@ -216,40 +238,42 @@ class BlocksInLine(ABC):
         op: Operator,
         condition: str,
         body: list[Operator],
-        within: Callable[[str], bool],
-        again: bool = False,
+        is_local: Callable[[str], bool],
+        repeated: bool = False,
     ) -> Iterator[Operator]:
-        """Operators that run if a condition holds, `again` as long as it does, and what they write in places where it
-        is found in any case."""
+        """Operators between jumps: they run if a condition holds, or as long as it holds if `repeated`.
+
+        What they write outside of their block is copied to one place, whether they run or not.
+        """
         block = op.attrs["sub_block"]
         outside = dict.fromkeys(
             name
             for each in body
             for name in each.writes()
-            if name != EMPTY and not block._is_persistable(name) and not within(name)
+            if name != EMPTY and not block._is_persistable(name) and not is_local(name)
         )
         for name in [name for name in outside if name not in self._known]:
-            flag = name if name.endswith(UNSET) else name + UNSET
+            flag = name if name.endswith(UNDEFINED) else name + UNDEFINED
             if flag not in outside:
                 body.append(self._constant(op, flag, 0))
                 outside[flag] = None
             if flag not in self._known:
                 yield self._number(op, flag, 1)
-        beside = {name: f"{name}{VERSION}B{block.idx}" for name in outside}
+        temporaries = {name: f"{name}{VERSION}B{block.idx}" for name in outside}
         for name in outside:
             if name in self._known:
                 yield in_place_of(op, HOLD, {"X": [name]}, {"Out": [name]}, {})
-        yield in_place_of(op, LOOP if again else BEGIN, {"Cond": [condition]}, {}, op.attrs)
+        yield in_place_of(op, LOOP if repeated else BEGIN, {"Cond": [condition]}, {}, op.attrs)
         latest: dict[str, str] = {}
         for each in body:
             made = renamed(each, latest, outputs=False)
-            latest.update((name, beside[name]) for name in each.writes() if name in beside)
+            latest.update((name, temporaries[name]) for name in each.writes() if name in temporaries)
             yield renamed(made, latest, inputs=False)
-        for name, source in beside.items():
+        for name, source in temporaries.items():
             yield in_place_of(op, MERGE, {"X": [source]}, {"Out": [name]}, {})
             if name not in self._known:
                 self.unset.setdefault(name, op)
-        yield in_place_of(op, AGAIN if again else END, {}, {})
+        yield in_place_of(op, BACK_EDGE if repeated else END, {}, {})
 
     @abstractmethod
     def _gradient(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
@@ -266,18 +290,18 @@ def kept_by(op: Operator, names: Mapping[str, str], arrays: bool) -> tuple[str, 
     if kept is None:
         return None
     (scope,), block = op.outputs[SCOPES[op.type]], op.attrs["sub_block"]
-    own = {**names, **own_names(block)}
-    found = [own.get(name, name) for name in kept_within(block, block.ops, kept)]
-    return names.get(scope, scope) + RAN, [*found, *kept_inside(block.ops, own, arrays)]
+    own = {**names, **mangled_names(block)}
+    found = [own.get(name, name) for name in residuals_of_block(block, block.ops, kept)]
+    return names.get(scope, scope) + RAN, [*found, *residuals_of_branches(block.ops, own, arrays)]
 
 
 def counted(op: Operator, name: str, step: int) -> Operator:
     return in_place_of(op, "increment", {"X": [name]}, {"Out": [name]}, {"step": float(step)})
 
 
-_IN_PLACE: dict[str, Callable[[BlocksInLine, Operator, Mapping[str, str]], Iterator[Operator]]] = {
-    "conditional_block": BlocksInLine._branch,
+_IN_PLACE: dict[str, Callable[[BlockInliner, Operator, Mapping[str, str]], Iterator[Operator]]] = {
+    "conditional_block": BlockInliner._branch,
     "conditional_block_grad": lambda line, op, names: line._gradient(op, names),
-    "while": BlocksInLine._loop,
+    "while": BlockInliner._loop,
     "while_grad": lambda line, op, names: line._loop_gradient(op, names),
 }

@@ -1,4 +1,4 @@
-"""`InLine`: operators with the blocks of branches and loops, and of their gradients, in their places."""
+"""`Inliner`: operators with the blocks of branches and loops, and of their gradients, in their places."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 from ...framework import Operator
 from ...ops.registry import EMPTY, VERSION, grad_name
-from ..ir.errors import CannotPlan
-from ..ir.inference import in_place_of, is_no_tensor
+from ..ir.errors import Unsupported
+from ..ir.inference import in_place_of, is_non_tensor
 from ..ir.jumps import HOLD
-from .array_ops import POP
-from .branching import RAN, arriving, names_within, own_names
+from .array_ops import STASH_POP
+from .branching import RAN, arriving, is_local_name, mangled_names
 from .gradient_pairs import backward_of, forward_of, gradients
-from .inlining import BlocksInLine, counted, kept_by
+from .inlining import BlockInliner, counted, kept_by
 
 
-class InLine(BlocksInLine):
-    """The gradients of branches and loops as well; see `BlocksInLine` for what it is given.
+class Inliner(BlockInliner):
+    """The gradients of branches and loops as well; see `BlockInliner` for what it is given.
 
     Each is a branch, or a loop, in its turn: by whether the one before has run, and for as many turns as that has kept.
     """
@@ -31,14 +31,14 @@ class InLine(BlocksInLine):
         assert kept is not None
         ran = kept[0]
         if not names and ran not in self._known:
-            raise CannotPlan("the loop has run elsewhere, and its gradient is here", op)
-        inner = {**names, **own_names(source), **own_names(block)}
-        whole = [*kept[1], *self._of_turns(forward, inner)]
+            raise Unsupported("the loop has run elsewhere, and its gradient is here", op)
+        inner = {**names, **mangled_names(source), **mangled_names(block)}
+        whole = [*kept[1], *self._scan_residuals(forward, inner)]
         states: dict[str, str] = {}
         for inside, outside in zip(
             op.attrs["original_output_grad"], op.inputs.get("Out@GRAD", ()), strict=True
         ):
-            if is_no_tensor(op, outside):
+            if is_non_tensor(op, outside):
                 inner[inside] = self._array(op, outside, names)
             else:
                 inner[inside], states[inside] = f"{inside}{VERSION}S{block.idx}", outside
@@ -47,7 +47,7 @@ class InLine(BlocksInLine):
         ends, totals = [], {}
         for name, out in gradients(op):
             inside, value = grad_name(name), names.get(name, name)
-            if is_no_tensor(op, name):
+            if is_non_tensor(op, name):
                 if inside in op.attrs["original_output_grad"]:
                     self._same[names.get(out, out)] = inner[inside]
                 else:
@@ -55,7 +55,7 @@ class InLine(BlocksInLine):
                 continue
             if inside not in states:
                 if value in self.unset:
-                    raise CannotPlan(f"variable {value!r} has no value where a loop has no turn", op)
+                    raise Unsupported(f"variable {value!r} has no value where a loop has no turn", op)
                 part = inner.setdefault(inside, f"{inside}{VERSION}B{block.idx}")
                 total = totals[part] = f"{inside}{VERSION}A{block.idx}"
                 yield in_place_of(op, "fill_zeros_like", {"X": [value]}, {"Out": [total]}, {})
@@ -67,21 +67,21 @@ class InLine(BlocksInLine):
         yield self._number(op, none, 0)
         yield in_place_of(op, "greater_than", compared, {"Out": [more]}, {})
         self._set([more])
-        within = names_within(block, source)
+        is_local = is_local_name(block, source)
         number = next(k for k, each in enumerate(backward_of(forward)) if each.attrs is op.attrs)
         first = [
             in_place_of(
-                op, POP, {"Like": [name]}, {"Out": [name]}, {"array": self._tape(name, source, number)}
+                op, STASH_POP, {"Like": [name]}, {"Out": [name]}, {"array": self._stash(name, source, number)}
             )
             for name in whole
         ]
-        body = [*first, *self._backward(op, forward, inner, within, whole)]
+        body = [*first, *self._backward(op, forward, inner, is_local, whole)]
         made = {name for each in body for name in each.writes()}
         for part, total in totals.items():
             if part in made:
                 body.append(in_place_of(op, "sum", {"X": [total, part]}, {"Out": [total]}, {}))
         body += [counted(op, left, -1), in_place_of(op, "greater_than", compared, {"Out": [more]}, {})]
-        yield from self._jump(op, more, body, within, True)
+        yield from self._jump(op, more, body, is_local, True)
         for found, out in ends:
             yield self._hold(op, found, out)
 
@@ -91,13 +91,13 @@ class InLine(BlocksInLine):
         (scope,) = op.inputs["Scope"]
         scope = names.get(scope, scope)
         if not names and scope + RAN not in self._known:
-            raise CannotPlan("the branch has run elsewhere, and its gradient is here", op)
+            raise Unsupported("the branch has run elsewhere, and its gradient is here", op)
         taken = forward.attrs["sub_block"]
-        inner = {**names, **own_names(taken), **own_names(block)}
+        inner = {**names, **mangled_names(taken), **mangled_names(block)}
         sources, states = arriving(op), {}
         pairs = []
         for name, out in gradients(op):
-            if is_no_tensor(op, name):
+            if is_non_tensor(op, name):
                 inner[grad_name(name)] = self._array(op, out, names)
             else:
                 pairs.append((name, names.get(name, name), names.get(out, out)))
@@ -119,14 +119,14 @@ class InLine(BlocksInLine):
             self._set([out])
             if inner[inside] in made:
                 body.append(in_place_of(op, HOLD, {"X": [inner[inside]]}, {"Out": [out]}, {}))
-        yield from self._jump(op, scope + RAN, body, names_within(block, taken))
+        yield from self._jump(op, scope + RAN, body, is_local_name(block, taken))
         for source, out in ends:
             yield self._hold(op, source, out)
 
     def _arriving(self, op: Operator, source: str, state: str) -> Operator:
         """Have a gradient that comes from outside be in a place of its own."""
         if source in self.unset or source not in self._known:
-            raise CannotPlan(f"perhaps nothing computes {source!r}", op)
+            raise Unsupported(f"perhaps nothing computes {source!r}", op)
         return self._hold(op, source, state)
 
     def _backward(

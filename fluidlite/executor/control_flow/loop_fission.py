@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...framework import Block, Operator
 from ...framework.operator import BlockMeta
 from ...ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
-from ..ir.errors import CannotPlan
-from ..ir.inference import Versions, live, renamed, works_alone
+from ..ir.errors import Unsupported
+from ..ir.inference import SsaNames, live, renamed, runs_alone
 from ..ir.jumps import MERGE
-from .branching import in_line
-from .inlining_gradients import InLine
+from .branching import is_inlinable
+from .inlining_gradients import Inliner
 
 if TYPE_CHECKING:
-    from .recurrent import Stepping
+    from .recurrent import RecurrentLowering
 
 
 class Declared(BlockMeta):
@@ -52,7 +52,7 @@ def rows_made(block: Block, op: Operator, moves: Callable[[str], bool]) -> set[s
     return found
 
 
-class NotApart(Exception):
+class NotSeparable(Exception):
     """An operator before or after the turns reads what is not there for all rows."""
 
 
@@ -65,7 +65,7 @@ class Stages(NamedTuple):
     """
 
     before: list[Operator]
-    turn: list[Operator]
+    body: list[Operator]
     after: list[Operator]
     renamed: dict[str, str]
     made: list[str]
@@ -84,9 +84,9 @@ def stages(
     carried: Mapping[str, str],
     wanted: Collection[str],
     sums: Collection[str],
-    apart: bool,
+    separable: bool,
     ragged: Collection[str],
-    steps: Stepping,
+    steps: RecurrentLowering,
     keeps: bool,
 ) -> Stages:
     """Sort the operators of a block.
@@ -100,31 +100,32 @@ def stages(
             other rows than the turns.
         steps: what stands for loops over steps in a turn; `keeps`: whether there is a gradient.
 
-    Raises CannotPlan if one of them runs blocks that are no branches or loops, NotApart if all have to be in the turns.
+    Raises Unsupported if one of them runs blocks that are no branches or loops, NotSeparable if all have to be in the
+    loop.
     """
     ends = [*carried.values(), *wanted, *sums]
-    if any(works_alone(op) and not in_line(op, True) for op in ops):
-        raise CannotPlan("it runs blocks")
+    if any(runs_alone(op) and not is_inlinable(op, True) for op in ops):
+        raise Unsupported("it runs blocks")
     mattering = live(list(ops), ends)
     kept: list[str] = []
-    if any(in_line(op, True) for op in mattering):
-        lines, whole = InLine({*given, *carried}, arrays=True, steps=steps), mattering
-        mattering, apart = [*lines.of(whole)], False
+    if any(is_inlinable(op, True) for op in mattering):
+        lines, whole = Inliner({*given, *carried}, arrays=True, steps=steps), mattering
+        mattering, separable = [*lines.of(whole)], False
         kept = steps.kept(whole) if keeps else []
         if not block.vars.keys() >= {*lines.touched}:
-            raise CannotPlan("its turns look at an array from around them")
+            raise Unsupported("its turns look at an array from around them")
         mattering = lines.begun(mattering, lines.touched)
         if not lines.unset.keys().isdisjoint(ends):
-            raise CannotPlan("what it makes has no value where a branch is not taken")
-    versions = Versions(lambda name: name == EMPTY or _is_persistable(block, name), {*given, *carried}, "T")
+            raise Unsupported("what it makes has no value where a branch is not taken")
+    versions = SsaNames(lambda name: name == EMPTY or _is_persistable(block, name), {*given, *carried}, "T")
     single = [*map(versions.renamed, mattering)]
     names = versions.latest
     single = _without_copies(block, single, names, {*given}, carried)
     found = _Sorting(block, single, given, carried, ragged)
     last = {names.get(name, name) for name in carried.values()}
     total = {names.get(name, name) for name in sums}
-    all_turns = {names.get(name, name) for name in (*wanted, *kept)}
-    return found.sort(last, all_turns, total, names, apart)._replace(kept=kept)
+    of_all = {names.get(name, name) for name in (*wanted, *kept)}
+    return found.sort(last, of_all, total, names, separable)._replace(kept=kept)
 
 
 def _without_copies(
@@ -135,7 +136,7 @@ def _without_copies(
     """
     same: dict[str, str] = {}
     found = []
-    again = {op.outputs["Out"][0] for op in ops if op.definition is MERGE}  # other values behind a branch
+    repeated = {op.outputs["Out"][0] for op in ops if op.definition is MERGE}  # other values behind a branch
     for op in ops:
         op = renamed(op, same, outputs=False)
         known.update(op.writes())
@@ -146,7 +147,7 @@ def _without_copies(
             if (
                 source in known
                 and source not in carried
-                and again.isdisjoint((source, out))
+                and repeated.isdisjoint((source, out))
                 and not _is_persistable(block, out)
                 and not _is_persistable(block, source)
             ):
@@ -204,49 +205,49 @@ class _Sorting:
         return made is not None
 
     def sort(
-        self, last: set[str], wanted: set[str], sums: set[str], renamed: dict[str, str], apart: bool
+        self, last: set[str], wanted: set[str], sums: set[str], renamed: dict[str, str], separable: bool
     ) -> Stages:
         before: list[Operator] = []
         rest: list[tuple[Operator, bool]] = []
         known = set(self.given)
         for op, fits in zip(self.ops, self.fit, strict=True):
-            if apart and fits and known.issuperset(n for n in op.reads() if n in self.names):
+            if separable and fits and known.issuperset(n for n in op.reads() if n in self.names):
                 if self.totals.union(sums).isdisjoint(op.writes()):  # turns add up what they make
                     before.append(op)
                     known.update(op.writes())
                     continue
             rest.append((op, fits))
         needed = last | (wanted & self.totals) | (sums - self.totals)
-        turn: list[Operator] = []
+        body: list[Operator] = []
         after: list[Operator] = []
         for op, fits in reversed(rest):
             written = {*op.writes()} - {EMPTY}
             now = needed & written
-            if not apart or not fits or now == written:
-                turn.append(op)
+            if not separable or not fits or now == written:
+                body.append(op)
                 needed.update(op.reads())
             elif not now:
                 after.append(op)
             elif op.type.endswith("_grad"):  # whose results can be computed one without the other
-                turn.append(_only(op, now, True))
+                body.append(_only(op, now, True))
                 after.append(_only(op, now, False))
                 needed.update(op.reads())
             else:
-                turn.append(op)
+                body.append(op)
                 needed.update(op.reads())
-        turn, after = turn[::-1], after[::-1]
-        made_in_turn = {name for op in turn for name in op.writes()}
+        body, after = body[::-1], after[::-1]
+        made_in_body = {name for op in body for name in op.writes()}
         read_after = {name for op in after for name in op.reads()}
-        if apart and not made_in_turn.isdisjoint(read_after & self.totals):
-            raise NotApart  # what is no sum over the turns would be taken for one
+        if separable and not made_in_body.isdisjoint(read_after & self.totals):
+            raise NotSeparable  # what is no sum over the turns would be taken for one
         late = {name for op in after for name in op.writes()}
         return Stages(
             before,
-            turn,
+            body,
             after,
             renamed,
-            sorted(made_in_turn & (last | wanted | read_after)),
-            sorted(made_in_turn & sums),
+            sorted(made_in_body & (last | wanted | read_after)),
+            sorted(made_in_body & sums),
             sorted(late & (wanted | sums) & self.totals),
         )
 
@@ -272,4 +273,4 @@ def _like(op: Operator, outputs: dict[str, list[str]]) -> Operator:
     return made
 
 
-__all__ = ["NotApart", "Stages", "stages"]
+__all__ = ["NotSeparable", "Stages", "stages"]

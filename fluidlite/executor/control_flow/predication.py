@@ -15,7 +15,7 @@ from ...base.dtypes import VarType
 from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
 from ..ir.inference import in_place_of, renamed
-from .branching import in_line, written_outside
+from .branching import is_inlinable, written_outside
 
 
 def predicated(ops: Iterable[Operator]) -> Iterator[Operator]:
@@ -30,7 +30,10 @@ def predicated(ops: Iterable[Operator]) -> Iterator[Operator]:
 def _updates_persistable_only(op: Operator) -> bool:
     """True for a branch without gradient whose results are all persistable variables."""
     return (
-        op.type == "conditional_block" and in_line(op) and kept_names(op) is None and not written_outside(op)
+        op.type == "conditional_block"
+        and is_inlinable(op)
+        and kept_names(op) is None
+        and not written_outside(op)
     )
 
 

@@ -22,37 +22,37 @@ from typing import Any
 from ...framework import Block, Operator
 from ...framework.gradients.blocks import kept_names
 from ...ops.registry import EMPTY, grad_name
-from ..ir.errors import CannotPlan
-from ..ir.inference import in_place_of, takes_no_part, works_alone
+from ..ir.errors import Unsupported
+from ..ir.inference import in_place_of, runs_alone, takes_no_part
 from ..ir.ranks import ranked
-from .branching import everywhere, in_line
-from .counted_loops import Access, Counted
+from .branching import everywhere, is_inlinable
+from .counted_loops import Access, CountedLoop
 from .rank_ops import ZEROS
 from .ranked_arrays import ON_ARRAYS, Array, Number, RankedArrays
-from .recurrent import Stepping
-from .residuals import kept_within
-from .scan_lowering import ALIAS, Like, LoopTurns, Packed, Same, Value
+from .recurrent import RecurrentLowering
+from .residuals import residuals_of_block
+from .scan_lowering import ALIAS, Like, Packed, Same, ScanLowering, Value
 
 
-class Turning(RankedArrays):
+class RaggedScanLowering(RankedArrays):
     """Operators with loops over ranked sequences in their places, and what they work on."""
 
-    def __init__(self, ops: Sequence[Operator], inner: Stepping) -> None:
+    def __init__(self, ops: Sequence[Operator], inner: RecurrentLowering) -> None:
         super().__init__()
         self.any = False
         self._inner = inner
         self._gradients = {
             op.inputs["StepScopes"][0]: op for op in everywhere(ops) if op.type == "while_grad"
         }
-        self._loops: dict[str, LoopTurns] = {}
+        self._loops: dict[str, ScanLowering] = {}
 
     def of(self, ops: Iterable[Operator]) -> Iterator[Operator]:
         for op in ops:
             take = _TAKEN.get(op.type)
-            if take is None or in_line(op):
-                if works_alone(op) and not (in_line(op) or takes_no_part(op)):
+            if take is None or is_inlinable(op):
+                if runs_alone(op) and not (is_inlinable(op) or takes_no_part(op)):
                     # It may change what is known of arrays and counters.
-                    raise CannotPlan(f"operator {op.type} runs blocks, or works on what is no tensor", op)
+                    raise Unsupported(f"operator {op.type} runs blocks, or works on what is no tensor", op)
                 self._note(op)
                 yield op
             else:
@@ -70,21 +70,21 @@ class Turning(RankedArrays):
                     found += [value.whole for value in self._loops[scope].values.values()]
         return found
 
-    def _form(self, op: Operator, condition: str | None, forward: Block | None = None) -> Counted:
+    def _form(self, op: Operator, condition: str | None, forward: Block | None = None) -> CountedLoop:
         try:
-            form = Counted(op.attrs["sub_block"], condition, forward)
-        except CannotPlan as reason:
-            raise CannotPlan(str(reason), op) from None
+            form = CountedLoop(op.attrs["sub_block"], condition, forward)
+        except Unsupported as reason:
+            raise Unsupported(str(reason), op) from None
         for each in form.ops:
             if any(map(op.block._is_persistable, each.writes())):
-                raise CannotPlan("it changes persistable variables", op)
+                raise Unsupported("it changes persistable variables", op)
         return form
 
     def _while(self, op: Operator) -> Iterator[Operator]:
         (condition,) = op.inputs["Condition"]
         form = self._form(op, condition)
         table, starts = self._begun(op, form)
-        loop = LoopTurns(op, form.block, form.ops, table, False, self._inner)
+        loop = ScanLowering(op, form.block, form.ops, table, False, self._inner)
 
         def at(access: Any) -> int:
             return starts[access.counter].value + int(access.offset)
@@ -93,13 +93,16 @@ class Turning(RankedArrays):
         self._shorten(loop, form, at)
         first, only = form.outer
         if only:
-            raise CannotPlan(f"what the last turn makes of {only[0]!r} is wanted", op)
+            raise Unsupported(f"what the last turn makes of {only[0]!r} is wanted", op)
         for name in first:
             loop.carry(name, name, name, "")
             loop.last[name] = ""
-        saved, within = self._kept(loop, form)
+        saved, is_local = self._kept(loop, form)
         loop.run(
-            [*(access.variable for access in form.writes), *within], loop.last, (), kept_names(op) is not None
+            [*(access.variable for access in form.writes), *is_local],
+            loop.last,
+            (),
+            kept_names(op) is not None,
         )
         yield from loop.made
         for access in form.writes:
@@ -110,46 +113,46 @@ class Turning(RankedArrays):
         yield from self._counted(op, table, starts, 1)
         yield in_place_of(op, "fill_zeros_like", {"X": [condition]}, {"Out": [condition]}, {})
         for name in op.outputs.get("StepScopes", ()):
-            loop.values = saved | {each: loop.values[loop.found(each)] for each in (*within, *loop.kept)}
+            loop.values = saved | {each: loop.values[loop.found(each)] for each in (*is_local, *loop.kept)}
             self._loops[name] = loop
 
-    def _begun(self, op: Operator, form: Counted) -> tuple[str, dict[str, Number]]:
+    def _begun(self, op: Operator, form: CountedLoop) -> tuple[str, dict[str, Number]]:
         """The rank table of which a loop takes all steps, and what its counters are before."""
         begun = self._conditions.get(op.inputs["Condition"][0])
         if begun is None or form.limit is None:
-            raise CannotPlan("how many turns there are is found by the step", op)
+            raise Unsupported("how many turns there are is found by the step", op)
         counter, number, table = begun
         compared, offset, limit = form.limit
         if compared != counter or self._numbers.get(counter) != number:
-            raise CannotPlan("its condition compares something else than before", op)
+            raise Unsupported("its condition compares something else than before", op)
         if self._lengths.get(limit) != table or number.table or number.value + offset != 1:
-            raise CannotPlan("it does not take as many turns as sequences have steps", op)
+            raise Unsupported("it does not take as many turns as sequences have steps", op)
         starts = {name: self._numbers[name] for name in form.counters if name in self._numbers}
         if len(starts) < len(form.counters) or any(start.table for start in starts.values()):
-            raise CannotPlan("where its counters begin is found by the step", op)
+            raise Unsupported("where its counters begin is found by the step", op)
         return table, starts
 
-    def _give(self, loop: LoopTurns, form: Counted, at: Callable[[Any], int]) -> None:
+    def _give(self, loop: ScanLowering, form: CountedLoop, at: Callable[[Any], int]) -> None:
         """Note what turns read of arrays: what is there before, or what the turn before has written."""
         written = {access.array: access for access in form.writes}
         for read in form.reads:
             array = self._arrays.get(read.array, Array())
             if read.array in written:
                 if array.whole or list(array.elements) != [at(read)]:
-                    raise CannotPlan("the array of a state has other elements than the first one", loop.op)
+                    raise Unsupported("the array of a state has other elements than the first one", loop.op)
                 loop.carry(read.variable, written[read.array].variable, array.elements[at(read)], "")
             elif array.has_all(at(read), loop.table):
                 loop.values[read.variable] = Packed(array.whole)
             else:
-                raise CannotPlan(
+                raise Unsupported(
                     "an array that is read is not made of the sequences that are ranked", loop.op
                 )
         for name, access in written.items():
             array = self._arrays.get(name, Array())
             if array.whole or len(array.elements) != at(access):
-                raise CannotPlan("an array that is written has other elements already", loop.op)
+                raise Unsupported("an array that is written has other elements already", loop.op)
 
-    def _kept(self, loop: LoopTurns, form: Counted) -> tuple[dict[str, Value], list[str]]:
+    def _kept(self, loop: ScanLowering, form: CountedLoop) -> tuple[dict[str, Value], list[str]]:
         """What the gradient reads of turns: what is known before these, and the names of what they make."""
         op, block = loop.op, form.block
         kept = kept_names(op) or frozenset()
@@ -165,12 +168,12 @@ class Turning(RankedArrays):
             elif name in loop.shortened:
                 whole.append(name)
             elif inner is None or _needs_elements(inner, name):
-                raise CannotPlan(f"the gradient reads what the turn before has left as {name!r}", op)
+                raise Unsupported(f"the gradient reads what the turn before has left as {name!r}", op)
             elif loop.rows[name] != "m":
-                raise CannotPlan(f"the shape of {name!r} is asked", op)
+                raise Unsupported(f"the shape of {name!r} is asked", op)
             else:
                 saved[name] = Like(loop.firsts[name])
-        return saved, [*whole, *kept_within(block, form.ops, kept), *(form.inside if kept else ())]
+        return saved, [*whole, *residuals_of_block(block, form.ops, kept), *(form.inside if kept else ())]
 
     def _counted(
         self, op: Operator, table: str, starts: Mapping[str, Number], way: int
@@ -182,11 +185,11 @@ class Turning(RankedArrays):
             kind = "elementwise_add" if way > 0 else "elementwise_sub"
             yield in_place_of(op, kind, {"X": [name], "Y": [steps]}, {"Out": [name]}, {"axis": -1})
 
-    def _shorten(self, loop: LoopTurns, form: Counted, at: Callable[[Any], int]) -> None:
+    def _shorten(self, loop: ScanLowering, form: CountedLoop, at: Callable[[Any], int]) -> None:
         """Note which variables are the first rows of others."""
         for each in form.shortened:
             if self._tables.get(each.table) != loop.table or at(each):
-                raise CannotPlan(
+                raise Unsupported(
                     "it looks at the sequences of another rank table, or at other steps", loop.op
                 )
             if each.source in loop.after:
@@ -200,13 +203,13 @@ class Turning(RankedArrays):
     def _while_grad(self, op: Operator) -> Iterator[Operator]:
         forward = self._loops.get(op.inputs["StepScopes"][0])
         if forward is None:
-            raise CannotPlan("its turns have been taken elsewhere", op)
+            raise Unsupported("its turns have been taken elsewhere", op)
         form, table = self._form(op, None, forward.block), forward.table
         starts = {name: self._numbers[name] for name in form.counters if name in self._numbers}
         left = len(starts) == len(form.counters) and all(start.table == table for start in starts.values())
         if form.step != -1 or not left:
-            raise CannotPlan("its counters are not what the turns have left", op)
-        loop = LoopTurns(op, form.block, form.ops, table, True, self._inner)
+            raise Unsupported("its counters are not what the turns have left", op)
+        loop = ScanLowering(op, form.block, form.ops, table, True, self._inner)
         loop.values = dict(forward.values)
 
         def at(access: Any) -> int:
@@ -231,13 +234,13 @@ class Turning(RankedArrays):
         for access in form.writes:
             array = self._arrays.get(arrays.get(access.array, ""), Array())
             if access.array not in arrays or not (array.empty or access.array in readers):
-                raise CannotPlan("the gradient of an array has other elements already", op)
+                raise Unsupported("the gradient of an array has other elements already", op)
         for read in form.reads:
             self._give_gradient(loop, read, written.get(read.array), arrays, at)
         self._shorten(loop, form, at)
         first, only = form.outer
         if only or not {*first} <= states.keys():
-            raise CannotPlan("its gradients do not go from turn to turn", op)
+            raise Unsupported("its gradients do not go from turn to turn", op)
         for name in first:
             loop.carry(name, name, states[name], "")
             loop.last[name] = ""
@@ -270,17 +273,17 @@ class Turning(RankedArrays):
             elif source != out:
                 yield in_place_of(op, ALIAS, {"X": [source]}, {"Out": [out]}, {})
 
-    def _left(self, loop: LoopTurns, name: str) -> str:
+    def _left(self, loop: ScanLowering, name: str) -> str:
         out = loop.last[name]
         if not out:
-            raise CannotPlan(
+            raise Unsupported(
                 f"what the last turn leaves of {name!r} is the same in all, or wanted of all", loop.op
             )
         return out
 
     def _give_gradient(
         self,
-        loop: LoopTurns,
+        loop: ScanLowering,
         read: Access,
         write: Access | None,
         arrays: Mapping[str, str],
@@ -290,7 +293,7 @@ class Turning(RankedArrays):
         like = loop.values.get(read.like)
         array = self._arrays.get(arrays.get(read.array, ""), Array())
         if read.array not in arrays or like is None or isinstance(like, Same):
-            raise CannotPlan("the gradient of an array has no shape", loop.op)
+            raise Unsupported("the gradient of an array has no shape", loop.op)
         first = [ranked(loop.table, "first")]
         if write is None:
             if array.has_all(at(read), loop.table):
@@ -299,10 +302,10 @@ class Turning(RankedArrays):
                 whole = loop.label(read.variable)
                 loop.values[read.variable] = Packed(loop.add("fill_zeros_like", {"X": [like.whole]}, whole))
             else:
-                raise CannotPlan("the gradient of an array has several sources", loop.op)
+                raise Unsupported("the gradient of an array has several sources", loop.op)
             return
         if not array.empty or not isinstance(like, Packed):
-            raise CannotPlan("the gradient of a state comes from elsewhere as well", loop.op)
+            raise Unsupported("the gradient of a state comes from elsewhere as well", loop.op)
         zeros = loop.add(ZEROS, {"X": [like.whole], "Index": first}, loop.label(f"{read.variable}.zeros"))
         loop.carry(read.variable, write.variable, zeros, "n")
 
@@ -320,9 +323,9 @@ def _needs_elements(block: Block, name: str) -> bool:
     return False
 
 
-_TAKEN: dict[str, Callable[[Turning, Operator], Iterator[Operator]]] = {
+_TAKEN: dict[str, Callable[[RaggedScanLowering, Operator], Iterator[Operator]]] = {
     **ON_ARRAYS,
-    "while": Turning._while,
-    "while_grad": Turning._while_grad,
+    "while": RaggedScanLowering._while,
+    "while_grad": RaggedScanLowering._while_grad,
 }
 """By type of operator; the others stand as they are."""

@@ -7,13 +7,13 @@ from typing import Any
 
 from ...ops.native import REAL, bytes_of_row, element, numel
 from ...ops.registry import Call, Effects, OpDef, OpView, Sequences
-from ..ir.errors import CannotPlan
+from ..ir.errors import Unsupported
 
 
 def _infer_rank(op: OpView) -> None:
     levels, meta = op.lod("X"), _meta(op)
     if len(levels) != 1 or op.attr("level") != 0:
-        raise CannotPlan("a rank table is of sequences of several levels, or of none")
+        raise Unsupported("a rank table is of sequences of several levels, or of none")
     meta.ranking.rank(meta, levels[0], op.attr("table"), op.shape("X")[0])
 
 
@@ -22,15 +22,19 @@ def _infer_in_steps(op: OpView) -> None:
     if len(levels) == 1:
         _meta(op).ranking.match(levels[0], _meta(op).ranking.tables[op.attr("table")])
     elif levels or not op.attr("gradient"):  # those of gradients are those of their variables
-        raise CannotPlan(f"variable {op.name('X')!r} has other sequences than the rank table")
+        raise Unsupported(f"variable {op.name('X')!r} has other sequences than the rank table")
     if op.shape("X")[0] != rows:
-        raise CannotPlan(f"variable {op.name('X')!r} has other rows than the sequences that are ranked")
+        raise Unsupported(f"variable {op.name('X')!r} has other rows than the sequences that are ranked")
     op.set("Out", (rows, *op.shape("X")[1:]), op.dtype("X"))
 
 
 def _infer_rows(op: OpView) -> None:
-    if op.lod("X") or op.name("X") in _meta(op).in_turns and _meta(op).in_turns[op.name("X")].shape[0] != "n":
-        raise CannotPlan(f"variable {op.name('X')!r} has sequences")
+    if (
+        op.lod("X")
+        or op.name("X") in _meta(op).iteration_types
+        and _meta(op).iteration_types[op.name("X")].shape[0] != "n"
+    ):
+        raise Unsupported(f"variable {op.name('X')!r} has sequences")
     op.set("Out", (op.shape("Index")[0], *op.shape("X")[1:]), op.dtype("X"))
 
 
@@ -43,11 +47,11 @@ def _infer_in_order(op: OpView) -> None:
         elif level in meta.ranking.in_order and meta.ranking.in_order[level].table == op.attr("table"):
             op.carry("Out", (meta.ranking.in_order[level].level,))
         else:
-            raise CannotPlan(f"variable {op.name('X')!r} has sequences in another order")
+            raise Unsupported(f"variable {op.name('X')!r} has sequences in another order")
         op.set("Out", op.shape("X"), op.dtype("X"))
         return
     if levels or rows != op.shape("Index")[0]:
-        raise CannotPlan("what is put in the order of a rank table has several levels, or other rows")
+        raise Unsupported("what is put in the order of a rank table has several levels, or other rows")
     _infer_rows(op)
 
 
@@ -125,7 +129,7 @@ def _infer_zeros(op: OpView) -> None:
 def _zeros(op: OpView) -> Call:
     suffix = element(op, "Out")
     if suffix not in REAL:
-        raise CannotPlan("what its turns leave for the next ones is no float")
+        raise Unsupported("what its turns leave for the next ones is no float")
     return Call(f"fill.{suffix}", [op.name("Out")], [numel(op, "Out")], [0.0])
 
 

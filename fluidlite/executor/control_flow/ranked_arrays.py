@@ -8,11 +8,11 @@ from typing import NamedTuple
 from ...framework import Operator
 from ...framework.gradients.versions import counts
 from ...ops.registry import grad_name
-from ..ir.errors import CannotPlan
+from ..ir.errors import Unsupported
 from ..ir.inference import in_place_of
 from ..ir.ranks import ranked
 from .rank_ops import IN_ORDER, IN_STEPS, RANK, ROWS, SEQUENCES
-from .scan_lowering import ALIAS, TURNING
+from .scan_lowering import ALIAS, STACKED
 
 
 class Number(NamedTuple):
@@ -74,13 +74,13 @@ class RankedArrays:
 
     def _rank(self, op: Operator) -> Iterator[Operator]:
         (out,) = op.outputs["Out"]
-        self._tables[out] = table = f"{out}.{len(self._tables)}{TURNING}{op.block.idx}"
+        self._tables[out] = table = f"{out}.{len(self._tables)}{STACKED}{op.block.idx}"
         yield in_place_of(op, RANK, dict(op.inputs), {}, {"level": op.attr("level"), "table": table})
 
     def _table(self, op: Operator) -> str:
         found = self._tables.get(op.inputs["RankTable"][0])
         if found is None:
-            raise CannotPlan("a rank table comes from elsewhere", op)
+            raise Unsupported("a rank table comes from elsewhere", op)
         return found
 
     def _longest(self, op: Operator) -> Iterator[Operator]:
@@ -99,8 +99,8 @@ class RankedArrays:
         if not op.attr("accumulate"):
             array = self._arrays[out] = Array()
         if not array.empty:
-            raise CannotPlan("gradients of an array are added to what others have put there", op)
-        array.whole, array.table, array.start = f"{out}{TURNING}{op.block.idx}", table, 0
+            raise Unsupported("gradients of an array are added to what others have put there", op)
+        array.whole, array.table, array.start = f"{out}{STACKED}{op.block.idx}", table, 0
         inputs = {"X": op.inputs["X"], "Index": [ranked(table, "items")]}
         attrs = {"table": table, "gradient": bool(op.attr("accumulate"))}
         yield in_place_of(op, IN_STEPS, inputs, {"Out": [array.whole]}, attrs)
@@ -112,14 +112,14 @@ class RankedArrays:
             yield in_place_of(op, "fill_zeros_like", {"X": op.inputs["X_W"]}, dict(op.outputs), {})
             return
         if not array.has_all(0, table):
-            raise CannotPlan("an array does not have the steps of the sequences that are wanted", op)
+            raise Unsupported("an array does not have the steps of the sequences that are wanted", op)
         inputs = {"X": [array.whole], "Index": [ranked(table, "places")], "Like": op.inputs.get("X_W") or []}
         yield in_place_of(op, SEQUENCES, inputs, dict(op.outputs), {"table": table})
 
     def _index(self, op: Operator) -> int:
         number = self._numbers.get(op.inputs["I"][0])
         if number is None or number.table or number.value < 0:
-            raise CannotPlan("the index of an array is found by the step", op)
+            raise Unsupported("the index of an array is found by the step", op)
         return number.value
 
     def _read(self, op: Operator) -> Iterator[Operator]:
@@ -139,14 +139,14 @@ class RankedArrays:
         elif array.empty and like:
             yield in_place_of(op, "fill_zeros_like", {"X": like}, {"Out": [out]}, {})
         else:
-            raise CannotPlan("which element of an array is read is found by the step", op)
+            raise Unsupported("which element of an array is read is found by the step", op)
 
     def _write(self, op: Operator) -> Iterator[Operator]:
         (source,), (out,), index = op.inputs["X"], op.outputs["Out"], self._index(op)
         array = self._arrays.setdefault(out, Array())
         if op.attr("accumulate") or array.whole or index > len(array.elements):
-            raise CannotPlan("an array has other elements already", op)
-        array.elements[index] = f"{out}.{index}{TURNING}{op.block.idx}"
+            raise Unsupported("an array has other elements already", op)
+        array.elements[index] = f"{out}.{index}{STACKED}{op.block.idx}"
         yield in_place_of(op, ALIAS, {"X": [source]}, {"Out": [array.elements[index]]}, {})
 
 

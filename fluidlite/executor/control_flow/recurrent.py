@@ -7,7 +7,7 @@
                                     steps(new@VW1) -> y
 
 The gradient reads what the steps have left under the names that it has in line. Where the operator stands in a loop,
-that keeps it (`Stepping.kept`).
+that keeps it (`RecurrentLowering.kept`).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
 from ...ops.native import copy as copied
 from ...ops.registry import EMPTY, OpDef, OpView, Planning, grad_name
-from ..ir.errors import CannotPlan
+from ..ir.errors import Unsupported
 from ..ir.inference import takes_no_part
 from .rank_ops import ZEROS
-from .residuals import kept_inside, kept_within
-from .scan_lowering import ALIAS, LoopTurns, Packed, Parts, Value
+from .residuals import residuals_of_block, residuals_of_branches
+from .scan_lowering import ALIAS, Packed, Parts, ScanLowering, Value
 
 
 def _infer_flat(op: OpView) -> None:
     if len(op.shape("X")) < 2 or op.lod("X") or op.shape("X")[0] == 0:
-        raise CannotPlan(f"variable {op.name('X')!r} has sequences, or no steps", passing=True)
+        raise Unsupported(f"variable {op.name('X')!r} has sequences, or no steps", passing=True)
     if any(n != wanted for n, wanted in zip(op.shape("X"), op.shape("Like")[:2], strict=False)):
-        raise CannotPlan(f"variable {op.name('X')!r} has other steps than {op.name('Like')!r}", passing=True)
+        raise Unsupported(f"variable {op.name('X')!r} has other steps than {op.name('Like')!r}", passing=True)
     steps, rows, *tail = op.shape("X")
     op.set("Out", (steps * rows, *tail), op.dtype("X"))
 
@@ -62,10 +62,10 @@ _END = 1 << 30
 """Behind all steps."""
 
 
-class _Steps(LoopTurns):
+class _Steps(ScanLowering):
     """The steps of one operator."""
 
-    def __init__(self, op: Operator, back: bool, inner: Stepping) -> None:
+    def __init__(self, op: Operator, back: bool, inner: RecurrentLowering) -> None:
         block = op.attrs["sub_block"]
         ops = [each for each in block.ops if not takes_no_part(each)]
         super().__init__(op, block, ops, "", back, inner, op.inputs["inputs"][0])
@@ -99,9 +99,9 @@ class _Steps(LoopTurns):
     def take_zeros(self, name: str, like: str) -> None:
         self.values[name] = Packed(self.add("fill_zeros_like", {"X": [self.packed(like)]}, self.label(name)))
 
-    def saved(self, given: Iterable[str], within: Iterable[str]) -> dict[str, Value]:
+    def saved(self, given: Iterable[str], is_local: Iterable[str]) -> dict[str, Value]:
         found = {name: self.values[name] for name in given}
-        return found | {name: self.values[self.found(name)] for name in (*within, *self.kept)}
+        return found | {name: self.values[self.found(name)] for name in (*is_local, *self.kept)}
 
     def leave(self, name: str, out: str) -> None:
         """Make what is outside of what the last step has left."""
@@ -129,7 +129,7 @@ class _Steps(LoopTurns):
         self.run(wanted, self.last, sums, keeps)
 
 
-class Stepping:
+class RecurrentLowering:
     """What stands for the steps of `recurrent` operators."""
 
     def __init__(self) -> None:
@@ -156,7 +156,7 @@ class Stepping:
 
     def _run(self, op: Operator, scope: str) -> tuple[_Steps, dict[str, Value]]:
         if scope not in self._loops:
-            raise CannotPlan("its steps have run elsewhere", op)
+            raise Unsupported("its steps have run elsewhere", op)
         return self._loops[scope]
 
     def _forward(self, op: Operator) -> list[Operator]:
@@ -170,14 +170,17 @@ class Stepping:
         carried = dict(zip(before, op.attr("states"), strict=True))
         kept = kept_names(op) or frozenset()
         outputs = list(dict.fromkeys(op.outputs.get("outputs", ())))
-        within = [*kept_within(loop.block, loop.block.ops, kept), *sorted(kept.intersection(carried))]
-        within += kept_inside(loop.block.ops, arrays=True) if kept else []
+        is_local = [
+            *residuals_of_block(loop.block, loop.block.ops, kept),
+            *sorted(kept.intersection(carried)),
+        ]
+        is_local += residuals_of_branches(loop.block.ops, arrays=True) if kept else []
         given = [name for name in loop.values if name in kept]
-        loop.run_steps(carried, firsts, dict.fromkeys([*outputs, *within]), (), keeps=bool(kept))
+        loop.run_steps(carried, firsts, dict.fromkeys([*outputs, *is_local]), (), keeps=bool(kept))
         for name in outputs:
             loop.give(name, name)
         for scope in op.outputs.get("step_scopes", ()):
-            self._loops[scope] = loop, loop.saved(given, within)
+            self._loops[scope] = loop, loop.saved(given, is_local)
         return loop.made
 
     def _gradient(self, op: Operator, given: Callable[[str], bool]) -> list[Operator]:
@@ -201,7 +204,7 @@ class Stepping:
                 continue
             like = after if after in loop.values else before
             if like not in loop.values:
-                raise CannotPlan(f"nothing is kept of variable {after!r}", op)
+                raise Unsupported(f"nothing is kept of variable {after!r}", op)
             if grad_name(before) in written:
                 carried[gradient], firsts[gradient] = grad_name(before), loop.zeros(gradient, like)
             else:

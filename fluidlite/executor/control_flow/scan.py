@@ -14,13 +14,13 @@ from ...framework import Block, Operator
 from ...ops.math.gemm import Matrix, packing
 from ...ops.native import bytes_of_row, itemsize, numel
 from ...ops.registry import Call, OpDef, OpView, Sequences
-from ..ir.errors import CannotPlan, Unfound
+from ..ir.errors import DataDependentShape, Unsupported
 from ..ir.ranks import ranked
 from ..ir.scan_inputs import FIRST, Feeds
-from ..ir.type_env import InTurns
-from .array_ops import POP
+from ..ir.type_env import IterationType
+from .array_ops import STASH_POP
 
-TURNS = "turns"
+SCAN_KERNEL = "turns"
 """Stands for a kernel: takes all turns of a loop."""
 
 
@@ -43,12 +43,12 @@ class Carry(NamedTuple):
 
 
 @dataclass
-class LoopForm:
+class ScanSpec:
     """A loop whose turns are a plan of their own; names are those that variables have in its block.
 
     Args:
         block, ops: what a turn runs; `back`: whether turns go from the last place to the first.
-        names: by slot, what a turn reads and what it makes; see `LOOP`.
+        names: by slot, what a turn reads and what it makes; see `SCAN`.
         carried: see `Carry`, in the order of slot First.
         shortened: the first rows of something carried, and that.
         bodies: plans for turns, found when the plan around is made, as what follows: `outer`: label of a size in a body
@@ -88,19 +88,19 @@ class LoopForm:
             return "n"
         found = {"m": "n", "n": "m", "": ""}[next(each.rows for each in self.carried if each.after == name)]
         if found == "n":
-            raise CannotPlan(f"how many rows the last turn leaves of {name!r} is found by it")
+            raise Unsupported(f"how many rows the last turn leaves of {name!r} is found by it")
         return found
 
 
 def _infer_loop(op: OpView) -> None:
-    form: LoopForm = op.attr("form")
+    form: ScanSpec = op.attr("form")
     meta = _meta(op)
-    slots = {slot: [_in_a_turn(op, form, slot, k) for k in range(op.count(slot))] for slot in READ}
+    slots = {slot: [_in_iteration(op, form, slot, k) for k in range(op.count(slot))] for slot in READ}
     if any(not shape for slot in slots if slot not in ("Const", "Parts") for shape, _, _ in slots[slot]):
-        raise CannotPlan("it makes numbers without dimensions")
+        raise Unsupported("it makes numbers without dimensions")
     _, first, _, rows = _counts(op)
     if not rows:
-        raise CannotPlan("there are no rows", passing=True)
+        raise Unsupported("there are no rows", passing=True)
     levels = dict.fromkeys(level for found in slots.values() for *_, each in found for level in each)
     form.levels = [level for level in levels if not level.endswith(FIRST)]
     labels = {each.removesuffix(FIRST) for each in levels if each.endswith(FIRST)}
@@ -109,7 +109,7 @@ def _infer_loop(op: OpView) -> None:
     form.rows = {name: each[0][0] for name, each in zip(form.names["Packed"], slots["Packed"], strict=True)}
     form.bodies = []
     carried_rows = _carried_rows(op, form)
-    for sizes in _turns_to_expect(op, form, carried_rows):
+    for sizes in _expected_sizes(op, form, carried_rows):
         if any(body.fits(sizes) for body in form.bodies):
             continue
         body, outer = _body(op, form, slots, sizes)
@@ -122,11 +122,11 @@ def _infer_loop(op: OpView) -> None:
             if known is not None:
                 shape = [[n for n in a if n in b] for a, b in zip(known[0], shape, strict=True)]
             if not all(shape):
-                raise CannotPlan("what a loop in a turn keeps has other sizes in each")
+                raise Unsupported("what a loop in a turn keeps has other sizes in each")
             meta.kinds[array] = shape, dtype
     for k, ((_, dtype, _), each) in enumerate(zip(slots["First"], form.carried, strict=True)):
         if op.has("Steps") and op.shape("First", k)[0] != first:
-            raise CannotPlan(f"variable {each.name!r} begins with other rows than a step has")
+            raise Unsupported(f"variable {each.name!r} begins with other rows than a step has")
         for body in form.bodies:
             leaves = each.rows if op.has("Steps") else {"m": "n", "n": "m", "": ""}[each.rows]
             body.check_carried(each.name, each.after, leaves, dtype)
@@ -137,13 +137,13 @@ def _is_one_of(size: int, wanted: Sequence[int]) -> bool:
     return any(always_equal(size, each) for each in wanted) or any(size == each for each in wanted)
 
 
-def _in_a_turn(
-    op: OpView, form: LoopForm, slot: str, k: int
+def _in_iteration(
+    op: OpView, form: ScanSpec, slot: str, k: int
 ) -> tuple[tuple[Any, ...], VarType, tuple[str, ...]]:
     """What a turn finds of an operand: shape, with the names of sizes that move, type, and offsets."""
     meta, name, shape, dtype = _meta(op), op.name(slot, k), op.shape(slot, k), op.dtype(slot, k)
-    if slot in ("Packed", "Parts") and name in meta.in_turns:
-        return meta.in_turns[name].shape, dtype, meta.in_turns[name].levels
+    if slot in ("Packed", "Parts") and name in meta.iteration_types:
+        return meta.iteration_types[name].shape, dtype, meta.iteration_types[name].levels
     levels = op.lod(slot, k)
     if slot == "Const":
         return shape, dtype, levels
@@ -154,16 +154,16 @@ def _in_a_turn(
         if ranked(meta.ranking.in_order[levels[0]].table, "bounds") == op.name("Bounds"):
             return (levels[0], *shape[1:]), dtype, (levels[0] + FIRST,)
     if levels:
-        raise CannotPlan("a turn works on sequences")
+        raise Unsupported("a turn works on sequences")
     if slot in ("Packed", "Same"):
         wanted = (rows,) if slot == "Packed" else (first, every)
         if shape and not _is_one_of(shape[0], wanted):
-            raise CannotPlan("what its turns read has other rows")
+            raise Unsupported("what its turns read has other rows")
     moves = form.carried[k].rows if slot == "First" else "m" if slot == "Like" else "n"
     return (moves or shape[0], *shape[1:]) if shape else (), dtype, ()
 
 
-def _turns_to_expect(op: OpView, form: LoopForm, carried_rows: int) -> Iterable[dict[str, int]]:
+def _expected_sizes(op: OpView, form: ScanSpec, carried_rows: int) -> Iterable[dict[str, int]]:
     """Sizes in turns that there may be, and those that there are now."""
     meta, (_, first, _, _) = _meta(op), _counts(op)
     if op.has("Steps"):
@@ -189,20 +189,20 @@ def _turns_to_expect(op: OpView, form: LoopForm, carried_rows: int) -> Iterable[
             yield {"n": n, "m": before[place], **{each: rows[place] for each, rows in ordered.items()}}
 
 
-def _carried_rows(op: OpView, form: LoopForm) -> int:
+def _carried_rows(op: OpView, form: ScanSpec) -> int:
     """How many rows something carried has at place 0, where it has those of the place before."""
     _, first, every, _ = _counts(op)
     found = [op.shape("First", k)[0] for k, each in enumerate(form.carried) if each.rows == "m"]
     found += [op.shape("Like", k)[0] for k in range(op.count("Like"))]
     if any(size != first and size != every for size in found):
-        raise CannotPlan("what its turns leave for the next ones has other rows", passing=True)
+        raise Unsupported("what its turns leave for the next ones has other rows", passing=True)
     # Only empty sequences make these differ, which no turn looks at.
     return found[0] if found and all(size == found[0] for size in found) else first
 
 
 def _body(
     op: OpView,
-    form: LoopForm,
+    form: ScanSpec,
     slots: dict[str, list[tuple[tuple[Any, ...], VarType, tuple[str, ...]]]],
     sizes: dict[str, int],
 ) -> tuple[Any, dict[str, Any]]:
@@ -218,7 +218,7 @@ def _body(
                 if source == name:
                     feeds.add(short, ("n", *shape[1:]), dtype)
     for each in form.ops:
-        if each.definition is POP:
+        if each.definition is STASH_POP:
             shape, dtype = meta.kinds[each.attrs["array"]]
             feeds.add(each.inputs["Like"][0], [n[0] for n in shape], dtype)
     for level in form.levels:
@@ -227,8 +227,8 @@ def _body(
         feeds.add(level + FIRST, ("n+1",), VarType.INT64)
     try:
         return meta.make_body(form, feeds), feeds.outer
-    except Unfound as refusal:
-        raise CannotPlan(f"its turns find sizes: {refusal}") from None
+    except DataDependentShape as refusal:
+        raise Unsupported(f"its turns find sizes: {refusal}") from None
 
 
 def _counts(op: OpView) -> tuple[int, int, int, int]:
@@ -243,7 +243,7 @@ def _counts(op: OpView) -> tuple[int, int, int, int]:
     return bounds - 1, first, every, items
 
 
-def _note_results(op: OpView, form: LoopForm, body: Any, carried_rows: int) -> None:
+def _note_results(op: OpView, form: ScanSpec, body: Any, carried_rows: int) -> None:
     meta = _meta(op)
     steps, first, _, rows = _counts(op)
     for slot in MADE:
@@ -257,24 +257,24 @@ def _note_results(op: OpView, form: LoopForm, body: Any, carried_rows: int) -> N
                 kind = "n"
             out = op.name(slot, k)
             if slot == "Made" and not same:
-                known = meta.in_turns.get(out)
+                known = meta.iteration_types.get(out)
                 found = [n for n in kinds if n == "n" or n in form.others]
                 kind = known.shape[0] if known else (found or ["n"])[0]
             if kind not in kinds and not same:
-                raise CannotPlan(f"variable {name!r} has other rows than the turns want")
+                raise Unsupported(f"variable {name!r} has other rows than the turns want")
             if slot == "Made":
                 if any(not level.endswith(FIRST) for level in levels):
-                    raise CannotPlan(f"variable {name!r} has sequences that a turn makes")
+                    raise Unsupported(f"variable {name!r} has sequences that a turn makes")
                 inner = [form.size(n) for n in shape[1:]]
-                meta.in_turns.setdefault(out, InTurns((kind, *inner), levels))
+                meta.iteration_types.setdefault(out, IterationType((kind, *inner), levels))
                 form.rows[name] = kind
             elif slot == "Each" and shape[:1] == (0,):  # of which only the shape matters
-                meta.in_turns.setdefault(out, InTurns(tuple(map(form.size, shape)), levels))
+                meta.iteration_types.setdefault(out, IterationType(tuple(map(form.size, shape)), levels))
                 shape = (0,)
             elif slot == "Sums" and all(level in meta.shapes for level in levels):
                 op.carry(slot, levels, k)
             elif levels:
-                raise CannotPlan(f"variable {name!r} has sequences")
+                raise Unsupported(f"variable {name!r} has sequences")
             outer = [form.outer[n] if isinstance(n, str) else n for n in shape]
             if kind:
                 whole = meta.ranking.in_order[kind].total if kind in form.others else rows
@@ -285,7 +285,7 @@ def _note_results(op: OpView, form: LoopForm, body: Any, carried_rows: int) -> N
 
 
 def _native_loop(op: OpView) -> list[Call]:
-    form: LoopForm = op.attr("form")
+    form: ScanSpec = op.attr("form")
     meta, layout = _meta(op), Layout(form)
     form.layout = layout
     steps, first, _, _ = _counts(op)
@@ -316,7 +316,7 @@ def _native_loop(op: OpView) -> list[Call]:
     sums = [numel(op, "Sums", k) * itemsize(op, "Sums", k) for k in range(op.count("Sums"))]
     layout.numbers.update(_put(form.names["Sums"], sums, ints))
     layout.sizes.update(_put(form.outer, form.outer.values(), ints))
-    return [*calls, Call(TURNS, operands, ints)]
+    return [*calls, Call(SCAN_KERNEL, operands, ints)]
 
 
 def _put(names: Iterable[str], what: Iterable[Any], into: list[Any]) -> dict[str, int]:
@@ -326,8 +326,8 @@ def _put(names: Iterable[str], what: Iterable[Any], into: list[Any]) -> dict[str
     return {name: begin + k for k, name in enumerate(names)}
 
 
-LOOP = OpDef(
-    TURNS,
+SCAN = OpDef(
+    SCAN_KERNEL,
     inputs=(
         "Steps?#", "Bounds?", "Running?#", "Order?#", "Items?#",
         "Packed*?", "Parts*?", "Like*?#", "Same*?", "First*?", "Const*?",
@@ -352,7 +352,7 @@ class Layout:
     outside, by their labels in bodies.
     """
 
-    def __init__(self, form: LoopForm) -> None:
+    def __init__(self, form: ScanSpec) -> None:
         self.form = form
         self.read: dict[str, int] = {}
         self.made: dict[str, int] = {}

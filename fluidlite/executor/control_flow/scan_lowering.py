@@ -1,4 +1,4 @@
-"""`LoopTurns`: the turns of one loop as operators of a plan, sorted by when they can run."""
+"""`ScanLowering`: the turns of one loop as operators of a plan, sorted by when they can run."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...framework import Block, Operator
 from ...ops.registry import EMPTY, VERSION, OpDef
-from ..ir.errors import CannotPlan
+from ..ir.errors import Unsupported
 from ..ir.inference import in_place_of, renamed
 from ..ir.ranks import ranked
-from .array_ops import ELEMENTS, KEEP, POP
+from .array_ops import STASH_POP, STASH_PUSH, TENSOR_ARRAY
 from .branching import RAN, STEPS, everywhere
-from .loop_fission import NotApart, Stages, stages
+from .loop_fission import NotSeparable, Stages, stages
 from .rank_ops import ROWS
-from .scan import LOOP, READ, Carry, LoopForm
+from .scan import READ, SCAN, Carry, ScanSpec
 
 if TYPE_CHECKING:
-    from .recurrent import Stepping
+    from .recurrent import RecurrentLowering
 
-TURNING = VERSION + "W"
+STACKED = VERSION + "W"
 """What stands behind the names that variables of turns have in line, before the number of the block."""
 
 ALIAS = "rnn_memory_helper"
 
 
 class Value(NamedTuple):
-    """What a variable of turns is outside, by its name there; the classes are called like the slots of `LOOP`."""
+    """What a variable of turns is outside, by its name there; the classes are called like the slots of `SCAN`."""
 
     whole: str
 
@@ -47,7 +47,7 @@ class Same(Value):
     """Of which each turn has the first rows."""
 
 
-class LoopTurns:
+class ScanLowering:
     """The turns of one operator, of which `made` are operators.
 
     `ops`: what computes something in its block; `table`: the rank table that it goes through, or `steps`: a variable
@@ -62,7 +62,7 @@ class LoopTurns:
         ops: Sequence[Operator],
         table: str,
         back: bool,
-        inner: Stepping,
+        inner: RecurrentLowering,
         steps: str = "",
     ) -> None:
         self.op = op
@@ -84,7 +84,7 @@ class LoopTurns:
         self._stages: Stages | None = None
 
     def label(self, name: str) -> str:
-        return f"{name}{TURNING}{self.block.idx}"
+        return f"{name}{STACKED}{self.block.idx}"
 
     def add(
         self, kind: str | OpDef, inputs: dict[str, list[str]], out: str, attrs: Mapping[str, Any] = {}
@@ -103,7 +103,9 @@ class LoopTurns:
         """Where the rows of a variable in all turns are."""
         value = self.values.get(self.found(name))
         if not isinstance(value, Packed):
-            raise CannotPlan(f"variable {name!r} has other rows in its turns, or is the same in all", self.op)
+            raise Unsupported(
+                f"variable {name!r} has other rows in its turns, or is the same in all", self.op
+            )
         return value.whole
 
     def total(self, name: str) -> str | None:
@@ -115,12 +117,12 @@ class LoopTurns:
         before = dict(self.values), list(self.made)
         try:
             self._run(wanted, left, sums, keeps, True)
-        except NotApart:
+        except NotSeparable:
             self.values, self.made, self.totals = before[0], before[1], {}
             self.last = dict.fromkeys(self.last, "")
             self._run(wanted, left, sums, keeps, False)
 
-    def _run(self, wanted: list[str], left: list[str], sums: list[str], keeps: bool, apart: bool) -> None:
+    def _run(self, wanted: list[str], left: list[str], sums: list[str], keeps: bool, separable: bool) -> None:
         carried = dict(self.after)
         ragged = self._with_sequences() | {
             name for name, value in self.values.items() if isinstance(value, (Like, Parts))
@@ -134,7 +136,7 @@ class LoopTurns:
             carried,
             ends,
             sums,
-            apart,
+            separable,
             ragged,
             self.inner,
             keeps,
@@ -143,7 +145,7 @@ class LoopTurns:
         wanted = [*wanted, *found.kept]
         for op in found.before:
             self._once(op)
-        self._turns(found, {found.name(name) for name in wanted})
+        self._add_scan(found, {found.name(name) for name in wanted})
         for op in found.after:
             self._once(op)
         for name in found.totals:
@@ -171,9 +173,9 @@ class LoopTurns:
         for name in op.reads():
             value = self.values.get(name)
             if value is None and (name in self.after or name in self.shortened):
-                raise NotApart
+                raise NotSeparable
             if isinstance(value, (Like, Parts)):
-                raise NotApart
+                raise NotSeparable
             if isinstance(value, Same):
                 index = [ranked(self.table, "ranks")]
                 whole = self.add(ROWS, {"X": [value.whole], "Index": index}, self.label(name))
@@ -186,9 +188,9 @@ class LoopTurns:
                 self.values[name] = Packed(names[name])
         self.made.append(renamed(op, names))
 
-    def _turns(self, found: Stages, wanted: set[str]) -> None:
-        own = {name for op in found.turn for name in op.writes()} - {EMPTY}
-        read = dict.fromkeys(name for op in found.turn for name in op.reads() if name not in own)
+    def _add_scan(self, found: Stages, wanted: set[str]) -> None:
+        own = {name for op in found.body for name in op.writes()} - {EMPTY}
+        read = dict.fromkeys(name for op in found.body for name in op.reads() if name not in own)
         kept = wanted | {name for op in found.after for name in op.reads()}
         # What is carried and wanted is copied in each turn.
         moving = self.shortened if self.table else self.after
@@ -202,7 +204,7 @@ class LoopTurns:
         in_steps = bool(self.steps) and any(op.type in STEPS for op in everywhere(self._ops))
         each = sorted(name for name in whole if in_steps or self._is_fixed(name))
         made = [*sorted(whole - {*each}), *copies.values()]
-        ops = found.turn + [
+        ops = found.body + [
             in_place_of(self.op, ALIAS, {"X": [name]}, {"Out": [out]}, {}) for name, out in copies.items()
         ]
         if not (made or each or last or found.sums):
@@ -210,7 +212,7 @@ class LoopTurns:
         read.update(dict.fromkeys(copies))
         for name in after.values():
             if name not in (*made, *each, *last) and not isinstance(self.values.get(name), Packed):
-                raise CannotPlan(f"variable {name!r} is the same in all turns", self.op)
+                raise Unsupported(f"variable {name!r} is the same in all turns", self.op)
         through = [name for name in after.values() if name not in (*made, *each, *last)]
         inputs: dict[str, list[str]] = {"Steps": [self.steps]}
         if self.table:
@@ -225,12 +227,12 @@ class LoopTurns:
                 names["Const"].append(name)
         inputs |= {slot: [self.values[name].whole for name in names[slot]] for slot in READ[:4]}
         names["Const"] += dict.fromkeys(
-            op.attrs["array"] + ELEMENTS for op in ops if op.definition in (KEEP, POP)
+            op.attrs["array"] + TENSOR_ARRAY for op in ops if op.definition in (STASH_PUSH, STASH_POP)
         )
         inputs |= {"First": [self.firsts[name] for name in order], "Const": names["Const"]}
         results = {"Made": made, "Each": each, "Last": last, "Sums": found.sums}
         outputs = {slot: [*map(self.label, names)] for slot, names in results.items()}
-        form = LoopForm(
+        form = ScanSpec(
             self.block,
             ops,
             self.back,
@@ -238,7 +240,7 @@ class LoopTurns:
             [Carry(name, self.rows[name], after[name]) for name in order],
             {name: self.shortened[name] for name in read if name in self.shortened},
         )
-        self.made.append(in_place_of(self.op, LOOP, inputs, outputs, {"form": form}))
+        self.made.append(in_place_of(self.op, SCAN, inputs, outputs, {"form": form}))
         self.values.update((name, Packed(self.label(name))) for name in made)
         self.values.update((name, Parts(self.label(name))) for name in each)
         self.values.update((name, Packed(self.label(copy))) for name, copy in copies.items())
@@ -256,4 +258,4 @@ class LoopTurns:
         shape = (var._shape if var is not None else None) or (-1,)
         steps = self.op.block._find_var_recursive(self.steps) if self.steps else None
         rows = steps._shape[1] if steps is not None and len(steps._shape or ()) > 1 else -1
-        return RAN in name or TURNING in name or (shape[0] >= 0 and shape[0] != rows)
+        return RAN in name or STACKED in name or (shape[0] >= 0 and shape[0] != rows)

@@ -15,9 +15,9 @@ from ...framework import Operator
 from ...ops.op_view import FIND
 from ...ops.registry import Call, OpDef
 from .. import failures
-from ..control_flow.scan import TURNS, LoopForm
-from ..ir import jumps as marks
-from ..ir.errors import CannotPlan
+from ..control_flow.scan import SCAN_KERNEL, ScanSpec
+from ..ir import jumps
+from ..ir.errors import Unsupported
 from .code import Code
 from .memory import Storage
 from .registers import Registers
@@ -32,7 +32,7 @@ class Assembly:
         meta = code.meta
         self.registers = Registers(meta.sizes)
         self.tensor_arrays = {name: engine.TensorArray() for name in code.tensor_arrays}
-        self.loops: dict[int, LoopForm] = {}  # by instruction, those whose iterations are plans
+        self.loops: dict[int, ScanSpec] = {}  # by instruction, those whose iterations are plans
         self._slots: dict[str, int] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
         for name in (
@@ -88,7 +88,7 @@ class Assembly:
         begun: list[int] = []  # jumps whose targets are not known yet
         for at, instruction in enumerate(progress.over(self.code.instructions, "instructions of the plan")):
             op, action = instruction.op, instruction.action
-            if is_call(instruction, TURNS):
+            if is_call(instruction, SCAN_KERNEL):
                 self._add_loop(at, op.attrs["form"], action)
             elif is_call(instruction, FIND):
                 integer = self.registers.integer
@@ -102,19 +102,19 @@ class Assembly:
                 ints, floats = [current(n) for n in action.ints], [float(current(x)) for x in action.floats]
                 self.engine.add(self._verified(op, action), slots, ints, floats)
                 self._vary(at, action)
-            elif action in marks.BEGINS:
+            elif action in jumps.BEGINS:
                 begun.append(self.engine.add_jump(self.slot(op.inputs["Cond"][0])))
-            elif action in marks.ENDS:
+            elif action in jumps.ENDS:
                 begin = begun.pop()
                 self.engine.add_jump()
                 self.engine.set_target(begin, at + 1)
-                self.engine.set_target(at, begin if action is marks.AGAIN else at + 1)
+                self.engine.set_target(at, begin if action is jumps.BACK_EDGE else at + 1)
             elif not isinstance(action, OpDef):
                 self.engine.add_python(action)
                 for name in instruction.touches:
                     self._shapes[name] = self.registers.shape(self.code.meta.shapes[name])
 
-    def _add_loop(self, at: int, form: LoopForm, call: Call) -> None:
+    def _add_loop(self, at: int, form: ScanSpec, call: Call) -> None:
         """Add a loop whose iterations are plans of their own."""
         layout = form.layout
         assert layout is not None
@@ -147,6 +147,6 @@ class Assembly:
             )
         except ValueError as error:
             if meta.finding:
-                raise CannotPlan("sizes were guessed that do not fit each other", op) from error
+                raise Unsupported("sizes were guessed that do not fit each other", op) from error
             raise failures.in_operator(op, error) from error
         return kernels.address(call.kernel)

@@ -10,9 +10,9 @@ from ...base.sizes import SymInt, always_equal, current, free_symbols, substitut
 from ...framework import Operator
 from ...ops.math.gemm import Matrix
 from ...ops.registry import Call, Shape
-from ..control_flow.array_ops import KEEP, POP
-from ..control_flow.scan import Layout, LoopForm
-from ..ir.errors import CannotPlan
+from ..control_flow.array_ops import STASH_POP, STASH_PUSH
+from ..control_flow.scan import Layout, ScanSpec
+from ..ir.errors import Unsupported
 from ..ir.instructions import Instruction
 from ..ir.scan_inputs import FIRST, Feeds
 from ..passes.prepacking import Packing
@@ -35,7 +35,7 @@ class BodyPlan:
 
     plan: Plan
 
-    def __init__(self, form: LoopForm, feeds: Feeds, code: Code, ops: list[Operator]) -> None:
+    def __init__(self, form: ScanSpec, feeds: Feeds, code: Code, ops: list[Operator]) -> None:
         self.form, self.feeds, self.code, self.meta = form, feeds, code, code.meta
         self.moving = [*form.of("Packed", "Parts", "Like", "Same"), *form.shortened]
         self.moving += [each.name for each in form.carried] + [level + FIRST for level in form.others]
@@ -45,7 +45,7 @@ class BodyPlan:
         self.packed: dict[str, Matrix] = {}
         self._changes = {name for op in ops for name in op.output_arg_names}
         if any(not self.meta.shapes[name] for name in code.fetches):
-            raise CannotPlan("it makes numbers without dimensions")
+            raise Unsupported("it makes numbers without dimensions")
 
     def pack(self, instructions: list[Instruction]) -> list[Instruction]:
         """The pass `packing` for bodies: a weight that no iteration changes is packed by the scan."""
@@ -62,18 +62,18 @@ class BodyPlan:
         return not self.code.is_temporary(name)
 
     def check(self) -> None:
-        """Raise CannotPlan for what a body may not do."""
+        """Raise Unsupported for what a body may not do."""
         plan = self.plan
         for op, is_native in zip(plan.ops, plan.is_native, strict=True):
             if not is_native and op.definition.effects.host:
-                raise CannotPlan(f"operator {op.type} of it does more than to compute")
-        likes = {op.inputs["Like"][0] for op in self.form.ops if op.definition is POP}
+                raise Unsupported(f"operator {op.type} of it does more than to compute")
+        likes = {op.inputs["Like"][0] for op in self.form.ops if op.definition is STASH_POP}
         if not likes.isdisjoint(self.code.root(name) for each in plan.instructions for name in each.touches):
-            raise CannotPlan("its iterations read the elements of what another loop has stashed")
+            raise Unsupported("its iterations read the elements of what another loop has stashed")
         if self.meta.sparse:
-            raise CannotPlan("it makes SelectedRows")
+            raise Unsupported("it makes SelectedRows")
         if self.meta.persistable:
-            raise CannotPlan("its iterations use persistable variables by other names")
+            raise Unsupported("its iterations use persistable variables by other names")
 
     def describe(self) -> str:
         first, *lines = self.plan.describe().splitlines()
@@ -123,7 +123,7 @@ class BodyPlan:
                 labels += self._rows(size)
             outside = None if labels else self._outside_size(size)
             if axis and isinstance(size, SymInt) and not labels and outside is None:
-                raise CannotPlan(f"variable {name!r} has a size that follows from others")
+                raise Unsupported(f"variable {name!r} has a size that follows from others")
             shape.append(
                 labels[0] if labels and isinstance(size, SymInt) else size if outside is None else outside
             )
@@ -135,10 +135,10 @@ class BodyPlan:
         and as a number, and its type."""
         found: dict[str, tuple[list[list[Any]], VarType]] = {}
         for op in self.plan.ops:
-            if op.definition is KEEP:
+            if op.definition is STASH_PUSH:
                 (name,) = op.inputs["X"]
                 if self.meta.lod(name):
-                    raise CannotPlan("a loop in a turn keeps sequences")
+                    raise Unsupported("a loop in a turn keeps sequences")
                 shape = [self._called(size) for size in self.meta.shapes[name]]
                 found[op.attrs["array"]] = shape, self.meta.dtypes[name]
         return found
@@ -150,18 +150,18 @@ class BodyPlan:
         return found if outside is None else [*found, outside]
 
     def check_carried(self, name: str, after: str, leaves: str, dtype: VarType) -> None:
-        """Raise CannotPlan unless a turn leaves what the next one wants to find."""
+        """Raise Unsupported unless a turn leaves what the next one wants to find."""
         inner = self.outside.get(after, after)
         left, found = self.meta.shapes[inner], self.meta.shapes[name]
         if not left or leaves not in self._rows(left[0]):
-            raise CannotPlan(f"variable {name!r} has another number of rows after a turn")
+            raise Unsupported(f"variable {name!r} has another number of rows after a turn")
         start = 1 if leaves else 0
         if (
             len(left) != len(found)
             or self.meta.dtypes[inner] != dtype
             or not all(map(always_equal, left[start:], found[start:]))
         ):
-            raise CannotPlan(f"variable {name!r} has another shape or type after a turn")
+            raise Unsupported(f"variable {name!r} has another shape or type after a turn")
 
     def connections(
         self, layout: Layout, read: Mapping[str, int], made: Mapping[str, int]
@@ -202,7 +202,7 @@ def write_outside(body: BodyPlan) -> None:
     for name in body.added:
         result = results[name]
         if meta.dtypes[result] not in (VarType.FP32, VarType.FP64):
-            raise CannotPlan("it adds up what is no float")
+            raise Unsupported("it adds up what is no float")
         suffix = "f32" if meta.dtypes[result] == VarType.FP32 else "f64"
         body.outside[name + SUM] = total = _twin(code, result, name + SUM)
         added = _without_zeros(code, result)

@@ -10,17 +10,17 @@ import numpy as np
 
 from ..._ext import engine
 from ...base.dtypes import to_numpy
-from ..control_flow.array_ops import CLEAR, ELEMENTS
+from ..control_flow.array_ops import CLEAR, TENSOR_ARRAY
 from ..ir.instructions import Instruction
 from ..ir.ranks import RankedFeeds
 from ..ir.request import Request
-from ..ir.type_env import ExactMeta
+from ..ir.type_env import TypeEnv
 
 
 class Buffers:
     """The memory of variables as NumPy arrays, for reference kernels; usable once the plan is emitted."""
 
-    def __init__(self, meta: ExactMeta, aliases: dict[str, str], inputs: frozenset[str], moves: bool) -> None:
+    def __init__(self, meta: TypeEnv, aliases: dict[str, str], inputs: frozenset[str], moves: bool) -> None:
         self._meta, self._aliases = meta, aliases
         self._inputs, self._moves = inputs, moves
         self._views: dict[str, np.ndarray] = {}
@@ -58,7 +58,7 @@ class Code:
     `feeds`, `fetches`: the variables that a step gets and returns, arrays of offsets included.
     """
 
-    meta: ExactMeta
+    meta: TypeEnv
     feeds: list[str]
     fetches: list[str]
     levels: list[tuple[str, ...]]
@@ -122,7 +122,7 @@ class Code:
 def tensor_arrays_of(steps: Iterable[tuple[object, object]]) -> list[str]:
     """The operands that name tensor arrays."""
     return [
-        name + ELEMENTS
+        name + TENSOR_ARRAY
         for op, _ in steps
         if op.definition is CLEAR  # type: ignore[attr-defined]
         for name in op.attrs["arrays"]  # type: ignore[attr-defined]

@@ -10,15 +10,14 @@ from ...framework import Operator
 from ...ops.op_view import FIND
 from ...ops.registry import LEVEL, Call, OpView
 from .. import failures
-from ..control_flow.scan import TURNS
+from ..control_flow.scan import SCAN_KERNEL
 from ..frontend import Typed
-from ..ir import jumps as marks
-from ..ir import sparse
-from ..ir.data_dependent import Sought
-from ..ir.errors import CannotPlan
+from ..ir import jumps, sparse
+from ..ir.data_dependent import PendingShapes
+from ..ir.errors import Unsupported
 from ..ir.instructions import Instruction
 from ..ir.request import Request
-from ..ir.type_env import ExactMeta
+from ..ir.type_env import TypeEnv
 from .code import Code, tensor_arrays_of
 from .reference import reference
 
@@ -26,7 +25,7 @@ from .reference import reference
 def lower(typed: Typed, request: Request) -> Code:
     """Calls of kernels for operators with exact shapes.
 
-    Raises CannotPlan for an operator on sequences or SelectedRows that has no kernel for these.
+    Raises Unsupported for an operator on sequences or SelectedRows that has no kernel for these.
     """
     meta = typed.meta
     levels = [meta.lod(name) for name in typed.fetches]
@@ -62,13 +61,13 @@ class Lowering:
 
     def _of(self, op: Operator, view: OpView) -> Iterable[Instruction]:
         definition = op.definition
-        sought = next((self._meta.sought[name] for name in op.writes() if name in self._meta.sought), None)
-        if sought is not None:
-            yield from self._found(op, view, sought)
+        pending = next((self._meta.pending[name] for name in op.writes() if name in self._meta.pending), None)
+        if pending is not None:
+            yield from self._found(op, view, pending)
             return
         if self._is_view(op):
             return
-        if definition in marks.MARKS:
+        if definition in jumps.JUMPS:
             yield Instruction((op,), tuple(op.input_arg_names), (), definition)
             return
         by_rows = None if definition.dispatch.rows is None else sparse.rule(op, view)
@@ -81,7 +80,7 @@ class Lowering:
                 raise failures.in_operator(op, error) from error
         listed = [calls] if isinstance(calls, Call) else calls
         if listed is not None and all(
-            self._available(call.kernel) for call in listed if call.kernel not in (FIND, TURNS)
+            self._available(call.kernel) for call in listed if call.kernel not in (FIND, SCAN_KERNEL)
         ):
             passed_on: list[str] = []
             for call in listed:
@@ -92,21 +91,21 @@ class Lowering:
                     passed_on.extend(made.writes)
                     yield made
         elif by_rows is not None:
-            raise CannotPlan(f"operator {op.type} has no native kernel for these SelectedRows", op)
+            raise Unsupported(f"operator {op.type} has no native kernel for these SelectedRows", op)
         elif definition.sequences.takes_lod and not definition.sequences.inferred:
-            raise CannotPlan(f"operator {op.type} has no native kernel for these sequences", op)
+            raise Unsupported(f"operator {op.type} has no native kernel for these sequences", op)
         else:
             reads, writes = self._touched(op, op.input_arg_names), self._touched(op, op.output_arg_names)
             (step,) = reference(op, self._code.buffers, self.levels, None)
             yield Instruction((op,), reads, writes, step, view)
 
-    def _found(self, op: Operator, view: OpView, sought: Sought) -> Iterable[Instruction]:
+    def _found(self, op: Operator, view: OpView, pending: PendingShapes) -> Iterable[Instruction]:
         """The instructions of an operator whose reference kernel finds sizes."""
         reads, writes = self._touched(op, op.input_arg_names), self._touched(op, op.output_arg_names)
-        places = [n for pair in enumerate(sought.wanted) for n in pair]
-        seek, keep = reference(op, self._code.buffers, self.levels, sought)
-        yield Instruction((op,), reads, (sought.scratch,), seek, view)
-        yield Instruction((op,), (sought.scratch,), (), Call(FIND, [sought.scratch], places), view)
+        places = [n for pair in enumerate(pending.wanted) for n in pair]
+        seek, keep = reference(op, self._code.buffers, self.levels, pending)
+        yield Instruction((op,), reads, (pending.scratch,), seek, view)
+        yield Instruction((op,), (pending.scratch,), (), Call(FIND, [pending.scratch], places), view)
         yield Instruction((op,), (), writes, keep, view)
 
     def _touched(self, op: Operator, names: Iterable[str]) -> tuple[str, ...]:
@@ -153,7 +152,7 @@ class Lowering:
 
 
 def native(
-    meta: ExactMeta, op: Operator, call: Call, view: OpView | None = None, passed_on: Collection[str] = ()
+    meta: TypeEnv, op: Operator, call: Call, view: OpView | None = None, passed_on: Collection[str] = ()
 ) -> Instruction:
     """A native call for an operator, or for a part of it, to which others have `passed_on` their results.
 

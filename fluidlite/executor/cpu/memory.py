@@ -10,7 +10,7 @@ from ...base.sizes import always_equal
 from ...ops.kernels.chains import Chain
 from ...ops.kernels.kernel_def import kernel_of
 from ...ops.registry import Call
-from ..ir import jumps as marks
+from ..ir import jumps
 from ..ir.instructions import Instruction, lifetimes
 from .code import Code
 
@@ -81,18 +81,18 @@ def made_in_place(
 
     `roots`: names for the memory of others; `temporary`: whether memory may be another variable's as well.
     """
-    merges = [at for at, each in enumerate(instructions) if each.op.definition is marks.MERGE]
+    merges = [at for at, each in enumerate(instructions) if each.op.definition is jumps.MERGE]
     if not merges:
         return [*instructions]
     touched: defaultdict[str, list[int]] = defaultdict(list)
     blocks: list[int] = []  # of each instruction where the innermost block around it begins
-    around = [-1]
+    enclosing = [-1]
     for at, each in enumerate(instructions):
-        if each.action in marks.ENDS:
-            around.pop()
-        blocks.append(around[-1])
-        if each.action in marks.BEGINS:
-            around.append(at)
+        if each.action in jumps.ENDS:
+            enclosing.pop()
+        blocks.append(enclosing[-1])
+        if each.action in jumps.BEGINS:
+            enclosing.append(at)
         for name in dict.fromkeys(roots.get(name, name) for name in each.touches):
             touched[name].append(at)
     left = set()

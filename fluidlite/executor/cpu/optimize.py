@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ...framework import OpRole
 from ..ir.instructions import Instruction
-from ..passes import cpu_passes as fusion
+from ..passes import cpu_passes
 from ..passes.channel_blocks import ChannelBlocks
 from ..passes.prepacking import packed_in_line
 from ..passes.rewriting import fuse
@@ -42,7 +42,7 @@ def optimize(
 
 def _fused(code: Code, instructions: list[Instruction], needed: list[str]) -> list[Instruction]:
     layout = ChannelBlocks(code.meta, lambda name: not code.isolated and code.is_temporary(name))
-    for name, each in fusion.passes(layout).items():
+    for name, each in cpu_passes.passes(layout).items():
         before = len(instructions)
         instructions = fuse(instructions, needed, [each], code.aliases)
         code.saved[name] += before - len(instructions)

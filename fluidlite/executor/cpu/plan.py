@@ -16,8 +16,8 @@ from ...ops.op_view import FIND
 from ...ops.registry import Call, OpDef
 from .. import failures
 from ..control_flow.array_ops import MAY_MISS
-from ..ir import jumps as marks
-from ..ir.errors import Missed
+from ..ir import jumps
+from ..ir.errors import GuardFailure
 from ..ir.request import Request
 from ..ir.step_plan import StepPlan
 from ..tensors.lod_tensor import LoDTensor
@@ -131,7 +131,8 @@ class Plan(StepPlan):
     def run(self, begin: int = 0, end: int = -1) -> None:
         """Run one step, or its instructions from `begin` to `end`, on what is bound.
 
-        Errors name the operator and the user's line. Raises Missed, with all variables as they were, if a guard fails.
+        Errors name the operator and the user's line. Raises GuardFailure, with all variables as they were, if a guard
+        fails.
         """
         recorder = profiling.active
         early = self._changed_early
@@ -143,10 +144,12 @@ class Plan(StepPlan):
                 self._run_recorded(recorder, begin, end)
             if not self._ends_early:
                 return
-            problem: Exception = Missed("it ends where sizes are found", sizes=self._found_by(len(self.ops)))
+            problem: Exception = GuardFailure(
+                "it ends where sizes are found", sizes=self._found_by(len(self.ops))
+            )
         except engine.KernelFailure as failure:
             problem = self.failed(failure)
-        for array, copy in before if isinstance(problem, Missed) else ():
+        for array, copy in before if isinstance(problem, GuardFailure) else ():
             np.copyto(array, copy)
         raise problem
 
@@ -157,19 +160,19 @@ class Plan(StepPlan):
             number, index, inner = failure.turn
             bodies = self.assembly.loops[failure.index].bodies
             if number < len(bodies):
-                within = engine.KernelFailure(index, failure.code, failure.err, inner)
-                return bodies[number].plan.failed(within, rolls_back)  # type: ignore[no-any-return]
+                is_local = engine.KernelFailure(index, failure.code, failure.err, inner)
+                return bodies[number].plan.failed(is_local, rolls_back)  # type: ignore[no-any-return]
         if failure.code == engine.UNFIT:
             last = failure.err if is_call(self.instructions[failure.index], FIND) else None
-            return Missed("it finds other sizes", sizes=self._found_by(failure.index, last))
+            return GuardFailure("it finds other sizes", sizes=self._found_by(failure.index, last))
         op = self.ops[failure.index]
-        if op.definition is marks.THERE:
-            name = op.inputs["X"][0].partition(marks.UNSET)[0]
+        if op.definition is jumps.ASSERT_DEFINED:
+            name = op.inputs["X"][0].partition(jumps.UNDEFINED)[0]
             reason = f"variable {name!r} has no value where a branch is not taken"
-            return Missed(reason) if rolls_back else failures.in_operator(op, ValueError(reason))
+            return GuardFailure(reason) if rolls_back else failures.in_operator(op, ValueError(reason))
         if op.definition in MAY_MISS and failure.code == engine.OUT_OF_RANGE:
             if rolls_back:
-                return Missed("it asks for elements of an array that are not there")
+                return GuardFailure("it asks for elements of an array that are not there")
             number, _, count = failure.err[:3]
             reason = f"the tensor array has {count} elements, and none that fits at index {number}"
             return failures.in_operator(op, ValueError(reason))

@@ -10,7 +10,7 @@ import numpy as np
 from ...framework import Operator
 from ...ops.registry import LEVEL, LodArray, OperatorError, check_result
 from .. import failures
-from ..ir.data_dependent import Sought
+from ..ir.data_dependent import PendingShapes
 
 Array = Callable[[str], np.ndarray]
 
@@ -19,7 +19,7 @@ def reference(
     op: Operator,
     array: Array,
     levels: Callable[[str], Iterable[str]],
-    sought: Sought | None,
+    pending: PendingShapes | None,
 ) -> Sequence[Callable[[], None]]:
     """What calls the reference kernel of `op` on the memory of a plan and puts the results there: one function, or if
     sizes are sought two, between which the engine takes them.
@@ -62,13 +62,13 @@ def reference(
     held: list[tuple[str, Any]] = []
 
     def seek() -> None:
-        assert sought is not None
+        assert pending is not None
         held[:] = called()
-        array(sought.scratch)[:] = sought.measured(held)
+        array(pending.scratch)[:] = pending.measured(held)
 
     def keep() -> None:
         for name, value in held:
             store(name, value)
         held.clear()
 
-    return [step] if sought is None else [seek, keep]
+    return [step] if pending is None else [seek, keep]

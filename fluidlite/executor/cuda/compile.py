@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from ...framework import OpRole
 from ...ops.registry import LEVEL
 from ..frontend import Typed
-from ..ir.errors import CannotPlan
+from ..ir.errors import Unsupported
 from ..ir.instructions import Instruction
 from ..ir.request import Request
-from ..ir.type_env import ExactMeta
+from ..ir.type_env import TypeEnv
 from ..passes.rewriting import fuse
 from .fusion import PASSES
 from .launch import of_operator
@@ -26,7 +26,7 @@ class Launches:
     `persistable`: the variables of the scope that they write; `cut`: the first instruction of the second half.
     """
 
-    meta: ExactMeta
+    meta: TypeEnv
     fetches: list[str]
     instructions: list[Instruction]
     persistable: set[str]
@@ -36,7 +36,7 @@ class Launches:
 def compile_for_device(request: Request, typed: Callable[[Request], Typed]) -> DevicePlan:
     """A plan for a GPU. `typed`: the phases that know no target.
 
-    Raises CannotPlan when the program needs the interpreter.
+    Raises Unsupported when the program needs the interpreter.
     """
     return DevicePlan(request, launches(request, typed))
 
@@ -54,10 +54,10 @@ def split_for_device(
 
 def launches(request: Request, typed: Callable[[Request], Typed]) -> Launches:
     if any(LEVEL in name for name in request.feed):
-        raise CannotPlan("sequences are fed")
+        raise Unsupported("sequences are fed")
     found = typed(request)
     if any(found.meta.lods.values()):
-        raise CannotPlan("it makes sequences, which plans for GPUs do not carry")
+        raise Unsupported("it makes sequences, which plans for GPUs do not carry")
     made = [of_operator(op, view) for op, view in found.steps]
     persistable = {*filter(found.meta.is_persistable, {name for each in made for name in each.writes})}
     needed = {*found.fetches, *persistable}

@@ -19,7 +19,7 @@ from ...base.selected_rows import SelectedRows
 from ...ops.tensor.selected_rows import parts
 from .. import failures
 from ..ir.instructions import Instruction, lifetimes
-from ..ir.type_env import ExactMeta
+from ..ir.type_env import TypeEnv
 from .launch import Get
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class LaunchList:
     def __init__(
         self,
         launches: Sequence[Instruction],
-        meta: ExactMeta,
+        meta: TypeEnv,
         persistable: AbstractSet[str],
         fetches: Sequence[str],
         fed: Sequence[str],

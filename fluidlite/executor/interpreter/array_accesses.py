@@ -17,9 +17,9 @@ import numpy as np
 
 from ...base.tensor_array import TensorArray
 from ...framework import Operator
-from ..ir.errors import CannotPlan
+from ..ir.errors import Unsupported
 from ..ir.inference import declared_type, in_place_of
-from .frame import Environment, Run
+from .frame import Frame, Run
 
 COPY = "@STORED"
 """Marks the copy of a value that the segment overwrites before it is stored."""
@@ -33,16 +33,16 @@ class Load(NamedTuple):
     out: str
     dtype: np.dtype | None
 
-    def run(self, environment: Environment) -> bool:
+    def run(self, frame: Frame) -> bool:
         """Load the element; False if there is none of this type."""
-        array, index = environment.find(self.array), environment.find(self.at)
+        array, index = frame.find(self.array), frame.find(self.at)
         if type(array) is not TensorArray or type(index) is not np.ndarray or index.size != 1:
             return False
         at = index.item()
         element = array.arrays[at] if 0 <= at < len(array) else None
         if element is None or element.dtype != self.dtype:
             return False
-        environment.put(self.out, element, array.lods[at])
+        frame.put(self.out, element, array.lods[at])
         return True
 
 
@@ -54,15 +54,15 @@ class Store(NamedTuple):
     at: str
     value: str
 
-    def run(self, run: Run, environment: Environment) -> None:
-        array, index, value = map(environment.find, (self.array, self.at, self.value))
+    def run(self, run: Run, frame: Frame) -> None:
+        array, index, value = map(frame.find, (self.array, self.at, self.value))
         if type(array) is not TensorArray or type(index) is not np.ndarray or type(value) is not np.ndarray:
-            run.run_alone(self.op, environment)
+            run.run_alone(self.op, frame)
         elif index.size != 1 or index.item() < 0:
-            run.run_alone(self.op, environment)  # which raises
+            run.run_alone(self.op, frame)  # which raises
         else:
             # The value may be a variable of the scope, which is overwritten, or an array of the user.
-            array.write(index.item(), value.copy(), environment.lod_of(self.value))
+            array.write(index.item(), value.copy(), frame.lod_of(self.value))
 
 
 class Accesses(NamedTuple):
@@ -76,7 +76,7 @@ class Accesses(NamedTuple):
 def separated(ops: Sequence[Operator], arrays: Collection[str]) -> Accesses:
     """The operators, without those that read and write elements of these arrays.
 
-    Raises CannotPlan naming an operator that has to be in another segment: it reads an element that may have been
+    Raises Unsupported naming an operator that has to be in another segment: it reads an element that may have been
     written in this one, or the index of what it reads is computed here.
     """
     loads: list[Load] = []
@@ -89,7 +89,7 @@ def separated(ops: Sequence[Operator], arrays: Collection[str]) -> Accesses:
         if op.type == "read_from_array" and op.inputs["X"][0] in arrays and not op.inputs.get("X_W"):
             (array,), (index,), (out,) = op.inputs["X"], op.inputs["I"], op.outputs["Out"]
             if array in stored or index in written or out in touched:
-                raise CannotPlan(f"an element of {array!r} is read after this segment has begun", op)
+                raise Unsupported(f"an element of {array!r} is read after this segment has begun", op)
             loads.append(Load(array, index, out, declared_type(op, out)))
             touched.add(out)
         elif op.type == "write_to_array" and op.outputs["Out"][0] in arrays and not op.attr("accumulate"):

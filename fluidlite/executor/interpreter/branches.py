@@ -12,47 +12,47 @@ from ...framework.gradients.blocks import kept_names
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
 from ..control_flow.branching import arriving, gradients
-from .frame import Environment, Run
+from .frame import Frame, Run
 from .loops import truth
 
 
-def run_conditional_block(run: Run, op: Operator, environment: Environment) -> None:
+def run_conditional_block(run: Run, op: Operator, frame: Frame) -> None:
     """Run the block if its condition holds; of the run only what its gradient reads is kept."""
     block = op.attrs["sub_block"]
-    runs: list[Environment] = []
-    if _holds(op, environment):
-        inside = Environment(block, environment)
+    runs: list[Frame] = []
+    if _holds(op, frame):
+        inside = Frame(block, frame)
         run.run_block(block, inside)
         runs.append(inside)
     elif not op.attr("is_scalar_condition"):
-        _leave_empty(run, op, environment)
+        _leave_empty(run, op, frame)
     kept = kept_names(op)
     if kept is not None:
         for name in op.outputs.get("Scope", ()):
-            environment.put(name, [inside.only(kept) for inside in runs])
+            frame.put(name, [inside.only(kept) for inside in runs])
 
 
-def _holds(op: Operator, environment: Environment) -> bool:
+def _holds(op: Operator, frame: Frame) -> bool:
     if op.attr("is_scalar_condition"):
-        return truth(op, op.inputs["Cond"][0], environment)
-    return all(environment.get(name, op).size for name in op.inputs.get("Input", ()))
+        return truth(op, op.inputs["Cond"][0], frame)
+    return all(frame.get(name, op).size for name in op.inputs.get("Input", ()))
 
 
-def _leave_empty(run: Run, op: Operator, environment: Environment) -> None:
+def _leave_empty(run: Run, op: Operator, frame: Frame) -> None:
     """Give the outputs that have no value yet one without rows: nothing has gone through the block.
 
     If there were sequences, which were empty, there still are.
     """
-    empty = [name for name in op.inputs["Input"] if not environment.get(name, op).size]
-    lod = next((lod for lod in map(environment.lod_of, empty) if lod), ())
+    empty = [name for name in op.inputs["Input"] if not frame.get(name, op).size]
+    lod = next((lod for lod in map(frame.lod_of, empty) if lod), ())
     for name in op.outputs.get("Out", ()):
         var = op.block._find_var_recursive(name)
-        if var is not None and environment.find(name) is None:
+        if var is not None and frame.find(name) is None:
             shape = (0, *(max(size, 0) for size in var.shape[1:]))
-            environment.put(name, run.xp.zeros(shape, to_numpy(var.dtype)), lod)
+            frame.put(name, run.xp.zeros(shape, to_numpy(var.dtype)), lod)
 
 
-def run_conditional_block_grad(run: Run, op: Operator, environment: Environment) -> None:
+def run_conditional_block_grad(run: Run, op: Operator, frame: Frame) -> None:
     """Run the gradient's block if the forward one has run.
 
     Gradients of variables that the forward block reads or leaves alone, and writes, are in `state`, where the block
@@ -60,34 +60,34 @@ def run_conditional_block_grad(run: Run, op: Operator, environment: Environment)
     """
     block = op.attrs["sub_block"]
     names, sources = gradients(op), arriving(op)
-    state = Environment(None, environment)
+    state = Frame(None, frame)
     for name, _ in names:
         outside = sources.get(name, EMPTY)
-        value = environment.find(outside) if outside != EMPTY else None
+        value = frame.find(outside) if outside != EMPTY else None
         if value is not None and not isinstance(value, TensorArray):
-            state.keep(grad_name(name), value, environment.lod_of(outside))
+            state.keep(grad_name(name), value, frame.lod_of(outside))
     made = state
-    for saved in environment.find(op.inputs["Scope"][0]) or ():
-        made = Environment(block, saved.under(state))
+    for saved in frame.find(op.inputs["Scope"][0]) or ():
+        made = Frame(block, saved.under(state))
         run.run_block(block, made)
     for name, out in names:
-        value = environment.find(name)
+        value = frame.find(name)
         inside = grad_name(name)
         if isinstance(value, TensorArray):  # the gradient of an array is one for all blocks
-            if environment.find(out) is None:
-                environment.put(out, TensorArray())
+            if frame.find(out) is None:
+                frame.put(out, TensorArray())
         elif inside in made.values:
-            environment.put(out, made.values[inside], environment.lod_of(name))
+            frame.put(out, made.values[inside], frame.lod_of(name))
         elif inside in state.values:
-            environment.put(out, state.values[inside], state.lods.get(inside, ()))
+            frame.put(out, state.values[inside], state.lods.get(inside, ()))
         elif value is not None:
-            environment.put(out, run.xp.zeros_like(value), environment.lod_of(name))
+            frame.put(out, run.xp.zeros_like(value), frame.lod_of(name))
 
 
-def _place(op: Operator, count: int, environment: Environment) -> int:
+def _place(op: Operator, count: int, frame: Frame) -> int:
     """The number in Mask, which says which of `count` variables is meant."""
     name = op.inputs["Mask"][0]
-    value = environment.get(name, op)
+    value = frame.get(name, op)
     if value.size != 1:
         raise failures.refusal(op, f"Mask {name!r} must have one element, got shape {list(value.shape)}")
     place = int(np.asarray(to_host(value)).ravel()[0])
@@ -96,24 +96,24 @@ def _place(op: Operator, count: int, environment: Environment) -> int:
     return place
 
 
-def run_select_input(run: Run, op: Operator, environment: Environment) -> None:
+def run_select_input(run: Run, op: Operator, frame: Frame) -> None:
     names = op.inputs["X"]
-    source = names[_place(op, len(names), environment)]
-    environment.put(op.outputs["Out"][0], environment.get(source, op), environment.lod_of(source))
+    source = names[_place(op, len(names), frame)]
+    frame.put(op.outputs["Out"][0], frame.get(source, op), frame.lod_of(source))
 
 
-def run_select_output(run: Run, op: Operator, environment: Environment) -> None:
+def run_select_output(run: Run, op: Operator, frame: Frame) -> None:
     names = op.outputs["Out"]
     source = op.inputs["X"][0]
-    target = names[_place(op, len(names), environment)]
-    environment.put(target, environment.get(source, op), environment.lod_of(source))
+    target = names[_place(op, len(names), frame)]
+    frame.put(target, frame.get(source, op), frame.lod_of(source))
 
 
-def run_keep_value(run: Run, op: Operator, environment: Environment) -> None:
+def run_keep_value(run: Run, op: Operator, frame: Frame) -> None:
     (name,) = op.inputs["X"]
-    value = environment.find(name)
+    value = frame.find(name)
     if value is not None:
-        environment.put(op.outputs["Out"][0], value.copy(), environment.lod_of(name))
+        frame.put(op.outputs["Out"][0], value.copy(), frame.lod_of(name))
 
 
 FUNCTIONS = {

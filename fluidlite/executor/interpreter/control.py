@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from ...framework import Operator
 from . import branches, loops, recurrent
-from .frame import Environment, Run
+from .frame import Frame, Run
 
-Control = Callable[[Run, Operator, Environment], None]
+Control = Callable[[Run, Operator, Frame], None]
 
 _FUNCTIONS: dict[str, Control] = {
     **branches.FUNCTIONS,

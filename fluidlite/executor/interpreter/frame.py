@@ -1,4 +1,4 @@
-"""`Environment`: the values of one run of one block, and of the blocks around it."""
+"""`Frame`: the values of one run of one block, and of the blocks around it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class Run(Protocol):
     program: Program
     xp: Any
 
-    def run_alone(self, op: Operator, environment: Environment) -> None:
+    def run_alone(self, op: Operator, frame: Frame) -> None:
         """Run an operator on its own."""
         ...
 
     @abstractmethod
-    def run_block(self, block: Block, environment: Environment) -> None:
+    def run_block(self, block: Block, frame: Frame) -> None:
         """Run the operators of `block` in an environment that was made for it."""
         ...
 
@@ -48,7 +48,7 @@ class Run(Protocol):
         ...
 
 
-class World:
+class RunContext:
     """What is outside all blocks of a run: the scope, the device (None: the host), the names that were fed."""
 
     __slots__ = ("device", "fed", "scope", "xp")
@@ -60,30 +60,30 @@ class World:
         self.fed = list(fed)
 
 
-class Environment:
+class Frame:
     """Values by name: arrays, SelectedRows, TensorArrays, rank tables, or lists of environments (step scopes).
 
     `block` declares what is kept here; None if that is only what has been put here. `lods` are the levels of detail of
     values that have any. What is not found here is looked for in `parent`, last of all in the scope.
     """
 
-    __slots__ = ("block", "lods", "parent", "values", "world")
+    __slots__ = ("block", "context", "lods", "parent", "values")
 
     def __init__(
-        self, block: Block | None, parent: Environment | None = None, world: World | None = None
+        self, block: Block | None, parent: Frame | None = None, context: RunContext | None = None
     ) -> None:
         self.block = block
         self.parent = parent
         if parent is not None:
-            world = parent.world
-        assert world is not None
-        self.world: World = world
+            context = parent.context
+        assert context is not None
+        self.context: RunContext = context
         self.values: dict[str, Any] = {}
         self.lods: dict[str, Lod] = {}
 
-    def holder(self, name: str) -> Environment | None:
+    def holder(self, name: str) -> Frame | None:
         """The nearest environment that has a value of this name."""
-        here: Environment | None = self
+        here: Frame | None = self
         while here is not None and name not in here.values:
             here = here.parent
         return here
@@ -93,18 +93,18 @@ class Environment:
         here = self.holder(name)
         if here is not None:
             return here.values[name]
-        found = self.world.scope.find_var(name)
+        found = self.context.scope.find_var(name)
         tensor = found.get() if found is not None else None
         if isinstance(tensor, RankTable):
             return tensor
-        if self.world.device is None and isinstance(tensor, RowsInScope):
+        if self.context.device is None and isinstance(tensor, RowsInScope):
             return tensor.value()
-        if self.world.device is None and isinstance(tensor, LoDTensorArray):
+        if self.context.device is None and isinstance(tensor, LoDTensorArray):
             return tensor.elements()
         if not isinstance(tensor, LoDTensor) or tensor.array is None:
             return None
-        on_host = self.world.device is None and type(tensor.array) is np.ndarray
-        return tensor.array if on_host else tensor.on(self.world.device)
+        on_host = self.context.device is None and type(tensor.array) is np.ndarray
+        return tensor.array if on_host else tensor.on(self.context.device)
 
     def get(self, name: str, op: Operator) -> Any:
         """The value of a variable that `op` reads, None for a RAW one; EnforceNotMet naming operator and variable if it
@@ -118,7 +118,7 @@ class Environment:
                 value = TensorArray((var.shape, to_numpy(var.dtype)))  # nothing has been written yet
                 self.put(name, value)
                 return value
-            raise failures.missing_value(op, name, self.world.fed)
+            raise failures.missing_value(op, name, self.context.fed)
         return value
 
     def lod_of(self, name: str) -> Lod:
@@ -126,14 +126,14 @@ class Environment:
         here = self.holder(name)
         if here is not None:
             return here.lods.get(name, ())
-        found = self.world.scope.find_var(name)
+        found = self.context.scope.find_var(name)
         return found.get().offsets if found is not None and isinstance(found.get(), LoDTensor) else ()
 
     def put(self, name: str, value: Any, lod: Lod = ()) -> None:
         """Store a value where its variable is declared: in the scope if it lasts, here if nobody declares it."""
         if name == EMPTY:
             return
-        here: Environment | None = self
+        here: Frame | None = self
         while here is not None and not here.declares(name):
             here = here.parent
         var = here.block.vars.get(name) if here is not None and here.block is not None else None
@@ -154,7 +154,7 @@ class Environment:
         return name in self.values or (self.block is not None and name in self.block.vars)
 
     def _put_in_scope(self, name: str, value: Any, lod: Lod) -> None:
-        scope, device = self.world.scope, self.world.device
+        scope, device = self.context.scope, self.context.device
         held = scope.find_var(name) or scope.var(name)
         if isinstance(value, SelectedRows):
             if not isinstance(held.get(), RowsInScope):
@@ -178,23 +178,23 @@ class Environment:
             holder.set(value, device.place)
         holder.hold_lod(lod)
 
-    def only(self, names: Collection[str]) -> Environment:
+    def only(self, names: Collection[str]) -> Frame:
         """Those values here that `names` lists: what is kept of a run for its gradient, without what was around it.
 
         So what is kept holds nothing else, and the environment that it is stored in does not hold itself.
         """
-        kept = Environment(self.block, None, self.world)
+        kept = Frame(self.block, None, self.context)
         values, lods = self.values, self.lods
         kept.values = {name: values[name] for name in names if name in values}
         if lods:
             kept.lods = {name: lods[name] for name in names if name in lods}
         return kept
 
-    def under(self, parent: Environment) -> Environment:
+    def under(self, parent: Frame) -> Frame:
         """What this environment has, with other values around it.
 
         This one stays as it is, for the next gradients: a gradient's block counts counters back.
         """
-        moved = Environment(self.block, parent)
+        moved = Frame(self.block, parent)
         moved.values, moved.lods = dict(self.values), dict(self.lods)
         return moved

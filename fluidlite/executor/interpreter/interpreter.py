@@ -34,7 +34,7 @@ from ..ir.inference import declared_type
 from ..tensors.lod_tensor import LoDTensor, LoDTensorArray
 from ..tensors.scope import Scope
 from .control import control_function
-from .frame import Environment, Run, World
+from .frame import Frame, Run, RunContext
 from .segments import Ranges, written_memory
 
 if TYPE_CHECKING:
@@ -68,18 +68,18 @@ class RetypedMeta(BlockMeta):
 class RunMeta(BlockMeta):
     """Answers an operator's questions with what its variables hold in a run; what it makes is not noted."""
 
-    __slots__ = ("environment",)
+    __slots__ = ("frame",)
     building = False
 
-    def __init__(self, block: Block, environment: Environment) -> None:
+    def __init__(self, block: Block, frame: Frame) -> None:
         super().__init__(block)
-        self.environment = environment
+        self.frame = frame
 
     def shape(self, name: str) -> Shape:
-        return _shape(self.environment.find(name))
+        return _shape(self.frame.find(name))
 
     def value(self, name: str) -> np.ndarray | None:
-        value = self.environment.find(name)
+        value = self.frame.find(name)
         return None if value is None else to_host(value)
 
     def set(self, name: str, shape: Shape, dtype: VarType) -> None:
@@ -99,7 +99,7 @@ def _is_part(value: Any, inputs: dict[str, list[Any]]) -> bool:
 
 
 class Interpreter(Run):
-    """One run of a program, whose operators come one after the other, in all blocks; `environment` holds what is not
+    """One run of a program, whose operators come one after the other, in all blocks; `frame` holds what is not
     persistable in the global block.
 
     Everything is computed on `device` (None: the host); what is fed and what the scope holds is taken there. `watched`:
@@ -118,23 +118,23 @@ class Interpreter(Run):
         self.watched = watched
         self.scope = scope
         self.device = device
-        self.environment = Environment(program.global_block(), world=World(scope, device, feed))
-        self.xp: Any = self.environment.world.xp
+        self.frame = Frame(program.global_block(), context=RunContext(scope, device, feed))
+        self.xp: Any = self.frame.context.xp
         written = self._written() if feed else None
         for name, (array, lod) in placed(feed, device).items():
             if written is not None and isinstance(array, np.ndarray) and written.shares(array):
                 array = array.copy()  # it must not change meanwhile
-            self.environment.keep(name, array, lod)
+            self.frame.keep(name, array, lod)
 
     @property
     def values(self) -> dict[str, Any]:
         """What the variables of the global block hold, by name."""
-        return self.environment.values
+        return self.frame.values
 
     @property
     def lods(self) -> dict[str, Lod]:
         """The levels of detail of those variables of the global block that have any."""
-        return self.environment.lods
+        return self.frame.lods
 
     def _written(self) -> Ranges:
         """The memory of the variables of the scope that the program writes to."""
@@ -148,15 +148,15 @@ class Interpreter(Run):
         """Run the operators of the global block, or part of them, on what has been computed so far."""
         self.run_each(self.program.global_block().ops if part is None else part)
 
-    def run_block(self, block: Block, environment: Environment) -> None:
+    def run_block(self, block: Block, frame: Frame) -> None:
         for op in block.ops:
-            self.run_alone(op, environment)
+            self.run_alone(op, frame)
 
     def run_each(self, ops: Iterable[Operator]) -> None:
         """Run operators of the global block on their own."""
         with self._active(), np.errstate(all="ignore"):  # infinities and NaNs are results like any other
             for op in ops:
-                self.run_alone(op, self.environment)
+                self.run_alone(op, self.frame)
 
     def serve(self, op: Operator) -> None:
         """Be the parameter server that `op` describes until all trainers are done."""
@@ -164,21 +164,21 @@ class Interpreter(Run):
 
         serve(op, self.scope)
 
-    def run_alone(self, op: Operator, environment: Environment) -> None:
+    def run_alone(self, op: Operator, frame: Frame) -> None:
         """Run an operator on its own; EnforceNotMet if it makes what is to be refused, which stays."""
         if op.definition.effects.control:
-            control_function(op.type)(self, op, environment)
+            control_function(op.type)(self, op, frame)
             return
         recorder = profiling.active
         begin = 0 if recorder is None else time.perf_counter_ns()
-        self.run_op(op, environment)
+        self.run_op(op, frame)
         if recorder is not None:
             record(recorder, op.type, begin, time.perf_counter_ns(), self.device)
         if self.watched:
             for name in finite.results(op):
-                finite.look_at(op, name, environment.find(name), self.xp)
+                finite.look_at(op, name, frame.find(name), self.xp)
 
-    def run_op(self, op: Operator, environment: Environment) -> None:
+    def run_op(self, op: Operator, frame: Frame) -> None:
         """Run an operator without blocks on whatever its inputs hold."""
         definition = op.definition
         if definition.kernel is None:
@@ -186,24 +186,24 @@ class Interpreter(Run):
                 return  # reader operators: the executor has already taken their batch
             raise failures.in_operator(op, NotImplementedError(f"operator {op.type} cannot be run"))
         facts = _facts_of(op)
-        get = environment.get
+        get = frame.get
         inputs = {
             slot: [get(name, op) for name in names]
             for slot, names in facts.inputs
-            if not (slot in definition.effects.uninitialized and environment.find(names[0]) is None)
+            if not (slot in definition.effects.uninitialized and frame.find(names[0]) is None)
         }
         lods = None
         if definition.sequences.takes_lod:
-            lods = {slot: [environment.lod_of(name) for name in names] for slot, names in op.inputs.items()}
+            lods = {slot: [frame.lod_of(name) for name in names] for slot, names in op.inputs.items()}
         given = inputs
         if definition.effects.updates:
             present = {slot: op.outputs.get(slot, []) for slot in definition.effects.updates}
             given = {
                 **inputs,
-                **{s: [environment.find(name) for name in names] for s, names in present.items()},
+                **{s: [frame.find(name) for name in names] for s, names in present.items()},
             }
         try:
-            types, unread = self._types(op, facts, inputs, environment) if inputs else ({}, {})
+            types, unread = self._types(op, facts, inputs, frame) if inputs else ({}, {})
             given = given | unread if unread else given
             if self.device is None:
                 results = definition.call(np, given, op.attrs, lods)
@@ -215,33 +215,33 @@ class Interpreter(Run):
                 raise
             failures.raise_in_operator(op, error)
         kept = {}
-        for one in self._kept(op, environment) if inputs else ():
-            source = environment.lod_of(one.source)
+        for one in self._kept(op, frame) if inputs else ():
+            source = frame.lod_of(one.source)
             if source:
-                levels = [source, *map(environment.lod_of, one.others)]
-                kept[one.out] = one, levels, _shape(environment.find(one.source))
+                levels = [source, *map(frame.lod_of, one.others)]
+                kept[one.out] = one, levels, _shape(frame.find(one.source))
         for name, value in op._named(results):
-            if type(value) is not TensorArray and _is_part(value, inputs) and _reads_scope(op, environment):
+            if type(value) is not TensorArray and _is_part(value, inputs) and _reads_scope(op, frame):
                 value = self.xp.array(value)  # a later operator may overwrite the variable of the scope
             lod: Lod = ()
             if name in kept:
                 one, levels, shape = kept[name]
                 lod = one.lod(levels, _shape(value), shape)
             exact = to_numpy(types[name]) if name in types else None
-            self._store(op, environment, name, value, lod, exact)
+            self._store(op, frame, name, value, lod, exact)
 
-    def _kept(self, op: Operator, environment: Environment) -> list[sequences.Kept]:
+    def _kept(self, op: Operator, frame: Frame) -> list[sequences.Kept]:
         """Which outputs have the sequences of which inputs; asked anew where that may depend on what these hold."""
         if not callable(op.definition.sequences.source):
             return sequences.remembered(op)
-        return sequences.kept(self._view(op, environment))
+        return sequences.kept(self._view(op, frame))
 
-    def _view(self, op: Operator, environment: Environment) -> OpView:
+    def _view(self, op: Operator, frame: Frame) -> OpView:
         """An operator with what its variables hold."""
-        return OpView(op.definition, op.inputs, op.outputs, op.attrs, RunMeta(op.block, environment))
+        return OpView(op.definition, op.inputs, op.outputs, op.attrs, RunMeta(op.block, frame))
 
     def _store(
-        self, op: Operator, environment: Environment, name: str, value: Any, lod: Lod, exact: np.dtype | None
+        self, op: Operator, frame: Frame, name: str, value: Any, lod: Lod, exact: np.dtype | None
     ) -> None:
         """Put a result of `op` where it belongs: of type `exact`, or as the kernel has made it, in the declared
         precision if that is less. Other types that are declared and not computed make no difference, as in Fluid.
@@ -255,10 +255,10 @@ class Interpreter(Run):
                 if exact is None and var._dtype in FLOATS and value.dtype.kind == "f":
                     declared = to_numpy(var._dtype)
                     value = value.astype(declared) if value.dtype.itemsize > declared.itemsize else value
-        environment.put(name, value, lod)
+        frame.put(name, value, lod)
 
     def _types(
-        self, op: Operator, facts: _Facts, inputs: dict[str, list[Any]], environment: Environment
+        self, op: Operator, facts: _Facts, inputs: dict[str, list[Any]], frame: Frame
     ) -> tuple[dict[str, VarType], dict[str, list[Any]]]:
         """The types of the outputs of `op` if an input has another element type than the program declares, and the
         inputs that a gradient operator does not read, converted to the type of the gradients.
@@ -274,9 +274,7 @@ class Interpreter(Run):
                 odd[name] = to_vartype(kind)
         if not odd:
             if len({*kinds}) > 1 and op.definition.infer is not None and not op.type.endswith("_grad"):
-                op.definition.infer(
-                    self._view(op, environment)
-                )  # raises for operands that must be of one type
+                op.definition.infer(self._view(op, frame))  # raises for operands that must be of one type
             facts.as_declared.add(kinds)
             return {}, {}
         meta = RetypedMeta(op.block, odd)
@@ -295,7 +293,7 @@ class Interpreter(Run):
 
         Raises EnforceNotMet for a variable that the global block does not declare.
         """
-        value = self.environment.find(name)
+        value = self.frame.find(name)
         if isinstance(value, TensorArray):
             with self._active():
                 return LoDTensorArray(self._fetched(*element) for element in value)
@@ -323,7 +321,7 @@ class Interpreter(Run):
                 raise failures.unknown_fetch(name, self.known_names())
             value = found.get_tensor().on(self.device)
         with self._active():
-            return self._fetched(value, self.environment.lod_of(name))
+            return self._fetched(value, self.frame.lod_of(name))
 
     def _fetched(self, value: Any, lod: Lod) -> LoDTensor:
         if value is None:
@@ -369,6 +367,6 @@ def _facts(program: Program) -> dict[Operator, _Facts]:
     return {}
 
 
-def _reads_scope(op: Operator, environment: Environment) -> bool:
+def _reads_scope(op: Operator, frame: Frame) -> bool:
     """True if an input is a variable of the scope."""
-    return any(environment.holder(name) is None for names in op.inputs.values() for name in names)
+    return any(frame.holder(name) is None for names in op.inputs.values() for name in names)

@@ -11,12 +11,12 @@ from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
-from .frame import Environment, Run
+from .frame import Frame, Run
 
 
-def truth(op: Operator, name: str, environment: Environment) -> bool:
+def truth(op: Operator, name: str, frame: Frame) -> bool:
     """The value of a condition, which must have one element."""
-    value = environment.get(name, op)
+    value = frame.get(name, op)
     if isinstance(value, TensorArray) or value.size != 1:
         got = repr(value) if isinstance(value, TensorArray) else f"shape {list(value.shape)}"
         raise failures.refusal(
@@ -32,77 +32,77 @@ def add_to(sums: dict[str, Any], name: str, part: Any, xp: Any) -> None:
     sums[name] = total(sums[name], part, xp) if name in sums else part
 
 
-def run_while(run: Run, op: Operator, environment: Environment) -> None:
+def run_while(run: Run, op: Operator, frame: Frame) -> None:
     """Run the block as long as the condition holds; of each iteration only what its gradient reads is kept."""
     block = op.attrs["sub_block"]
     (condition,) = op.inputs["Condition"]
     kept = kept_names(op)
-    turns: list[Environment] = []
-    while truth(op, condition, environment):
-        turn = Environment(block, environment)
-        run.run_block(block, turn)
+    iterations: list[Frame] = []
+    while truth(op, condition, frame):
+        iteration = Frame(block, frame)
+        run.run_block(block, iteration)
         if kept is not None:
-            turns.append(turn.only(kept))
+            iterations.append(iteration.only(kept))
     for name in op.outputs.get("StepScopes", ()):
-        environment.put(name, turns)
+        frame.put(name, iterations)
 
 
-def run_while_grad(run: Run, op: Operator, environment: Environment) -> None:
+def run_while_grad(run: Run, op: Operator, frame: Frame) -> None:
     """Run the gradient's block for each turn, the last one first.
 
     Gradients of variables that the loop writes go from turn to turn in `state`; those of variables that it only reads
     are made anew in each turn and added up. Gradients of tensor arrays are those from outside, changed where they are,
     whether the block declares them or not.
     """
-    state = Environment(None, environment)
+    state = Frame(None, frame)
     arrays: dict[str, TensorArray] = {}
     for inside, outside in zip(op.attrs["original_output_grad"], op.inputs.get("Out@GRAD", []), strict=True):
-        value = environment.get(outside, op)
+        value = frame.get(outside, op)
         if isinstance(value, TensorArray):
             arrays[inside] = value
         else:
-            state.keep(inside, value, environment.lod_of(outside))
+            state.keep(inside, value, frame.lod_of(outside))
     wanted = [
         (name, grad_name(name), out)
         for name, out in zip(op.inputs["X"], op.outputs["X@GRAD"], strict=True)
         if out != EMPTY
     ]
     for name, inside, out in wanted:
-        if inside not in arrays and isinstance(environment.get(name, op), TensorArray):
-            arrays[inside] = environment.get(out, op)
-    arrays, sums = _turn_by_turn(run, op, state, arrays, [inside for _, inside, _ in wanted])
+        if inside not in arrays and isinstance(frame.get(name, op), TensorArray):
+            arrays[inside] = frame.get(out, op)
+    arrays, sums = _backward_iterations(run, op, state, arrays, [inside for _, inside, _ in wanted])
     for name, inside, out in wanted:
         if inside in arrays:
-            environment.put(out, arrays[inside])
+            frame.put(out, arrays[inside])
         elif inside in state.values:
-            environment.put(out, state.values[inside], state.lods.get(inside, ()))
+            frame.put(out, state.values[inside], state.lods.get(inside, ()))
         elif inside in sums:
-            environment.put(out, sums[inside], environment.lod_of(name))
+            frame.put(out, sums[inside], frame.lod_of(name))
         else:
-            zeros = run.xp.zeros_like(environment.get(name, op))
-            environment.put(out, zeros, environment.lod_of(name))
+            zeros = run.xp.zeros_like(frame.get(name, op))
+            frame.put(out, zeros, frame.lod_of(name))
 
 
-def _turn_by_turn(
-    run: Run, op: Operator, state: Environment, arrays: dict[str, TensorArray], wanted: list[str]
+def _backward_iterations(
+    run: Run, op: Operator, state: Frame, arrays: dict[str, TensorArray], wanted: list[str]
 ) -> tuple[dict[str, TensorArray], dict[str, Any]]:
     """The gradients of arrays, and those that are added up over the turns; the others are in `state`."""
     block = op.attrs["sub_block"]
     sums: dict[str, Any] = {}
     for saved in reversed(state.get(op.inputs["StepScopes"][0], op)):
-        turn = Environment(block, saved.under(state))
+        iteration = Frame(block, saved.under(state))
         for inside, array in arrays.items():
-            turn.keep(inside, array)
-        run.run_block(block, turn)
+            iteration.keep(inside, array)
+        run.run_block(block, iteration)
         arrays = {
-            inside: turn.values[inside] for inside in arrays
+            inside: iteration.values[inside] for inside in arrays
         }  # blocks of Fluid's assign them to themselves
         for inside in state.values:
-            if inside in turn.values:
-                state.keep(inside, turn.values.pop(inside), turn.lods.get(inside, ()))
+            if inside in iteration.values:
+                state.keep(inside, iteration.values.pop(inside), iteration.lods.get(inside, ()))
         for inside in wanted:
-            if inside in turn.values and inside not in arrays:
-                add_to(sums, inside, turn.values[inside], run.xp)
+            if inside in iteration.values and inside not in arrays:
+                add_to(sums, inside, iteration.values[inside], run.xp)
     return arrays, sums
 
 

@@ -9,75 +9,77 @@ from ...framework import Operator
 from ...framework.gradients.blocks import kept_names, names_read
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
-from .frame import Environment, Run
+from .frame import Frame, Run
 from .loops import add_to
 
 
-def run_recurrent(run: Run, op: Operator, environment: Environment) -> None:
+def run_recurrent(run: Run, op: Operator, frame: Frame) -> None:
     """Run the block for each step; of each of them only what its gradient reads is kept."""
     block = op.attrs["sub_block"]
-    inputs = [(name, environment.get(name, op)) for name in op.inputs["inputs"]]
+    inputs = [(name, frame.get(name, op)) for name in op.inputs["inputs"]]
     before, after = op.attr("ex_states"), op.attr("states")
-    states = [environment.get(name, op) for name in op.inputs.get("initial_states", ())]
+    states = [frame.get(name, op) for name in op.inputs.get("initial_states", ())]
     made: dict[str, Any] = {}
     kept = kept_names(op)
-    turns: list[Environment] = []
+    iterations: list[Frame] = []
     steps = _steps(op, inputs)
     for step in steps:
-        turn = Environment(block, environment)
+        iteration = Frame(block, frame)
         for name, array in inputs:
-            turn.keep(name, array[step])
+            iteration.keep(name, array[step])
         for name, state in zip(before, states, strict=True):
-            turn.keep(name, state)
-        run.run_block(block, turn)
-        states = [turn.get(name, op) for name in after]
+            iteration.keep(name, state)
+        run.run_block(block, iteration)
+        states = [iteration.get(name, op) for name in after]
         for name in op.outputs.get("outputs", ()):
-            _stack(run, op, made, name, step, len(steps), turn.get(name, op))
+            _stack(run, op, made, name, step, len(steps), iteration.get(name, op))
         if kept is not None:
-            turns.append(turn.only(kept))
+            iterations.append(iteration.only(kept))
     for name, array in made.items():
-        environment.put(name, array)
+        frame.put(name, array)
     for name in op.outputs.get("step_scopes", ()):
-        environment.put(name, turns)
+        frame.put(name, iterations)
 
 
-def run_recurrent_grad(run: Run, op: Operator, environment: Environment) -> None:
+def run_recurrent_grad(run: Run, op: Operator, frame: Frame) -> None:
     """Run the gradient's block for each step, the last one first.
 
     The gradient of what a step found in its memories is that of what the step before left there. Gradients of inputs
     are stacked, those of what the block reads from outside added up.
     """
-    arriving = _arriving(run, op, environment)
+    arriving = _arriving(run, op, frame)
     block = op.attrs["sub_block"]
-    turns: Sequence[Environment] = environment.get(op.inputs["step_scopes"][0], op)
-    steps = _steps(op, [(name, environment.get(name, op)) for name in op.inputs["inputs"]])
+    iterations: Sequence[Frame] = frame.get(op.inputs["step_scopes"][0], op)
+    steps = _steps(op, [(name, frame.get(name, op)) for name in op.inputs["inputs"]])
     before, after = op.attr("ex_states"), op.attr("states")
     states: list[Any] = [None] * len(after)
     read = names_read(block)
     stacked: dict[str, Any] = {}
     sums: dict[str, Any] = {}
-    for step, saved in zip(reversed(steps), reversed(turns), strict=True):
-        turn = Environment(block, saved.under(environment))
+    for step, saved in zip(reversed(steps), reversed(iterations), strict=True):
+        iteration = Frame(block, saved.under(frame))
         for name, array in arriving:
-            turn.keep(grad_name(name), array[step])
+            iteration.keep(grad_name(name), array[step])
         for name, state in zip(after, states, strict=True):
             if grad_name(name) in read:
-                turn.keep(grad_name(name), run.xp.zeros_like(turn.get(name, op)) if state is None else state)
-        run.run_block(block, turn)
-        states = [turn.values.get(grad_name(name)) for name in before]
+                iteration.keep(
+                    grad_name(name), run.xp.zeros_like(iteration.get(name, op)) if state is None else state
+                )
+        run.run_block(block, iteration)
+        states = [iteration.values.get(grad_name(name)) for name in before]
         for name in op.inputs["inputs"]:
-            part = turn.values.get(grad_name(name))
+            part = iteration.values.get(grad_name(name))
             if part is not None:
                 _stack(run, op, stacked, name, step, len(steps), part)
         for name in op.inputs.get("parameters", ()):
-            part = turn.values.get(grad_name(name))
+            part = iteration.values.get(grad_name(name))
             if part is not None:
                 add_to(sums, name, part, run.xp)
-    _give(run, op, environment, "initial_states", states)
+    _give(run, op, frame, "initial_states", states)
     # A variable that is an input several times is one variable in the block.
-    _give(run, op, environment, "inputs", [stacked.pop(name, None) for name in op.inputs["inputs"]])
+    _give(run, op, frame, "inputs", [stacked.pop(name, None) for name in op.inputs["inputs"]])
     parameters = [sums.get(name) for name in op.inputs.get("parameters", ())]
-    _give(run, op, environment, "parameters", parameters)
+    _give(run, op, frame, "parameters", parameters)
 
 
 def _steps(op: Operator, inputs: list[tuple[str, Any]]) -> range:
@@ -104,22 +106,22 @@ def _stack(run: Run, op: Operator, made: dict[str, Any], name: str, step: int, s
     made[name][step] = part
 
 
-def _arriving(run: Run, op: Operator, environment: Environment) -> list[tuple[str, Any]]:
+def _arriving(run: Run, op: Operator, frame: Frame) -> list[tuple[str, Any]]:
     """The outputs with their gradients; zeros for one that nobody has computed."""
     found = []
     for name, gradient in zip(op.inputs.get("outputs", ()), op.inputs.get("outputs@GRAD", ()), strict=True):
-        value = environment.find(gradient)
-        found.append((name, run.xp.zeros_like(environment.get(name, op)) if value is None else value))
+        value = frame.find(gradient)
+        found.append((name, run.xp.zeros_like(frame.get(name, op)) if value is None else value))
     return found
 
 
-def _give(run: Run, op: Operator, environment: Environment, slot: str, values: list[Any]) -> None:
+def _give(run: Run, op: Operator, frame: Frame, slot: str, values: list[Any]) -> None:
     """Store the gradients of an input slot that are asked for; zeros where nothing has come."""
     names, outs = op.inputs.get(slot, ()), op.outputs.get(grad_name(slot), ())
     for name, out, value in zip(names, outs, values, strict=False):
         if out != EMPTY:
-            given = run.xp.zeros_like(environment.get(name, op)) if value is None else value
-            environment.put(out, given, environment.lod_of(name))
+            given = run.xp.zeros_like(frame.get(name, op)) if value is None else value
+            frame.put(out, given, frame.lod_of(name))
 
 
 FUNCTIONS = {"recurrent": run_recurrent, "recurrent_grad": run_recurrent_grad}

@@ -19,45 +19,45 @@ from ..control_flow.branching import (
     RANKING,
     STEPS,
     everywhere,
-    in_line,
+    is_inlinable,
     read_before,
     reads,
     results,
 )
 from ..cpu.plan import Plan
-from ..ir.errors import CannotPlan
-from ..ir.inference import is_no_tensor, live, takes_no_part, works_alone
+from ..ir.errors import Unsupported
+from ..ir.inference import is_non_tensor, live, runs_alone, takes_no_part
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
 from .array_accesses import Accesses, separated
-from .frame import Environment, Run
+from .frame import Frame, Run
 
 _TAKEN = RANKING.union(STEPS, ON_ARRAYS)
 """Operators that are in a plan only if others stand in their places."""
 
-BY_TURNS = ("recurrent", "recurrent_grad", "while_grad")
+ITERATED = ("recurrent", "recurrent_grad", "while_grad")
 """Operators whose turns Python takes where they are on their own."""
 
-PIECES_KEPT = 16
+SEGMENTS_KEPT = 16
 """How many plans are kept for one place in a block."""
 
 
-class Single:
+class FallbackOp:
     """The operator at one position of a block, on its own; `reason`: why, none if it may be in a plan the next time."""
 
     def __init__(self, at: int, op: Operator, reason: str = "") -> None:
         self.end, self.op, self.reason = at + 1, op, reason
 
-    def run(self, run: Run, environment: Environment) -> bool:
-        run.run_alone(self.op, environment)
+    def run(self, run: Run, frame: Frame) -> bool:
+        run.run_alone(self.op, frame)
         return True
 
     def describe(self) -> list[str]:
-        way = "turn by turn" if self.op.type in BY_TURNS else "on its own"
+        way = "turn by turn" if self.op.type in ITERATED else "on its own"
         return [f"  {self.op.type} {way}: {self.reason}"]
 
 
-class Piece:
+class Segment:
     """Operators of a block up to the position `end`, as a plan.
 
     `inputs`: what the plan is fed from the environment, with the number of levels of detail, None for SelectedRows;
@@ -81,33 +81,33 @@ class Piece:
             (name, name in here, len(levels)) for name, levels in zip(outputs, plan.levels, strict=False)
         ]
 
-    def run(self, run: Run, environment: Environment) -> bool:
+    def run(self, run: Run, frame: Frame) -> bool:
         """Run the plan; False if it does not fit what its inputs hold now, or this thread is running it already.
 
-        Raises Missed, with nothing stored, if a guard fails on the way.
+        Raises GuardFailure, with nothing stored, if a guard fails on the way.
         """
         accesses = self._accesses
-        if accesses is not None and not all([load.run(environment) for load in accesses.loads]):
+        if accesses is not None and not all([load.run(frame) for load in accesses.loads]):
             return False
-        plan, arrays = self._plan, gathered(self._inputs, environment)
+        plan, arrays = self._plan, gathered(self._inputs, frame)
         if arrays is None or not plan.lock.acquire():
             return False
         try:
-            found = self._found(plan, arrays, environment) if plan.ready(run.program) else None
+            found = self._found(plan, arrays, frame) if plan.ready(run.program) else None
         finally:
             plan.lock.release()
         if found is None:
             return False
-        self._put(found, environment)
+        self._put(found, frame)
         if accesses is not None:
             for store in accesses.stores:
-                store.run(run, environment)
+                store.run(run, frame)
         return True
 
-    def _put(self, found: list[Any], environment: Environment) -> None:
+    def _put(self, found: list[Any], frame: Frame) -> None:
         """Store what the plan has made."""
         if self._plan.meta.sparse:
-            found = self._put_rows(found, environment)
+            found = self._put_rows(found, frame)
         at = len(self._outputs)
         for (name, here, levels), array in zip(self._targets, found, strict=False):
             lod: Lod = ()
@@ -117,24 +117,24 @@ class Piece:
             if array is None:
                 continue
             if here:
-                environment.keep(name, array, lod)
+                frame.keep(name, array, lod)
             else:
-                environment.put(name, array, lod)
+                frame.put(name, array, lod)
 
-    def _found(self, plan: Plan, arrays: list[np.ndarray], environment: Environment) -> list[Any] | None:
+    def _found(self, plan: Plan, arrays: list[np.ndarray], frame: Frame) -> list[Any] | None:
         """What the plan makes of these arrays; None if they do not fit."""
         if not plan.accepts(arrays):
             return None
         plan.run()
         return plan.fetch()
 
-    def _put_rows(self, found: list[Any], environment: Environment) -> list[Any]:
+    def _put_rows(self, found: list[Any], frame: Frame) -> list[Any]:
         """Store the SelectedRows that a plan has made, and leave their arrays out of what it has made."""
         plan, made = self._plan, dict(zip(self._outputs, found, strict=False))
         for name in plan.meta.sparse:
             rows, values = parts(name)
             if rows in made:
-                environment.put(name, SelectedRows(made[rows], made[values], plan.height(name)).held())
+                frame.put(name, SelectedRows(made[rows], made[values], plan.height(name)).held())
                 made[rows] = made[values] = None
         return [*made.values(), *found[len(self._outputs) :]]
 
@@ -142,7 +142,7 @@ class Piece:
         return ["  " + line for line in self._plan.describe().splitlines()]
 
 
-class Pieces:
+class BlockSegments:
     """The pieces of one block: by position, those made so far, the one used last in front."""
 
     def __init__(
@@ -151,10 +151,10 @@ class Pieces:
         self.block = block
         self._fetches = frozenset(fetches)
         self.ops = ops
-        self.made: dict[int, list[Piece | Single]] = {}
+        self.made: dict[int, list[Segment | FallbackOp]] = {}
         # Sizes that only the data know, as pieces at a position have found them; None: plans have none of these.
         self.sizes: defaultdict[int, dict[str, int] | None] = defaultdict(dict)
-        self.alone = [works_alone(op) and not in_line(op) and op.type not in _TAKEN for op in ops]
+        self.alone = [runs_alone(op) and not is_inlinable(op) and op.type not in _TAKEN for op in ops]
         self._wanted = frozenset(wanted)
         # Where each variable is read last.
         self._last: dict[str, int] = {}
@@ -182,7 +182,7 @@ class Pieces:
     def accesses(self, begin: int, end: int) -> Accesses:
         """The operators from `begin` to `end`, without those on elements of arrays that are used elsewhere as well.
 
-        Raises CannotPlan if they use other such values that are no tensors: rank tables, what is kept for gradients.
+        Raises Unsupported if they use other such values that are no tensors: rank tables, what is kept for gradients.
         """
         ops = self.ops[begin:end]
         known = {name for op in ops for name in _unlike_tensors(op)}
@@ -195,22 +195,22 @@ class Pieces:
         found = separated(ops, shared)
         for op in found.ops if shared else ():
             for name in _unlike_tensors(op) & shared:
-                raise CannotPlan(f"{name!r} is also used outside of this segment", op)
+                raise Unsupported(f"{name!r} is also used outside of this segment", op)
         return found
 
-    def keep(self, begin: int, piece: Piece | Single) -> None:
-        self.made[begin] = [piece, *self.made.get(begin, [])[: PIECES_KEPT - 1]]
+    def keep(self, begin: int, segment: Segment | FallbackOp) -> None:
+        self.made[begin] = [segment, *self.made.get(begin, [])[: SEGMENTS_KEPT - 1]]
 
 
 def _unlike_tensors(op: Operator) -> set[str]:
     """What is no tensor of what an operator works on, and the blocks that it runs."""
-    if not works_alone(op):
+    if not runs_alone(op):
         return set()
     return {
         name
         for each in everywhere([op])
         for name in (*each.reads(), *each.writes())
-        if is_no_tensor(each, name)
+        if is_non_tensor(each, name)
     }
 
 
@@ -244,7 +244,7 @@ def written_memory(program: Program, scope: Scope) -> Ranges:
     return Ranges([tensor.array for tensor in held if isinstance(tensor, LoDTensor)])
 
 
-class Blocks:
+class ProgramSegments:
     """The pieces of all blocks of a program, for one scope and one set of fetches.
 
     `ops`: the operators of the global block to run, all by default. `watched`: whether all of them run in their order,
@@ -262,7 +262,7 @@ class Blocks:
         self.watched = watched
         self.fetches = fetches
         self._ops = ops
-        self._pieces: dict[int, Pieces] = {}
+        self._segments: dict[int, BlockSegments] = {}
         self._written = -1, Ranges(())
 
     @cached_property
@@ -278,9 +278,9 @@ class Blocks:
                     found[name].add(block.idx)
         return found
 
-    def of(self, block: Block) -> Pieces:
+    def of(self, block: Block) -> BlockSegments:
         """The pieces of a block; for the global one, of the operators that matter for the fetches."""
-        found = self._pieces.get(block.idx)
+        found = self._segments.get(block.idx)
         if found is None:
             wanted = {name for name, blocks in self._mentions.items() if blocks != {block.idx}}
             fetches = self.fetches if block.idx == 0 else ()
@@ -289,7 +289,7 @@ class Blocks:
             ops = block.ops if self._ops is None or block.idx else self._ops
             ops = live(ops, wanted) if block.idx == 0 and not self.watched else ops
             ops = [op for op in ops if not takes_no_part(op)]
-            found = self._pieces[block.idx] = Pieces(block, ops, wanted, fetches)
+            found = self._segments[block.idx] = BlockSegments(block, ops, wanted, fetches)
         return found
 
     def written(self, scope: Scope) -> Ranges:
@@ -303,23 +303,26 @@ class Blocks:
     def describe(self) -> str:
         """What each block was cut into, a line for each instruction."""
         lines = []
-        for index, pieces in sorted(self._pieces.items()):
+        for index, segments in sorted(self._segments.items()):
             lines.append(f"block {index}:")
             lines += [
-                line for _, made in sorted(pieces.made.items()) for piece in made for line in piece.describe()
+                line
+                for _, made in sorted(segments.made.items())
+                for segment in made
+                for line in segment.describe()
             ]
         return "\n".join(lines)
 
 
-def inputs_of(ops: Sequence[Operator], environment: Environment) -> list[tuple[str, int | None]]:
+def inputs_of(ops: Sequence[Operator], frame: Frame) -> list[tuple[str, int | None]]:
     """What operators read of the values in an environment before they write it, each with its levels of detail."""
     found: dict[str, int | None] = {}
     written: set[str] = set()
     for op in ops:
         for name in (*reads(op), *read_before(op)):
-            if name in found or name in written or is_no_tensor(op, name):
+            if name in found or name in written or is_non_tensor(op, name):
                 continue
-            holder = environment.holder(name)
+            holder = frame.holder(name)
             if holder is not None:
                 value = holder.values[name]
                 found[name] = None if isinstance(value, SelectedRows) else len(holder.lods.get(name, ()))
@@ -327,22 +330,22 @@ def inputs_of(ops: Sequence[Operator], environment: Environment) -> list[tuple[s
     return list(found.items())
 
 
-def feed_of(inputs: Sequence[tuple[str, int | None]], environment: Environment) -> dict[str, np.ndarray]:
-    """What a plan is fed, by the names that it has there; CannotPlan if something is no array."""
-    arrays = gathered(inputs, environment)
+def feed_of(inputs: Sequence[tuple[str, int | None]], frame: Frame) -> dict[str, np.ndarray]:
+    """What a plan is fed, by the names that it has there; Unsupported if something is no array."""
+    arrays = gathered(inputs, frame)
     if arrays is None:
-        raise CannotPlan("it reads what is no array")
+        raise Unsupported("it reads what is no array")
     names = [part for name, levels in inputs for part in (parts(name) if levels is None else (name,))]
     names += [f"{name}{LEVEL}{k}" for name, levels in inputs for k in range(levels or 0)]
     return dict(zip(names, arrays, strict=True))
 
 
-def gathered(inputs: Sequence[tuple[str, int | None]], environment: Environment) -> list[np.ndarray] | None:
+def gathered(inputs: Sequence[tuple[str, int | None]], frame: Frame) -> list[np.ndarray] | None:
     """The arrays that a plan is fed; None if one is of another kind than it was."""
     arrays: list[Any] = []
     offsets: list[np.ndarray] = []
     for name, levels in inputs:
-        here: Environment | None = environment
+        here: Frame | None = frame
         while here is not None and name not in here.values:
             here = here.parent
         if here is None:

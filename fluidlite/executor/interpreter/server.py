@@ -18,9 +18,9 @@ from ...framework.pruning import LR_COUNTER
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
 from ..tensors.tensor_file import write_tensor
-from .frame import Environment
-from .segmented import Driver
-from .segments import Blocks
+from .frame import Frame
+from .segmented import SegmentedExecutor
+from .segments import ProgramSegments
 
 _SYNC, _GEO = 0, 3
 
@@ -34,7 +34,7 @@ class ServedParameters:
     def __init__(self, op: Operator, scope: Scope) -> None:
         self._op, self._scope, self._program = op, scope, op.block.program
         self._home: Block = self._program.global_block()
-        self._blocks = Blocks(self._program, ())
+        self._blocks = ProgramSegments(self._program, ())
         self._of_gradient: dict[str, Block] = {}
         for text in filter(None, op.attr("grad_to_block_id")):
             name, _, index = text.rpartition(":")
@@ -137,12 +137,12 @@ class ServedParameters:
         self._rounds += 1
 
     def _run(self, blocks: list[Block], given: dict[str, Any]) -> None:
-        run = Driver(self._blocks, self._scope, {})
+        run = SegmentedExecutor(self._blocks, self._scope, {})
         for name, value in given.items():
-            run.environment.keep(name, value)
+            run.frame.keep(name, value)
         with np.errstate(all="ignore"):
             for block in blocks:
-                run.run_block(block, Environment(block, run.environment))
+                run.run_block(block, Frame(block, run.frame))
 
     def _variable(self, name: str) -> Any:
         found = self._scope.find_var(name)

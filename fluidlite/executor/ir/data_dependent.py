@@ -20,7 +20,7 @@ LEVELS = "@LEVELS"
 """Stands behind the name of a variable: how many levels of sequences it has, if only the data know."""
 
 
-class Sought(NamedTuple):
+class PendingShapes(NamedTuple):
     """What a reference kernel finds: `scratch` holds it, in the order of `labels`; `wanted`: what it is in the plan."""
 
     scratch: str
@@ -49,7 +49,7 @@ def sizes_of(name: str, value: Any, lod: Any = ()) -> dict[str, int]:
     return found
 
 
-def seek(view: OpView, meta: Any) -> Sought | None:
+def seek(view: OpView, meta: Any) -> PendingShapes | None:
     """Have sizes of an operator's results be found by its reference kernel; None if that cannot be said in a plan."""
     definition = view.definition
     names = [name for names in view.outputs.values() for name in names if name != EMPTY]
@@ -84,4 +84,4 @@ def seek(view: OpView, meta: Any) -> Sought | None:
     scratch = f"{names[0]}@FOUND"
     meta.set(scratch, (len(labels),), VarType.INT64)
     kinds = {name: (len(meta.shapes[name]), to_numpy(meta.dtypes[name])) for name in names}
-    return Sought(scratch, labels, wanted, kinds)
+    return PendingShapes(scratch, labels, wanted, kinds)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ...framework import Operator
 
 
-class CannotPlan(Exception):
+class Unsupported(Exception):
     """An operator, or this way to run it, cannot be part of a plan; the message says why.
 
     `op`: the operator, where it is one that makes the difference; `passing`: whether a second run may do better.
@@ -19,11 +19,11 @@ class CannotPlan(Exception):
         self.passing = passing
 
 
-class Unfound(CannotPlan):
+class DataDependentShape(Unsupported):
     """Sizes that only the data know, in a plan that does not find any."""
 
 
-class Missed(Exception):
+class GuardFailure(Exception):
     """A guard of a running plan has failed: a size that the step found, or an element of an array, is not as planned.
 
     `sizes`: the sizes found so far, by label, if one of them is the reason.

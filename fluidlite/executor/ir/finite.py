@@ -18,13 +18,13 @@ from ...framework import Block, Operator
 from ...framework.callsite import describe
 from ...ops.registry import EMPTY, Effects, OpDef, OpView
 from ...ops.tensor.selected_rows import parts
-from .inference import in_place_of, works_alone
-from .type_env import ExactMeta
+from .inference import in_place_of, runs_alone
+from .type_env import TypeEnv
 
 
 def results(op: Operator) -> list[str]:
     """The results of an operator that are looked at, if they are floats; `EMPTY` stands for one that is not made."""
-    if op.definition.effects.host or works_alone(op):
+    if op.definition.effects.host or runs_alone(op):
         return []
     return [name for _, names in sorted(op.outputs.items()) for name in names]
 
@@ -67,7 +67,7 @@ class Watch:
         ops = (op for each in block.program.blocks for op in each.ops)
         self._theirs = {(id(op.attrs), op.type): op for op in ops}
 
-    def behind(self, op: Operator, meta: ExactMeta) -> list[tuple[Operator, OpView]]:
+    def checks_after(self, op: Operator, meta: TypeEnv) -> list[tuple[Operator, OpView]]:
         """What looks at the results of `op`, if it is one of the program's."""
         theirs = self._theirs.get((id(op.attrs), op.type))
         made: dict[str, str] = {}  # array -> variable

@@ -9,11 +9,11 @@ from ...base.dtypes import VarType
 from ...framework import Operator
 from ...ops.math.cast import NEAREST
 from ...ops.registry import GRAD, Call, OpView
-from .inference import in_place_of, infer, renamed, works_alone
-from .type_env import ExactMeta
+from .inference import in_place_of, infer, renamed, runs_alone
+from .type_env import TypeEnv
 
 
-def widened(op: Operator, meta: ExactMeta, fed: Sequence[str]) -> Iterator[Operator]:
+def widened(op: Operator, meta: TypeEnv, fed: Sequence[str]) -> Iterator[Operator]:
     """What to run for `op`: itself, or casts to float32, it on those, and casts of its results back to float16.
 
     The latter if it gets float16 and has a native kernel for float32 only. Each operator has to be inferred before the
@@ -44,7 +44,7 @@ def widened(op: Operator, meta: ExactMeta, fed: Sequence[str]) -> Iterator[Opera
 _RESULT = "FLOAT@RESULT@"
 
 
-def _know_base(meta: ExactMeta, name: str) -> None:
+def _know_base(meta: TypeEnv, name: str) -> None:
     """Let shapes of gradients be found under the names of results: what `name` is the gradient of has that shape."""
     base, gradient, _ = name.partition(GRAD)
     if gradient and base in meta.shapes:
@@ -57,7 +57,7 @@ def _wide(name: str) -> str:
     return name + "@FLOAT"
 
 
-def _is_half(name: str, op: Operator, meta: ExactMeta) -> bool:
+def _is_half(name: str, op: Operator, meta: TypeEnv) -> bool:
     return meta.has(name, op) and meta.dtypes[name] == VarType.FP16
 
 
@@ -67,7 +67,7 @@ def _has_kernels(op: Operator) -> bool:
         definition.native is not None
         and definition.planning.view is None
         and op.type != "cast"
-        and not works_alone(op)
+        and not runs_alone(op)
     )
 
 
@@ -85,6 +85,6 @@ def _cast(op: Operator, source: str, target: str, before: VarType, after: VarTyp
     return in_place_of(op, "cast", {"X": [source]}, {"Out": [target]}, attrs)
 
 
-def _same_sequences(meta: ExactMeta, source: str, target: str) -> None:
+def _same_sequences(meta: TypeEnv, source: str, target: str) -> None:
     if source in meta.lods:
         meta.lods[target] = meta.lods[source]

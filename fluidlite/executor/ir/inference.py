@@ -18,15 +18,15 @@ from ...ops import kernel_types
 from ...ops.program.feed_fetch import ENDS
 from ...ops.registry import VERSION, OpDef, OperatorError, OpView, check_result, find
 from .. import failures
-from . import jumps as marks
-from .errors import CannotPlan
-from .type_env import ExactMeta
+from . import jumps
+from .errors import Unsupported
+from .type_env import TypeEnv
 
 FOLD_LIMIT = 256
 """Results with more elements are computed at run time even if they could be known before, except for those that the
 operator lists itself."""
 
-NO_TENSORS = frozenset({VarType.LOD_TENSOR_ARRAY, VarType.LOD_RANK_TABLE, VarType.STEP_SCOPES})
+NON_TENSORS = frozenset({VarType.LOD_TENSOR_ARRAY, VarType.LOD_RANK_TABLE, VarType.STEP_SCOPES})
 
 
 def in_place_of(
@@ -57,7 +57,7 @@ def renamed(op: Operator, names: Mapping[str, str], inputs: bool = True, outputs
     return made
 
 
-class Versions:
+class SsaNames:
     """Names under which the values that a variable has one after the other are told apart.
 
     Temporary variables that are given and overwritten, or written several times, get a new name each time; so each name
@@ -74,7 +74,7 @@ class Versions:
     def renamed(self, op: Operator) -> Operator:
         """The operator on the values that its variables have by now; comes after all before it."""
         made = renamed(op, self.latest, outputs=False)
-        for name in op.output_arg_names if op.definition is not marks.MERGE else ():
+        for name in op.output_arg_names if op.definition is not jumps.MERGE else ():
             if name in self._written and not self._stays(name):
                 self._counts[name] += 1
                 self.latest[name] = f"{name}{VERSION}{self._mark}{self._counts[name]}"
@@ -89,7 +89,7 @@ def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:
     for at, op in reversed([*enumerate(ops)]):
         if op.type in ENDS:
             continue  # feeds and fetches go by name
-        if op.definition is marks.AGAIN:  # a turn reads what the turn before has written
+        if op.definition is jumps.BACK_EDGE:  # a turn reads what the turn before has written
             needed.update(name for each in _turn(ops, at) for name in each.reads())
         if _acts(op) or not needed.isdisjoint(op.writes()):
             kept.append(op)
@@ -103,7 +103,7 @@ def _turn(ops: list[Operator], end: int) -> Iterable[Operator]:
     inside = 0
     for op in ops[end::-1]:
         yield op
-        inside += (op.definition is marks.AGAIN) - (op.definition is marks.LOOP)
+        inside += (op.definition is jumps.BACK_EDGE) - (op.definition is jumps.LOOP)
         if not inside:
             return
 
@@ -131,7 +131,7 @@ def takes_no_part(op: Operator) -> bool:
     )
 
 
-def works_alone(op: Operator) -> bool:
+def runs_alone(op: Operator) -> bool:
     """Whether an operator is never part of a plan: it runs blocks, looks at what may not be there yet, or works on
     what is no tensor.
     """
@@ -143,22 +143,22 @@ def works_alone(op: Operator) -> bool:
         or definition.effects.uninitialized
     ):
         return True
-    return any(is_no_tensor(op, name) for name in (*op.reads(), *op.writes()))
+    return any(is_non_tensor(op, name) for name in (*op.reads(), *op.writes()))
 
 
-def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
+def infer(op: Operator, meta: TypeEnv, fed: Iterable[str]) -> OpView:
     """Exact shapes of the outputs of `op`.
 
-    Raises EnforceNotMet for an input without a value, CannotPlan if the shapes depend on data, or it makes
+    Raises EnforceNotMet for an input without a value, Unsupported if the shapes depend on data, or it makes
     a persistable variable that is not there yet.
     """
     definition = op.definition
     for name in op.writes():
         if meta.is_persistable(name) and not meta.has(name, op):
             reason = f"operator {op.type} makes variable {name!r}, which is not in the scope yet"
-            raise CannotPlan(reason, op, passing=True)
-    if definition.infer is None or works_alone(op):
-        raise CannotPlan(
+            raise Unsupported(reason, op, passing=True)
+    if definition.infer is None or runs_alone(op):
+        raise Unsupported(
             f"operator {op.type} works on blocks, on what its output holds, or on what is no tensor", op
         )
     for name in op.reads():
@@ -178,7 +178,7 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
             carry_over(op, view, meta)
         if definition.dispatch.rows is not None:
             definition.dispatch.rows.mark(view)
-    except CannotPlan as refusal:
+    except Unsupported as refusal:
         refusal.op = op
         raise
     except Exception as error:
@@ -186,22 +186,22 @@ def infer(op: Operator, meta: ExactMeta, fed: Iterable[str]) -> OpView:
     return view
 
 
-def _check_types(view: OpView, meta: ExactMeta) -> None:
-    """Raise as `kernel_types.check`, but CannotPlan for what only plans have, and for inputs of several types."""
+def _check_types(view: OpView, meta: TypeEnv) -> None:
+    """Raise as `kernel_types.check`, but Unsupported for what only plans have, and for inputs of several types."""
     try:
         _, several = kernel_types.check(view, meta.declared)
     except OperatorError:
         if view.definition.kernel is None:
-            raise CannotPlan("a variable changes its type on the way") from None
+            raise Unsupported("a variable changes its type on the way") from None
         raise
     if several:
-        raise CannotPlan(f"operator {view.type} gets data of several types")
+        raise Unsupported(f"operator {view.type} gets data of several types")
 
 
-def is_no_tensor(op: Operator, name: str) -> bool:
+def is_non_tensor(op: Operator, name: str) -> bool:
     """Whether a variable is an array of tensors, a rank table, or what is kept for a gradient."""
     var = op.block._find_var_recursive(name)
-    return var is not None and var.type in NO_TENSORS
+    return var is not None and var.type in NON_TENSORS
 
 
 def declared_type(op: Operator, name: str) -> np.dtype | None:
@@ -210,10 +210,10 @@ def declared_type(op: Operator, name: str) -> np.dtype | None:
     return None if var is None or var._dtype is None else to_numpy(var._dtype)
 
 
-def carry_over(op: Operator, view: OpView, meta: ExactMeta) -> None:
+def carry_over(op: Operator, view: OpView, meta: TypeEnv) -> None:
     """Give the outputs of an ordinary operator the sequences of what its declaration says, where they fit.
 
-    CannotPlan where sequences are joined, for no plan makes such offsets, and where rows may be joined or not.
+    Unsupported where sequences are joined, for no plan makes such offsets, and where rows may be joined or not.
     """
     for one in sequences.kept(view):
         levels = meta.lods.get(one.source)
@@ -222,15 +222,15 @@ def carry_over(op: Operator, view: OpView, meta: ExactMeta) -> None:
         shape = meta.shapes.get(one.out)
         fits = shape is not None and one.fits(shape, meta.shapes[one.source])
         if one.others and (fits or all(len(meta.lod(name)) == len(levels) for name in one.others)):
-            raise CannotPlan(f"operator {op.type} joins sequences", op)
+            raise Unsupported(f"operator {op.type} joins sequences", op)
         if not fits:
             continue
         if meta.is_persistable(one.out):
-            raise CannotPlan(f"persistable variable {one.out!r} gets sequences", op)
+            raise Unsupported(f"persistable variable {one.out!r} gets sequences", op)
         meta.lods[one.out] = levels
 
 
-def _note_sizes(op: Operator, view: OpView, meta: ExactMeta) -> None:
+def _note_sizes(op: Operator, view: OpView, meta: TypeEnv) -> None:
     """Remember what an operator makes of sizes that change from step to step, if that can be said by formulas."""
     definition = op.definition
     if not all(
@@ -253,7 +253,7 @@ def _note_sizes(op: Operator, view: OpView, meta: ExactMeta) -> None:
                 meta.sized[name] = value
 
 
-def fold(op: Operator, view: OpView, meta: ExactMeta, written_once: set[str]) -> bool:
+def fold(op: Operator, view: OpView, meta: TypeEnv, written_once: set[str]) -> bool:
     """Compute a small constant now (`fill_constant`, `shape`, ...); False if it is not one."""
     definition = op.definition
     if (

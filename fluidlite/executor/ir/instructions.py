@@ -10,7 +10,7 @@ from typing import Any
 
 from ...framework import Operator
 from ...ops.registry import OpDef, OpView
-from . import jumps as marks
+from . import jumps
 
 _SHOWN = 6
 """How many variables of an instruction are named in its description."""
@@ -21,7 +21,7 @@ class Instruction:
     """What a step does for operators, at one place.
 
     `ops`: the operators, in order; `reads`, `writes`: the variables concerned, by the names that their values have in
-    the plan, arrays of offsets among them; the plan's `ExactMeta` has their types, and formulas for their shapes.
+    the plan, arrays of offsets among them; the plan's `TypeEnv` has their types, and formulas for their shapes.
     `action`: what whoever runs it does: on the host a native call, the mark of a jump, or a function that calls the
     reference kernel; on a GPU a function that queues the work. `view`: the one operator, if it stands for one as it is.
     """
@@ -96,11 +96,11 @@ def loops(instructions: Iterable[Instruction]) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     begun: list[int] = []
     for at, each in enumerate(instructions):
-        if each.action in marks.BEGINS:
+        if each.action in jumps.BEGINS:
             begun.append(at)
-        elif each.action in marks.ENDS:
+        elif each.action in jumps.ENDS:
             begin = begun.pop()
-            if each.action is marks.AGAIN:
+            if each.action is jumps.BACK_EDGE:
                 found.append((begin, at))
     return found
 
@@ -170,8 +170,8 @@ class Uses:
         name = self.root(name)
         if name in self.needed or self.written[name] != 1:
             return False, False
-        within = {id(each) for each in inside}
-        others = [each for each in self._readers.get(name, ()) if id(each) not in within]
+        is_local = {id(each) for each in inside}
+        others = [each for each in self._readers.get(name, ()) if id(each) not in is_local]
         return all(self._shape_only(each, name) for each in others), bool(others)
 
     def _shape_only(self, reader: Instruction, name: str) -> bool:

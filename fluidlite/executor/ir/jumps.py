@@ -10,20 +10,20 @@ from ...base.sizes import is_fixed
 from ...ops.native import itemsize, numel
 from ...ops.op_view import FIND
 from ...ops.registry import Call, Effects, OpDef, OpView, Sequences
-from .errors import CannotPlan
+from .errors import Unsupported
 
 
 def _infer(op: OpView) -> None:
     shape = op.shape("Cond")
     if op.dtype("Cond") != VarType.BOOL or not is_fixed(shape) or math.prod(shape) != 1:
-        raise CannotPlan(f"the condition {op.name('Cond')!r} is not one bool")
+        raise Unsupported(f"the condition {op.name('Cond')!r} is not one bool")
 
 
 def _infer_same(op: OpView) -> None:
     source, out = op.name("X"), op.name("Out")
     meta: Any = op.meta
     if meta.has(out) and meta.lod(out) != meta.lod(source):
-        raise CannotPlan(f"variable {out!r} gets other sequences in a branch")
+        raise Unsupported(f"variable {out!r} gets other sequences in a branch")
     op.set("Out", op.shape("X"), op.dtype("X"))
     op.carry("Out", op.lod("X"))
 
@@ -31,10 +31,10 @@ def _infer_same(op: OpView) -> None:
 def _infer_selected(op: OpView) -> None:
     shape = op.shape("Mask")
     if op.dtype("Mask") != VarType.INT32 or not is_fixed(shape) or math.prod(shape) != 1:
-        raise CannotPlan(f"the mask {op.name('Mask')!r} is not one int32")
+        raise Unsupported(f"the mask {op.name('Mask')!r} is not one int32")
     for k in range(op.count("X")):
         if op.lod("X", k) != op.lod("X"):
-            raise CannotPlan(f"variable {op.name('Out')!r} gets other sequences from another branch")
+            raise Unsupported(f"variable {op.name('Out')!r} gets other sequences from another branch")
         op.set("Out", op.shape("X", k), op.dtype("X", k))
     op.carry("Out", op.lod("X"))
 
@@ -58,7 +58,7 @@ def _mark(name: str, doc: str, *inputs: str) -> OpDef:
 BEGIN = _mark("branch", "Goes on behind `branch_end` unless Cond.", "Cond")
 END = _mark("branch_end", "Where a branch ends.")
 LOOP = _mark("loop", "Goes on behind `loop_end` unless Cond, in each turn.", "Cond")
-AGAIN = _mark("loop_end", "Goes back to `loop`.")
+BACK_EDGE = _mark("loop_end", "Goes back to `loop`.")
 HOLD = OpDef(
     "hold",
     inputs=("X",),
@@ -75,10 +75,10 @@ MERGE = OpDef(
     sequences=Sequences(source=None),
     doc="Puts X where Out is, which has a value already if the branch that this stands in may not run.",
 )
-UNSET = "@UNSET"
+UNDEFINED = "@UNSET"
 """Stands behind the name of what has a value only if a branch is taken: 0 then, and 1 before."""
 
-THERE = OpDef(
+ASSERT_DEFINED = OpDef(
     "is_there",
     inputs=("X",),
     outputs=(),
@@ -89,7 +89,7 @@ THERE = OpDef(
     sequences=Sequences(source=None),
     doc="Goes on only if X is 0: what a branch makes that has been taken.",
 )
-CHOOSE = OpDef(
+SELECT = OpDef(
     "select_input",
     inputs=("X*", "Mask"),
     infer=_infer_selected,
@@ -108,7 +108,7 @@ def _infer_settle(op: OpView) -> None:
     meta.find([], [], [])
 
 
-SETTLE = OpDef(
+STAGE_BARRIER = OpDef(
     "settle",
     inputs=("X",),
     outputs=(),
@@ -122,7 +122,7 @@ SETTLE = OpDef(
 def _infer_nonempty(op: OpView) -> None:
     for k in range(op.count("X")):
         if 0 in op.shape("X", k):
-            raise CannotPlan(
+            raise Unsupported(
                 f"no row takes this side of the IfElse: {op.name('X', k)!r} is empty", passing=True
             )
 
@@ -137,5 +137,5 @@ NONEMPTY = OpDef(
     effects=Effects(host=True),
     doc="Specialises the plan for inputs that have elements: then a block of an IfElse runs.",
 )
-BEGINS, ENDS = (BEGIN, LOOP), (END, AGAIN)
-MARKS = (*BEGINS, *ENDS)
+BEGINS, ENDS = (BEGIN, LOOP), (END, BACK_EDGE)
+JUMPS = (*BEGINS, *ENDS)

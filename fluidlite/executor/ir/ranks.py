@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._ext.engine import InOrder, Ranks
 from ...base.dtypes import VarType
-from .errors import CannotPlan
+from .errors import Unsupported
 
 RANKED = ("order", "back", "items", "places", "ranks", "bounds", "first", "count")
 """What a plan knows of sequences that are ranked, as `engine.Ranks` has it."""
@@ -49,10 +49,10 @@ class Ranking:
     def rank(self, meta: Any, level: str, table: str, rows: int) -> None:
         """Have the sequences with the fed offsets `level` over so many rows be ranked, when they are fed."""
         if level not in self._feeds:
-            raise CannotPlan(f"the sequences {level!r}, which are ranked, are found by the step")
+            raise Unsupported(f"the sequences {level!r}, which are ranked, are found by the step")
         lengths = np.diff(self._feeds[level])
         if not lengths.any():
-            raise CannotPlan("there is no step", passing=True)
+            raise Unsupported("there is no step", passing=True)
         running = meta.sizes.input_symbol(int(np.count_nonzero(lengths)), ranked(table, "first"))
         bounds = meta.sizes.input_symbol(int(lengths.max()) + 1, ranked(table, "bounds"))
         every = meta.shapes[level][0] - 1
@@ -68,7 +68,7 @@ class Ranking:
         if offsets in self.in_order:
             return offsets
         if level not in self._feeds or meta.shapes[level] != meta.shapes[self.tables[table]]:
-            raise CannotPlan(
+            raise Unsupported(
                 f"the sequences {level!r} are found by the step, or are not as many as are ranked"
             )
         found = InOrder(self._feeds[level], self.now(table))
@@ -84,9 +84,9 @@ class Ranking:
         if level == other or (level, other) in self.matched:
             return
         if level not in self._feeds or other not in self._feeds:
-            raise CannotPlan(f"the sequences {level!r} are found by the step")
+            raise Unsupported(f"the sequences {level!r} are found by the step")
         if not np.array_equal(self._feeds[level], self._feeds[other]):
-            raise CannotPlan(f"the sequences {level!r} are others than {other!r}", passing=True)
+            raise Unsupported(f"the sequences {level!r} are others than {other!r}", passing=True)
         self.matched.append((level, other))
 
     def now(self, table: str) -> Ranks:

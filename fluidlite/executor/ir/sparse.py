@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from ...framework import Operator
 from ...ops.registry import OpView, RowRule
 from ...ops.tensor.selected_rows import ROWS, VALUES
-from .errors import CannotPlan
+from .errors import Unsupported
 from .inference import in_place_of, renamed
-from .type_env import ExactMeta
+from .type_env import TypeEnv
 
 
 def wholes(names: Iterable[str]) -> list[str]:
@@ -19,7 +19,7 @@ def wholes(names: Iterable[str]) -> list[str]:
 
 
 def check(ops: Sequence[Operator], fetches: Iterable[str]) -> None:
-    """Raise CannotPlan if it shows how many different rows there are: that is known only when the program runs."""
+    """Raise Unsupported if it shows how many different rows there are: that is known only when the program runs."""
     unpacking = [op for op in ops if op.definition.planning.padding_rows == "left"]
     read_by: defaultdict[str, list[Operator]] = defaultdict(list)
     for op in ops if unpacking else ():
@@ -28,11 +28,11 @@ def check(ops: Sequence[Operator], fetches: Iterable[str]) -> None:
     names = {name for op in unpacking for name in op.output_arg_names}  # what has rows of zeros
     while names:
         if names.intersection(fetches):
-            raise CannotPlan(f"the rows of {sorted(names)} are counted when the program runs")
+            raise Unsupported(f"the rows of {sorted(names)} are counted when the program runs")
         readers = [reader for name in names for reader in read_by[name]]
         kept = [reader for reader in readers if reader.definition.planning.padding_rows == "kept"]
         if not all(_sums(reader) for reader in readers if reader not in kept):
-            raise CannotPlan(
+            raise Unsupported(
                 f"an operator reads {sorted(names)}, whose rows are counted when the program runs"
             )
         names = {name for reader in kept for name in reader.output_arg_names}
@@ -43,7 +43,7 @@ def _sums(op: Operator) -> bool:
     return op.definition.planning.padding_rows == "summed" and bool(op.attr("reduce_all"))
 
 
-def densified(op: Operator, meta: ExactMeta) -> list[Operator]:
+def densified(op: Operator, meta: TypeEnv) -> list[Operator]:
     """What to run for `op`: itself, or operators that make its SelectedRows dense and one that reads those."""
     if meta.sparse.keys().isdisjoint(op.reads()):
         return [op]
@@ -51,7 +51,7 @@ def densified(op: Operator, meta: ExactMeta) -> list[Operator]:
     view = OpView(op.definition, op.inputs, op.outputs, op.attrs, meta)
     if rule(op, view) is not None:
         if set(sparse).intersection(op.output_arg_names):
-            raise CannotPlan(f"operator {op.type} overwrites the SelectedRows that it reads")
+            raise Unsupported(f"operator {op.type} overwrites the SelectedRows that it reads")
         return [op]
     before = [dense(op, name) for name in dict.fromkeys(sparse) if not meta.has(dense_name(name))]
     return [*before, renamed(op, {name: dense_name(name) for name in sparse}, outputs=False)]
@@ -73,8 +73,8 @@ def rule(op: Operator, view: OpView) -> RowRule | None:
     return found if found is not None and found.applies(view) else None
 
 
-def check_written_once(op: Operator, meta: ExactMeta, writes: Counter[str]) -> None:
-    """Raise CannotPlan for persistable SelectedRows, or those that several operators write."""
+def check_written_once(op: Operator, meta: TypeEnv, writes: Counter[str]) -> None:
+    """Raise Unsupported for persistable SelectedRows, or those that several operators write."""
     for name in op.writes():
         if name in meta.sparse and (writes[name] > 1 or meta.is_persistable(name)):
-            raise CannotPlan(f"the SelectedRows {name!r} change")
+            raise Unsupported(f"the SelectedRows {name!r} change")

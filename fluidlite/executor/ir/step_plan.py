@@ -14,12 +14,12 @@ from ...base.dtypes import to_numpy
 from ...base.sizes import current_shape, formula
 from ...framework import Program
 from ..tensors.lod_tensor import LoDTensor
-from .errors import CannotPlan
+from .errors import Unsupported
 from .forking import watch
 from .instructions import Instruction
 from .locking import PlanLock
 from .request import Request
-from .type_env import ExactMeta
+from .type_env import TypeEnv
 
 
 class StepPlan(ABC):
@@ -36,7 +36,7 @@ class StepPlan(ABC):
     followed: int = 0
     instructions: list[Instruction]
 
-    def __init__(self, request: Request, meta: ExactMeta) -> None:
+    def __init__(self, request: Request, meta: TypeEnv) -> None:
         # The plan is kept with the program and must not keep the scope alive.
         self._scope = weakref.ref(request.scope)
         self._scope_version = -1  # of the scope when the plan was bound to it last
@@ -48,9 +48,9 @@ class StepPlan(ABC):
         self._fed_levels = [len(meta.lod(name)) for name in self.feed_names]
 
     def _bind_first(self) -> None:
-        """Bind the variables of the scope for the first time; raises CannotPlan if one has changed meanwhile."""
+        """Bind the variables of the scope for the first time; raises Unsupported if one has changed meanwhile."""
         if not self.bind_scope():
-            raise CannotPlan("a variable of the scope gets another shape or type")
+            raise Unsupported("a variable of the scope gets another shape or type")
         self.meta.forget_scope()
 
     def _tensors(self) -> dict[str, LoDTensor] | None:

@@ -1,4 +1,4 @@
-"""`ExactMeta`: exact shapes, element types and sequences of the variables of a plan, and values known before."""
+"""`TypeEnv`: exact shapes, element types and sequences of the variables of a plan, and values known before."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from ...ops.registry import LEVEL, OpView, Shape
 from ...ops.tensor.selected_rows import ROWS, VALUES, parts
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
-from .data_dependent import Sought, seek
-from .errors import CannotPlan, Unfound
+from .data_dependent import PendingShapes, seek
+from .errors import DataDependentShape, Unsupported
 from .ranks import Ranking
 from .request import Request
 
 
-class InTurns(NamedTuple):
+class IterationType(NamedTuple):
     """What the turns of a loop have made of a variable: its shape in a turn, with names for sizes, and its offsets."""
 
     shape: tuple[Any, ...]
     levels: tuple[str, ...]
 
 
-class ExactMeta:
+class TypeEnv:
     """Answers the questions of operators (`OpView`) with the exact shapes of a step, and constants.
 
     The dimensions that the program leaves open are symbols of `sizes`, unless the request is for fixed shapes. In the
@@ -45,7 +45,7 @@ class ExactMeta:
         self.finds = request.sizes is not None
         self.make_body = make_body
         self.ranking = Ranking(feeds)
-        self.in_turns: dict[str, InTurns] = {}  # what loops have made -> what it is in a turn
+        self.iteration_types: dict[str, IterationType] = {}  # what loops have made -> what it is in a turn
         self.kinds: dict[
             str, tuple[Shape, VarType]
         ] = {}  # array in memory of the engine's -> an element of it
@@ -53,7 +53,9 @@ class ExactMeta:
         self.finding: list[list[str]] = []  # what the sizes are called that are found, in order
         # Mask of a split -> the output that its sizes are called by, and the rows that are true and that are not.
         self.rows_by_mask: dict[str, tuple[str, Sequence[int]]] = {}
-        self.sought: dict[str, Sought] = {}  # result of an operator whose reference kernel finds sizes
+        self.pending: dict[
+            str, PendingShapes
+        ] = {}  # result of an operator whose reference kernel finds sizes
         self.rooms: dict[str, Shape] = {}  # of what has sizes that are found: how large it may be
         self._late = request.late
         self._scope: Scope | None = request.scope
@@ -116,14 +118,14 @@ class ExactMeta:
         return (self._finds or {}).get(label)
 
     def seek(self, op: Operator, view: OpView) -> None:
-        """Have the reference kernel of an operator find sizes; CannotPlan if no plan can have the operator."""
+        """Have the reference kernel of an operator find sizes; Unsupported if no plan can have the operator."""
         reason = f"operator {op.type} makes {', '.join(op.output_arg_names)}, whose shape depends on data"
         if self._finds is None:
-            raise Unfound(reason, op)
-        sought = seek(view, self)
-        if sought is None:
-            raise CannotPlan(reason, op)
-        self.sought.update(dict.fromkeys(op.output_arg_names, sought))
+            raise DataDependentShape(reason, op)
+        pending = seek(view, self)
+        if pending is None:
+            raise Unsupported(reason, op)
+        self.pending.update(dict.fromkeys(op.output_arg_names, pending))
 
     def _varying(self, name: str, shape: Shape) -> Shape:
         """The shape of a feed, with sizes for the dimensions that may change."""
@@ -178,7 +180,7 @@ class ExactMeta:
             var = op.block._find_var_recursive(name) if op is not None else None
             return var is not None and var.type == VarType.RAW  # which nothing here reads
         if value.offsets:
-            raise CannotPlan(f"variable {name!r} of the scope has sequences", op)
+            raise Unsupported(f"variable {name!r} of the scope has sequences", op)
         if isinstance(value.array, np.ndarray):
             value.own()
         self.persistable[name] = value
@@ -217,7 +219,7 @@ class ExactMeta:
 
     def set(self, name: str, shape: Shape, dtype: VarType) -> None:
         if self.shapes.get(name, shape) != shape or self.dtypes.get(name, dtype) != dtype:
-            raise CannotPlan(
+            raise Unsupported(
                 f"variable {name!r} gets another shape or type on the way: {dtype} {shape} after "
                 f"{self.dtypes[name]} {self.shapes[name]}"
             )

@@ -18,7 +18,7 @@ from ..tensors.lod_tensor import LoDTensor
 from .communicators import Asynchronous, GeoSgd, Parts, joined, running
 
 if TYPE_CHECKING:
-    from ..interpreter.frame import Environment, Run
+    from ..interpreter.frame import Frame, Run
 
 
 _WITH_TRAINER_ID = ("send_barrier", "recv", "fetch_barrier", "distributed_lookup_table")
@@ -33,36 +33,36 @@ def _client(op: Operator) -> Client:
     return client(others[-1].attr("trainer_id") if others else op.attr("trainer_id"))
 
 
-def _value(name: str, op: Operator, environment: Environment) -> Any:
-    value = environment.get(name, op)
+def _value(name: str, op: Operator, frame: Frame) -> Any:
+    value = frame.get(name, op)
     if isinstance(value, SelectedRows):
         return SelectedRows(to_host(value.rows), to_host(value.values), value.height)
     return to_host(value)
 
 
-def _put(run: Run, environment: Environment, name: str, value: Any) -> None:
-    environment.put(name, run.xp.array(value))
+def _put(run: Run, frame: Frame, name: str, value: Any) -> None:
+    frame.put(name, run.xp.array(value))
 
 
-def run_send(run: Run, op: Operator, environment: Environment) -> None:
+def run_send(run: Run, op: Operator, frame: Frame) -> None:
     """Send X, whole or in the parts that attributes name, each to its server, without waiting."""
     trainer, endpoints, names = _client(op), op.attr("epmap"), op.inputs.get("X", [])
     sections, communicator = op.attr("sections"), running()
     if op.attr("use_send_handler") and not sections and len(op.attr("send_varnames")) == len(names):
-        return _exchange_changes(op, environment)
+        return _exchange_changes(op, frame)
     if isinstance(communicator, Asynchronous) and op.attr("send_varnames"):
         whole = Parts(endpoints, op.attr("send_varnames"), sections)
-        return communicator.send(trainer, whole, _value(names[0], op, environment), op.attr("merge_add"))
+        return communicator.send(trainer, whole, _value(names[0], op, frame), op.attr("merge_add"))
     if not op.attr("use_send_handler"):  # a count of steps, for every server
-        Parts(endpoints, names[:1], []).send(trainer, _value(names[0], op, environment))
+        Parts(endpoints, names[:1], []).send(trainer, _value(names[0], op, frame))
     elif sections:
-        Parts(endpoints, op.attr("send_varnames"), sections).send(trainer, _value(names[0], op, environment))
+        Parts(endpoints, op.attr("send_varnames"), sections).send(trainer, _value(names[0], op, frame))
     else:
         for endpoint, name in zip(endpoints, names, strict=True):
-            trainer.send(endpoint, {name: _value(name, op, environment)})
+            trainer.send(endpoint, {name: _value(name, op, frame)})
 
 
-def _exchange_changes(op: Operator, environment: Environment) -> None:
+def _exchange_changes(op: Operator, frame: Frame) -> None:
     """Report the start of a GEO-SGD trainer, or a step with the rows that it looked up, to the communicator."""
     communicator = running()
     if not isinstance(communicator, GeoSgd):
@@ -72,24 +72,24 @@ def _exchange_changes(op: Operator, environment: Environment) -> None:
         )
     names, tables = op.inputs.get("X", []), op.attr("send_varnames")
     if names == ["param_init"]:
-        communicator.start(_client(op), environment.world.scope)
+        communicator.start(_client(op), frame.context.scope)
         return
     looked_up: dict[str, list[np.ndarray]] = {}
     for name, table in zip(names, tables, strict=True):
-        looked_up.setdefault(table, []).append(to_host(environment.get(name, op)))
+        looked_up.setdefault(table, []).append(to_host(frame.get(name, op)))
     communicator.step(looked_up)
 
 
-def run_send_barrier(run: Run, op: Operator, environment: Environment) -> None:
+def run_send_barrier(run: Run, op: Operator, frame: Frame) -> None:
     _client(op).barrier(op.attr("endpoints"))
 
 
-def run_recv(run: Run, op: Operator, environment: Environment) -> None:
+def run_recv(run: Run, op: Operator, frame: Frame) -> None:
     outs, parts, communicator = op.outputs.get("Out", []), op.attr("recv_varnames"), running()
     if isinstance(communicator, Asynchronous) and parts:
         newest = communicator.newest(outs[0])
         if newest is not None:
-            _put(run, environment, outs[0], newest)
+            _put(run, frame, outs[0], newest)
         return
     if op.attr("do_not_run") and communicator is None:
         return
@@ -97,16 +97,16 @@ def run_recv(run: Run, op: Operator, environment: Environment) -> None:
     if parts:
         values = [joined(values)]
     for name, value in zip(outs, values, strict=True):
-        _put(run, environment, name, value)
+        _put(run, frame, name, value)
 
 
-def run_fetch_barrier(run: Run, op: Operator, environment: Environment) -> None:
+def run_fetch_barrier(run: Run, op: Operator, frame: Frame) -> None:
     """Do nothing: a server does not update before this trainer has sent for the next round."""
 
 
-def run_lookup(run: Run, op: Operator, environment: Environment) -> None:
+def run_lookup(run: Run, op: Operator, frame: Frame) -> None:
     """Request the rows of all Ids from the servers, one request each."""
-    arrays = [to_host(environment.get(name, op)) for name in op.inputs["Ids"]]
+    arrays = [to_host(frame.get(name, op)) for name in op.inputs["Ids"]]
     sections, padding = op.attr("height_sections"), op.attr("padding_idx")
     flat = np.concatenate([ids.reshape(-1) for ids in arrays]).astype("int64", copy=False)
     ids, place = np.unique(flat, return_inverse=True)
@@ -130,15 +130,15 @@ def run_lookup(run: Run, op: Operator, environment: Environment) -> None:
     for name, array, source in zip(op.outputs["Outputs"], arrays, op.inputs["Ids"], strict=True):
         shape = array.shape[:-1] if drops else array.shape
         part = values[at : at + array.size].reshape(*shape, table.shape[1])
-        environment.put(name, run.xp.asarray(part), environment.lod_of(source))
+        frame.put(name, run.xp.asarray(part), frame.lod_of(source))
         at += array.size
 
 
-def run_checkpoint_notify(run: Run, op: Operator, environment: Environment) -> None:
+def run_checkpoint_notify(run: Run, op: Operator, frame: Frame) -> None:
     client(op.attr("trainer_id")).save(op.attr("epmap"), op.attr("dir"), op.attr("lookup_table"))
 
 
-def run_recv_save(run: Run, op: Operator, environment: Environment) -> None:
+def run_recv_save(run: Run, op: Operator, frame: Frame) -> None:
     """Write a variable whose parts are on servers to a file."""
     from ..tensors.tensor_file import write_tensor
 
@@ -151,7 +151,7 @@ def run_recv_save(run: Run, op: Operator, environment: Environment) -> None:
         write_tensor(file, LoDTensor.wrap(whole))
 
 
-def run_listen_and_serv(run: Run, op: Operator, environment: Environment) -> None:
+def run_listen_and_serv(run: Run, op: Operator, frame: Frame) -> None:
     """Run a parameter server until all trainers are done."""
     run.serve(op)
 

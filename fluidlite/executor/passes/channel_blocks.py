@@ -23,9 +23,9 @@ from ...base.sizes import always_equal
 from ...ops.kernels.layouts import Images, images_of, in_blocks, reordered
 from ...ops.op_view import FIND
 from ...ops.registry import Call
-from ..control_flow.scan import TURNS
+from ..control_flow.scan import SCAN_KERNEL
 from ..ir.instructions import Instruction, Uses
-from ..ir.type_env import ExactMeta
+from ..ir.type_env import TypeEnv
 
 PASS = "channel_blocks"
 """What this is called among the passes that can be left out."""
@@ -51,7 +51,7 @@ class ChannelBlocks:
         temporary: whether a variable has memory of the plan's.
     """
 
-    def __init__(self, meta: ExactMeta, temporary: Callable[[str], bool]) -> None:
+    def __init__(self, meta: TypeEnv, temporary: Callable[[str], bool]) -> None:
         from ..._ext import kernels  # brings SciPy, which importing the package alone should not
 
         self._meta, self._temporary = meta, temporary
@@ -115,7 +115,7 @@ class ChannelBlocks:
         for each in instructions:
             for name in each.touches:
                 names[uses.root(name)].add(name)
-            if not isinstance(each.action, Call) or each.action.kernel in (FIND, TURNS):
+            if not isinstance(each.action, Call) or each.action.kernel in (FIND, SCAN_KERNEL):
                 fixed.update(map(uses.root, each.touches))
         return {
             root: self._meta.shapes[root]

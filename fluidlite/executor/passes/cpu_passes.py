@@ -10,8 +10,7 @@ from ...ops.kernels import epilogues
 from ...ops.optimizers import updates as optim
 from ...ops.registry import Call
 from ..ir.instructions import Instruction, Uses
-from . import channel_blocks
-from . import prepacking as packing
+from . import channel_blocks, prepacking
 from .attention import join_attention
 from .chains import join_chains
 from .redundancy import leave_out_copies, leave_out_repeats
@@ -102,7 +101,7 @@ def passes(in_blocks: Pass) -> dict[str, Pass]:
     out = flags.passes_left_out()
     made = {name: each for name, each in _PASSES.items() if name not in _LAST}
     made |= {channel_blocks.PASS: in_blocks} | {name: _PASSES[name] for name in _LAST}
-    known = (*made, packing.PASS)
+    known = (*made, prepacking.PASS)
     unknown = out.difference(known)
     if unknown:
         raise ValueError(

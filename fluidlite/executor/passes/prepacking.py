@@ -19,7 +19,7 @@ from ...framework import OpRole
 from ...ops.math.gemm import Matrix, by_packed, packing, shared_matrix
 from ...ops.registry import Call
 from ..ir.instructions import Instruction, outermost_loops
-from ..ir.type_env import ExactMeta
+from ..ir.type_env import TypeEnv
 
 PACKED = "@PACKED"
 PASS = "packing"
@@ -39,7 +39,7 @@ class Packing:
         stays: whether a variable that is such a root stays as it is while the products are made.
     """
 
-    def __init__(self, meta: ExactMeta, root: Callable[[str], str], stays: Callable[[str], bool]) -> None:
+    def __init__(self, meta: TypeEnv, root: Callable[[str], str], stays: Callable[[str], bool]) -> None:
         self._meta, self._root, self._stays = meta, root, stays
         self._is_left_out = PASS in flags.passes_left_out()
         self.made: dict[str, Matrix] = {}
@@ -79,7 +79,7 @@ class Packing:
 
 
 def packed_in_line(
-    instructions: list[Instruction], meta: ExactMeta, root: Callable[[str], str]
+    instructions: list[Instruction], meta: TypeEnv, root: Callable[[str], str]
 ) -> list[Instruction]:
     """The instructions, with what is packed for several products of a straight line, or for the turns of a loop.
 
@@ -108,7 +108,7 @@ def packed_in_line(
 
 
 def _packed_before_loops(
-    instructions: list[Instruction], meta: ExactMeta, root: Callable[[str], str]
+    instructions: list[Instruction], meta: TypeEnv, root: Callable[[str], str]
 ) -> list[Instruction]:
     """The instructions, with weights packed in front of the outermost loop in which they are read and not changed."""
     out = [[each] for each in instructions]

@@ -14,9 +14,9 @@ from ...framework import Program
 from ..compile import compile_plan
 from ..feeding import Feed, as_feed, expanded, placed
 from ..interpreter.interpreter import Interpreter
-from ..interpreter.segmented import Driver
-from ..interpreter.segments import Blocks
-from ..ir.errors import CannotPlan, Missed, Unfound
+from ..interpreter.segmented import SegmentedExecutor
+from ..interpreter.segments import ProgramSegments
+from ..ir.errors import DataDependentShape, GuardFailure, Unsupported
 from ..ir.request import Request
 from ..ir.step_plan import StepPlan
 from ..tensors.scope import Scope
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 PLANS_KEPT = 32
 """How many plans one program keeps for one set of feeds and fetches."""
 
-TRIES = 4
+MAX_REPLANS = 4
 """How many plans are made in a step, until one is for the sizes that the step finds."""
 
-LUCK = 8
+REPLAN_BUDGET = 8
 """In how many steps plans are made for sizes that these find, besides one for each step that another plan was for."""
 
 
@@ -56,10 +56,10 @@ class PlanCache:
         self.plans: list[StepPlan] = []
         self.runs = 0
         self.sizes: dict[str, int] | None = None  # what was found last, where steps find sizes
-        self._blocks: Blocks | None = None  # where the program is run in pieces
+        self._blocks: ProgramSegments | None = None  # where the program is run in segments
         self._refused: str | None = None
         self._started = ""  # how the first values of variables were given
-        self._luck = LUCK
+        self._replan_budget = REPLAN_BUDGET
 
     def run(self, feed: Mapping[str, Any], scope: Scope, return_numpy: bool) -> list[Any]:
         """One step on what the user feeds; returns what is fetched."""
@@ -69,7 +69,7 @@ class PlanCache:
             try:
                 if plan.ready(self.program) and plan.accepts_raw(feed):
                     return of_plan(plan, return_numpy)
-            except (Missed, MemoryError) as problem:
+            except (GuardFailure, MemoryError) as problem:
                 self._note(plan, problem)
             finally:
                 plan.lock.release()
@@ -85,20 +85,20 @@ class PlanCache:
             arrays = expanded(placed(feed, None) if on_host else feed)
             found = self._planned(arrays, return_numpy)
             if found is not None:
-                self._luck = min(self._luck + 1, LUCK)
+                self._replan_budget = min(self._replan_budget + 1, REPLAN_BUDGET)
                 return found
-            if self._refused is None and self._luck:
+            if self._refused is None and self._replan_budget:
                 found = self._newly_planned(arrays, scope, return_numpy)
             if found is not None:
                 return found
         if not on_host:
             return self._interpreted(feed, scope, return_numpy)
         if self._blocks is None:
-            self._blocks = Blocks(self.program, self._names, watched=self._watched)
-        run = Driver(self._blocks, scope, feed)
+            self._blocks = ProgramSegments(self.program, self._names, watched=self._watched)
+        run = SegmentedExecutor(self._blocks, scope, feed)
         run.run()
         found = of_run(run, self._names, return_numpy)
-        if self.sizes is not None and self._refused is None and self._luck:
+        if self.sizes is not None and self._refused is None and self._replan_budget:
             self.sizes.update(run.sizes_found())
             self._plan(arrays, scope)
         return found
@@ -115,7 +115,7 @@ class PlanCache:
         run.run()
         return of_run(run, self._names, return_numpy)
 
-    def _note(self, plan: StepPlan, problem: Missed | MemoryError) -> None:
+    def _note(self, plan: StepPlan, problem: GuardFailure | MemoryError) -> None:
         """Note what a plan is not for; raise what says that it found no memory."""
         if isinstance(problem, MemoryError):
             self._drop(plan)  # and with it the memory that it has got
@@ -133,7 +133,7 @@ class PlanCache:
                 if not plan.ready(self.program) or not plan.accepts(list(arrays.values())):
                     continue
                 found = of_plan(plan, return_numpy)
-            except (Missed, MemoryError) as problem:
+            except (GuardFailure, MemoryError) as problem:
                 self._note(plan, problem)
                 continue
             finally:
@@ -147,11 +147,11 @@ class PlanCache:
         """One step by a plan that is made for it; None if there is none. Where a plan finds other sizes than it is for,
         or ends there, another is made with these.
         """
-        for turn in range(TRIES):
+        for iteration in range(MAX_REPLANS):
             sizes = None if self.sizes is None else dict(self.sizes)
             plan = self._plan(arrays, scope, guessed=True)
-            if (self.sizes is not None or plan is None) and not turn and profiling.active is None:
-                self._luck -= 1
+            if (self.sizes is not None or plan is None) and not iteration and profiling.active is None:
+                self._replan_budget -= 1
             if plan is None:
                 return None
             found = self._planned(arrays, return_numpy)
@@ -172,8 +172,8 @@ class PlanCache:
             plan = compile_plan(request)
             self.plans = [plan, *self.plans[: PLANS_KEPT - 1]]
             return plan
-        except CannotPlan as reason:
-            if isinstance(reason, Unfound) and self._device is None and self.sizes is None:
+        except Unsupported as reason:
+            if isinstance(reason, DataDependentShape) and self._device is None and self.sizes is None:
                 self.sizes = {}
                 return self._plan(arrays, scope, guessed)
             # A first run may initialise what a second one can be planned with; profiles want no loops in plans.
@@ -194,7 +194,7 @@ class PlanCache:
         lines += [plan.describe() for plan in self.plans]
         if self._blocks is not None:
             reason = "steps that none of these plans is for" if self.plans else "it may become one plan"
-            lines += [f"run in pieces: {self._refused or reason}", self._blocks.describe()]
+            lines += [f"run in segments: {self._refused or reason}", self._blocks.describe()]
         elif not lines:
             lines.append(f"run by the interpreter: {self._refused or 'it has run once'}")
         return lines

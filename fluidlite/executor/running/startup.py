@@ -12,8 +12,8 @@ from ...base import flags
 from ...framework import Operator, Program
 from ..feeding import Feed
 from ..interpreter.interpreter import Interpreter
-from ..interpreter.segmented import Driver
-from ..interpreter.segments import Blocks
+from ..interpreter.segmented import SegmentedExecutor
+from ..interpreter.segments import ProgramSegments
 from ..tensors.scope import Scope
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ def run_once(
 ) -> Interpreter:
     """Run operators of the global block, by default all, as they come; those that run blocks have these in pieces."""
     if device is None and flags.engine() == "plan":
-        run: Interpreter = Driver(Blocks(program, fetches, watched=watched), scope, feed or {})
+        run: Interpreter = SegmentedExecutor(
+            ProgramSegments(program, fetches, watched=watched), scope, feed or {}
+        )
     else:
         run = Interpreter(program, scope, feed or {}, device, watched)
     run.run_each(program.global_block().ops if ops is None else ops)

@@ -120,7 +120,7 @@ def test_as_operator_by_operator(build):
     fetched, fed = built(build), [*feeds()]
     got, text = run(fetched, "plan", fed)
     same(got, run(fetched, "interpret", fed)[0])
-    assert "run in pieces" not in text and " branch(" in text and "_element(" in text
+    assert "run in segments" not in text and " branch(" in text and "_element(" in text
 
 
 @pytest.mark.parametrize("build", PROGRAMS, ids=lambda build: build.__name__)
@@ -160,4 +160,4 @@ def test_a_loop_is_differentiated_twice():
     got, text = run(fetched, "plan", fed)
     want, _ = run(fetched, "interpret", fed)
     same(got, want)
-    assert "run in pieces" not in text and text.count(" loop(") == 6
+    assert "run in segments" not in text and text.count(" loop(") == 6

@@ -142,7 +142,7 @@ def test_as_operator_by_operator(build):
         for value, got in zip(one, other, strict=True):
             np.testing.assert_allclose(got, value, rtol=1e-6)
     assert "branch(" in text and "conditional_block" not in text
-    assert "run in pieces" not in text
+    assert "run in segments" not in text
     assert (" loop(" in text) == (build is in_a_loop)
 
 

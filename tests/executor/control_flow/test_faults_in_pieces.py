@@ -232,7 +232,7 @@ def looping(turns_with_gradients):
 @pytest.mark.parametrize("gradients", (False, True))
 def test_what_turns_keep_goes_with_the_step(gradients):
     """No cycle of references waits for the garbage collector."""
-    from fluidlite.executor.interpreter.frame import Environment
+    from fluidlite.executor.interpreter.frame import Frame
 
     main, start = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, start), fluid.unique_name.guard():
@@ -244,7 +244,7 @@ def test_what_turns_keep_goes_with_the_step(gradients):
     try:
         for turns in (3, 200, 50):
             exe.run(main, feed={"x": numbers(8, 8), "n": np.array([turns])}, fetch_list=[loss])
-        assert not [thing for thing in gc.get_objects() if type(thing) is Environment]
+        assert not [thing for thing in gc.get_objects() if type(thing) is Frame]
     finally:
         gc.enable()
 

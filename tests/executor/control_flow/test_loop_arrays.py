@@ -242,7 +242,7 @@ def test_compiled_as_interpreted(x, build):
     few = build in (numbered, counted_in_the_scope, *SEGMENTED)
     text = as_expected(build(x), 4 if few else None)
     if build in IN_ONE_PLAN:
-        assert " loop(" in text.partition("run in pieces")[0]
+        assert " loop(" in text.partition("run in segments")[0]
 
 
 def test_threads_have_elements_of_their_own(x):

@@ -199,8 +199,10 @@ def test_as_operator_by_operator(build, monkeypatch):
     main, startup, loss, gradients = program(build)
     slow, scope = executor(startup, "interpret")
     expected = [slow.run(main, feed=feed, fetch_list=[loss, *gradients], scope=scope) for feed in feeds()]
-    backwards, counts = loops._turn_by_turn, []
-    monkeypatch.setattr(loops, "_turn_by_turn", lambda *given: counts.append(feed["n"]) or backwards(*given))
+    backwards, counts = loops._backward_iterations, []
+    monkeypatch.setattr(
+        loops, "_backward_iterations", lambda *given: counts.append(feed["n"]) or backwards(*given)
+    )
     exe, scope = executor(startup, "plan")
     for feed, values in zip(feeds(), expected, strict=True):
         found = exe.run(main, feed=feed, fetch_list=[loss, *gradients], scope=scope)
@@ -208,7 +210,7 @@ def test_as_operator_by_operator(build, monkeypatch):
             assert one.shape == other.shape and one.dtype == other.dtype
             np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-12, err_msg=str(name))
     text = exe.describe(main, scope)
-    assert text.count(" loop(") >= 2 and "run in pieces" not in text
+    assert text.count(" loop(") >= 2 and "run in segments" not in text
     assert not counts
 
 

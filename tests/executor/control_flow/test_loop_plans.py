@@ -316,7 +316,7 @@ def test_a_plan_serves_all_batches():
         exe.run(feed={"x": np.ones((rows, 3), "float32"), "n": np.array([3])}, fetch_list=fetched)
     text = exe.describe()
     assert text.count(" loop(") == 1 and "x[x.0, 3]" in text
-    assert "run in pieces" not in text
+    assert "run in segments" not in text
 
 
 def test_swapping_goes_on_from_turn_to_turn():

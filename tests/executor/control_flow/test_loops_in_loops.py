@@ -125,12 +125,12 @@ def compared(build):
 @pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.__name__)
 def test_one_plan(build):
     text = compared(build)
-    assert "run in pieces" not in text and text.count(" loop(") >= 2
+    assert "run in segments" not in text and text.count(" loop(") >= 2
 
 
 @pytest.mark.parametrize("build", FOUND, ids=lambda build: build.__name__)
 def test_arrays_become_one_tensor(build):
-    text = compared(build).partition("run in pieces")[0]
+    text = compared(build).partition("run in segments")[0]
     assert "join_elements(" in text and "part_elements(" in text
 
 
@@ -146,7 +146,7 @@ def test_a_loop_in_pieces_is_in_one_with_its_gradient():
         return loop(n, lambda i, a: [step(a)], layers.matmul(out, made))
 
     text = compared(build)
-    pieces = text.partition("run in pieces")[2]
+    pieces = text.partition("run in segments")[2]
     assert "keep_element(" in pieces and "turn by turn" not in pieces
 
 
@@ -169,7 +169,7 @@ def test_numbers_drawn_before_an_array_is_read():
     for last in (1, 3, 2):
         (found,) = exe.run(main, {"x": value, "at": np.array([last])}, [read])
         np.testing.assert_array_equal(found, value)
-    assert "run in pieces" not in exe.describe(main)
+    assert "run in segments" not in exe.describe(main)
     with pytest.raises(fluid.core.EnforceNotMet, match="elements.*index -1|must not be negative"):
         exe.run(main, {"x": value, "at": np.array([-1])}, [read])
 
@@ -181,7 +181,7 @@ def test_elements_without_rows():
         feed = {"x": np.ones((rows, 3)), "n": np.array([2])}
         found = exe.run(main, feed=feed, fetch_list=[loss, *gradients], scope=scope)
         assert found[1].shape == (rows, 3)
-    assert "run in pieces" not in exe.describe(main, scope)
+    assert "run in segments" not in exe.describe(main, scope)
 
 
 def losses_of(main, startup, fetches):
@@ -240,4 +240,4 @@ def test_an_inner_loop_that_nobody_needs_ends():
     exe, feed = fluid.Executor(), {"x": np.ones(2, "float32")}
     for _ in range(3):
         np.testing.assert_array_equal(exe.run(feed=feed, fetch_list=[out])[0], [9.0, 9.0])
-    assert "run in pieces" not in exe.describe(fluid.default_main_program())
+    assert "run in segments" not in exe.describe(fluid.default_main_program())

@@ -162,7 +162,7 @@ def test_as_operator_by_operator(step, ranked):
         text = check(dynamic(step), DYNAMIC, [*ragged_batches(random)])
     else:
         text = check(static(step), STATIC, [*plain_batches(random)])
-    assert "run in pieces" not in text and "turns of" in text
+    assert "run in segments" not in text and "turns of" in text
     assert text.count(" loop(") >= 2 or step is an_array_alone
 
 
@@ -193,7 +193,7 @@ def test_what_fails_in_a_loop_of_a_turn_is_told_with_its_operator():
         table = np.array(fluid.global_scope().find_var("table").get_tensor())
         np.testing.assert_allclose(found, 2 * np.cumsum(table[words[..., 0]], axis=0), rtol=1e-6)
         np.testing.assert_array_equal(gradient, np.array([[2], [4], [2], [0], [4]]) * np.ones((5, 4)))
-    assert "run in pieces" not in exe.describe(main)
+    assert "run in segments" not in exe.describe(main)
 
 
 def test_an_array_of_around_the_steps():
@@ -262,7 +262,7 @@ def check_slope(build):
 
 def test_gradients_are_those_of_finite_differences():
     text = check_slope(static(in_each_other))
-    assert " loop(" in text and "run in pieces" not in text
+    assert " loop(" in text and "run in segments" not in text
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
@@ -309,4 +309,4 @@ def test_ctrl_c_ends_a_loop_in_a_turn():
         scope.find_var(name).get_tensor().set(value, fluid.CPUPlace())
     for first, second in zip(before, step(2), strict=True):
         np.testing.assert_array_equal(second, first)
-    assert "run in pieces" not in exe.describe(main, scope)
+    assert "run in segments" not in exe.describe(main, scope)

@@ -27,7 +27,7 @@ def sources(steps=STEPS):
 @pytest.mark.parametrize("build", STATIC, ids=lambda build: build.__name__)
 def test_networks_of_steps(build):
     text = check(build, sources(), fed([2, 3, 1, 5, 2]))
-    assert "run in pieces" not in text
+    assert "run in segments" not in text
     assert "turns of" in text
 
 
@@ -70,5 +70,5 @@ def overwritten(x, start, still):
 )
 def test_around_the_steps(build):
     text = check(build, sources(), fed([2, 1, 3]))
-    assert "run in pieces" not in text
+    assert "run in segments" not in text
     assert "turns of" in text

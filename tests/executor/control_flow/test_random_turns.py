@@ -83,7 +83,7 @@ def test_turns_draw_what_the_interpreter_draws(ranked):
     else:
         fed = [*batches(random, [(4, 2), (1, 3), (3, 1), (1, 1), (4, 2), (2, 5)])]
         text = both_ways(trained(steps, STEPS), fed)
-    assert "run in pieces" not in text and "turns of" in text
+    assert "run in segments" not in text and "turns of" in text
     drawn = [line for line in text.splitlines() if "gaussian_random_batch_size_like(" in line]
     assert drawn and all(line.endswith("; reference") for line in drawn)
 

@@ -110,7 +110,7 @@ BUILDS = [
 def test_as_operator_by_operator(build):
     batches = [*ragged_batches(np.random.default_rng(0))]
     text = check(build, DYNAMIC, [*batches, *batches[:2]])
-    assert "run in pieces" not in text and "turns of" in text
+    assert "run in segments" not in text and "turns of" in text
 
 
 def test_sequences_that_a_turn_makes_are_taken_by_python():
@@ -119,7 +119,7 @@ def test_sequences_that_a_turn_makes_are_taken_by_python():
             looped(turns, start, lambda value: last(layers.sequence_concat([words, words]), value) + still)
         ]
 
-    assert "run in pieces" in check(build, DYNAMIC, [*ragged_batches(np.random.default_rng(0))])
+    assert "run in segments" in check(build, DYNAMIC, [*ragged_batches(np.random.default_rng(0))])
 
 
 def test_other_sequences_from_step_to_step():

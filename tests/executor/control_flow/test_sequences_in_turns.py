@@ -126,7 +126,7 @@ def test_sequences_that_stay(build):
     random = np.random.default_rng(3)
     text = check(build, SOURCES, [batch(random, *each) for each in BATCHES])
     assert "turn by turn" not in text
-    assert "run in pieces" not in text
+    assert "run in segments" not in text
     assert text.count("CPU for words[") < len(BATCHES)
 
 
@@ -176,7 +176,7 @@ def test_what_another_loop_has_made_is_looked_at():
 
     random = np.random.default_rng(6)
     text = check(build, SOURCES, [batch(random, *each) for each in BATCHES])
-    assert "run in pieces" not in text
+    assert "run in segments" not in text
 
 
 def test_a_network_that_only_predicts():
@@ -187,7 +187,7 @@ def test_a_network_that_only_predicts():
     feeds = [batch(random, *each) for each in BATCHES]
     found, text = run(main.clone(for_test=True), startup, outs, feeds, "plan")
     expected, _ = run(main, startup, outs, feeds, "interpret")
-    assert "run in pieces" not in text
+    assert "run in segments" not in text
     for one, other in zip(expected, found, strict=True):
         for a, b in zip(one, other, strict=True):
             assert a.lod() == b.lod()
@@ -207,4 +207,4 @@ def test_batches_without_steps_keep_no_plan_from_the_others():
         batch = fluid.create_lod_tensor(np.ones((sum(lens), 2), "float32"), [lens], fluid.CPUPlace())
         (found,) = exe.run(feed={"words": batch}, fetch_list=[last])
         np.testing.assert_array_equal(found, np.repeat(lens, 2).reshape(2, 2))
-    assert " turns(" in exe.describe().partition("run in pieces")[0]
+    assert " turns(" in exe.describe().partition("run in segments")[0]

@@ -160,7 +160,7 @@ def test_errors_name_the_operator_and_the_line():
         if not wrong:
             exe.run(feed=fed, fetch_list=[chosen])
             continue
-        assert "run in pieces" not in exe.describe() and "where_index(" in exe.describe()
+        assert "run in segments" not in exe.describe() and "where_index(" in exe.describe()
         with pytest.raises(
             (EnforceNotMet, IndexError), match=r"operator gather: .*test_sizes_of_the_data.py:\d+"
         ):

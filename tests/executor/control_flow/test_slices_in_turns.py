@@ -71,7 +71,7 @@ def test_turns_slice_by_what_they_compute(take, dtype):
     fetched, fed = [*fetched, loss, "x@GRAD"], [*feeds(np.random.RandomState(3), 12)]
     got, text = run(fetched, "plan", fed)
     same(got, run(fetched, "interpret", fed)[0])
-    plan = text.partition("run in pieces")[0]  # of all steps but the first
+    plan = text.partition("run in segments")[0]  # of all steps but the first
     assert " loop(" in plan and "slice_grad(" in plan
 
 
@@ -95,7 +95,7 @@ def test_what_is_left_of_nothing_is_told_by_operator_and_line():
     for first in (1, 2, 0, 3):
         (found,) = exe.run(feed={"x": value, "start": np.array([first], "int32")}, fetch_list=[part])
         np.testing.assert_array_equal(found, value[first : first + 2])
-    assert "slice(" in exe.describe().partition("run in pieces")[0]
+    assert "slice(" in exe.describe().partition("run in segments")[0]
     with pytest.raises(
         ValueError, match=r"operator slice .*start must be before end.*test_slices_in_turns.py:\d+"
     ):
@@ -146,4 +146,4 @@ def test_what_comes_behind_a_loop_without_turns_has_the_sizes_of_its_step():
         fed.append({"x": x, "last": np.array([turns]), "at": np.array([2], "int32")})
     got, text = run(fetched, "plan", fed)
     same(got, run(fetched, "interpret", fed)[0])
-    assert "run in pieces" not in text and text.count("instructions on the CPU for") == 1
+    assert "run in segments" not in text and text.count("instructions on the CPU for") == 1

@@ -145,7 +145,7 @@ BUILDS = [
 def test_as_operator_by_operator(build):
     batches = [*plain_batches(np.random.default_rng(0))]
     text = check(build, STATIC, [*batches, *batches[:2]])
-    assert "run in pieces" not in text and "turns of" in text
+    assert "run in segments" not in text and "turns of" in text
 
 
 def test_in_a_side_of_an_ifelse():
@@ -168,7 +168,7 @@ def test_in_a_side_of_an_ifelse():
         start = np.abs(start) if k == 1 else -np.abs(start) if k == 2 else start
         feeds.append({"x": numbers(random, 2, rows, 3), "start": start, "still": numbers(random, rows, 4)})
         feeds[-1]["last"] = np.array([1])
-    assert "run in pieces" in check(build, STATIC, feeds)
+    assert "run in segments" in check(build, STATIC, feeds)
 
 
 def test_steps_of_a_copy_of_what_is_outside():
@@ -244,7 +244,7 @@ def test_what_fails_in_steps_of_steps_is_told_with_its_operator():
         (found,) = exe.run(main, feed, [out])
         expected = found if expected is None else expected
         np.testing.assert_array_equal(found, expected)
-    assert "run in pieces" not in exe.describe(main)
+    assert "run in segments" not in exe.describe(main)
 
 
 def test_python_in_steps_of_steps():
@@ -257,9 +257,9 @@ def test_python_in_steps_of_steps():
         )
 
     text = check(build, STATIC, [*plain_batches(np.random.default_rng(0))])
-    assert "run in pieces" not in text and "reference" in text
+    assert "run in segments" not in text and "reference" in text
 
 
 @pytest.mark.parametrize("build", [with_a_loop_inside, in_steps_in_steps], ids=lambda build: build.__name__)
 def test_gradients_are_those_of_finite_differences(build):
-    assert "run in pieces" not in check_slope(build)
+    assert "run in segments" not in check_slope(build)

@@ -28,5 +28,5 @@ def test_they_are_one_plan(cell, reverse):
     fed = [*feeds(np.random.RandomState(2), 8)]
     got, text = run([out, loss], "plan", fed)
     same(got, run([out, loss], "interpret", fed)[0])
-    assert "run in pieces" not in text
+    assert "run in segments" not in text
     assert "turns(" in text

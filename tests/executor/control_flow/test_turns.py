@@ -405,7 +405,7 @@ def test_steps_of_an_array(build):
     sources = [data("x", [None, None, WIDTH]), data("start", [None, 4]), data("still", [None, 4])]
     text = check(build, sources, feeds)
     assert "turns of" in text or build is no_memory
-    assert "run in pieces" not in text and "turn by turn" not in text
+    assert "run in segments" not in text and "turn by turn" not in text
 
 
 @pytest.mark.parametrize("build", DYNAMIC, ids=lambda build: build.__name__)
@@ -418,7 +418,7 @@ def test_sequences(build):
     sources = [data("words", [None, WIDTH], lod_level=1), data("still", [None, 4])]
     text = check(build, sources, feeds)
     assert "turns of" in text
-    assert "run in pieces" not in text
+    assert "run in segments" not in text
     # Some memories begin with a row for each sequence, others with one for each that has a step.
     assert text.count("CPU for words[") == 3 + (build is from_start)
 
@@ -496,7 +496,7 @@ def test_loops_that_count(build):
         for rows, turns in [(2, 3), (4, 1), (1, 5), (1, 1), (3, 4), (2, 2)]
     ]
     text = check(build, [data("words", [None, WIDTH]), lambda: fluid.data("turns", [1], "int64")], feeds)
-    assert text.count(" loop(") >= 2 and "run in pieces" not in text
+    assert text.count(" loop(") >= 2 and "run in segments" not in text
 
 
 def test_each_turn_drops_other_elements_and_its_gradient_the_same():
@@ -557,7 +557,7 @@ def test_steps_of_batches_that_the_program_says(build, batch):
     ]  # fmt: skip
     sources = [data("x", [None, batch, WIDTH]), data("start", [batch, 4]), data("still", [batch, 4])]
     text = check(build, sources, feeds)
-    assert "turns of" in text and "run in pieces" not in text
+    assert "turns of" in text and "run in segments" not in text
 
 
 def two_inputs(words, others):
@@ -581,7 +581,7 @@ def test_inputs_that_are_fed_each_with_its_own_sequences():
     sources = [data("words", [None, WIDTH], lod_level=1), data("others", [None, WIDTH], lod_level=1)]
     same = [{"words": fed(lengths), "others": fed(lengths)} for lengths in ([2, 3], [3, 1, 2], [2, 3])]
     text = check(two_inputs, sources, same)
-    assert "run in pieces" not in text and "turns of" in text
+    assert "run in segments" not in text and "turns of" in text
     longer = [{"words": fed([2, 3]), "others": fed([3, 3])}, {"words": fed([2, 2]), "others": fed([4, 2])}]
     check(two_inputs, sources, [*same, *longer, *same])
 
@@ -647,7 +647,7 @@ def test_what_fails_in_a_turn_of_a_plan_is_told_with_its_operator():
     expected = np.concatenate([np.cumsum(table[[1, 4]], axis=0), np.cumsum(table[[0, 2, 2]], axis=0)])
     np.testing.assert_allclose(made, expected, rtol=1e-6)
     np.testing.assert_array_equal(gradient, np.array([[1], [1], [2], [0], [1]]) * np.ones((5, 4)))
-    assert "run in pieces" not in exe.describe(main, scope)
+    assert "run in segments" not in exe.describe(main, scope)
 
 
 def test_ctrl_c_ends_a_loop_in_a_plan():
@@ -670,7 +670,7 @@ def test_ctrl_c_ends_a_loop_in_a_plan():
         for _ in range(1000):
             run(1_000_000)
     np.testing.assert_array_equal(run(4), expected)
-    assert "run in pieces" not in exe.describe(main, scope)
+    assert "run in segments" not in exe.describe(main, scope)
 
 
 def test_a_profile_has_each_operator_of_turns(tmp_path, capsys):

@@ -84,7 +84,7 @@ BUILDS = [of_a_switch, twice, in_a_loop, in_a_branch, of_two_branches, of_branch
 def test_as_operator_by_operator(build):
     batches = [*plain_batches(np.random.default_rng(0))]
     text = check(build, STATIC, [*batches, *batches[:2]])
-    assert "run in pieces" not in text or build is of_branches_in_each_other
+    assert "run in segments" not in text or build is of_branches_in_each_other
 
 
 @pytest.mark.parametrize("around", ["nothing", "a random number", "an update"])
