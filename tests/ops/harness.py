@@ -64,7 +64,7 @@ def run_kernel(
 ) -> Slots:
     """Run the reference kernel: a list of arrays for each output slot.
 
-    Checks that elements that the operator declares as unread have no effect.
+    Checks that elements of slots of which only the shape is read have no effect.
     """
     definition = registry.find(op_type)
     given = _lists(inputs)
