@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from .serialization.descs import AttrType, OpDesc
 
 
-_PLAIN = {bool, int, float, str, tuple}
-"""The types that most attributes have."""
-
-
 COPY = "@KEPT@"
 """The suffix of a copy that gradients read instead of an overwritten variable; a block and a number follow."""
 
@@ -266,7 +262,7 @@ class Operator:
 
     def sub_blocks(self) -> list[Block]:
         """The blocks that attributes of this operator name."""
-        if _PLAIN.issuperset(map(type, self.attrs.values())):
+        if not self.definition.effects.control and self.type:
             return []
         from .program import Block
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.dtypes import VarType, to_numpy
 from ...base.sizes import SymInt, is_fixed
-from ...framework import Operator, sequences
+from ...framework import Operator, Program, sequences
 from ...framework.gradients.blocks import names_read
 from ...ops import kernel_types
 from ...ops.program.feed_fetch import ENDS
@@ -143,7 +143,10 @@ def runs_alone(op: Operator) -> bool:
         or definition.effects.uninitialized
     ):
         return True
-    return any(is_non_tensor(op, name) for name in (*op.reads(), *op.writes()))
+    names = op.block.program._derived(_non_tensors)
+    return bool(names) and any(
+        name in names and is_non_tensor(op, name) for name in (*op.reads(), *op.writes())
+    )
 
 
 def infer(op: Operator, meta: TypeEnv, fed: Iterable[str]) -> OpView:
@@ -202,6 +205,13 @@ def is_non_tensor(op: Operator, name: str) -> bool:
     """Whether a variable is an array of tensors, a rank table, or what is kept for a gradient."""
     var = op.block._find_var_recursive(name)
     return var is not None and var.type in NON_TENSORS
+
+
+def _non_tensors(program: Program) -> frozenset[str]:
+    """The names of variables that are no tensors in any block of a program."""
+    return frozenset(
+        name for block in program.blocks for name, var in block.vars.items() if var.type in NON_TENSORS
+    )
 
 
 def declared_type(op: Operator, name: str) -> np.dtype | None:
