@@ -22,7 +22,7 @@ from .control_flow.array_ops import GET
 from .control_flow.inlining_gradients import Inliner
 from .ir import finite, float16, jumps, sparse
 from .ir.errors import DataDependentShape, Unsupported
-from .ir.inference import NON_TENSORS, SsaNames, fold, in_place_of, infer, live, takes_no_part
+from .ir.inference import NON_TENSORS, SsaNames, fold, in_place_of, infer, is_noop, live
 from .ir.request import Request
 from .ir.type_env import TypeEnv
 
@@ -82,7 +82,7 @@ def structure(ops: Sequence[Operator], request: Request, meta: TypeEnv) -> Graph
     elif not request.check_finite:
         graph.ops = [*predication.predicated(ops)]
     names = SsaNames(meta.is_persistable, [*request.feed, *request.late])
-    graph.ops = [names.renamed(op) for op in graph.ops if not takes_no_part(op)]
+    graph.ops = [names.renamed(op) for op in graph.ops if not is_noop(op)]
     graph.results = [names.latest.get(name, name) for name in graph.results]
     return graph
 
@@ -170,7 +170,7 @@ class _Inference:
         self._graph, self._meta = graph, meta
         self._fed = [*request.feed]
         self._widens = request.has_jumps
-        self._watch = finite.Watch(request.declarations) if request.check_finite else None
+        self._watch = finite.FiniteChecks(request.declarations) if request.check_finite else None
         self._writes = Counter(name for op in graph.ops for name in op.writes())
         self._once = {
             name
@@ -189,7 +189,7 @@ class _Inference:
         for op in progress.over(self._graph.ops, "shapes of the program"):
             if op.definition in jumps.BEGINS:
                 enclosing.append(op)
-                begun.append(len(meta.finding))
+                begun.append(len(meta.size_labels))
             try:
                 self._operator(op, enclosing)
             except (Unsupported, EnforceNotMet) as refusal:
@@ -200,30 +200,30 @@ class _Inference:
                 raise self._refusal(refusal, enclosing) from None
             if op.definition in jumps.ENDS:
                 first = enclosing.pop()
-                if len(meta.finding) > begun.pop():
+                if len(meta.size_labels) > begun.pop():
                     steps += self._step(
                         in_place_of(first, jumps.STAGE_BARRIER, {"X": first.inputs["Cond"]}, {}, {})
                     )
-            if not enclosing and len(meta.finding) > finding:
-                known, finding = len(steps), len(meta.finding)
+            if not enclosing and len(meta.size_labels) > finding:
+                known, finding = len(steps), len(meta.size_labels)
 
     def _operator(self, op: Operator, enclosing: list[Operator]) -> None:
         meta = self._meta
         if enclosing and not meta.sparse.keys().isdisjoint(op.reads()):
             raise Unsupported("a branch looks at SelectedRows")
-        found = len(meta.finding)
+        found = len(meta.size_labels)
         for ready in self._ready(op, bool(enclosing)):
             self.steps += self._step(ready)
         if self._watch is not None:
             self.steps += self._watch.checks_after(op, meta)
-        if len(meta.finding) > found and any(each.definition is jumps.BEGIN for each in enclosing):
+        if len(meta.size_labels) > found and any(each.definition is jumps.BEGIN for each in enclosing):
             raise Unsupported(f"operator {op.type} finds sizes in a branch")
 
     def _refusal(self, refusal: Unsupported | EnforceNotMet, enclosing: list[Operator]) -> Exception:
         """What to raise: in branches and iterations, a mistake of the user is reported when it happens in a step."""
         if enclosing:
             kind = DataDependentShape if isinstance(refusal, DataDependentShape) else Unsupported
-            return kind(str(refusal), enclosing[0], getattr(refusal, "passing", False))
+            return kind(str(refusal), enclosing[0], getattr(refusal, "retryable", False))
         if self._graph.has_scans and isinstance(refusal, EnforceNotMet):
             return Unsupported(str(refusal))
         return refusal
@@ -234,8 +234,8 @@ class _Inference:
         for one in sparse.densified(op, meta) if meta.sparse else (op,):
             for name in one.reads():
                 meta.has(name, one)  # looks the type up
-            if meta.halves and self._widens and not in_branch:
-                yield from float16.widened(one, meta, self._fed)
+            if meta.has_float16 and self._widens and not in_branch:
+                yield from float16.in_float32(one, meta, self._fed)
             else:
                 yield one
 

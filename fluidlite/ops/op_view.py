@@ -92,8 +92,8 @@ class Call:
         return self.kernel.partition(".")[2]
 
 
-FIND = "find_sizes"
-"""The kernel of a pseudo call that sets sizes to those that the call before it has written. Operand: an int64 array;
+RESOLVE_SIZES = "resolve_sizes"
+"""The kernel of a pseudo call that assigns the elements of an int64 array to data-dependent sizes. Operand: the array;
 ints: an index, the size at that index, another index, ..."""
 
 
@@ -196,30 +196,30 @@ class OpView:
         self.meta.set(name, (sequences + 1,), VarType.INT64)
         return name
 
-    def found(
+    def data_dependent_sizes(
         self, slot: str, most: Sequence[int], least: Sequence[float] = (), axes: Sequence[int] = ()
     ) -> list[int] | None:
-        """Sizes that the native kernel finds when it runs, and hands over by a `FIND`; None where they have to be known
-        beforehand.
+        """Symbols for sizes that the native kernel computes and a `RESOLVE_SIZES` call reads; None where plans need
+        all sizes in advance.
 
         Args:
-            slot: the output that they are about, for messages.
-            most: a number for each that it most likely is, or that it never exceeds.
-            least: a size below this has plans of its own; by default 2 for each.
-            axes: of the output which they are, if they are some of its sizes.
+            slot: the output that has these sizes.
+            most: for each size a guess or an upper bound.
+            least: for each size the least that plans generalise to, by default 2; smaller ones are specialised.
+            axes: the axes of the output with these sizes, by default the first ones.
         """
-        find = getattr(self.meta, "found", None)
+        find = getattr(self.meta, "data_dependent_sizes", None)
         return find(self.name(slot), most, least, axes) if find is not None else None
 
     @property
-    def finds(self) -> bool:
-        """Whether native kernels may find sizes when they run."""
-        return getattr(self.meta, "finds", False)
+    def allows_data_dependent_sizes(self) -> bool:
+        """Whether sizes of outputs may depend on data."""
+        return getattr(self.meta, "allows_data_dependent_sizes", False)
 
-    def room(self, slot: str, shape: Sequence[int]) -> None:
-        """Say how large the native kernel may make an output whose sizes it finds."""
+    def set_max_shape(self, slot: str, shape: Sequence[int]) -> None:
+        """Set the upper bound of the shape of an output with data-dependent sizes, for which memory is allocated."""
         if self.has(slot):
-            self.meta.rooms[self.name(slot)] = tuple(shape)  # type: ignore[attr-defined]
+            self.meta.max_shapes[self.name(slot)] = tuple(shape)  # type: ignore[attr-defined]
 
     def scratch(self, slot: str, suffix: str, shape: Sequence[int], dtype: VarType) -> str:
         """An array that belongs to an output and that only its native kernels know; for exact shapes only."""

@@ -281,7 +281,7 @@ class EagerSteps:
     def _start(self, startup: Program) -> None:
         """Initialise new accumulators and the learning rate."""
         fresh = Scope()
-        run_program(startup, {}, (), fresh, True, watched=False)
+        run_program(startup, {}, (), fresh, True, check_finite=False)
         new = {}
         for name in fresh.local_var_names():
             if self._scope.find_var(name) is None:

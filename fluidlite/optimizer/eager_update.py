@@ -119,7 +119,7 @@ class EagerUpdate:
             if var.get_tensor().array is not tensor.array:
                 var.set(LoDTensor.wrap(tensor.array))
         feed = dict(zip(self._fed, grads, strict=True))
-        run_program(self._program, feed, (), self._scope, True, self._device, watched=False)
+        run_program(self._program, feed, (), self._scope, True, self._device, check_finite=False)
         for var, tensor in shared:
             made = var.get_tensor().array
             if made is not None and made is not tensor.array:

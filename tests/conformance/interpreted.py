@@ -1,9 +1,9 @@
 """Notes what of the cases no plan runs: `check.py --preload interpreted:start`.
 
-The file that INTERPRETED_REPORT names gets a line for each run by the interpreter, for each operator that runs on its
-own without a good reason, and for each block that is run turn by turn: the case, a tab, what it is. Operators that run
-blocks, call the user's functions or whose results have sizes that only the data know are no part of plans; one that
-makes a persistable variable for the first time runs on its own that once, without a reason to stay so.
+The file that INTERPRETED_REPORT names gets a line for each run by the interpreter, for each fallback operator without a
+good reason, and for each block that Python runs iteration by iteration: the case, a tab, what it is. Operators that run
+blocks, call the user's functions or have data-dependent sizes are no part of plans; one that makes a persistable
+variable for the first time is a fallback operator that once, without a reason to stay so.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-REASONS = ("works on what is no tensor", "whose shape depends on data", "which cannot be rolled back")
+REASONS = ("non-tensor variables", "whose shape depends on data", "which cannot be rolled back")
 """Why an operator may be run on its own."""
 
-TURN = "turn by turn"
+TURN = "iteration by iteration"
 
 
 def start() -> None:

@@ -121,7 +121,7 @@ def test_no_case_is_interpreted(interpreted, name):
     """All operators run in plans, and the engine runs all iterations of loops but for those of `SEGMENTED`."""
     found = interpreted[name]
     if name in SEGMENTED:
-        found = [line for line in found if not line.startswith("turn by turn")]
+        found = [line for line in found if not line.startswith("iteration by iteration")]
     assert found == []
 
 

@@ -90,7 +90,7 @@ def test_infer_shapes_leaves_constants_out(alone):
     request = Request(fluid.default_main_program(), fluid.global_scope(), {}, [three.name])
     found = typed(request)
     assert found.steps == []
-    np.testing.assert_array_equal(found.meta.known[three.name], [3.0, 3.0])
+    np.testing.assert_array_equal(found.meta.constants[three.name], [3.0, 3.0])
 
 
 def test_lower_and_optimize(request_of_a_step):

@@ -145,7 +145,9 @@ def test_one_plan_looks_at_all_batch_sizes():
         run(main, out, np.full((6, 3), 3e38), scope)
     text = fluid.Executor(fluid.CPUPlace()).describe(main, scope)
     assert (
-        text.count("instructions on the CPU") == 1 and "interpreter" not in text and "in pieces" not in text
+        text.count("instructions on the CPU") == 1
+        and "interpreter" not in text
+        and "run in segments" not in text
     )
 
 
@@ -333,7 +335,7 @@ def test_loops_and_branches_stand_in_the_plan():
         scope = fluid.Scope()
         run(main, out, [[1, 1, 1]], scope)
         text = fluid.Executor(fluid.CPUPlace()).describe(main, scope)
-        assert "  loop(" in text and "  look(" in text and "in pieces" not in text
+        assert "  loop(" in text and "  check_finite(" in text and "run in segments" not in text
 
 
 def test_first_values_are_looked_at_in_order():

@@ -3,7 +3,14 @@
 from types import SimpleNamespace
 
 from fluidlite.executor.ir.instructions import Instruction, lifetimes
-from fluidlite.executor.passes.rewriting import Gathering, Member, Partial, fuse, grown, joined
+from fluidlite.executor.passes.rewriting import (
+    HorizontalFusion,
+    IncompleteFusion,
+    Member,
+    fuse,
+    fuse_pairs,
+    fuse_two,
+)
 from fluidlite.framework import Program
 
 
@@ -19,13 +26,13 @@ def one_of(*kinds):
     """A rule that joins instructions whose actions follow each other in `kinds`; the last one completes them."""
 
     def rule(before, after, uses):
-        known = before.action.views if isinstance(before.action, Partial) else (before.action,)
+        known = before.action.views if isinstance(before.action, IncompleteFusion) else (before.action,)
         now = (*known, after.action)
         if kinds[: len(now)] != now:
             return None
-        action = "+".join(now) if now == kinds else Partial(now)
+        action = "+".join(now) if now == kinds else IncompleteFusion(now)
         reads = [*before.reads, *(name for name in after.reads if name not in before.writes)]
-        return joined(before, after, action, reads, after.writes)
+        return fuse_two(before, after, action, reads, after.writes)
 
     return rule
 
@@ -38,7 +45,7 @@ CHAIN = [instruction("f", "x", "y"), instruction("g", "y", "z"), instruction("h"
 
 
 def test_neighbours_are_joined_if_nobody_else_wants_what_is_between():
-    grow = grown(one_of("f", "g"))
+    grow = fuse_pairs(one_of("f", "g"))
     (first, last) = fuse(CHAIN, ["w"], [grow])
     assert (first.action, first.reads, first.writes, len(first.ops)) == ("f+g", ("x",), ("z",), 2)
     assert last.action == "h"
@@ -50,7 +57,7 @@ def test_neighbours_are_joined_if_nobody_else_wants_what_is_between():
 
 
 def test_three_are_joined_or_none():
-    grow = grown(one_of("f", "g", "h"))
+    grow = fuse_pairs(one_of("f", "g", "h"))
     assert actions(fuse(CHAIN, ["w"], [grow])) == ["f+g+h"]
     assert actions(fuse(CHAIN[:2], ["z"], [grow])) == ["f", "g"]
     assert actions(fuse(CHAIN, ["w", "z"], [grow])) == ["f", "g", "h"]
@@ -58,16 +65,16 @@ def test_three_are_joined_or_none():
 
 def test_names_for_the_same_memory_are_one_variable():
     chain = [instruction("f", ["x"], ["y"]), instruction("g", ["y2"], ["z"]), instruction("h", ["y2"], ["w"])]
-    found = fuse(chain, ["z", "w"], [grown(one_of("f", "g"))], {"y2": "y"})
+    found = fuse(chain, ["z", "w"], [fuse_pairs(one_of("f", "g"))], {"y2": "y"})
     assert actions(found) == ["f", "g", "h"]
 
 
-class Updates(Gathering):
+class Updates(HorizontalFusion):
     def member(self, position):
         found = self.instructions[position]
         return Member(found.action, found) if found.action in "uv" else None
 
-    def together(self, members):
+    def fused(self, members):
         writes = [name for member in members for name in member.main.writes]
         return [SimpleNamespace(action=members[0].key * len(members), writes=writes)]
 

@@ -138,7 +138,8 @@ def test_passes_that_there_are_not(monkeypatch):
     x = fluid.data("x", [None, 4])
     with pytest.raises(
         ValueError,
-        match="may name unread, copies, repeats, attention, endings, channel_blocks, chains, updates, packing, "
+        match="may name dead_code, copy_propagation, common_subexpressions, attention, epilogues, channel_blocks, "
+        "chains, updates, packing, "
         "got nothing",
     ):
         fluid.Executor().run(feed={"x": np.ones((2, 4), "float32")}, fetch_list=[layers.relu(x)])

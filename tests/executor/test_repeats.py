@@ -18,7 +18,7 @@ def test_what_is_computed_twice():
     for data in (DATA, DATA[:3], DATA[:1]):
         both(exe, {"x": data}, [out])
     assert instructions(exe).count("softmax") == len(exe.describe().split(" on the CPU for ")) - 1
-    assert "repeats 1" in exe.describe()
+    assert "common_subexpressions 1" in exe.describe()
 
 
 def test_chains_of_repeats_and_views():
@@ -31,7 +31,7 @@ def test_chains_of_repeats_and_views():
     exe = fluid.Executor()
     both(exe, {"x": DATA[:3]}, [out])
     assert instructions(exe).count("softmax") == 1
-    assert "repeats 3" in exe.describe()
+    assert "common_subexpressions 3" in exe.describe()
 
 
 @pytest.mark.parametrize("change", ["axis", "factor", "input", "zero"])
@@ -92,7 +92,7 @@ def test_recomputation_computes_again():
 
 
 def test_the_switch(monkeypatch):
-    monkeypatch.setenv("FLUIDLITE_WITHOUT_PASSES", "repeats")
+    monkeypatch.setenv("FLUIDLITE_WITHOUT_PASSES", "common_subexpressions")
     x = fluid.data("x", [None, 6])
     exe = fluid.Executor()
     exe.run(feed={"x": DATA}, fetch_list=[layers.softmax(x) + layers.softmax(x)])
@@ -111,7 +111,7 @@ def trained(make):
     return exe
 
 
-@pytest.mark.parametrize("switch", ["", "copies"])
+@pytest.mark.parametrize("switch", ["", "copy_propagation"])
 def test_gradients_of_sums_are_those_of_what_was_added(switch, monkeypatch):
     monkeypatch.setenv("FLUIDLITE_WITHOUT_PASSES", f"chains,{switch}".rstrip(","))
 
@@ -123,7 +123,7 @@ def test_gradients_of_sums_are_those_of_what_was_added(switch, monkeypatch):
     plans = exe.describe().count(" on the CPU for ")
     assert plan.count("elementwise_add_grad") == plans * (1 + bool(switch))  # that of the bias stays
     assert "elementwise_sub_grad" in plan  # which is the gradient of one of them still
-    assert ("copies 1" in exe.describe()) == (not switch)
+    assert ("copy_propagation 1" in exe.describe()) == (not switch)
 
 
 def test_gradients_of_a_bias_alone():
@@ -140,7 +140,7 @@ def test_what_is_multiplied_by_one_is_a_name():
     given = layers.softmax(layers.scale(x, 1.0))
     exe = fluid.Executor()
     both(exe, {"x": DATA}, [out, given])
-    assert "copies 2" in exe.describe() and not {"dropout", "scale"} & set(instructions(exe))
+    assert "copy_propagation 2" in exe.describe() and not {"dropout", "scale"} & set(instructions(exe))
 
 
 def test_copies_that_are_fetched_or_of_what_changes_stay():

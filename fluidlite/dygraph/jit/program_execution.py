@@ -73,7 +73,7 @@ class Runner:
         self._at = {name: k for k, name in enumerate(self.names)}
         self._planned = flags.engine() == "plan"
         self._segments: tuple[ProgramSegments, ProgramSegments] | None = None
-        self._watched = False  # True if the plans and segments check results for NaN and infinities
+        self._check_finite = False  # True if the plans and segments check results for NaN and infinities
 
     def _differentiate(self, wanted: tuple[bool, ...]) -> None:
         """Append the backward operators to a copy of the program."""
@@ -125,9 +125,9 @@ class Runner:
 
     def run(self, arrays: Arrays) -> tuple[Arrays, Callable[..., Any] | None]:
         """The outputs for arrays of the inputs and captured tensors, and the function that computes gradients."""
-        if self._watched != flags.checks_finite():
-            self._watched, self._spare, self._segments = not self._watched, [], None
-        by_plan = self._planned and not (self._watched and self.device is not None)
+        if self._check_finite != flags.checks_finite():
+            self._check_finite, self._spare, self._segments = not self._check_finite, [], None
+        by_plan = self._planned and not (self._check_finite and self.device is not None)
         plan = self._plan(arrays) if by_plan else None
         if plan is None:
             return self._run_without_plan(arrays)
@@ -185,7 +185,7 @@ class Runner:
                     fixed=self.device is not None,
                     late=self.late,
                     split=True,
-                    check_finite=self._watched and self.device is None,
+                    check_finite=self._check_finite and self.device is None,
                 ),
                 len(self.outputs),
                 self._held,
@@ -213,7 +213,7 @@ class Runner:
         run = (
             SegmentedExecutor(forward, scope, feed)
             if segmented
-            else Interpreter(self.program, scope, feed, self.device, self._watched)
+            else Interpreter(self.program, scope, feed, self.device, self._check_finite)
         )
         run.run(forward)
         self._traced.bring_back([scope.var(name).get_tensor().array for name in self._held])
@@ -231,8 +231,8 @@ class Runner:
             read = dict.fromkeys(name for op in late for name in op.reads())
             wanted = [name for name in self.gradients if name is not None]
             self._segments = (
-                ProgramSegments(self.program, [*self.outputs, *read], early, self._watched),
-                ProgramSegments(self.program, wanted, late, self._watched),
+                ProgramSegments(self.program, [*self.outputs, *read], early, self._check_finite),
+                ProgramSegments(self.program, wanted, late, self._check_finite),
             )
         return self._segments
 

@@ -15,7 +15,7 @@ from ...base.dtypes import VarType
 from ...base.sizes import is_fixed
 from ...framework import Operator
 from ...ops.native import REAL, element, itemsize, numel
-from ...ops.op_view import FIND
+from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import VERSION, Call, Effects, OpDef, OpView, Sequences, grad_name
 from ..ir.errors import DataDependentShape, Unsupported
 from ..ir.inference import in_place_of
@@ -92,7 +92,7 @@ def _noted(op: OpView, slot: str) -> None:
     """Note what the elements of an array are like; Unsupported if others are not."""
     _check(op, slot)
     meta: Any = op.meta
-    kinds, kind = meta.kinds, (op.shape(slot), op.dtype(slot))
+    kinds, kind = meta.element_types, (op.shape(slot), op.dtype(slot))
     if meta.declared(op.attr("array")) != kind[1]:
         raise Unsupported("elements of an array have another type than the program says")
     if op.lod(slot) or kinds.setdefault(op.attr("array"), kind) != kind:
@@ -100,7 +100,7 @@ def _noted(op: OpView, slot: str) -> None:
 
 
 def _like(op: OpView) -> tuple[Any, VarType]:
-    kinds: dict[str, Any] = op.meta.kinds  # type: ignore[attr-defined]
+    kinds: dict[str, Any] = op.meta.element_types  # type: ignore[attr-defined]
     if op.attr("array") not in kinds:
         raise Unsupported("an array is read before it is written")
     return kinds[op.attr("array")]  # type: ignore[no-any-return]
@@ -139,7 +139,7 @@ def _blocks(op: OpView) -> tuple[list[Any], int, int, int]:
 
 
 def _infer_join(op: OpView) -> None:
-    found = op.found("OutIndex", [2], axes=[0])
+    found = op.data_dependent_sizes("OutIndex", [2], axes=[0])
     if found is None:
         raise DataDependentShape("how many elements an array has is found by the step")
     (shape, dtype), ((count,), axis) = _like(op), (found, _blocks(op)[1])
@@ -160,14 +160,14 @@ def _native_join(op: OpView) -> list[Call]:
     along = shape[axis] if axis < len(shape) else 1
     return [
         Call("array_length", [array, found]),
-        Call(FIND, [found], [0, count]),
+        Call(RESOLVE_SIZES, [found], [0, count]),
         Call("array_concat", [array, op.name("Out")], [count, times, size * itemsize(op, "Out")]),
         Call("fill.i32", [op.name("OutIndex")], [count, along]),
     ]
 
 
 def _infer_part(op: OpView) -> None:
-    kinds: dict[str, Any] = op.meta.kinds  # type: ignore[attr-defined]
+    kinds: dict[str, Any] = op.meta.element_types  # type: ignore[attr-defined]
     kinds.setdefault(op.attr("to"), _like(op))
 
 

@@ -21,7 +21,7 @@ from ...base.dtypes import VarType
 from ...framework import Block, Operator, Program
 from ...framework.gradients.versions import changes_nothing
 from ...ops.registry import EMPTY, VERSION, grad_name
-from ..ir.inference import is_non_tensor, runs_alone, takes_no_part
+from ..ir.inference import is_non_tensor, is_noop, is_unplannable
 from .gradient_pairs import forward_of, gradients
 
 RAN = "@RAN"
@@ -72,9 +72,9 @@ def is_inlinable(op: Operator, arrays: bool = False) -> bool:
 def _steps_are_inlinable(op: Operator) -> bool:
     block: Block = op.attrs["sub_block"]
     for inner in block.ops:
-        if takes_no_part(inner):
+        if is_noop(inner):
             continue
-        if (runs_alone(inner) and not is_inlinable(inner, True)) or inner.definition.effects.host:
+        if (is_unplannable(inner) and not is_inlinable(inner, True)) or inner.definition.effects.host:
             return False
         if inner.attrs.get("is_sparse") or any(map(op.block._is_persistable, inner.writes())):
             return False
@@ -89,10 +89,10 @@ def _block_is_inlinable(op: Operator, arrays: bool = False) -> bool:
     # Each operator would put a shared block in its place, and those in it the ones that they share.
     if block.idx in _known(block.program).shared:
         return False
-    ops = (each for each in block.ops if runs_alone(each))
+    ops = (each for each in block.ops if is_unplannable(each))
     ranked = ranks(op)
     if not all(
-        takes_no_part(each)
+        is_noop(each)
         or changes_nothing(each)
         or is_inlinable(each, arrays)
         or (ranked and each.type in RANKING)

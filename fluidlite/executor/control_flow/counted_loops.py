@@ -20,7 +20,7 @@ from ...framework import Block, Operator
 from ...framework.gradients.versions import changes_nothing, copied, counts
 from ...ops.registry import EMPTY
 from ..ir.errors import Unsupported
-from ..ir.inference import runs_alone
+from ..ir.inference import is_unplannable
 from .branching import ON_ARRAYS, is_inlinable, read_before, reads, results
 from .residuals import residuals_of_branches
 
@@ -96,8 +96,8 @@ class CountedLoop:
                 self._comparisons.pop(condition, None)
                 if copy[0] in self._comparisons:
                     self._comparisons[condition] = self._comparisons[copy[0]]
-            elif runs_alone(op) and not is_inlinable(op, True):
-                raise Unsupported(f"operator {op.type} runs blocks, or works on what is no tensor")
+            elif is_unplannable(op) and not is_inlinable(op, True):
+                raise Unsupported(f"operator {op.type} has sub-blocks or non-tensor variables")
             elif condition in [*op.writes()]:
                 raise Unsupported("its condition is no comparison with a counter")
             else:

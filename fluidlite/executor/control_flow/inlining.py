@@ -13,7 +13,7 @@ from ...framework.gradients.blocks import kept_names
 from ...framework.gradients.versions import changes_nothing
 from ...ops.registry import EMPTY, VERSION, grad_name
 from ..ir.errors import Unsupported
-from ..ir.inference import in_place_of, renamed, runs_alone, takes_no_part
+from ..ir.inference import in_place_of, is_noop, is_unplannable, renamed
 from ..ir.jumps import (
     ASSERT_DEFINED,
     BACK_EDGE,
@@ -70,7 +70,7 @@ class BlockInliner(ABC):
         """The operators, by the `names` that variables have here."""
         names = names or {}
         for op in ops:
-            if takes_no_part(op) or (runs_alone(op) and changes_nothing(op)):
+            if is_noop(op) or (is_unplannable(op) and changes_nothing(op)):
                 continue
             if op.type in ON_ARRAYS and self._arrays:
                 yield from self._plain(self._on_array(op, names))

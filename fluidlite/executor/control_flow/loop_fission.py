@@ -17,7 +17,7 @@ from ...framework import Block, Operator
 from ...framework.operator import BlockMeta
 from ...ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
 from ..ir.errors import Unsupported
-from ..ir.inference import SsaNames, live, renamed, runs_alone
+from ..ir.inference import SsaNames, is_unplannable, live, renamed
 from ..ir.jumps import MERGE
 from .branching import is_inlinable
 from .inlining_gradients import Inliner
@@ -104,7 +104,7 @@ def stages(
     loop.
     """
     ends = [*carried.values(), *wanted, *sums]
-    if any(runs_alone(op) and not is_inlinable(op, True) for op in ops):
+    if any(is_unplannable(op) and not is_inlinable(op, True) for op in ops):
         raise Unsupported("it runs blocks")
     mattering = live(list(ops), ends)
     kept: list[str] = []

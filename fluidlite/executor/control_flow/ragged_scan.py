@@ -23,7 +23,7 @@ from ...framework import Block, Operator
 from ...framework.gradients.blocks import kept_names
 from ...ops.registry import EMPTY, grad_name
 from ..ir.errors import Unsupported
-from ..ir.inference import in_place_of, runs_alone, takes_no_part
+from ..ir.inference import in_place_of, is_noop, is_unplannable
 from ..ir.ranks import ranked
 from .branching import everywhere, is_inlinable
 from .counted_loops import Access, CountedLoop
@@ -50,9 +50,9 @@ class RaggedScanLowering(RankedArrays):
         for op in ops:
             take = _TAKEN.get(op.type)
             if take is None or is_inlinable(op):
-                if runs_alone(op) and not (is_inlinable(op) or takes_no_part(op)):
+                if is_unplannable(op) and not (is_inlinable(op) or is_noop(op)):
                     # It may change what is known of arrays and counters.
-                    raise Unsupported(f"operator {op.type} runs blocks, or works on what is no tensor", op)
+                    raise Unsupported(f"operator {op.type} has sub-blocks or non-tensor variables", op)
                 self._note(op)
                 yield op
             else:

@@ -19,7 +19,7 @@ from ...framework.gradients.blocks import kept_names
 from ...ops.native import copy as copied
 from ...ops.registry import EMPTY, OpDef, OpView, Planning, grad_name
 from ..ir.errors import Unsupported
-from ..ir.inference import takes_no_part
+from ..ir.inference import is_noop
 from .rank_ops import ZEROS
 from .residuals import residuals_of_block, residuals_of_branches
 from .scan_lowering import ALIAS, Packed, Parts, ScanLowering, Value
@@ -27,9 +27,11 @@ from .scan_lowering import ALIAS, Packed, Parts, ScanLowering, Value
 
 def _infer_flat(op: OpView) -> None:
     if len(op.shape("X")) < 2 or op.lod("X") or op.shape("X")[0] == 0:
-        raise Unsupported(f"variable {op.name('X')!r} has sequences, or no steps", passing=True)
+        raise Unsupported(f"variable {op.name('X')!r} has sequences, or no steps", retryable=True)
     if any(n != wanted for n, wanted in zip(op.shape("X"), op.shape("Like")[:2], strict=False)):
-        raise Unsupported(f"variable {op.name('X')!r} has other steps than {op.name('Like')!r}", passing=True)
+        raise Unsupported(
+            f"variable {op.name('X')!r} has other steps than {op.name('Like')!r}", retryable=True
+        )
     steps, rows, *tail = op.shape("X")
     op.set("Out", (steps * rows, *tail), op.dtype("X"))
 
@@ -67,7 +69,7 @@ class _Steps(ScanLowering):
 
     def __init__(self, op: Operator, back: bool, inner: RecurrentLowering) -> None:
         block = op.attrs["sub_block"]
-        ops = [each for each in block.ops if not takes_no_part(each)]
+        ops = [each for each in block.ops if not is_noop(each)]
         super().__init__(op, block, ops, "", back, inner, op.inputs["inputs"][0])
 
     def take(self, inside: str, source: str) -> None:

@@ -100,7 +100,7 @@ def _infer_loop(op: OpView) -> None:
         raise Unsupported("it makes numbers without dimensions")
     _, first, _, rows = _counts(op)
     if not rows:
-        raise Unsupported("there are no rows", passing=True)
+        raise Unsupported("there are no rows", retryable=True)
     levels = dict.fromkeys(level for found in slots.values() for *_, each in found for level in each)
     form.levels = [level for level in levels if not level.endswith(FIRST)]
     labels = {each.removesuffix(FIRST) for each in levels if each.endswith(FIRST)}
@@ -117,13 +117,13 @@ def _infer_loop(op: OpView) -> None:
         form.outer.update(outer)
         _note_results(op, form, body, carried_rows)
         for array, (shape, dtype) in body.keeps().items():
-            known = meta.kinds.get(array)
+            known = meta.element_types.get(array)
             shape = [[*map(form.size, each)] for each in shape]
             if known is not None:
                 shape = [[n for n in a if n in b] for a, b in zip(known[0], shape, strict=True)]
             if not all(shape):
                 raise Unsupported("what a loop in a turn keeps has other sizes in each")
-            meta.kinds[array] = shape, dtype
+            meta.element_types[array] = shape, dtype
     for k, ((_, dtype, _), each) in enumerate(zip(slots["First"], form.carried, strict=True)):
         if op.has("Steps") and op.shape("First", k)[0] != first:
             raise Unsupported(f"variable {each.name!r} begins with other rows than a step has")
@@ -195,7 +195,7 @@ def _carried_rows(op: OpView, form: ScanSpec) -> int:
     found = [op.shape("First", k)[0] for k, each in enumerate(form.carried) if each.rows == "m"]
     found += [op.shape("Like", k)[0] for k in range(op.count("Like"))]
     if any(size != first and size != every for size in found):
-        raise Unsupported("what its turns leave for the next ones has other rows", passing=True)
+        raise Unsupported("what its turns leave for the next ones has other rows", retryable=True)
     # Only empty sequences make these differ, which no turn looks at.
     return found[0] if found and all(size == found[0] for size in found) else first
 
@@ -219,7 +219,7 @@ def _body(
                     feeds.add(short, ("n", *shape[1:]), dtype)
     for each in form.ops:
         if each.definition is STASH_POP:
-            shape, dtype = meta.kinds[each.attrs["array"]]
+            shape, dtype = meta.element_types[each.attrs["array"]]
             feeds.add(each.inputs["Like"][0], [n[0] for n in shape], dtype)
     for level in form.levels:
         feeds.add(level, meta.shapes[level], VarType.INT64)

@@ -12,7 +12,7 @@ from ...base.dtypes import to_numpy
 from ...base.reports import progress
 from ...base.sizes import SymFloat, SymInt, current, current_shape
 from ...framework import Operator
-from ...ops.op_view import FIND
+from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import Call, OpDef
 from .. import failures
 from ..control_flow.scan import SCAN_KERNEL, ScanSpec
@@ -36,13 +36,13 @@ class Assembly:
         self._slots: dict[str, int] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
         for name in (
-            *code.external, *code.feeds, *code.late, *code.ranked.names, *meta.persistable, *meta.known, *storages,
+            *code.external, *code.feeds, *code.late, *code.ranked.names, *meta.persistable, *meta.constants, *storages,
             *self.tensor_arrays,
         ):  # fmt: skip
             self.slot(name)
         self.engine = engine.Engine(len(self._slots), self.registers.found)
         self._add_instructions()
-        for name, array in meta.known.items():
+        for name, array in meta.constants.items():
             self.engine.bind(self._slots[name], array)
         for name, elements in self.tensor_arrays.items():
             self.engine.set_pointer(self._slots[name], elements.address)
@@ -90,7 +90,7 @@ class Assembly:
             op, action = instruction.op, instruction.action
             if is_call(instruction, SCAN_KERNEL):
                 self._add_loop(at, op.attrs["form"], action)
-            elif is_call(instruction, FIND):
+            elif is_call(instruction, RESOLVE_SIZES):
                 integer = self.registers.integer
                 places = zip(action.ints[::2], action.ints[1::2], strict=True)
                 self.engine.add_find(
@@ -111,7 +111,7 @@ class Assembly:
                 self.engine.set_target(at, begin if action is jumps.BACK_EDGE else at + 1)
             elif not isinstance(action, OpDef):
                 self.engine.add_python(action)
-                for name in instruction.touches:
+                for name in instruction.accessed:
                     self._shapes[name] = self.registers.shape(self.code.meta.shapes[name])
 
     def _add_loop(self, at: int, form: ScanSpec, call: Call) -> None:
@@ -146,7 +146,7 @@ class Assembly:
                 call.kernel, [name is not None for name in call.operands], call.ints, call.floats, sizes
             )
         except ValueError as error:
-            if meta.finding:
+            if meta.size_labels:
                 raise Unsupported("sizes were guessed that do not fit each other", op) from error
             raise failures.in_operator(op, error) from error
         return kernels.address(call.kernel)

@@ -57,7 +57,7 @@ class BodyPlan:
 
     def _is_invariant(self, name: str) -> bool:
         """True for a matrix that is the same in all iterations and comes from outside."""
-        if name in self.moving or name in self._changes or name in self.meta.known:
+        if name in self.moving or name in self._changes or name in self.meta.constants:
             return False
         return not self.code.is_temporary(name)
 
@@ -68,7 +68,7 @@ class BodyPlan:
             if not is_native and op.definition.effects.host:
                 raise Unsupported(f"operator {op.type} of it does more than to compute")
         likes = {op.inputs["Like"][0] for op in self.form.ops if op.definition is STASH_POP}
-        if not likes.isdisjoint(self.code.root(name) for each in plan.instructions for name in each.touches):
+        if not likes.isdisjoint(self.code.root(name) for each in plan.instructions for name in each.accessed):
             raise Unsupported("its iterations read the elements of what another loop has stashed")
         if self.meta.sparse:
             raise Unsupported("it makes SelectedRows")
@@ -83,7 +83,7 @@ class BodyPlan:
         """Whether the guards admit such sizes in a turn."""
         sizes = self.plan.assembly.registers.found
         for label, value in moving.items():
-            root = self.meta.roots.get(label)
+            root = self.meta.body_symbols.get(label)
             if isinstance(root, SymInt):
                 sizes.set(self.plan.assembly.registers.integer(root), value)
             elif root is not None and root != value:
@@ -92,7 +92,7 @@ class BodyPlan:
 
     def _rows(self, size: int) -> list[str]:
         """Which of the sizes that move this may be, and "" if it is always the same."""
-        found = [k for k, root in self.meta.roots.items() if always_equal(root, size)]
+        found = [k for k, root in self.meta.body_symbols.items() if always_equal(root, size)]
         if self.feeds.rows is not None and size == self.feeds.rows:
             return ["n", ""]
         rows = [k for k in self.feeds.moving if k in found]
@@ -102,7 +102,7 @@ class BodyPlan:
     def _outside_size(self, size: Any) -> Any:
         """What a size of a turn is in the plan around; None if it moves."""
         roots = {}
-        for label, root in self.meta.roots.items():
+        for label, root in self.meta.body_symbols.items():
             if label in self.feeds.outer:
                 roots.update(dict.fromkeys(free_symbols(root), self.feeds.outer[label]))
         return substituted(size, roots) if free_symbols(size) <= roots.keys() else None
@@ -116,7 +116,7 @@ class BodyPlan:
         for axis, size in enumerate(sizes):
             labels = [
                 k
-                for k, root in self.meta.roots.items()
+                for k, root in self.meta.body_symbols.items()
                 if k not in self.feeds.moving and always_equal(root, size)
             ]
             if empty and sizes[0] == 0:
@@ -145,7 +145,7 @@ class BodyPlan:
 
     def _called(self, size: int) -> list[Any]:
         """The labels of the sizes that this is, and what it is outside if it stays."""
-        found: list[Any] = [k for k, root in self.meta.roots.items() if always_equal(root, size)]
+        found: list[Any] = [k for k, root in self.meta.body_symbols.items() if always_equal(root, size)]
         outside = self._outside_size(size)
         return found if outside is None else [*found, outside]
 
@@ -176,7 +176,7 @@ class BodyPlan:
         stays += [(slot(name + SUM), layout.made[name]) for name in self.added]
         where = {"n": 0, "m": 1} | {label: 2 + at for label, at in layout.sizes.items()}
         roots, spans = [], []
-        for label, root in self.meta.roots.items():
+        for label, root in self.meta.body_symbols.items():
             register = self.plan.assembly.registers.integer(root) if isinstance(root, SymInt) else -1
             if label in where:
                 roots.append((register, where[label], current(root)))

@@ -46,7 +46,7 @@ class Buffers:
             root = self._aliases.get(name, name)
             dtype = to_numpy(self._meta.dtypes[name])
             found = self._engine.array(self._slots[root], dtype, self._shapes[name])
-            if root not in self._inputs and not self._meta.finding:
+            if root not in self._inputs and not self._meta.size_labels:
                 self._views[name] = found
         return found
 
@@ -101,7 +101,7 @@ class Code:
 
     def is_temporary(self, name: str) -> bool:
         """Whether a variable lives in the arena of the plan."""
-        if name in self.inputs or name in self.meta.known or name in self.external:
+        if name in self.inputs or name in self.meta.constants or name in self.external:
             return False
         return name not in self.tensor_arrays and not self.meta.is_persistable(name)
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from ...base.sizes import always_equal
 from ...framework import Operator
-from ...ops.op_view import FIND
+from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import LEVEL, Call, OpView
 from .. import failures
 from ..control_flow.scan import SCAN_KERNEL
@@ -80,11 +80,11 @@ class Lowering:
                 raise failures.in_operator(op, error) from error
         listed = [calls] if isinstance(calls, Call) else calls
         if listed is not None and all(
-            self._available(call.kernel) for call in listed if call.kernel not in (FIND, SCAN_KERNEL)
+            self._available(call.kernel) for call in listed if call.kernel not in (RESOLVE_SIZES, SCAN_KERNEL)
         ):
             passed_on: list[str] = []
             for call in listed:
-                if call.kernel == FIND:
+                if call.kernel == RESOLVE_SIZES:
                     yield Instruction((op,), tuple(name for name in call.operands if name), (), call, view)
                 elif not self._is_part_view(op, call):
                     made = native(self._meta, op, call, view if len(listed) == 1 else None, passed_on)
@@ -102,10 +102,10 @@ class Lowering:
     def _found(self, op: Operator, view: OpView, pending: PendingShapes) -> Iterable[Instruction]:
         """The instructions of an operator whose reference kernel finds sizes."""
         reads, writes = self._touched(op, op.input_arg_names), self._touched(op, op.output_arg_names)
-        places = [n for pair in enumerate(pending.wanted) for n in pair]
+        places = [n for pair in enumerate(pending.sizes) for n in pair]
         seek, keep = reference(op, self._code.buffers, self.levels, pending)
         yield Instruction((op,), reads, (pending.scratch,), seek, view)
-        yield Instruction((op,), (pending.scratch,), (), Call(FIND, [pending.scratch], places), view)
+        yield Instruction((op,), (pending.scratch,), (), Call(RESOLVE_SIZES, [pending.scratch], places), view)
         yield Instruction((op,), (), writes, keep, view)
 
     def _touched(self, op: Operator, names: Iterable[str]) -> tuple[str, ...]:

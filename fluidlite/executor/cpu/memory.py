@@ -73,7 +73,7 @@ def _replaceable(instruction: Instruction, roots: Mapping[str, str]) -> list[tup
     return [(name, result) for name, result in named if touched.count(name) == 1]
 
 
-def made_in_place(
+def coalesce_merges(
     instructions: Sequence[Instruction], roots: dict[str, str], temporary: Callable[[str], bool]
 ) -> list[Instruction]:
     """The instructions without copies (`merge`) of what can be made where they would put it: nobody in the block looks
@@ -93,7 +93,7 @@ def made_in_place(
         blocks.append(enclosing[-1])
         if each.action in jumps.BEGINS:
             enclosing.append(at)
-        for name in dict.fromkeys(roots.get(name, name) for name in each.touches):
+        for name in dict.fromkeys(roots.get(name, name) for name in each.accessed):
             touched[name].append(at)
     left = set()
     for at in merges:

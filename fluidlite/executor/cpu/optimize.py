@@ -8,7 +8,7 @@ from ...framework import OpRole
 from ..ir.instructions import Instruction
 from ..passes import cpu_passes
 from ..passes.channel_blocks import ChannelBlocks
-from ..passes.prepacking import packed_in_line
+from ..passes.prepacking import prepack
 from ..passes.rewriting import fuse
 from . import memory
 from .code import Code
@@ -23,10 +23,10 @@ def optimize(
 
     Args:
         split: whether the code has two halves, between which nothing moves.
-        pack: prepacks weights, in the place of `packing.packed_in_line`.
+        pack: prepacks weights, in the place of `packing.prepack`.
     """
     needed = code.needed()
-    pack = pack or (lambda instructions: packed_in_line(instructions, code.meta, code.root))
+    pack = pack or (lambda instructions: prepack(instructions, code.meta, code.root))
     if not split:
         code.instructions = pack(_fused(code, code.instructions, needed))
     else:
@@ -37,7 +37,7 @@ def optimize(
         first = pack(_fused(code, first, [*needed, *read]))
         code.cut = len(first)
         code.instructions = [*first, *pack(_fused(code, second, needed))]
-    code.instructions = memory.made_in_place(code.instructions, code.aliases, code.may_be_shared)
+    code.instructions = memory.coalesce_merges(code.instructions, code.aliases, code.may_be_shared)
 
 
 def _fused(code: Code, instructions: list[Instruction], needed: list[str]) -> list[Instruction]:

@@ -12,7 +12,7 @@ import numpy as np
 from ..._ext import engine
 from ...base.reports import profiling
 from ...base.sizes import current
-from ...ops.op_view import FIND
+from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import Call, OpDef
 from .. import failures
 from ..control_flow.array_ops import MAY_MISS
@@ -163,7 +163,7 @@ class Plan(StepPlan):
                 is_local = engine.KernelFailure(index, failure.code, failure.err, inner)
                 return bodies[number].plan.failed(is_local, rolls_back)  # type: ignore[no-any-return]
         if failure.code == engine.UNFIT:
-            last = failure.err if is_call(self.instructions[failure.index], FIND) else None
+            last = failure.err if is_call(self.instructions[failure.index], RESOLVE_SIZES) else None
             return GuardFailure("it finds other sizes", sizes=self._found_by(failure.index, last))
         op = self.ops[failure.index]
         if op.definition is jumps.ASSERT_DEFINED:
@@ -183,8 +183,8 @@ class Plan(StepPlan):
         known: dict[str, int] = {}
         registers = self.assembly.registers
         actions = (each.action for each in self.instructions[: at + 1])
-        finds = [action for action in actions if isinstance(action, Call) and action.kernel == FIND]
-        for labels, action in zip(self.meta.finding, finds, strict=False):
+        finds = [action for action in actions if isinstance(action, Call) and action.kernel == RESOLVE_SIZES]
+        for labels, action in zip(self.meta.size_labels, finds, strict=False):
             sizes = [registers.found.get(registers.integer(n)) for n in action.ints[1::2]]
             known.update(
                 zip(labels, last if last is not None and action is finds[-1] else sizes, strict=False)

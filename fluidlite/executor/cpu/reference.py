@@ -64,7 +64,7 @@ def reference(
     def seek() -> None:
         assert pending is not None
         held[:] = called()
-        array(pending.scratch)[:] = pending.measured(held)
+        array(pending.scratch)[:] = pending.measure(held)
 
     def keep() -> None:
         for name, value in held:

@@ -6,18 +6,18 @@ from collections.abc import Iterable, Sequence
 
 from ...base.sizes import current
 from ...framework import Operator
-from ...ops.op_view import FIND
+from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import Call
 from ..control_flow.array_ops import MAY_MISS, ON_ELEMENTS
 from ..control_flow.rank_ops import RANK
 from ..control_flow.scan import SCAN, SCAN_KERNEL
 from ..ir import jumps
 from ..ir.errors import Unsupported
-from ..ir.finite import LOOK
+from ..ir.finite import CHECK_FINITE
 from ..ir.instructions import Instruction, outermost_loops
 from .code import Code
 
-REPLAYABLE = (*jumps.JUMPS, jumps.ASSERT_DEFINED, jumps.NONEMPTY, RANK, LOOK, *ON_ELEMENTS)
+REPLAYABLE = (*jumps.JUMPS, jumps.ASSERT_DEFINED, jumps.NONEMPTY, RANK, CHECK_FINITE, *ON_ELEMENTS)
 """Operators with effects that may happen twice."""
 
 MOST_COPIED = 1 << 20
@@ -30,7 +30,7 @@ def changed_early(code: Code) -> list[str] | None:
     Raises Unsupported where guards on sizes that only the data know come after something that cannot be rolled back.
     """
     instructions = code.instructions
-    finds = [at for at, each in enumerate(instructions) if is_call(each, FIND)]
+    finds = [at for at, each in enumerate(instructions) if is_call(each, RESOLVE_SIZES)]
     checked = (jumps.ASSERT_DEFINED, *(MAY_MISS if finds else MAY_MISS[:2]))
     guards = [
         at for at, each in enumerate(instructions) if any(op.definition in checked for op in _all_of(each))

@@ -12,7 +12,7 @@ from ...base.sizes.shapes import middle, product
 from ...framework import OpRole
 from ...ops.registry import OpView, grad_name
 from ..ir.instructions import Instruction, Uses
-from ..passes.rewriting import in_runs
+from ..passes.rewriting import fuse_runs
 from .launch import Get, one_by_one
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class _Run:
         results: dict[str, _Value] = {}
         shapes: list[str] = []
         for name, value in self.values.items():
-            private, shape_wanted = self._uses.private(name, self._launches)
+            private, shape_wanted = self._uses.locality(name, self._launches)
             if not private:
                 results[name] = value
                 if isinstance(value, _StepResult):
@@ -253,5 +253,5 @@ _FAMILIES: Mapping[str, Callable[[_Run, OpView, str], dict[str, _Value] | None]]
 _OTHERS: Mapping[str, _Rule] = {"scale": _scale, "sum": _sum, "mean_grad": _mean_grad}
 
 
-join_chains = in_runs(_Run)
+join_chains = fuse_runs(_Run)
 """Fuse runs of elementwise operators with outputs of one shape."""

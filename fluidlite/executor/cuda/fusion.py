@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..passes.rewriting import Pass, grown
+from ..passes.rewriting import Pass, fuse_pairs
 from .batch_norm import normalized, normalized_grad
 from .chains import join_chains
 from .layers import layer, layer_grad
@@ -12,13 +12,13 @@ from .norms import Products, Squares
 from .updates import Updates
 
 PASSES: tuple[Pass, ...] = (
-    grown(loss_grad),
-    grown(loss),
+    fuse_pairs(loss_grad),
+    fuse_pairs(loss),
     Squares.run,
     Products.run,
     join_lookups,
-    grown(layer_grad, normalized_grad),
-    grown(layer, normalized),
+    fuse_pairs(layer_grad, normalized_grad),
+    fuse_pairs(layer, normalized),
     Updates.run,
     join_chains,
 )

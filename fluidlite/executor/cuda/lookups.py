@@ -40,9 +40,9 @@ def _terms(total: Instruction, uses: Uses) -> list[Instruction] | None:
     if view is None or view.type != "sum" or view.count("X") < 2:
         return None
     terms = view.names("X")
-    if len({*terms}) != len(terms) or any(uses.private(name, [total]) != (True, False) for name in terms):
+    if len({*terms}) != len(terms) or any(uses.locality(name, [total]) != (True, False) for name in terms):
         return None
-    parts = [uses.makers[name] for name in terms]
+    parts = [uses.producers[name] for name in terms]
     views = [part.view for part in parts if _dense(part)]
     tables = {view.name("W") for view in views if view is not None}
     return parts if len(views) == len(terms) and len(tables) == 1 else None

@@ -10,7 +10,7 @@ from ...base.dtypes import VarType
 from ...base.sizes.shapes import product, rows_along
 from ...ops.registry import OpView, grad_name
 from ..ir.instructions import Instruction, Uses
-from ..passes.rewriting import Partial, joined
+from ..passes.rewriting import IncompleteFusion, fuse_two
 from .launch import Get
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def loss(before: Instruction, after: Instruction, uses: Uses) -> Instruction | N
         if run is None or run.mean is not None or view.type != "mean" or view.name("X") != run.loss[0]:
             return None
         run = replace(run, mean=view.name("Out"))
-    return None if run is None else joined(before, after, run, run.reads, run.writes)
+    return None if run is None else fuse_two(before, after, run, run.reads, run.writes)
 
 
 def _loss(first: OpView | None, logits: str, softmax: str, view: OpView | None, result: str) -> _Loss | None:
@@ -60,14 +60,16 @@ def loss_grad(before: Instruction, after: Instruction, uses: Uses) -> Instructio
     view = after.view
     if view is None:
         return None
-    views = before.action.views if isinstance(before.action, Partial) else (before.view,)
+    views = before.action.views if isinstance(before.action, IncompleteFusion) else (before.view,)
     mean = views[0] if views[0] is not None and views[0].type == "mean_grad" else None
     if before.view is mean and mean is not None:
         slot = {"entropy_grad": _Y_GRAD, _FUSED + "_grad": _LOSS_GRAD}.get(after.kind)
         if slot is None or mean.name_or_none(_X_GRAD) != view.name(slot) or not product(mean.shape("X")):
             return None
         if after.kind == "entropy_grad":
-            return joined(before, after, Partial((mean, view)), before.reads + after.reads, after.writes)
+            return fuse_two(
+                before, after, IncompleteFusion((mean, view)), before.reads + after.reads, after.writes
+            )
         run = _gradient(mean, view, view, "Softmax", _LOSS_GRAD, grad_name("Logits"))
     else:
         entropy = views[-1]
@@ -80,7 +82,7 @@ def loss_grad(before: Instruction, after: Instruction, uses: Uses) -> Instructio
         if not _follows(entropy, view, uses):
             return None
         run = _gradient(mean, entropy, view, "Out", _Y_GRAD, _X_GRAD)
-    return None if run is None else joined(before, after, run, run.reads, (run.result,))
+    return None if run is None else fuse_two(before, after, run, run.reads, (run.result,))
 
 
 def _gradient(
@@ -110,7 +112,7 @@ def _follows(view: OpView, last: OpView, uses: Uses) -> bool:
         return view.name("X") == softmax
     # This operator reads the probabilities of the labels only: find the softmax through their producer.
     match = view.name("MatchX")
-    maker = uses.makers.get(match)
+    maker = uses.producers.get(match)
     return (
         maker is not None
         and maker.view is not None

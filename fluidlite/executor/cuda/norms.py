@@ -10,14 +10,14 @@ from ...base.dtypes import VarType
 from ...base.sizes.shapes import product
 from ...ops.registry import OpView
 from ..ir.instructions import Instruction
-from ..passes.rewriting import Gathering, Member
+from ..passes.rewriting import HorizontalFusion, Member
 from .launch import Get
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
 
 
-class Squares(Gathering):
+class Squares(HorizontalFusion):
     """Multi-tensor sums of squares."""
 
     def member(self, position: int) -> Member | None:
@@ -32,17 +32,17 @@ class Squares(Gathering):
         if (
             not whole
             or total.view.name("X") != squares
-            or self.uses.private(squares, [total]) != (True, False)
+            or self.uses.locality(squares, [total]) != (True, False)
         ):
             return None
         part = _part(square.view, total.view.name("Out"), tuple(total.view.shape("Out")))
         return None if part is None else Member(part.key, total, before=(square,), detail=part)
 
-    def together(self, members: list[Member]) -> list[Instruction]:
+    def fused(self, members: list[Member]) -> list[Instruction]:
         return _fused(members, _Squares)
 
 
-class Products(Gathering):
+class Products(HorizontalFusion):
     """Multi-tensor products with the same scalar."""
 
     def member(self, position: int) -> Member | None:
@@ -56,7 +56,7 @@ class Products(Gathering):
         part = _part(view, view.name("Out"), shape, view.name("Y"))
         return None if part is None else Member(part.key, instruction, detail=part)
 
-    def together(self, members: list[Member]) -> list[Instruction]:
+    def fused(self, members: list[Member]) -> list[Instruction]:
         return _fused(members, _Products)
 
 

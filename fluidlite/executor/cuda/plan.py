@@ -56,7 +56,7 @@ class DevicePlan(StepPlan):
             used = {name: self._layouts[name] for name in self.feed_names if self._list.reads(name)}
             self._slots = FeedSlots(device, used)
             self._list.arrays.update(self._slots.arrays)
-        for name, array in self.meta.known.items():
+        for name, array in self.meta.constants.items():
             if self._list.reads(name):
                 self._list.arrays[name] = device.put(array)
         self._bind_first()

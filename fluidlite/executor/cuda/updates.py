@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...backend.cupy_.launchers import updates
 from ...ops.registry import OpView
 from ..ir.instructions import Instruction, Uses
-from ..passes.rewriting import Gathering, Group, Member
+from ..passes.rewriting import Group, HorizontalFusion, Member
 from .launch import Get, one_by_one
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class _Update:
     carry: float = 1.0
 
 
-class Updates(Gathering):
+class Updates(HorizontalFusion):
     """Groups of updates of one kind, each with its weight decay and the advance of its power of beta."""
 
     def __init__(self, instructions: list[Instruction], uses: Uses) -> None:
@@ -123,7 +123,7 @@ class Updates(Gathering):
         index = bisect_left(positions, position)
         return positions[index - 1] if index else None
 
-    def follows(self, position: int, groups: Iterable[Group]) -> bool:
+    def is_absorbed(self, position: int, groups: Iterable[Group]) -> bool:
         """True if the launch only advances the power of beta of an update, whose kernel does that then."""
         launch = self.instructions[position]
         view = launch.view
@@ -143,7 +143,7 @@ class Updates(Gathering):
                     return True
         return False
 
-    def together(self, members: list[Member]) -> list[Instruction]:
+    def fused(self, members: list[Member]) -> list[Instruction]:
         by_carry: dict[float, list[Member]] = defaultdict(list)
         for member in members:
             by_carry[member.detail.carry].append(member)

@@ -57,9 +57,9 @@ class Store(NamedTuple):
     def run(self, run: Run, frame: Frame) -> None:
         array, index, value = map(frame.find, (self.array, self.at, self.value))
         if type(array) is not TensorArray or type(index) is not np.ndarray or type(value) is not np.ndarray:
-            run.run_alone(self.op, frame)
+            run.run_operator(self.op, frame)
         elif index.size != 1 or index.item() < 0:
-            run.run_alone(self.op, frame)  # which raises
+            run.run_operator(self.op, frame)  # which raises
         else:
             # The value may be a variable of the scope, which is overwritten, or an array of the user.
             array.write(index.item(), value.copy(), frame.lod_of(self.value))

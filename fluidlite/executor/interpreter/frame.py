@@ -34,7 +34,7 @@ class Run(Protocol):
     program: Program
     xp: Any
 
-    def run_alone(self, op: Operator, frame: Frame) -> None:
+    def run_operator(self, op: Operator, frame: Frame) -> None:
         """Run an operator on its own."""
         ...
 

@@ -99,11 +99,11 @@ def _is_part(value: Any, inputs: dict[str, list[Any]]) -> bool:
 
 
 class Interpreter(Run):
-    """One run of a program, whose operators come one after the other, in all blocks; `frame` holds what is not
-    persistable in the global block.
+    """One run of a program, operator by operator; `frame` holds the temporaries of the global block.
 
-    Everything is computed on `device` (None: the host); what is fed and what the scope holds is taken there. `watched`:
-    whether results with NaN or infinities are refused. Control functions call `run_block` (see `environment.Run`).
+    Args:
+        device: the device that computes, to which feeds and variables of the scope are copied; None for the host.
+        check_finite: whether results with NaN or infinities are refused.
     """
 
     def __init__(
@@ -112,10 +112,10 @@ class Interpreter(Run):
         scope: Scope,
         feed: Feed,
         device: CudaDevice | None = None,
-        watched: bool = False,
+        check_finite: bool = False,
     ) -> None:
         self.program = program
-        self.watched = watched
+        self.check_finite = check_finite
         self.scope = scope
         self.device = device
         self.frame = Frame(program.global_block(), context=RunContext(scope, device, feed))
@@ -150,13 +150,13 @@ class Interpreter(Run):
 
     def run_block(self, block: Block, frame: Frame) -> None:
         for op in block.ops:
-            self.run_alone(op, frame)
+            self.run_operator(op, frame)
 
     def run_each(self, ops: Iterable[Operator]) -> None:
         """Run operators of the global block on their own."""
         with self._active(), np.errstate(all="ignore"):  # infinities and NaNs are results like any other
             for op in ops:
-                self.run_alone(op, self.frame)
+                self.run_operator(op, self.frame)
 
     def serve(self, op: Operator) -> None:
         """Be the parameter server that `op` describes until all trainers are done."""
@@ -164,7 +164,7 @@ class Interpreter(Run):
 
         serve(op, self.scope)
 
-    def run_alone(self, op: Operator, frame: Frame) -> None:
+    def run_operator(self, op: Operator, frame: Frame) -> None:
         """Run an operator on its own; EnforceNotMet if it makes what is to be refused, which stays."""
         if op.definition.effects.control:
             control_function(op.type)(self, op, frame)
@@ -174,9 +174,9 @@ class Interpreter(Run):
         self.run_op(op, frame)
         if recorder is not None:
             record(recorder, op.type, begin, time.perf_counter_ns(), self.device)
-        if self.watched:
-            for name in finite.results(op):
-                finite.look_at(op, name, frame.find(name), self.xp)
+        if self.check_finite:
+            for name in finite.checked_results(op):
+                finite.check(op, name, frame.find(name), self.xp)
 
     def run_op(self, op: Operator, frame: Frame) -> None:
         """Run an operator without blocks on whatever its inputs hold."""

@@ -27,7 +27,7 @@ from ..ir.request import Request
 from ..tensors.scope import Scope
 from .frame import Frame
 from .interpreter import Interpreter
-from .segments import BlockSegments, FallbackOp, ProgramSegments, Ranges, Segment, feed_of, inputs_of
+from .segments import BlockSegments, FallbackOp, ProgramSegments, Ranges, Segment, feed_from, frame_inputs
 
 MAX_REPLANS = 4
 """How many plans are made for one run of a segment, until one is for the sizes that the data have."""
@@ -38,7 +38,7 @@ class SegmentedExecutor(Interpreter):
 
     def __init__(self, blocks: ProgramSegments, scope: Scope, feed: Feed) -> None:
         self._blocks = blocks
-        super().__init__(blocks.program, scope, feed, watched=blocks.watched)
+        super().__init__(blocks.program, scope, feed, check_finite=blocks.check_finite)
 
     def _written(self) -> Ranges:
         return self._blocks.written(self.scope)
@@ -105,18 +105,18 @@ class SegmentedExecutor(Interpreter):
 
     def _make(self, segments: BlockSegments, at: int, frame: Frame) -> Segment | FallbackOp:
         """A piece for what stands at a position, fit for what the environment holds now."""
-        end = segments.stretch(at)
-        reason = "it runs blocks or works on what is no tensor"
+        end = segments.end_of_segment(at)
+        reason = "it has sub-blocks or non-tensor variables"
         while end > at:
             try:
                 return self._planned(segments, at, end, frame)
             except Unsupported as refusal:
                 reason = str(refusal)
                 end = _position(segments, refusal.op, at, end)
-                if end == at and refusal.passing:
+                if end == at and refusal.retryable:
                     return FallbackOp(at, segments.ops[at])
-        if segments.alone_at(at):
-            reason += "; it runs blocks or works on what is no tensor"
+        if segments.is_lowered(at):
+            reason += "; it has sub-blocks or non-tensor variables"
         return FallbackOp(at, segments.ops[at], reason)
 
     def _planned(self, segments: BlockSegments, begin: int, end: int, frame: Frame) -> Segment:
@@ -125,9 +125,9 @@ class SegmentedExecutor(Interpreter):
         for load in accesses.loads:
             if not load.run(frame):
                 op = next(op for op in segments.ops[begin:end] if load.out in op.writes())
-                raise Unsupported(f"array {load.array!r} has no element to read", op, passing=True)
-        inputs = inputs_of(ops, frame)
-        feed = feed_of(inputs, frame)
+                raise Unsupported(f"array {load.array!r} has no element to read", op, retryable=True)
+        inputs = frame_inputs(ops, frame)
+        feed = feed_from(inputs, frame)
         made = {name for op in ops for name in results(op)}
         stored = [name for store in accesses.stores for name in (store.value, store.at)]
         outputs = [
@@ -140,7 +140,7 @@ class SegmentedExecutor(Interpreter):
             return compile_for_cpu(
                 Request(
                     self.program, self.scope, feed, outputs, ops, segments.block,
-                    check_finite=self.watched, sizes=segments.sizes[begin],
+                    check_finite=self.check_finite, sizes=segments.sizes[begin],
                 )
             )  # fmt: skip
 
@@ -160,4 +160,4 @@ def _position(segments: BlockSegments, op: Operator | None, begin: int, end: int
     """
     places = range(begin, end)
     found = (at for at in places if op is not None and segments.ops[at].attrs is op.attrs)
-    return next(found, next((at for at in places if segments.alone_at(at)), begin))
+    return next(found, next((at for at in places if segments.is_lowered(at)), begin))

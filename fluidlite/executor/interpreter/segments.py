@@ -26,13 +26,13 @@ from ..control_flow.branching import (
 )
 from ..cpu.plan import Plan
 from ..ir.errors import Unsupported
-from ..ir.inference import is_non_tensor, live, runs_alone, takes_no_part
+from ..ir.inference import is_non_tensor, is_noop, is_unplannable, live
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
 from .array_accesses import Accesses, separated
 from .frame import Frame, Run
 
-_TAKEN = RANKING.union(STEPS, ON_ARRAYS)
+_LOWERED = RANKING.union(STEPS, ON_ARRAYS)
 """Operators that are in a plan only if others stand in their places."""
 
 ITERATED = ("recurrent", "recurrent_grad", "while_grad")
@@ -49,11 +49,11 @@ class FallbackOp:
         self.end, self.op, self.reason = at + 1, op, reason
 
     def run(self, run: Run, frame: Frame) -> bool:
-        run.run_alone(self.op, frame)
+        run.run_operator(self.op, frame)
         return True
 
     def describe(self) -> list[str]:
-        way = "turn by turn" if self.op.type in ITERATED else "on its own"
+        way = "iteration by iteration" if self.op.type in ITERATED else "on its own"
         return [f"  {self.op.type} {way}: {self.reason}"]
 
 
@@ -89,11 +89,11 @@ class Segment:
         accesses = self._accesses
         if accesses is not None and not all([load.run(frame) for load in accesses.loads]):
             return False
-        plan, arrays = self._plan, gathered(self._inputs, frame)
+        plan, arrays = self._plan, input_arrays(self._inputs, frame)
         if arrays is None or not plan.lock.acquire():
             return False
         try:
-            found = self._found(plan, arrays, frame) if plan.ready(run.program) else None
+            found = self._results(plan, arrays, frame) if plan.ready(run.program) else None
         finally:
             plan.lock.release()
         if found is None:
@@ -121,7 +121,7 @@ class Segment:
             else:
                 frame.put(name, array, lod)
 
-    def _found(self, plan: Plan, arrays: list[np.ndarray], frame: Frame) -> list[Any] | None:
+    def _results(self, plan: Plan, arrays: list[np.ndarray], frame: Frame) -> list[Any] | None:
         """What the plan makes of these arrays; None if they do not fit."""
         if not plan.accepts(arrays):
             return None
@@ -146,7 +146,7 @@ class BlockSegments:
     """The pieces of one block: by position, those made so far, the one used last in front."""
 
     def __init__(
-        self, block: Block, ops: list[Operator], wanted: Iterable[str], fetches: Iterable[str]
+        self, block: Block, ops: list[Operator], live_out: Iterable[str], fetches: Iterable[str]
     ) -> None:
         self.block = block
         self._fetches = frozenset(fetches)
@@ -154,22 +154,24 @@ class BlockSegments:
         self.made: dict[int, list[Segment | FallbackOp]] = {}
         # Sizes that only the data know, as pieces at a position have found them; None: plans have none of these.
         self.sizes: defaultdict[int, dict[str, int] | None] = defaultdict(dict)
-        self.alone = [runs_alone(op) and not is_inlinable(op) and op.type not in _TAKEN for op in ops]
-        self._wanted = frozenset(wanted)
+        self._unplannable = [
+            is_unplannable(op) and not is_inlinable(op) and op.type not in _LOWERED for op in ops
+        ]
+        self._live_out = frozenset(live_out)
         # Where each variable is read last.
         self._last: dict[str, int] = {}
         for at, op in enumerate(ops):
             for name in op.reads():
                 self._last[name] = at
 
-    def alone_at(self, at: int) -> bool:
+    def is_lowered(self, at: int) -> bool:
         """Whether the operator at a position is in a plan only if others stand in its place."""
-        return self.ops[at].type in _TAKEN
+        return self.ops[at].type in _LOWERED
 
-    def stretch(self, begin: int) -> int:
+    def end_of_segment(self, begin: int) -> int:
         """The position behind the last operator that may be in one plan with the one at `begin`."""
         end = begin
-        while end < len(self.ops) and not self.alone[end]:
+        while end < len(self.ops) and not self._unplannable[end]:
             end += 1
         return end
 
@@ -177,7 +179,7 @@ class BlockSegments:
         """What the operators from `begin` to `end` write and others read, in this block or elsewhere."""
         written = dict.fromkeys(name for op in self.ops[begin:end] for name in results(op))
         written.pop(EMPTY, None)
-        return [name for name in written if name in self._wanted or self._last.get(name, -1) >= end]
+        return [name for name in written if name in self._live_out or self._last.get(name, -1) >= end]
 
     def accesses(self, begin: int, end: int) -> Accesses:
         """The operators from `begin` to `end`, without those on elements of arrays that are used elsewhere as well.
@@ -185,16 +187,16 @@ class BlockSegments:
         Raises Unsupported if they use other such values that are no tensors: rank tables, what is kept for gradients.
         """
         ops = self.ops[begin:end]
-        known = {name for op in ops for name in _unlike_tensors(op)}
-        if not known:
+        non_tensors = {name for op in ops for name in _non_tensors(op)}
+        if not non_tensors:
             return Accesses(ops, [], [])
-        within = {id(op) for op in everywhere(ops)}
-        others = (op for block in self.block.program.blocks for op in block.ops if id(op) not in within)
-        shared = known & self._fetches
-        shared |= {name for op in others for name in (*op.reads(), *op.writes()) if name in known}
+        inside = {id(op) for op in everywhere(ops)}
+        others = (op for block in self.block.program.blocks for op in block.ops if id(op) not in inside)
+        shared = non_tensors & self._fetches
+        shared |= {name for op in others for name in (*op.reads(), *op.writes()) if name in non_tensors}
         found = separated(ops, shared)
         for op in found.ops if shared else ():
-            for name in _unlike_tensors(op) & shared:
+            for name in _non_tensors(op) & shared:
                 raise Unsupported(f"{name!r} is also used outside of this segment", op)
         return found
 
@@ -202,9 +204,9 @@ class BlockSegments:
         self.made[begin] = [segment, *self.made.get(begin, [])[: SEGMENTS_KEPT - 1]]
 
 
-def _unlike_tensors(op: Operator) -> set[str]:
+def _non_tensors(op: Operator) -> set[str]:
     """What is no tensor of what an operator works on, and the blocks that it runs."""
-    if not runs_alone(op):
+    if not is_unplannable(op):
         return set()
     return {
         name
@@ -245,9 +247,9 @@ def written_memory(program: Program, scope: Scope) -> Ranges:
 
 
 class ProgramSegments:
-    """The pieces of all blocks of a program, for one scope and one set of fetches.
+    """The segments of all blocks of a program, for one scope and one set of fetches.
 
-    `ops`: the operators of the global block to run, all by default. `watched`: whether all of them run in their order,
+    `ops`: the operators of the global block to run, all by default; `check_finite`: whether all of these run, in order,
     and results with NaN or infinities are refused.
     """
 
@@ -256,10 +258,10 @@ class ProgramSegments:
         program: Program,
         fetches: Sequence[str],
         ops: list[Operator] | None = None,
-        watched: bool = False,
+        check_finite: bool = False,
     ) -> None:
         self.program = program
-        self.watched = watched
+        self.check_finite = check_finite
         self.fetches = fetches
         self._ops = ops
         self._segments: dict[int, BlockSegments] = {}
@@ -282,14 +284,16 @@ class ProgramSegments:
         """The pieces of a block; for the global one, of the operators that matter for the fetches."""
         found = self._segments.get(block.idx)
         if found is None:
-            wanted = {name for name, blocks in self._mentions.items() if blocks != {block.idx}}
+            live_out = {name for name, blocks in self._mentions.items() if blocks != {block.idx}}
             fetches = self.fetches if block.idx == 0 else ()
-            wanted.update(fetches)
-            wanted.update(name for op in block.ops for name in op.output_arg_names if name not in block.vars)
+            live_out.update(fetches)
+            live_out.update(
+                name for op in block.ops for name in op.output_arg_names if name not in block.vars
+            )
             ops = block.ops if self._ops is None or block.idx else self._ops
-            ops = live(ops, wanted) if block.idx == 0 and not self.watched else ops
-            ops = [op for op in ops if not takes_no_part(op)]
-            found = self._segments[block.idx] = BlockSegments(block, ops, wanted, fetches)
+            ops = live(ops, live_out) if block.idx == 0 and not self.check_finite else ops
+            ops = [op for op in ops if not is_noop(op)]
+            found = self._segments[block.idx] = BlockSegments(block, ops, live_out, fetches)
         return found
 
     def written(self, scope: Scope) -> Ranges:
@@ -314,7 +318,7 @@ class ProgramSegments:
         return "\n".join(lines)
 
 
-def inputs_of(ops: Sequence[Operator], frame: Frame) -> list[tuple[str, int | None]]:
+def frame_inputs(ops: Sequence[Operator], frame: Frame) -> list[tuple[str, int | None]]:
     """What operators read of the values in an environment before they write it, each with its levels of detail."""
     found: dict[str, int | None] = {}
     written: set[str] = set()
@@ -330,9 +334,9 @@ def inputs_of(ops: Sequence[Operator], frame: Frame) -> list[tuple[str, int | No
     return list(found.items())
 
 
-def feed_of(inputs: Sequence[tuple[str, int | None]], frame: Frame) -> dict[str, np.ndarray]:
+def feed_from(inputs: Sequence[tuple[str, int | None]], frame: Frame) -> dict[str, np.ndarray]:
     """What a plan is fed, by the names that it has there; Unsupported if something is no array."""
-    arrays = gathered(inputs, frame)
+    arrays = input_arrays(inputs, frame)
     if arrays is None:
         raise Unsupported("it reads what is no array")
     names = [part for name, levels in inputs for part in (parts(name) if levels is None else (name,))]
@@ -340,7 +344,7 @@ def feed_of(inputs: Sequence[tuple[str, int | None]], frame: Frame) -> dict[str,
     return dict(zip(names, arrays, strict=True))
 
 
-def gathered(inputs: Sequence[tuple[str, int | None]], frame: Frame) -> list[np.ndarray] | None:
+def input_arrays(inputs: Sequence[tuple[str, int | None]], frame: Frame) -> list[np.ndarray] | None:
     """The arrays that a plan is fed; None if one is of another kind than it was."""
     arrays: list[Any] = []
     offsets: list[np.ndarray] = []

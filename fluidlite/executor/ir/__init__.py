@@ -1,1 +1,1 @@
-"""What the phases of the compiler work on: requests, instructions, shapes as formulas, and the interface of plans."""
+"""The data structures of the compiler: requests, instructions, symbolic types, and the interface of plans."""

@@ -1,8 +1,8 @@
-"""Sizes that a plan finds while it runs: results of operators that have no kernel of the engine for that.
+"""Data-dependent sizes of operators without a native kernel: the reference kernel's results have them.
 
-where_index(x) -> y [-1, 2]     seek     the reference kernel, and how large its results are
-                                FIND     the engine takes that: numbers and memory of all that comes after
-                                keep     the results, where the plan has them
+where_index(x) -> y [-1, 2]     measure         run the reference kernel; write the sizes of its results
+                                RESOLVE_SIZES   assign them to symbols: shapes and memory of later operators
+                                store           copy the results to their memory in the plan
 """
 
 from __future__ import annotations
@@ -17,19 +17,25 @@ from ...base.sizes import INFINITE
 from ...ops.registry import EMPTY, LEVEL, LodArray, OpView
 
 LEVELS = "@LEVELS"
-"""Stands behind the name of a variable: how many levels of sequences it has, if only the data know."""
+"""The suffix of the label of a data-dependent number of LoD levels."""
 
 
 class PendingShapes(NamedTuple):
-    """What a reference kernel finds: `scratch` holds it, in the order of `labels`; `wanted`: what it is in the plan."""
+    """The data-dependent sizes of an operator's results.
+
+    Args:
+        scratch: the array of the plan to which they are written, in the order of `labels`.
+        sizes: the sizes in the plan's shapes, in this order.
+        kinds: rank and element type of each result in the plan.
+    """
 
     scratch: str
     labels: list[str]
-    wanted: list[int]
-    kinds: dict[str, tuple[int, np.dtype]]  # variable -> how many dimensions, and elements of which type
+    sizes: list[int]
+    kinds: dict[str, tuple[int, np.dtype]]
 
-    def measured(self, results: Iterable[tuple[str, Any]]) -> list[int]:
-        """What results are, by `labels`; -1 for all of what does not fit the plan in any size."""
+    def measure(self, results: Iterable[tuple[str, Any]]) -> list[int]:
+        """The sizes of results, in the order of `labels`; -1 for all if a rank or element type is not the plan's."""
         found: dict[str, int] = {}
         for name, value in results:
             array = value.array if isinstance(value, LodArray) else value
@@ -40,7 +46,7 @@ class PendingShapes(NamedTuple):
 
 
 def sizes_of(name: str, value: Any, lod: Any = ()) -> dict[str, int]:
-    """All sizes of a variable, by the names that plans have for what they find."""
+    """All sizes of a variable, by their labels in plans."""
     if isinstance(value, LodArray):
         value, lod = value.array, value.lod
     found = {f"{name}#{axis}": size for axis, size in enumerate(np.shape(value))}
@@ -49,21 +55,21 @@ def sizes_of(name: str, value: Any, lod: Any = ()) -> dict[str, int]:
     return found
 
 
-def seek(view: OpView, meta: Any) -> PendingShapes | None:
-    """Have sizes of an operator's results be found by its reference kernel; None if that cannot be said in a plan."""
+def pending_shapes(view: OpView, meta: Any) -> PendingShapes | None:
+    """Declare the unknown sizes of an operator's results as data-dependent; None if plans cannot have these results."""
     definition = view.definition
     names = [name for names in view.outputs.values() for name in names if name != EMPTY]
     if not names:
         return None
     labels: list[str] = []
     shapes: dict[str, list[int | None]] = {}
-    whose = definition.sequences.takes_lod and not definition.sequences.inferred
+    returns_lod = definition.sequences.takes_lod and not definition.sequences.inferred
     for name in names:
         if name in meta.sparse or name in meta.persistable or name not in meta.shapes:
             return None
         shapes[name] = [None if n < 0 else n for n in meta.shapes[name]]
-        if whose and not meta.lod(name):
-            count = meta.expected(name + LEVELS) or 0
+        if returns_lod and not meta.lod(name):
+            count = meta.observed_size(name + LEVELS) or 0
             labels.append(name + LEVELS)
             shapes.update((f"{name}{LEVEL}{k}", [None]) for k in range(count))
             meta.carry(name, tuple(f"{name}{LEVEL}{k}" for k in range(count)))
@@ -75,8 +81,8 @@ def seek(view: OpView, meta: Any) -> PendingShapes | None:
     ]
     guesses = [0 if label.endswith(LEVELS) else 2 for label in labels]
     least = [INFINITE if label.endswith(LEVELS) else 3 if LEVEL in label else 2 for label in labels]
-    wanted = meta.find(labels, guesses, least)
-    sizes = dict(zip(labels, wanted, strict=True))
+    declared = meta.declare_sizes(labels, guesses, least)
+    sizes = dict(zip(labels, declared, strict=True))
     for name, shape in shapes.items():
         dtype = meta.dtypes[name] if name in meta.dtypes else VarType.INT64
         meta.shapes[name] = tuple(sizes[f"{name}#{axis}"] if n is None else n for axis, n in enumerate(shape))
@@ -84,4 +90,4 @@ def seek(view: OpView, meta: Any) -> PendingShapes | None:
     scratch = f"{names[0]}@FOUND"
     meta.set(scratch, (len(labels),), VarType.INT64)
     kinds = {name: (len(meta.shapes[name]), to_numpy(meta.dtypes[name])) for name in names}
-    return PendingShapes(scratch, labels, wanted, kinds)
+    return PendingShapes(scratch, labels, declared, kinds)

@@ -1,4 +1,4 @@
-"""What is raised when a plan cannot be made, or does not hold for what a step finds."""
+"""The exceptions for programs that cannot be planned, and for guards of a running plan that fail."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from ...framework import Operator
 
 
 class Unsupported(Exception):
-    """An operator, or this way to run it, cannot be part of a plan; the message says why.
+    """A program cannot be planned; the message says why.
 
-    `op`: the operator, where it is one that makes the difference; `passing`: whether a second run may do better.
+    `op`: the operator to blame, if it is a single one; `retryable`: whether a later step of the program may be planned.
     """
 
-    def __init__(self, reason: str, op: Operator | None = None, passing: bool = False) -> None:
+    def __init__(self, reason: str, op: Operator | None = None, retryable: bool = False) -> None:
         super().__init__(reason)
         self.op = op
-        self.passing = passing
+        self.retryable = retryable
 
 
 class DataDependentShape(Unsupported):
-    """Sizes that only the data know, in a plan that does not find any."""
+    """A size depends on data, in a request that does not allow data-dependent sizes."""
 
 
 class GuardFailure(Exception):
-    """A guard of a running plan has failed: a size that the step found, or an element of an array, is not as planned.
+    """A guard of a running plan has failed: a data-dependent size, or an element of an array, is not as planned.
 
-    `sizes`: the sizes found so far, by label, if one of them is the reason.
+    `sizes`: the data-dependent sizes computed so far, by label, if one of them has failed a guard.
     """
 
     def __init__(self, reason: str, sizes: Mapping[str, int] | None = None) -> None:

@@ -1,7 +1,7 @@
-"""Results with NaN or infinities are refused (FLAGS_check_nan_inf); in plans an operator behind each one looks at them.
+"""NaN checks (FLAGS_check_nan_inf): results with NaN or infinities are errors; plans have check operators for them.
 
-As in Fluid the results of kernels are looked at, in the order of the names of slots: not what is fed, integers and
-arrays of tensors, nor what comes from operators that call Python, run blocks, or work on what is no tensor.
+As in Fluid the float results of kernels are checked, in the order of the names of slots: not feeds, integers and
+tensor arrays, nor the results of operators that call Python, have sub-blocks, or have non-tensor variables.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from ...framework import Block, Operator
 from ...framework.callsite import describe
 from ...ops.registry import EMPTY, Effects, OpDef, OpView
 from ...ops.tensor.selected_rows import parts
-from .inference import in_place_of, runs_alone
+from .inference import in_place_of, is_unplannable
 from .type_env import TypeEnv
 
 
-def results(op: Operator) -> list[str]:
-    """The results of an operator that are looked at, if they are floats; `EMPTY` stands for one that is not made."""
-    if op.definition.effects.host or runs_alone(op):
+def checked_results(op: Operator) -> list[str]:
+    """The results of an operator to check, if they are floats; `EMPTY` for each that it leaves out."""
+    if op.definition.effects.host or is_unplannable(op):
         return []
     return [name for _, names in sorted(op.outputs.items()) for name in names]
 
 
-def look_at(op: Operator, name: str, value: Any, xp: Any = np) -> None:
-    """Raise EnforceNotMet naming operator and variable if `value`, which `op` has made, has NaN or infinities."""
+def check(op: Operator, name: str, value: Any, xp: Any = np) -> None:
+    """Raise EnforceNotMet naming operator and variable if `value`, a result of `op`, has NaN or infinities."""
     array = value.values if isinstance(value, SelectedRows) else value
     if getattr(getattr(array, "dtype", None), "kind", "") != "f" or bool(xp.isfinite(array).all()):
         return
@@ -41,46 +41,50 @@ def look_at(op: Operator, name: str, value: Any, xp: Any = np) -> None:
     )
 
 
-def _look(xp: Any, X: Sequence[Any], op: Operator, names: Sequence[str]) -> tuple[()]:
+def _check_all(xp: Any, X: Sequence[Any], op: Operator, names: Sequence[str]) -> tuple[()]:
     for name, value in zip(names, X, strict=True):
-        look_at(op, name, value)
+        check(op, name, value)
     return ()
 
 
-LOOK = OpDef(
-    "look",
+CHECK_FINITE = OpDef(
+    "check_finite",
     inputs=("X*",),
     outputs=(),
     attrs={"op": None, "names": ()},
     infer=lambda op: None,
-    kernel=_look,
+    kernel=_check_all,
     effects=Effects(host=True),
-    doc="Refuses X if they have NaN or infinities; `op` has made them, whose variables `names` are.",
+    doc="Raises EnforceNotMet if X, the variables `names` that `op` has written, have NaN or infinities.",
 )
 
 
-class Watch:
-    """What stands behind the operators of a block in a plan that looks at their results."""
+class FiniteChecks:
+    """Makes the NaN checks that follow the operators of a block in a plan."""
 
     def __init__(self, block: Block) -> None:
-        # Others have come into their places; renamed copies share their attributes.
+        # By attributes, which the renamed copies in the plan share with the program's operators.
         ops = (op for each in block.program.blocks for op in each.ops)
-        self._theirs = {(id(op.attrs), op.type): op for op in ops}
+        self._originals = {(id(op.attrs), op.type): op for op in ops}
 
     def checks_after(self, op: Operator, meta: TypeEnv) -> list[tuple[Operator, OpView]]:
-        """What looks at the results of `op`, if it is one of the program's."""
-        theirs = self._theirs.get((id(op.attrs), op.type))
-        made: dict[str, str] = {}  # array -> variable
-        for name, variable in zip(results(op), results(theirs), strict=True) if theirs is not None else ():
-            if variable != EMPTY and meta.dtypes.get(name) in FLOATS:
-                made[parts(name)[1] if name in meta.sparse else name] = variable
-        made = {name: variable for name, variable in made.items() if not _is_sound(meta.known.get(name))}
-        if not made:
+        """The check of the results of `op`; none if `op` is not the program's or all results are finite constants."""
+        original = self._originals.get((id(op.attrs), op.type))
+        if original is None:
             return []
-        attrs = {"op": op, "names": list(made.values())}
-        look = in_place_of(op, LOOK, {"X": list(made)}, {}, attrs)
-        return [(look, OpView(LOOK, look.inputs, {}, attrs, meta))]
+        checked: dict[str, str] = {}  # array -> variable
+        for name, variable in zip(checked_results(op), checked_results(original), strict=True):
+            if variable == EMPTY or meta.dtypes.get(name) not in FLOATS:
+                continue
+            array = parts(name)[1] if name in meta.sparse else name
+            if not _is_finite(meta.constants.get(array)):
+                checked[array] = variable
+        if not checked:
+            return []
+        attrs = {"op": op, "names": list(checked.values())}
+        check = in_place_of(op, CHECK_FINITE, {"X": list(checked)}, {}, attrs)
+        return [(check, OpView(CHECK_FINITE, check.inputs, {}, attrs, meta))]
 
 
-def _is_sound(constant: np.ndarray | None) -> bool:
+def _is_finite(constant: np.ndarray | None) -> bool:
     return constant is not None and bool(np.isfinite(constant).all())

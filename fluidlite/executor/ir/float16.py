@@ -9,55 +9,55 @@ from ...base.dtypes import VarType
 from ...framework import Operator
 from ...ops.math.cast import NEAREST
 from ...ops.registry import GRAD, Call, OpView
-from .inference import in_place_of, infer, renamed, runs_alone
+from .inference import in_place_of, infer, is_unplannable, renamed
 from .type_env import TypeEnv
 
 
-def widened(op: Operator, meta: TypeEnv, fed: Sequence[str]) -> Iterator[Operator]:
-    """What to run for `op`: itself, or casts to float32, it on those, and casts of its results back to float16.
+def in_float32(op: Operator, meta: TypeEnv, fed: Sequence[str]) -> Iterator[Operator]:
+    """The operators to run for `op`: itself, or casts to float32, it on those, and casts of its results to float16.
 
-    The latter if it gets float16 and has a native kernel for float32 only. Each operator has to be inferred before the
-    next one is asked for.
+    The latter if it has float16 inputs and a native kernel for float32 only. The caller infers each operator before it
+    takes the next one.
     """
-    halves = [name for name in dict.fromkeys(op.reads()) if _is_half(name, op, meta)]
-    if not halves or not _has_kernels(op) or _computes_in_half(infer(op, meta, fed)):
+    inputs = [name for name in dict.fromkeys(op.reads()) if _is_float16(name, op, meta)]
+    if not inputs or not _has_kernels(op) or _has_float16_kernels(infer(op, meta, fed)):
         yield op
         return
-    made = [name for name in op.writes() if meta.dtypes.get(name) == VarType.FP16]
-    if any(meta.is_persistable(name) for name in (*halves, *made)):
+    outputs = [name for name in op.writes() if meta.dtypes.get(name) == VarType.FP16]
+    if any(meta.is_persistable(name) for name in (*inputs, *outputs)):
         yield op
         return
-    for name in halves:
-        if not meta.has(_wide(name)):
-            yield _cast(op, name, _wide(name), VarType.FP16, VarType.FP32)
-            _same_sequences(meta, name, _wide(name))
-    results = {name: _RESULT + name for name in made}
-    for name in made:
-        _know_base(meta, name)
-    wide = renamed(op, {name: _wide(name) for name in halves}, outputs=False)
-    yield renamed(wide, results, inputs=False)
+    for name in inputs:
+        if not meta.has(_float32_name(name)):
+            yield _cast(op, name, _float32_name(name), VarType.FP16, VarType.FP32)
+            _copy_lod(meta, name, _float32_name(name))
+    results = {name: _RESULT + name for name in outputs}
+    for name in outputs:
+        _copy_base(meta, name)
+    on_float32 = renamed(op, {name: _float32_name(name) for name in inputs}, outputs=False)
+    yield renamed(on_float32, results, inputs=False)
     for name, result in results.items():
         yield _cast(op, result, name, meta.dtypes[result], VarType.FP16)
-        _same_sequences(meta, result, name)
+        _copy_lod(meta, result, name)
 
 
 _RESULT = "FLOAT@RESULT@"
 
 
-def _know_base(meta: TypeEnv, name: str) -> None:
-    """Let shapes of gradients be found under the names of results: what `name` is the gradient of has that shape."""
+def _copy_base(meta: TypeEnv, name: str) -> None:
+    """If `name` is a gradient, give its variable a renamed entry too, from which rules infer the gradient's shape."""
     base, gradient, _ = name.partition(GRAD)
     if gradient and base in meta.shapes:
         meta.shapes.setdefault(_RESULT + base, meta.shapes[base])
         meta.dtypes.setdefault(_RESULT + base, VarType.FP32)
 
 
-def _wide(name: str) -> str:
-    """What a variable is called in float32."""
+def _float32_name(name: str) -> str:
+    """The name of a variable's float32 copy."""
     return name + "@FLOAT"
 
 
-def _is_half(name: str, op: Operator, meta: TypeEnv) -> bool:
+def _is_float16(name: str, op: Operator, meta: TypeEnv) -> bool:
     return meta.has(name, op) and meta.dtypes[name] == VarType.FP16
 
 
@@ -67,12 +67,12 @@ def _has_kernels(op: Operator) -> bool:
         definition.native is not None
         and definition.planning.view is None
         and op.type != "cast"
-        and not runs_alone(op)
+        and not is_unplannable(op)
     )
 
 
-def _computes_in_half(view: OpView) -> bool:
-    """Whether there is a native kernel for what it gets; such kernels move elements without a look at them."""
+def _has_float16_kernels(view: OpView) -> bool:
+    """True if native kernels take float16 inputs as they are; such kernels only move elements."""
     assert view.definition.native is not None
     calls = view.definition.native(view)
     listed = [calls] if isinstance(calls, Call) else calls
@@ -80,11 +80,11 @@ def _computes_in_half(view: OpView) -> bool:
 
 
 def _cast(op: Operator, source: str, target: str, before: VarType, after: VarType) -> Operator:
-    """An operator that casts, in the place of `op`."""
+    """A cast operator with the call site of `op`."""
     attrs = {"in_dtype": int(before), "out_dtype": int(after), NEAREST: after == VarType.FP16}
     return in_place_of(op, "cast", {"X": [source]}, {"Out": [target]}, attrs)
 
 
-def _same_sequences(meta: TypeEnv, source: str, target: str) -> None:
+def _copy_lod(meta: TypeEnv, source: str, target: str) -> None:
     if source in meta.lods:
         meta.lods[target] = meta.lods[source]

@@ -10,7 +10,7 @@ from .locking import PlanLock
 
 
 class Lockable(Protocol):
-    """A plan: whoever runs it holds `lock`; one whose `version` is not its program's is made anew."""
+    """A plan: a run holds `lock`; a plan whose `version` is not its program's is recompiled."""
 
     lock: PlanLock
     version: int
@@ -20,12 +20,12 @@ _plans: weakref.WeakSet[Lockable] = weakref.WeakSet()
 
 
 def watch(plan: Lockable) -> None:
-    """Have `plan` given up in children that are forked while another thread runs it."""
+    """Invalidate `plan` in children that are forked while another thread runs it."""
     _plans.add(plan)
 
 
 def _give_up_running() -> None:
-    """After a fork: plans that other threads were running in the parent will never be done here; make them anew."""
+    """After a fork: invalidate the plans that other threads of the parent were running, which never end here."""
     for plan in list(_plans):
         if plan.lock.elsewhere():
             plan.lock = PlanLock()

@@ -1,4 +1,4 @@
-"""What is found out about operators before their plan is made: which matter, exact shapes, sequences, constants."""
+"""Analyses of operators before lowering: dead code, SSA names, shape inference, LoD, constant folding."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ from .errors import Unsupported
 from .type_env import TypeEnv
 
 FOLD_LIMIT = 256
-"""Results with more elements are computed at run time even if they could be known before, except for those that the
-operator lists itself."""
+"""Constants with more elements are not folded, unless the operator lists them in an attribute."""
 
 NON_TENSORS = frozenset({VarType.LOD_TENSOR_ARRAY, VarType.LOD_RANK_TABLE, VarType.STEP_SCOPES})
 
@@ -36,7 +35,7 @@ def in_place_of(
     outputs: dict[str, list[str]],
     attrs: dict[str, Any] | None = None,
 ) -> Operator:
-    """An operator that stands where `op` does, as errors say; without `attrs` its attributes are those of `op`."""
+    """An operator with the call site of `op`, for errors; without `attrs` it has the attributes of `op`."""
     made = copy.copy(op)
     made.definition = find(kind) if isinstance(kind, str) else kind
     made.type, made.inputs, made.outputs = made.definition.type, inputs, outputs
@@ -58,11 +57,14 @@ def renamed(op: Operator, names: Mapping[str, str], inputs: bool = True, outputs
 
 
 class SsaNames:
-    """Names under which the values that a variable has one after the other are told apart.
+    """SSA renaming: a temporary that is written several times, or given and overwritten, gets a name for each value.
 
-    Temporary variables that are given and overwritten, or written several times, get a new name each time; so each name
-    stands for one array. Persistable ones keep theirs (`stays`): their memory is the scope's. `latest`: what a variable
-    is called by now that has another name; `mark`: begins what numbers the values.
+    Args:
+        stays: whether a variable keeps its name, as persistable ones do, whose memory is the scope's.
+        given: the variables with an initial value.
+        mark: the prefix of the number in new names.
+
+    `latest`: the current names of renamed variables.
     """
 
     def __init__(self, stays: Callable[[str], bool], given: Iterable[str], mark: str = "") -> None:
@@ -72,7 +74,7 @@ class SsaNames:
         self.latest: dict[str, str] = {}
 
     def renamed(self, op: Operator) -> Operator:
-        """The operator on the values that its variables have by now; comes after all before it."""
+        """The operator with SSA names; called for all operators in order."""
         made = renamed(op, self.latest, outputs=False)
         for name in op.output_arg_names if op.definition is not jumps.MERGE else ():
             if name in self._written and not self._stays(name):
@@ -83,23 +85,23 @@ class SsaNames:
 
 
 def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:
-    """The operators that matter: for `targets`, for persistable variables, or for what they do besides computing."""
+    """Dead code elimination: the operators that `targets`, persistable variables, or side effects need."""
     needed = set(targets)
     kept = []
     for at, op in reversed([*enumerate(ops)]):
         if op.type in ENDS:
-            continue  # feeds and fetches go by name
-        if op.definition is jumps.BACK_EDGE:  # a turn reads what the turn before has written
-            needed.update(name for each in _turn(ops, at) for name in each.reads())
-        if _acts(op) or not needed.isdisjoint(op.writes()):
+            continue  # feeds and fetches have names instead
+        if op.definition is jumps.BACK_EDGE:  # an iteration reads values that the previous one has written
+            needed.update(name for each in _loop(ops, at) for name in each.reads())
+        if _has_effects(op) or not needed.isdisjoint(op.writes()):
             kept.append(op)
-            # Operators of gradients need not name all that their blocks read.
+            # The inputs of gradient operators need not have all variables that their blocks read.
             needed.update(op.reads(), *map(names_read, op.sub_blocks()))
     return kept[::-1]
 
 
-def _turn(ops: list[Operator], end: int) -> Iterable[Operator]:
-    """The operators of a loop in line, of which the end is given, with its beginning."""
+def _loop(ops: list[Operator], end: int) -> Iterable[Operator]:
+    """The operators of an inlined loop from its back edge at `end` to its beginning."""
     inside = 0
     for op in ops[end::-1]:
         yield op
@@ -108,8 +110,8 @@ def _turn(ops: list[Operator], end: int) -> Iterable[Operator]:
             return
 
 
-def _acts(op: Operator) -> bool:
-    """Whether an operator, or one in a block that it runs, does something besides computing its results."""
+def _has_effects(op: Operator) -> bool:
+    """True if an operator, or one in its sub-blocks, has side effects."""
     inside = (each for block in op.sub_blocks() for inner in block.walk() for each in inner.ops)
     return any(
         each.definition.effects.host
@@ -119,10 +121,8 @@ def _acts(op: Operator) -> bool:
     )
 
 
-def takes_no_part(op: Operator) -> bool:
-    """Whether nothing is done for an operator in a step: what it gives or takes goes by name (feed, fetch, readers),
-    or it passes a variable on under the same name.
-    """
+def is_noop(op: Operator) -> bool:
+    """True if a step skips an operator: feed, fetch and reader operators, and those whose output is their input."""
     passes_on = op.definition.planning.noop
     if passes_on is not None and op.outputs[passes_on[0]] == op.inputs[passes_on[1]]:
         return True
@@ -131,9 +131,10 @@ def takes_no_part(op: Operator) -> bool:
     )
 
 
-def runs_alone(op: Operator) -> bool:
-    """Whether an operator is never part of a plan: it runs blocks, looks at what may not be there yet, or works on
-    what is no tensor.
+def is_unplannable(op: Operator) -> bool:
+    """True if an operator cannot be an instruction; inlining may replace it by operators that can.
+
+    It has sub-blocks, non-tensor or uninitialised variables, or updates its output.
     """
     definition = op.definition
     if (
@@ -150,19 +151,19 @@ def runs_alone(op: Operator) -> bool:
 
 
 def infer(op: Operator, meta: TypeEnv, fed: Iterable[str]) -> OpView:
-    """Exact shapes of the outputs of `op`.
+    """Infer the shapes of the outputs of `op`.
 
-    Raises EnforceNotMet for an input without a value, Unsupported if the shapes depend on data, or it makes
-    a persistable variable that is not there yet.
+    Raises EnforceNotMet for an input without a value, Unsupported for shapes that depend on data, and for an output
+    that is persistable and not yet in the scope.
     """
     definition = op.definition
     for name in op.writes():
         if meta.is_persistable(name) and not meta.has(name, op):
             reason = f"operator {op.type} makes variable {name!r}, which is not in the scope yet"
-            raise Unsupported(reason, op, passing=True)
-    if definition.infer is None or runs_alone(op):
+            raise Unsupported(reason, op, retryable=True)
+    if definition.infer is None or is_unplannable(op):
         raise Unsupported(
-            f"operator {op.type} works on blocks, on what its output holds, or on what is no tensor", op
+            f"operator {op.type} has sub-blocks, updates its output, or has non-tensor variables", op
         )
     for name in op.reads():
         if not meta.has(name, op):
@@ -176,7 +177,7 @@ def infer(op: Operator, meta: TypeEnv, fed: Iterable[str]) -> OpView:
         if unknown or (
             definition.sequences.takes_lod and definition.native is None and not definition.sequences.inferred
         ):
-            meta.seek(op, view)
+            meta.measure_results(op, view)
         if meta.lods:
             carry_over(op, view, meta)
         if definition.dispatch.rows is not None:
@@ -190,19 +191,19 @@ def infer(op: Operator, meta: TypeEnv, fed: Iterable[str]) -> OpView:
 
 
 def _check_types(view: OpView, meta: TypeEnv) -> None:
-    """Raise as `kernel_types.check`, but Unsupported for what only plans have, and for inputs of several types."""
+    """Raise as `kernel_types.check`; Unsupported for operators without a kernel, and for inputs of several types."""
     try:
         _, several = kernel_types.check(view, meta.declared)
     except OperatorError:
         if view.definition.kernel is None:
-            raise Unsupported("a variable changes its type on the way") from None
+            raise Unsupported("a variable changes its element type") from None
         raise
     if several:
-        raise Unsupported(f"operator {view.type} gets data of several types")
+        raise Unsupported(f"operator {view.type} has inputs of several element types")
 
 
 def is_non_tensor(op: Operator, name: str) -> bool:
-    """Whether a variable is an array of tensors, a rank table, or what is kept for a gradient."""
+    """True for tensor arrays, rank tables and step scopes."""
     var = op.block._find_var_recursive(name)
     return var is not None and var.type in NON_TENSORS
 
@@ -215,15 +216,15 @@ def _non_tensors(program: Program) -> frozenset[str]:
 
 
 def declared_type(op: Operator, name: str) -> np.dtype | None:
-    """The type of elements that the program declares for a variable of `op`."""
+    """The declared element type of a variable of `op`."""
     var = op.block._find_var_recursive(name)
     return None if var is None or var._dtype is None else to_numpy(var._dtype)
 
 
 def carry_over(op: Operator, view: OpView, meta: TypeEnv) -> None:
-    """Give the outputs of an ordinary operator the sequences of what its declaration says, where they fit.
+    """Propagate the LoD of inputs to outputs, as the operator's declaration says, where the row counts match.
 
-    Unsupported where sequences are joined, for no plan makes such offsets, and where rows may be joined or not.
+    Raises Unsupported for operators that concatenate sequences, whose offsets plans do not compute.
     """
     for one in sequences.kept(view):
         levels = meta.lods.get(one.source)
@@ -232,16 +233,16 @@ def carry_over(op: Operator, view: OpView, meta: TypeEnv) -> None:
         shape = meta.shapes.get(one.out)
         fits = shape is not None and one.fits(shape, meta.shapes[one.source])
         if one.others and (fits or all(len(meta.lod(name)) == len(levels) for name in one.others)):
-            raise Unsupported(f"operator {op.type} joins sequences", op)
+            raise Unsupported(f"operator {op.type} concatenates sequences", op)
         if not fits:
             continue
         if meta.is_persistable(one.out):
-            raise Unsupported(f"persistable variable {one.out!r} gets sequences", op)
+            raise Unsupported(f"persistable variable {one.out!r} would have sequences", op)
         meta.lods[one.out] = levels
 
 
-def _note_sizes(op: Operator, view: OpView, meta: TypeEnv) -> None:
-    """Remember what an operator makes of sizes that change from step to step, if that can be said by formulas."""
+def _fold_symbolic(op: Operator, view: OpView, meta: TypeEnv) -> None:
+    """Record the results of an operator on symbolic sizes, if they are formulas of these."""
     definition = op.definition
     if not all(
         to_numpy(meta.dtypes[name]).kind == "i" and is_fixed(meta.shapes[name])
@@ -255,16 +256,19 @@ def _note_sizes(op: Operator, view: OpView, meta: TypeEnv) -> None:
         try:
             with meta.sizes.without_specialising():
                 results = definition.call(np, inputs, op.attrs)
-        except Exception:  # a kernel is made for numbers; then this is computed in each step
+        except Exception:  # the kernel does not take symbols: each step computes the result
             return
     for name, value in op._named(results):
         if isinstance(value, np.ndarray) and value.shape == meta.shapes[name]:
             if all(isinstance(n, (int, SymInt, np.integer)) for n in value.flat):
-                meta.sized[name] = value
+                meta.symbolic_values[name] = value
 
 
 def fold(op: Operator, view: OpView, meta: TypeEnv, written_once: set[str]) -> bool:
-    """Compute a small constant now (`fill_constant`, `shape`, ...); False if it is not one."""
+    """Constant folding: compute small results of constant inputs (`fill_constant`, `shape`, ...).
+
+    Returns False for an operator that stays in the plan. Integer results on symbolic sizes are recorded as formulas.
+    """
     definition = op.definition
     if (
         definition.effects.random
@@ -274,16 +278,16 @@ def fold(op: Operator, view: OpView, meta: TypeEnv, written_once: set[str]) -> b
     ):
         return False
     if definition.planning.size_values is None and not all(
-        name in meta.known or name in meta.sized for name in op.reads()
+        name in meta.constants or name in meta.symbolic_values for name in op.reads()
     ):
         return False
     outputs = op.output_arg_names
     if not outputs or not all(name in written_once for name in outputs):
         return False
-    if not meta.sized.keys().isdisjoint(op.reads()) or not all(
+    if not meta.symbolic_values.keys().isdisjoint(op.reads()) or not all(
         is_fixed(meta.shapes[name]) for name in (*op.reads(), *outputs)
     ):
-        _note_sizes(op, view, meta)
+        _fold_symbolic(op, view, meta)
         return False
     listed = sum(len(value) for value in op.attrs.values() if isinstance(value, (list, tuple)))
     if sum(math.prod(meta.shapes[name]) for name in outputs) > max(FOLD_LIMIT, listed):
@@ -294,7 +298,9 @@ def fold(op: Operator, view: OpView, meta: TypeEnv, written_once: set[str]) -> b
             np.array(definition.planning.size_values(view), dtype=to_numpy(meta.dtypes[out]))
         ]
     else:
-        inputs = {slot: [meta.known[name] for name in names] for slot, names in op.inputs.items() if names}
+        inputs = {
+            slot: [meta.constants[name] for name in names] for slot, names in op.inputs.items() if names
+        }
         try:
             results = definition.call(np, inputs, op.attrs)
         except Exception as error:
@@ -302,5 +308,5 @@ def fold(op: Operator, view: OpView, meta: TypeEnv, written_once: set[str]) -> b
     for name, value in op._named(results):
         dtype = to_numpy(meta.dtypes[name])
         check_result(op.type, value, meta.shapes[name], dtype)
-        meta.known[name] = np.array(value, dtype, order="C")
+        meta.constants[name] = np.array(value, dtype, order="C")
     return True

@@ -1,4 +1,4 @@
-"""The form that plans of the host and of GPUs have in common: instructions, who touches what, and when."""
+"""Instructions, the common form of plans for CPUs and GPUs; their live ranges, loops and def-use chains."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from ...ops.registry import OpDef, OpView
 from . import jumps
 
 _SHOWN = 6
-"""How many variables of an instruction are named in its description."""
+"""The number of variables that the description of an instruction lists."""
 
 
 @dataclass(eq=False, slots=True)
 class Instruction:
-    """What a step does for operators, at one place.
+    """One action of a step, for one operator or several fused ones.
 
-    `ops`: the operators, in order; `reads`, `writes`: the variables concerned, by the names that their values have in
-    the plan, arrays of offsets among them; the plan's `TypeEnv` has their types, and formulas for their shapes.
-    `action`: what whoever runs it does: on the host a native call, the mark of a jump, or a function that calls the
-    reference kernel; on a GPU a function that queues the work. `view`: the one operator, if it stands for one as it is.
+    Args:
+        ops: the operators, in order.
+        reads, writes: the variables by their SSA names, arrays of offsets included; the plan's `TypeEnv` has their
+            types and symbolic shapes.
+        action: on the CPU a native call, the definition of a jump, or a function that calls the reference kernel; on a
+            GPU a function that queues the work.
+        view: the operator, if the instruction is all of a single one.
     """
 
     ops: tuple[Operator, ...]
@@ -39,22 +42,22 @@ class Instruction:
 
     @property
     def kind(self) -> str:
-        """The pattern name of the operator, or else its type, of an instruction for one operator; "" otherwise."""
+        """The pattern name or the type of the operator, if the instruction is for a single one; else ""."""
         return "" if self.view is None else self.view.definition.planning.pattern or self.view.type
 
     @property
-    def touches(self) -> tuple[str, ...]:
-        """What is read, then what is written."""
+    def accessed(self) -> tuple[str, ...]:
+        """The variables read, then those written."""
         return (*self.reads, *self.writes)
 
     @property
-    def jumps(self) -> bool:
-        """Whether a jump begins or ends here, so that nothing may be moved past."""
+    def is_jump(self) -> bool:
+        """True if a jump begins or ends here; nothing may be moved past it."""
         return isinstance(self.action, OpDef)
 
     @property
     def name(self) -> str:
-        """The operators, how many of each type: `mul+elementwise_add`, `4 sgd`."""
+        """The types of the operators with their counts: `mul+elementwise_add`, `4 sgd`."""
         types = Counter(op.type for op in self.ops)
         return "+".join(name if count == 1 else f"{count} {name}" for name, count in types.items())
 
@@ -64,7 +67,7 @@ class Instruction:
 
 
 def _some(names: Sequence[str]) -> str:
-    """Names with commas between; of many only the first."""
+    """The first names, separated by commas, and the number of the rest."""
     left = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {left} more" if left > 0 else "")
 
@@ -72,15 +75,15 @@ def _some(names: Sequence[str]) -> str:
 def lifetimes(
     instructions: Iterable[Instruction], roots: Mapping[str, str], kept: Iterable[str]
 ) -> dict[str, tuple[int, int]]:
-    """The first and the last instruction that touch each variable; `kept` are touched when all are done.
+    """The live range of each variable: its first and last instruction; those of `kept` last until after all.
 
-    What is there before a loop and touched in it is needed until that ends. `roots`: of some names the variable that
-    counts, because it has the same memory or is the whole of it.
+    A variable from before a loop that the loop accesses is live until the loop ends. `roots`: alias -> variable that
+    owns the memory.
     """
     found: dict[str, tuple[int, int]] = {}
     at, instructions = -1, [*instructions]
     for at, instruction in enumerate(instructions):
-        for name in instruction.touches:
+        for name in instruction.accessed:
             name = roots.get(name, name)
             found[name] = found[name][0] if name in found else at, at
     for begin, end in loops(instructions):
@@ -92,7 +95,7 @@ def lifetimes(
 
 
 def loops(instructions: Iterable[Instruction]) -> list[tuple[int, int]]:
-    """Where loops begin and end, inner ones before those around them."""
+    """The first and last instruction of each loop, inner loops first."""
     found: list[tuple[int, int]] = []
     begun: list[int] = []
     for at, each in enumerate(instructions):
@@ -106,7 +109,7 @@ def loops(instructions: Iterable[Instruction]) -> list[tuple[int, int]]:
 
 
 def outermost_loops(instructions: Iterable[Instruction]) -> list[tuple[int, int]]:
-    """Those that are in no other one, in order."""
+    """The first and last instruction of each loop that is in no other one, in order."""
     found: list[tuple[int, int]] = []
     for begin, end in loops(instructions):
         found = [(first, last) for first, last in found if first < begin] + [(begin, end)]
@@ -114,9 +117,9 @@ def outermost_loops(instructions: Iterable[Instruction]) -> list[tuple[int, int]
 
 
 class Uses:
-    """Who reads and writes the variables of a list of instructions.
+    """The def-use chains of a list of instructions, by alias set.
 
-    `needed`: variables that must have their values in the end. `roots`: names for the memory of others.
+    `needed`: variables that are live at the end; `roots`: alias -> variable that owns the memory.
     """
 
     def __init__(
@@ -127,28 +130,28 @@ class Uses:
         self.needed = frozenset(map(self.root, needed))
 
     def root(self, name: str) -> str:
-        """The variable whose memory a name means."""
+        """The variable that owns the memory of `name`."""
         return self.roots.get(name, name)
 
     def merge(self, name: str, other: str) -> None:
-        """Let a variable, and all names for its memory, be names for that of another one with the same value."""
+        """Make a variable and its aliases aliases of another variable with the same value."""
         mine, its = self.root(name), self.root(other)
         self.roots.update({alias: its for alias, root in self.roots.items() if root == mine})
         self.roots[mine] = its
 
     @cached_property
     def written(self) -> Counter[str]:
-        """How often each variable is written."""
+        """The number of writes of each variable."""
         roots = self.roots
         return Counter([roots.get(name, name) for each in self._instructions for name in each.writes])
 
     @cached_property
-    def makers(self) -> dict[str, Instruction]:
-        """What writes each variable last."""
+    def producers(self) -> dict[str, Instruction]:
+        """The last instruction that writes each variable."""
         return {self.root(name): each for each in self._instructions for name in each.writes}
 
     def readers(self, name: str) -> Sequence[Instruction]:
-        """What reads a variable, in order; twice if it names its memory twice."""
+        """The instructions that read a variable, in order; one for each of its operands."""
         return self._readers.get(self.root(name), ())
 
     @cached_property
@@ -160,13 +163,13 @@ class Uses:
                 readers[roots.get(name, name)].append(each)
         return readers
 
-    def matters(self, name: str) -> bool:
-        """Whether anybody reads `name`, or it must have its value in the end."""
+    def is_used(self, name: str) -> bool:
+        """True if an instruction reads `name`, or it is live at the end."""
         name = self.root(name)
         return name in self.needed or name in self._readers
 
-    def private(self, name: str, inside: Collection[Instruction]) -> tuple[bool, bool]:
-        """Whether nobody but `inside` needs the elements of `name`, and whether others look at its shape."""
+    def locality(self, name: str, inside: Collection[Instruction]) -> tuple[bool, bool]:
+        """True if no instruction outside of `inside` needs the elements of `name`; true if one reads its shape."""
         name = self.root(name)
         if name in self.needed or self.written[name] != 1:
             return False, False

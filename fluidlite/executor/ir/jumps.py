@@ -8,7 +8,7 @@ from typing import Any
 from ...base.dtypes import VarType
 from ...base.sizes import is_fixed
 from ...ops.native import itemsize, numel
-from ...ops.op_view import FIND
+from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import Call, Effects, OpDef, OpView, Sequences
 from .errors import Unsupported
 
@@ -105,7 +105,7 @@ SELECT = OpDef(
 
 def _infer_settle(op: OpView) -> None:
     meta: Any = op.meta
-    meta.find([], [], [])
+    meta.declare_sizes([], [], [])
 
 
 STAGE_BARRIER = OpDef(
@@ -114,7 +114,7 @@ STAGE_BARRIER = OpDef(
     outputs=(),
     infer=_infer_settle,
     kernel=by_hand,
-    native=lambda op: Call(FIND, [op.name("X")]),
+    native=lambda op: Call(RESOLVE_SIZES, [op.name("X")]),
     doc="Stands behind a loop whose turns find sizes: a stage begins here, also where no turn has begun one.",
 )
 
@@ -123,7 +123,7 @@ def _infer_nonempty(op: OpView) -> None:
     for k in range(op.count("X")):
         if 0 in op.shape("X", k):
             raise Unsupported(
-                f"no row takes this side of the IfElse: {op.name('X', k)!r} is empty", passing=True
+                f"no row takes this side of the IfElse: {op.name('X', k)!r} is empty", retryable=True
             )
 
 

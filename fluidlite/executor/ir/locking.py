@@ -1,4 +1,4 @@
-"""`PlanLock`: what whoever runs a plan holds."""
+"""`PlanLock`: the lock that a run of a plan holds."""
 
 from __future__ import annotations
 

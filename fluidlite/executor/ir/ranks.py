@@ -52,7 +52,7 @@ class Ranking:
             raise Unsupported(f"the sequences {level!r}, which are ranked, are found by the step")
         lengths = np.diff(self._feeds[level])
         if not lengths.any():
-            raise Unsupported("there is no step", passing=True)
+            raise Unsupported("there is no step", retryable=True)
         running = meta.sizes.input_symbol(int(np.count_nonzero(lengths)), ranked(table, "first"))
         bounds = meta.sizes.input_symbol(int(lengths.max()) + 1, ranked(table, "bounds"))
         every = meta.shapes[level][0] - 1
@@ -86,7 +86,7 @@ class Ranking:
         if level not in self._feeds or other not in self._feeds:
             raise Unsupported(f"the sequences {level!r} are found by the step")
         if not np.array_equal(self._feeds[level], self._feeds[other]):
-            raise Unsupported(f"the sequences {level!r} are others than {other!r}", passing=True)
+            raise Unsupported(f"the sequences {level!r} are others than {other!r}", retryable=True)
         self.matched.append((level, other))
 
     def now(self, table: str) -> Ranks:

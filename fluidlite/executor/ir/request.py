@@ -53,7 +53,7 @@ class Request:
     """Whether results with NaN or infinities are refused, operator by operator (FLAGS_check_nan_inf)."""
 
     sizes: Mapping[str, int] | None = None
-    """Sizes that only the data know, by label, as earlier steps have found them; None: a plan may not have any."""
+    """Data-dependent sizes by label, as earlier steps have observed them; None: the plan may not have any."""
 
     body: Feeds | None = None
     """The inputs of an iteration, if the operators are the body of a scan."""

@@ -23,7 +23,7 @@ from .type_env import TypeEnv
 
 
 class StepPlan(ABC):
-    """Runs operators of a program on arrays that fit, on one device; holds its scope weakly.
+    """Runs operators of a program on arrays of the planned types, on one device; holds its scope weakly.
 
     The caller holds `lock` from `accepts` to `fetch`. `feed_names`: the arrays that `accepts` takes, of which the last
     `followed` are persistable variables; `fetched`: what `fetch` returns.
@@ -50,7 +50,7 @@ class StepPlan(ABC):
     def _bind_first(self) -> None:
         """Bind the variables of the scope for the first time; raises Unsupported if one has changed meanwhile."""
         if not self.bind_scope():
-            raise Unsupported("a variable of the scope gets another shape or type")
+            raise Unsupported("a variable of the scope has changed its shape or type during compilation")
         self.meta.forget_scope()
 
     def _tensors(self) -> dict[str, LoDTensor] | None:
@@ -71,10 +71,10 @@ class StepPlan(ABC):
 
     @abstractmethod
     def bind_scope(self) -> bool:
-        """Use the scope's variables as they are now; False if a shape or dtype is not the planned one any more."""
+        """Bind the current arrays of the scope's variables; False if one does not have the planned shape and dtype."""
 
     def ready(self, program: Program) -> bool:
-        """True if the plan is of the program as it is now; follows the scope if that has changed."""
+        """True if the plan is of the program's current version; binds the scope's variables anew if it has changed."""
         if program._version != self.version:
             return False
         scope = self._scope()
@@ -82,9 +82,9 @@ class StepPlan(ABC):
 
     @abstractmethod
     def follow(self, names: Sequence[str]) -> None:
-        """Have `accepts` take the arrays of these persistable variables as well, after those of the feeds.
+        """Have `accepts` take the arrays of these persistable variables too, after those of the feeds.
 
-        For variables whose memory the caller owns and may replace from one step to the next.
+        For variables whose memory the caller owns and may replace from step to step.
         """
 
     def accepts_raw(self, feed: Mapping[str, Any]) -> bool:
@@ -119,7 +119,7 @@ class StepPlan(ABC):
         if self.accepts(arrays) or self.accepts(
             [*[array.copy() for array in arrays[:count]], *arrays[count:]]
         ):
-            return  # a copy is needed of what shares its memory with variables that the program writes
+            return  # feeds that share memory with variables that the program writes have been copied
         for name, array in zip(self.feed_names, arrays, strict=True):
             wanted = f"{to_numpy(self.meta.dtypes[name])} {list(current_shape(self.meta.shapes[name]))}"
             got = f"{array.dtype} {list(array.shape)}"
@@ -130,8 +130,8 @@ class StepPlan(ABC):
         raise ValueError(f"this plan works on arrays of {self.feed_names}, which could not be bound")
 
     def release_gil(self, release: bool) -> None:
-        """Set whether other Python threads run meanwhile; for little work, waiting to be let back in costs more."""
-        return None  # where a step is only queued there is nothing to do
+        """Set whether steps release the GIL; for little work, acquiring it costs more than other threads gain."""
+        return None  # GPU steps are queued without
 
     @abstractmethod
     def run(self) -> None:
@@ -156,7 +156,7 @@ class StepPlan(ABC):
 
 
 class SplitPlan(ABC):
-    """A plan in two halves: forward operators, then backward ones on gradients that come in between.
+    """A plan in two halves: forward operators, then backward ones on gradients that the caller provides in between.
 
     `plan` binds the feeds of the first half.
     """
@@ -173,12 +173,12 @@ class SplitPlan(ABC):
 
     @abstractmethod
     def snapshot(self) -> Any:
-        """All temporaries as they are now, for `restore`."""
+        """A copy of all temporaries, for `restore`."""
 
     @abstractmethod
     def restore(self, snapshot: Any) -> None:
-        """Put the temporaries back, so that the second half can run once more."""
+        """Copy the temporaries of a snapshot back, so that the second half can run once more."""
 
     def rest(self) -> None:
-        """Free what a call has computed, unless its memory is kept for the next one anyway."""
+        """Free the results of a call, unless the plan keeps their memory for the next one."""
         return None

@@ -1,4 +1,4 @@
-"""`TypeEnv`: exact shapes, element types and sequences of the variables of a plan, and values known before."""
+"""`TypeEnv`: symbolic shapes, element types, LoD and constant values of the variables of a plan."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from ...ops.registry import LEVEL, OpView, Shape
 from ...ops.tensor.selected_rows import ROWS, VALUES, parts
 from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
-from .data_dependent import PendingShapes, seek
+from .data_dependent import PendingShapes, pending_shapes
 from .errors import DataDependentShape, Unsupported
 from .ranks import Ranking
 from .request import Request
 
 
 class IterationType(NamedTuple):
-    """What the turns of a loop have made of a variable: its shape in a turn, with names for sizes, and its offsets."""
+    """A variable's shape in one iteration of a loop, with labels for the sizes that vary, and its arrays of offsets."""
 
     shape: tuple[Any, ...]
     levels: tuple[str, ...]
 
 
 class TypeEnv:
-    """Answers the questions of operators (`OpView`) with the exact shapes of a step, and constants.
+    """The `Meta` of plans: exact shapes of a step, and constants.
 
-    The dimensions that the program leaves open are symbols of `sizes`, unless the request is for fixed shapes. In the
-    body of a scan, sizes have the symbols that `Request.body` names. `make_body` compiles the bodies of scans.
+    Dimensions that the program leaves open are symbols of `sizes`, unless the request has fixed shapes. In the body of
+    a scan, sizes have the symbols that `Request.body` names. `make_body` compiles the bodies of scans.
     """
 
     exact = True
@@ -41,40 +41,36 @@ class TypeEnv:
         feeds: dict[str, np.ndarray] = dict(request.feed)
         named, varying = request.body, request.device is None and not request.fixed
         self.block = request.declarations
-        self._finds = request.sizes
-        self.finds = request.sizes is not None
+        self._observed = request.sizes
+        self.allows_data_dependent_sizes = request.sizes is not None
         self.make_body = make_body
         self.ranking = Ranking(feeds)
-        self.iteration_types: dict[str, IterationType] = {}  # what loops have made -> what it is in a turn
-        self.kinds: dict[
-            str, tuple[Shape, VarType]
-        ] = {}  # array in memory of the engine's -> an element of it
-        self.roots: dict[str, Any] = {}  # what sizes of turns are called -> these
-        self.finding: list[list[str]] = []  # what the sizes are called that are found, in order
-        # Mask of a split -> the output that its sizes are called by, and the rows that are true and that are not.
+        self.iteration_types: dict[str, IterationType] = {}  # of the results of loops
+        self.element_types: dict[str, tuple[Shape, VarType]] = {}  # of the engine's tensor arrays
+        self.body_symbols: dict[str, Any] = {}  # label of a size in the body of a scan -> its symbol
+        self.size_labels: list[list[str]] = []  # of the data-dependent sizes, by operator, in order
+        # Mask of a split -> the output in the labels of its sizes; the numbers of true and of false rows.
         self.rows_by_mask: dict[str, tuple[str, Sequence[int]]] = {}
-        self.pending: dict[
-            str, PendingShapes
-        ] = {}  # result of an operator whose reference kernel finds sizes
-        self.rooms: dict[str, Shape] = {}  # of what has sizes that are found: how large it may be
+        self.pending: dict[str, PendingShapes] = {}  # of results whose sizes the reference kernel determines
+        self.max_shapes: dict[str, Shape] = {}  # upper bounds of shapes with data-dependent sizes
         self._late = request.late
         self._scope: Scope | None = request.scope
         self.sizes = ShapeEnv()
         self.shapes: dict[str, Shape] = {}
         self.lods: dict[str, tuple[str, ...]] = {}  # variable -> its arrays of offsets, outermost level first
         self.dtypes: dict[str, VarType] = {}
-        self.known: dict[str, np.ndarray] = {}
-        self.sized: dict[str, np.ndarray] = {}  # values that are sizes: arrays of `SymInt`s and integers
+        self.constants: dict[str, np.ndarray] = {}
+        self.symbolic_values: dict[str, np.ndarray] = {}  # arrays of `SymInt`s and integers
         self.persistable: dict[str, LoDTensor] = {}
-        self.sparse: dict[str, int] = {}  # SelectedRows -> how many rows they hold
+        self.sparse: dict[str, int] = {}  # SelectedRows -> number of rows
         self.part_of: dict[str, str] = {}  # array of SelectedRows -> these
-        self.retyped: set[str] = set()  # what has another type of elements than the program says
-        self.halves = False  # whether anything is of float16
+        self.retyped: set[str] = set()  # variables of another element type than the program declares
+        self.has_float16 = False
         for name, array in feeds.items():
             if named is not None:
-                self.shapes[name] = self._called(array.shape, named.sizes[name])
+                self.shapes[name] = self._with_symbols(array.shape, named.sizes[name])
             else:
-                self.shapes[name] = self._varying(name, array.shape) if varying else array.shape
+                self.shapes[name] = self._symbolic(name, array.shape) if varying else array.shape
             self._type(name, to_vartype(array.dtype))
         if named is not None:
             self.lods.update(named.levels)
@@ -84,51 +80,51 @@ class TypeEnv:
             elif LEVEL in name:
                 self._fed_level(name)
 
-    def _called(self, shape: Shape, names: Sequence[str]) -> Shape:
-        """A shape with the sizes of these names."""
+    def _with_symbols(self, shape: Shape, names: Sequence[str]) -> Shape:
+        """A shape with the symbols of these labels; `name+1` is the size one more than that of `name`."""
         found = []
         for name, size in zip(names, shape, strict=True):
             root = name.removesuffix("+1")
             more = int(root != name)
-            if root and root not in self.roots:
-                self.roots[root] = self.sizes.input_symbol(size - more, root)
-            found.append(self.roots[root] + more if root else size)
+            if root and root not in self.body_symbols:
+                self.body_symbols[root] = self.sizes.input_symbol(size - more, root)
+            found.append(self.body_symbols[root] + more if root else size)
         return tuple(found)
 
-    def found(
+    def data_dependent_sizes(
         self, name: str, most: Sequence[int], least: Sequence[float], axes: Sequence[int] = ()
     ) -> list[int] | None:
-        """See `OpView.found`."""
-        if self._finds is None:
+        """See `OpView.data_dependent_sizes`."""
+        if self._observed is None:
             return None
         labels = [f"{name}#{k}" for k in axes or range(len(most))]
-        return self.find(labels, most, least or (2,) * len(most))
+        return self.declare_sizes(labels, most, least or (2,) * len(most))
 
-    def find(self, labels: list[str], guesses: Sequence[int], least: Sequence[float]) -> list[int]:
-        """Sizes that an operator finds, by what they are called: as they have been found to be, or else as guessed."""
-        self.finding.append(labels)
-        found = self._finds or {}
+    def declare_sizes(self, labels: list[str], guesses: Sequence[int], least: Sequence[float]) -> list[int]:
+        """Symbols for the data-dependent sizes of an operator, with the observed values, or else the guesses."""
+        self.size_labels.append(labels)
+        found = self._observed or {}
         return [
-            self.sizes.input_symbol(current(found.get(label, n)), label, low, len(self.finding))  # type: ignore[misc]
+            self.sizes.input_symbol(current(found.get(label, n)), label, low, len(self.size_labels))  # type: ignore[misc]
             for label, n, low in zip(labels, guesses, least, strict=True)
         ]
 
-    def expected(self, label: str) -> int | None:
-        """What a size has been found to be, by what it is called; None if it never was."""
-        return (self._finds or {}).get(label)
+    def observed_size(self, label: str) -> int | None:
+        """The value of a data-dependent size in an earlier step; None if there is none."""
+        return (self._observed or {}).get(label)
 
-    def seek(self, op: Operator, view: OpView) -> None:
-        """Have the reference kernel of an operator find sizes; Unsupported if no plan can have the operator."""
+    def measure_results(self, op: Operator, view: OpView) -> None:
+        """Take sizes from the reference kernel's results; raise Unsupported if a plan cannot have these."""
         reason = f"operator {op.type} makes {', '.join(op.output_arg_names)}, whose shape depends on data"
-        if self._finds is None:
+        if self._observed is None:
             raise DataDependentShape(reason, op)
-        pending = seek(view, self)
+        pending = pending_shapes(view, self)
         if pending is None:
             raise Unsupported(reason, op)
         self.pending.update(dict.fromkeys(op.output_arg_names, pending))
 
-    def _varying(self, name: str, shape: Shape) -> Shape:
-        """The shape of a feed, with sizes for the dimensions that may change."""
+    def _symbolic(self, name: str, shape: Shape) -> Shape:
+        """The shape of a feed, with symbols for the dimensions that may change."""
         if LEVEL in name:  # one offset more than there are sequences
             return (self.sizes.input_symbol(shape[0], f"{name}.0", least=3),)  # type: ignore[return-value]
         if name.endswith((ROWS, VALUES)):
@@ -136,7 +132,7 @@ class TypeEnv:
         else:
             var = self.block._find_var_recursive(name)
             declared = var._shape if var is not None and var._shape is not None else ()
-            if len(declared) != len(shape):  # a step of something, under its name, or what nobody declares
+            if len(declared) != len(shape):  # a time step of the declared variable, or an undeclared one
                 declared = (-1,)
             open_axes = {axis for axis, n in enumerate(declared) if n < 0}
         sizes: list[Any] = list(shape)
@@ -145,7 +141,7 @@ class TypeEnv:
         return tuple(sizes)
 
     def _fed_level(self, name: str) -> None:
-        """Note that `name`, which is fed, are offsets of another feed, whose levels come in order."""
+        """Record the fed offsets `name` as the next level of the feed that they belong to."""
         owner = name[: name.index(LEVEL)]
         self.lods[owner] = (*self.lods.get(owner, ()), name)
 
@@ -162,11 +158,13 @@ class TypeEnv:
         self.set_rows(name, self.shapes[values][0])
 
     def bytes(self, name: str) -> int:
-        """How many bytes a variable has, at most where that is found."""
-        return math.prod(self.rooms.get(name) or self.shapes[name]) * to_numpy(self.dtypes[name]).itemsize
+        """The size of a variable in bytes, an upper bound if it is data-dependent."""
+        return (
+            math.prod(self.max_shapes.get(name) or self.shapes[name]) * to_numpy(self.dtypes[name]).itemsize
+        )
 
     def has(self, name: str, op: Operator | None = None) -> bool:
-        """Whether the variable, which `op` asks for, has a value by now; looks into the scope for persistable ones."""
+        """True if a variable that `op` reads has a value; records persistable ones of the scope."""
         if name in self.shapes:
             return True
         like = self._late.get(name)
@@ -178,7 +176,7 @@ class TypeEnv:
         value = found.get() if found is not None else None
         if not isinstance(value, LoDTensor) or value.array is None:
             var = op.block._find_var_recursive(name) if op is not None else None
-            return var is not None and var.type == VarType.RAW  # which nothing here reads
+            return var is not None and var.type == VarType.RAW  # no kernel reads its value
         if value.offsets:
             raise Unsupported(f"variable {name!r} of the scope has sequences", op)
         if isinstance(value.array, np.ndarray):
@@ -190,24 +188,24 @@ class TypeEnv:
 
     def _type(self, name: str, dtype: VarType) -> None:
         self.dtypes[name] = dtype
-        self.halves = self.halves or dtype == VarType.FP16
+        self.has_float16 = self.has_float16 or dtype == VarType.FP16
         if self.declared(name) not in (None, dtype):
             self.retyped.add(name)
 
     def declared(self, name: str) -> VarType | None:
-        """The element type that the program was built with; None for what it has no variable for."""
+        """The declared element type; None without a declaration."""
         var = self.block._find_var_recursive(name)
         return None if var is None else var._dtype
 
     def is_persistable(self, name: str) -> bool:
-        """Whether a variable outlives the step."""
+        """True if a variable lives in the scope."""
         if name in self.persistable:
             return True
         var = self.block._find_var_recursive(name)
         return var is not None and var.persistable
 
     def forget_scope(self) -> None:
-        """Look at the scope and at feeds no more: everything that will be asked for is known."""
+        """Drop the references to the scope and the feeds, once all shapes are inferred."""
         self._scope = self.make_body = None
         self.ranking.forget_feeds()
 
@@ -220,17 +218,17 @@ class TypeEnv:
     def set(self, name: str, shape: Shape, dtype: VarType) -> None:
         if self.shapes.get(name, shape) != shape or self.dtypes.get(name, dtype) != dtype:
             raise Unsupported(
-                f"variable {name!r} gets another shape or type on the way: {dtype} {shape} after "
+                f"variable {name!r} changes its shape or type: {dtype} {shape} after "
                 f"{self.dtypes[name]} {self.shapes[name]}"
             )
-        # What the program declares is not asked: kernels write what is inferred, and that is what gets memory. An equal
-        # shape may be said by sizes that are found later.
+        # Declared types are ignored: kernels write inferred ones. The first of several equal symbolic shapes stays:
+        # others may have symbols that are resolved later.
         self.shapes.setdefault(name, shape)
         self._type(name, dtype)
 
     def value(self, name: str) -> np.ndarray | None:
-        found = self.known.get(name)
-        return self.sized.get(name) if found is None else found
+        found = self.constants.get(name)
+        return self.symbolic_values.get(name) if found is None else found
 
     def rows(self, name: str) -> int | None:
         return self.sparse.get(name)

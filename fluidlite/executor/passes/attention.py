@@ -19,7 +19,7 @@ from ...base.sizes import always_equal, current
 from ...base.sizes.shapes import aligned, product
 from ...ops.registry import Call
 from ..ir.instructions import Instruction, Uses
-from .patterns import Other, Pattern, equal, need, no_shift, number
+from .patterns import NoMatch, Pattern, equal, no_shift, number, require
 
 _SPLIT, _SPLIT_ACROSS, _JOINED_ACROSS = [0, 2, 1, 3], [0, 2, 3, 1], [0, 3, 1, 2]
 """Transposes that make heads of parts of rows, [N, L, H, D] -> [N, H, L, D], or join them; those of [N, H, D, L]."""
@@ -34,14 +34,14 @@ _ADDITIONS = "elementwise_add", "elementwise_add_mid", "elementwise_add_dims"
 def join_attention(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
     """The instructions with one for each attention, and one for its gradients."""
     places = {id(each): at for at, each in enumerate(instructions)}
-    instead: dict[int, list[Instruction]] = {}
+    replaced: dict[int, list[Instruction]] = {}
     for each in instructions:
         if isinstance(each.action, Call) and each.action.name == "softmax":
             try:
-                instead.update(_Attention(uses, each).instead(instructions, places))
-            except Other:
+                replaced.update(_Attention(uses, each).replacements(instructions, places))
+            except NoMatch:
                 continue
-    return [made for at, each in enumerate(instructions) for made in instead.get(at, (each,))]
+    return [made for at, each in enumerate(instructions) for made in replaced.get(at, (each,))]
 
 
 @dataclass
@@ -55,7 +55,7 @@ class _Heads:
 
 
 class _Attention(Pattern):
-    """What belongs to a softmax. Raises `Other` if that is in no attention.
+    """What belongs to a softmax. Raises `NoMatch` if that is in no attention.
 
     `forward`, `backward`: the instructions that another one can stand for.
     """
@@ -69,14 +69,14 @@ class _Attention(Pattern):
         self._find_scores(softmax.action)
         self._find_result(softmax.action)
         self._find_gradients(softmax.action)
-        made = {self._root(name) for each in self._inside for name in each.writes}
+        made = {self._root(name) for each in self._matched for name in each.writes}
         for name in made.difference(map(self._root, self._kept)):
-            need(self._is_private(name))
+            require(self._is_private(name))
         self._take_factor()
         self._take_transposes()
 
     @property
-    def _inside(self) -> list[Instruction]:
+    def _matched(self) -> list[Instruction]:
         return [*self.forward, *self.backward]
 
     @property
@@ -113,28 +113,28 @@ class _Attention(Pattern):
     def _find_scores(self, softmax: Call) -> None:
         """The product with the keys, a factor, and a bias that is added."""
         scores = softmax.operands[0]
-        added = self._maker(scores, *_ADDITIONS)
+        added = self._producer(scores, *_ADDITIONS)
         if added is not None:
             scores = self._taken(self.forward, added).operands[0]
-        scaled = self._maker(scores, "scale")
+        scaled = self._producer(scores, "scale")
         self._scale: float | None = None
         if scaled is not None:
             call = self._taken(self.forward, scaled)
-            need(no_shift(call))
+            require(no_shift(call))
             self._scale, scores = number(call.floats[0]), call.operands[0]
-        made = self._maker(scores, *_PRODUCTS)
+        made = self._producer(scores, *_PRODUCTS)
         call = self._taken(self.forward, made)
         view = None if made is None else made.view
         if view is None or view.type != "matmul":
-            raise Other
+            raise NoMatch
         x, y = view.shape("X"), view.shape("Y")
         self._across = not view.attr("transpose_Y")  # keys stand the other way round
-        need(not view.attr("transpose_X") and 2 <= len(x) <= 4 and equal(x[:-2], y[:-2]))
+        require(not view.attr("transpose_X") and 2 <= len(x) <= 4 and equal(x[:-2], y[:-2]))
         self._lead = (*x[:-2], *(1,) * (4 - len(x)))
         self._m, self._k = x[-2], x[-1]
         self._n = y[-1] if self._across else y[-2]
-        need(self._is_product(None, None, (self._m, self._n, self._k), (False, not self._across))(call))
-        need(always_equal(softmax.ints[1], self._n))
+        require(self._is_product(None, None, (self._m, self._n, self._k), (False, not self._across))(call))
+        require(always_equal(softmax.ints[1], self._n))
         self._by = number(call.floats[0])
         self._alpha = self._by * (1.0 if self._scale is None else self._scale)
         self._bias: str | None = None
@@ -148,11 +148,13 @@ class _Attention(Pattern):
 
     def _find_bias(self, added: Instruction, whole: Sequence[Any]) -> None:
         if added.view is None:
-            raise Other
+            raise NoMatch
         x, y, self._bias = added.view.shape("X"), added.view.shape("Y"), added.view.name("Y")
-        need(equal(x, whole) and len(y) <= len(x))
+        require(equal(x, whole) and len(y) <= len(x))
         y = aligned(x, y, added.view.attr("axis"))[1]
-        need(len(y) == len(x))  # and each of its dimensions is 1 or as in X, as kernels of additions want it
+        require(
+            len(y) == len(x)
+        )  # and each of its dimensions is 1 or as in X, as kernels of additions want it
         strides = [0 if always_equal(n, 1) else product(tuple(y[at + 1 :])) for at, n in enumerate(y)]
         self._bias_strides = [*strides[:-2], *[0] * (4 - len(x)), *strides[-2:]]
 
@@ -160,8 +162,8 @@ class _Attention(Pattern):
         """What is dropped, a factor, and the product with the values."""
         self._probabilities = self._weights = softmax.operands[1]
         self._factor = 1.0
-        dropout = self._reader(self._weights, "dropout")
-        scaled = self._reader(self._weights, "scale", fits=no_shift)
+        dropout = self._consumer(self._weights, "dropout")
+        scaled = self._consumer(self._weights, "scale", fits=no_shift)
         if dropout is not None:
             self._dropout = call = self._taken(self.forward, dropout)
             left = 1 - number(call.floats[0])
@@ -174,10 +176,10 @@ class _Attention(Pattern):
         def by_values(call: Call) -> bool:
             return self._root(call.operands[0]) == self._root(self._weights) and call.ints[3] == 0
 
-        made = self._reader(self._weights, *_PRODUCTS, fits=by_values)
+        made = self._consumer(self._weights, *_PRODUCTS, fits=by_values)
         call = self._taken(self.forward, made)
         self._d = call.ints[1]
-        need(self._is_product(None, None, (self._m, self._d, self._n), (False, False))(call))
+        require(self._is_product(None, None, (self._m, self._d, self._n), (False, False))(call))
         self._after = number(call.floats[0])
         self._values = self._heads(call.operands[1], self._n, self._d)
         self._out = self._heads(call.operands[2], self._m, self._d)
@@ -185,33 +187,33 @@ class _Attention(Pattern):
     def _find_gradients(self, softmax: Call) -> None:
         """The instructions of the gradients, if there are any."""
         m, n, k, d = self._m, self._n, self._k, self._d
-        back = self._reader(self._probabilities, "softmax_grad")
+        back = self._consumer(self._probabilities, "softmax_grad")
         if back is None:
             return
-        need(current(n) >= _LEAST_KEYS)
+        require(current(n) >= _LEAST_KEYS)
         call = self._taken(self.backward, back)
-        need(self._after == 1 and self._root(call.operands[0]) == self._root(self._probabilities))
+        require(self._after == 1 and self._root(call.operands[0]) == self._root(self._probabilities))
         weights, scores = call.operands[1:]
         if self._dropout is not None:
-            dropped = self._taken(self.backward, self._maker(weights, "dropout_grad"))
-            need(self._root(dropped.operands[1]) == self._root(self._dropout.operands[2]))
+            dropped = self._taken(self.backward, self._producer(weights, "dropout_grad"))
+            require(self._root(dropped.operands[1]) == self._root(self._dropout.operands[2]))
             weights = dropped.operands[0]
         else:
-            need(self._factor == 1)
-        made = self._taken(self.backward, self._maker(weights, *_PRODUCTS))
-        need(
+            require(self._factor == 1)
+        made = self._taken(self.backward, self._producer(weights, *_PRODUCTS))
+        require(
             self._is_product(None, self._values.name, (m, n, d), (False, True))(made) and made.floats[0] == 1
         )
         self._back = self._heads(made.operands[0], m, d)
         self._find_gradient("v", self._weights, self._back.name, (n, d, m), (True, False), 1.0)
-        added = self._reader(scores, *(kind + "_grad" for kind in _ADDITIONS))
+        added = self._consumer(scores, *(kind + "_grad" for kind in _ADDITIONS))
         if self._bias is not None and added is not None:  # or else that of the sum is that of the scores
             call = self._taken(self.backward, added)
-            need(call.operands[5] is None)
+            require(call.operands[5] is None)
             scores = call.operands[4]
         if self._scale is not None:
-            call = self._taken(self.backward, self._reader(scores, "scale", fits=no_shift))
-            need(call.floats[0] == self._scale)
+            call = self._taken(self.backward, self._consumer(scores, "scale", fits=no_shift))
+            require(call.floats[0] == self._scale)
             scores = call.operands[1]
         q, keys = self._q.name, self._keys.name
         self._find_gradient("q", scores, keys, (m, k, n), (False, self._across), self._by)
@@ -227,21 +229,21 @@ class _Attention(Pattern):
         trans: tuple[bool, bool],
         alpha: float,
     ) -> None:
-        each = self._reader(a, *_PRODUCTS, fits=self._is_product(a, b, sizes, trans))
+        each = self._consumer(a, *_PRODUCTS, fits=self._is_product(a, b, sizes, trans))
         if each is not None:
             call = self._taken(self.backward, each)
-            need(call.floats[0] == alpha)
+            require(call.floats[0] == alpha)
             self._gradients[of] = self._heads(call.operands[2], *sizes[:2])
 
     def _take_factor(self) -> None:
         """A factor by which queries were multiplied, and then their gradient, where nobody else needs these."""
-        scale = self._maker(self._q.name, "scale")
+        scale = self._producer(self._q.name, "scale")
         if scale is None or not no_shift(scale.action) or not self._is_private(self._q.name, scale):
             return
         factor = number(scale.action.floats[0])
         made = self._gradients.get("q")
         if made is not None:
-            back = self._reader(made.name, "scale", fits=lambda call: list(call.floats) == [factor, 0])
+            back = self._consumer(made.name, "scale", fits=lambda call: list(call.floats) == [factor, 0])
             if back is None or not self._is_private(made.name, back):
                 return
             made.name = self._taken(self.backward, back).operands[1] or ""
@@ -283,7 +285,7 @@ class _Attention(Pattern):
 
     def _transpose(self, side: _Heads, perm: list[int], before: bool) -> tuple[Instruction, str] | None:
         """What makes heads of something else, and of what, or else what makes something else of them, and what."""
-        each = self._maker(side.name, "transpose") if before else self._reader(side.name, "transpose")
+        each = self._producer(side.name, "transpose") if before else self._consumer(side.name, "transpose")
         if each is None or not self._is_private(side.name, each):
             return None
         shape, order = each.action.ints[2:6], list(each.action.ints[6:])
@@ -293,7 +295,7 @@ class _Attention(Pattern):
         fits = equal(heads, [*self._lead, side.rows, side.columns])
         return (each, each.action.operands[0 if before else 1]) if fits else None
 
-    def instead(
+    def replacements(
         self, instructions: Sequence[Instruction], places: dict[int, int]
     ) -> dict[int, list[Instruction]]:
         """What takes the place of which instructions.
@@ -338,13 +340,13 @@ class _Attention(Pattern):
         """That nothing jumps on the way, and that what moves to another place finds there what it read where it was."""
         first, last, own = places[0], places[-1], set(places)
         between = range(first, last + 1)
-        need(not any(instructions[at].jumps for at in between))
+        require(not any(instructions[at].is_jump for at in between))
         writes = {at: set(map(self._root, instructions[at].writes)) for at in between}
         inside = set().union(*(writes[at] for at in places))
         for at in places:
             read = set(map(self._root, instructions[at].reads)) - inside
             passed = range(at + 1, to + 1) if to >= at else range(to, at)
-            need(not any(writes[other] & read for other in passed if other not in own))
+            require(not any(writes[other] & read for other in passed if other not in own))
 
 
 def _joined(instructions: Sequence[Instruction], places: list[int], call: Call, made: int) -> Instruction:

@@ -8,7 +8,7 @@ from ...base.sizes import always_equal
 from ...ops.kernels import chains
 from ...ops.registry import Call
 from ..ir.instructions import Instruction, Uses
-from .rewriting import in_runs
+from .rewriting import fuse_runs
 
 
 @dataclass
@@ -96,7 +96,7 @@ class _Run:
             return instructions
         made = {root: name for part in parts for root, name in part.made.items()}
         read = {root: name for part in parts for root, name in part.read.items() if root not in made}
-        results = [root for root in made if self._uses.private(root, instructions) != (True, False)]
+        results = [root for root in made if self._uses.locality(root, instructions) != (True, False)]
         steps = [step for part in parts for step in part.steps]
         call = None
         if (
@@ -110,5 +110,5 @@ class _Run:
         return [Instruction(ops, tuple(read.values()), tuple(map(made.__getitem__, results)), call)]
 
 
-join_chains = in_runs(_Run)
+join_chains = fuse_runs(_Run)
 """Joins runs of elementwise calls on as many elements."""

@@ -21,7 +21,7 @@ from dataclasses import replace
 from ...base.dtypes import VarType
 from ...base.sizes import always_equal
 from ...ops.kernels.layouts import Images, images_of, in_blocks, reordered
-from ...ops.op_view import FIND
+from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import Call
 from ..control_flow.scan import SCAN_KERNEL
 from ..ir.instructions import Instruction, Uses
@@ -71,7 +71,7 @@ class ChannelBlocks:
         found = [images_of(each.action) if isinstance(each.action, Call) else None for each in instructions]
         if not self.block or not any(each and each.independent for each in found):
             return instructions
-        if any(each.jumps for each in instructions):
+        if any(each.is_jump for each in instructions):
             return instructions
         self.blocked = self._chosen(instructions, found, uses)
         return self._rewritten(instructions, found, uses) if self.blocked else instructions
@@ -86,7 +86,7 @@ class ChannelBlocks:
         read_plain: set[str] = set()
         for at, each in enumerate(instructions):
             images = found[at]
-            touched = shapes.keys() & {uses.root(name) for name in each.touches}
+            touched = shapes.keys() & {uses.root(name) for name in each.accessed}
             places = [] if images is None else [uses.root(each.action.operands[k]) for k in images.places]
             able = [shapes.get(name) for name in places]
             if images is not None and ((images.whole and None in able) or not images.fit(able)):
@@ -113,10 +113,10 @@ class ChannelBlocks:
         names: defaultdict[str, set[str]] = defaultdict(set)
         fixed: set[str] = set()  # what only knows its variables by their names
         for each in instructions:
-            for name in each.touches:
+            for name in each.accessed:
                 names[uses.root(name)].add(name)
-            if not isinstance(each.action, Call) or each.action.kernel in (FIND, SCAN_KERNEL):
-                fixed.update(map(uses.root, each.touches))
+            if not isinstance(each.action, Call) or each.action.kernel in (RESOLVE_SIZES, SCAN_KERNEL):
+                fixed.update(map(uses.root, each.accessed))
         return {
             root: self._meta.shapes[root]
             for root, aliases in names.items()
@@ -146,7 +146,7 @@ class ChannelBlocks:
         out: list[Instruction] = []
         plain: dict[str, str] = {}  # of what lies in blocks, the copy that does not
         for each, images in zip(instructions, found, strict=True):
-            here = {uses.root(name) for name in each.touches} & self.blocked
+            here = {uses.root(name) for name in each.accessed} & self.blocked
             if not here:
                 out.append(each)
             elif images is not None:
@@ -154,7 +154,7 @@ class ChannelBlocks:
                 call = in_blocks(each.action, self.block, places)
                 out.append(each if call is each.action else replace(each, action=call, view=None))
             else:
-                out += self._beside(each, {name: uses.root(name) for name in each.touches}, plain)
+                out += self._beside(each, {name: uses.root(name) for name in each.accessed}, plain)
         return out
 
     def _beside(self, each: Instruction, roots: dict[str, str], plain: dict[str, str]) -> list[Instruction]:

@@ -13,11 +13,11 @@ from ..ir.instructions import Instruction, Uses
 from . import channel_blocks, prepacking
 from .attention import join_attention
 from .chains import join_chains
-from .redundancy import leave_out_copies, leave_out_repeats
-from .rewriting import Gathering, Member, Pass, grown, joined
+from .redundancy import eliminate_common_subexpressions, propagate_copies
+from .rewriting import HorizontalFusion, Member, Pass, fuse_pairs, fuse_two
 
 
-def _ended(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
+def _with_epilogue(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
     """A product, a convolution, a normalisation, a softmax or an addition with what is done with its result alone."""
     call, last = before.action, after.action
     if not isinstance(call, Call) or not isinstance(last, Call):
@@ -40,10 +40,10 @@ def _ended(before: Instruction, after: Instruction, uses: Uses) -> Instruction |
         return None
     reads = (name for name in after.reads if uses.root(name) != result)
     writes = (name for name in before.writes if uses.root(name) != result)
-    return joined(before, after, action, (*before.reads, *reads), (*writes, *after.writes))
+    return fuse_two(before, after, action, (*before.reads, *reads), (*writes, *after.writes))
 
 
-class _Updates(Gathering):
+class _Updates(HorizontalFusion):
     """Optimizers' updates of one kind, rate and constants as one call over many parameters."""
 
     def member(self, position: int) -> Member | None:
@@ -53,7 +53,7 @@ class _Updates(Gathering):
         key = optim.update_kind(instruction.action)
         return None if key is None else Member(key, instruction)
 
-    def together(self, members: list[Member]) -> list[Instruction]:
+    def fused(self, members: list[Member]) -> list[Instruction]:
         parts = [member.main for member in members]
         if len(parts) == 1:
             return parts
@@ -67,27 +67,27 @@ class _Updates(Gathering):
         ]
 
 
-def _read(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+def _eliminate_dead_code(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
     """Without the calls of operators of several calls that make what nobody reads, such as the gradient of images."""
     return [
         each
         for each in instructions
-        if each.view is not None or not isinstance(each.action, Call) or any(map(uses.matters, each.writes))
+        if each.view is not None or not isinstance(each.action, Call) or any(map(uses.is_used, each.writes))
     ]
 
 
 _PASSES: dict[str, Pass] = {
-    "unread": _read,
-    "copies": leave_out_copies,
-    "repeats": leave_out_repeats,
+    "dead_code": _eliminate_dead_code,
+    "copy_propagation": propagate_copies,
+    "common_subexpressions": eliminate_common_subexpressions,
     "attention": join_attention,
-    "endings": grown(_ended),
+    "epilogues": fuse_pairs(_with_epilogue),
     "chains": join_chains,
     "updates": _Updates.run,
 }
 """What the fuser does for the host, in this order; each can be left out (`flags.passes_left_out`)."""
 
-_LAST = ("chains", "updates")
+_AFTER_LAYOUT = ("chains", "updates")
 """Those that come behind what has images lie in blocks."""
 
 
@@ -99,12 +99,12 @@ def passes(in_blocks: Pass) -> dict[str, Pass]:
     Raises ValueError if others are to be left out.
     """
     out = flags.passes_left_out()
-    made = {name: each for name, each in _PASSES.items() if name not in _LAST}
-    made |= {channel_blocks.PASS: in_blocks} | {name: _PASSES[name] for name in _LAST}
-    known = (*made, prepacking.PASS)
-    unknown = out.difference(known)
-    if unknown:
+    made = {name: each for name, each in _PASSES.items() if name not in _AFTER_LAYOUT}
+    made |= {channel_blocks.PASS: in_blocks} | {name: _PASSES[name] for name in _AFTER_LAYOUT}
+    names = (*made, prepacking.PASS)
+    extra = out.difference(names)
+    if extra:
         raise ValueError(
-            f"FLUIDLITE_WITHOUT_PASSES may name {', '.join(known)}, got {', '.join(sorted(unknown))}"
+            f"FLUIDLITE_WITHOUT_PASSES may name {', '.join(names)}, got {', '.join(sorted(extra))}"
         )
     return {name: each for name, each in made.items() if name not in out}

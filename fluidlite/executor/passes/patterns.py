@@ -10,13 +10,13 @@ from ...ops.registry import Call
 from ..ir.instructions import Instruction, Uses
 
 
-class Other(Exception):
+class NoMatch(Exception):
     """What was looked at is not what was looked for, or stays as it is."""
 
 
-def need(condition: bool) -> None:
+def require(condition: bool) -> None:
     if not condition:
-        raise Other
+        raise NoMatch
 
 
 def equal(one: Sequence[Any], other: Sequence[Any]) -> bool:
@@ -24,7 +24,7 @@ def equal(one: Sequence[Any], other: Sequence[Any]) -> bool:
 
 
 def number(real: Any) -> float:
-    need(not isinstance(real, (SymFloat, SymInt)))
+    require(not isinstance(real, (SymFloat, SymInt)))
     return float(real)
 
 
@@ -33,14 +33,14 @@ def no_shift(call: Call) -> bool:
 
 
 class Pattern:
-    """Calls of kernels of one element type; what it asks for and does not find raises `Other`."""
+    """Calls of kernels of one element type; what it asks for and does not find raises `NoMatch`."""
 
     def __init__(self, uses: Uses, type: str) -> None:
         self._uses = uses
         self._type = type
 
     @property
-    def _inside(self) -> list[Instruction]:
+    def _matched(self) -> list[Instruction]:
         """What has been found so far."""
         raise NotImplementedError
 
@@ -53,12 +53,12 @@ class Pattern:
             return False
         return each.action.name in kinds and each.action.type in ("", self._type)
 
-    def _maker(self, name: str | None, *kinds: str) -> Instruction | None:
+    def _producer(self, name: str | None, *kinds: str) -> Instruction | None:
         root = self._root(name)
-        made = self._uses.makers.get(root)
+        made = self._uses.producers.get(root)
         return made if self._uses.written[root] == 1 and self._is(made, *kinds) else None
 
-    def _reader(
+    def _consumer(
         self, name: str | None, *kinds: str, fits: Callable[[Call], bool] = lambda _: True
     ) -> Instruction | None:
         """The one call of these kernels that reads a variable and fits."""
@@ -69,10 +69,10 @@ class Pattern:
 
     def _taken(self, into: list[Instruction], each: Instruction | None) -> Call:
         if each is None:
-            raise Other
+            raise NoMatch
         into.append(each)
         call: Call = each.action
         return call
 
     def _is_private(self, name: str | None, *more: Instruction) -> bool:
-        return self._uses.private(name or "", [*self._inside, *more]) == (True, False)
+        return self._uses.locality(name or "", [*self._matched, *more]) == (True, False)

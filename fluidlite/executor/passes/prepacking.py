@@ -78,14 +78,12 @@ class Packing:
         return Instruction(instruction.ops, (matrix.name,), (packed,), packing(matrix, packed))
 
 
-def packed_in_line(
-    instructions: list[Instruction], meta: TypeEnv, root: Callable[[str], str]
-) -> list[Instruction]:
+def prepack(instructions: list[Instruction], meta: TypeEnv, root: Callable[[str], str]) -> list[Instruction]:
     """The instructions, with what is packed for several products of a straight line, or for the turns of a loop.
 
     Backward operators do not take what is packed for forward ones: they may run later, when a weight is another one.
     """
-    if any(each.jumps for each in instructions):
+    if any(each.is_jump for each in instructions):
         return _packed_before_loops(instructions, meta, root)
     found = Packing(meta, root, lambda name: True)
     products: defaultdict[tuple[Matrix, int], list[int]] = defaultdict(list)

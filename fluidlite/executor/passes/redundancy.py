@@ -14,12 +14,12 @@ from ...ops.registry import Call
 from ..ir.instructions import Instruction, Uses
 
 
-def leave_out_copies(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+def propagate_copies(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
     """The instructions without results that are just what somebody else has made, such as the gradients of a sum.
 
     Plans with branches or loops stay as they are.
     """
-    if any(each.jumps for each in instructions):
+    if any(each.is_jump for each in instructions):
         return instructions
     out: list[Instruction] = []
     for each in instructions:
@@ -47,13 +47,13 @@ def _may_be_one(name: str, source: str, uses: Uses) -> bool:
     return uses.written[its] == 0 or (uses.written[its] == 1 and its not in uses.needed)
 
 
-def leave_out_repeats(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+def eliminate_common_subexpressions(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
     """The instructions without calls of the same kernel on the same values with the same numbers.
 
     Plans with branches or loops stay as they are: what is there on one way need not be on another. Backward
     operators do not take what forward ones have made: `RecomputeOptimizer` is there to save memory.
     """
-    if any(each.jumps for each in instructions):
+    if any(each.is_jump for each in instructions):
         return instructions
     out: list[Instruction] = []
     versions: Counter[str] = Counter()  # how often each variable has been written so far

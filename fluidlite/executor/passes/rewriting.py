@@ -1,8 +1,8 @@
 """The fuser: puts one instruction in the place of several. What it can put there is said by whom the plan is for.
 
 A *pass* gets all instructions and gives those that take their place. There are three kinds that plans of the host and
-of GPUs share: neighbours of which each works on what the one before makes (`grown`), neighbours that go together
-(`in_runs`), and instructions that are alike, wherever they stand (`Gathering`).
+of GPUs share: neighbours of which each works on what the one before makes (`fuse_pairs`), neighbours that go together
+(`fuse_runs`), and instructions that are alike, wherever they stand (`HorizontalFusion`).
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ def fuse(
 
 
 @dataclass(frozen=True)
-class Partial:
+class IncompleteFusion:
     """Stands for the action of operators that can be joined only if the next one fits as well."""
 
     views: tuple[OpView, ...]
 
 
 @runtime_checkable
-class Shaping(Protocol):
+class ShapeProvider(Protocol):
     """An action that can give something of the right shape for results that it does not make any more."""
 
-    def shaping(self, names: Sequence[str]) -> Any:
+    def with_shapes(self, names: Sequence[str]) -> Any:
         """The action that also gives, under these names, arrays of which nobody reads the elements."""
         ...
 
 
-def joined(
+def fuse_two(
     before: Instruction, after: Instruction, action: Any, reads: Iterable[str], writes: Iterable[str]
 ) -> Instruction:
     """The instruction that does `action` for what two stand for."""
@@ -58,7 +58,7 @@ def joined(
     return Instruction(tuple(ops.values()), tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes)), action)
 
 
-def grown(*rules: Rule) -> Pass:
+def fuse_pairs(*rules: Rule) -> Pass:
     """A pass that joins neighbours by rules, as many as fit.
 
     What is not made any more must be of no use to others; a rule does not ask that.
@@ -68,7 +68,7 @@ def grown(*rules: Rule) -> Pass:
         out: list[Instruction] = []
         position = 0
         while position < len(instructions):
-            found = _longest(instructions, position, uses, rules)
+            found = _longest_fusion(instructions, position, uses, rules)
             out.append(found[0])
             position += found[1]
         return out
@@ -76,7 +76,7 @@ def grown(*rules: Rule) -> Pass:
     return run
 
 
-def _longest(
+def _longest_fusion(
     instructions: Sequence[Instruction], position: int, uses: Uses, rules: Sequence[Rule]
 ) -> tuple[Instruction, int]:
     """What takes the place of the instruction at a position and of those behind it; how many these are in all."""
@@ -93,16 +93,18 @@ def _longest(
             break
         inside.append(after)
         lost = set((*current.writes, *after.writes)).difference(longer.writes)
-        seen = {name: uses.private(name, inside) for name in lost}
+        seen = {name: uses.locality(name, inside) for name in lost}
         if not all(private for private, _ in seen.values()):
             break
         shapes = [name for name, (_, shape_wanted) in seen.items() if shape_wanted]
         if shapes:
-            if not isinstance(longer.action, Shaping):
+            if not isinstance(longer.action, ShapeProvider):
                 break
-            longer = replace(longer, writes=(*longer.writes, *shapes), action=longer.action.shaping(shapes))
+            longer = replace(
+                longer, writes=(*longer.writes, *shapes), action=longer.action.with_shapes(shapes)
+            )
         current = longer
-        if not isinstance(longer.action, Partial):
+        if not isinstance(longer.action, IncompleteFusion):
             found = longer, len(inside)
     return found
 
@@ -134,7 +136,7 @@ class Group:
     reads: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
 
-    def meets(self, reads: set[str], writes: set[str]) -> bool:
+    def conflicts(self, reads: set[str], writes: set[str]) -> bool:
         """Whether the order between the group and something else matters."""
         return bool(self.writes & (reads | writes) or self.reads & writes)
 
@@ -151,7 +153,7 @@ class Run(Protocol):
         ...
 
 
-def in_runs(start: Callable[[Uses], Run]) -> Pass:
+def fuse_runs(start: Callable[[Uses], Run]) -> Pass:
     """The pass that joins instructions that stand together: as many as a run takes that `start` has made."""
 
     def join(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
@@ -169,7 +171,7 @@ def in_runs(start: Callable[[Uses], Run]) -> Pass:
     return join
 
 
-class Gathering:
+class HorizontalFusion:
     """A pass that puts alike instructions in one, with the last of them.
 
     One is done later than where it stood only if nothing in between touches what it works on.
@@ -184,21 +186,21 @@ class Gathering:
 
     @classmethod
     def run(cls, instructions: list[Instruction], uses: Uses) -> list[Instruction]:
-        return cls(instructions, uses).gathered()
+        return cls(instructions, uses).rewritten()
 
     def member(self, position: int) -> Member | None:
         """What may be put together with others, if the instruction at a position is such."""
         raise NotImplementedError
 
-    def together(self, members: list[Any]) -> list[Instruction]:
+    def fused(self, members: list[Any]) -> list[Instruction]:
         """What takes the place of members of one key."""
         raise NotImplementedError
 
-    def follows(self, position: int, groups: Iterable[Group]) -> bool:
+    def is_absorbed(self, position: int, groups: Iterable[Group]) -> bool:
         """Whether a member of one of the groups has taken over the instruction at a position."""
         return False
 
-    def gathered(self) -> list[Instruction]:
+    def rewritten(self) -> list[Instruction]:
         found = {
             position: member
             for position in range(len(self.instructions))
@@ -210,35 +212,35 @@ class Gathering:
         replaced = {places[id(part)] for member in found.values() for part in member.before} | set(found)
         groups: list[Group] = []
         roots = self.roots
-        fillable: dict[Any, Group] = {}
+        open_groups: dict[Any, Group] = {}
         for position, instruction in enumerate(self.instructions):
             member = found.get(position)
-            if instruction.jumps:
-                fillable.clear()
+            if instruction.is_jump:
+                open_groups.clear()
             if member is None and position in replaced:
                 continue
-            if member is None and not fillable:
+            if member is None and not open_groups:
                 continue
-            if self.follows(position, fillable.values()):
+            if self.is_absorbed(position, open_groups.values()):
                 replaced.add(position)
                 continue
             parts = member.instructions if member is not None else (instruction,)
             reads = {roots.get(name, name) for part in parts for name in part.reads}
             writes = {roots.get(name, name) for part in parts for name in part.writes}
-            for key in [key for key, group in fillable.items() if group.meets(reads, writes)]:
-                del fillable[key]
+            for key in [key for key, group in open_groups.items() if group.conflicts(reads, writes)]:
+                del open_groups[key]
             if member is None:
                 continue
-            if member.key not in fillable:
-                groups.append(fillable.setdefault(member.key, Group(position)))
-            group = fillable[member.key]
+            if member.key not in open_groups:
+                groups.append(open_groups.setdefault(member.key, Group(position)))
+            group = open_groups[member.key]
             group.place = position
             group.members.append(member)
             group.reads |= reads
             group.writes |= writes
         at: dict[int, list[Instruction]] = defaultdict(list)
         for group in groups:
-            at[group.place] += self.together(group.members)
+            at[group.place] += self.fused(group.members)
         return [
             each
             for position, instruction in enumerate(self.instructions)

@@ -68,7 +68,7 @@ class BoundOperator:
         for name in dict.fromkeys((*self.input_vars(), *self.output_vars())):
             block.create_var(name=name, persistable=True, **_described(scope, name))
         op = block.append_op(self.type(), self._inputs, self._outputs, self._attrs)
-        run_once(program, scope, [op], device=device_at(resolve(place)), watched=flags.checks_finite())
+        run_once(program, scope, [op], device=device_at(resolve(place)), check_finite=flags.checks_finite())
 
     def __str__(self) -> str:
         inputs = ", ".join(f"{slot}[{', '.join(names)}]" for slot, names in self._inputs.items())

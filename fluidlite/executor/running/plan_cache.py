@@ -21,7 +21,7 @@ from ..ir.request import Request
 from ..ir.step_plan import StepPlan
 from ..tensors.scope import Scope
 from .results import of_plan, of_run
-from .startup import gives_first_values, run_once
+from .startup import initialises, run_once
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
@@ -37,10 +37,14 @@ REPLAN_BUDGET = 8
 
 
 class PlanCache:
-    """The plans of one program, set of feeds and set of fetches, the one used last in front.
+    """The plans of one program for one set of feed names and fetches, the most recently used first.
 
-    `program`: what is run in the place of the program; `device`: the GPU, None for the host; `watched`: whether results
-    with NaN or infinities are refused; `fed`: feeds that are persistable, and whether the program changes them.
+    Args:
+        program: the program to run, or its version for several processes.
+        names: the fetches.
+        device: the GPU; None for the host.
+        check_finite: whether results with NaN or infinities are refused.
+        fed: the feeds that are persistable variables, each with whether the program writes it.
     """
 
     def __init__(
@@ -48,11 +52,11 @@ class PlanCache:
         program: Program,
         names: tuple[str, ...],
         device: CudaDevice | None,
-        watched: bool,
+        check_finite: bool,
         fed: Mapping[str, bool],
     ) -> None:
         self.program, self.fed = program, fed
-        self._names, self._device, self._watched = names, device, watched
+        self._names, self._device, self._check_finite = names, device, check_finite
         self.plans: list[StepPlan] = []
         self.runs = 0
         self.sizes: dict[str, int] | None = None  # what was found last, where steps find sizes
@@ -77,9 +81,9 @@ class PlanCache:
 
     def _run_checked(self, feed: Feed, scope: Scope, return_numpy: bool) -> list[Any]:
         on_host, first = self._device is None, not feed and self.runs == 1
-        if flags.engine() != "plan" or (not on_host and (first or self._watched)):
+        if flags.engine() != "plan" or (not on_host and (first or self._check_finite)):
             return self._interpreted(feed, scope, return_numpy)
-        if first and gives_first_values(self.program, scope):
+        if first and initialises(self.program, scope):
             return self._started_with(scope, return_numpy)
         if self._refused is None or self.plans:
             arrays = expanded(placed(feed, None) if on_host else feed)
@@ -94,7 +98,7 @@ class PlanCache:
         if not on_host:
             return self._interpreted(feed, scope, return_numpy)
         if self._blocks is None:
-            self._blocks = ProgramSegments(self.program, self._names, watched=self._watched)
+            self._blocks = ProgramSegments(self.program, self._names, check_finite=self._check_finite)
         run = SegmentedExecutor(self._blocks, scope, feed)
         run.run()
         found = of_run(run, self._names, return_numpy)
@@ -105,13 +109,13 @@ class PlanCache:
 
     def _started_with(self, scope: Scope, return_numpy: bool) -> list[Any]:
         """Give variables their first values."""
-        run = run_once(self.program, scope, fetches=self._names, watched=self._watched)
+        run = run_once(self.program, scope, fetches=self._names, check_finite=self._check_finite)
         counts = Counter(op.type for op in self.program.global_block().ops)
         self._started = f"without a plan: {', '.join(f'{count} {kind}' for kind, count in counts.items())}"
         return of_run(run, self._names, return_numpy)
 
     def _interpreted(self, feed: Feed, scope: Scope, return_numpy: bool) -> list[Any]:
-        run = Interpreter(self.program, scope, feed, self._device, self._watched)
+        run = Interpreter(self.program, scope, feed, self._device, self._check_finite)
         run.run()
         return of_run(run, self._names, return_numpy)
 
@@ -167,7 +171,7 @@ class PlanCache:
         """A plan of the whole program for feeds like `arrays`, None if there is none; `guessed`: sizes may differ."""
         request = Request(self.program, scope, arrays, self._names, device=self._device)
         if self._device is None:
-            request = replace(request, sizes=self.sizes, check_finite=self._watched)
+            request = replace(request, sizes=self.sizes, check_finite=self._check_finite)
         try:
             plan = compile_plan(request)
             self.plans = [plan, *self.plans[: PLANS_KEPT - 1]]
@@ -177,7 +181,7 @@ class PlanCache:
                 self.sizes = {}
                 return self._plan(arrays, scope, guessed)
             # A first run may initialise what a second one can be planned with; profiles want no loops in plans.
-            if not reason.passing and (self.sizes is None or not guessed):
+            if not reason.retryable and (self.sizes is None or not guessed):
                 self._refused = str(reason) if self.runs > 2 and profiling.active is None else None
         except EnforceNotMet:
             if self.sizes is None:

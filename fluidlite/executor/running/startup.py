@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
 
 
-def gives_first_values(program: Program, scope: Scope) -> bool:
+def initialises(program: Program, scope: Scope) -> bool:
     """Whether a program gives persistable variables their first values."""
     block = program.global_block()
     for op in block.ops:
@@ -45,14 +45,14 @@ def run_once(
     feed: Feed | None = None,
     fetches: Sequence[str] = (),
     device: CudaDevice | None = None,
-    watched: bool = False,
+    check_finite: bool = False,
 ) -> Interpreter:
     """Run operators of the global block, by default all, as they come; those that run blocks have these in pieces."""
     if device is None and flags.engine() == "plan":
         run: Interpreter = SegmentedExecutor(
-            ProgramSegments(program, fetches, watched=watched), scope, feed or {}
+            ProgramSegments(program, fetches, check_finite=check_finite), scope, feed or {}
         )
     else:
-        run = Interpreter(program, scope, feed or {}, device, watched)
+        run = Interpreter(program, scope, feed or {}, device, check_finite)
     run.run_each(program.global_block().ops if ops is None else ops)
     return run

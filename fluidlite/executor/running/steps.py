@@ -15,7 +15,7 @@ from ...framework.gradients.exchange import in_messages
 from .. import failures
 from ..control_flow.branching import reads, results
 from ..feeding import as_feed
-from ..ir.inference import takes_no_part
+from ..ir.inference import is_noop
 from ..reading import readers
 from ..tensors.scope import Scope
 from .plan_cache import PlanCache
@@ -34,13 +34,13 @@ def run_program(
     scope: Scope,
     return_numpy: bool,
     device: CudaDevice | None = None,
-    watched: bool = True,
+    check_finite: bool = True,
 ) -> list[Any]:
-    """One step of a program on one device (None: the host); `watched`: whether it heeds FLAGS_check_nan_inf."""
+    """One step of a program on one device (None: the host); `check_finite`: whether it heeds FLAGS_check_nan_inf."""
     begin_step()
     if program._has_readers():
         feed = readers.add_to(feed, program, device)
-    cache = _cache(program, scope, (tuple(feed), names, watched and flags.checks_finite()), device)
+    cache = _cache(program, scope, (tuple(feed), names, check_finite and flags.checks_finite()), device)
     if cache.fed:
         feed = _kept(cache.program, feed, cache.fed, scope)
     try:
@@ -63,11 +63,11 @@ def run_before_reading(
     for op in ops[:first]:
         if not missing.isdisjoint(reads(op)):
             missing.update(results(op))
-        elif not takes_no_part(op):
+        elif not is_noop(op):
             before.append(op)
     if before:
-        watched = flags.checks_finite()
-        run_once(program, scope, before, as_feed(program, feed), device=device, watched=watched)
+        check_finite = flags.checks_finite()
+        run_once(program, scope, before, as_feed(program, feed), device=device, check_finite=check_finite)
 
 
 def _cache(
@@ -81,7 +81,7 @@ def _cache(
     whole = (program._version, key, device)
     cache = caches.get(whole)
     if cache is None:
-        feeds, names, watched = key
+        feeds, names, check_finite = key
         for stale in [k for k in caches if k[0] != program._version]:
             del caches[stale]
         kept = [v.name for v in program.global_block().vars.values() if v.persistable and v.type in _VALUES]
@@ -89,7 +89,7 @@ def _cache(
             _in_messages(program, caches) if is_parallel() else program,
             names,
             device,
-            watched,
+            check_finite,
             {name: _changes(program, name) for name in feeds if name in kept},
         )
         # In Fluid a run makes them all, also those that no operator writes: scripts set these by hand.

@@ -12,7 +12,7 @@ from ...base.lod import Lod, as_lists
 from ..host_fallback import hosted
 from ..infer import product
 from ..native import bytes_of_row
-from ..op_view import FIND
+from ..op_view import RESOLVE_SIZES
 from ..registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, Sequences, grad_name, register
 from ..sequence import Lods, input_lod, offsets_of, ranges
 
@@ -132,7 +132,7 @@ def _found_counts(op: OpView) -> Sequence[int] | None:
     mask = op.name("Mask")
     if mask in counts:
         return counts[mask][1]
-    result = op.found("OutTrue", (2, 2))
+    result = op.data_dependent_sizes("OutTrue", (2, 2))
     if result is not None:
         counts[mask] = op.name("OutTrue"), result
     return result
@@ -150,7 +150,7 @@ def _split_native(op: OpView) -> list[Call] | None:
     found = op.scratch("OutTrue", "FOUND", (2,), VarType.INT64)
     return [
         Call("count_rows", [op.name("Mask"), found], [rows]),
-        Call(FIND, [found], [0, counts[0], 1, counts[1]]),
+        Call(RESOLVE_SIZES, [found], [0, counts[0], 1, counts[1]]),
         split,
     ]
 

@@ -11,7 +11,7 @@ from ...base.dtypes import VarType
 from ...base.lod import as_lod, from_lengths
 from ..host_fallback import hosted
 from ..native import typed
-from ..op_view import FIND
+from ..op_view import RESOLVE_SIZES
 from ..registry import Call, LodArray, OpDef, OperatorError, OpView, Sequences, register
 from ..value_checks import require_in_range
 
@@ -79,7 +79,7 @@ def _search_infer(op: OpView) -> None:
     sources, most = _sources_of(op), -1
     if sources is not None:
         most = sources * op.attr("beam_size")
-    found = op.found("selected_ids", [most]) if most != -1 else None
+    found = op.data_dependent_sizes("selected_ids", [most]) if most != -1 else None
     count = -1 if found is None else found[0]
     op.set("selected_ids", (count, 1), op.dtype("pre_ids"))
     op.set("selected_scores", (count, 1), op.dtype("pre_scores"))
@@ -89,7 +89,7 @@ def _search_infer(op: OpView) -> None:
     begins = op.lod("scores")[-1] if _is_last(op) else op.offsets("selected_ids", sources)
     made = begins, op.offsets("selected_ids", op.shape("scores")[0], 1)
     for slot, room in (("selected_ids", (most, 1)), ("selected_scores", (most, 1)), ("parent_idx", (most,))):
-        op.room(slot, room)
+        op.set_max_shape(slot, room)
         if slot != "parent_idx":
             op.carry(slot, made)
 
@@ -128,7 +128,7 @@ def _search_native(op: OpView) -> list[Call] | None:
     ints = [
         sources, rows, candidates, op.attr("beam_size"), op.attr("end_id"), int(op.attr("is_accumulated")),
     ]  # fmt: skip
-    calls = [Call(name, operands, ints), Call(FIND, [offsets], [rows, op.shape("selected_ids")[0]])]
+    calls = [Call(name, operands, ints), Call(RESOLVE_SIZES, [offsets], [rows, op.shape("selected_ids")[0]])]
     if _is_last(op):
         return calls
     outer, inner = op.lod("scores")[-2:]

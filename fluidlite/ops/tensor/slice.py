@@ -14,7 +14,7 @@ from .. import batchable
 from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, product
 from ..native import itemsize
-from ..op_view import FIND
+from ..op_view import RESOLVE_SIZES
 from ..registry import (
     Call,
     Effects,
@@ -88,9 +88,11 @@ def _infer_slice(op: OpView) -> None:
             dims[axis] = last - first
     gone = op.attr("decrease_axis")
     unknown = [axis for axis, n in enumerate(dims) if n < 0 and axis in axes]
-    if op.finds and unknown and _index_type(op) is not None:
+    if op.allows_data_dependent_sizes and unknown and _index_type(op) is not None:
         places = [-1 - axis if axis in gone else axis - sum(k < axis for k in gone) for axis in unknown]
-        for axis, size in zip(unknown, op.found("Out", [1] * len(unknown), axes=places) or (), strict=True):
+        for axis, size in zip(
+            unknown, op.data_dependent_sizes("Out", [1] * len(unknown), axes=places) or (), strict=True
+        ):
             if size == 0:
                 raise op.fail("start must be before end: nothing is left")
             dims[axis] = size
@@ -177,7 +179,7 @@ def _found_call(op: OpView, source: str, target: str) -> list[Call] | None:
     """The calls of a slice with data-dependent bounds, or of its gradient."""
     x, kind, axes, gone = op.shape("Input"), _index_type(op), list(op.attr("axes")), op.attr("decrease_axis")
     back = target == DINPUT
-    if kind is None or not (back or op.finds):
+    if kind is None or not (back or op.allows_data_dependent_sizes):
         return None
     names = [
         (name, op.shape(slot, k), op.dtype(slot, k))
@@ -205,7 +207,7 @@ def _found_call(op: OpView, source: str, target: str) -> list[Call] | None:
             for axis in range(len(x))
             if axis in axes and _partly_known(op, axes.index(axis), x[axis]) < 0
         ]
-        calls.append(Call(FIND, [places], [n for axis in unknown for n in (axis, lengths[axis])]))
+        calls.append(Call(RESOLVE_SIZES, [places], [n for axis in unknown for n in (axis, lengths[axis])]))
     kernel = "slice_at_grad" if back else "slice_at"
     calls.append(
         Call(

@@ -147,7 +147,7 @@ def test_a_loop_in_pieces_is_in_one_with_its_gradient():
 
     text = compared(build)
     pieces = text.partition("run in segments")[2]
-    assert "keep_element(" in pieces and "turn by turn" not in pieces
+    assert "keep_element(" in pieces and "iteration by iteration" not in pieces
 
 
 def test_numbers_drawn_before_an_array_is_read():

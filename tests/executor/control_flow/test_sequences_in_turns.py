@@ -125,7 +125,7 @@ BATCHES = [
 def test_sequences_that_stay(build):
     random = np.random.default_rng(3)
     text = check(build, SOURCES, [batch(random, *each) for each in BATCHES])
-    assert "turn by turn" not in text
+    assert "iteration by iteration" not in text
     assert "run in segments" not in text
     assert text.count("CPU for words[") < len(BATCHES)
 

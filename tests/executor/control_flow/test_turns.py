@@ -405,7 +405,7 @@ def test_steps_of_an_array(build):
     sources = [data("x", [None, None, WIDTH]), data("start", [None, 4]), data("still", [None, 4])]
     text = check(build, sources, feeds)
     assert "turns of" in text or build is no_memory
-    assert "run in segments" not in text and "turn by turn" not in text
+    assert "run in segments" not in text and "iteration by iteration" not in text
 
 
 @pytest.mark.parametrize("build", DYNAMIC, ids=lambda build: build.__name__)
@@ -729,5 +729,5 @@ def test_turns_that_print_are_taken_one_by_one(capfd):
     feeds = [{"words": words, "still": numbers(random, 3, 4)}] * 4
     text = check(printing, [data("words", [None, WIDTH], lod_level=1), data("still", [None, 4])], feeds)
     assert "its turns find sizes" in text
-    assert "turn by turn" in text
+    assert "iteration by iteration" in text
     capfd.readouterr()
