@@ -75,6 +75,11 @@ def passes_left_out() -> frozenset[str]:
     return frozenset(filter(None, os.environ.get("FLUIDLITE_WITHOUT_PASSES", "").split(",")))
 
 
+def prints_phases() -> bool:
+    """Whether the code after each phase of the compiler is printed to stderr (FLUIDLITE_PRINT_PHASES=1)."""
+    return switch("FLUIDLITE_PRINT_PHASES")
+
+
 def measures_convolutions() -> bool:
     """Whether convolutions on the host are autotuned (FLUIDLITE_MEASURE=1)."""
     return switch("FLUIDLITE_MEASURE")

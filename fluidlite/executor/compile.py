@@ -18,12 +18,12 @@ halves of a traced function are plans for requests of their own.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from ..base import flags
 from ..base.sizes import formula
 from ..framework import Operator, Program
 from .control_flow.scan import ScanSpec
@@ -42,9 +42,6 @@ from .ir.scan_inputs import Feeds
 from .ir.step_plan import SplitPlan, StepPlan
 from .ir.type_env import TypeEnv
 from .tensors.scope import Scope
-
-PRINT = "FLUIDLITE_PRINT_PHASES"
-"""The environment variable that has the code after each phase printed to stderr."""
 
 
 def compile_plan(request: Request) -> StepPlan:
@@ -123,7 +120,7 @@ def compile_split(request: Request, early: int, held: Sequence[str]) -> SplitPla
 
 def show(phase: str, code: Iterable[Any], meta: TypeEnv | None = None) -> None:
     """Print operators or instructions after a phase, with the shapes of results if `meta` knows them."""
-    if os.environ.get(PRINT, "0") in ("", "0"):
+    if not flags.prints_phases():
         return
     lines = [each.describe() if hasattr(each, "describe") else _text(each, meta) for each in code]
     sys.stderr.write(f"== {phase}: {len(lines)}\n" + "".join(f"  {line}\n" for line in lines))

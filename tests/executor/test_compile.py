@@ -5,7 +5,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.base.sizes import formula
-from fluidlite.executor.compile import PRINT, compile_for_cpu
+from fluidlite.executor.compile import compile_for_cpu
 from fluidlite.executor.cpu.assembly import Assembly
 from fluidlite.executor.cpu.lowering import lower
 from fluidlite.executor.cpu.memory import allocate
@@ -134,7 +134,7 @@ def test_an_assembled_engine_runs(request_of_a_step):
 
 
 def test_phases_are_printed_on_request(request_of_a_step, monkeypatch, capsys):
-    monkeypatch.setenv(PRINT, "1")
+    monkeypatch.setenv("FLUIDLITE_PRINT_PHASES", "1")
     compile_for_cpu(request_of_a_step)
     text = capsys.readouterr().err
     phases = [line for line in text.splitlines() if line.startswith("==")]
