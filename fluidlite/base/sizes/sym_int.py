@@ -138,6 +138,8 @@ class SymInt:
         return float(self) > other if is_real(other) else self.env.evaluate("<", other, self)
 
     def __ge__(self, other: Any) -> bool:
+        if type(other) is int and other == 0 and self.env.all_nonnegative and min(self.terms.values()) > 0:
+            return True
         return float(self) >= other if is_real(other) else self.env.evaluate("<=", other, self)
 
     def __bool__(self) -> bool:
