@@ -18,7 +18,7 @@ def start() -> None:
         raise Unsupported("it is cut into pieces")
 
     def one(self: BlockSegments, begin: int) -> int:
-        return begin + (not self.alone[begin])
+        return begin + (not self._unplannable[begin])
 
     plan_cache.compile_plan = refused
-    BlockSegments.stretch = one  # type: ignore[method-assign]
+    BlockSegments.end_of_segment = one  # type: ignore[method-assign]

@@ -51,15 +51,17 @@ def constant(value: float, fixed: bool) -> Variable:
 @contextmanager
 def ways(engine: str) -> Iterator[None]:
     """How programs run meanwhile: by "plan", by "interpret", or in "pieces" of one operator each."""
-    kept = segmented.BlockSegments.stretch, plan_cache.compile_plan
+    kept = segmented.BlockSegments.end_of_segment, plan_cache.compile_plan
     flags.set_engine("interpret" if engine == "interpret" else "plan")
     try:
         if engine == "pieces":
-            segmented.BlockSegments.stretch = lambda self, begin: begin + (not self.alone[begin])
+            segmented.BlockSegments.end_of_segment = lambda self, begin: (
+                begin + (not self._unplannable[begin])
+            )
             plan_cache.compile_plan = refused
         yield
     finally:
-        segmented.BlockSegments.stretch, plan_cache.compile_plan = kept
+        segmented.BlockSegments.end_of_segment, plan_cache.compile_plan = kept
         flags._engine = None
 
 
