@@ -88,7 +88,7 @@ def compile_for_cpu(request: Request) -> Plan:
 
 def compile_body(program: Program, scope: Scope, form: ScanSpec, feeds: Feeds) -> BodyPlan:
     """A plan for the iterations of a scan, on inputs of these shapes."""
-    wanted = [*form.of("Made", "Each", "Last"), *form.names["Sums"]]
+    wanted = [*form.of("RaggedOut", "StackedOut", "Final"), *form.names["Sums"]]
     request = Request(program, scope, feeds.arrays, wanted, form.ops, form.block, body=feeds)
     found = typed(request)
     code = lower(found, request)

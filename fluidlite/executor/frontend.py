@@ -144,7 +144,7 @@ def _with_blocks_inlined(graph: Graph, meta: TypeEnv, arrays: bool, scans: bool)
     lines = Inliner({*meta.shapes, *kept}, arrays, *((steps, loops) if scans else ()))
     if scans and not arrays:
         ops = [*loops.of(ops)]
-    made = lines.begun([*lines.of(ops)], lines.touched + lines.stashes)
+    made = lines.with_prologue([*lines.of(ops)], lines.touched + lines.stashes)
     read = {*graph.results}.union(*(op.reads() for op in made))
     made = [op for op in made if op.definition is not GET or op.outputs["Out"][0] in read]
     if loops.any:

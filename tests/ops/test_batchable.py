@@ -92,7 +92,7 @@ def test_all_iterations_at_once(step):
         feed = {"x": numbers(random, steps, rows, 3), "start": numbers(random, rows, 4)}
         feeds.append(feed | {"ids": random.integers(0, 7, (steps, rows, 1))})
     text = check(stepped(step), SOURCES, feeds)
-    assert "run in segments" not in text and "turns of" in text
+    assert "run in segments" not in text and "body of" in text
 
 
 def test_operators_hoisted_out_of_the_loop():

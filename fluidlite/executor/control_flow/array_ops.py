@@ -19,25 +19,25 @@ from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import VERSION, Call, Effects, OpDef, OpView, Sequences, grad_name
 from ..ir.errors import DataDependentShape, Unsupported
 from ..ir.inference import in_place_of
-from ..ir.jumps import by_hand
+from ..ir.jumps import no_reference
 
 TENSOR_ARRAY = "@ELEMENTS"
-"""Stands behind the name of an array: its elements, as kernels have them."""
+"""Suffix of the operand that is a tensor array's storage in the engine."""
 
 
-def _check(op: OpView, slot: str) -> None:
+def _check_index(op: OpView, slot: str) -> None:
     if op.dtype("I") != VarType.INT64 or not is_fixed(op.shape("I")) or numel(op, "I") != 1:
-        raise Unsupported(f"the index {op.name('I')!r} of an array is no int64 of one element")
+        raise Unsupported(f"the index {op.name('I')!r} of an array is not an int64 of one element")
 
 
 def _operator(name: str, doc: str, infer: Any, native: Any, *inputs: str, **how: Any) -> OpDef:
-    """An operator of plans alone; `how`: what of `OpDef` is not as with most of them."""
+    """An operator that only plans have; `how` overrides the usual fields of `OpDef`."""
     how = {"outputs": (), "attrs": {"array": ""}, "effects": Effects(host=True), **how}
     return OpDef(
         name,
         inputs=inputs,
         infer=infer,
-        kernel=by_hand,
+        kernel=no_reference,
         native=native,
         sequences=Sequences(source=None),
         doc=doc,
@@ -50,9 +50,9 @@ def _infer_arrays(op: OpView) -> None:
         op.meta.set(name + TENSOR_ARRAY, (1,), VarType.UINT8)
 
 
-def _infer_keep(op: OpView) -> None:
+def _infer_push(op: OpView) -> None:
     if any(VERSION + "B" in level for level in op.lod("X")):
-        raise Unsupported(f"variable {op.name('X')!r} has sequences that a turn makes")
+        raise Unsupported(f"variable {op.name('X')!r} has sequences that an iteration computes")
 
 
 def _infer_pop(op: OpView) -> None:
@@ -61,7 +61,7 @@ def _infer_pop(op: OpView) -> None:
 
 
 def _one_size(kernel: str, slot: str) -> Callable[[OpView], Call]:
-    """A kernel that moves an element of a size that the plan knows: the one at I, or the last."""
+    """A kernel that copies one element, of the size that the plan has for it: the one at I, or the last."""
 
     def native(op: OpView) -> Call:
         index = [op.name("I")] if op.has("I") else []
@@ -72,34 +72,34 @@ def _one_size(kernel: str, slot: str) -> Callable[[OpView], Call]:
 
 
 CLEAR = _operator(
-    "clear_elements", "Forgets all elements of arrays.", _infer_arrays,
+    "clear_elements", "Empties arrays.", _infer_arrays,
     lambda op: Call("array_clear", [array + TENSOR_ARRAY for array in op.attr("arrays")]), attrs={"arrays": ()},
 )  # fmt: skip
 STASH_PUSH = _operator(
-    "keep_element", "Keeps what X is in the end of a turn, behind what it was before.", _infer_keep,
+    "stash_push", "Pushes X onto a stash, at the end of an iteration.", _infer_push,
     _one_size("stash_push", "X"), "X",
 )  # fmt: skip
 STASH_POP = _operator(
-    "pop_element", "What has been kept last, which is like Like, and kept no longer.", _infer_pop,
+    "stash_pop", "Pops the last value of a stash, which has the shape of Like.", _infer_pop,
     _one_size("stash_pop", "Out"), "Like#", outputs=("Out",),
 )  # fmt: skip
 
 
-# Arrays that stand in the plan of a program: of each what shape and type its elements have is found out on the way.
+# Tensor arrays of the program. The shape and type of their elements come from the operators that write them.
 
 
-def _noted(op: OpView, slot: str) -> None:
-    """Note what the elements of an array are like; Unsupported if others are not."""
-    _check(op, slot)
+def _note_element(op: OpView, slot: str) -> None:
+    """Note the shape and type of an array's elements; Unsupported if they vary."""
+    _check_index(op, slot)
     meta: Any = op.meta
     kinds, kind = meta.element_types, (op.shape(slot), op.dtype(slot))
     if meta.declared(op.attr("array")) != kind[1]:
-        raise Unsupported("elements of an array have another type than the program says")
+        raise Unsupported("elements of an array have another type than the program declares")
     if op.lod(slot) or kinds.setdefault(op.attr("array"), kind) != kind:
         raise Unsupported("elements of an array have sequences, or several shapes or types")
 
 
-def _like(op: OpView) -> tuple[Any, VarType]:
+def _element_type(op: OpView) -> tuple[Any, VarType]:
     kinds: dict[str, Any] = op.meta.element_types  # type: ignore[attr-defined]
     if op.attr("array") not in kinds:
         raise Unsupported("an array is read before it is written")
@@ -107,17 +107,17 @@ def _like(op: OpView) -> tuple[Any, VarType]:
 
 
 def _infer_get(op: OpView) -> None:
-    op.set("Out", *_like(op))
-    _check(op, "Out")
+    op.set("Out", *_element_type(op))
+    _check_index(op, "Out")
 
 
 def _infer_take(op: OpView) -> None:
     op.set("Out", op.shape("Like"), op.dtype("Like"))
     op.carry("Out", op.lod("Like"))
-    _check(op, "Out")
+    _check_index(op, "Out")
 
 
-def _added(op: OpView) -> Call:
+def _native_add(op: OpView) -> Call:
     operands = [op.attr("array") + TENSOR_ARRAY, op.name("I"), op.name("X")]
     return Call(f"array_add.{_float(op, 'X')}", operands, [numel(op, "X")])
 
@@ -125,13 +125,13 @@ def _added(op: OpView) -> Call:
 def _float(op: OpView, slot: str) -> str:
     kind = element(op, slot)
     if kind not in REAL:
-        raise Unsupported("gradients of arrays are no floats")
+        raise Unsupported("the gradients of an array are not floats")
     return kind
 
 
 def _blocks(op: OpView) -> tuple[list[Any], int, int, int]:
-    """Shape of an element, the axis along which these are joined, how many blocks each has, and of how many numbers."""
-    shape, _ = _like(op)
+    """The shape of an element, the axis to concatenate along, and the number and size of an element's blocks."""
+    shape, _ = _element_type(op)
     axis = op.attr("axis")
     axis += len(shape) + bool(op.attr("use_stack")) if axis < 0 else 0
     times = math.prod(shape[:axis])
@@ -141,10 +141,10 @@ def _blocks(op: OpView) -> tuple[list[Any], int, int, int]:
 def _infer_join(op: OpView) -> None:
     found = op.data_dependent_sizes("OutIndex", [2], axes=[0])
     if found is None:
-        raise DataDependentShape("how many elements an array has is found by the step")
-    (shape, dtype), ((count,), axis) = _like(op), (found, _blocks(op)[1])
+        raise DataDependentShape("the number of elements of an array is data-dependent")
+    (shape, dtype), ((count,), axis) = _element_type(op), (found, _blocks(op)[1])
     if count == 0:
-        raise Unsupported("an array has no element")
+        raise Unsupported("an array is empty")
     made = [*shape]
     made[axis : axis if op.attr("use_stack") else axis + 1] = [
         count if op.attr("use_stack") else count * shape[axis]
@@ -166,12 +166,12 @@ def _native_join(op: OpView) -> list[Call]:
     ]
 
 
-def _infer_part(op: OpView) -> None:
+def _infer_split(op: OpView) -> None:
     kinds: dict[str, Any] = op.meta.element_types  # type: ignore[attr-defined]
-    kinds.setdefault(op.attr("to"), _like(op))
+    kinds.setdefault(op.attr("to"), _element_type(op))
 
 
-def _native_part(op: OpView) -> Call:
+def _native_split(op: OpView) -> Call:
     shape, axis, times, size = _blocks(op)
     count = op.shape("X")[axis] if op.attr("use_stack") else op.shape("X")[axis] // shape[axis]
     return Call(
@@ -183,14 +183,19 @@ def _native_part(op: OpView) -> Call:
 
 PUT = _operator(
     "put_element",
-    "Puts X at index I of an array.",
-    lambda op: _noted(op, "X"),
+    "Writes X at index I of an array.",
+    lambda op: _note_element(op, "X"),
     _one_size("array_write", "X"),
     "X",
     "I",
 )
 ADD = _operator(
-    "add_element", "Adds X to the element at index I.", lambda op: _noted(op, "X"), _added, "X", "I"
+    "add_element",
+    "Adds X to the element at index I.",
+    lambda op: _note_element(op, "X"),
+    _native_add,
+    "X",
+    "I",
 )
 GET = _operator(
     "get_element",
@@ -201,31 +206,31 @@ GET = _operator(
     outputs=("Out",),
 )
 TAKE = _operator(
-    "take_element", "The element at index I, which is not there any more; zeros like Like if there is none.",
+    "take_element", "Removes and returns the element at index I; zeros like Like if there is none.",
     _infer_take, _one_size("array_take", "Out"), "I", "Like#", outputs=("Out",),
 )  # fmt: skip
 LENGTH = _operator(
-    "array_length", "How many elements an array has.", lambda op: op.set("Out", (1,), VarType.INT64),
+    "array_length", "The number of elements of an array.", lambda op: op.set("Out", (1,), VarType.INT64),
     lambda op: Call("array_length", [op.attr("array") + TENSOR_ARRAY, op.name("Out")]), outputs=("Out",),
 )  # fmt: skip
 JOIN = _operator(
-    "join_elements", "All elements along an axis.", _infer_join, _native_join, outputs=("Out", "OutIndex"),
-    attrs={"array": "", "axis": 0, "use_stack": False},
+    "join_elements", "All elements, concatenated or stacked along an axis.", _infer_join, _native_join,
+    outputs=("Out", "OutIndex"), attrs={"array": "", "axis": 0, "use_stack": False},
 )  # fmt: skip
-PART = _operator(
-    "part_elements", "Adds the parts of X to the elements of array `to`, which is like `array`.", _infer_part,
-    _native_part, "X", attrs={"array": "", "to": "", "axis": 0, "use_stack": False},
+SPLIT = _operator(
+    "split_elements", "Adds the slices of X to the elements of array `to`, the gradient of `array`.", _infer_split,
+    _native_split, "X", attrs={"array": "", "to": "", "axis": 0, "use_stack": False},
 )  # fmt: skip
 
-MAY_MISS = (PUT, GET, ADD, TAKE, JOIN, PART, STASH_PUSH, STASH_POP)
-"""Those that want an index that there is, the first two, or elements of one size, which may not be so where sizes are
-found by turns."""
+MAY_MISS = (PUT, GET, ADD, TAKE, JOIN, SPLIT, STASH_PUSH, STASH_POP)
+"""Operators that fail at run time: the first two if the index is out of range, all if elements differ in size, as with
+data-dependent sizes in loops."""
 
 ON_ELEMENTS = (*MAY_MISS, CLEAR, LENGTH)
 
 
-def of_the_engine(op: Operator, array: str, to: str = "") -> Operator:
-    """What stands for an operator on an array in memory of the engine's; `to`: the array of its gradients."""
+def lowered_array_op(op: Operator, array: str, to: str = "") -> Operator:
+    """Lower an operator on a tensor array to one on the engine's storage; `to`: the array of the gradients."""
     attrs: dict[str, Any] = {"array": array}
     if op.type == "write_to_array":
         kind = ADD if op.attr("accumulate") else PUT
@@ -239,9 +244,9 @@ def of_the_engine(op: Operator, array: str, to: str = "") -> Operator:
     attrs |= {"axis": op.attr("axis"), "use_stack": op.attr("use_stack")}
     if op.type == "tensor_array_to_tensor":
         return in_place_of(op, JOIN, {}, op.outputs, attrs)
-    return in_place_of(op, PART, {"X": op.inputs[grad_name("Out")]}, {}, {**attrs, "to": to})
+    return in_place_of(op, SPLIT, {"X": op.inputs[grad_name("Out")]}, {}, {**attrs, "to": to})
 
 
 __all__ = [
-    "CLEAR", "TENSOR_ARRAY", "GET", "STASH_PUSH", "MAY_MISS", "ON_ELEMENTS", "STASH_POP", "of_the_engine",
+    "CLEAR", "TENSOR_ARRAY", "GET", "STASH_PUSH", "MAY_MISS", "ON_ELEMENTS", "STASH_POP", "lowered_array_op",
 ]  # fmt: skip

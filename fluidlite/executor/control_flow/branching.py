@@ -1,15 +1,15 @@
-"""Branches and loops in plans: the operators of a block stand in line with the others, behind a jump past them.
+"""Inlinable branches and loops: in a plan, the operators of their blocks are between jumps.
 
-    conditional_block(c) -> y         begin_branch(c)     past the block unless c
-      fc(x) -> h                      fc(x) -> h@VB2      what the block declares has names of its own
+    conditional_block(c) -> y         branch(c)              jumps past the block unless c
+      fc(x) -> h                      fc(x) -> h@VB2         variables of the block are renamed
       assign(h) -> y                  assign(h@VB2) -> y@VB2
-                                      merge(y@VB2) -> y   what others read, in one place whether the block runs or not
-                                      end_branch
+                                      copy_out(y@VB2) -> y   phi copy: y is in one place whether the block runs or not
+                                      branch_end
 
-A variable that held something before is copied to that place in front (`hold`). A loop ends with a jump back to the one
-past it (`loop`, `loop_end`): what it replaces is in the same place when each turn begins. The gradient of a branch
-stands behind a jump by the same condition: what the condition was (`@RAN`) takes the place of the environments that are
-kept of blocks that run through Python.
+A variable that has a value before is copied to its place in front (`copy_in`). A loop ends with a back edge (`loop`,
+`loop_end`): its loop-carried variables are in the same place when each iteration begins. The gradient of a branch is
+behind a jump by the same predicate, which is kept (`@TRIPS`) in place of the scopes that the interpreter keeps of
+blocks.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from ...ops.registry import EMPTY, VERSION, grad_name
 from ..ir.inference import is_non_tensor, is_noop, is_unplannable
 from .gradient_pairs import forward_of, gradients
 
-RAN = "@RAN"
-"""Stands behind the name of the environments that a branch keeps: whether it has run; that a loop keeps: how often."""
+TRIP_COUNT = "@TRIPS"
+"""Suffix of the predicate of a branch, or the trip count of a loop, that inlined gradients read in place of scopes."""
 
 
 CONDITIONS = {
@@ -34,27 +34,27 @@ CONDITIONS = {
     "while": "Condition",
     "while_grad": "StepScopes",
 }
-"""The operators that run a block which may stand in line, and the slot of what says whether, or how often."""
+"""The operators whose block may be inlined, with the slot of the predicate or trip count."""
 
 STEPS = ("recurrent", "recurrent_grad")
-"""The operators whose steps may be turns in a plan; see `stepping.py`."""
+"""The operators that become scans; see `recurrent.py`."""
 
 RANKING = frozenset(
     "lod_rank_table max_sequence_len reorder_lod_tensor_by_rank reorder_lod_tensor_by_rank_grad lod_tensor_to_array "
     "array_to_lod_tensor read_from_array write_to_array while while_grad".split()
 )
-"""The operators that loops over ranked sequences are made of; see `turning.py`."""
+"""The operators that loops over ranked sequences consist of; see `ragged_scan.py`."""
 
 ON_ARRAYS = frozenset(
     ["write_to_array", "read_from_array", "lod_array_length", "tensor_array_to_tensor"]
     + ["tensor_array_to_tensor_grad"]
 )
-"""The operators on tensor arrays that plans have operators of their own for; see `elements.py`."""
+"""The operators on tensor arrays that plans have counterparts of; see `array_ops.py`."""
 
 
 def is_inlinable(op: Operator, arrays: bool = False) -> bool:
-    """Whether an operator is a branch or a loop, or belongs to a branch, and may be in a plan, as far as can be said
-    without knowing what varies. `arrays`: whether operators on tensor arrays may as well.
+    """True if an operator is a branch or a loop, or belongs to a branch, and a plan may have it inlined, as far as the
+    program alone tells. `arrays`: whether operators on tensor arrays count as well.
     """
     if op.type == "select_input":
         return True
@@ -78,16 +78,16 @@ def _steps_are_inlinable(op: Operator) -> bool:
             return False
         if inner.attrs.get("is_sparse") or any(map(op.block._is_persistable, inner.writes())):
             return False
-    # What goes from step to step of a gradient is declared by no block.
-    return op.type.endswith("_grad") or block.vars.keys() >= {*_known(block.program).of(block)[1]}
+    # No block declares the loop-carried variables of a gradient.
+    return op.type.endswith("_grad") or block.vars.keys() >= {*_facts(block.program).of(block)[1]}
 
 
 def _block_is_inlinable(op: Operator, arrays: bool = False) -> bool:
     if op.type.endswith("_grad") and not _gradient_is_inlinable(op, arrays):
         return False
     block = op.attrs["sub_block"]
-    # Each operator would put a shared block in its place, and those in it the ones that they share.
-    if block.idx in _known(block.program).shared:
+    # A shared block would be inlined once for each operator that runs it, and nested ones that often again.
+    if block.idx in _facts(block.program).shared:
         return False
     ops = (each for each in block.ops if is_unplannable(each))
     ranked = ranks(op)
@@ -101,22 +101,22 @@ def _block_is_inlinable(op: Operator, arrays: bool = False) -> bool:
         return False
     if any(var.persistable for var in block.vars.values()):
         return False
-    # Gradients count counters back that they do not name, and blocks do not name all arrays.
+    # Gradients decrement counters that are not among their outputs, and blocks do not list all arrays.
     outside = [name for name in written_outside(op) if not (arrays and is_non_tensor(op, name))]
     return op.type.endswith("_grad") or {*op.writes()}.issuperset(outside)
 
 
 def ranks(op: Operator) -> bool:
-    """Whether a block, or the one that it is the gradient of, ranks sequences."""
+    """True if the block of an operator, or of its forward operator, makes a rank table."""
     forward = forward_of(op) if op.type.endswith("_grad") else op
     return forward is not None and any(
         each.type == "lod_rank_table" for each in forward.attrs["sub_block"].ops
     )
 
 
-class _Known:
-    """What is known of a program's blocks: which several operators run, by number (`shared`), and what each reads and
-    writes of what is around it (`of`)."""
+class _BlockFacts:
+    """Facts on a program's blocks: the numbers of those that several operators run (`shared`), and the outer variables
+    that each reads and writes (`of`)."""
 
     def __init__(self, program: Program) -> None:
         runs = Counter(inner.idx for block in program.blocks for op in block.ops for inner in op.sub_blocks())
@@ -132,8 +132,8 @@ class _Known:
         return self.touched[block.idx]
 
 
-def _known(program: Program) -> _Known:
-    return program._derived(_Known)
+def _facts(program: Program) -> _BlockFacts:
+    return program._derived(_BlockFacts)
 
 
 def _gradient_is_inlinable(op: Operator, arrays: bool) -> bool:
@@ -154,14 +154,14 @@ def _gradient_is_inlinable(op: Operator, arrays: bool) -> bool:
         if (
             name in op.inputs.get("Out", ())
             and grad_name(name) in block.vars
-            and arriving(op).get(name, EMPTY) != EMPTY
+            and incoming_gradients(op).get(name, EMPTY) != EMPTY
         ):
             return False
     return True
 
 
 def _for_branches_only(op: Operator) -> bool:
-    """Whether only gradients of branches read what a `select_output` makes: then the others may get it as well."""
+    """True if only gradients of branches read the results of a `select_output`: then each of them may get the value."""
     outs = {*op.outputs["Out"]}
     for other in op.block.ops:
         if other is not op and not outs.isdisjoint(other.writes()):
@@ -172,9 +172,9 @@ def _for_branches_only(op: Operator) -> bool:
 
 
 def written_outside(op: Operator) -> list[str]:
-    """The variables outside of its block that a branch may write and that do not last."""
+    """The outer variables that the block of an operator may write, without persistable ones."""
     block: Block = op.attrs["sub_block"]
-    found = _known(block.program).of(block)[1]
+    found = _facts(block.program).of(block)[1]
     if op.type.endswith("_grad"):
         forward = forward_of(op)
         inside = {grad_name(name) for name, _ in gradients(op)} | {*op.attrs.get("original_output_grad", ())}
@@ -185,21 +185,21 @@ def written_outside(op: Operator) -> list[str]:
 
 
 def results(op: Operator) -> list[str]:
-    """What an operator of a plan may make, but for persistable variables and the environments of blocks."""
+    """The variables that an operator of a plan may write; of blocks without persistable variables and step scopes."""
     return written_outside(op) if op.type in CONDITIONS else [*op.writes()]
 
 
 def read_before(op: Operator) -> list[str]:
-    """What an operator needs of what was before: what it writes perhaps stays as it was."""
+    """The variables whose earlier values remain if the block of an operator does not run."""
     return written_outside(op) if op.type in CONDITIONS else []
 
 
 def reads(op: Operator) -> list[str]:
-    """What an operator of a plan reads of what is around it."""
+    """The variables that an operator of a plan reads, those that its block reads included."""
     if op.type not in CONDITIONS:
         return [*op.reads()]
     block: Block = op.attrs["sub_block"]
-    found = _known(block.program).of(block)[0]
+    found = _facts(block.program).of(block)[0]
     if not op.type.endswith("_grad"):
         return [*op.inputs[CONDITIONS[op.type]], *found]
     others = [name for name in op.inputs.get("Out@GRAD", ()) if name != EMPTY]
@@ -207,14 +207,14 @@ def reads(op: Operator) -> list[str]:
     return [*(name for name, _ in gradients(op)), *others, *(name for name in found if name not in inside)]
 
 
-def arriving(op: Operator) -> dict[str, str]:
-    """The variables that a branch writes, each with the gradient that comes to it."""
+def incoming_gradients(op: Operator) -> dict[str, str]:
+    """The variables that a branch writes, each with its incoming gradient."""
     outs = op.inputs.get("Out", ())
     return dict(zip(outs, op.inputs.get("Out@GRAD", (EMPTY,) * len(outs)), strict=True))
 
 
 def everywhere(ops: Iterable[Operator]) -> Iterator[Operator]:
-    """Operators, and those of the blocks that they run."""
+    """Operators, and those of all nested blocks."""
     waiting = [ops]
     seen: set[int] = set()
     while waiting:
@@ -226,21 +226,20 @@ def everywhere(ops: Iterable[Operator]) -> Iterator[Operator]:
 
 
 def mangled_names(block: Block) -> dict[str, str]:
-    """What the variables of a branch's block are called in line."""
+    """The names of a block's variables after inlining."""
     return {name: f"{name}{VERSION}B{block.idx}" for name in block.vars}
 
 
 def is_local_name(block: Block, *others: Block) -> Callable[[str], bool]:
-    """What says whether a name in line is that of something that nobody outside of the block, or of others, knows."""
+    """Return a predicate: is this name after inlining local to these blocks?"""
     numbers = {each.idx for one in (block, *others) for each in one.walk()}
 
-    def known(name: str) -> bool:
-        for mark in (
-            "BWSALMN"
-        ):  # all but the first two are of a gradient's block, outside of which they stay from turn to turn
-            head, found, number = name.removesuffix(RAN).rpartition(VERSION + mark)
-            if found and number.isdigit():
+    def is_local(name: str) -> bool:
+        # Marks other than B and W are those of variables that the loop of a gradient carries: not local to its block.
+        for mark in "BWSALMN":
+            _, separator, number = name.removesuffix(TRIP_COUNT).rpartition(VERSION + mark)
+            if separator and number.isdigit():
                 return int(number) in numbers and (mark in "BW" or int(number) != block.idx)
         return False
 
-    return known
+    return is_local

@@ -1,12 +1,12 @@
-"""What the block of a loop does with counters and arrays, if its turns can be numbered beforehand.
+"""Counted loops: how a block uses counters and arrays, if its iterations can be numbered in advance.
 
-fwd  word = read_from_array(words, i)        each turn is given an element: a stack
-     state = read_from_array(states, i)      what the turn before has written there: carried
+fwd  word = read_from_array(words, i)        an element per iteration: a stacked input
+     state = read_from_array(states, i)      written by the iteration before: loop-carried
      ...
-     write_to_array(out, i) -> outs          what all turns make: a stack
+     write_to_array(out, i) -> outs          an element per iteration: a stacked output
      increment(i)
      write_to_array(new, i) -> states
-     less_than(i, n) -> cond                 as many turns as i is less than n
+     less_than(i, n) -> cond                 trip count: as long as i is less than n
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ INTEGERS = (VarType.INT32, VarType.INT64)
 
 
 class Access(NamedTuple):
-    """An element of an array that a turn reads or writes: at the counter's value when the turn begins, plus `offset`.
+    """An array element that an iteration reads or writes: at the counter's value when it begins, plus `offset`.
 
-    `like`: of a gradient that is taken out of the array, what it has the shape of.
+    `like`: for a gradient that is taken out of the array, the variable that has its shape.
     """
 
     variable: str
@@ -53,9 +53,9 @@ class Shortened(NamedTuple):
 class CountedLoop:
     """The block of a loop with counters.
 
-    `counters`: how much each is more after a turn; `reads`, `writes`, `shortened`: what it does with arrays and rank
-    tables; `ops`: what is left; `limit`: counter, offset and the variable that it is compared with, of the condition.
-    `forward`: the block of which this one is the gradient's; what it declares is each turn's own.
+    `counters`: counter -> its increment per iteration; `reads`, `writes`, `shortened`: the uses of arrays and rank
+    tables; `ops`: the other operators; `limit`: counter, offset and bound of the comparison that is the condition.
+    `forward`: the block that this one is the gradient of; its variables are local to an iteration as well.
 
     Raises Unsupported if the block does anything else with arrays.
     """
@@ -71,10 +71,10 @@ class CountedLoop:
         self._written = [name for op in ops for name in op.writes()]
         self.counters = {name: 0 for name in _counters(block, ops) if name not in self._own}
         self._comparisons: dict[str, tuple[str, int, str]] = {}
-        self._changed: set[str] = set()  # what is written to an array and then replaced
+        self._changed: set[str] = set()  # variables that are overwritten after they were written to an array
         for op in ops:
             role, copy = op.definition.planning.pattern, copied(op)
-            if op.type in ON_ARRAYS and self._is_own(op):
+            if op.type in ON_ARRAYS and self._is_local_array(op):
                 self.ops.append(op)
                 continue
             if counts(op) and op.inputs["X"][0] in self.counters:
@@ -99,36 +99,36 @@ class CountedLoop:
             elif is_unplannable(op) and not is_inlinable(op, True):
                 raise Unsupported(f"operator {op.type} has sub-blocks or non-tensor variables")
             elif condition in [*op.writes()]:
-                raise Unsupported("its condition is no comparison with a counter")
+                raise Unsupported("its condition is not a comparison with a counter")
             else:
                 self.ops.append(op)
                 self._changed.update({access.variable for access in self.writes}.intersection(op.writes()))
         self.limit = self._comparisons.get(condition or "")
         self._check(condition)
 
-    def _is_own(self, op: Operator) -> bool:
-        """Whether an operator works on an array that each turn makes for itself."""
+    def _is_local_array(self, op: Operator) -> bool:
+        """True if an operator works on an array that is local to an iteration."""
         (array,) = op.outputs["Out"] if op.type == "write_to_array" else op.inputs["X"]
         return array in self._own and self.counters.keys().isdisjoint(op.inputs.get("I", ()))
 
     def _compares(self, op: Operator) -> bool:
-        """Whether the operator compares a counter with what stays the same."""
+        """True if the operator compares a counter with a loop-invariant variable."""
         return op.inputs["X"][0] in self.counters and op.inputs["Y"][0] not in self._written
 
     def _at(self, op: Operator) -> tuple[str, int]:
         (counter,) = op.inputs["I"]
         if counter not in self.counters:
-            raise Unsupported(f"the index {counter!r} of an array is no counter")
+            raise Unsupported(f"the index {counter!r} of an array is not a counter")
         return counter, self.counters[counter]
 
     def _check(self, condition: str | None) -> None:
         if condition is not None and (self.limit is None or self.step != 1):
-            raise Unsupported("how many turns there are is not known beforehand")
+            raise Unsupported("its trip count does not follow from a counter")
         if len({*self.counters.values()}) > 1 or abs(self.step) != 1:
-            raise Unsupported("its counters do not go on by one")
+            raise Unsupported("its counters do not change by one")
         read = {name for op in self.ops for name in reads(op)}
         if not read.isdisjoint([condition, *self.counters, *self._comparisons]):
-            raise Unsupported("it computes something with its counters")
+            raise Unsupported("it computes with its counters")
         if any(access.variable in self.counters for access in self.writes):
             raise Unsupported("it writes its counters to an array")
         plain = {name for op in self.ops for name in op.writes()}
@@ -136,19 +136,19 @@ class CountedLoop:
         if len(found) != len({*found}) or not plain.isdisjoint(
             [*found, *(each.source for each in self.shortened), *self._changed]
         ):
-            raise Unsupported("it replaces what it has read, or written to an array")
+            raise Unsupported("it overwrites a variable that was read from an array, or written to one")
         written = {access.array: access for access in self.writes}
         readers = {access.array: access for access in self.reads}
         if len(written) < len(self.writes):
-            raise Unsupported("it writes several elements of an array in a turn")
+            raise Unsupported("it writes several elements of an array in an iteration")
         for access in self.reads:
             other, write = readers[access.array], written.get(access.array)
             if (access.counter, access.offset) != (other.counter, other.offset):
-                raise Unsupported("it reads several elements of an array in a turn")
+                raise Unsupported("it reads several elements of an array in an iteration")
             if other is not access and (other.like or access.like):
-                raise Unsupported("it takes an element out of an array twice in a turn")
+                raise Unsupported("it takes an element out of an array twice in an iteration")
             if write and (write.counter, write.offset) != (access.counter, access.offset + self.step):
-                raise Unsupported("it reads what is not of the turn before from an array that it writes")
+                raise Unsupported("it reads an array that it writes at another element than the previous one")
 
     @property
     def step(self) -> int:
@@ -156,13 +156,13 @@ class CountedLoop:
         return next(iter(self.counters.values()), 1)
 
     @cached_property
-    def inside(self) -> list[str]:
-        """What the gradients of its branches read of them."""
+    def branch_residuals(self) -> list[str]:
+        """The residuals of the branches in the block."""
         return residuals_of_branches(self.ops, arrays=True)
 
     @cached_property
     def outer(self) -> tuple[list[str], list[str]]:
-        """Variables of blocks around that the operators replace: those that they read first, and the others."""
+        """The outer variables that the operators write: those that they read before (loop-carried), and the others."""
         own, block = self._own, self.block
         first: list[str] = []
         only: list[str] = []
@@ -181,7 +181,7 @@ class CountedLoop:
 
 
 def _counters(block: Block, ops: Iterable[Operator]) -> list[str]:
-    """Integers that the operators only count."""
+    """Integers that the operators only increment."""
     found: dict[str, bool] = {}
     for op in ops:
         for name in op.writes():

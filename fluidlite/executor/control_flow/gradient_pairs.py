@@ -1,4 +1,4 @@
-"""Which operators with blocks belong together: a branch or loop and its gradient."""
+"""Pairs of operators with blocks: a branch or loop, and its gradients."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from ...framework import Operator, Program
 from ...ops.registry import EMPTY
 
 SCOPES = {"conditional_block": "Scope", "while": "StepScopes"}
-"""The slot of the environments that are kept of their blocks for a gradient."""
+"""The output slot of the step scopes, by which gradients find their forward operator."""
 
 
 def forward_of(op: Operator) -> Operator | None:
-    """The branch or loop of which `op` is the gradient; None if there are several by that name."""
+    """The branch or loop that `op` is the gradient of; None unless exactly one has its step scopes."""
     kind = op.type.removesuffix("_grad")
     slot = SCOPES[kind]
     found = [
@@ -26,8 +26,8 @@ def backward_of(op: Operator) -> list[Operator]:
 
 
 def gradients(op: Operator) -> list[tuple[str, str]]:
-    """Each variable that a block reads with its gradient, as far as there is one outside: those that `minimize` has
-    computed inside of a branch stay there."""
+    """Each variable that a block reads with its gradient, where that is an outer variable: gradients that `minimize`
+    computes inside of a branch are not."""
     slot = "X" if op.type == "while_grad" else "Input"
     pairs = zip(op.inputs.get(slot, ()), op.outputs.get(slot + "@GRAD", ()), strict=True)
     return [(n, out) for n, out in pairs if out != EMPTY and op.block._find_var_recursive(out) is not None]

@@ -1,5 +1,5 @@
-"""Operators with the blocks of branches and loops in their places; `branching.py` says which these may be, `in_line.py`
-has their gradients."""
+"""`BlockInliner`: inlines the blocks of branches and loops that `branching.py` admits; `inlining_gradients.py` adds
+their gradients."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ..ir.jumps import (
     ASSERT_DEFINED,
     BACK_EDGE,
     BEGIN,
+    COPY_IN,
+    COPY_OUT,
     END,
-    HOLD,
     JUMPS,
     LOOP,
-    MERGE,
     NONEMPTY,
     SELECT,
     UNDEFINED,
 )
-from .array_ops import CLEAR, STASH_PUSH, TENSOR_ARRAY, of_the_engine
-from .branching import ON_ARRAYS, RAN, STEPS, is_inlinable, is_local_name, mangled_names, ranks
+from .array_ops import CLEAR, STASH_PUSH, TENSOR_ARRAY, lowered_array_op
+from .branching import ON_ARRAYS, STEPS, TRIP_COUNT, is_inlinable, is_local_name, mangled_names, ranks
 from .gradient_pairs import SCOPES, backward_of
 from .residuals import residuals_of_block, residuals_of_branches
 
@@ -41,7 +41,7 @@ class BlockInliner(ABC):
     """Inlines the blocks of branches and loops into the operators around them.
 
     Args:
-        given: the variables that have a value before.
+        defined: the variables that are defined before the first operator.
         arrays: whether tensor arrays are memory of the engine.
         steps: lowers `recurrent` operators; None leaves them as they are.
         loops: lowers loops over ranked sequences.
@@ -52,7 +52,7 @@ class BlockInliner(ABC):
 
     def __init__(
         self,
-        given: Collection[str],
+        defined: Collection[str],
         arrays: bool = False,
         steps: RecurrentLowering | None = None,
         loops: RaggedScanLowering | None = None,
@@ -60,87 +60,88 @@ class BlockInliner(ABC):
         self.unset: dict[str, Operator] = {}
         self.touched: list[str] = []
         self.stashes: list[str] = []
-        self._known = set(given)
+        self._defined = set(defined)
         self._arrays = arrays
         self._steps = steps
         self._loops = loops
-        self._same: dict[str, str] = {}  # gradient of an array -> by what name it came
+        self._array_aliases: dict[
+            str, str
+        ] = {}  # gradient of an array -> the array that it is another name of
 
     def of(self, ops: Iterable[Operator], names: Mapping[str, str] | None = None) -> Iterator[Operator]:
-        """The operators, by the `names` that variables have here."""
+        """Yield the operators with their blocks inlined. `names`: variable -> its name after inlining."""
         names = names or {}
         for op in ops:
             if is_noop(op) or (is_unplannable(op) and changes_nothing(op)):
                 continue
             if op.type in ON_ARRAYS and self._arrays:
-                yield from self._plain(self._on_array(op, names))
+                yield from self._checked(self._on_array(op, names))
             elif op.type in STEPS and self._steps is not None and is_inlinable(op):
-                known = {name for name in op.reads() if names.get(name, name) in self._known}
+                known = {name for name in op.reads() if names.get(name, name) in self._defined}
                 for each in self._steps.of(op, known.__contains__):
-                    yield from self._plain(renamed(each, names))
+                    yield from self._checked(renamed(each, names))
             elif op.type in STEPS or not is_inlinable(op, self._arrays):
-                yield from self._plain(renamed(op, names))
+                yield from self._checked(renamed(op, names))
             elif op.type == "select_input":
                 made = renamed(op, names)
                 for name in made.inputs["X"]:
-                    if name not in self._known and name not in self.unset:
-                        raise Unsupported(f"variable {name!r} has no value where a branch is not taken", op)
+                    if name not in self._defined and name not in self.unset:
+                        raise Unsupported(f"variable {name!r} is undefined where a branch is not taken", op)
                 yield in_place_of(op, SELECT, made.inputs, made.outputs, {})
                 self._set(made.writes())
             elif op.type == "select_output":
                 made = renamed(op, names)
                 for name in made.outputs["Out"]:
-                    yield self._hold(op, made.inputs["X"][0], name)
+                    yield self._copy_in(op, made.inputs["X"][0], name)
             else:
                 try:
-                    yield from [*_IN_PLACE[op.type](self, op, names)]
+                    yield from [*_INLINE[op.type](self, op, names)]
                 except Unsupported as refusal:
                     raise Unsupported(str(refusal), op) from None
 
-    def begun(self, ops: Sequence[Operator], arrays: Sequence[str]) -> list[Operator]:
-        """The operators, which have been made, behind the beginning of all elements of arrays; those that note whether
-        something has a value only where somebody asks."""
-        asked = {op.inputs["X"][0].partition(UNDEFINED)[0] for op in ops if op.definition is ASSERT_DEFINED}
+    def with_prologue(self, ops: Sequence[Operator], arrays: Sequence[str]) -> list[Operator]:
+        """The inlined operators behind one that empties the arrays, without the undefined flags that nothing checks."""
+        checked = {op.inputs["X"][0].partition(UNDEFINED)[0] for op in ops if op.definition is ASSERT_DEFINED}
         ops = [
             op
             for op in ops
-            if asked.issuperset(n.partition(UNDEFINED)[0] for n in op.writes() if UNDEFINED in n)
+            if checked.issuperset(n.partition(UNDEFINED)[0] for n in op.writes() if UNDEFINED in n)
         ]
         if not arrays:
             return [*ops]
         return [in_place_of(ops[0], CLEAR, {}, {}, {"arrays": arrays}), *ops]
 
-    def _plain(self, op: Operator) -> list[Operator]:
-        looks = []
+    def _checked(self, op: Operator) -> list[Operator]:
+        checks = []
         for name in dict.fromkeys(op.reads()) if op.definition not in JUMPS else ():
             if name in self.unset:
-                looks.append(in_place_of(op, ASSERT_DEFINED, {"X": [name + UNDEFINED]}, {}, {}))
+                checks.append(in_place_of(op, ASSERT_DEFINED, {"X": [name + UNDEFINED]}, {}, {}))
                 self._set([name])
         self.stashes += [
-            n.removesuffix(TENSOR_ARRAY) for n in op.inputs.get("Const", ()) if n.endswith(TENSOR_ARRAY)
+            n.removesuffix(TENSOR_ARRAY) for n in op.inputs.get("Invariant", ()) if n.endswith(TENSOR_ARRAY)
         ]
         self._set(op.writes())
-        return [*looks, op]
+        return [*checks, op]
 
     def _on_array(self, op: Operator, names: Mapping[str, str]) -> Operator:
         made = renamed(op, names)
         name = (op.outputs["Out"] if op.type == "write_to_array" else op.inputs["X"])[0]
         array = self._array(op, name, names)
         gradient = op.outputs.get(grad_name("X"))
-        return of_the_engine(made, array, self._array(op, gradient[0], names) if gradient else "")
+        return lowered_array_op(made, array, self._array(op, gradient[0], names) if gradient else "")
 
     def _array(self, op: Operator, name: str, names: Mapping[str, str]) -> str:
-        """An array, by the name that it came by."""
+        """The name of an array's storage."""
         found = names.get(name, name)
-        found = self._same.get(found, found)
+        found = self._array_aliases.get(found, found)
         if VERSION + "B" in found or op.block._is_persistable(name):
-            raise Unsupported("an array is another one in each turn, or is persistable", op)
+            raise Unsupported("an array is local to an iteration, or persistable", op)
         if found not in self.touched:
             self.touched.append(found)
         return found
 
     def _set(self, names: Iterable[str]) -> None:
-        self._known.update(names)
+        self._defined.update(names)
         for name in names:
             self.unset.pop(name, None)
 
@@ -150,14 +151,14 @@ class BlockInliner(ABC):
             (condition,) = (names.get(name, name) for name in op.inputs["Cond"])
         else:  # a side of an IfElse, which runs if it has rows
             inputs = [names.get(name, name) for name in op.inputs.get("Input", ())]
-            yield in_place_of(op, NONEMPTY, {"X": [n for n in inputs if n in self._known]}, {}, {})
+            yield in_place_of(op, NONEMPTY, {"X": [n for n in inputs if n in self._defined]}, {}, {})
             condition = f"{op.inputs['Cond'][0]}@SIDE{VERSION}B{block.idx}"
             yield self._constant(op, condition, 1, VarType.BOOL)
             self._set([condition])
         if kept_names(op) is not None:
             (scope,) = op.outputs["Scope"]
-            ran = names.get(scope, scope) + RAN
-            yield self._hold(op, condition, ran)
+            ran = names.get(scope, scope) + TRIP_COUNT
+            yield self._copy_in(op, condition, ran)
             condition = ran
         body = self._body(op, {**names, **mangled_names(block)})
         yield from self._jump(op, condition, body, is_local_name(block))
@@ -167,13 +168,13 @@ class BlockInliner(ABC):
         (condition,) = (names.get(name, name) for name in op.inputs["Condition"])
         own = {**names, **mangled_names(block)}
         is_local = is_local_name(block)
-        kept = kept_by(op, names, self._arrays)
+        kept = loop_residuals(op, names, self._arrays)
         ran = "" if kept is None else kept[0]
         if ran:
-            yield self._number(op, ran, 0)
+            yield self._integer(op, ran, 0)
         body = self._body(op, own, is_local)
         if kept is not None:
-            body.append(counted(op, ran, 1))
+            body.append(incremented(op, ran, 1))
             for number in range(len(backward_of(op))):
                 for name in (*kept[1], *self._scan_residuals(op, own)):
                     stash = self._stash(name, block, number)
@@ -181,24 +182,24 @@ class BlockInliner(ABC):
         yield from self._jump(op, condition, body, is_local, True)
 
     def _scan_residuals(self, op: Operator, names: Mapping[str, str]) -> list[str]:
-        """What the gradients of steps and of ranked sequences in a block find, but for variables of that."""
+        """The residuals of scans in the block of a loop that are not variables of the block."""
         ops = op.attrs["sub_block"].ops
         found = [] if self._steps is None else self._steps.kept(ops)
         found += [] if self._loops is None else self._loops.kept(ops)
         return [name for name in dict.fromkeys(found) if name not in names]
 
     def _stash(self, name: str, block: Block, number: int) -> str:
-        """By what name turns of a block keep a variable for the gradient of a number."""
-        array = f"{name}@KEPT{block.idx}.{number}"
+        """The name of the stash of a variable of a loop; each gradient of the loop, by `number`, has its own."""
+        array = f"{name}@STASH{block.idx}.{number}"
         if array not in self.stashes:
             self.stashes.append(array)
         return array
 
-    def _hold(self, op: Operator, source: str, out: str) -> Operator:
+    def _copy_in(self, op: Operator, source: str, out: str) -> Operator:
         self._set([out])
-        return in_place_of(op, HOLD, {"X": [source]}, {"Out": [out]}, {})
+        return in_place_of(op, COPY_IN, {"X": [source]}, {"Out": [out]}, {})
 
-    def _number(self, op: Operator, name: str, value: int) -> Operator:
+    def _integer(self, op: Operator, name: str, value: int) -> Operator:
         self._set([name])
         return self._constant(op, name, value)
 
@@ -207,7 +208,7 @@ class BlockInliner(ABC):
         return in_place_of(op, "fill_constant", {}, {"Out": [name]}, attrs)
 
     def _inside(self, op: Operator) -> Iterable[Operator]:
-        """The operators of a block, with what stands for loops over sequences that it ranks."""
+        """The operators of a block, with its loops over ranked sequences lowered to scans."""
         ops: Iterable[Operator] = op.attrs["sub_block"].ops
         return self._loops.of(ops) if self._loops is not None and ranks(op) else ops
 
@@ -216,21 +217,21 @@ class BlockInliner(ABC):
         op: Operator,
         names: Mapping[str, str],
         repeated: Callable[[str], bool] | None = None,
-        found: Sequence[str] = (),
+        defined: Sequence[str] = (),
     ) -> list[Operator]:
         """The operators of a block, whose results are defined only where it has run.
 
         Args:
             repeated: of a loop, a predicate of names: is this local to an iteration?
-            found: the variables that are defined when the block begins.
+            defined: further variables that are defined when the block begins.
         """
-        known, unset = set(self._known), dict(self.unset)
-        self._set(found)
+        known, unset = set(self._defined), dict(self.unset)
+        self._set(defined)
         made = [*self.of(self._inside(op), names)]
         for name in self.unset.keys() - unset.keys():
             if repeated is not None and not repeated(name):
-                raise Unsupported(f"perhaps nothing is left of {name!r} by the last turn")
-        self._known, self.unset = known, unset
+                raise Unsupported(f"variable {name!r} may be undefined after the last iteration")
+        self._defined, self.unset = known, unset
         return made
 
     def _jump(
@@ -252,17 +253,17 @@ class BlockInliner(ABC):
             for name in each.writes()
             if name != EMPTY and not block._is_persistable(name) and not is_local(name)
         )
-        for name in [name for name in outside if name not in self._known]:
+        for name in [name for name in outside if name not in self._defined]:
             flag = name if name.endswith(UNDEFINED) else name + UNDEFINED
             if flag not in outside:
                 body.append(self._constant(op, flag, 0))
                 outside[flag] = None
-            if flag not in self._known:
-                yield self._number(op, flag, 1)
+            if flag not in self._defined:
+                yield self._integer(op, flag, 1)
         temporaries = {name: f"{name}{VERSION}B{block.idx}" for name in outside}
         for name in outside:
-            if name in self._known:
-                yield in_place_of(op, HOLD, {"X": [name]}, {"Out": [name]}, {})
+            if name in self._defined:
+                yield in_place_of(op, COPY_IN, {"X": [name]}, {"Out": [name]}, {})
         yield in_place_of(op, LOOP if repeated else BEGIN, {"Cond": [condition]}, {}, op.attrs)
         latest: dict[str, str] = {}
         for each in body:
@@ -270,8 +271,8 @@ class BlockInliner(ABC):
             latest.update((name, temporaries[name]) for name in each.writes() if name in temporaries)
             yield renamed(made, latest, inputs=False)
         for name, source in temporaries.items():
-            yield in_place_of(op, MERGE, {"X": [source]}, {"Out": [name]}, {})
-            if name not in self._known:
+            yield in_place_of(op, COPY_OUT, {"X": [source]}, {"Out": [name]}, {})
+            if name not in self._defined:
                 self.unset.setdefault(name, op)
         yield in_place_of(op, BACK_EDGE if repeated else END, {}, {})
 
@@ -281,25 +282,25 @@ class BlockInliner(ABC):
 
     @abstractmethod
     def _loop_gradient(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
-        """A loop of as many turns as have been kept, the last one first."""
+        """A loop with the trip count of the forward loop, from its last iteration to the first."""
 
 
-def kept_by(op: Operator, names: Mapping[str, str], arrays: bool) -> tuple[str, list[str]] | None:
-    """How often a loop has run, and what its gradient looks at of each turn, by their names; None if it has none."""
+def loop_residuals(op: Operator, names: Mapping[str, str], arrays: bool) -> tuple[str, list[str]] | None:
+    """The names of the trip count and of the residuals of an iteration of a loop; None if it has no gradient."""
     kept = kept_names(op)
     if kept is None:
         return None
     (scope,), block = op.outputs[SCOPES[op.type]], op.attrs["sub_block"]
     own = {**names, **mangled_names(block)}
     found = [own.get(name, name) for name in residuals_of_block(block, block.ops, kept)]
-    return names.get(scope, scope) + RAN, [*found, *residuals_of_branches(block.ops, own, arrays)]
+    return names.get(scope, scope) + TRIP_COUNT, [*found, *residuals_of_branches(block.ops, own, arrays)]
 
 
-def counted(op: Operator, name: str, step: int) -> Operator:
+def incremented(op: Operator, name: str, step: int) -> Operator:
     return in_place_of(op, "increment", {"X": [name]}, {"Out": [name]}, {"step": float(step)})
 
 
-_IN_PLACE: dict[str, Callable[[BlockInliner, Operator, Mapping[str, str]], Iterator[Operator]]] = {
+_INLINE: dict[str, Callable[[BlockInliner, Operator, Mapping[str, str]], Iterator[Operator]]] = {
     "conditional_block": BlockInliner._branch,
     "conditional_block_grad": lambda line, op, names: line._gradient(op, names),
     "while": BlockInliner._loop,

@@ -1,4 +1,4 @@
-"""`Inliner`: operators with the blocks of branches and loops, and of their gradients, in their places."""
+"""`Inliner`: inlines branches and loops together with their gradients."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ from ...framework import Operator
 from ...ops.registry import EMPTY, VERSION, grad_name
 from ..ir.errors import Unsupported
 from ..ir.inference import in_place_of, is_non_tensor
-from ..ir.jumps import HOLD
+from ..ir.jumps import COPY_IN
 from .array_ops import STASH_POP
-from .branching import RAN, arriving, is_local_name, mangled_names
+from .branching import TRIP_COUNT, incoming_gradients, is_local_name, mangled_names
 from .gradient_pairs import backward_of, forward_of, gradients
-from .inlining import BlockInliner, counted, kept_by
+from .inlining import BlockInliner, incremented, loop_residuals
 
 
 class Inliner(BlockInliner):
-    """The gradients of branches and loops as well; see `BlockInliner` for what it is given.
+    """Inlines gradients as well; see `BlockInliner` for the arguments.
 
-    Each is a branch, or a loop, in its turn: by whether the one before has run, and for as many turns as that has kept.
+    The gradient of a branch is a branch by the same predicate. That of a loop is a loop with the same trip count, whose
+    iterations pop what those of the forward loop have stashed.
     """
 
     def _loop_gradient(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
-        """A loop of as many turns as have been kept, the last one first."""
+        """A loop with the trip count of the forward loop, from its last iteration to the first."""
         forward, block = forward_of(op), op.attrs["sub_block"]
         assert forward is not None
         source = forward.attrs["sub_block"]
-        kept = kept_by(forward, names, self._arrays)
+        kept = loop_residuals(forward, names, self._arrays)
         assert kept is not None
         ran = kept[0]
-        if not names and ran not in self._known:
-            raise Unsupported("the loop has run elsewhere, and its gradient is here", op)
+        if not names and ran not in self._defined:
+            raise Unsupported("the loop is not in the plan that its gradient is in", op)
         inner = {**names, **mangled_names(source), **mangled_names(block)}
         whole = [*kept[1], *self._scan_residuals(forward, inner)]
         states: dict[str, str] = {}
@@ -49,13 +50,13 @@ class Inliner(BlockInliner):
             inside, value = grad_name(name), names.get(name, name)
             if is_non_tensor(op, name):
                 if inside in op.attrs["original_output_grad"]:
-                    self._same[names.get(out, out)] = inner[inside]
+                    self._array_aliases[names.get(out, out)] = inner[inside]
                 else:
                     inner[inside] = self._array(op, out, names)
                 continue
             if inside not in states:
                 if value in self.unset:
-                    raise Unsupported(f"variable {value!r} has no value where a loop has no turn", op)
+                    raise Unsupported(f"variable {value!r} is undefined if a loop has no iteration", op)
                 part = inner.setdefault(inside, f"{inside}{VERSION}B{block.idx}")
                 total = totals[part] = f"{inside}{VERSION}A{block.idx}"
                 yield in_place_of(op, "fill_zeros_like", {"X": [value]}, {"Out": [total]}, {})
@@ -63,8 +64,8 @@ class Inliner(BlockInliner):
             ends.append((inner[inside] if inside in states else total, names.get(out, out)))
         left, more, none = (f"{ran}{VERSION}{mark}{block.idx}" for mark in "LMN")
         compared = {"X": [left], "Y": [none]}
-        yield self._hold(op, ran, left)
-        yield self._number(op, none, 0)
+        yield self._copy_in(op, ran, left)
+        yield self._integer(op, none, 0)
         yield in_place_of(op, "greater_than", compared, {"Out": [more]}, {})
         self._set([more])
         is_local = is_local_name(block, source)
@@ -80,21 +81,21 @@ class Inliner(BlockInliner):
         for part, total in totals.items():
             if part in made:
                 body.append(in_place_of(op, "sum", {"X": [total, part]}, {"Out": [total]}, {}))
-        body += [counted(op, left, -1), in_place_of(op, "greater_than", compared, {"Out": [more]}, {})]
+        body += [incremented(op, left, -1), in_place_of(op, "greater_than", compared, {"Out": [more]}, {})]
         yield from self._jump(op, more, body, is_local, True)
         for found, out in ends:
-            yield self._hold(op, found, out)
+            yield self._copy_in(op, found, out)
 
     def _gradient(self, op: Operator, names: Mapping[str, str]) -> Iterator[Operator]:
         forward, block = forward_of(op), op.attrs["sub_block"]
         assert forward is not None
         (scope,) = op.inputs["Scope"]
         scope = names.get(scope, scope)
-        if not names and scope + RAN not in self._known:
-            raise Unsupported("the branch has run elsewhere, and its gradient is here", op)
+        if not names and scope + TRIP_COUNT not in self._defined:
+            raise Unsupported("the branch is not in the plan that its gradient is in", op)
         taken = forward.attrs["sub_block"]
         inner = {**names, **mangled_names(taken), **mangled_names(block)}
-        sources, states = arriving(op), {}
+        sources, states = incoming_gradients(op), {}
         pairs = []
         for name, out in gradients(op):
             if is_non_tensor(op, name):
@@ -103,7 +104,7 @@ class Inliner(BlockInliner):
                 pairs.append((name, names.get(name, name), names.get(out, out)))
         for name, _, _ in pairs:
             source, inside = sources.get(name, EMPTY), grad_name(name)
-            inner[inside] = f"{inside}{VERSION}S{block.idx}"  # not what may be known by this name outside
+            inner[inside] = f"{inside}{VERSION}S{block.idx}"  # not an outer variable of this name
             if source != EMPTY:
                 states[inside] = inner[inside]
                 yield self._arriving(op, names.get(source, source), inner[inside])
@@ -118,21 +119,21 @@ class Inliner(BlockInliner):
             yield in_place_of(op, "fill_zeros_like", {"X": [value]}, {"Out": [out]}, {})
             self._set([out])
             if inner[inside] in made:
-                body.append(in_place_of(op, HOLD, {"X": [inner[inside]]}, {"Out": [out]}, {}))
-        yield from self._jump(op, scope + RAN, body, is_local_name(block, taken))
+                body.append(in_place_of(op, COPY_IN, {"X": [inner[inside]]}, {"Out": [out]}, {}))
+        yield from self._jump(op, scope + TRIP_COUNT, body, is_local_name(block, taken))
         for source, out in ends:
-            yield self._hold(op, source, out)
+            yield self._copy_in(op, source, out)
 
     def _arriving(self, op: Operator, source: str, state: str) -> Operator:
-        """Have a gradient that comes from outside be in a place of its own."""
-        if source in self.unset or source not in self._known:
-            raise Unsupported(f"perhaps nothing computes {source!r}", op)
-        return self._hold(op, source, state)
+        """Copy a gradient that comes from outside to a variable that the block updates."""
+        if source in self.unset or source not in self._defined:
+            raise Unsupported(f"gradient {source!r} may be undefined", op)
+        return self._copy_in(op, source, state)
 
     def _backward(
         self, op: Operator, forward: Operator, names: Mapping[str, str], *how: Any
     ) -> list[Operator]:
-        """The operators of a gradient's block; see `_body`. What the forward block sets is set there."""
+        """The operators of a gradient's block; see `_body`. Results of the forward block are defined in it."""
         spared = {
             name: self.unset.pop(name) for name in [*self.unset] if self.unset[name].attrs is forward.attrs
         }

@@ -1,10 +1,10 @@
-"""Which operators of a loop's block run once for all turns: before the turns, or after them.
+"""Loop fission: which operators of a loop's body run once for all iterations, before the loop or after it.
 
-    before      what can be computed of the inputs of all turns at once: products with weights
-    turn        what needs what the turn before has left
-    after       what no turn needs: gradients of weights and of inputs, results
+    before      operators on inputs alone, such as products with weights
+    body        operators that depend on loop-carried variables
+    after       operators that no iteration depends on: gradients of weights and of inputs, results
 
-Operators that may work on the rows of many turns at once say so (`Planning.batchable`).
+Operators that can work on the rows of many iterations at once are marked by `Planning.batchable`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...framework.operator import BlockMeta
 from ...ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
 from ..ir.errors import Unsupported
 from ..ir.inference import SsaNames, is_unplannable, live, renamed
-from ..ir.jumps import MERGE
+from ..ir.jumps import COPY_OUT
 from .branching import is_inlinable
 from .inlining_gradients import Inliner
 
@@ -35,9 +35,9 @@ class Declared(BlockMeta):
 
 
 def rows_made(block: Block, op: Operator, moves: Callable[[str], bool]) -> set[str] | None:
-    """The results of an operator whose rows follow from the same rows of its inputs; the others are sums over the rows.
+    """The results of a batchable operator that have the rows of its inputs; the others are sums over the rows.
 
-    `moves`: whether a variable has rows. None if the operator cannot work on rows one by one.
+    `moves`: whether a variable is batched. None if the operator is not batchable.
     """
     rule = op.definition.planning.batchable
     if rule is None or not rule(
@@ -53,15 +53,15 @@ def rows_made(block: Block, op: Operator, moves: Callable[[str], bool]) -> set[s
 
 
 class NotSeparable(Exception):
-    """An operator before or after the turns reads what is not there for all rows."""
+    """An operator outside of the loop reads a variable that does not exist for the rows of all iterations."""
 
 
 class Stages(NamedTuple):
     """Operators whose variables have one value each.
 
-    `renamed`: what variables are called here that have another name in the program; `made`: what a turn makes and is
-    wanted of all turns; `sums`: what is added up over the turns; `totals`: which sums operators after the turns make;
-    `kept`: what the gradients of loops over steps in a turn find.
+    `renamed`: variable of the program -> SSA name; `made`: results of the body that are needed after it; `sums`:
+    results of the body that are summed over the iterations; `totals`: such sums that operators after the loop compute;
+    `kept`: residuals of the `recurrent` operators in the body.
     """
 
     before: list[Operator]
@@ -92,20 +92,19 @@ def stages(
     """Sort the operators of a block.
 
     Args:
-        given: what each turn is given.
-        carried: what a turn finds of the turn before, and what that is called there.
-        wanted: what is wanted of all turns.
-        sums: what is wanted as a sum over the turns.
-        apart: whether operators may run before and after the turns; not those that read something `ragged`, that has
-            other rows than the turns.
-        steps: what stands for loops over steps in a turn; `keeps`: whether there is a gradient.
+        given: the inputs of each iteration.
+        carried: loop-carried variable -> the variable with its value for the next iteration.
+        wanted: results that are needed of all iterations.
+        sums: results that are needed as sums over the iterations.
+        separable: whether operators may move out of the loop; those that read a `ragged` variable, which has another
+            row count than the steps, may not.
+        steps: lowers the `recurrent` operators of the body; `keeps`: whether their residuals are needed.
 
-    Raises Unsupported if one of them runs blocks that are no branches or loops, NotSeparable if all have to be in the
-    loop.
+    Raises Unsupported if one of them runs blocks that cannot be inlined, NotSeparable if all have to be in the loop.
     """
     ends = [*carried.values(), *wanted, *sums]
     if any(is_unplannable(op) and not is_inlinable(op, True) for op in ops):
-        raise Unsupported("it runs blocks")
+        raise Unsupported("its body runs blocks that cannot be inlined")
     mattering = live(list(ops), ends)
     kept: list[str] = []
     if any(is_inlinable(op, True) for op in mattering):
@@ -113,30 +112,33 @@ def stages(
         mattering, separable = [*lines.of(whole)], False
         kept = steps.kept(whole) if keeps else []
         if not block.vars.keys() >= {*lines.touched}:
-            raise Unsupported("its turns look at an array from around them")
-        mattering = lines.begun(mattering, lines.touched)
+            raise Unsupported("its body uses an array from outside")
+        mattering = lines.with_prologue(mattering, lines.touched)
         if not lines.unset.keys().isdisjoint(ends):
-            raise Unsupported("what it makes has no value where a branch is not taken")
+            raise Unsupported("a result of its body is undefined where a branch is not taken")
     versions = SsaNames(lambda name: name == EMPTY or _is_persistable(block, name), {*given, *carried}, "T")
     single = [*map(versions.renamed, mattering)]
     names = versions.latest
     single = _without_copies(block, single, names, {*given}, carried)
-    found = _Sorting(block, single, given, carried, ragged)
+    fission = _Fission(block, single, given, carried, ragged)
     last = {names.get(name, name) for name in carried.values()}
     total = {names.get(name, name) for name in sums}
     of_all = {names.get(name, name) for name in (*wanted, *kept)}
-    return found.sort(last, of_all, total, names, separable)._replace(kept=kept)
+    return fission.sort(last, of_all, total, names, separable)._replace(kept=kept)
 
 
 def _without_copies(
     block: Block, ops: list[Operator], names: dict[str, str], known: set[str], carried: Collection[str]
 ) -> list[Operator]:
-    """The operators without those that make the same values under another name, which is put into `names`. `known`:
-    what each turn is given; what is the same in all is another value where all turns want it.
+    """Copy propagation: the operators without copies, whose sources replace them in `names`.
+
+    `known`: the inputs of each iteration. Copies of loop-invariant variables stay: they have rows in each iteration.
     """
     same: dict[str, str] = {}
     found = []
-    repeated = {op.outputs["Out"][0] for op in ops if op.definition is MERGE}  # other values behind a branch
+    repeated = {
+        op.outputs["Out"][0] for op in ops if op.definition is COPY_OUT
+    }  # they have other values after the branch
     for op in ops:
         op = renamed(op, same, outputs=False)
         known.update(op.writes())
@@ -154,7 +156,7 @@ def _without_copies(
                 same[out] = source
                 rest = {other: names for other, names in op.outputs.items() if other != slot and names}
                 if rest:
-                    found.append(_like(op, rest))
+                    found.append(_with_outputs(op, rest))
                 continue
         found.append(op)
     for name, to in list(names.items()):
@@ -165,14 +167,14 @@ def _without_copies(
 
 
 def _copies(block: Block, op: Operator) -> tuple[str, str] | None:
-    """The output slot that has the values of another variable, and that variable."""
+    """The output slot that is a copy of a variable, and that variable; None for other operators."""
     rule = op.definition.planning.identity
     found = rule(OpView(op.definition, op.inputs, op.outputs, op.attrs, Declared(block))) if rule else None
     return None if found is None or op.outputs[found[0]] == [EMPTY] else (found[0], op.inputs[found[1]][0])
 
 
-class _Sorting:
-    """Finds the place of each operator, of which `names` have other values in each turn."""
+class _Fission:
+    """Assigns each operator to a stage; `names`: the variables that differ between iterations."""
 
     def __init__(
         self,
@@ -186,15 +188,17 @@ class _Sorting:
         self.ops = ops
         self.given = set(given)
         self.names = {*given, *carried, *(name for op in ops for name in op.writes())}
-        self.totals: set[str] = set()  # what an operator after the turns makes sums of
+        self.totals: set[str] = (
+            set()
+        )  # sums over all iterations, if operators outside of the loop compute them
         self.fit = [not {*ragged} & {*op.reads()} and self._fits(op) for op in ops]
 
     def _fits(self, op: Operator) -> bool:
-        """Whether an operator may work on the rows of all turns; notes which results are sums then."""
+        """True if an operator may work on the rows of all iterations; notes which results are sums then."""
         if any(_is_persistable(self.block, name) for name in op.writes()):
             return False
         if any(name in self.names and _is_persistable(self.block, name) for name in op.reads()):
-            return False  # it is another value in each turn, and kept by nobody
+            return False  # its value differs between iterations, and is not stacked
         if op.type == "sum" and all(name in self.totals for name in op.reads()):
             self.totals.update(op.writes())
             return True
@@ -212,7 +216,7 @@ class _Sorting:
         known = set(self.given)
         for op, fits in zip(self.ops, self.fit, strict=True):
             if separable and fits and known.issuperset(n for n in op.reads() if n in self.names):
-                if self.totals.union(sums).isdisjoint(op.writes()):  # turns add up what they make
+                if self.totals.union(sums).isdisjoint(op.writes()):  # the loop accumulates these
                     before.append(op)
                     known.update(op.writes())
                     continue
@@ -228,7 +232,7 @@ class _Sorting:
                 needed.update(op.reads())
             elif not now:
                 after.append(op)
-            elif op.type.endswith("_grad"):  # whose results can be computed one without the other
+            elif op.type.endswith("_grad"):  # its results can be computed independently
                 body.append(_only(op, now, True))
                 after.append(_only(op, now, False))
                 needed.update(op.reads())
@@ -239,7 +243,7 @@ class _Sorting:
         made_in_body = {name for op in body for name in op.writes()}
         read_after = {name for op in after for name in op.reads()}
         if separable and not made_in_body.isdisjoint(read_after & self.totals):
-            raise NotSeparable  # what is no sum over the turns would be taken for one
+            raise NotSeparable  # the sum of one iteration would be taken for the total
         late = {name for op in after for name in op.writes()}
         return Stages(
             before,
@@ -258,16 +262,16 @@ def _is_persistable(block: Block, name: str) -> bool:
 
 
 def _only(op: Operator, names: Collection[str], these: bool) -> Operator:
-    """An operator that makes only these of its results, or only the others."""
+    """An operator restricted to `names` of its results, or to the others."""
     outputs = {
         slot: [name if (name in names) == these else EMPTY for name in written]
         for slot, written in op.outputs.items()
         if any(name != EMPTY and (name in names) == these for name in written)
     }
-    return _like(op, outputs)
+    return _with_outputs(op, outputs)
 
 
-def _like(op: Operator, outputs: dict[str, list[str]]) -> Operator:
+def _with_outputs(op: Operator, outputs: dict[str, list[str]]) -> Operator:
     made = copy.copy(op)
     made.outputs = outputs
     return made

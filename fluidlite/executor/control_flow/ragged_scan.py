@@ -1,17 +1,16 @@
-"""Loops over sequences in plans: rank tables, arrays of steps, and loops that count through them, as `DynamicRNN` makes
-them, stand in line with the others.
+"""`RaggedScanLowering`: loops over the steps of ranked sequences, as `DynamicRNN` makes them, as scans.
 
-    lod_rank_table(x) -> table           rank(x)                            known when the offsets are fed
-    lod_tensor_to_array(x) -> a          in_steps(x) -> a@VW                the rows of all steps, one behind the other
+    lod_rank_table(x) -> table           rank(x)                            computed when the offsets are fed
+    lod_tensor_to_array(x) -> a          in_steps(x) -> a@VW                the rows of all steps, step by step
     write_to_array(h, 0) -> states
-    while: read a, states                mul(a@VW, w) -> b@VW1              what needs no other turn: once, for all rows
-           mul(a, w) -> b                turns(b@VW1, first h) -> new@VW1   plans of their own, one turn after the other
+    while: read a, states                mul(a@VW, w) -> b@VW1              loop fission: once, for all rows
+           mul(a, w) -> b                scan(b@VW1, init h) -> new@VW1     the rest of the body, once per step
            ...
            write new -> states, out
     array_to_lod_tensor(out) -> y        sequences(new@VW1) -> y
 
-An array is a name for the rows of all its elements here, or for one element at each index that is known beforehand. The
-gradient reads what the turns have left under the names that it has in line.
+An array becomes a variable with the rows of all its elements, or one variable for each constant index. The gradient
+reads the residuals under their names after lowering.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ from ..ir.ranks import ranked
 from .branching import everywhere, is_inlinable
 from .counted_loops import Access, CountedLoop
 from .rank_ops import ZEROS
-from .ranked_arrays import ON_ARRAYS, Array, Number, RankedArrays
+from .ranked_arrays import ARRAY_LOWERINGS, Array, Number, RankedArrays
 from .recurrent import RecurrentLowering
 from .residuals import residuals_of_block
-from .scan_lowering import ALIAS, Like, Packed, Same, ScanLowering, Value
+from .scan_lowering import ALIAS, Prefix, Ragged, ScanLowering, ShapeOnly, Value
 
 
 class RaggedScanLowering(RankedArrays):
-    """Operators with loops over ranked sequences in their places, and what they work on."""
+    """Lowers loops over ranked sequences, and the operators on their rank tables and arrays."""
 
     def __init__(self, ops: Sequence[Operator], inner: RecurrentLowering) -> None:
         super().__init__()
@@ -48,19 +47,19 @@ class RaggedScanLowering(RankedArrays):
 
     def of(self, ops: Iterable[Operator]) -> Iterator[Operator]:
         for op in ops:
-            take = _TAKEN.get(op.type)
-            if take is None or is_inlinable(op):
+            lower = _LOWERINGS.get(op.type)
+            if lower is None or is_inlinable(op):
                 if is_unplannable(op) and not (is_inlinable(op) or is_noop(op)):
-                    # It may change what is known of arrays and counters.
+                    # It may change arrays and counters in ways that are not tracked.
                     raise Unsupported(f"operator {op.type} has sub-blocks or non-tensor variables", op)
                 self._note(op)
                 yield op
             else:
                 self.any = True
-                yield from take(self, op)
+                yield from lower(self, op)
 
     def kept(self, ops: Iterable[Operator]) -> list[str]:
-        """What the gradients of the loops among `ops` find, and of those in branches among them."""
+        """The residuals of the loops among `ops`, and of those in branches among them."""
         found: list[str] = []
         for op in ops:
             if op.type == "conditional_block":
@@ -70,7 +69,7 @@ class RaggedScanLowering(RankedArrays):
                     found += [value.whole for value in self._loops[scope].values.values()]
         return found
 
-    def _form(self, op: Operator, condition: str | None, forward: Block | None = None) -> CountedLoop:
+    def _counted_loop(self, op: Operator, condition: str | None, forward: Block | None = None) -> CountedLoop:
         try:
             form = CountedLoop(op.attrs["sub_block"], condition, forward)
         except Unsupported as reason:
@@ -82,22 +81,22 @@ class RaggedScanLowering(RankedArrays):
 
     def _while(self, op: Operator) -> Iterator[Operator]:
         (condition,) = op.inputs["Condition"]
-        form = self._form(op, condition)
-        table, starts = self._begun(op, form)
+        form = self._counted_loop(op, condition)
+        table, starts = self._initial(op, form)
         loop = ScanLowering(op, form.block, form.ops, table, False, self._inner)
 
         def at(access: Any) -> int:
             return starts[access.counter].value + int(access.offset)
 
-        self._give(loop, form, at)
+        self._bind_reads(loop, form, at)
         self._shorten(loop, form, at)
         first, only = form.outer
         if only:
-            raise Unsupported(f"what the last turn makes of {only[0]!r} is wanted", op)
+            raise Unsupported(f"the value of {only[0]!r} from the last iteration is needed", op)
         for name in first:
             loop.carry(name, name, name, "")
             loop.last[name] = ""
-        saved, is_local = self._kept(loop, form)
+        saved, is_local = self._residuals(loop, form)
         loop.run(
             [*(access.variable for access in form.writes), *is_local],
             loop.last,
@@ -107,53 +106,55 @@ class RaggedScanLowering(RankedArrays):
         yield from loop.made
         for access in form.writes:
             array = self._arrays.setdefault(access.array, Array())
-            array.whole, array.table, array.start = loop.packed(access.variable), table, at(access)
+            array.whole, array.table, array.start = loop.all_rows(access.variable), table, at(access)
         for name in loop.last:
-            yield in_place_of(op, ALIAS, {"X": [self._left(loop, name)]}, {"Out": [name]}, {})
-        yield from self._counted(op, table, starts, 1)
+            yield in_place_of(op, ALIAS, {"X": [self._final_value(loop, name)]}, {"Out": [name]}, {})
+        yield from self._advance(op, table, starts, 1)
         yield in_place_of(op, "fill_zeros_like", {"X": [condition]}, {"Out": [condition]}, {})
         for name in op.outputs.get("StepScopes", ()):
-            loop.values = saved | {each: loop.values[loop.found(each)] for each in (*is_local, *loop.kept)}
+            loop.values = saved | {each: loop.values[loop.ssa_name(each)] for each in (*is_local, *loop.kept)}
             self._loops[name] = loop
 
-    def _begun(self, op: Operator, form: CountedLoop) -> tuple[str, dict[str, Number]]:
-        """The rank table of which a loop takes all steps, and what its counters are before."""
-        begun = self._conditions.get(op.inputs["Condition"][0])
-        if begun is None or form.limit is None:
-            raise Unsupported("how many turns there are is found by the step", op)
-        counter, number, table = begun
+    def _initial(self, op: Operator, form: CountedLoop) -> tuple[str, dict[str, Number]]:
+        """The rank table whose steps a loop iterates over, and the initial values of its counters."""
+        compared_before = self._conditions.get(op.inputs["Condition"][0])
+        if compared_before is None or form.limit is None:
+            raise Unsupported("its trip count is data-dependent", op)
+        counter, number, table = compared_before
         compared, offset, limit = form.limit
         if compared != counter or self._numbers.get(counter) != number:
-            raise Unsupported("its condition compares something else than before", op)
+            raise Unsupported("its condition compares other values than the one before the loop", op)
         if self._lengths.get(limit) != table or number.table or number.value + offset != 1:
-            raise Unsupported("it does not take as many turns as sequences have steps", op)
+            raise Unsupported("its trip count is not the number of steps of the ranked sequences", op)
         starts = {name: self._numbers[name] for name in form.counters if name in self._numbers}
         if len(starts) < len(form.counters) or any(start.table for start in starts.values()):
-            raise Unsupported("where its counters begin is found by the step", op)
+            raise Unsupported("the initial value of a counter is data-dependent", op)
         return table, starts
 
-    def _give(self, loop: ScanLowering, form: CountedLoop, at: Callable[[Any], int]) -> None:
-        """Note what turns read of arrays: what is there before, or what the turn before has written."""
+    def _bind_reads(self, loop: ScanLowering, form: CountedLoop, at: Callable[[Any], int]) -> None:
+        """Bind what iterations read of arrays: earlier elements, or what the previous iteration has written."""
         written = {access.array: access for access in form.writes}
         for read in form.reads:
             array = self._arrays.get(read.array, Array())
             if read.array in written:
                 if array.whole or list(array.elements) != [at(read)]:
-                    raise Unsupported("the array of a state has other elements than the first one", loop.op)
+                    raise Unsupported(
+                        "the array of a loop-carried variable has more than its initial element", loop.op
+                    )
                 loop.carry(read.variable, written[read.array].variable, array.elements[at(read)], "")
             elif array.has_all(at(read), loop.table):
-                loop.values[read.variable] = Packed(array.whole)
+                loop.values[read.variable] = Ragged(array.whole)
             else:
                 raise Unsupported(
-                    "an array that is read is not made of the sequences that are ranked", loop.op
+                    "an array that is read does not hold the steps of the ranked sequences", loop.op
                 )
         for name, access in written.items():
             array = self._arrays.get(name, Array())
             if array.whole or len(array.elements) != at(access):
-                raise Unsupported("an array that is written has other elements already", loop.op)
+                raise Unsupported("an array is not written from its end on", loop.op)
 
-    def _kept(self, loop: ScanLowering, form: CountedLoop) -> tuple[dict[str, Value], list[str]]:
-        """What the gradient reads of turns: what is known before these, and the names of what they make."""
+    def _residuals(self, loop: ScanLowering, form: CountedLoop) -> tuple[dict[str, Value], list[str]]:
+        """The residuals: those that exist before the scan, and the names of those that its body computes."""
         op, block = loop.op, form.block
         kept = kept_names(op) or frozenset()
         gradient = self._gradients.get((op.outputs.get("StepScopes") or [""])[0])
@@ -168,17 +169,24 @@ class RaggedScanLowering(RankedArrays):
             elif name in loop.shortened:
                 whole.append(name)
             elif inner is None or _needs_elements(inner, name):
-                raise Unsupported(f"the gradient reads what the turn before has left as {name!r}", op)
+                raise Unsupported(f"the gradient reads the loop-carried variable {name!r}", op)
             elif loop.rows[name] != "m":
-                raise Unsupported(f"the shape of {name!r} is asked", op)
+                raise Unsupported(
+                    f"the gradient reads the shape of {name!r}, which is not shortened",
+                    op,
+                )
             else:
-                saved[name] = Like(loop.firsts[name])
-        return saved, [*whole, *residuals_of_block(block, form.ops, kept), *(form.inside if kept else ())]
+                saved[name] = ShapeOnly(loop.firsts[name])
+        return saved, [
+            *whole,
+            *residuals_of_block(block, form.ops, kept),
+            *(form.branch_residuals if kept else ()),
+        ]
 
-    def _counted(
+    def _advance(
         self, op: Operator, table: str, starts: Mapping[str, Number], way: int
     ) -> Iterator[Operator]:
-        """Have counters be what they are after the turns."""
+        """Set counters to their values after the loop; `way`: 1 forward, -1 for a gradient."""
         steps = ranked(table, "count")
         for name, start in starts.items():
             self._numbers[name] = Number(start.value, table if way > 0 else "")
@@ -186,11 +194,11 @@ class RaggedScanLowering(RankedArrays):
             yield in_place_of(op, kind, {"X": [name], "Y": [steps]}, {"Out": [name]}, {"axis": -1})
 
     def _shorten(self, loop: ScanLowering, form: CountedLoop, at: Callable[[Any], int]) -> None:
-        """Note which variables are the first rows of others."""
+        """Bind the variables that are the first rows of others."""
         for each in form.shortened:
             if self._tables.get(each.table) != loop.table or at(each):
                 raise Unsupported(
-                    "it looks at the sequences of another rank table, or at other steps", loop.op
+                    "it takes the first rows by another rank table, or for another step", loop.op
                 )
             if each.source in loop.after:
                 loop.shortened[each.variable] = each.source
@@ -198,17 +206,17 @@ class RaggedScanLowering(RankedArrays):
             elif each.source in loop.values:
                 loop.values[each.variable] = loop.values[each.source]
             else:
-                loop.values[each.variable] = Same(each.source)
+                loop.values[each.variable] = Prefix(each.source)
 
     def _while_grad(self, op: Operator) -> Iterator[Operator]:
         forward = self._loops.get(op.inputs["StepScopes"][0])
         if forward is None:
-            raise Unsupported("its turns have been taken elsewhere", op)
-        form, table = self._form(op, None, forward.block), forward.table
+            raise Unsupported("its forward loop is not a scan of this plan", op)
+        form, table = self._counted_loop(op, None, forward.block), forward.table
         starts = {name: self._numbers[name] for name in form.counters if name in self._numbers}
         left = len(starts) == len(form.counters) and all(start.table == table for start in starts.values())
         if form.step != -1 or not left:
-            raise Unsupported("its counters are not what the turns have left", op)
+            raise Unsupported("its counters do not begin where the forward loop ended", op)
         loop = ScanLowering(op, form.block, form.ops, table, True, self._inner)
         loop.values = dict(forward.values)
 
@@ -234,13 +242,13 @@ class RaggedScanLowering(RankedArrays):
         for access in form.writes:
             array = self._arrays.get(arrays.get(access.array, ""), Array())
             if access.array not in arrays or not (array.empty or access.array in readers):
-                raise Unsupported("the gradient of an array has other elements already", op)
+                raise Unsupported("the gradient of an array has elements already", op)
         for read in form.reads:
-            self._give_gradient(loop, read, written.get(read.array), arrays, at)
+            self._bind_gradient(loop, read, written.get(read.array), arrays, at)
         self._shorten(loop, form, at)
         first, only = form.outer
         if only or not {*first} <= states.keys():
-            raise Unsupported("its gradients do not go from turn to turn", op)
+            raise Unsupported("its gradients of outer variables are not loop-carried", op)
         for name in first:
             loop.carry(name, name, states[name], "")
             loop.last[name] = ""
@@ -257,31 +265,35 @@ class RaggedScanLowering(RankedArrays):
         for access in form.writes:
             array = self._arrays.setdefault(arrays[access.array], Array())
             if access.array in readers:
-                array.elements[at(access)] = self._left(loop, access.variable)
+                array.elements[at(access)] = self._final_value(loop, access.variable)
             else:
-                array.whole, array.table, array.start = loop.packed(access.variable), table, at(access)
-        yield from self._counted(op, table, starts, -1)
+                array.whole, array.table, array.start = loop.all_rows(access.variable), table, at(access)
+        yield from self._advance(op, table, starts, -1)
         for name, inside, out in wanted:
             if inside in arrays:
                 found = self._arrays.get(arrays[inside])
                 if found is not None:
                     self._arrays[out] = found
                 continue
-            source = self._left(loop, inside) if inside in first else states.get(inside) or loop.total(inside)
+            source = (
+                self._final_value(loop, inside)
+                if inside in first
+                else states.get(inside) or loop.total(inside)
+            )
             if source is None:
                 yield in_place_of(op, "fill_zeros_like", {"X": [name]}, {"Out": [out]}, {})
             elif source != out:
                 yield in_place_of(op, ALIAS, {"X": [source]}, {"Out": [out]}, {})
 
-    def _left(self, loop: ScanLowering, name: str) -> str:
+    def _final_value(self, loop: ScanLowering, name: str) -> str:
         out = loop.last[name]
         if not out:
             raise Unsupported(
-                f"what the last turn leaves of {name!r} is the same in all, or wanted of all", loop.op
+                f"the final value of {name!r} is loop-invariant, or also needed of all iterations", loop.op
             )
         return out
 
-    def _give_gradient(
+    def _bind_gradient(
         self,
         loop: ScanLowering,
         read: Access,
@@ -289,29 +301,29 @@ class RaggedScanLowering(RankedArrays):
         arrays: Mapping[str, str],
         at: Callable[[Any], int],
     ) -> None:
-        """Note what a gradient's turns read of an array: what others have put there, or what the turn before has."""
+        """Bind what iterations of a gradient read of an array: gradients from outside, or of the previous iteration."""
         like = loop.values.get(read.like)
         array = self._arrays.get(arrays.get(read.array, ""), Array())
-        if read.array not in arrays or like is None or isinstance(like, Same):
-            raise Unsupported("the gradient of an array has no shape", loop.op)
+        if read.array not in arrays or like is None or isinstance(like, Prefix):
+            raise Unsupported("the shape of an array's gradient is not known", loop.op)
         first = [ranked(loop.table, "first")]
         if write is None:
             if array.has_all(at(read), loop.table):
-                loop.values[read.variable] = Packed(array.whole)
-            elif array.empty and isinstance(like, Packed):
+                loop.values[read.variable] = Ragged(array.whole)
+            elif array.empty and isinstance(like, Ragged):
                 whole = loop.label(read.variable)
-                loop.values[read.variable] = Packed(loop.add("fill_zeros_like", {"X": [like.whole]}, whole))
+                loop.values[read.variable] = Ragged(loop.add("fill_zeros_like", {"X": [like.whole]}, whole))
             else:
                 raise Unsupported("the gradient of an array has several sources", loop.op)
             return
-        if not array.empty or not isinstance(like, Packed):
-            raise Unsupported("the gradient of a state comes from elsewhere as well", loop.op)
+        if not array.empty or not isinstance(like, Ragged):
+            raise Unsupported("the gradient of a loop-carried variable also comes from outside", loop.op)
         zeros = loop.add(ZEROS, {"X": [like.whole], "Index": first}, loop.label(f"{read.variable}.zeros"))
         loop.carry(read.variable, write.variable, zeros, "n")
 
 
 def _needs_elements(block: Block, name: str) -> bool:
-    """Whether an operator of a gradient's block reads more than the shape of a variable."""
+    """True if an operator of a gradient's block reads more than the shape of a variable."""
     for op in block.ops:
         for slot, names in op.inputs.items():
             if (
@@ -323,9 +335,9 @@ def _needs_elements(block: Block, name: str) -> bool:
     return False
 
 
-_TAKEN: dict[str, Callable[[RaggedScanLowering, Operator], Iterator[Operator]]] = {
-    **ON_ARRAYS,
+_LOWERINGS: dict[str, Callable[[RaggedScanLowering, Operator], Iterator[Operator]]] = {
+    **ARRAY_LOWERINGS,
     "while": RaggedScanLowering._while,
     "while_grad": RaggedScanLowering._while_grad,
 }
-"""By type of operator; the others stand as they are."""
+"""The method that lowers an operator, by its type; other operators stay."""

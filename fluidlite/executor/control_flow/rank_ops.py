@@ -1,4 +1,4 @@
-"""What stands in plans for rank tables and for arrays of steps."""
+"""Operators of plans on rank tables, and on the rows of ranked sequences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..ir.errors import Unsupported
 def _infer_rank(op: OpView) -> None:
     levels, meta = op.lod("X"), _meta(op)
     if len(levels) != 1 or op.attr("level") != 0:
-        raise Unsupported("a rank table is of sequences of several levels, or of none")
+        raise Unsupported("a rank table is not made of sequences of one level")
     meta.ranking.rank(meta, levels[0], op.attr("table"), op.shape("X")[0])
 
 
@@ -24,7 +24,7 @@ def _infer_in_steps(op: OpView) -> None:
     elif levels or not op.attr("gradient"):  # those of gradients are those of their variables
         raise Unsupported(f"variable {op.name('X')!r} has other sequences than the rank table")
     if op.shape("X")[0] != rows:
-        raise Unsupported(f"variable {op.name('X')!r} has other rows than the sequences that are ranked")
+        raise Unsupported(f"variable {op.name('X')!r} has another row count than the ranked sequences")
     op.set("Out", (rows, *op.shape("X")[1:]), op.dtype("X"))
 
 
@@ -51,7 +51,9 @@ def _infer_in_order(op: OpView) -> None:
         op.set("Out", op.shape("X"), op.dtype("X"))
         return
     if levels or rows != op.shape("Index")[0]:
-        raise Unsupported("what is put in the order of a rank table has several levels, or other rows")
+        raise Unsupported(
+            f"variable {op.name('X')!r} has several levels, or another length than its rank table"
+        )
     _infer_rows(op)
 
 
@@ -60,7 +62,7 @@ def _infer_sequences(op: OpView) -> None:
     op.carry("Out", op.lod("Like") or (_meta(op).ranking.tables[op.attr("table")],))
 
 
-def _taken(op: OpView) -> Call:
+def _gather(op: OpView) -> Call:
     points = op.shape("Index")[0]
     row = bytes_of_row(op, "X")
     return Call(
@@ -68,8 +70,8 @@ def _taken(op: OpView) -> Call:
     )
 
 
-def _put_in_order(op: OpView) -> Call:
-    call = _taken(op)
+def _gather_in_order(op: OpView) -> Call:
+    call = _gather(op)
     if not op.lod("X"):
         return call
     offsets = (op.lod("X") if op.attr("gradient") else op.lod("Out"))[0]
@@ -83,9 +85,9 @@ def _meta(op: OpView) -> Any:
 
 
 def _rows(
-    name: str, infer: Callable[[OpView], None], doc: str, native: Callable[[OpView], Call] = _taken
+    name: str, infer: Callable[[OpView], None], doc: str, native: Callable[[OpView], Call] = _gather
 ) -> OpDef:
-    """An operator whose results are rows of X, those that Index numbers."""
+    """An operator whose result is the rows of X at Index."""
     return OpDef(
         name,
         inputs=("X", "Index", "Like?#"),
@@ -107,19 +109,19 @@ RANK = OpDef(
     kernel=lambda xp, X: None,
     native=lambda op: [],
     effects=Effects(host=True),
-    doc="Has the plan know the sequences of X by length, under the names that begin with `table`.",
+    doc="Computes the rank table of X: arrays whose names begin with `table`.",
 )
-IN_STEPS = _rows("in_steps", _infer_in_steps, "The rows of sequences in the order of steps.")
+IN_STEPS = _rows("in_steps", _infer_in_steps, "The rows of ranked sequences, step by step.")
 SEQUENCES = _rows(
-    "sequences", _infer_sequences, "Rows in the order of steps as the sequences that were ranked."
+    "sequences", _infer_sequences, "The inverse of `in_steps`: rows, step by step, as sequences."
 )
 IN_ORDER = _rows(
     "in_order",
     _infer_in_order,
-    "Rows or sequences in the order of a rank table, or from there.",
-    _put_in_order,
+    "Rows or sequences in the order of a rank table, or, for a gradient, back in their own.",
+    _gather_in_order,
 )
-ROWS = _rows("rows_of", _infer_rows, "Some rows of X.")
+ROWS = _rows("rows_of", _infer_rows, "The rows of X at Index.")
 
 
 def _infer_zeros(op: OpView) -> None:
@@ -129,7 +131,7 @@ def _infer_zeros(op: OpView) -> None:
 def _zeros(op: OpView) -> Call:
     suffix = element(op, "Out")
     if suffix not in REAL:
-        raise Unsupported("what its turns leave for the next ones is no float")
+        raise Unsupported(f"the loop-carried gradient {op.name('Out')!r} is not of floats")
     return Call(f"fill.{suffix}", [op.name("Out")], [numel(op, "Out")], [0.0])
 
 

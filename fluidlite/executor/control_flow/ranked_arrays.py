@@ -1,4 +1,4 @@
-"""Rank tables, arrays of steps, and what counts through them, outside of loops; see `turning.py`."""
+"""Rank tables, arrays of steps and counters outside of loops; see `ragged_scan.py`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ..ir.errors import Unsupported
 from ..ir.inference import in_place_of
 from ..ir.ranks import ranked
 from .rank_ops import IN_ORDER, IN_STEPS, RANK, ROWS, SEQUENCES
-from .scan_lowering import ALIAS, STACKED
+from .scan_lowering import ALIAS, BATCHED
 
 
 class Number(NamedTuple):
-    """What a counter is: so much, and as much more as `table` has steps."""
+    """The value of a counter: a constant, plus the number of steps of `table` if there is one."""
 
     value: int
     table: str = ""
 
 
 class Array:
-    """A tensor array: elements by index, and from `start` on those of all steps of a table."""
+    """A tensor array: `elements` by index, or, as `whole`, those of all steps of a table from index `start` on."""
 
     def __init__(self) -> None:
         self.elements: dict[int, str] = {}
@@ -35,22 +35,22 @@ class Array:
         return not self.elements and not self.whole
 
     def has_all(self, start: int, table: str) -> bool:
-        """Whether it is the steps of a table that stand at `start` and behind it, and nothing else."""
+        """True if the array holds the steps of a table from index `start` on, and nothing else."""
         return not self.elements and bool(self.whole) and (self.start, self.table) == (start, table)
 
 
 class RankedArrays:
-    """What is known of the tables, counters and arrays of a block, and what stands for operators on them."""
+    """Tracks the rank tables, counters and arrays of a block, and lowers the operators on them."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, Number] = {}
-        self._lengths: dict[str, str] = {}  # how many steps there are -> of which table
-        self._conditions: dict[str, tuple[str, Number, str]] = {}  # comparison -> what of
+        self._lengths: dict[str, str] = {}  # variable with a number of steps -> the table
+        self._conditions: dict[str, tuple[str, Number, str]] = {}  # comparison -> counter, its value, table
         self._tables: dict[str, str] = {}
         self._arrays: dict[str, Array] = {}
 
     def _note(self, op: Operator) -> None:
-        """Remember what is known of counters."""
+        """Track counters, and what they are compared with."""
         for name in op.writes():
             self._lengths.pop(name, None)
             self._conditions.pop(name, None)
@@ -74,13 +74,13 @@ class RankedArrays:
 
     def _rank(self, op: Operator) -> Iterator[Operator]:
         (out,) = op.outputs["Out"]
-        self._tables[out] = table = f"{out}.{len(self._tables)}{STACKED}{op.block.idx}"
+        self._tables[out] = table = f"{out}.{len(self._tables)}{BATCHED}{op.block.idx}"
         yield in_place_of(op, RANK, dict(op.inputs), {}, {"level": op.attr("level"), "table": table})
 
     def _table(self, op: Operator) -> str:
         found = self._tables.get(op.inputs["RankTable"][0])
         if found is None:
-            raise Unsupported("a rank table comes from elsewhere", op)
+            raise Unsupported("the rank table is not made by this plan", op)
         return found
 
     def _longest(self, op: Operator) -> Iterator[Operator]:
@@ -99,8 +99,8 @@ class RankedArrays:
         if not op.attr("accumulate"):
             array = self._arrays[out] = Array()
         if not array.empty:
-            raise Unsupported("gradients of an array are added to what others have put there", op)
-        array.whole, array.table, array.start = f"{out}{STACKED}{op.block.idx}", table, 0
+            raise Unsupported("the gradient of an array has elements already", op)
+        array.whole, array.table, array.start = f"{out}{BATCHED}{op.block.idx}", table, 0
         inputs = {"X": op.inputs["X"], "Index": [ranked(table, "items")]}
         attrs = {"table": table, "gradient": bool(op.attr("accumulate"))}
         yield in_place_of(op, IN_STEPS, inputs, {"Out": [array.whole]}, attrs)
@@ -112,14 +112,14 @@ class RankedArrays:
             yield in_place_of(op, "fill_zeros_like", {"X": op.inputs["X_W"]}, dict(op.outputs), {})
             return
         if not array.has_all(0, table):
-            raise Unsupported("an array does not have the steps of the sequences that are wanted", op)
+            raise Unsupported("the array does not hold the steps of the sequences of the rank table", op)
         inputs = {"X": [array.whole], "Index": [ranked(table, "places")], "Like": op.inputs.get("X_W") or []}
         yield in_place_of(op, SEQUENCES, inputs, dict(op.outputs), {"table": table})
 
     def _index(self, op: Operator) -> int:
         number = self._numbers.get(op.inputs["I"][0])
         if number is None or number.table or number.value < 0:
-            raise Unsupported("the index of an array is found by the step", op)
+            raise Unsupported("the index of an array is data-dependent", op)
         return number.value
 
     def _read(self, op: Operator) -> Iterator[Operator]:
@@ -130,7 +130,7 @@ class RankedArrays:
             if not like:
                 yield in_place_of(op, ALIAS, {"X": [element]}, {"Out": [out]}, {})
                 return
-            del array.elements[index]  # which has no rows for sequences without steps
+            del array.elements[index]  # its rows are those of sequences that are not empty
             inputs = {"X": like, grad_name("Out"): [element]}
             yield in_place_of(op, "shrink_rnn_memory_grad", inputs, {grad_name("X"): [out]}, {})
         elif array.whole and array.start == index and not like:
@@ -139,18 +139,18 @@ class RankedArrays:
         elif array.empty and like:
             yield in_place_of(op, "fill_zeros_like", {"X": like}, {"Out": [out]}, {})
         else:
-            raise Unsupported("which element of an array is read is found by the step", op)
+            raise Unsupported("the element of an array that is read is data-dependent", op)
 
     def _write(self, op: Operator) -> Iterator[Operator]:
         (source,), (out,), index = op.inputs["X"], op.outputs["Out"], self._index(op)
         array = self._arrays.setdefault(out, Array())
         if op.attr("accumulate") or array.whole or index > len(array.elements):
-            raise Unsupported("an array has other elements already", op)
-        array.elements[index] = f"{out}.{index}{STACKED}{op.block.idx}"
+            raise Unsupported("the array has elements already, or none before the index", op)
+        array.elements[index] = f"{out}.{index}{BATCHED}{op.block.idx}"
         yield in_place_of(op, ALIAS, {"X": [source]}, {"Out": [array.elements[index]]}, {})
 
 
-ON_ARRAYS: dict[str, Callable[[RankedArrays, Operator], Iterator[Operator]]] = {
+ARRAY_LOWERINGS: dict[str, Callable[[RankedArrays, Operator], Iterator[Operator]]] = {
     "lod_rank_table": RankedArrays._rank,
     "max_sequence_len": RankedArrays._longest,
     "reorder_lod_tensor_by_rank": RankedArrays._in_order,
@@ -160,4 +160,4 @@ ON_ARRAYS: dict[str, Callable[[RankedArrays, Operator], Iterator[Operator]]] = {
     "read_from_array": RankedArrays._read,
     "write_to_array": RankedArrays._write,
 }
-"""What stands for an operator, by its type."""
+"""The method that lowers an operator, by its type."""

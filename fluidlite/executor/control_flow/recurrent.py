@@ -1,13 +1,13 @@
-"""The steps of a `recurrent` in plans: turns of a loop (`loop_turns.py`), with as many rows in each.
+"""`RecurrentLowering`: `recurrent` operators as scans (`scan_lowering.py`) with equally many rows in each step.
 
-    recurrent(x) -> y               flat(x) -> x@VW1                  the rows of all steps, one behind the other
-      mul(x, w) -> a                mul(x@VW1, w) -> a@VW1            what needs no other step: once, for all rows
-      mul(h, u) -> b                turns(a@VW1, first h) -> new@VW1  a plan of its own, one step after the other
+    recurrent(x) -> y               flat(x) -> x@VW1                  the rows of all steps, step by step
+      mul(x, w) -> a                mul(x@VW1, w) -> a@VW1            loop fission: once, for all rows
+      mul(h, u) -> b                scan(a@VW1, init h) -> new@VW1    the rest of the body, once per step
       sum(a, b) -> new
                                     steps(new@VW1) -> y
 
-The gradient reads what the steps have left under the names that it has in line. Where the operator stands in a loop,
-that keeps it (`RecurrentLowering.kept`).
+The gradient reads the residuals under their names after lowering. If the operator is in a loop, that stashes them
+(`RecurrentLowering.kept`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..ir.errors import Unsupported
 from ..ir.inference import is_noop
 from .rank_ops import ZEROS
 from .residuals import residuals_of_block, residuals_of_branches
-from .scan_lowering import ALIAS, Packed, Parts, ScanLowering, Value
+from .scan_lowering import ALIAS, Ragged, ScanLowering, Stacked, Value
 
 
 def _infer_flat(op: OpView) -> None:
@@ -30,7 +30,7 @@ def _infer_flat(op: OpView) -> None:
         raise Unsupported(f"variable {op.name('X')!r} has sequences, or no steps", retryable=True)
     if any(n != wanted for n, wanted in zip(op.shape("X"), op.shape("Like")[:2], strict=False)):
         raise Unsupported(
-            f"variable {op.name('X')!r} has other steps than {op.name('Like')!r}", retryable=True
+            f"variable {op.name('X')!r} has not the steps and rows of {op.name('Like')!r}", retryable=True
         )
     steps, rows, *tail = op.shape("X")
     op.set("Out", (steps * rows, *tail), op.dtype("X"))
@@ -47,7 +47,7 @@ FLAT = OpDef(
     kernel=lambda xp, X, Like: X.reshape(-1, *X.shape[2:]),
     native=copied("X", "Out"),
     planning=Planning(view=("Out", "X")),
-    doc="The rows of all steps, one behind the other.",
+    doc="The rows of all steps: the first two axes of X as one.",
 )
 STEPS = OpDef(
     "steps",
@@ -56,16 +56,16 @@ STEPS = OpDef(
     kernel=lambda xp, X, Like: X.reshape(*Like.shape[:2], *X.shape[1:]),
     native=copied("X", "Out"),
     planning=Planning(view=("Out", "X")),
-    doc="The rows of all steps with an axis for these in front, as Like has it.",
+    doc="The inverse of `flat`: the first axis of X as the first two of Like.",
 )
 
 
 _END = 1 << 30
-"""Behind all steps."""
+"""A slice end past all steps."""
 
 
-class _Steps(ScanLowering):
-    """The steps of one operator."""
+class _RecurrentScan(ScanLowering):
+    """The scan of one operator."""
 
     def __init__(self, op: Operator, back: bool, inner: RecurrentLowering) -> None:
         block = op.attrs["sub_block"]
@@ -73,40 +73,42 @@ class _Steps(ScanLowering):
         super().__init__(op, block, ops, "", back, inner, op.inputs["inputs"][0])
 
     def take(self, inside: str, source: str) -> None:
-        self.values[inside] = Packed(
+        self.values[inside] = Ragged(
             self.add(FLAT, {"X": [source], "Like": [self.steps]}, self.label(inside))
         )
 
-    def packed(self, name: str) -> str:
-        value = self.values.get(self.found(name))
-        if not isinstance(value, Parts):
-            return super().packed(name)
+    def all_rows(self, name: str) -> str:
+        value = self.values.get(self.ssa_name(name))
+        if not isinstance(value, Stacked):
+            return super().all_rows(name)
         return self.add(FLAT, {"X": [value.whole], "Like": [self.steps]}, self.label(f"{name}.rows"))
 
     def give(self, name: str, out: str) -> None:
-        self.add(STEPS, {"X": [self.packed(name)], "Like": [self.steps]}, out)
+        self.add(STEPS, {"X": [self.all_rows(name)], "Like": [self.steps]}, out)
 
     def copy(self, kind: str, source: str, out: str) -> None:
         self.add(kind, {"X": [source]}, out)
 
-    def without(self, name: str, out: str) -> None:
-        """Make the gradient of what none has come to, if it is wanted."""
+    def fill_zeros(self, name: str, out: str) -> None:
+        """Set `out`, the gradient of a variable that none arrives at, to zeros if it is needed."""
         if out != EMPTY:
             self.copy("fill_zeros_like", name, out)
 
     def zeros(self, name: str, like: str) -> str:
-        inputs = {"X": [self.packed(like)], "Index": [self.steps]}
+        inputs = {"X": [self.all_rows(like)], "Index": [self.steps]}
         return self.add(ZEROS, inputs, self.label(f"{name}.zeros"), {"axis": 1})
 
     def take_zeros(self, name: str, like: str) -> None:
-        self.values[name] = Packed(self.add("fill_zeros_like", {"X": [self.packed(like)]}, self.label(name)))
+        self.values[name] = Ragged(
+            self.add("fill_zeros_like", {"X": [self.all_rows(like)]}, self.label(name))
+        )
 
     def saved(self, given: Iterable[str], is_local: Iterable[str]) -> dict[str, Value]:
         found = {name: self.values[name] for name in given}
-        return found | {name: self.values[self.found(name)] for name in (*is_local, *self.kept)}
+        return found | {name: self.values[self.ssa_name(name)] for name in (*is_local, *self.kept)}
 
-    def leave(self, name: str, out: str) -> None:
-        """Make what is outside of what the last step has left."""
+    def set_final(self, name: str, out: str) -> None:
+        """Set `out` to the final value of a carried variable."""
         if self.last[name]:
             self.add(ALIAS, {"X": [self.last[name]]}, out)
             return
@@ -132,21 +134,23 @@ class _Steps(ScanLowering):
 
 
 class RecurrentLowering:
-    """What stands for the steps of `recurrent` operators."""
+    """Lowers `recurrent` operators and their gradients to scans."""
 
     def __init__(self) -> None:
-        self._loops: dict[str, tuple[_Steps, dict[str, Value]]] = {}  # with what the gradient finds
+        self._loops: dict[
+            str, tuple[_RecurrentScan, dict[str, Value]]
+        ] = {}  # by step scopes, with the residuals
 
     @property
     def any(self) -> bool:
         return bool(self._loops)
 
     def of(self, op: Operator, given: Callable[[str], bool]) -> list[Operator]:
-        """What stands for an operator. `given`: whether a variable has a value before."""
+        """Lower an operator. `given`: whether a variable is defined before it."""
         return self._forward(op) if op.type == "recurrent" else self._gradient(op, given)
 
     def kept(self, ops: Iterable[Operator]) -> list[str]:
-        """What the gradients of those among `ops` find, and of those in branches among them."""
+        """The residuals of `recurrent` operators among `ops`, and of those in branches among them."""
         found: list[str] = []
         for op in ops:
             if op.type == "conditional_block":
@@ -156,13 +160,13 @@ class RecurrentLowering:
                     found += [value.whole for value in self._run(op, scope)[1].values()]
         return [*dict.fromkeys(found)]
 
-    def _run(self, op: Operator, scope: str) -> tuple[_Steps, dict[str, Value]]:
+    def _run(self, op: Operator, scope: str) -> tuple[_RecurrentScan, dict[str, Value]]:
         if scope not in self._loops:
-            raise Unsupported("its steps have run elsewhere", op)
+            raise Unsupported("its forward operator is not a scan of this plan", op)
         return self._loops[scope]
 
     def _forward(self, op: Operator) -> list[Operator]:
-        loop = _Steps(op, bool(op.attr("reverse")), self)
+        loop = _RecurrentScan(op, bool(op.attr("reverse")), self)
         for name in dict.fromkeys(op.inputs["inputs"]):
             loop.take(name, name)
         initial, before = op.inputs.get("initial_states", ()), op.attr("ex_states")
@@ -187,7 +191,7 @@ class RecurrentLowering:
 
     def _gradient(self, op: Operator, given: Callable[[str], bool]) -> list[Operator]:
         forward, saved = self._run(op, op.inputs["step_scopes"][0])
-        loop = _Steps(op, not forward.back, self)
+        loop = _RecurrentScan(op, not forward.back, self)
         loop.values = dict(saved)
         written = {name for inner in loop.block.ops for name in inner.writes()}
         read = {name for inner in loop.block.ops for name in inner.reads()}
@@ -206,7 +210,7 @@ class RecurrentLowering:
                 continue
             like = after if after in loop.values else before
             if like not in loop.values:
-                raise Unsupported(f"nothing is kept of variable {after!r}", op)
+                raise Unsupported(f"variable {after!r} is not among the residuals", op)
             if grad_name(before) in written:
                 carried[gradient], firsts[gradient] = grad_name(before), loop.zeros(gradient, like)
             else:
@@ -218,11 +222,11 @@ class RecurrentLowering:
         ]
         left = [name for name in states if name in written]
         loop.run_steps(carried, firsts, map(grad_name, parts), sums, left)
-        self._give(loop, op, parts, [name if name in written else "" for name in states])
+        self._set_gradients(loop, op, parts, [name if name in written else "" for name in states])
         return loop.made
 
-    def _give(self, loop: _Steps, op: Operator, parts: list[str], states: list[str]) -> None:
-        """Make the gradients of inputs, states and parameters; zeros where nothing has come."""
+    def _set_gradients(self, loop: _RecurrentScan, op: Operator, parts: list[str], states: list[str]) -> None:
+        """Set the gradients of inputs, states and parameters; zeros where none arrives."""
 
         def outs(slot: str) -> list[tuple[str, str]]:
             pairs = zip(op.inputs.get(slot, ()), op.outputs.get(grad_name(slot), ()), strict=False)
@@ -230,18 +234,18 @@ class RecurrentLowering:
 
         for (name, out), state in zip(outs("initial_states"), states, strict=False):
             if state and out != EMPTY:
-                loop.leave(state, out)
+                loop.set_final(state, out)
             else:
-                loop.without(name, out)
+                loop.fill_zeros(name, out)
         for name, out in outs("inputs"):
             if name in parts and out != EMPTY:
                 parts.remove(name)  # a variable that is an input several times is one variable in the block
                 loop.give(grad_name(name), out)
             else:
-                loop.without(name, out)
+                loop.fill_zeros(name, out)
         for name, out in outs("parameters"):
             total = loop.total(grad_name(name))
             if total is not None and out != EMPTY:
                 loop.copy(ALIAS, total, out)
             else:
-                loop.without(name, out)
+                loop.fill_zeros(name, out)

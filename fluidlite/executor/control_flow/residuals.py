@@ -1,4 +1,4 @@
-"""What the turns of a loop, and branches in them, leave for their gradients, under the names that it has in line."""
+"""Residuals: variables of branches and of loop iterations that gradients read, under their names after inlining."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from ...base.dtypes import VarType
 from ...framework import Block, Operator
 from ...framework.gradients.blocks import kept_names
 from ..ir.inference import NON_TENSORS
-from .branching import RAN, is_inlinable, mangled_names, results
+from .branching import TRIP_COUNT, is_inlinable, mangled_names, results
 from .gradient_pairs import SCOPES
 
 
 def residuals_of_branches(
     ops: Iterable[Operator], inner: Mapping[str, str] | None = None, arrays: bool = False
 ) -> list[str]:
-    """What the gradients of the branches and loops among `ops` read of them, but for what turns of these have kept; by
-    the names that it has in line."""
+    """The residuals of the branches and loops among `ops`, without those that iterations of these stash. `inner`:
+    variable -> its name after inlining."""
     names, found = inner or {}, []
     for op in ops:
         kept = kept_names(op) if op.type in SCOPES and is_inlinable(op, arrays) else None
         if kept is None:
             continue
         (scope,), block = op.outputs[SCOPES[op.type]], op.attrs["sub_block"]
-        found.append(names.get(scope, scope) + RAN)
+        found.append(names.get(scope, scope) + TRIP_COUNT)
         if op.type == "conditional_block":
             own = mangled_names(block)
             found += [own[name] for name in _tensors_made(block) if name in kept]
@@ -32,7 +32,7 @@ def residuals_of_branches(
 
 
 def residuals_of_block(block: Block, ops: Iterable[Operator], kept: Collection[str] | None) -> list[str]:
-    """Which variables of a turn, of those that its gradient reads, the operators of its block make."""
+    """The variables of an iteration that its gradient reads and the operators of its block write."""
     if not kept:
         return []
     made = {name for op in ops for name in results(op) if name in kept}

@@ -1,4 +1,4 @@
-"""What stands in plans for loops whose turns are plans of their own."""
+"""The scan operator: all iterations of a loop as one instruction, whose body is a plan of its own."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from ..ir.scan_inputs import FIRST, Feeds
 from ..ir.type_env import IterationType
 from .array_ops import STASH_POP
 
-SCAN_KERNEL = "turns"
-"""Stands for a kernel: takes all turns of a loop."""
+SCAN_KERNEL = "scan"
+"""In the place of a kernel's name: the engine runs all iterations of a loop."""
 
 
 def _meta(op: OpView) -> Any:
     return op.meta
 
 
-READ = ("Packed", "Parts", "Like", "Same", "First", "Const")
-MADE = ("Made", "Each", "Last", "Sums")
-"""The slots of loops, in the order in which operands stand in the instruction."""
+READ = ("Ragged", "Stacked", "ShapeOnly", "Prefix", "Init", "Invariant")
+MADE = ("RaggedOut", "StackedOut", "Final", "Sums")
+"""The input and output slots of a scan, in the order of the instruction's operands."""
 
 
 class Carry(NamedTuple):
-    """What a turn finds of the turn before: by which name; how many rows it has: those of its place ("n"), those of the
-    place before ("m"), or always the same (""); and the name of what is left."""
+    """A loop-carried variable: the name that an iteration reads; its row count, that of this step ("n"), of the step
+    before ("m"), or a fixed one (""); and the name of the value for the next iteration."""
 
     name: str
     rows: str
@@ -44,17 +44,17 @@ class Carry(NamedTuple):
 
 @dataclass
 class ScanSpec:
-    """A loop whose turns are a plan of their own; names are those that variables have in its block.
+    """The body and the variables of a scan, by their names in its block.
 
     Args:
-        block, ops: what a turn runs; `back`: whether turns go from the last place to the first.
-        names: by slot, what a turn reads and what it makes; see `SCAN`.
-        carried: see `Carry`, in the order of slot First.
-        shortened: the first rows of something carried, and that.
-        bodies: plans for turns, found when the plan around is made, as what follows: `outer`: label of a size in a body
-            -> that size outside; `others`: offsets of which a turn has the first, and the rows that go by them;
-            `levels`: offsets that are the same in all turns; `rows`: read or made -> by what its rows go, "n" or one
-            of `others`; `layout`: where all of it stands in the instruction.
+        block, ops: the body; `back`: whether iterations go from the last step to the first.
+        names: by slot, what the body reads and computes; see `SCAN`.
+        carried: the loop-carried variables, in the order of slot Init.
+        shortened: a prefix of a carried variable -> that variable.
+        bodies: `BodyPlan`s, made with the plan around, as are: `outer`: label of a size in a body -> that size outside;
+            `others`: offsets of other sequences, of which each step has a prefix; `levels`: loop-invariant offsets;
+            `rows`: ragged input or output -> its row count per step, "n" or one of `others`; `layout`: the positions
+            of all of it in the instruction.
     """
 
     block: Block
@@ -75,38 +75,40 @@ class ScanSpec:
         return [name for slot in slots for name in self.names[slot]]
 
     def packed(self) -> dict[str, Matrix]:
-        """What bodies find packed, and of which of the constants."""
+        """The weights that bodies read prepacked, by the names of their packed copies."""
         return {name: matrix for body in self.bodies for name, matrix in body.packed.items()}
 
     def size(self, label: Any) -> Any:
-        """The size outside that a label is of; others are what they are."""
+        """The size outside of the scan for a label; other values are returned unchanged."""
         return self.outer.get(label, label) if isinstance(label, str) else label
 
     def leaves(self, name: str, uniform: bool) -> str:
-        """Which rows something has that only the next turn looks at: as `Carry.rows`, when it is made."""
+        """The row count of the carried result `name` at the end of an iteration, as in `Carry.rows`."""
         if uniform:
             return "n"
-        found = {"m": "n", "n": "m", "": ""}[next(each.rows for each in self.carried if each.after == name)]
-        if found == "n":
-            raise Unsupported(f"how many rows the last turn leaves of {name!r} is found by it")
-        return found
+        rows = {"m": "n", "n": "m", "": ""}[next(each.rows for each in self.carried if each.after == name)]
+        if rows == "n":
+            raise Unsupported(f"the row count of {name!r} after the last iteration is data-dependent")
+        return rows
 
 
-def _infer_loop(op: OpView) -> None:
+def _infer_scan(op: OpView) -> None:
     form: ScanSpec = op.attr("form")
     meta = _meta(op)
     slots = {slot: [_in_iteration(op, form, slot, k) for k in range(op.count(slot))] for slot in READ}
-    if any(not shape for slot in slots if slot not in ("Const", "Parts") for shape, _, _ in slots[slot]):
-        raise Unsupported("it makes numbers without dimensions")
+    if any(
+        not shape for slot in slots if slot not in ("Invariant", "Stacked") for shape, _, _ in slots[slot]
+    ):
+        raise Unsupported("a variable of its body has no dimensions")
     _, first, _, rows = _counts(op)
     if not rows:
-        raise Unsupported("there are no rows", retryable=True)
+        raise Unsupported("its sequences have no rows", retryable=True)
     levels = dict.fromkeys(level for found in slots.values() for *_, each in found for level in each)
     form.levels = [level for level in levels if not level.endswith(FIRST)]
     labels = {each.removesuffix(FIRST) for each in levels if each.endswith(FIRST)}
     labels |= {n for found in slots.values() for shape, *_ in found for n in shape if isinstance(n, str)}
     form.others = sorted(labels & meta.ranking.in_order.keys())
-    form.rows = {name: each[0][0] for name, each in zip(form.names["Packed"], slots["Packed"], strict=True)}
+    form.rows = {name: each[0][0] for name, each in zip(form.names["Ragged"], slots["Ragged"], strict=True)}
     form.bodies = []
     carried_rows = _carried_rows(op, form)
     for sizes in _expected_sizes(op, form, carried_rows):
@@ -115,64 +117,66 @@ def _infer_loop(op: OpView) -> None:
         body, outer = _body(op, form, slots, sizes)
         form.bodies.append(body)
         form.outer.update(outer)
-        _note_results(op, form, body, carried_rows)
-        for array, (shape, dtype) in body.keeps().items():
+        _set_results(op, form, body, carried_rows)
+        for array, (shape, dtype) in body.stashes().items():
             known = meta.element_types.get(array)
             shape = [[*map(form.size, each)] for each in shape]
             if known is not None:
                 shape = [[n for n in a if n in b] for a, b in zip(known[0], shape, strict=True)]
             if not all(shape):
-                raise Unsupported("what a loop in a turn keeps has other sizes in each")
+                raise Unsupported(
+                    "the values that an inner loop stashes have different shapes in different iterations"
+                )
             meta.element_types[array] = shape, dtype
-    for k, ((_, dtype, _), each) in enumerate(zip(slots["First"], form.carried, strict=True)):
-        if op.has("Steps") and op.shape("First", k)[0] != first:
-            raise Unsupported(f"variable {each.name!r} begins with other rows than a step has")
+    for k, ((_, dtype, _), each) in enumerate(zip(slots["Init"], form.carried, strict=True)):
+        if op.has("Steps") and op.shape("Init", k)[0] != first:
+            raise Unsupported(f"the initial value of {each.name!r} has another row count than a step")
         for body in form.bodies:
             leaves = each.rows if op.has("Steps") else {"m": "n", "n": "m", "": ""}[each.rows]
             body.check_carried(each.name, each.after, leaves, dtype)
 
 
 def _is_one_of(size: int, wanted: Sequence[int]) -> bool:
-    """Whether a size is one of these, with a guard if no formula says so."""
+    """True if a size equals one of these; adds a guard where that does not follow symbolically."""
     return any(always_equal(size, each) for each in wanted) or any(size == each for each in wanted)
 
 
 def _in_iteration(
     op: OpView, form: ScanSpec, slot: str, k: int
 ) -> tuple[tuple[Any, ...], VarType, tuple[str, ...]]:
-    """What a turn finds of an operand: shape, with the names of sizes that move, type, and offsets."""
+    """An operand as an iteration sees it: shape, with labels for sizes that vary, type, and offsets."""
     meta, name, shape, dtype = _meta(op), op.name(slot, k), op.shape(slot, k), op.dtype(slot, k)
-    if slot in ("Packed", "Parts") and name in meta.iteration_types:
+    if slot in ("Ragged", "Stacked") and name in meta.iteration_types:
         return meta.iteration_types[name].shape, dtype, meta.iteration_types[name].levels
     levels = op.lod(slot, k)
-    if slot == "Const":
+    if slot == "Invariant":
         return shape, dtype, levels
-    if slot == "Parts":
+    if slot == "Stacked":
         return shape[1:], dtype, ()
     _, first, every, rows = _counts(op)
-    if slot == "Same" and len(levels) == 1 and levels[0] in meta.ranking.in_order:
+    if slot == "Prefix" and len(levels) == 1 and levels[0] in meta.ranking.in_order:
         if ranked(meta.ranking.in_order[levels[0]].table, "bounds") == op.name("Bounds"):
             return (levels[0], *shape[1:]), dtype, (levels[0] + FIRST,)
     if levels:
-        raise Unsupported("a turn works on sequences")
-    if slot in ("Packed", "Same"):
-        wanted = (rows,) if slot == "Packed" else (first, every)
+        raise Unsupported(f"an iteration works on the sequences of {name!r}")
+    if slot in ("Ragged", "Prefix"):
+        wanted = (rows,) if slot == "Ragged" else (first, every)
         if shape and not _is_one_of(shape[0], wanted):
-            raise Unsupported("what its turns read has other rows")
-    moves = form.carried[k].rows if slot == "First" else "m" if slot == "Like" else "n"
+            raise Unsupported(f"input {name!r} has another row count than the steps")
+    moves = form.carried[k].rows if slot == "Init" else "m" if slot == "ShapeOnly" else "n"
     return (moves or shape[0], *shape[1:]) if shape else (), dtype, ()
 
 
 def _expected_sizes(op: OpView, form: ScanSpec, carried_rows: int) -> Iterable[dict[str, int]]:
-    """Sizes in turns that there may be, and those that there are now."""
+    """Sizes of iterations to make bodies for: typical ones, then those of the current feeds."""
     meta, (_, first, _, _) = _meta(op), _counts(op)
     if op.has("Steps"):
         yield {"n": current(first), "m": current(first)}
         return
     n, m = max(2, current(first)), max(2, current(first), current(carried_rows)) + 1
-    moves = bool(form.names["Like"]) or any(each.rows == "m" for each in form.carried)
+    moves = bool(form.names["ShapeOnly"]) or any(each.rows == "m" for each in form.carried)
     counts = [(n, m), (n, n), (1, m), (1, 1)] if moves else [(n, n), (1, 1)]
-    if not isinstance(first, SymInt):  # one, or what the program says
+    if not isinstance(first, SymInt):  # one, or the declared number
         counts = [pair for pair in counts if pair[0] == 1]
     ordered = {each: np.diff(meta.ranking.ordered_now(each).bounds).tolist() for each in form.others}
     every = {each: meta.shapes[each.removesuffix("offsets") + "rows"][0] for each in form.others}
@@ -190,13 +194,15 @@ def _expected_sizes(op: OpView, form: ScanSpec, carried_rows: int) -> Iterable[d
 
 
 def _carried_rows(op: OpView, form: ScanSpec) -> int:
-    """How many rows something carried has at place 0, where it has those of the place before."""
+    """The initial row count of the carried variables that have the rows of the step before ("m")."""
     _, first, every, _ = _counts(op)
-    found = [op.shape("First", k)[0] for k, each in enumerate(form.carried) if each.rows == "m"]
-    found += [op.shape("Like", k)[0] for k in range(op.count("Like"))]
+    found = [op.shape("Init", k)[0] for k, each in enumerate(form.carried) if each.rows == "m"]
+    found += [op.shape("ShapeOnly", k)[0] for k in range(op.count("ShapeOnly"))]
     if any(size != first and size != every for size in found):
-        raise Unsupported("what its turns leave for the next ones has other rows", retryable=True)
-    # Only empty sequences make these differ, which no turn looks at.
+        raise Unsupported(
+            "the initial row count of a carried variable differs from the step's", retryable=True
+        )
+    # They differ by empty sequences only, which no iteration reads.
     return found[0] if found and all(size == found[0] for size in found) else first
 
 
@@ -209,12 +215,12 @@ def _body(
     meta = _meta(op)
     said = op.has("Steps") and not isinstance(op.shape("Steps")[1], SymInt)
     feeds = Feeds(sizes, sizes["n"] if said else None)
-    if op.has("Steps"):  # in all of which there are as many rows
+    if op.has("Steps"):  # all steps have equally many rows
         feeds.outer.update(dict.fromkeys(sizes, op.shape("Steps")[1]))
     for slot in READ:
         for name, (shape, dtype, levels) in zip(form.names[slot], slots[slot], strict=True):
             feeds.add(name, shape, dtype, levels)
-            for short, source in form.shortened.items() if slot == "First" else ():
+            for short, source in form.shortened.items() if slot == "Init" else ():
                 if source == name:
                     feeds.add(short, ("n", *shape[1:]), dtype)
     for each in form.ops:
@@ -228,11 +234,11 @@ def _body(
     try:
         return meta.make_body(form, feeds), feeds.outer
     except DataDependentShape as refusal:
-        raise Unsupported(f"its turns find sizes: {refusal}") from None
+        raise Unsupported(f"its body has data-dependent sizes: {refusal}") from None
 
 
 def _counts(op: OpView) -> tuple[int, int, int, int]:
-    """How many steps there are; how many rows the first one has, sequences without steps have as well, and all have."""
+    """The number of steps, the rows of the first step without and with empty sequences, and the rows of all steps."""
     shapes = _meta(op).shapes
     if op.has("Steps"):
         steps, rows = shapes[op.name("Steps")][:2]
@@ -243,32 +249,34 @@ def _counts(op: OpView) -> tuple[int, int, int, int]:
     return bounds - 1, first, every, items
 
 
-def _note_results(op: OpView, form: ScanSpec, body: Any, carried_rows: int) -> None:
+def _set_results(op: OpView, form: ScanSpec, body: Any, carried_rows: int) -> None:
     meta = _meta(op)
     steps, first, _, rows = _counts(op)
     for slot in MADE:
         for k, name in enumerate(form.names[slot]):
-            kinds, shape, dtype, levels = body.result(name, slot == "Each")
-            kind = form.leaves(name, op.has("Steps")) if slot == "Last" else "n" if slot == "Made" else ""
-            # Of what stays, whose rows are those of a step.
+            kinds, shape, dtype, levels = body.result(name, slot == "StackedOut")
+            kind = (
+                form.leaves(name, op.has("Steps")) if slot == "Final" else "n" if slot == "RaggedOut" else ""
+            )
+            # Where all steps have equally many rows, a fixed row count may be that of the steps.
             own = form.outer.get(shape[0]) if isinstance(shape[0], str) else None
             same = kind == "n" and op.has("Steps") and own is not None and own == op.shape("Steps")[1]
             if slot == "Sums" and op.has("Steps") and "n" in kinds:
                 kind = "n"
             out = op.name(slot, k)
-            if slot == "Made" and not same:
+            if slot == "RaggedOut" and not same:
                 known = meta.iteration_types.get(out)
                 found = [n for n in kinds if n == "n" or n in form.others]
                 kind = known.shape[0] if known else (found or ["n"])[0]
             if kind not in kinds and not same:
-                raise Unsupported(f"variable {name!r} has other rows than the turns want")
-            if slot == "Made":
+                raise Unsupported(f"the row count of variable {name!r} is not that of the steps")
+            if slot == "RaggedOut":
                 if any(not level.endswith(FIRST) for level in levels):
-                    raise Unsupported(f"variable {name!r} has sequences that a turn makes")
+                    raise Unsupported(f"variable {name!r} has sequences that an iteration computes")
                 inner = [form.size(n) for n in shape[1:]]
                 meta.iteration_types.setdefault(out, IterationType((kind, *inner), levels))
                 form.rows[name] = kind
-            elif slot == "Each" and shape[:1] == (0,):  # of which only the shape matters
+            elif slot == "StackedOut" and shape[:1] == (0,):  # only its shape is read
                 meta.iteration_types.setdefault(out, IterationType(tuple(map(form.size, shape)), levels))
                 shape = (0,)
             elif slot == "Sums" and all(level in meta.shapes for level in levels):
@@ -278,13 +286,13 @@ def _note_results(op: OpView, form: ScanSpec, body: Any, carried_rows: int) -> N
             outer = [form.outer[n] if isinstance(n, str) else n for n in shape]
             if kind:
                 whole = meta.ranking.in_order[kind].total if kind in form.others else rows
-                outer[0] = whole if slot == "Made" else carried_rows if slot == "Last" else first
-            if slot == "Each":
+                outer[0] = whole if slot == "RaggedOut" else carried_rows if slot == "Final" else first
+            if slot == "StackedOut":
                 outer.insert(0, steps)
             op.set(slot, outer, dtype, k)
 
 
-def _native_loop(op: OpView) -> list[Call]:
+def _native_scan(op: OpView) -> list[Call]:
     form: ScanSpec = op.attr("form")
     meta, layout = _meta(op), Layout(form)
     form.layout = layout
@@ -295,13 +303,13 @@ def _native_loop(op: OpView) -> list[Call]:
     for slots, places in ((READ, layout.read), (MADE, layout.made)):
         for slot in slots:
             places.update(_put(form.names[slot], op.names(slot), operands))
-    spares = [name + "@SPARE" for name in op.names("Last")]
+    spares = [name + "@SPARE" for name in op.names("Final")]
     for k, spare in enumerate(spares):
-        meta.set(spare, op.shape("Last", k), op.dtype("Last", k))
-    layout.spares.update(_put(form.names["Last"], spares, operands))
+        meta.set(spare, op.shape("Final", k), op.dtype("Final", k))
+    layout.spares.update(_put(form.names["Final"], spares, operands))
     owner = next(op.name(slot) for slot in MADE if op.count(slot))
     for name, matrix in form.packed().items():
-        outside = op.name("Const", form.names["Const"].index(matrix.name))
+        outside = op.name("Invariant", form.names["Invariant"].index(matrix.name))
         scratch = f"{owner}@{name}"
         meta.set(scratch, (matrix.packed_elements,), meta.dtypes[outside])
         calls.append(packing(matrix._replace(name=outside), scratch))
@@ -310,7 +318,7 @@ def _native_loop(op: OpView) -> list[Call]:
         layout.read.update(_put([level + FIRST], [level], operands))
         layout.bounds.update(_put([level], [level.removesuffix("offsets") + "bounds"], operands))
     layout.read.update(_put(form.levels, form.levels, operands))
-    for slot in ("Packed", "Parts", "Made", "Each"):
+    for slot in ("Ragged", "Stacked", "RaggedOut", "StackedOut"):
         rows = [bytes_of_row(op, slot, k) for k in range(op.count(slot))]
         layout.numbers.update(_put(form.names[slot], rows, ints))
     sums = [numel(op, "Sums", k) * itemsize(op, "Sums", k) for k in range(op.count("Sums"))]
@@ -320,7 +328,7 @@ def _native_loop(op: OpView) -> list[Call]:
 
 
 def _put(names: Iterable[str], what: Iterable[Any], into: list[Any]) -> dict[str, int]:
-    """Add something for each of some names, and say where it stands."""
+    """Append the values in `what`, one per name, to `into`; return the index of each."""
     begin = len(into)
     into += what
     return {name: begin + k for k, name in enumerate(names)}
@@ -330,26 +338,26 @@ SCAN = OpDef(
     SCAN_KERNEL,
     inputs=(
         "Steps?#", "Bounds?", "Running?#", "Order?#", "Items?#",
-        "Packed*?", "Parts*?", "Like*?#", "Same*?", "First*?", "Const*?",
+        "Ragged*?", "Stacked*?", "ShapeOnly*?#", "Prefix*?", "Init*?", "Invariant*?",
     ),
-    outputs=("Made*?", "Each*?", "Last*?", "Sums*?"),
+    outputs=("RaggedOut*?", "StackedOut*?", "Final*?", "Sums*?"),
     attrs={"form": None},
-    infer=_infer_loop,
-    native=_native_loop,
+    infer=_infer_scan,
+    native=_native_scan,
     sequences=Sequences(source=None),
-    doc="All turns of a loop over sequences that are ranked. Packed: the rows of all places in the order of steps; "
-    "Parts: of one size at all places; Same: of which each turn has the first rows; First: what the first turn finds "
-    "of the turn before; Like: what only the shape is asked of; Const: what is the same in all turns. Made: the rows "
-    "that all make; Each: what all make of one size; Last: what the last one leaves; Sums: sums over the turns.",
+    doc="All iterations of a loop over the time steps of sequences. Ragged: the rows of all steps, step by step; "
+    "Stacked: one element of fixed size per step; Prefix: each step has the first rows; Init: loop-carried variables "
+    "before the first iteration; ShapeOnly: only the shape is read; Invariant: loop-invariant. RaggedOut, StackedOut: "
+    "results of all steps; Final: loop-carried variables after the last iteration; Sums: sums over the iterations.",
 )  # fmt: skip
 
 
 class Layout:
-    """Where in the instruction of a loop its operands and integers stand: what `Engine.add_loop` is told.
+    """The positions of operands and integers in the instruction of a scan, for `Engine.add_loop`.
 
-    Operands by the names of what is read and made: of the latter also those of which turns have two (`spares`), and by
-    the names of offsets how many rows each turn has (`bounds`). `numbers`: bytes of rows, and of sums; `sizes`: those
-    outside, by their labels in bodies.
+    Operands: inputs (`read`) and results (`made`) by name, the second buffers of carried results (`spares`), and the
+    row bounds of the steps by the names of offsets (`bounds`). Integers: bytes of rows and of sums (`numbers`), and
+    sizes from outside by their labels in bodies (`sizes`).
     """
 
     def __init__(self, form: ScanSpec) -> None:
@@ -362,13 +370,13 @@ class Layout:
         self.sizes: dict[str, int] = {}
 
     def sums(self) -> list[tuple[int, int]]:
-        """Of each sum where it is, and how many bytes it has."""
+        """The operand and the size in bytes of each sum."""
         return [(self.made[name], self.numbers[name]) for name in self.form.names["Sums"]]
 
     def moving(
         self, kinds: dict[str, int]
     ) -> tuple[list[tuple[int, int, int, int]], dict[str, int], dict[str, int]]:
-        """What moves; the numbers that what is read has there, and those of what is made."""
+        """The memory that moves between iterations, and the indices of inputs and of results in it."""
         form = self.form
         moving: list[tuple[int, int, int, int]] = []
         read: dict[str, int] = {}
@@ -380,14 +388,14 @@ class Layout:
                 bounds = self.bounds.get(form.rows.get(name, "n"), 0)
                 moving.append((kinds[kind], operands[name], bounds, self.numbers[name]))
 
-        take("packed", "Packed", read, self.read)
-        take("each", "Parts", read, self.read)
-        for name in (*form.of("Like", "Same"), *(level + FIRST for level in form.others)):
+        take("packed", "Ragged", read, self.read)
+        take("each", "Stacked", read, self.read)
+        for name in (*form.of("ShapeOnly", "Prefix"), *(level + FIRST for level in form.others)):
             read[name] = len(moving)
             moving.append((kinds["same"], self.read[name], 0, 0))
-        take("packed", "Made", made, self.made)
-        take("each", "Each", made, self.made)
-        for name in form.names["Last"]:
+        take("packed", "RaggedOut", made, self.made)
+        take("each", "StackedOut", made, self.made)
+        for name in form.names["Final"]:
             made[name] = len(moving)
             moving.append((kinds["last"], self.made[name], self.spares[name], 0))
         for each in form.carried:

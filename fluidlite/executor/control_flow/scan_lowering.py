@@ -1,4 +1,4 @@
-"""`ScanLowering`: the turns of one loop as operators of a plan, sorted by when they can run."""
+"""`ScanLowering`: one loop as a scan, with the operators that loop fission moves before and after it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..ir.errors import Unsupported
 from ..ir.inference import in_place_of, renamed
 from ..ir.ranks import ranked
 from .array_ops import STASH_POP, STASH_PUSH, TENSOR_ARRAY
-from .branching import RAN, STEPS, everywhere
+from .branching import STEPS, TRIP_COUNT, everywhere
 from .loop_fission import NotSeparable, Stages, stages
 from .rank_ops import ROWS
 from .scan import READ, SCAN, Carry, ScanSpec
@@ -19,40 +19,40 @@ from .scan import READ, SCAN, Carry, ScanSpec
 if TYPE_CHECKING:
     from .recurrent import RecurrentLowering
 
-STACKED = VERSION + "W"
-"""What stands behind the names that variables of turns have in line, before the number of the block."""
+BATCHED = VERSION + "W"
+"""Suffix, before the number of the block, of variables that hold the values of all iterations."""
 
 ALIAS = "rnn_memory_helper"
 
 
 class Value(NamedTuple):
-    """What a variable of turns is outside, by its name there; the classes are called like the slots of `SCAN`."""
+    """The variable outside of a scan that a body variable comes from; subclasses are named like the slots of `SCAN`."""
 
     whole: str
 
 
-class Packed(Value):
-    """In all turns: its rows in the order of steps."""
+class Ragged(Value):
+    """The rows of all iterations, step by step."""
 
 
-class Parts(Value):
-    """Of one size in all turns: one behind the other, along a first axis."""
+class Stacked(Value):
+    """Values of one shape, stacked along a new first axis."""
 
 
-class Like(Value):
-    """Of which only the shape is asked in turns: that of `whole`, with the rows of the place before."""
+class ShapeOnly(Value):
+    """Shape-only input: the shape of `whole`, with the row count of the step before."""
 
 
-class Same(Value):
-    """Of which each turn has the first rows."""
+class Prefix(Value):
+    """Each iteration reads the first rows."""
 
 
 class ScanLowering:
-    """The turns of one operator, of which `made` are operators.
+    """The lowering of one loop operator to the operators in `made`.
 
-    `ops`: what computes something in its block; `table`: the rank table that it goes through, or `steps`: a variable
-    that has the steps along its first axis, and as many rows in each; `back`: whether it goes from the last place to
-    the first; `inner`: what stands for loops over steps in a turn, of which `kept` is wanted for gradients.
+    `ops`: the operators of its block that compute something; `table`: the rank table that it iterates over, or else
+    `steps`: a variable with the steps along its first axis and equally many rows in each; `back`: whether it goes from
+    the last step to the first; `inner`: lowers the `recurrent` operators of the body, whose residuals are in `kept`.
     """
 
     def __init__(
@@ -75,16 +75,16 @@ class ScanLowering:
         self.kept: list[str] = []
         self.made: list[Operator] = []
         self.values: dict[str, Value] = {}
-        self.firsts: dict[str, str] = {}  # carried -> what the first turn finds, outside
+        self.firsts: dict[str, str] = {}  # carried -> its initial value, outside
         self.rows: dict[str, str] = {}  # carried -> "n", "m" or "", as in `Carry`
         self.after: dict[str, str] = {}
-        self.shortened: dict[str, str] = {}  # the first rows of something carried
+        self.shortened: dict[str, str] = {}  # prefix of a carried variable -> that variable
         self.totals: dict[str, str] = {}
-        self.last: dict[str, str] = {}  # what the last turn leaves, outside
+        self.last: dict[str, str] = {}  # carried -> its final value, outside
         self._stages: Stages | None = None
 
     def label(self, name: str) -> str:
-        return f"{name}{STACKED}{self.block.idx}"
+        return f"{name}{BATCHED}{self.block.idx}"
 
     def add(
         self, kind: str | OpDef, inputs: dict[str, list[str]], out: str, attrs: Mapping[str, Any] = {}
@@ -95,24 +95,31 @@ class ScanLowering:
     def carry(self, name: str, after: str, first: str, rows: str) -> None:
         self.after[name], self.firsts[name], self.rows[name] = after, first, rows
 
-    def found(self, name: str) -> str:
-        """What a variable of the block is called here."""
+    def ssa_name(self, name: str) -> str:
+        """The SSA name of a variable of the block."""
         return name if self._stages is None else self._stages.name(name)
 
-    def packed(self, name: str) -> str:
-        """Where the rows of a variable in all turns are."""
-        value = self.values.get(self.found(name))
-        if not isinstance(value, Packed):
+    def all_rows(self, name: str) -> str:
+        """The variable with the rows of all iterations."""
+        value = self.values.get(self.ssa_name(name))
+        if not isinstance(value, Ragged):
             raise Unsupported(
-                f"variable {name!r} has other rows in its turns, or is the same in all", self.op
+                f"variable {name!r} has another row count than the steps, or is loop-invariant", self.op
             )
         return value.whole
 
     def total(self, name: str) -> str | None:
-        return self.totals.get(self.found(name))
+        return self.totals.get(self.ssa_name(name))
 
     def run(self, wanted: Iterable[str], left: Iterable[str], sums: Iterable[str], keeps: bool) -> None:
-        """Take all turns. `wanted`: of all; `left`: of the last one; `sums`: added up; `keeps`: for gradients."""
+        """Add the operators of the loop.
+
+        Args:
+            wanted: results that are needed of all iterations.
+            left: results that are needed of the last iteration.
+            sums: results that are summed over the iterations.
+            keeps: whether residuals are kept for a gradient.
+        """
         wanted, left, sums = list(dict.fromkeys(wanted)), list(left), list(sums)
         before = dict(self.values), list(self.made)
         try:
@@ -125,7 +132,7 @@ class ScanLowering:
     def _run(self, wanted: list[str], left: list[str], sums: list[str], keeps: bool, separable: bool) -> None:
         carried = dict(self.after)
         ragged = self._with_sequences() | {
-            name for name, value in self.values.items() if isinstance(value, (Like, Parts))
+            name for name, value in self.values.items() if isinstance(value, (ShapeOnly, Stacked))
         }
         carried |= {name: self.after[source] for name, source in self.shortened.items()}
         ends = [*wanted, *left]
@@ -152,14 +159,14 @@ class ScanLowering:
             self.totals[name] = self.values.pop(name).whole
 
     def _with_sequences(self) -> set[str]:
-        """What has sequences in a turn that no turn has made, as far as the program says so, and in forward turns what
-        has rows like these."""
+        """Prefix inputs that are declared with sequences and, in forward loops, what is computed from them with the
+        same rows."""
 
         def some(name: str) -> bool:
             var = self.block._find_var_recursive(name)
             return var is not None and var.lod_level > 0
 
-        found = {name for name, value in self.values.items() if isinstance(value, Same) and some(name)}
+        found = {name for name, value in self.values.items() if isinstance(value, Prefix) and some(name)}
         for op in self._ops if found and not self.back else ():
             if not found.isdisjoint(op.reads()):
                 found.update(
@@ -168,39 +175,39 @@ class ScanLowering:
         return found
 
     def _once(self, op: Operator) -> None:
-        """Add an operator that works on the rows of all turns."""
+        """Add an operator that works on the rows of all iterations at once."""
         names: dict[str, str] = {}
         for name in op.reads():
             value = self.values.get(name)
             if value is None and (name in self.after or name in self.shortened):
                 raise NotSeparable
-            if isinstance(value, (Like, Parts)):
+            if isinstance(value, (ShapeOnly, Stacked)):
                 raise NotSeparable
-            if isinstance(value, Same):
+            if isinstance(value, Prefix):
                 index = [ranked(self.table, "ranks")]
                 whole = self.add(ROWS, {"X": [value.whole], "Index": index}, self.label(name))
-                value = self.values[name] = Packed(whole)
+                value = self.values[name] = Ragged(whole)
             if value is not None:
                 names[name] = value.whole
         for name in op.writes():
             if name != EMPTY:
                 names[name] = self.label(name)
-                self.values[name] = Packed(names[name])
+                self.values[name] = Ragged(names[name])
         self.made.append(renamed(op, names))
 
     def _add_scan(self, found: Stages, wanted: set[str]) -> None:
         own = {name for op in found.body for name in op.writes()} - {EMPTY}
         read = dict.fromkeys(name for op in found.body for name in op.reads() if name not in own)
         kept = wanted | {name for op in found.after for name in op.reads()}
-        # What is carried and wanted is copied in each turn.
+        # A carried variable that is needed of all iterations is copied in each.
         moving = self.shortened if self.table else self.after
         copies = {name: f"{name}{VERSION}C" for name in sorted(kept) if name in moving}
         carrying = {self.shortened.get(name, name) for name in (*read, *copies)} & self.after.keys()
         after = {name: found.name(self.after[name]) for name in carrying}
-        # What only the next turn looks at, or whoever asks for the last one.
+        # Results that only the next iteration reads, or that are needed of the last one only.
         last = sorted(({*after.values()} | {found.name(n) for n in self.last}) & {*found.made} - kept)
         whole = ({*found.made} & kept) - {*last}
-        # Where there are steps in a step, what these make has its own first axis.
+        # Results of a `recurrent` in the body have a first axis of their own.
         in_steps = bool(self.steps) and any(op.type in STEPS for op in everywhere(self._ops))
         each = sorted(name for name in whole if in_steps or self._is_fixed(name))
         made = [*sorted(whole - {*each}), *copies.values()]
@@ -211,8 +218,8 @@ class ScanLowering:
             return
         read.update(dict.fromkeys(copies))
         for name in after.values():
-            if name not in (*made, *each, *last) and not isinstance(self.values.get(name), Packed):
-                raise Unsupported(f"variable {name!r} is the same in all turns", self.op)
+            if name not in (*made, *each, *last) and not isinstance(self.values.get(name), Ragged):
+                raise Unsupported(f"carried variable {name!r} is loop-invariant", self.op)
         through = [name for name in after.values() if name not in (*made, *each, *last)]
         inputs: dict[str, list[str]] = {"Steps": [self.steps]}
         if self.table:
@@ -224,26 +231,26 @@ class ScanLowering:
             if name in self.values:
                 names[type(self.values[name]).__name__].append(name)
             elif name not in self.after and name not in self.shortened:
-                names["Const"].append(name)
+                names["Invariant"].append(name)
         inputs |= {slot: [self.values[name].whole for name in names[slot]] for slot in READ[:4]}
-        names["Const"] += dict.fromkeys(
+        names["Invariant"] += dict.fromkeys(
             op.attrs["array"] + TENSOR_ARRAY for op in ops if op.definition in (STASH_PUSH, STASH_POP)
         )
-        inputs |= {"First": [self.firsts[name] for name in order], "Const": names["Const"]}
-        results = {"Made": made, "Each": each, "Last": last, "Sums": found.sums}
+        inputs |= {"Init": [self.firsts[name] for name in order], "Invariant": names["Invariant"]}
+        results = {"RaggedOut": made, "StackedOut": each, "Final": last, "Sums": found.sums}
         outputs = {slot: [*map(self.label, names)] for slot, names in results.items()}
         form = ScanSpec(
             self.block,
             ops,
             self.back,
-            names | {"First": order} | results,
+            names | {"Init": order} | results,
             [Carry(name, self.rows[name], after[name]) for name in order],
             {name: self.shortened[name] for name in read if name in self.shortened},
         )
         self.made.append(in_place_of(self.op, SCAN, inputs, outputs, {"form": form}))
-        self.values.update((name, Packed(self.label(name))) for name in made)
-        self.values.update((name, Parts(self.label(name))) for name in each)
-        self.values.update((name, Packed(self.label(copy))) for name, copy in copies.items())
+        self.values.update((name, Ragged(self.label(name))) for name in made)
+        self.values.update((name, Stacked(self.label(name))) for name in each)
+        self.values.update((name, Ragged(self.label(copy))) for name, copy in copies.items())
         self.totals.update((name, self.label(name)) for name in found.sums)
         for name in self.last:
             inner = found.name(name)
@@ -251,11 +258,11 @@ class ScanLowering:
                 self.last[name] = self.label(inner)
 
     def _is_fixed(self, name: str) -> bool:
-        """Whether what a turn makes is as large as in any other turn, as the program declares it."""
+        """True if a result is declared with the same shape in all iterations."""
         var = self.block._find_var_recursive(name.partition(VERSION)[0])
         for inner in self.block.walk() if var is None else ():
             var = var or inner.vars.get(name.partition(VERSION)[0])
         shape = (var._shape if var is not None else None) or (-1,)
         steps = self.op.block._find_var_recursive(self.steps) if self.steps else None
         rows = steps._shape[1] if steps is not None and len(steps._shape or ()) > 1 else -1
-        return RAN in name or STACKED in name or (shape[0] >= 0 and shape[0] != rows)
+        return TRIP_COUNT in name or BATCHED in name or (shape[0] >= 0 and shape[0] != rows)

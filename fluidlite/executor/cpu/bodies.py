@@ -37,15 +37,15 @@ class BodyPlan:
 
     def __init__(self, form: ScanSpec, feeds: Feeds, code: Code, ops: list[Operator]) -> None:
         self.form, self.feeds, self.code, self.meta = form, feeds, code, code.meta
-        self.moving = [*form.of("Packed", "Parts", "Like", "Same"), *form.shortened]
+        self.moving = [*form.of("Ragged", "Stacked", "ShapeOnly", "Prefix"), *form.shortened]
         self.moving += [each.name for each in form.carried] + [level + FIRST for level in form.others]
-        self.wanted = form.of("Made", "Each", "Last")
+        self.wanted = form.of("RaggedOut", "StackedOut", "Final")
         self.added = form.names["Sums"]
         self.outside: dict[str, str] = {}
         self.packed: dict[str, Matrix] = {}
         self._changes = {name for op in ops for name in op.output_arg_names}
         if any(not self.meta.shapes[name] for name in code.fetches):
-            raise Unsupported("it makes numbers without dimensions")
+            raise Unsupported("a result of its body has no dimensions")
 
     def pack(self, instructions: list[Instruction]) -> list[Instruction]:
         """The pass `packing` for bodies: a weight that no iteration changes is packed by the scan."""
@@ -66,21 +66,21 @@ class BodyPlan:
         plan = self.plan
         for op, is_native in zip(plan.ops, plan.is_native, strict=True):
             if not is_native and op.definition.effects.host:
-                raise Unsupported(f"operator {op.type} of it does more than to compute")
+                raise Unsupported(f"operator {op.type} in its body has side effects")
         likes = {op.inputs["Like"][0] for op in self.form.ops if op.definition is STASH_POP}
         if not likes.isdisjoint(self.code.root(name) for each in plan.instructions for name in each.accessed):
-            raise Unsupported("its iterations read the elements of what another loop has stashed")
+            raise Unsupported("its iterations read elements of another loop's stash")
         if self.meta.sparse:
-            raise Unsupported("it makes SelectedRows")
+            raise Unsupported("its body computes SelectedRows")
         if self.meta.persistable:
             raise Unsupported("its iterations use persistable variables by other names")
 
     def describe(self) -> str:
         first, *lines = self.plan.describe().splitlines()
-        return "\n".join([f"turns of {first}", *lines])
+        return "\n".join([f"body of {first}", *lines])
 
     def fits(self, moving: Mapping[str, int]) -> bool:
-        """Whether the guards admit such sizes in a turn."""
+        """True if the guards admit these sizes of an iteration."""
         sizes = self.plan.assembly.registers.found
         for label, value in moving.items():
             root = self.meta.body_symbols.get(label)
@@ -91,7 +91,7 @@ class BodyPlan:
         return sizes.evaluate() and sizes.holds()
 
     def _rows(self, size: int) -> list[str]:
-        """Which of the sizes that move this may be, and "" if it is always the same."""
+        """The labels of varying sizes that this one may be, and "" if it may be fixed."""
         found = [k for k, root in self.meta.body_symbols.items() if always_equal(root, size)]
         if self.feeds.rows is not None and size == self.feeds.rows:
             return ["n", ""]
@@ -100,7 +100,7 @@ class BodyPlan:
         return rows if moves else [*rows, ""]
 
     def _outside_size(self, size: Any) -> Any:
-        """What a size of a turn is in the plan around; None if it moves."""
+        """A size of the body in terms of the plan around; None if it varies between iterations."""
         roots = {}
         for label, root in self.meta.body_symbols.items():
             if label in self.feeds.outer:
@@ -108,8 +108,8 @@ class BodyPlan:
         return substituted(size, roots) if free_symbols(size) <= roots.keys() else None
 
     def result(self, name: str, empty: bool) -> tuple[list[str], Shape, VarType, tuple[str, ...]]:
-        """Of something made: which rows it may have (see `_rows`), its shape, with labels for sizes from outside behind
-        the first one, its type, and its offsets. `empty`: if it has no elements, sizes may move."""
+        """The row counts that a result may have (see `_rows`), its shape, with labels for sizes from outside after the
+        first axis, its type, and its offsets. `empty`: sizes of a result without elements may vary."""
         inner = self.outside.get(name) or self.outside[name + SUM]
         shape: list[Any] = []
         sizes = self.meta.shapes[inner]
@@ -123,55 +123,54 @@ class BodyPlan:
                 labels += self._rows(size)
             outside = None if labels else self._outside_size(size)
             if axis and isinstance(size, SymInt) and not labels and outside is None:
-                raise Unsupported(f"variable {name!r} has a size that follows from others")
+                raise Unsupported(f"variable {name!r} has a size that is computed from varying ones")
             shape.append(
                 labels[0] if labels and isinstance(size, SymInt) else size if outside is None else outside
             )
         plain = self.code.fetches[[*self.wanted, *self.added].index(name)]
         return self._rows(sizes[0]), tuple(shape), self.meta.dtypes[inner], self.meta.lod(plain)
 
-    def keeps(self) -> dict[str, tuple[list[list[Any]], VarType]]:
-        """What loops in a turn keep for their gradients: of each array what an element has along each axis, as labels
-        and as a number, and its type."""
+    def stashes(self) -> dict[str, tuple[list[list[Any]], VarType]]:
+        """The stashes of inner loops: name -> the labels and outer size of an element along each axis, and its type."""
         found: dict[str, tuple[list[list[Any]], VarType]] = {}
         for op in self.plan.ops:
             if op.definition is STASH_PUSH:
                 (name,) = op.inputs["X"]
                 if self.meta.lod(name):
-                    raise Unsupported("a loop in a turn keeps sequences")
-                shape = [self._called(size) for size in self.meta.shapes[name]]
+                    raise Unsupported(f"an inner loop stashes the sequences of {name!r}")
+                shape = [self._labels(size) for size in self.meta.shapes[name]]
                 found[op.attrs["array"]] = shape, self.meta.dtypes[name]
         return found
 
-    def _called(self, size: int) -> list[Any]:
-        """The labels of the sizes that this is, and what it is outside if it stays."""
+    def _labels(self, size: int) -> list[Any]:
+        """The labels that a size may have, and its value outside if it is fixed."""
         found: list[Any] = [k for k, root in self.meta.body_symbols.items() if always_equal(root, size)]
         outside = self._outside_size(size)
         return found if outside is None else [*found, outside]
 
     def check_carried(self, name: str, after: str, leaves: str, dtype: VarType) -> None:
-        """Raise Unsupported unless a turn leaves what the next one wants to find."""
+        """Raise Unsupported unless `after` has the rows, shape and type that the next iteration reads as `name`."""
         inner = self.outside.get(after, after)
         left, found = self.meta.shapes[inner], self.meta.shapes[name]
         if not left or leaves not in self._rows(left[0]):
-            raise Unsupported(f"variable {name!r} has another number of rows after a turn")
+            raise Unsupported(f"variable {name!r} has another row count after an iteration")
         start = 1 if leaves else 0
         if (
             len(left) != len(found)
             or self.meta.dtypes[inner] != dtype
             or not all(map(always_equal, left[start:], found[start:]))
         ):
-            raise Unsupported(f"variable {name!r} has another shape or type after a turn")
+            raise Unsupported(f"variable {name!r} has another shape or type after an iteration")
 
     def connections(
         self, layout: Layout, read: Mapping[str, int], made: Mapping[str, int]
     ) -> tuple[Any, ...]:
-        """What `Engine.add_loop` wants to know of a body."""
+        """The arguments of `Engine.add_loop` for a body."""
         form, slot = layout.form, self.plan.assembly.slot
         follows = [(slot(name), read[name]) for name in self.moving]
         follows += [(slot(self.outside[name]), made[name]) for name in self.wanted]
         stays = [
-            (slot(name), layout.read[name]) for name in (*form.names["Const"], *form.levels, *self.packed)
+            (slot(name), layout.read[name]) for name in (*form.names["Invariant"], *form.levels, *self.packed)
         ]
         stays += [(slot(name + SUM), layout.made[name]) for name in self.added]
         where = {"n": 0, "m": 1} | {label: 2 + at for label, at in layout.sizes.items()}
@@ -186,7 +185,7 @@ class BodyPlan:
 
 
 def write_outside(body: BodyPlan) -> None:
-    """Have results written to memory of the scan: where they are made, or by a copy; sums are added up there."""
+    """Have results written to memory of the scan, directly or by a copy; sums are accumulated there."""
     code, like = body.code, body.form.ops[-1]
     meta = code.meta
     results = dict(zip([*body.wanted, *body.added], code.fetches, strict=False))
@@ -202,7 +201,7 @@ def write_outside(body: BodyPlan) -> None:
     for name in body.added:
         result = results[name]
         if meta.dtypes[result] not in (VarType.FP32, VarType.FP64):
-            raise Unsupported("it adds up what is no float")
+            raise Unsupported(f"the sum of {name!r} over the iterations is not of floats")
         suffix = "f32" if meta.dtypes[result] == VarType.FP32 else "f64"
         body.outside[name + SUM] = total = _twin(code, result, name + SUM)
         added = _without_zeros(code, result)

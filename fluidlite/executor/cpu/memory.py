@@ -81,7 +81,7 @@ def coalesce_merges(
 
     `roots`: names for the memory of others; `temporary`: whether memory may be another variable's as well.
     """
-    merges = [at for at, each in enumerate(instructions) if each.op.definition is jumps.MERGE]
+    merges = [at for at, each in enumerate(instructions) if each.op.definition is jumps.COPY_OUT]
     if not merges:
         return [*instructions]
     touched: defaultdict[str, list[int]] = defaultdict(list)

@@ -11,7 +11,7 @@ from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
-from ..control_flow.branching import arriving, gradients
+from ..control_flow.branching import gradients, incoming_gradients
 from .frame import Frame, Run
 from .loops import truth
 
@@ -59,7 +59,7 @@ def run_conditional_block_grad(run: Run, op: Operator, frame: Frame) -> None:
     replaces them; those of what it only reads are zero if it has not run.
     """
     block = op.attrs["sub_block"]
-    names, sources = gradients(op), arriving(op)
+    names, sources = gradients(op), incoming_gradients(op)
     state = Frame(None, frame)
     for name, _ in names:
         outside = sources.get(name, EMPTY)

@@ -76,7 +76,7 @@ class SsaNames:
     def renamed(self, op: Operator) -> Operator:
         """The operator with SSA names; called for all operators in order."""
         made = renamed(op, self.latest, outputs=False)
-        for name in op.output_arg_names if op.definition is not jumps.MERGE else ():
+        for name in op.output_arg_names if op.definition is not jumps.COPY_OUT else ():
             if name in self._written and not self._stays(name):
                 self._counts[name] += 1
                 self.latest[name] = f"{name}{VERSION}{self._mark}{self._counts[name]}"

@@ -1,4 +1,4 @@
-"""What stands around the operators of branches and loops in a plan: jumps, and copies to one place."""
+"""Control-flow operators of plans: jumps around inlined blocks, phi copies, and checks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _infer_same(op: OpView) -> None:
     source, out = op.name("X"), op.name("Out")
     meta: Any = op.meta
     if meta.has(out) and meta.lod(out) != meta.lod(source):
-        raise Unsupported(f"variable {out!r} gets other sequences in a branch")
+        raise Unsupported(f"variable {out!r} has different sequences in a branch and before it")
     op.set("Out", op.shape("X"), op.dtype("X"))
     op.carry("Out", op.lod("X"))
 
@@ -34,7 +34,7 @@ def _infer_selected(op: OpView) -> None:
         raise Unsupported(f"the mask {op.name('Mask')!r} is not one int32")
     for k in range(op.count("X")):
         if op.lod("X", k) != op.lod("X"):
-            raise Unsupported(f"variable {op.name('Out')!r} gets other sequences from another branch")
+            raise Unsupported(f"variable {op.name('Out')!r} has different sequences in different branches")
         op.set("Out", op.shape("X", k), op.dtype("X", k))
     op.carry("Out", op.lod("X"))
 
@@ -43,51 +43,53 @@ def _copied(op: OpView) -> Call:
     return Call("copy", [op.name("X"), op.name("Out")], [numel(op, "X") * itemsize(op, "X")])
 
 
-def by_hand(xp: Any, **slots: Any) -> Any:
-    """Stands for the reference kernel of what only plans have."""
-    raise NotImplementedError("what stands in plans for blocks and arrays is the engine's")
+def no_reference(xp: Any, **slots: Any) -> Any:
+    """In the place of the reference kernel of operators that only the engine runs."""
+    raise NotImplementedError("control-flow and array operators of plans have no reference kernel")
 
 
-def _mark(name: str, doc: str, *inputs: str) -> OpDef:
+def _jump(name: str, doc: str, *inputs: str) -> OpDef:
     infer = _infer if inputs else lambda op: None
     return OpDef(
-        name, inputs=inputs, outputs=(), infer=infer, kernel=by_hand, effects=Effects(host=True), doc=doc
+        name, inputs=inputs, outputs=(), infer=infer, kernel=no_reference, effects=Effects(host=True), doc=doc
     )
 
 
-BEGIN = _mark("branch", "Goes on behind `branch_end` unless Cond.", "Cond")
-END = _mark("branch_end", "Where a branch ends.")
-LOOP = _mark("loop", "Goes on behind `loop_end` unless Cond, in each turn.", "Cond")
-BACK_EDGE = _mark("loop_end", "Goes back to `loop`.")
-HOLD = OpDef(
-    "hold",
+BEGIN = _jump("branch", "Jumps past `branch_end` unless Cond.", "Cond")
+END = _jump("branch_end", "The end of a branch.")
+LOOP = _jump("loop", "Jumps past `loop_end` unless Cond, before each iteration.", "Cond")
+BACK_EDGE = _jump("loop_end", "Jumps back to `loop`.")
+COPY_IN = OpDef(
+    "copy_in",
     inputs=("X",),
     infer=_infer_same,
     native=_copied,
     sequences=Sequences(source=None),
-    doc="A copy of X.",
+    doc="Phi copy before a block: Out is the memory that the block updates.",
 )
-MERGE = OpDef(
-    "merge",
+COPY_OUT = OpDef(
+    "copy_out",
     inputs=("X",),
     infer=_infer_same,
     native=_copied,
     sequences=Sequences(source=None),
-    doc="Puts X where Out is, which has a value already if the branch that this stands in may not run.",
+    doc="Phi copy at the end of a block: Out keeps its earlier value if the block does not run.",
 )
-UNDEFINED = "@UNSET"
-"""Stands behind the name of what has a value only if a branch is taken: 0 then, and 1 before."""
+UNDEFINED = "@UNDEF"
+"""Suffix of the undefined flag of a variable that only a branch defines: 1 until the branch is taken, then 0."""
 
 ASSERT_DEFINED = OpDef(
-    "is_there",
+    "assert_defined",
     inputs=("X",),
     outputs=(),
     infer=lambda op: None,
-    kernel=by_hand,
-    native=lambda op: Call("gather_nd.i64", [op.name("X")] * 3, [1, 8, 1]),  # X[X] is X, if there is one
+    kernel=no_reference,
+    native=lambda op: Call(
+        "gather_nd.i64", [op.name("X")] * 3, [1, 8, 1]
+    ),  # X[X] is out of range unless X is 0
     effects=Effects(host=True),
     sequences=Sequences(source=None),
-    doc="Goes on only if X is 0: what a branch makes that has been taken.",
+    doc="Fails unless X, an undefined flag, is 0.",
 )
 SELECT = OpDef(
     "select_input",
@@ -99,23 +101,23 @@ SELECT = OpDef(
         [numel(op, "Out") * itemsize(op, "Out")],
     ),
     sequences=Sequences(source=None),
-    doc="The one of X that Mask numbers; the others may hold anything.",
+    doc="The one of X that Mask selects; the others may be undefined.",
 )
 
 
-def _infer_settle(op: OpView) -> None:
+def _infer_barrier(op: OpView) -> None:
     meta: Any = op.meta
     meta.declare_sizes([], [], [])
 
 
 STAGE_BARRIER = OpDef(
-    "settle",
+    "stage_barrier",
     inputs=("X",),
     outputs=(),
-    infer=_infer_settle,
-    kernel=by_hand,
+    infer=_infer_barrier,
+    kernel=no_reference,
     native=lambda op: Call(RESOLVE_SIZES, [op.name("X")]),
-    doc="Stands behind a loop whose turns find sizes: a stage begins here, also where no turn has begun one.",
+    doc="Starts a shape stage after a loop with data-dependent sizes, even if it ran zero times.",
 )
 
 
@@ -132,10 +134,10 @@ NONEMPTY = OpDef(
     inputs=("X*#",),
     outputs=(),
     infer=_infer_nonempty,
-    kernel=by_hand,
+    kernel=no_reference,
     native=lambda op: [],
     effects=Effects(host=True),
-    doc="Specialises the plan for inputs that have elements: then a block of an IfElse runs.",
+    doc="Specialises the plan for non-empty inputs, for which a block of an IfElse runs.",
 )
 BEGINS, ENDS = (BEGIN, LOOP), (END, BACK_EDGE)
 JUMPS = (*BEGINS, *ENDS)

@@ -1,4 +1,4 @@
-"""Sequences that are ranked by their lengths: what a plan knows of them, and what they are in a step."""
+"""Rank tables, sequences sorted by length: their symbolic sizes in a plan, and their values in a step."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ...base.dtypes import VarType
 from .errors import Unsupported
 
 RANKED = ("order", "back", "items", "places", "ranks", "bounds", "first", "count")
-"""What a plan knows of sequences that are ranked, as `engine.Ranks` has it."""
+"""The arrays of a rank table: attributes of `engine.Ranks`."""
 
 ORDERED = ("offsets", "rows", "back", "bounds")
-"""What it knows of others in their order, as `engine.InOrder` has it."""
+"""The arrays of other sequences in the order of a rank table: attributes of `engine.InOrder`."""
 
 
 def ranked(table: str, what: str) -> str:
@@ -24,9 +24,7 @@ def ranked(table: str, what: str) -> str:
 
 
 class Other(NamedTuple):
-    """Other sequences in the order of a rank table: the offsets that are fed, the table, and how many rows of them its
-    steps have together.
-    """
+    """Other sequences in the order of a rank table: their fed offsets, the table, and their rows in all its steps."""
 
     level: str
     table: str
@@ -34,10 +32,10 @@ class Other(NamedTuple):
 
 
 class Ranking:
-    """Which sequences are ranked, which stand in the order of others, and which have to be the same.
+    """The rank tables of a plan.
 
-    `tables`: rank table -> the fed offsets of the sequences that it is of; `in_order`: offsets of others in the order
-    of a table -> these; `matched`: pairs of fed offsets.
+    `tables`: rank table -> fed offsets of its sequences; `in_order`: offsets of other sequences in the order of a table
+    -> these sequences; `matched`: pairs of fed offsets that have to be equal.
     """
 
     def __init__(self, feeds: Mapping[str, np.ndarray]) -> None:
@@ -47,12 +45,12 @@ class Ranking:
         self.matched: list[tuple[str, str]] = []
 
     def rank(self, meta: Any, level: str, table: str, rows: int) -> None:
-        """Have the sequences with the fed offsets `level` over so many rows be ranked, when they are fed."""
+        """Declare a rank table of the sequences with the fed offsets `level` over `rows` rows."""
         if level not in self._feeds:
-            raise Unsupported(f"the sequences {level!r}, which are ranked, are found by the step")
+            raise Unsupported(f"the ranked sequences {level!r} are not fed but computed")
         lengths = np.diff(self._feeds[level])
         if not lengths.any():
-            raise Unsupported("there is no step", retryable=True)
+            raise Unsupported("all ranked sequences are empty", retryable=True)
         running = meta.sizes.input_symbol(int(np.count_nonzero(lengths)), ranked(table, "first"))
         bounds = meta.sizes.input_symbol(int(lengths.max()) + 1, ranked(table, "bounds"))
         every = meta.shapes[level][0] - 1
@@ -61,15 +59,15 @@ class Ranking:
         self.tables[table] = level
 
     def order(self, meta: Any, level: str, table: str, rows: int) -> str:
-        """Have the sequences with the fed offsets `level` over so many rows be put in the order of a rank table; what
-        their offsets are called there."""
+        """Declare the sequences with the fed offsets `level` over `rows` rows in the order of a rank table; return the
+        name of their offsets in that order."""
         other = ranked(table, level)
         offsets = ranked(other, "offsets")
         if offsets in self.in_order:
             return offsets
         if level not in self._feeds or meta.shapes[level] != meta.shapes[self.tables[table]]:
             raise Unsupported(
-                f"the sequences {level!r} are found by the step, or are not as many as are ranked"
+                f"the sequences {level!r} are not fed, or not as many as those of the rank table"
             )
         found = InOrder(self._feeds[level], self.now(table))
         total = meta.sizes.input_symbol(int(found.bounds[-1]), ranked(other, "total"))
@@ -80,21 +78,21 @@ class Ranking:
         return offsets
 
     def match(self, level: str, other: str) -> None:
-        """Have the fed offsets `level` be the same as `other` in each step."""
+        """Require the fed offsets `level` to equal `other` in each step."""
         if level == other or (level, other) in self.matched:
             return
         if level not in self._feeds or other not in self._feeds:
-            raise Unsupported(f"the sequences {level!r} are found by the step")
+            raise Unsupported(f"the sequences {level!r} are not fed but computed")
         if not np.array_equal(self._feeds[level], self._feeds[other]):
-            raise Unsupported(f"the sequences {level!r} are others than {other!r}", retryable=True)
+            raise Unsupported(f"the sequences {level!r} differ from {other!r}", retryable=True)
         self.matched.append((level, other))
 
     def now(self, table: str) -> Ranks:
-        """A rank table, as the feeds at hand make it."""
+        """The rank table for the current feeds."""
         return Ranks(self._feeds[self.tables[table]])
 
     def ordered_now(self, offsets: str) -> InOrder:
-        """Sequences in the order of a rank table, as the feeds at hand make them."""
+        """The sequences in the order of a rank table, for the current feeds."""
         other = self.in_order[offsets]
         return InOrder(self._feeds[other.level], self.now(other.table))
 
@@ -103,10 +101,9 @@ class Ranking:
 
 
 class RankedFeeds:
-    """What feeds make of all that a plan has ranked.
+    """Computes the arrays of a plan's rank tables from the feeds.
 
-    `names`: the arrays, of which `measured` gives the values; `sizes`: how large the plan has them, as `measured` gives
-    how large they are.
+    `names`: the arrays; `sizes`: their sizes in the plan; `measured` returns the values of both.
     """
 
     def __init__(self, ranking: Ranking, feed_names: Sequence[str], meta: Any) -> None:
@@ -124,7 +121,7 @@ class RankedFeeds:
         self.sizes += [other.total for other in ranking.in_order.values()]
 
     def measured(self, arrays: Sequence[np.ndarray]) -> tuple[list[int], list[np.ndarray]] | None:
-        """How large what is ranked is, and what it is; None if these feeds cannot be ranked as the plan has them."""
+        """The values of `sizes` and of the arrays; None if the plan does not admit the sequences of these feeds."""
         if not all(np.array_equal(arrays[one], arrays[other]) for one, other in self._matched):
             return None
         if not all(
@@ -144,5 +141,5 @@ class RankedFeeds:
 
 
 def _are_offsets(array: np.ndarray) -> bool:
-    """Whether a feed is what sequences can be ranked by."""
+    """True if a feed can be the offsets of ranked sequences."""
     return isinstance(array, np.ndarray) and array.dtype == np.int64 and array.flags.c_contiguous

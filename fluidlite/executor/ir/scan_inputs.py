@@ -1,4 +1,4 @@
-"""What the turns of a loop, which are plans of their own, are made for."""
+"""The inputs that the body of a scan is made for."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from ...base.dtypes import VarType, to_numpy
 from ...base.sizes import SymInt, always_equal, current
 
 FIRST = "@FIRST"
-"""Stands behind the name of offsets of which a turn has the first ones."""
+"""Suffix of the name that a prefix of offsets has in an iteration."""
 
 
 class Feeds:
-    """What a body is fed: arrays of the shapes that it finds, what the `sizes` in them are called ("" for those that
-    stay, "n+1" for one more than n), and whose offsets they have (`levels`).
+    """The inputs of a body: `arrays` of the right shapes, labels of their `sizes` ("" if fixed, "n+1" for one more than
+    n), and the names of their offsets (`levels`).
 
-    `moving`: sizes that are others in each turn: "n", rows of a place; "m", rows of the place before; by the name of
-    offsets, rows of the first sequences. `outer`: what the others are outside.
+    `moving`: the sizes that vary between iterations: "n", rows of a step; "m", rows of the step before; by the name of
+    offsets, rows of a prefix of these sequences. `outer`: label of another size -> that size outside of the scan.
     """
 
     def __init__(self, moving: Mapping[str, int], rows: int | None = None) -> None:
         self.moving = moving
-        self.rows = rows  # how many there are in each turn, if the program says so
+        self.rows = rows  # rows of each step, if the program declares them
         self.arrays: dict[str, np.ndarray] = {}
         self.sizes: dict[str, list[str]] = {}
         self.levels: dict[str, tuple[str, ...]] = {}
         self.outer: dict[str, Any] = {}
 
     def add(self, name: str, shape: Sequence[Any], dtype: VarType, levels: tuple[str, ...] = ()) -> None:
-        """`shape`: with the names of those sizes that move."""
+        """Add an input. `shape`: with labels for the sizes that vary."""
         labels, sizes = [], []
         for axis, size in enumerate(shape):
             if isinstance(size, str):
@@ -46,7 +46,7 @@ class Feeds:
             self.levels[name] = levels
 
     def _label(self, size: SymInt, new: str) -> str:
-        """What a size from outside is called: as one that is always equal, or else `new`."""
+        """The label of a size from outside: that of one that is always equal, or else `new`."""
         known = next((label for label, other in self.outer.items() if always_equal(other, size)), new)
         self.outer.setdefault(known, size)
         return known

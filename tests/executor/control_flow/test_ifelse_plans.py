@@ -181,7 +181,7 @@ def test_children_of_a_fork_run_the_plans_they_inherit():
     assert os.waitpid(child, 0)[1] == 0
     np.testing.assert_array_equal(found, steps())
     texts = [*map(exe.describe, programs)]
-    assert "turns(" in texts[1] and "run in segments" not in texts[1]
+    assert "scan(" in texts[1] and "run in segments" not in texts[1]
 
 
 def sequences(random):
@@ -210,7 +210,7 @@ def test_a_loop_behind_sizes_that_are_found():
     fed = [{"x": one["x"], "words": sequences(random)} for one in feeds(random, 8)]
     got, text = run([loss], "plan", fed)
     same(got, run([loss], "interpret", fed)[0])
-    assert " turns(" in text.partition("run in segments")[0]
+    assert " scan(" in text.partition("run in segments")[0]
 
 
 def chosen(x):
@@ -243,4 +243,4 @@ def test_steps_that_are_found(made):
     fed = [one for one in fed if (one["x"].sum(1) > 0).any()]
     got, text = run([loss, "x@GRAD"], "plan", fed)
     same(got, run([loss, "x@GRAD"], "interpret", fed)[0])
-    assert " turns(" in text.partition("run in segments")[0]
+    assert " scan(" in text.partition("run in segments")[0]

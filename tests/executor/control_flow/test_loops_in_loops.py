@@ -131,7 +131,7 @@ def test_one_plan(build):
 @pytest.mark.parametrize("build", FOUND, ids=lambda build: build.__name__)
 def test_arrays_become_one_tensor(build):
     text = compared(build).partition("run in segments")[0]
-    assert "join_elements(" in text and "part_elements(" in text
+    assert "join_elements(" in text and "split_elements(" in text
 
 
 def test_a_loop_in_pieces_is_in_one_with_its_gradient():
@@ -147,7 +147,7 @@ def test_a_loop_in_pieces_is_in_one_with_its_gradient():
 
     text = compared(build)
     pieces = text.partition("run in segments")[2]
-    assert "keep_element(" in pieces and "iteration by iteration" not in pieces
+    assert "stash_push(" in pieces and "iteration by iteration" not in pieces
 
 
 def test_numbers_drawn_before_an_array_is_read():

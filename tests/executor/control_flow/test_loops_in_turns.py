@@ -162,7 +162,7 @@ def test_as_operator_by_operator(step, ranked):
         text = check(dynamic(step), DYNAMIC, [*ragged_batches(random)])
     else:
         text = check(static(step), STATIC, [*plain_batches(random)])
-    assert "run in segments" not in text and "turns of" in text
+    assert "run in segments" not in text and "body of" in text
     assert text.count(" loop(") >= 2 or step is an_array_alone
 
 
@@ -210,7 +210,7 @@ def test_an_array_of_around_the_steps():
         (found,) = exe.run(feed=feed, fetch_list=[out])
         shares = np.cumsum(feed["x"].mean(axis=(1, 2)))[:, None, None]
         np.testing.assert_allclose(found, feed["still"] * (1 + 0.5 * shares), rtol=1e-4, atol=1e-5)
-    assert "its turns look at an array from around them" in exe.describe(fluid.default_main_program())
+    assert "its body uses an array from outside" in exe.describe(fluid.default_main_program())
 
 
 def test_an_element_that_a_turn_does_not_have_is_told():
@@ -236,7 +236,7 @@ def test_an_element_that_a_turn_does_not_have_is_told():
             continue
         (found,) = exe.run(main, feed, [out])
         np.testing.assert_array_equal(found[:, 0, 0], [1, 2, 3])
-    assert "turns of" in exe.describe(main)
+    assert "body of" in exe.describe(main)
 
 
 def check_slope(build):

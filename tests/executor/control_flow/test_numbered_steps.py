@@ -28,7 +28,7 @@ def sources(steps=STEPS):
 def test_networks_of_steps(build):
     text = check(build, sources(), fed([2, 3, 1, 5, 2]))
     assert "run in segments" not in text
-    assert "turns of" in text
+    assert "body of" in text
 
 
 def all_states_are_wanted(x, start, still):
@@ -71,4 +71,4 @@ def overwritten(x, start, still):
 def test_around_the_steps(build):
     text = check(build, sources(), fed([2, 1, 3]))
     assert "run in segments" not in text
-    assert "turns of" in text
+    assert "body of" in text

@@ -83,7 +83,7 @@ def test_turns_draw_what_the_interpreter_draws(ranked):
     else:
         fed = [*batches(random, [(4, 2), (1, 3), (3, 1), (1, 1), (4, 2), (2, 5)])]
         text = both_ways(trained(steps, STEPS), fed)
-    assert "run in segments" not in text and "turns of" in text
+    assert "run in segments" not in text and "body of" in text
     drawn = [line for line in text.splitlines() if "gaussian_random_batch_size_like(" in line]
     assert drawn and all(line.endswith("; reference") for line in drawn)
 
@@ -97,4 +97,4 @@ def test_a_step_that_may_have_to_run_again_draws_nothing_twice():
         chosen = layers.gather_nd(rows, layers.where(layers.reduce_sum(rows, dim=1) > 0.0))
     fed = [*batches(np.random.default_rng(1), [(3, 4)] * 8)]
     text = both_ways((main, startup, [chosen, out]), fed)
-    assert "cannot be rolled back" in text and "turns of" in text
+    assert "cannot be rolled back" in text and "body of" in text

@@ -110,7 +110,7 @@ BUILDS = [
 def test_as_operator_by_operator(build):
     batches = [*ragged_batches(np.random.default_rng(0))]
     text = check(build, DYNAMIC, [*batches, *batches[:2]])
-    assert "run in segments" not in text and "turns of" in text
+    assert "run in segments" not in text and "body of" in text
 
 
 def test_sequences_that_a_turn_makes_are_taken_by_python():

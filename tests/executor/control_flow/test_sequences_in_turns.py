@@ -207,4 +207,4 @@ def test_batches_without_steps_keep_no_plan_from_the_others():
         batch = fluid.create_lod_tensor(np.ones((sum(lens), 2), "float32"), [lens], fluid.CPUPlace())
         (found,) = exe.run(feed={"words": batch}, fetch_list=[last])
         np.testing.assert_array_equal(found, np.repeat(lens, 2).reshape(2, 2))
-    assert " turns(" in exe.describe().partition("run in segments")[0]
+    assert " scan(" in exe.describe().partition("run in segments")[0]

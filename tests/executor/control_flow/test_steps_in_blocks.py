@@ -145,7 +145,7 @@ BUILDS = [
 def test_as_operator_by_operator(build):
     batches = [*plain_batches(np.random.default_rng(0))]
     text = check(build, STATIC, [*batches, *batches[:2]])
-    assert "run in segments" not in text and "turns of" in text
+    assert "run in segments" not in text and "body of" in text
 
 
 def test_in_a_side_of_an_ifelse():
@@ -186,7 +186,7 @@ def test_steps_of_a_copy_of_what_is_outside():
         return rnn()
 
     text = check(build, STATIC, [*plain_batches(np.random.default_rng(0))])
-    assert "turns of" in text
+    assert "body of" in text
 
 
 def test_what_steps_write_outside_of_them_is_there_behind():

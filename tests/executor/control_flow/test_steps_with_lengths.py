@@ -29,4 +29,4 @@ def test_they_are_one_plan(cell, reverse):
     got, text = run([out, loss], "plan", fed)
     same(got, run([out, loss], "interpret", fed)[0])
     assert "run in segments" not in text
-    assert "turns(" in text
+    assert "scan(" in text

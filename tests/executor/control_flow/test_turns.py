@@ -404,7 +404,7 @@ def test_steps_of_an_array(build):
     ]
     sources = [data("x", [None, None, WIDTH]), data("start", [None, 4]), data("still", [None, 4])]
     text = check(build, sources, feeds)
-    assert "turns of" in text or build is no_memory
+    assert "body of" in text or build is no_memory
     assert "run in segments" not in text and "iteration by iteration" not in text
 
 
@@ -417,7 +417,7 @@ def test_sequences(build):
         feeds.append({"words": words, "still": numbers(random, len(lengths), 4)})
     sources = [data("words", [None, WIDTH], lod_level=1), data("still", [None, 4])]
     text = check(build, sources, feeds)
-    assert "turns of" in text
+    assert "body of" in text
     assert "run in segments" not in text
     # Some memories begin with a row for each sequence, others with one for each that has a step.
     assert text.count("CPU for words[") == 3 + (build is from_start)
@@ -517,7 +517,7 @@ def test_each_turn_drops_other_elements_and_its_gradient_the_same():
         made, slope = exe.run(main, {"x": np.ones((4, 3, 40), "float32")}, [out, gradient])
         np.testing.assert_array_equal(made, slope)  # of ones
         assert len({step.tobytes() for step in made}) == 4 and 0.2 < made.mean() < 0.8
-    assert "turns of" in exe.describe(main)
+    assert "body of" in exe.describe(main)
 
 
 def test_what_fails_in_a_turn_is_told_with_its_operator():
@@ -543,7 +543,7 @@ def test_what_fails_in_a_turn_is_told_with_its_operator():
         else:
             with pytest.raises(fluid.core.EnforceNotMet, match="lookup_table.* 7 "):
                 exe.run(main, feed, [out], scope=scope)
-    assert "turns of" in exe.describe(main, scope)
+    assert "body of" in exe.describe(main, scope)
 
 
 @pytest.mark.parametrize("build", [gates, branches, halved], ids=lambda build: build.__name__)
@@ -557,7 +557,7 @@ def test_steps_of_batches_that_the_program_says(build, batch):
     ]  # fmt: skip
     sources = [data("x", [None, batch, WIDTH]), data("start", [batch, 4]), data("still", [batch, 4])]
     text = check(build, sources, feeds)
-    assert "turns of" in text and "run in segments" not in text
+    assert "body of" in text and "run in segments" not in text
 
 
 def two_inputs(words, others):
@@ -581,7 +581,7 @@ def test_inputs_that_are_fed_each_with_its_own_sequences():
     sources = [data("words", [None, WIDTH], lod_level=1), data("others", [None, WIDTH], lod_level=1)]
     same = [{"words": fed(lengths), "others": fed(lengths)} for lengths in ([2, 3], [3, 1, 2], [2, 3])]
     text = check(two_inputs, sources, same)
-    assert "run in segments" not in text and "turns of" in text
+    assert "run in segments" not in text and "body of" in text
     longer = [{"words": fed([2, 3]), "others": fed([3, 3])}, {"words": fed([2, 2]), "others": fed([4, 2])}]
     check(two_inputs, sources, [*same, *longer, *same])
 
@@ -608,7 +608,7 @@ def test_inputs_with_other_numbers_of_steps():
         else:
             with pytest.raises(fluid.core.EnforceNotMet, match="equally many steps"):
                 exe.run(main, feed, [out])
-    assert "turns of" in exe.describe(main)
+    assert "body of" in exe.describe(main)
 
 
 def looked_up_in_steps(size=4):
@@ -728,6 +728,6 @@ def test_turns_that_print_are_taken_one_by_one(capfd):
     words = fluid.create_lod_tensor(numbers(random, 6, WIDTH), [[2, 3, 1]], fluid.CPUPlace())
     feeds = [{"words": words, "still": numbers(random, 3, 4)}] * 4
     text = check(printing, [data("words", [None, WIDTH], lod_level=1), data("still", [None, 4])], feeds)
-    assert "its turns find sizes" in text
+    assert "its body has data-dependent sizes" in text
     assert "iteration by iteration" in text
     capfd.readouterr()

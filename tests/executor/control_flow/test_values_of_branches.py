@@ -113,7 +113,7 @@ def test_what_has_none_is_told(around):
             (found,) = exe.run(main, feed, [out])
             np.testing.assert_allclose(found, np.sin(feed["start"]), rtol=1e-6)
             steps += 1
-    assert "is_there(" in exe.describe(main)
+    assert "assert_defined(" in exe.describe(main)
     if around == "an update":
         count = np.array(fluid.global_scope().find_var("seen").get_tensor()).item()
         assert count in (steps, steps + 3)  # operators before the one that fails may have run
