@@ -194,8 +194,8 @@ def dynamic_arguments(
             register = registers.integer(n)
             symbol = input_of(sizes, n.terms)
             if symbol is None or symbol in taken:
-                computed, register = register, registers.found.add(engine.Sizes.ROOT, arrays[k].shape[axis])
-                registers.found.guard(engine.Sizes.EQ, register, computed)
+                computed, register = register, registers.values.add(engine.Sizes.ROOT, arrays[k].shape[axis])
+                registers.values.guard(engine.Sizes.EQ, register, computed)
             else:
                 taken.add(symbol)
             ins.append((k, axis, register))
@@ -213,4 +213,4 @@ def dynamic_arguments(
             if isinstance(x, (SymInt, SymFloat)):
                 reals.append((call, at, registers.real(x)))
     registers.add_guards()
-    return registers.found, ins, outs, ints, reals
+    return registers.values, ins, outs, ints, reals

@@ -136,7 +136,7 @@ def test_steps_repeat(network, block):
 def test_only_what_takes_no_blocks_gets_others(network, orders, block):
     """The result of pooling, before it is multiplied, and its gradient behind that."""
     (line,) = [line for line in trained(network, [6], 1)[2].splitlines() if "images in blocks" in line]
-    assert line.partition(", ")[2] == (f"{orders} put into another order" if orders else "")
+    assert line.partition(", ")[2] == (f"{orders} reorders" if orders else "")
 
 
 def test_sizes_that_calls_do_not_mean(block):

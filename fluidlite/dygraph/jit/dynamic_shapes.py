@@ -63,7 +63,7 @@ class DynamicShapes:
         )
         self._fixed = [[None if isinstance(n, SymInt) else n for n in shape] for shape in self.shapes]
         registers.add_guards()
-        self._found = registers.found
+        self._found = registers.values
         return result
 
     def fit(self, shapes: Shapes) -> bool:

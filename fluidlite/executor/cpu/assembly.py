@@ -1,4 +1,4 @@
-"""`Assembly`: the engine of a plan, with its instructions, memory and constants."""
+"""`Assembly`: fills the engine of a plan with instructions, memory and constants."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Assembly:
         meta = code.meta
         self.registers = Registers(meta.sizes)
         self.tensor_arrays = {name: engine.TensorArray() for name in code.tensor_arrays}
-        self.loops: dict[int, ScanSpec] = {}  # by instruction, those whose iterations are plans
+        self.loops: dict[int, ScanSpec] = {}  # scans by index of the instruction
         self._slots: dict[str, int] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
         for name in (
@@ -40,7 +40,7 @@ class Assembly:
             *self.tensor_arrays,
         ):  # fmt: skip
             self.slot(name)
-        self.engine = engine.Engine(len(self._slots), self.registers.found)
+        self.engine = engine.Engine(len(self._slots), self.registers.values)
         self._add_instructions()
         for name, array in meta.constants.items():
             self.engine.bind(self._slots[name], array)
@@ -62,7 +62,7 @@ class Assembly:
         return self.slot(name), to_numpy(meta.dtypes[name]), self.registers.shape(meta.shapes[name])
 
     def settle(self) -> None:
-        """Hand the guards over and place the temporaries for the current sizes; no register is made afterwards.
+        """Emit the guards and place the temporaries for the current sizes; adds the last registers.
 
         Raises MemoryError naming the largest variable.
         """
@@ -85,7 +85,7 @@ class Assembly:
         assert fits, "a plan holds for the sizes that it is made for"
 
     def _add_instructions(self) -> None:
-        begun: list[int] = []  # jumps whose targets are not known yet
+        begun: list[int] = []  # jumps whose targets come later
         for at, instruction in enumerate(progress.over(self.code.instructions, "instructions of the plan")):
             op, action = instruction.op, instruction.action
             if is_call(instruction, SCAN_KERNEL):
@@ -115,7 +115,7 @@ class Assembly:
                     self._shapes[name] = self.registers.shape(self.code.meta.shapes[name])
 
     def _add_loop(self, at: int, form: ScanSpec, call: Call) -> None:
-        """Add a loop whose iterations are plans of their own."""
+        """Add a scan with its body plans."""
         layout = form.layout
         assert layout is not None
         moving, read, made = layout.moving(engine.LOOP_KINDS)
@@ -127,7 +127,7 @@ class Assembly:
         self.loops[at] = form
 
     def _vary(self, at: int, call: Call) -> None:
-        """Have the numbers of a call follow the sizes that they are made of."""
+        """Bind the symbolic numbers of a call to registers."""
         for position, number in enumerate(call.ints):
             if isinstance(number, SymInt):
                 self.engine.vary(at, position, self.registers.integer(number))
@@ -136,7 +136,7 @@ class Assembly:
                 self.engine.vary(at, position, self.registers.real(real), True)
 
     def _verified(self, op: Operator, call: Call) -> int:
-        """The address of a kernel, after a check of its operands; raises OperatorError if they are wrong."""
+        """Check the operands of a call and return the kernel's address; raises OperatorError if they are wrong."""
         from ..._ext import kernels
 
         meta = self.code.meta
@@ -147,6 +147,6 @@ class Assembly:
             )
         except ValueError as error:
             if meta.size_labels:
-                raise Unsupported("sizes were guessed that do not fit each other", op) from error
+                raise Unsupported("the guesses for data-dependent sizes contradict each other", op) from error
             raise failures.in_operator(op, error) from error
         return kernels.address(call.kernel)

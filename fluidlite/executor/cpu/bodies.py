@@ -81,7 +81,7 @@ class BodyPlan:
 
     def fits(self, moving: Mapping[str, int]) -> bool:
         """True if the guards admit these sizes of an iteration."""
-        sizes = self.plan.assembly.registers.found
+        sizes = self.plan.assembly.registers.values
         for label, value in moving.items():
             root = self.meta.body_symbols.get(label)
             if isinstance(root, SymInt):

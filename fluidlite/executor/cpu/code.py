@@ -1,4 +1,4 @@
-"""`Code`: calls of kernels, as the phases for the CPU hand it on."""
+"""`Code`: calls of kernels, the representation between the phases for the CPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..ir.type_env import TypeEnv
 
 
 class Buffers:
-    """The memory of variables as NumPy arrays, for reference kernels; usable once the plan is emitted."""
+    """The memory of variables as NumPy arrays, for reference kernels; usable after `connect`."""
 
     def __init__(self, meta: TypeEnv, aliases: dict[str, str], inputs: frozenset[str], moves: bool) -> None:
         self._meta, self._aliases = meta, aliases
@@ -29,11 +29,11 @@ class Buffers:
     def connect(
         self, engine: engine.Engine, slots: dict[str, int], shapes: dict[str, tuple[int, ...]]
     ) -> None:
-        """Use the memory of this engine. `shapes`: of the variables that will be asked for, in registers."""
+        """Use the memory of this engine. `shapes`: the shapes of the variables to view, in registers."""
         self._engine, self._slots, self._shapes = engine, slots, shapes
 
     def forget(self) -> None:
-        """Look every array up anew: the memory of variables has moved."""
+        """Drop the cached views: the memory of variables has moved."""
         self._views.clear()
 
     def __call__(self, name: str) -> np.ndarray:
@@ -53,9 +53,9 @@ class Buffers:
 
 @dataclass
 class Code:
-    """Instructions for the engine, and what the phases need to know of their operands.
+    """Instructions for the engine, and facts about their operands.
 
-    `feeds`, `fetches`: the variables that a step gets and returns, arrays of offsets included.
+    `feeds`, `fetches`: the inputs and results of a step, arrays of offsets included.
     """
 
     meta: TypeEnv
@@ -73,22 +73,22 @@ class Code:
     """Operands that are tensor arrays of the engine."""
 
     aliases: dict[str, str] = field(default_factory=dict)
-    """Variables that share the memory of others, each with the variable that owns it."""
+    """Alias -> variable that owns the memory."""
 
     external: set[str] = field(default_factory=set)
-    """Temporaries whose memory belongs to the caller (of a body), and constants that he provides."""
+    """Temporaries in memory of the caller (of a body), and constants that the caller provides."""
 
     isolated: bool = False
-    """Whether the caller knows variables by their names, so that results keep memory of their own."""
+    """Whether the caller binds results by name, so that each must own its memory."""
 
     cut: int = 0
     """The first instruction of the second half."""
 
     saved: Counter[str] = field(default_factory=Counter)
-    """How many instructions each pass has saved."""
+    """The number of instructions that each pass has saved."""
 
     notes: list[str] = field(default_factory=list)
-    """What passes report, for descriptions."""
+    """Reports of passes, for descriptions."""
 
     def __post_init__(self) -> None:
         self.ranked = RankedFeeds(self.meta.ranking, self.feeds, self.meta)
@@ -96,7 +96,7 @@ class Code:
         self.buffers = Buffers(self.meta, self.aliases, self.inputs, self.isolated)
 
     def root(self, name: str) -> str:
-        """The variable whose memory `name` lives in."""
+        """The variable that owns the memory of `name`."""
         return self.aliases.get(name, name)
 
     def is_temporary(self, name: str) -> bool:
@@ -106,7 +106,7 @@ class Code:
         return name not in self.tensor_arrays and not self.meta.is_persistable(name)
 
     def may_be_shared(self, name: str) -> bool:
-        """Whether passes may give a variable another layout, or the memory of another one."""
+        """True if passes may change the layout of a variable, or let it share memory."""
         return self.is_temporary(name) and not (self.isolated and name in self.fetches)
 
     def persistable_results(self) -> set[str]:
@@ -115,12 +115,12 @@ class Code:
         return {*filter(self.meta.is_persistable, written)}
 
     def needed(self) -> list[str]:
-        """The variables that must have their values in the end."""
+        """The variables that are live at the end."""
         return [*self.fetches, *self.persistable_results()]
 
 
 def tensor_arrays_of(steps: Iterable[tuple[object, object]]) -> list[str]:
-    """The operands that name tensor arrays."""
+    """The operands that are tensor arrays."""
     return [
         name + TENSOR_ARRAY
         for op, _ in steps

@@ -1,4 +1,4 @@
-"""From operators to what the engine of the host runs: native calls, reference kernels, other names for memory."""
+"""Lowering of operators to instructions for the CPU: native calls, reference kernels, aliases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .reference import reference
 
 
 def lower(typed: Typed, request: Request) -> Code:
-    """Calls of kernels for operators with exact shapes.
+    """Lower operators with exact shapes to calls of kernels.
 
     Raises Unsupported for an operator on sequences or SelectedRows that has no kernel for these.
     """
@@ -63,7 +63,7 @@ class Lowering:
         definition = op.definition
         pending = next((self._meta.pending[name] for name in op.writes() if name in self._meta.pending), None)
         if pending is not None:
-            yield from self._found(op, view, pending)
+            yield from self._data_dependent(op, view, pending)
             return
         if self._is_view(op):
             return
@@ -95,28 +95,28 @@ class Lowering:
         elif definition.sequences.takes_lod and not definition.sequences.inferred:
             raise Unsupported(f"operator {op.type} has no native kernel for these sequences", op)
         else:
-            reads, writes = self._touched(op, op.input_arg_names), self._touched(op, op.output_arg_names)
+            reads, writes = self._arrays(op, op.input_arg_names), self._arrays(op, op.output_arg_names)
             (step,) = reference(op, self._code.buffers, self.levels, None)
             yield Instruction((op,), reads, writes, step, view)
 
-    def _found(self, op: Operator, view: OpView, pending: PendingShapes) -> Iterable[Instruction]:
-        """The instructions of an operator whose reference kernel finds sizes."""
-        reads, writes = self._touched(op, op.input_arg_names), self._touched(op, op.output_arg_names)
+    def _data_dependent(self, op: Operator, view: OpView, pending: PendingShapes) -> Iterable[Instruction]:
+        """The instructions of an operator whose result sizes come from its reference kernel."""
+        reads, writes = self._arrays(op, op.input_arg_names), self._arrays(op, op.output_arg_names)
         places = [n for pair in enumerate(pending.sizes) for n in pair]
-        seek, keep = reference(op, self._code.buffers, self.levels, pending)
-        yield Instruction((op,), reads, (pending.scratch,), seek, view)
+        measure, store = reference(op, self._code.buffers, self.levels, pending)
+        yield Instruction((op,), reads, (pending.scratch,), measure, view)
         yield Instruction((op,), (pending.scratch,), (), Call(RESOLVE_SIZES, [pending.scratch], places), view)
-        yield Instruction((op,), (), writes, keep, view)
+        yield Instruction((op,), (), writes, store, view)
 
-    def _touched(self, op: Operator, names: Iterable[str]) -> tuple[str, ...]:
-        """The arrays that a reference kernel takes or makes of these variables."""
-        there = [name for name in names if name in self._meta.shapes]
+    def _arrays(self, op: Operator, names: Iterable[str]) -> tuple[str, ...]:
+        """The arrays of variables that a reference kernel reads or writes, with their offsets."""
+        present = [name for name in names if name in self._meta.shapes]
         levels = (
-            [level for name in there for level in self.levels(name)]
+            [level for name in present for level in self.levels(name)]
             if op.definition.sequences.takes_lod
             else []
         )
-        return (*there, *levels)
+        return (*present, *levels)
 
     def _is_view(self, op: Operator) -> bool:
         view = op.definition.planning.view
@@ -126,9 +126,7 @@ class Lowering:
         return self._may_share(out, source)
 
     def _is_part_view(self, op: Operator, call: Call) -> bool:
-        """Whether `call` only copies into one of the arrays of SelectedRows, or all rows of what gets other sequences;
-        that then is a view.
-        """
+        """Alias an array of SelectedRows, or a tensor with another LoD, with its source, if `call` only copies it."""
         if call.kernel != "copy":
             return False
         source, out = call.operands
@@ -140,7 +138,7 @@ class Lowering:
         return self._may_share(out, source)
 
     def _may_share(self, out: str, source: str) -> bool:
-        """Let `out` be another name for the memory of `source`; False if one of them is written to otherwise."""
+        """Make `out` an alias of `source`; False if one of them has other writes."""
         written = self._written
         isolated = self._code.isolated and out in self._code.fetches
         if isolated or out == source or written[out] > 1 or written[source] > 1:
@@ -154,7 +152,7 @@ class Lowering:
 def native(
     meta: TypeEnv, op: Operator, call: Call, view: OpView | None = None, passed_on: Collection[str] = ()
 ) -> Instruction:
-    """A native call for an operator, or for a part of it, to which others have `passed_on` their results.
+    """The instruction of a native call for an operator, or a part of one; `passed_on`: results of its earlier calls.
 
     Scratch arrays are both read and written.
     """
@@ -164,7 +162,7 @@ def native(
         if name is None:
             continue
         read, made_here = name in taken, name in made and name not in call.unchanged
-        if not read and not made_here:  # a part of something, or a scratch array
+        if not read and not made_here:  # offsets, an array of SelectedRows, or a scratch array
             owner = meta.part_of.get(name) or name.partition(LEVEL)[0]
             read, made_here = owner in taken or owner not in made, owner in made or owner not in taken
         if read or name in passed_on:
@@ -175,9 +173,9 @@ def native(
 
 
 def _overwrites_input(op: Operator) -> bool:
-    """Whether `op` writes a variable that it also reads, other than in the ways its kernels are made for.
+    """True if `op` writes a variable that it reads, in a way that its kernels are not made for.
 
-    Those are updates (`Param` and `ParamOut`) and the pairs of slots its declaration allows to share memory.
+    Allowed are updates (`Param` and `ParamOut`), and pairs of slots that its declaration lets share memory.
     """
     read = {name for names in op.inputs.values() for name in names}
     if all(read.isdisjoint(names) for names in op.outputs.values()) or op._is_optimize_op():

@@ -1,4 +1,4 @@
-"""What is known about the memory of temporaries before it has its place (`_ext/engine/places.h` finds places)."""
+"""Live ranges and sharing of the memory of temporaries; `_ext/engine/places.h` assigns offsets in the arena."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ from .code import Code
 
 @dataclass
 class Storage:
-    """Memory that one or several variables (views of each other) live in, from the step `first` to `last`.
-
-    `bytes` may be a formula (`base.sizes.SymInt`).
-    """
+    """Memory of one or several variables, live from the instruction `first` to `last`. `bytes` may be a `SymInt`."""
 
     bytes: int
     names: list[str]
@@ -29,7 +26,7 @@ class Storage:
 
 
 def allocate(code: Code) -> dict[str, Storage]:
-    """The live ranges of temporaries, which share memory where an instruction may overwrite its input."""
+    """The storage of each temporary, with its live range; in-place results share that of an input."""
     storages: dict[str, Storage] = {}
     for name, (first, last) in lifetimes(code.instructions, code.aliases, code.fetches).items():
         if code.is_temporary(name):
@@ -41,14 +38,14 @@ def allocate(code: Code) -> dict[str, Storage]:
 def _share_in_place(
     instructions: Sequence[Instruction], storages: dict[str, Storage], roots: Mapping[str, str]
 ) -> None:
-    """Let an output take the memory of an input that nobody reads afterwards, where the kernel allows it."""
+    """Let outputs take the memory of inputs that die at the instruction, where the kernel allows aliases."""
     for step, instruction in enumerate(instructions):
         taken: set[str] = set()
         for name, result in _replaceable(instruction, roots):
             out, source = storages.get(result), storages.get(name)
             if out is None or source is None or out is source or not always_equal(out.bytes, source.bytes):
                 continue
-            # Two results of a kernel, of which one is not read, may not take the same memory.
+            # Two results of a kernel may not take the same memory.
             if source.last == step and out.first == step and name not in taken:
                 taken.add(name)
                 source.last = out.last
@@ -58,7 +55,7 @@ def _share_in_place(
 
 
 def _replaceable(instruction: Instruction, roots: Mapping[str, str]) -> list[tuple[str, str]]:
-    """What a native instruction reads once, each with what it may write over it."""
+    """Pairs of an operand that a native instruction reads once, and a result that may overwrite it."""
     call = instruction.action
     if not isinstance(call, Call):
         return []
@@ -76,16 +73,16 @@ def _replaceable(instruction: Instruction, roots: Mapping[str, str]) -> list[tup
 def coalesce_merges(
     instructions: Sequence[Instruction], roots: dict[str, str], temporary: Callable[[str], bool]
 ) -> list[Instruction]:
-    """The instructions without copies (`merge`) of what can be made where they would put it: nobody in the block looks
-    any more at what stands there.
+    """Copy coalescing: the instructions without `merge` copies whose source can be computed in the target's memory.
 
-    `roots`: names for the memory of others; `temporary`: whether memory may be another variable's as well.
+    That is so if the block no longer reads the target's old value when the source is written. `roots`: alias -> owner,
+    extended here; `temporary`: whether a variable may share memory.
     """
     merges = [at for at, each in enumerate(instructions) if each.op.definition is jumps.COPY_OUT]
     if not merges:
         return [*instructions]
     touched: defaultdict[str, list[int]] = defaultdict(list)
-    blocks: list[int] = []  # of each instruction where the innermost block around it begins
+    blocks: list[int] = []  # the beginning of the innermost block around each instruction
     enclosing = [-1]
     for at, each in enumerate(instructions):
         if each.action in jumps.ENDS:

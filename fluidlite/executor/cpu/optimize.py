@@ -1,4 +1,4 @@
-"""The passes over the instructions for the CPU, in order; each counts what it saves and can be left out by name."""
+"""Runs the passes over the instructions for the CPU and counts the instructions that each saves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def optimize(
 
     Args:
         split: whether the code has two halves, between which nothing moves.
-        pack: prepacks weights, in the place of `packing.prepack`.
+        pack: prepacks weights, instead of `prepacking.prepack`.
     """
     needed = code.needed()
     pack = pack or (lambda instructions: prepack(instructions, code.meta, code.root))

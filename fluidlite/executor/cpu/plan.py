@@ -1,4 +1,4 @@
-"""`Plan`: compiled operators for the CPU, for all sizes that its guards admit."""
+"""`Plan`: compiled operators for the CPU, valid for all sizes that its guards admit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Plan(StepPlan):
 
     Args:
         changed_early: persistable variables to restore if a guard fails; None if a step cannot be rolled back.
-        ends_early: whether the code ends where a size is found.
+        ends_early: whether the code ends after a data-dependent size, for a recompilation with its value.
     """
 
     def __init__(
@@ -54,12 +54,12 @@ class Plan(StepPlan):
         self.fetched, self.levels = code.fetches, code.levels
         self.has_levels = any(self.levels)
         self.engine.set_fetches([assembly.entry(name) for name in code.fetches])
-        if request.body is None:  # a scan points its bodies at their feeds
+        if request.body is None:  # a scan binds the feeds of its bodies
             self._sign()
         self._rank_sizes = [assembly.size(size) for size in code.ranked.sizes]
 
     def _sign(self) -> None:
-        """Tell the engine which arrays `accepts` will be given; the last `followed` are written to."""
+        """Set the signature of `accepts` in the engine; the last `followed` arrays are writable."""
         names = self.feed_names
         self.engine.set_signature(
             [self.assembly.entry(name) for name in names], range(len(names) - self.followed, len(names))
@@ -71,7 +71,7 @@ class Plan(StepPlan):
         self._sign()
 
     def bind_scope(self) -> bool:
-        """Point at the scope's variables as they are now."""
+        """Bind the current arrays of the scope's variables."""
         tensors = self._tensors()
         if tensors is None:
             return False
@@ -85,14 +85,14 @@ class Plan(StepPlan):
         return True
 
     def accepts(self, arrays: list[np.ndarray]) -> bool:
-        """Bind the arrays of the feeds; what is only read and shares memory with what the plan writes is copied."""
+        """Bind the arrays of the feeds, with copies of those that share memory with variables that the plan writes."""
         if self.assembly.loops or self.code.ranked.names:
             return self._accepts_ranked(arrays)
         return self._accepts(arrays)
 
     def _accepts_ranked(self, arrays: list[np.ndarray]) -> bool:
-        """`accepts` where sequences are sorted by length, and iterations of loops have sizes of their own."""
-        # The profiler wants the time of each operator.
+        """`accepts` for plans that sort sequences by length or have scans."""
+        # Scans have no spans for the operators of their bodies, which profiles show.
         if len(arrays) != len(self.feed_names) or profiling.active is not None:
             return self.engine.bind_arrays(())
         measured = self.code.ranked.measured(arrays)
@@ -105,7 +105,7 @@ class Plan(StepPlan):
         return self.engine.loops_fit() or self.engine.bind_arrays(())
 
     def _is_size(self, wanted: tuple[int, int], found: int) -> bool:
-        """Set a size to what has been found; False if it has to be another one."""
+        """Set the register of a size to `found`; False if the size is another constant, or less than 2."""
         register, number = wanted
         if register < 0:
             return number == found
@@ -131,8 +131,8 @@ class Plan(StepPlan):
     def run(self, begin: int = 0, end: int = -1) -> None:
         """Run one step, or its instructions from `begin` to `end`, on what is bound.
 
-        Errors name the operator and the user's line. Raises GuardFailure, with all variables as they were, if a guard
-        fails.
+        Errors name the operator and the user's line. Raises GuardFailure, after a rollback of persistable variables, if
+        a guard fails.
         """
         recorder = profiling.active
         early = self._changed_early
@@ -145,7 +145,7 @@ class Plan(StepPlan):
             if not self._ends_early:
                 return
             problem: Exception = GuardFailure(
-                "it ends where sizes are found", sizes=self._found_by(len(self.ops))
+                "the plan ends at a data-dependent size", sizes=self._sizes_until(len(self.ops))
             )
         except engine.KernelFailure as failure:
             problem = self.failed(failure)
@@ -154,7 +154,7 @@ class Plan(StepPlan):
         raise problem
 
     def failed(self, failure: engine.KernelFailure, rolls_back: bool | None = None) -> Exception:
-        """The exception for a failure of a native instruction. `rolls_back`: whether the whole step can be undone."""
+        """The exception for a failure of a native instruction. `rolls_back`: whether the step can be rolled back."""
         rolls_back = self._rolls_back if rolls_back is None else rolls_back
         if failure.turn is not None:
             number, index, inner = failure.turn
@@ -164,7 +164,7 @@ class Plan(StepPlan):
                 return bodies[number].plan.failed(is_local, rolls_back)  # type: ignore[no-any-return]
         if failure.code == engine.UNFIT:
             last = failure.err if is_call(self.instructions[failure.index], RESOLVE_SIZES) else None
-            return GuardFailure("it finds other sizes", sizes=self._found_by(failure.index, last))
+            return GuardFailure("other data-dependent sizes", sizes=self._sizes_until(failure.index, last))
         op = self.ops[failure.index]
         if op.definition is jumps.ASSERT_DEFINED:
             name = op.inputs["X"][0].partition(jumps.UNDEFINED)[0]
@@ -172,24 +172,24 @@ class Plan(StepPlan):
             return GuardFailure(reason) if rolls_back else failures.in_operator(op, ValueError(reason))
         if op.definition in MAY_MISS and failure.code == engine.OUT_OF_RANGE:
             if rolls_back:
-                return GuardFailure("it asks for elements of an array that are not there")
+                return GuardFailure("a tensor array has no element of the planned type at an index")
             number, _, count = failure.err[:3]
             reason = f"the tensor array has {count} elements, and none that fits at index {number}"
             return failures.in_operator(op, ValueError(reason))
         return failures.in_operator(op, failures.native(op, failure.code, failure.err))
 
-    def _found_by(self, at: int, last: Sequence[int] | None = None) -> dict[str, int]:
-        """The sizes found up to an instruction, by label; `last`: its own, if they do not fit."""
-        known: dict[str, int] = {}
+    def _sizes_until(self, at: int, last: Sequence[int] | None = None) -> dict[str, int]:
+        """The data-dependent sizes resolved up to an instruction, by label; `last`: its own, if they failed a guard."""
+        resolved: dict[str, int] = {}
         registers = self.assembly.registers
         actions = (each.action for each in self.instructions[: at + 1])
-        finds = [action for action in actions if isinstance(action, Call) and action.kernel == RESOLVE_SIZES]
-        for labels, action in zip(self.meta.size_labels, finds, strict=False):
-            sizes = [registers.found.get(registers.integer(n)) for n in action.ints[1::2]]
-            known.update(
-                zip(labels, last if last is not None and action is finds[-1] else sizes, strict=False)
+        calls = [action for action in actions if isinstance(action, Call) and action.kernel == RESOLVE_SIZES]
+        for labels, action in zip(self.meta.size_labels, calls, strict=False):
+            sizes = [registers.values.get(registers.integer(n)) for n in action.ints[1::2]]
+            resolved.update(
+                zip(labels, last if last is not None and action is calls[-1] else sizes, strict=False)
             )
-        return known
+        return resolved
 
     def _run_recorded(self, recorder: profiling.Recorder, begin: int, end: int) -> None:
         """`run` with the time of each operator recorded; the instructions of one operator are one span."""
@@ -208,7 +208,7 @@ class Plan(StepPlan):
 
     @cached_property
     def _named_runs(self) -> list[tuple[str, int, int]]:
-        """Each operator, or those that are joined, with its first and last instruction."""
+        """Each operator, or fused ones, with its first and last instruction."""
         runs: list[tuple[str, int, int]] = []
         for _, run in groupby(enumerate(self.instructions), key=lambda item: item[1].ops):
             found = list(run)
@@ -219,7 +219,7 @@ class Plan(StepPlan):
         return self.engine.fetch_all()
 
     def height(self, name: str) -> int:
-        """The height of the table that SelectedRows are about."""
+        """The number of rows of the table of SelectedRows."""
         return current(self.meta.shapes[name][0])
 
     def fetch_tensors(self) -> list[LoDTensor]:

@@ -1,4 +1,4 @@
-"""An operator of a plan that Python computes, by its reference kernel."""
+"""Actions of operators in plans without a native kernel: Python calls the reference kernel."""
 
 from __future__ import annotations
 
@@ -21,14 +21,18 @@ def reference(
     levels: Callable[[str], Iterable[str]],
     pending: PendingShapes | None,
 ) -> Sequence[Callable[[], None]]:
-    """What calls the reference kernel of `op` on the memory of a plan and puts the results there: one function, or if
-    sizes are sought two, between which the engine takes them.
+    """The function that calls the reference kernel of `op` on the memory of a plan and stores the results there.
 
-    `array`: the elements of a variable in this step; `levels`: the names of its offsets.
+    With data-dependent sizes there are two: `measure` runs the kernel and writes the sizes, `store_held` stores the
+    results after the engine has resolved the sizes.
+
+    Args:
+        array: returns the elements of a variable in this step.
+        levels: returns the names of a variable's offsets.
     """
 
     def called() -> Iterable[tuple[str, Any]]:
-        """What the kernel makes, by the names of the variables."""
+        """The results of the kernel by variable."""
         inputs = {slot: [array(name) for name in names] for slot, names in op.inputs.items() if names}
         lods = None
         if op.definition.sequences.takes_lod:
@@ -42,7 +46,7 @@ def reference(
         return op._named(results)
 
     def store(name: str, value: Any) -> None:
-        """Copy a result to where the variable is; it must be of that variable's shape and type."""
+        """Copy a result to the memory of its variable; raises OperatorError for another shape or element type."""
         if isinstance(value, LodArray):
             for level, offsets in zip(levels(name), value.lod, strict=False):
                 if level.startswith(name + LEVEL):  # its own, not an input's
@@ -61,14 +65,14 @@ def reference(
 
     held: list[tuple[str, Any]] = []
 
-    def seek() -> None:
+    def measure() -> None:
         assert pending is not None
         held[:] = called()
         array(pending.scratch)[:] = pending.measure(held)
 
-    def keep() -> None:
+    def store_held() -> None:
         for name, value in held:
             store(name, value)
         held.clear()
 
-    return [step] if pending is None else [seek, keep]
+    return [step] if pending is None else [measure, store_held]

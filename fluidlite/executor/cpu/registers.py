@@ -1,4 +1,4 @@
-"""Formulas of sizes as programs for the engine: one register for each number that is computed from sizes."""
+"""`Registers`: compiles symbolic sizes to programs of the engine, with a register for each number."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ...base.sizes import ShapeEnv, SymFloat, SymInt
 
 
 class Registers:
-    """The registers of one plan; `found` are the engine's, filled from formulas as these are asked for."""
+    """The registers of one plan; `values` are the engine's, extended by each new formula."""
 
     def __init__(self, sizes: ShapeEnv) -> None:
-        self.found = engine.Sizes()
+        self.values = engine.Sizes()
         self._sizes = sizes
         self._symbols: dict[int, int] = {}
         self._constants: dict[int, int] = {}
@@ -42,34 +42,34 @@ class Registers:
     def real(self, number: Any) -> int:
         """The real register that holds a float, an integer, a `SymInt` or a `SymFloat`."""
         if isinstance(number, SymInt):
-            return self.found.add_real(engine.Sizes.REAL_OF, self.integer(number))
+            return self.values.add_real(engine.Sizes.REAL_OF, self.integer(number))
         if not isinstance(number, SymFloat):
-            return self.found.add_real_const(float(number))
-        known = self._reals.get(id(number))
-        if known is not None:
-            return known[1]
+            return self.values.add_real_const(float(number))
+        existing = self._reals.get(id(number))
+        if existing is not None:
+            return existing[1]
         kinds = {"+": engine.Sizes.REAL_ADD, "*": engine.Sizes.REAL_MUL, "/": engine.Sizes.REAL_DIV}
-        register = self.found.add_real(kinds[number.kind], self.real(number.a), self.real(number.b))
+        register = self.values.add_real(kinds[number.kind], self.real(number.a), self.real(number.b))
         self._reals[id(number)] = number, register
         return register
 
     def shape(self, shape: Sequence[Any]) -> tuple[int, ...]:
-        """A shape as the engine takes it: `-1 - register` for what varies."""
+        """A shape for the engine: `-1 - register` for a symbolic size."""
         return tuple([-1 - self.integer(n) if isinstance(n, SymInt) else n for n in shape])
 
     def add_guards(self) -> None:
-        """Hand the guards over that have been noted so far; called once, when nothing will be asked any more."""
+        """Emit the guards collected so far; called once, after the last size has been compared."""
         kinds = {"==": engine.Sizes.EQ, "!=": engine.Sizes.NE, "<": engine.Sizes.LT, "<=": engine.Sizes.LE}
         for guard in list(self._sizes.guards.values()):
-            self.found.guard(kinds[guard.kind], self.integer(guard.a), self.integer(guard.b))
+            self.values.guard(kinds[guard.kind], self.integer(guard.a), self.integer(guard.b))
 
     def _step(self, operation: int, a: int | None, b: int) -> int:
-        return b if a is None else self.found.add(operation, a, b)
+        return b if a is None else self.values.add(operation, a, b)
 
     def _constant(self, value: int) -> int:
         register = self._constants.get(value)
         if register is None:
-            register = self._constants[value] = self.found.add(engine.Sizes.CONST, value)
+            register = self._constants[value] = self.values.add(engine.Sizes.CONST, value)
         return register
 
     def _symbol(self, number: int) -> int:
@@ -77,9 +77,9 @@ class Registers:
         if register is None:
             symbol = self._sizes.symbols[number]
             if symbol.kind == "input":
-                register = self.found.add(engine.Sizes.ROOT, symbol.a, self._sizes.stages.get(number, 0))
+                register = self.values.add(engine.Sizes.ROOT, symbol.a, self._sizes.stages.get(number, 0))
             else:
                 operation = engine.Sizes.FLOORDIV if symbol.kind == "//" else engine.Sizes.MOD
-                register = self.found.add(operation, self.integer(symbol.a), self.integer(symbol.b))
+                register = self.values.add(operation, self.integer(symbol.a), self.integer(symbol.b))
             self._symbols[number] = register
         return register

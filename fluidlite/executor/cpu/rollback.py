@@ -1,4 +1,4 @@
-"""What a step changes before all of its guards have been evaluated: a step that fails one must leave no trace."""
+"""Rollback: a step that fails a guard must restore the persistable variables that it has written before."""
 
 from __future__ import annotations
 
@@ -18,43 +18,47 @@ from ..ir.instructions import Instruction, outermost_loops
 from .code import Code
 
 REPLAYABLE = (*jumps.JUMPS, jumps.ASSERT_DEFINED, jumps.NONEMPTY, RANK, CHECK_FINITE, *ON_ELEMENTS)
-"""Operators with effects that may happen twice."""
+"""Side-effecting operators that are safe to replay."""
 
 MOST_COPIED = 1 << 20
-"""Bytes of persistable variables that a step copies at most, to restore them if a guard fails."""
+"""The limit for bytes of persistable variables that each step copies for a rollback."""
 
 
 def changed_early(code: Code) -> list[str] | None:
     """The persistable variables that are written before the last guard; None if a step cannot be rolled back.
 
-    Raises Unsupported where guards on sizes that only the data know come after something that cannot be rolled back.
+    Raises Unsupported where guards on data-dependent sizes follow an operator that cannot be rolled back.
     """
     instructions = code.instructions
-    finds = [at for at, each in enumerate(instructions) if is_call(each, RESOLVE_SIZES)]
-    checked = (jumps.ASSERT_DEFINED, *(MAY_MISS if finds else MAY_MISS[:2]))
+    resolved = [at for at, each in enumerate(instructions) if is_call(each, RESOLVE_SIZES)]
+    checked = (jumps.ASSERT_DEFINED, *(MAY_MISS if resolved else MAY_MISS[:2]))
     guards = [
         at for at, each in enumerate(instructions) if any(op.definition in checked for op in _all_of(each))
     ]
-    # Whether such a loop has a body for each iteration is known when it is reached.
+    # After data-dependent sizes, a scan checks when it runs whether it has bodies for all of its iterations.
     guards += [
-        at for at, each in enumerate(instructions) if finds and at > finds[0] and is_call(each, SCAN_KERNEL)
+        at
+        for at, each in enumerate(instructions)
+        if resolved and at > resolved[0] and is_call(each, SCAN_KERNEL)
     ]
-    last = max([*finds[-1:], *guards], default=0)
-    for begin, end in outermost_loops(instructions):  # what is in a loop comes before the next iteration
+    last = max([*resolved[-1:], *guards], default=0)
+    for begin, end in outermost_loops(instructions):  # a later iteration follows all of the loop
         if begin < last < end:
             last = end
     for at, op in [(at, op) for at, each in enumerate(instructions[:last]) for op in _all_of(each)]:
         effects = op.definition.effects
         if effects.random or (effects.host and op.definition not in REPLAYABLE):
-            if not finds:
+            if not resolved:
                 return None
-            finding = next((instructions[find].op for find in finds if find > at), op)
+            later = next((instructions[place].op for place in resolved if place > at), op)
             raise Unsupported(
-                f"sizes are found behind operator {op.type}, which cannot be rolled back", finding
+                f"data-dependent sizes follow operator {op.type}, which cannot be rolled back", later
             )
     names = sorted(_persistables(code, instructions[:last]))
     if sum(current(code.meta.bytes(name)) for name in names if name in code.meta.shapes) > MOST_COPIED:
-        raise Unsupported(f"sizes are found when {names[0]!r} and other persistable variables have changed")
+        raise Unsupported(
+            f"guards follow writes of more persistable variables ({names[0]!r}, ...) than a step copies for rollback"
+        )
     return names
 
 

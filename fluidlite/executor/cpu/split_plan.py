@@ -1,4 +1,4 @@
-"""`CpuSplitPlan`: a plan for the CPU whose backward operators run later, on gradients that come in between."""
+"""`CpuSplitPlan`: a plan for the CPU whose backward operators run separately, on gradients from the caller."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..ir.step_plan import SplitPlan
 from .plan import Plan
 
 RELEASE_FROM = 1 << 18
-"""Bytes of temporaries from which a plan lets other Python threads run."""
+"""Bytes of temporaries from which a plan releases the GIL."""
 
 
 class CpuSplitPlan(SplitPlan):
-    """The halves of a plan for `request`, of whose fetches the first `early` belong to the first half."""
+    """The halves of a plan for `request`; the first `early` fetches belong to the first half."""
 
     def __init__(self, plan: Plan, request: Request, early: int) -> None:
         self.plan: Plan = plan

@@ -1,12 +1,12 @@
-"""Attention as one call, and all of its gradients as another one, without a matrix of all queries and keys in memory.
+"""Attention fusion: one call, and another one for all gradients, without a matrix of queries x keys in memory.
 
     transpose(q) -> q1   transpose(k) -> k1   transpose(v) -> v1
     matmul(q1, k1) -> s  elementwise_add(s, mask) -> t               dropout -> kept
     softmax(t) -> p      dropout(p) -> w, kept                       attention(q, k, v, mask, kept) -> out
     matmul(w, v1) -> o   transpose(o) -> out
 
-The gradients make s, p and w again, where there are many keys. Transposes and factors are taken along where nobody else
-looks at what they make.
+The gradients recompute s, p and w, if there are many keys. Transposes and factors whose results have no other use are
+fused too.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from ..ir.instructions import Instruction, Uses
 from .patterns import NoMatch, Pattern, equal, no_shift, number, require
 
 _SPLIT, _SPLIT_ACROSS, _JOINED_ACROSS = [0, 2, 1, 3], [0, 2, 3, 1], [0, 3, 1, 2]
-"""Transposes that make heads of parts of rows, [N, L, H, D] -> [N, H, L, D], or join them; those of [N, H, D, L]."""
+"""Permutations that split heads from rows, [N, L, H, D] -> [N, H, L, D], or join them; to and from [N, H, D, L]."""
 
 _LEAST_KEYS = 128
-"""Fewer keys than this, and to keep probabilities for the gradients takes less time than to make them again."""
+"""With fewer keys, keeping the probabilities for the gradients is faster than recomputing them."""
 
 _PRODUCTS = "gemm", "gemm_batched"
 _ADDITIONS = "elementwise_add", "elementwise_add_mid", "elementwise_add_dims"
 
 
 def join_attention(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
-    """The instructions with one for each attention, and one for its gradients."""
+    """The pass."""
     places = {id(each): at for at, each in enumerate(instructions)}
     replaced: dict[int, list[Instruction]] = {}
     for each in instructions:
@@ -46,7 +46,7 @@ def join_attention(instructions: list[Instruction], uses: Uses) -> list[Instruct
 
 @dataclass
 class _Heads:
-    """A variable with a matrix for each head, and the elements from one to the next outer one, head and row."""
+    """A variable with a matrix for each head; strides of batch, head and row."""
 
     name: str
     rows: Any
@@ -55,9 +55,9 @@ class _Heads:
 
 
 class _Attention(Pattern):
-    """What belongs to a softmax. Raises `NoMatch` if that is in no attention.
+    """The attention around a softmax; raises `NoMatch` if there is none.
 
-    `forward`, `backward`: the instructions that another one can stand for.
+    `forward`, `backward`: the instructions to replace by one each.
     """
 
     def __init__(self, uses: Uses, softmax: Instruction) -> None:
@@ -65,7 +65,7 @@ class _Attention(Pattern):
         self.forward = [softmax]
         self.backward: list[Instruction] = []
         self._dropout: Call | None = None
-        self._gradients: dict[str, _Heads] = {}  # what the gradients make, by the name of what that is for
+        self._gradients: dict[str, _Heads] = {}  # of "q", "k" and "v"
         self._find_scores(softmax.action)
         self._find_result(softmax.action)
         self._find_gradients(softmax.action)
@@ -81,14 +81,14 @@ class _Attention(Pattern):
 
     @property
     def _kept(self) -> list[str]:
-        """What is still made."""
+        """The results that the fused calls still compute."""
         mask = [] if self._dropout is None else [self._dropout.operands[2] or ""]
         return [self._out.name, *mask, *(each.name for each in self._gradients.values())]
 
     def _is_product(
         self, a: str | None, b: str | None, sizes: Sequence[Any], trans: tuple[bool, bool]
     ) -> Callable[[Call], bool]:
-        """Whether a call is nothing but the product [m, n, k] of these two, of each head."""
+        """A predicate: is a call just the product of these operands, of sizes (m, n, k), for each head?"""
         m, n, k = sizes
         batch = self._lead[0] * self._lead[1]
 
@@ -107,11 +107,11 @@ class _Attention(Pattern):
         return fits
 
     def _heads(self, name: str | None, rows: Any, columns: Any) -> _Heads:
-        """A variable that holds one matrix behind the other."""
+        """A variable with contiguous matrices."""
         return _Heads(name or "", rows, columns, [self._lead[1] * rows * columns, rows * columns, columns])
 
     def _find_scores(self, softmax: Call) -> None:
-        """The product with the keys, a factor, and a bias that is added."""
+        """Match the product with the keys, an optional factor, and an optional bias."""
         scores = softmax.operands[0]
         added = self._producer(scores, *_ADDITIONS)
         if added is not None:
@@ -128,7 +128,7 @@ class _Attention(Pattern):
         if view is None or view.type != "matmul":
             raise NoMatch
         x, y = view.shape("X"), view.shape("Y")
-        self._across = not view.attr("transpose_Y")  # keys stand the other way round
+        self._across = not view.attr("transpose_Y")  # keys are transposed in memory
         require(not view.attr("transpose_X") and 2 <= len(x) <= 4 and equal(x[:-2], y[:-2]))
         self._lead = (*x[:-2], *(1,) * (4 - len(x)))
         self._m, self._k = x[-2], x[-1]
@@ -159,7 +159,7 @@ class _Attention(Pattern):
         self._bias_strides = [*strides[:-2], *[0] * (4 - len(x)), *strides[-2:]]
 
     def _find_result(self, softmax: Call) -> None:
-        """What is dropped, a factor, and the product with the values."""
+        """Match an optional dropout or factor, and the product with the values."""
         self._probabilities = self._weights = softmax.operands[1]
         self._factor = 1.0
         dropout = self._consumer(self._weights, "dropout")
@@ -185,7 +185,7 @@ class _Attention(Pattern):
         self._out = self._heads(call.operands[2], self._m, self._d)
 
     def _find_gradients(self, softmax: Call) -> None:
-        """The instructions of the gradients, if there are any."""
+        """Match the instructions of the gradients, if there are any."""
         m, n, k, d = self._m, self._n, self._k, self._d
         back = self._consumer(self._probabilities, "softmax_grad")
         if back is None:
@@ -236,7 +236,7 @@ class _Attention(Pattern):
             self._gradients[of] = self._heads(call.operands[2], *sizes[:2])
 
     def _take_factor(self) -> None:
-        """A factor by which queries were multiplied, and then their gradient, where nobody else needs these."""
+        """Fuse the multiplication of the queries by a factor, and that of their gradient, if not used elsewhere."""
         scale = self._producer(self._q.name, "scale")
         if scale is None or not no_shift(scale.action) or not self._is_private(self._q.name, scale):
             return
@@ -251,7 +251,7 @@ class _Attention(Pattern):
         self._alpha *= factor
 
     def _take_transposes(self) -> None:
-        """Transposes of what is read and made, where nobody else needs what is on the way."""
+        """Fuse transposes of inputs and results, if the transposed tensors have no other use."""
         self._take(self.forward, self._q, self._transpose(self._q, _SPLIT, True))
         self._take(self.forward, self._values, self._transpose(self._values, _SPLIT, True))
         self._take(self.forward, self._out, self._transpose(self._out, _SPLIT, False))
@@ -266,7 +266,7 @@ class _Attention(Pattern):
         keys = self._transpose(self._keys, split, True)
         gradient = None if made is None else self._transpose(made, join, False)
         if self._across and made is not None and (keys is None or gradient is None):
-            return  # both stand the same way round
+            return  # keys and their gradient need one layout
         self._take(self.forward, self._keys, keys)
         if made is not None:
             self._take(self.backward, made, gradient)
@@ -284,7 +284,7 @@ class _Attention(Pattern):
         return self._across and side in (self._keys, self._gradients.get("k"))
 
     def _transpose(self, side: _Heads, perm: list[int], before: bool) -> tuple[Instruction, str] | None:
-        """What makes heads of something else, and of what, or else what makes something else of them, and what."""
+        """The transpose that produces (`before`) or consumes a variable, and the variable on its other end."""
         each = self._producer(side.name, "transpose") if before else self._consumer(side.name, "transpose")
         if each is None or not self._is_private(side.name, each):
             return None
@@ -298,9 +298,9 @@ class _Attention(Pattern):
     def replacements(
         self, instructions: Sequence[Instruction], places: dict[int, int]
     ) -> dict[int, list[Instruction]]:
-        """What takes the place of which instructions.
+        """The instructions that replace the matched ones, by position.
 
-        The forward call stands where the last of its instructions stood, that of the gradients where the first did.
+        The forward call is at the position of the last matched instruction, that of the gradients at the first one.
         """
         forward, backward = (
             sorted(places[id(each)] for each in part) for part in (self.forward, self.backward)
@@ -337,7 +337,7 @@ class _Attention(Pattern):
         return Call(f"{kernel}.{self._type}", operands, [*sizes, *strides, *self._bias_strides], floats)
 
     def _check_order(self, instructions: Sequence[Instruction], places: list[int], to: int) -> None:
-        """That nothing jumps on the way, and that what moves to another place finds there what it read where it was."""
+        """Require that there are no jumps in between, and that no instruction moves past a write of its inputs."""
         first, last, own = places[0], places[-1], set(places)
         between = range(first, last + 1)
         require(not any(instructions[at].is_jump for at in between))
@@ -350,7 +350,7 @@ class _Attention(Pattern):
 
 
 def _joined(instructions: Sequence[Instruction], places: list[int], call: Call, made: int) -> Instruction:
-    """The instruction of a call, of which so many last operands are results, for those at some places."""
+    """The instruction of a call for the operators at `places`; the last `made` operands are its results."""
     ops = tuple({id(op): op for at in places for op in instructions[at].ops}.values())
     reads, writes = call.operands[:-made], call.operands[-made:]
     return Instruction(

@@ -1,4 +1,4 @@
-"""Joins neighbouring calls of the host that work element by element; what is on the way stays in the cache."""
+"""Elementwise fusion for the CPU: neighbouring calls become one, whose intermediate values stay in cache."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .rewriting import fuse_runs
 
 @dataclass
 class _Part:
-    """An instruction of a run and its steps. Variables go by the names of their memory.
+    """An instruction of a run and its steps, whose operands are owners of memory.
 
-    `read`, `made`: of the memory that it reads, or makes, the variable by which it does so.
+    `read`, `made`: owner -> the variable by which the instruction reads or writes its memory.
     """
 
     instruction: Instruction
@@ -25,7 +25,7 @@ class _Part:
 
 
 class _Run:
-    """Neighbouring instructions that become one."""
+    """Neighbouring elementwise calls on equally many elements."""
 
     def __init__(self, uses: Uses) -> None:
         self._uses = uses
@@ -37,7 +37,7 @@ class _Run:
         self._made: set[str] = set()
 
     def take(self, each: Instruction) -> bool:
-        """Add an instruction; False if it does not work element by element, or does not go with the others."""
+        """Add an instruction; False if it is not elementwise or cannot be fused with the others."""
         if not isinstance(each.action, Call) or isinstance(each.action, chains.Chain):
             return False
         found = chains.steps_of(each.action)
@@ -58,7 +58,7 @@ class _Run:
         if any(
             isinstance(one, chains.Repeated) and one.name in (self._made | made.keys()) for one in operands
         ):
-            return False  # of what is made on the way there are as many elements as of the results
+            return False  # a chain computes no broadcast operands
         self._elements, self._type = found.elements, kind
         self._parts.append(_Part(each, rooted, read, made))
         self._read |= outside
@@ -85,7 +85,7 @@ class _Run:
         return self._repeated[-1]
 
     def finished(self) -> list[Instruction]:
-        """One instruction for all, or few if there is no room for all in one."""
+        """One instruction for all, or a few if a chain cannot hold all."""
         return self._joined(self._parts)
 
     def _joined(self, parts: list[_Part]) -> list[Instruction]:
@@ -99,9 +99,7 @@ class _Run:
         results = [root for root in made if self._uses.locality(root, instructions) != (True, False)]
         steps = [step for part in parts for step in part.steps]
         call = None
-        if (
-            0 < 2 * len(results) <= len(made)
-        ):  # writing to many places costs more than what stays in the cache saves
+        if 0 < 2 * len(results) <= len(made):  # many results to write cost more than the cache saves
             call = chains.chain(self._elements, steps, results, kernels.number)
         if call is None:
             half = len(parts) // 2
@@ -111,4 +109,4 @@ class _Run:
 
 
 join_chains = fuse_runs(_Run)
-"""Joins runs of elementwise calls on as many elements."""
+"""The pass."""

@@ -1,15 +1,14 @@
-"""Images lie in blocks of channels where convolutions take them so: they need not be brought into that order, and back,
-in each call.
+"""Layout assignment: images between convolutions stay in a blocked layout (nChw16c), without reorders in each call.
 
-    conv2d(x, w0) -> a               conv2d(x, w0) -> a            in blocks from here on
+    conv2d(x, w0) -> a               conv2d(x, w0) -> a            blocked from here on
     batch_norm(a) -> b               batch_norm(a) -> b
     conv2d(b, w1) -> c               conv2d(b, w1) -> c
     pool2d(c) -> d                   pool2d(c) -> d
     concat(d, e) -> f                transpose(d) -> d@PLAIN
                                      concat(d@PLAIN, e) -> f
 
-Images that some call has lie alike are a *region*: all of them lie in blocks, or none. `ops/kernels/layouts.py` says
-what calls can do.
+Images that need the same layout for some call are a *region*: all of them are blocked, or none.
+`ops/kernels/layouts.py` declares which calls take which layouts.
 """
 
 from __future__ import annotations
@@ -28,27 +27,25 @@ from ..ir.instructions import Instruction, Uses
 from ..ir.type_env import TypeEnv
 
 PASS = "channel_blocks"
-"""What this is called among the passes that can be left out."""
+"""The name of the pass."""
 
 PLAIN = "@PLAIN"
 
 _BLOCKS = {"avx512": 16, "avx2": 8}
-"""How many channels a block of each instruction set has."""
+"""Channels in a block, by instruction set."""
 
-_LEAST_PLACES = 16
-"""How many places images have for which primitives in blocks are not slower."""
+_LEAST_PIXELS = 16
+"""Pixels of an image from which blocked primitives are not slower."""
 
-_REORDERED = {16: 2.5, 8: 4.0}
-"""How many times as long as a convolution takes to bring images into its order, by the channels of a block, a call of
-its own takes for that.
-"""
+_REORDER_COST = {16: 2.5, 8: 4.0}
+"""The cost of a reorder instruction in units of a convolution's internal reorder, by channels in a block."""
 
 
 class ChannelBlocks:
     """The pass, for one plan.
 
     Args:
-        temporary: whether a variable has memory of the plan's.
+        temporary: whether a variable lives in the arena of the plan.
     """
 
     def __init__(self, meta: TypeEnv, temporary: Callable[[str], bool]) -> None:
@@ -58,13 +55,13 @@ class ChannelBlocks:
         there = kernels.available("conv2d_blocks.f32")
         self.block = _BLOCKS.get(kernels.used(), 0) if there else 0
         self.blocked: frozenset[str] = frozenset()
-        """The variables that lie in blocks."""
+        """The variables with the blocked layout."""
         self.reordered = 0
-        """How many calls bring images into blocks, or back."""
+        """The number of reorder instructions."""
 
     def __str__(self) -> str:
-        orders = f", {self.reordered} put into another order" if self.reordered else ""
-        return f"images in blocks of {self.block} channels: {len(self.blocked)}{orders}"
+        reorders = f", {self.reordered} reorders" if self.reordered else ""
+        return f"images in blocks of {self.block} channels: {len(self.blocked)}{reorders}"
 
     def __call__(self, instructions: list[Instruction], uses: Uses) -> list[Instruction]:
         self.blocked, self.reordered = frozenset(), 0
@@ -79,7 +76,7 @@ class ChannelBlocks:
     def _chosen(
         self, instructions: list[Instruction], found: list[Images | None], uses: Uses
     ) -> frozenset[str]:
-        """The variables of the regions for which blocks pay."""
+        """The variables of the regions that gain from the blocked layout."""
         shapes = self._shapes(instructions, uses)
         regions = _Regions(shapes)
         gains: defaultdict[str, float] = defaultdict(float)
@@ -94,7 +91,7 @@ class ChannelBlocks:
             if images is None:
                 written = touched.intersection(map(uses.root, each.writes))
                 for name in written | (touched - read_plain):
-                    gains[name] -= _REORDERED[self.block]
+                    gains[name] -= _REORDER_COST[self.block]
                 read_plain |= touched
                 continue
             if images.independent:
@@ -109,9 +106,9 @@ class ChannelBlocks:
         return frozenset(name for name in shapes if regions.fits(name) and totals[regions.of(name)] > 0)
 
     def _shapes(self, instructions: list[Instruction], uses: Uses) -> dict[str, tuple[int, ...]]:
-        """The shapes of variables that can lie in blocks, by the names of their memory."""
+        """The shapes of variables that can be blocked, by owner of the memory."""
         names: defaultdict[str, set[str]] = defaultdict(set)
-        fixed: set[str] = set()  # what only knows its variables by their names
+        fixed: set[str] = set()  # operands of instructions whose actions cannot be renamed
         for each in instructions:
             for name in each.accessed:
                 names[uses.root(name)].add(name)
@@ -124,7 +121,7 @@ class ChannelBlocks:
             and self._temporary(root)
             and root not in uses.needed
             and uses.written[root] == 1
-            and all(self._fits(name) and self._like(name, root) for name in aliases)
+            and all(self._fits(name) and self._same_shape(name, root) for name in aliases)
         }
 
     def _fits(self, name: str) -> bool:
@@ -133,10 +130,9 @@ class ChannelBlocks:
             return False
         if name in self._meta.lods or not all(isinstance(n, int) for n in shape[1:]):
             return False
-        return shape[1] % self.block == 0 and shape[2] * shape[3] >= _LEAST_PLACES and shape[1] > 0
+        return shape[1] % self.block == 0 and shape[2] * shape[3] >= _LEAST_PIXELS and shape[1] > 0
 
-    def _like(self, name: str, other: str) -> bool:
-        """Whether images have the same shape as others."""
+    def _same_shape(self, name: str, other: str) -> bool:
         ours, its = self._meta.shapes[name], self._meta.shapes[other]
         return len(its) == 4 and ours[1:] == its[1:] and always_equal(ours[0], its[0])
 
@@ -144,7 +140,7 @@ class ChannelBlocks:
         self, instructions: list[Instruction], found: list[Images | None], uses: Uses
     ) -> list[Instruction]:
         out: list[Instruction] = []
-        plain: dict[str, str] = {}  # of what lies in blocks, the copy that does not
+        plain: dict[str, str] = {}  # blocked variable -> its copy in plain layout
         for each, images in zip(instructions, found, strict=True):
             here = {uses.root(name) for name in each.accessed} & self.blocked
             if not here:
@@ -154,11 +150,11 @@ class ChannelBlocks:
                 call = in_blocks(each.action, self.block, places)
                 out.append(each if call is each.action else replace(each, action=call, view=None))
             else:
-                out += self._beside(each, {name: uses.root(name) for name in each.accessed}, plain)
+                out += self._on_plain(each, {name: uses.root(name) for name in each.accessed}, plain)
         return out
 
-    def _beside(self, each: Instruction, roots: dict[str, str], plain: dict[str, str]) -> list[Instruction]:
-        """An instruction that takes images as they are, and what brings these into that order and back."""
+    def _on_plain(self, each: Instruction, roots: dict[str, str], plain: dict[str, str]) -> list[Instruction]:
+        """An instruction that needs plain layout, between reorders of its blocked inputs and outputs."""
         before, after = [], []
         here = {name: root for name, root in roots.items() if root in self.blocked}
         for name, root in here.items():
@@ -171,14 +167,14 @@ class ChannelBlocks:
             plain[root] = other
         return [*before, _renamed(each, {name: plain[root] for name, root in here.items()}), *after]
 
-    def _reordered(self, beside: Instruction, source: str, target: str, back: bool) -> Instruction:
+    def _reordered(self, user: Instruction, source: str, target: str, back: bool) -> Instruction:
         self.reordered += 1
         call = reordered(source, target, self._meta.shapes[source], self.block, back)
-        return Instruction(beside.ops, (source,), (target,), call)
+        return Instruction(user.ops, (source,), (target,), call)
 
 
 class _Regions:
-    """Which variables lie alike. Those that cannot lie in blocks keep all of their region from it."""
+    """Union-find of variables that need the same layout; one that cannot be blocked excludes its region."""
 
     def __init__(self, able: Container[str]) -> None:
         self._able = able
@@ -200,7 +196,7 @@ class _Regions:
             self._unfit.add(self.of(tops[0]))
 
     def leave_out(self, names: Iterable[str]) -> None:
-        """Let nothing of the regions of these variables lie in blocks."""
+        """Exclude the regions of these variables."""
         self._unfit.update(map(self.of, names))
 
     def fits(self, name: str) -> bool:
@@ -208,12 +204,12 @@ class _Regions:
 
 
 def _renamed(each: Instruction, names: Mapping[str, str]) -> Instruction:
-    """An instruction that touches other variables."""
+    """An instruction on renamed variables."""
     call = each.action
     action = replace(
         call, operands=[name if name is None else names.get(name, name) for name in call.operands]
     )
     reads, writes = (
-        tuple(names.get(name, name) for name in touched) for touched in (each.reads, each.writes)
+        tuple(names.get(name, name) for name in accessed) for accessed in (each.reads, each.writes)
     )
     return replace(each, reads=reads, writes=writes, action=action)

@@ -1,7 +1,4 @@
-"""What the fuser does for the host: attention, products and convolutions with a bias, convolutions with normalisation
-by moving statistics, what can end with an activation, chains of elementwise calls, updates of one kind; and what it
-leaves out, because nobody reads it or it is there already.
-"""
+"""The passes for the CPU: dead code, copies, common subexpressions, attention, epilogues, chains, updates."""
 
 from __future__ import annotations
 
@@ -18,7 +15,10 @@ from .rewriting import HorizontalFusion, Member, Pass, fuse_pairs, fuse_two
 
 
 def _with_epilogue(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
-    """A product, a convolution, a normalisation, a softmax or an addition with what is done with its result alone."""
+    """Epilogue fusion: a product, convolution, normalisation, softmax or addition with the next call on its result.
+
+    That is a bias, a normalisation by moving statistics, an activation or a logarithm.
+    """
     call, last = before.action, after.action
     if not isinstance(call, Call) or not isinstance(last, Call):
         return None
@@ -44,7 +44,7 @@ def _with_epilogue(before: Instruction, after: Instruction, uses: Uses) -> Instr
 
 
 class _Updates(HorizontalFusion):
-    """Optimizers' updates of one kind, rate and constants as one call over many parameters."""
+    """Multi-tensor updates: the updates of one kind, rate and constants as one call over many parameters."""
 
     def member(self, position: int) -> Member | None:
         instruction = self.instructions[position]
@@ -68,7 +68,10 @@ class _Updates(HorizontalFusion):
 
 
 def _eliminate_dead_code(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
-    """Without the calls of operators of several calls that make what nobody reads, such as the gradient of images."""
+    """The instructions without calls, of operators with several calls, whose results are not read.
+
+    Such as the gradient of images in that of a convolution.
+    """
     return [
         each
         for each in instructions
@@ -85,18 +88,16 @@ _PASSES: dict[str, Pass] = {
     "chains": join_chains,
     "updates": _Updates.run,
 }
-"""What the fuser does for the host, in this order; each can be left out (`flags.passes_left_out`)."""
+"""The passes by name, in order; `flags.passes_left_out` names those to skip."""
 
 _AFTER_LAYOUT = ("chains", "updates")
-"""Those that come behind what has images lie in blocks."""
+"""The passes that follow the layout pass."""
 
 
 def passes(in_blocks: Pass) -> dict[str, Pass]:
-    """The passes that are made, by name.
+    """The enabled passes by name, in order. `in_blocks`: the layout pass.
 
-    `in_blocks`: what has images lie in blocks of channels, which chains of elementwise calls do not mind.
-
-    Raises ValueError if others are to be left out.
+    Raises ValueError if the user disables a pass that does not exist.
     """
     out = flags.passes_left_out()
     made = {name: each for name, each in _PASSES.items() if name not in _AFTER_LAYOUT}

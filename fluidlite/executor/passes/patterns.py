@@ -1,4 +1,4 @@
-"""Looks for calls that belong together because each works on what another one has made."""
+"""`Pattern`: matches graphs of calls along def-use chains."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..ir.instructions import Instruction, Uses
 
 
 class NoMatch(Exception):
-    """What was looked at is not what was looked for, or stays as it is."""
+    """The instructions do not match, or must not be replaced."""
 
 
 def require(condition: bool) -> None:
@@ -33,7 +33,7 @@ def no_shift(call: Call) -> bool:
 
 
 class Pattern:
-    """Calls of kernels of one element type; what it asks for and does not find raises `NoMatch`."""
+    """A match of calls of kernels of one element type; raises `NoMatch` if there is none."""
 
     def __init__(self, uses: Uses, type: str) -> None:
         self._uses = uses
@@ -41,14 +41,14 @@ class Pattern:
 
     @property
     def _matched(self) -> list[Instruction]:
-        """What has been found so far."""
+        """The instructions matched so far."""
         raise NotImplementedError
 
     def _root(self, name: str | None) -> str:
         return self._uses.root(name or "")
 
     def _is(self, each: Instruction | None, *kinds: str) -> bool:
-        """Whether an instruction is a call of one of these kernels, of our type."""
+        """True for a call of one of these kernels, of the pattern's element type."""
         if each is None or not isinstance(each.action, Call):
             return False
         return each.action.name in kinds and each.action.type in ("", self._type)
@@ -61,7 +61,7 @@ class Pattern:
     def _consumer(
         self, name: str | None, *kinds: str, fits: Callable[[Call], bool] = lambda _: True
     ) -> Instruction | None:
-        """The one call of these kernels that reads a variable and fits."""
+        """The only call of these kernels that reads a variable and satisfies `fits`."""
         found = [
             each for each in self._uses.readers(name or "") if self._is(each, *kinds) and fits(each.action)
         ]

@@ -1,10 +1,10 @@
-"""Matrices that many products share are packed once, in the order in which products read them.
+"""Weight prepacking: a matrix of several products is reordered once as the kernel reads it.
 
     mul(x0, w) -> y0                 mul(w) -> w@PACKED
     mul(x1, w) -> y1                 mul(x0, w@PACKED) -> y0
     ...                              mul(x1, w@PACKED) -> y1 ...
 
-In loops a weight that no turn changes is packed before the first one.
+In loops, loop-invariant weights are packed before the first iteration.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from ..ir.type_env import TypeEnv
 
 PACKED = "@PACKED"
 PASS = "packing"
-"""What this is called among the passes that can be left out."""
+"""The name of the pass."""
 
 _LEAST_PRODUCTS, _LEAST_ROWS, _LEAST_ELEMENTS = 3, 8, 1 << 13
-"""What packing pays for in a straight line: how many products, rows of these and elements of their matrix."""
+"""Thresholds from which packing pays outside of loops: products, rows of each, elements of the matrix."""
 _LEAST_IN_LOOPS = 1 << 10
-"""The same for elements, where the products are in a loop."""
+"""The threshold of elements for products in loops."""
 
 
 class Packing:
-    """Puts products by packed matrices in the place of others.
+    """Rewrites products to read packed matrices.
 
     Args:
-        root: the variable whose memory a name lives in.
-        stays: whether a variable that is such a root stays as it is while the products are made.
+        root: maps a name to the variable that owns its memory.
+        stays: whether a variable (an owner) is constant while the products run.
     """
 
     def __init__(self, meta: TypeEnv, root: Callable[[str], str], stays: Callable[[str], bool]) -> None:
         self._meta, self._root, self._stays = meta, root, stays
         self._is_left_out = PASS in flags.passes_left_out()
         self.made: dict[str, Matrix] = {}
-        """What is packed, and of which matrix."""
+        """Packed variable -> its matrix."""
 
     def matrix(self, instruction: Instruction) -> Matrix | None:
-        """What would be packed for a product; None if nothing."""
+        """The matrix of a product that can be packed; None if there is none."""
         if self._is_left_out or not isinstance(instruction.action, Call):
             return None
         found = shared_matrix(instruction.action)
@@ -56,7 +56,7 @@ class Packing:
         return found if self._stays(found.name) else None
 
     def of(self, instruction: Instruction) -> Instruction:
-        """A product by what is packed; others as they are."""
+        """The product on its packed matrix; other instructions unchanged."""
         matrix = self.matrix(instruction)
         if matrix is None:
             return instruction
@@ -69,19 +69,19 @@ class Packing:
 
     @staticmethod
     def name(matrix: Matrix) -> str:
-        """What a matrix is called when it is packed."""
+        """The name of the packed matrix."""
         return f"{matrix.name}{PACKED}{matrix.columns}{'T' if matrix.transposed else ''}"
 
     def pack(self, packed: str, instruction: Instruction) -> Instruction:
-        """What packs a matrix, in the name of an instruction's operators."""
+        """The instruction that packs a matrix, attributed to the operators of `instruction`."""
         matrix = self.made[packed]
         return Instruction(instruction.ops, (matrix.name,), (packed,), packing(matrix, packed))
 
 
 def prepack(instructions: list[Instruction], meta: TypeEnv, root: Callable[[str], str]) -> list[Instruction]:
-    """The instructions, with what is packed for several products of a straight line, or for the turns of a loop.
+    """The pass: packs matrices of several products of straight-line code, or of products in loops.
 
-    Backward operators do not take what is packed for forward ones: they may run later, when a weight is another one.
+    Backward operators have packed matrices of their own: they may run later, after a weight has changed.
     """
     if any(each.is_jump for each in instructions):
         return _packed_before_loops(instructions, meta, root)
@@ -108,7 +108,7 @@ def prepack(instructions: list[Instruction], meta: TypeEnv, root: Callable[[str]
 def _packed_before_loops(
     instructions: list[Instruction], meta: TypeEnv, root: Callable[[str], str]
 ) -> list[Instruction]:
-    """The instructions, with weights packed in front of the outermost loop in which they are read and not changed."""
+    """The instructions, with weights packed before the outermost loop that reads and does not write them."""
     out = [[each] for each in instructions]
     for begin, end in outermost_loops(instructions):
         found = Packing(meta, root, _not_written(instructions[begin : end + 1], root))

@@ -1,6 +1,4 @@
-"""Leaves out calls of the host that make what is there already, by copying or computing it: their results are other
-names for its memory.
-"""
+"""Copy propagation and common subexpression elimination for the CPU: redundant results become aliases."""
 
 from __future__ import annotations
 
@@ -15,9 +13,9 @@ from ..ir.instructions import Instruction, Uses
 
 
 def propagate_copies(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
-    """The instructions without results that are just what somebody else has made, such as the gradients of a sum.
+    """Copy propagation: results that are copies of operands, such as the gradients of a sum, become aliases of these.
 
-    Plans with branches or loops stay as they are.
+    Plans with branches or loops are left alone.
     """
     if any(each.is_jump for each in instructions):
         return instructions
@@ -29,7 +27,7 @@ def propagate_copies(instructions: list[Instruction], uses: Uses) -> list[Instru
         gone: dict[int, str] = {}
         for at, source in copies_of(each.action):
             name, its = each.action.operands[at] or "", each.action.operands[source] or ""
-            if _may_be_one(name, its, uses):
+            if _may_alias(name, its, uses):
                 gone[at] = name
                 uses.merge(name, its)
         left = without(each.action, gone) if gone else each.action
@@ -39,8 +37,8 @@ def propagate_copies(instructions: list[Instruction], uses: Uses) -> list[Instru
     return out
 
 
-def _may_be_one(name: str, source: str, uses: Uses) -> bool:
-    """Whether a copy may be a name for the memory of what it copies: both keep their value from when it is made."""
+def _may_alias(name: str, source: str, uses: Uses) -> bool:
+    """True if a copy may alias its source: neither is written after the copy, and only one is needed at the end."""
     made, its = uses.root(name), uses.root(source)
     if made == its or uses.written[made] != 1 or made in uses.needed:
         return False
@@ -48,18 +46,18 @@ def _may_be_one(name: str, source: str, uses: Uses) -> bool:
 
 
 def eliminate_common_subexpressions(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
-    """The instructions without calls of the same kernel on the same values with the same numbers.
+    """Common subexpression elimination: calls of one kernel on the same values with the same numbers run once.
 
-    Plans with branches or loops stay as they are: what is there on one way need not be on another. Backward
-    operators do not take what forward ones have made: `RecomputeOptimizer` is there to save memory.
+    Plans with branches or loops are left alone: there an earlier call need not dominate a later one. Backward operators
+    do not reuse results of forward ones, or recomputation (`RecomputeOptimizer`) would not save memory.
     """
     if any(each.is_jump for each in instructions):
         return instructions
     out: list[Instruction] = []
-    versions: Counter[str] = Counter()  # how often each variable has been written so far
+    versions: Counter[str] = Counter()  # the number of writes of each variable so far
     found: defaultdict[tuple[object, ...], list[Instruction]] = defaultdict(list)
     for each in instructions:
-        if _may_stand_for_others(each, uses):
+        if _is_pure(each, uses):
             read = {uses.root(name) for name in each.reads}
             key = (
                 each.action.kernel,
@@ -81,8 +79,8 @@ def eliminate_common_subexpressions(instructions: list[Instruction], uses: Uses)
     return out
 
 
-def _may_stand_for_others(each: Instruction, uses: Uses) -> bool:
-    """Whether a kernel makes variables of its own, that are written once, from what it reads alone."""
+def _is_pure(each: Instruction, uses: Uses) -> bool:
+    """True for a native call whose results are written once and depend on its operands and numbers alone."""
     from ..._ext import kernels  # brings SciPy, which importing the package alone should not
 
     if not isinstance(each.action, Call) or each.view is None or not kernels.available(each.action.kernel):
@@ -108,7 +106,7 @@ def _same_numbers(a: Call, b: Call) -> bool:
 
 
 def _same_real(x: float, y: float) -> bool:
-    """Whether two numbers, none of which follows sizes, are the same to the sign of 0."""
+    """True if two numbers, neither of them symbolic, have the same bits."""
     return (
         not isinstance(x, SymFloat | SymInt)
         and not isinstance(y, SymFloat | SymInt)

@@ -1,8 +1,8 @@
-"""The fuser: puts one instruction in the place of several. What it can put there is said by whom the plan is for.
+"""Passes, which rewrite the instructions of a plan, and the three schemes of fusion that CPU and GPU passes share.
 
-A *pass* gets all instructions and gives those that take their place. There are three kinds that plans of the host and
-of GPUs share: neighbours of which each works on what the one before makes (`fuse_pairs`), neighbours that go together
-(`fuse_runs`), and instructions that are alike, wherever they stand (`HorizontalFusion`).
+fuse_pairs        producers with their consumers, neighbours by neighbours
+fuse_runs         runs of neighbours, such as chains of elementwise calls
+HorizontalFusion  instructions of the same kind from anywhere, such as the updates of an optimizer
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..ir.instructions import Instruction, Uses
 
 Pass = Callable[[list[Instruction], Uses], list[Instruction]]
 Rule = Callable[[Instruction, Instruction, Uses], Instruction | None]
-"""One instruction for two that follow each other, if there is one: `rule(before, after, uses)`."""
+"""`rule(before, after, uses)`: the instruction that fuses two neighbours; None if they cannot be fused."""
 
 
 def fuse(
@@ -27,7 +27,7 @@ def fuse(
     passes: Iterable[Pass],
     roots: dict[str, str] | None = None,
 ) -> list[Instruction]:
-    """The instructions after all passes. `needed`, `roots`: see `Uses`."""
+    """Apply passes in order. `needed`, `roots`: see `Uses`."""
     needed = list(needed)
     for each in passes:
         instructions = each(instructions, Uses(instructions, needed, {} if roots is None else roots))
@@ -36,32 +36,32 @@ def fuse(
 
 @dataclass(frozen=True)
 class IncompleteFusion:
-    """Stands for the action of operators that can be joined only if the next one fits as well."""
+    """The action of a fusion that is valid only if the next instruction joins it too."""
 
     views: tuple[OpView, ...]
 
 
 @runtime_checkable
 class ShapeProvider(Protocol):
-    """An action that can give something of the right shape for results that it does not make any more."""
+    """An action that can bind arrays of the right shape to results that it no longer computes."""
 
     def with_shapes(self, names: Sequence[str]) -> Any:
-        """The action that also gives, under these names, arrays of which nobody reads the elements."""
+        """The action that also binds arrays with undefined elements to these names."""
         ...
 
 
 def fuse_two(
     before: Instruction, after: Instruction, action: Any, reads: Iterable[str], writes: Iterable[str]
 ) -> Instruction:
-    """The instruction that does `action` for what two stand for."""
+    """The instruction for the operators of both, with the given action."""
     ops: dict[int, Operator] = {id(op): op for op in (*before.ops, *after.ops)}
     return Instruction(tuple(ops.values()), tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes)), action)
 
 
 def fuse_pairs(*rules: Rule) -> Pass:
-    """A pass that joins neighbours by rules, as many as fit.
+    """The pass that fuses neighbours by rules, as many as possible.
 
-    What is not made any more must be of no use to others; a rule does not ask that.
+    It drops fusions that lose a result with other uses, so that rules need not check that.
     """
 
     def run(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
@@ -79,7 +79,7 @@ def fuse_pairs(*rules: Rule) -> Pass:
 def _longest_fusion(
     instructions: Sequence[Instruction], position: int, uses: Uses, rules: Sequence[Rule]
 ) -> tuple[Instruction, int]:
-    """What takes the place of the instruction at a position and of those behind it; how many these are in all."""
+    """The longest fusion of the instructions from a position on, and their number."""
     inside = [instructions[position]]
     current = inside[0]
     found = current, 1
@@ -111,9 +111,9 @@ def _longest_fusion(
 
 @dataclass
 class Member:
-    """Instructions that belong to one of those that are alike: `main`, and what it makes superfluous before and after.
+    """A candidate for horizontal fusion: `main`, and instructions `before` and `after` it that the fusion replaces too.
 
-    `key`: what those have in common that one instruction can do; `detail`: what else the pass knows of it.
+    `key`: equal for candidates that one instruction can replace; `detail`: data of the pass.
     """
 
     key: Any
@@ -129,7 +129,7 @@ class Member:
 
 @dataclass
 class Group:
-    """Members that can be put together, at the place of the last one; what they read and write."""
+    """Members with one key to fuse at the position of the last one, and the variables that they read and write."""
 
     place: int
     members: list[Any] = field(default_factory=list)
@@ -137,26 +137,26 @@ class Group:
     writes: set[str] = field(default_factory=set)
 
     def conflicts(self, reads: set[str], writes: set[str]) -> bool:
-        """Whether the order between the group and something else matters."""
+        """True if an instruction with these reads and writes depends on the group, or the group on it."""
         return bool(self.writes & (reads | writes) or self.reads & writes)
 
 
 class Run(Protocol):
-    """Neighbouring instructions that become one."""
+    """Neighbouring instructions to fuse."""
 
     def take(self, each: Instruction) -> bool:
-        """Add an instruction; False if it does not go with the others."""
+        """Add an instruction; False if it cannot be fused with the others."""
         ...
 
     def finished(self) -> list[Instruction]:
-        """What stands in the place of those that were taken."""
+        """The instructions that replace those added."""
         ...
 
 
 def fuse_runs(start: Callable[[Uses], Run]) -> Pass:
-    """The pass that joins instructions that stand together: as many as a run takes that `start` has made."""
+    """The pass that fuses maximal runs of neighbours; `start` makes an empty run."""
 
-    def join(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+    def fuse_all(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
         out: list[Instruction] = []
         run = start(uses)
         for each in instructions:
@@ -168,13 +168,13 @@ def fuse_runs(start: Callable[[Uses], Run]) -> Pass:
                 out.append(each)
         return out + run.finished()
 
-    return join
+    return fuse_all
 
 
 class HorizontalFusion:
-    """A pass that puts alike instructions in one, with the last of them.
+    """A pass that fuses instructions of the same kind at the position of the last one.
 
-    One is done later than where it stood only if nothing in between touches what it works on.
+    An instruction moves only past instructions that neither depend on it nor it on them.
     """
 
     def __init__(
@@ -189,15 +189,15 @@ class HorizontalFusion:
         return cls(instructions, uses).rewritten()
 
     def member(self, position: int) -> Member | None:
-        """What may be put together with others, if the instruction at a position is such."""
+        """The candidate at a position; None if its instruction is none."""
         raise NotImplementedError
 
     def fused(self, members: list[Any]) -> list[Instruction]:
-        """What takes the place of members of one key."""
+        """The instructions that replace members with one key."""
         raise NotImplementedError
 
     def is_absorbed(self, position: int, groups: Iterable[Group]) -> bool:
-        """Whether a member of one of the groups has taken over the instruction at a position."""
+        """True if a member of one of the groups replaces the instruction at a position."""
         return False
 
     def rewritten(self) -> list[Instruction]:

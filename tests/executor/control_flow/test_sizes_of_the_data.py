@@ -148,7 +148,7 @@ def test_what_draws_numbers_before_sizes_are_found_runs_in_pieces():
     exe, random = fluid.Executor(), np.random.RandomState(2)
     for rows in (4, 5, 6, 7):
         exe.run(feed=feed(random, rows), fetch_list=[chosen])
-    assert "sizes are found behind operator dropout" in exe.describe()
+    assert "data-dependent sizes follow operator dropout" in exe.describe()
 
 
 def test_errors_name_the_operator_and_the_line():
