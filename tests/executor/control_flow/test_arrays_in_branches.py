@@ -5,8 +5,8 @@ import pytest
 
 import fluidlite as fluid
 
-from .test_sizes_of_the_data import run, same
-from .test_turns import number
+from .test_data_dependent_sizes import run, same
+from .test_scans import number
 
 layers = fluid.layers
 
@@ -15,7 +15,7 @@ def decided(x):
     return layers.reduce_sum(x) > layers.fill_constant([1], "float32", 0.0)
 
 
-def written(x, turns):
+def written(x, trips):
     """One element or another, at an index that the branch counts to."""
     i = number(0)
     array = layers.array_write(layers.scale(x, 0.5), i)
@@ -36,8 +36,8 @@ def written(x, turns):
     )
 
 
-def read(x, turns):
-    """What is only read where a branch is taken has a gradient there alone."""
+def read(x, trips):
+    """A variable that only the branch reads has a gradient only where the branch is taken."""
     array = layers.array_write(layers.tanh(x), number(0))
     layers.array_write(layers.square(x), number(1), array)
     return layers.cond(
@@ -47,7 +47,7 @@ def read(x, turns):
     )
 
 
-def read_and_written(x, turns):
+def read_and_written(x, trips):
     i = number(0)
     array = layers.array_write(layers.tanh(x), i)
 
@@ -61,7 +61,7 @@ def read_and_written(x, turns):
     return first * layers.array_read(array, i)
 
 
-def in_a_switch(x, turns):
+def in_a_switch(x, trips):
     i, one = number(0), layers.fill_constant([1], "float32", 1.0)
     array = layers.array_write(layers.scale(x, 0.5), i)
     with layers.Switch() as switch:
@@ -76,11 +76,11 @@ def in_a_switch(x, turns):
     return layers.array_read(array, i)
 
 
-def in_a_loop(x, turns):
-    """In each turn the one branch or the other writes what the next turn reads."""
+def in_a_loop(x, trips):
+    """Per iteration one of two branches writes the element that the next iteration reads."""
     i = number(0)
     array = layers.array_write(layers.scale(x, 1.0), i)
-    going = layers.less_than(i, turns)
+    going = layers.less_than(i, trips)
     with layers.While(going).block():
         value = layers.array_read(array, i)
 
@@ -93,17 +93,17 @@ def in_a_loop(x, turns):
             layers.array_write(layers.sin(value) + x * 0.3, i, array)
 
         layers.cond(decided(value), lambda: up() or None, lambda: down() or None)
-        layers.less_than(i, turns, cond=going)
-    return layers.array_read(array, turns)
+        layers.less_than(i, trips, cond=going)
+    return layers.array_read(array, trips)
 
 
 PROGRAMS = [written, read, read_and_written, in_a_switch, in_a_loop]
 
 
 def built(build):
-    x, turns = fluid.data("x", [2, 3]), fluid.data("turns", [1], "int64")
+    x, trips = fluid.data("x", [2, 3]), fluid.data("trips", [1], "int64")
     x.stop_gradient = False
-    out = build(x, turns)
+    out = build(x, trips)
     loss = layers.reduce_sum(out * out)
     return [out, loss, *fluid.gradients([loss], [x])]
 
@@ -112,7 +112,7 @@ def feeds():
     random = np.random.RandomState(2)
     for at in range(12):
         x = random.uniform(-1, 1, (2, 3)).astype("float32")
-        yield {"x": [x, np.abs(x), -np.abs(x)][at % 3], "turns": np.array([random.randint(0, 5)])}
+        yield {"x": [x, np.abs(x), -np.abs(x)][at % 3], "trips": np.array([random.randint(0, 5)])}
 
 
 @pytest.mark.parametrize("build", PROGRAMS, ids=lambda build: build.__name__)
@@ -140,8 +140,8 @@ def test_gradients_are_those_of_finite_differences(build):
 
 
 def test_a_loop_is_differentiated_twice():
-    """Each pass finds what the turns have kept."""
-    x, turns = fluid.data("x", [2, 3]), fluid.data("turns", [1], "int64")
+    """Each gradient pops a stash of its own."""
+    x, trips = fluid.data("x", [2, 3]), fluid.data("trips", [1], "int64")
     x.stop_gradient = False
 
     def body(i, value):
@@ -153,7 +153,7 @@ def test_a_loop_is_differentiated_twice():
         return [layers.increment(i), layers.tanh(inner + x)]
 
     start = [number(0), layers.scale(x, 1.0)]
-    _, out = layers.while_loop(lambda i, value: layers.less_than(i, turns), body, start)
+    _, out = layers.while_loop(lambda i, value: layers.less_than(i, trips), body, start)
     first, second = layers.reduce_sum(out), layers.reduce_sum(layers.square(out))
     fetched = [out, *fluid.gradients([first], [x]), *fluid.gradients([second], [x])]
     fed = [*feeds()]

@@ -1,4 +1,4 @@
-"""Branches that are part of a plan: jumps instead of pieces, with the numbers that the interpreter finds."""
+"""Branches inlined into plans, compiled against interpreted."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def nested(x, step):
 
 
 def in_place(x, step):
-    """What a branch changes was read before, is read behind it, and looked at by another name."""
+    """A branch overwrites a variable that is read before and after it, also through a view."""
     state = persistable("state", 2.0, (2, 3))
     before = layers.reshape(state, [3, 2]) * 1.0
     when(layers.less_than(step, number(2, "int64")), lambda: layers.assign(state + x, state))
@@ -64,7 +64,7 @@ def in_place(x, step):
 
 
 def products(x, step):
-    """Calls that plans join stand on both sides of where a branch begins and ends."""
+    """Operators that plans fuse, on both sides of a branch's begin and end."""
     state = persistable("state", 1.0, (2, 3))
     weight, bias = persistable("weight", 0.5, (3, 3)), persistable("bias", 0.1, (3,))
     h = layers.mul(x, weight)
@@ -78,7 +78,7 @@ def products(x, step):
 
 
 def updates(x, step):
-    """Optimizers in a branch and behind it, which plans join where they are next to each other."""
+    """Optimizers in a branch and after it; plans fuse adjacent updates."""
     a = layers.create_parameter([3, 3], "float32", "a", default_initializer=fluid.initializer.Constant(1.0))
     b = layers.create_parameter([3, 3], "float32", "b", default_initializer=fluid.initializer.Constant(2.0))
     ga, gb = layers.scale(a, 0.5), layers.scale(b, 0.5)
@@ -98,11 +98,11 @@ def in_a_loop(x, step):
     total = persistable("total", 0.0)
     i = number(0, "int64")
 
-    def turn(i):
+    def iteration(i):
         when(layers.less_than(i, step), lambda: layers.assign(total + 1.0, total))
         return [layers.increment(i)]
 
-    layers.while_loop(lambda i: layers.less_than(i, number(3, "int64")), turn, [i])
+    layers.while_loop(lambda i: layers.less_than(i, number(3, "int64")), iteration, [i])
     return [total, i]
 
 
@@ -146,7 +146,7 @@ def test_as_operator_by_operator(build):
     assert (" loop(" in text) == (build is in_a_loop)
 
 
-def test_what_is_wrong_in_a_branch_is_told_when_it_is_taken():
+def test_errors_of_a_branch_are_raised_when_it_is_taken():
     step = fluid.data("step", [1], "int64")
     state = persistable("state", 1.0)
     block = fluid.default_main_program().global_block()
@@ -162,7 +162,7 @@ def test_what_is_wrong_in_a_branch_is_told_when_it_is_taken():
                 exe.run(feed={"step": np.array([count])}, fetch_list=[state])
 
 
-def test_sizes_that_only_the_data_know_are_left_to_a_piece():
+def test_branches_with_data_dependent_sizes_run_in_segments():
     x, step = fluid.data("x", [None, 3]), fluid.data("step", [1], "int64")
     state = persistable("state", 0.0)
 

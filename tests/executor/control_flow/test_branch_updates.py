@@ -76,10 +76,10 @@ def test_minimize_a_loss_of_the_branch_with_clipping_weight_decay_and_a_schedule
         weight -= rate * (1 / np.sqrt(3.0) + 0.1 * weight)
         expected.append([weight] * 3)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
-    assert trained_again({"p": np.array([False])}) == pytest.approx(weight)
+    assert retrained({"p": np.array([False])}) == pytest.approx(weight)
 
 
-def trained_again(feed):
+def retrained(feed):
     """The first element of the weight after one more step of the program built last."""
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(feed={"x": np.ones((2, 3), "float32"), **feed}, fetch_list=[])
@@ -170,10 +170,10 @@ def test_a_program_with_updates_in_branches_is_written_and_read():
     loss = layers.mean(layers.fc(x, 1, param_attr=fluid.initializer.Constant(1.0), bias_attr=False))
     layers.cond(flag(), lambda: sgd(0.5).minimize(loss) and None)
     text = fluid.default_main_program().desc.serialize_to_string()
-    again = fluid.Program.parse_from_string(text)
+    parsed = fluid.Program.parse_from_string(text)
     exe = executor()
     feed = {"p": np.array([True]), "x": np.ones((2, 3), "float32")}
-    values = [exe.run(again, feed=feed, fetch_list=[loss.name])[0].item() for _ in range(2)]
+    values = [exe.run(parsed, feed=feed, fetch_list=[loss.name])[0].item() for _ in range(2)]
     assert values == [3.0, 1.5]
 
 
@@ -247,9 +247,9 @@ def test_second_derivatives_in_a_branch():
 
     made = layers.cond(flag(), penalty, lambda: layers.reduce_sum(x))
     once = fluid.gradients([made], [x])
-    again = fluid.gradients([layers.scale(made, 2.0)], [x])
+    parsed = fluid.gradients([layers.scale(made, 2.0)], [x])
     exe = executor()
     for feed, expected in zip(feeds("p"), (36 * 2.0**3, 1.0), strict=True):
-        got = exe.run(feed={**feed, "x": np.full((2, 3), 2.0, "float32")}, fetch_list=once + again)
+        got = exe.run(feed={**feed, "x": np.full((2, 3), 2.0, "float32")}, fetch_list=once + parsed)
         np.testing.assert_allclose(got[0], np.full((2, 3), expected))
         np.testing.assert_allclose(got[1], np.full((2, 3), 2 * expected))

@@ -73,7 +73,7 @@ def switched(x):
 
 
 def replaced_or_not(x):
-    """What the variable held before gets a gradient only if no case has replaced it."""
+    """The earlier value gets a gradient only if no case overwrites the variable."""
     out = layers.tanh(x)
     with layers.Switch() as switch:
         with switch.case(flag()):
@@ -120,9 +120,9 @@ def a_sparse_lookup(x):
     return layers.cond(flag(), look_up, lambda: x)
 
 
-def counted(turns, start, body):
-    """An array written by `turns` turns of a loop, and the number of its last element."""
-    i, n = (layers.fill_constant([1], "int64", value) for value in (0, turns))
+def counted(trips, start, body):
+    """An array written by a loop with trip count `trips`, and the index of its last element."""
+    i, n = (layers.fill_constant([1], "int64", value) for value in (0, trips))
     array = layers.create_array("float64")
     layers.array_write(start, i, array=array)
     going = layers.less_than(i, n)
@@ -306,7 +306,7 @@ def test_select_input_takes_a_number_that_there_is():
 
 
 def test_select_output_leaves_the_others_alone():
-    """What gradients of `select_input` are: `select_output`."""
+    """`select_output`, the gradient of `select_input`."""
     x = fluid.data("x", [1], "float32")
     x.stop_gradient = False
     outs = [layers.fill_constant([1], "float32", value) for value in (5.0, 6.0)]
@@ -337,7 +337,7 @@ def test_operators_of_inference_programs():
 
 
 def test_blocks_that_two_operators_run_are_looked_at_once():
-    """At each of 30 levels: what looked at them once for each operator would not come to an end."""
+    """30 nested levels: visiting a block once per operator that runs it would take exponential time."""
     program = fluid.Program()
     with fluid.program_guard(program, fluid.Program()):
         condition = fluid.layers.fill_constant([1], "bool", False)

@@ -1,4 +1,4 @@
-"""What is wrong with sequences, arrays, loops and branches is told with the operator and the user's line."""
+"""Errors of sequences, arrays, loops and branches name the operator and the user's line."""
 
 import numpy as np
 import pytest
@@ -74,7 +74,7 @@ def test_offsets_for_other_rows_than_are_fed():
     ],
 )
 def test_an_empty_batch(build):
-    """Sequences without rows are a batch like others; no sequences at all are none."""
+    """Empty sequences are a valid batch; a batch without sequences is not."""
     out = build()
     exe = fluid.Executor()
     exe.run(fluid.default_startup_program())
@@ -106,13 +106,13 @@ def test_an_index_beyond_the_end_of_an_array():
 
 
 def test_an_index_beyond_the_end_in_a_loop():
-    turns, array = fluid.data("turns", [1], "int64"), layers.array_write(ones(2), number(0))
+    trips, array = fluid.data("trips", [1], "int64"), layers.array_write(ones(2), number(0))
     layers.array_write(ones(2), number(1), array)
     add = lambda i, total: (i + 1, total + layers.array_read(array, i))  # noqa: E731
-    out = layers.while_loop(lambda i, total: i < turns, add, [number(0), ones(2)])[1]
-    assert run([out], turns=np.array([2]))[0].tolist() == [3, 3]
+    out = layers.while_loop(lambda i, total: i < trips, add, [number(0), ones(2)])[1]
+    assert run([out], trips=np.array([2]))[0].tolist() == [3, 3]
     with raises("operator elementwise_add", "array_read_0.tmp_0", "beyond the end of array"):
-        run([out], turns=np.array([3]))
+        run([out], trips=np.array([3]))
 
 
 @pytest.mark.parametrize("wrong", [-2, [0, 0]])
@@ -160,7 +160,7 @@ EAGER = {
     "a loop's condition of several elements": (
         lambda x, at: layers.while_loop(lambda x: x < 3, lambda x: [x + 1], [x]), TypeError,
         "returned by cond in while_loop should have one element"),
-    "one variable more after a turn": (
+    "one variable more after an iteration": (
         lambda x, at: layers.while_loop(lambda i: i < 3, lambda i: [i, x], [at(0)]), ValueError,
         "body in while_loop should return the same arity"),
     "an index beyond the end": (
@@ -193,7 +193,7 @@ EAGER = {
 
 
 @pytest.mark.parametrize("what", EAGER)
-def test_what_is_wrong_is_told_by_the_call_in_dygraph_mode(what):
+def test_errors_in_dygraph_mode(what):
     call, error, message = EAGER[what]
     with fluid.dygraph.guard():
         x = fluid.dygraph.to_variable(np.ones(2, "float32"))
@@ -202,8 +202,8 @@ def test_what_is_wrong_is_told_by_the_call_in_dygraph_mode(what):
 
 
 @pytest.mark.parametrize("saved", [False, True])
-def test_rows_of_a_choice_within_a_loop_are_those_of_the_batch(saved, tmp_path):
-    """Also where all rows of a turn go one way, and in another turn the other way."""
+def test_ifelse_in_a_loop_has_the_rows_of_the_batch(saved, tmp_path):
+    """Also if all rows of one iteration are on one side, and those of another iteration on the other."""
     x = fluid.data("x", [None, 2], "float32")
     i, last, state = number(0), number(3), layers.scale(x, 1.0)
     going = layers.less_than(i, last)

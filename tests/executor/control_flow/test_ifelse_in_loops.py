@@ -5,8 +5,8 @@ import pytest
 
 import fluidlite as fluid
 
-from .test_sizes_of_the_data import run, same
-from .test_turns import number
+from .test_data_dependent_sizes import run, same
+from .test_scans import number
 
 layers = fluid.layers
 WIDTH = 3
@@ -36,7 +36,7 @@ def two_ways(x, others=None):
 
 
 def logarithms(x):
-    """What is computed for rows of the other side would be no number."""
+    """The block would compute NaN for rows of the other side."""
     first = layers.slice(x, [1], [0], [1])
     choice = layers.IfElse(mask_of(first, 0.0))
     with choice.true_block():
@@ -49,7 +49,7 @@ def logarithms(x):
 
 
 def of_classes(x, others=None):
-    """Probabilities, what they say about labels, sums along a row."""
+    """Softmax, cross entropy, sums along a row."""
     labels = layers.argmax(x, axis=1)
     labels = layers.reshape(labels, [-1, 1])
     choice = layers.IfElse(mask_of(x))
@@ -65,42 +65,42 @@ def of_classes(x, others=None):
     return layers.elementwise_mul(layers.tanh(one), other)
 
 
-def with_classes(x, turns):
+def with_classes(x, trips):
     return layers.while_loop(
-        lambda i, value: layers.less_than(i, turns),
+        lambda i, value: layers.less_than(i, trips),
         lambda i, value: [layers.increment(i), of_classes(value)],
         [number(0), layers.scale(x, 1.0)],
     )[1]
 
 
-def in_while_loop(x, turns):
+def in_while_loop(x, trips):
     start = layers.scale(x, 1.0)
     return layers.while_loop(
-        lambda i, value: layers.less_than(i, turns),
+        lambda i, value: layers.less_than(i, trips),
         lambda i, value: [layers.increment(i), two_ways(value, x)],
         [number(0), start],
     )[1]
 
 
-def in_while(x, turns):
-    """Each turn reads what the one before has written to an array."""
+def in_while(x, trips):
+    """Each iteration reads the array element that the previous one wrote."""
     i = number(0)
     states = layers.array_write(layers.scale(x, 1.0), i)
-    going = layers.less_than(i, turns)
+    going = layers.less_than(i, trips)
     with layers.While(going).block():
         state = layers.array_read(states, i)
         layers.increment(i)
         layers.array_write(two_ways(state), i, states)
-        layers.less_than(i, turns, cond=going)
-    return layers.array_read(states, turns)
+        layers.less_than(i, trips, cond=going)
+    return layers.array_read(states, trips)
 
 
-def in_a_branch(x, turns):
+def in_a_branch(x, trips):
     positive = layers.reduce_sum(x) > layers.fill_constant([1], "float32", 0.0)
     return layers.cond(positive, lambda: two_ways(x), lambda: layers.scale(x, 3.0))
 
 
-def in_steps(x, turns):
+def in_steps(x, trips):
     rnn = layers.StaticRNN()
     steps = layers.stack([x, layers.scale(x, -1.0), layers.scale(x, 0.5)])
     with rnn.step():
@@ -112,33 +112,33 @@ def in_steps(x, turns):
     return layers.reduce_sum(rnn(), dim=0)
 
 
-def in_steps_and_loops(x, turns):
+def in_steps_and_loops(x, trips):
     rnn = layers.StaticRNN()
     steps = layers.stack([x, layers.scale(x, -1.0)])
     with rnn.step():
         word = rnn.step_input(steps)
         state = rnn.memory(shape=[-1, WIDTH], batch_ref=word)
-        new = in_while_loop(word + state, turns)
+        new = in_while_loop(word + state, trips)
         rnn.update_memory(state, new)
         rnn.step_output(new)
     return layers.reduce_sum(rnn(), dim=0)
 
 
-def behind_each_other(x, turns):
+def in_sequence(x, trips):
     """No loop at all: two of them, the second in the rows of the first."""
     return two_ways(two_ways(x), x)
 
 
-def of_roots(x, turns):
+def of_roots(x, trips):
     return layers.while_loop(
-        lambda i, value: layers.less_than(i, turns),
+        lambda i, value: layers.less_than(i, trips),
         lambda i, value: [layers.increment(i), logarithms(value)],
         [number(0), layers.scale(x, 1.0)],
     )[1]
 
 
-def that_replace_others(x, turns):
-    """A block that assigns to a variable of around it, which stays as it was where no row goes that way."""
+def that_replace_others(x, trips):
+    """A block that assigns to an outer variable, which is unchanged if no row is on that side."""
     said = layers.fill_constant([1], "float32", 1.0)
 
     def body(i, value):
@@ -151,48 +151,48 @@ def that_replace_others(x, turns):
         return [layers.increment(i), choice()[0]]
 
     value = layers.while_loop(
-        lambda i, value: layers.less_than(i, turns), body, [number(0), layers.scale(x, 1.0)]
+        lambda i, value: layers.less_than(i, trips), body, [number(0), layers.scale(x, 1.0)]
     )[1]
     return layers.elementwise_mul(value, said)
 
 
-def again(step):
-    """A loop whose turns have rows go two ways: `step` makes what those of one side become."""
+def looped_ifelse(step):
+    """A loop with an IfElse in its body: `step` computes the rows of one side."""
 
-    def build(x, turns):
+    def build(x, trips):
         def body(i, value):
             choice = layers.IfElse(mask_of(value, 0.0))
             with choice.true_block():
-                choice.output(layers.tanh(step(choice.input(value), turns)))
+                choice.output(layers.tanh(step(choice.input(value), trips)))
             with choice.false_block():
                 choice.output(layers.sin(choice.input(value) * 0.7))
             return [layers.increment(i), choice()[0]]
 
         return layers.while_loop(
-            lambda i, value: layers.less_than(i, turns), body, [number(0), layers.scale(x, 1.0)]
+            lambda i, value: layers.less_than(i, trips), body, [number(0), layers.scale(x, 1.0)]
         )[1]
 
     build.__name__ = step.__name__
     return build
 
 
-@again
-def rows_that_go_two_ways_again(rows, turns):
+@looped_ifelse
+def nested_ifelse(rows, trips):
     return two_ways(rows, rows)
 
 
-@again
-def a_condition_inside(rows, turns):
-    few = layers.less_than(turns, number(2))
+@looped_ifelse
+def a_condition_inside(rows, trips):
+    few = layers.less_than(trips, number(2))
     return layers.cond(few, lambda: fc(rows, "few") * 2.0, lambda: layers.sin(rows))
 
 
-@again
-def three_deep(rows, turns):
+@looped_ifelse
+def three_deep(rows, trips):
     choice = layers.IfElse(mask_of(rows, 0.5))
     with choice.true_block():
         inner = choice.input(rows)
-        few = layers.less_than(turns, number(2))
+        few = layers.less_than(trips, number(2))
         choice.output(layers.cond(few, lambda: two_ways(inner), lambda: fc(inner, "many")))
     with choice.false_block():
         choice.output(two_ways(choice.input(rows) * 0.5))
@@ -200,27 +200,27 @@ def three_deep(rows, turns):
 
 
 PROGRAMS = [
-    in_while_loop, in_while, in_a_branch, in_steps, in_steps_and_loops, behind_each_other, of_roots,
-    that_replace_others, with_classes, rows_that_go_two_ways_again, a_condition_inside, three_deep,
+    in_while_loop, in_while, in_a_branch, in_steps, in_steps_and_loops, in_sequence, of_roots,
+    that_replace_others, with_classes, nested_ifelse, a_condition_inside, three_deep,
 ]  # fmt: skip
 
 
 def built(build):
-    x, turns = fluid.data("x", [None, WIDTH]), fluid.data("turns", [1], "int64")
+    x, trips = fluid.data("x", [None, WIDTH]), fluid.data("trips", [1], "int64")
     x.stop_gradient = False
-    out = build(x, turns)
+    out = build(x, trips)
     loss = layers.reduce_sum(out * out)
     fluid.optimizer.SGD(0.01).minimize(loss)
     return [out, loss, "x@GRAD"]
 
 
 def feeds(random, count):
-    """Rows that all go one way, or both, of several numbers of turns."""
+    """Rows on one side or on both, with several trip counts."""
     for at in range(count):
         rows = random.randint(1, 6)
         x = random.uniform(-1, 1, (rows, WIDTH)).astype("float32")
         x = [x, np.abs(x), -np.abs(x)][at % 3]
-        yield {"x": x, "turns": np.array([random.randint(0, 4)])}
+        yield {"x": x, "trips": np.array([random.randint(0, 4)])}
 
 
 @pytest.mark.parametrize("build", PROGRAMS, ids=lambda build: build.__name__)
@@ -269,10 +269,10 @@ def of_one_side(x):
 
 
 @pytest.mark.parametrize("build", [mixing, of_one_side])
-def test_rows_that_need_each_other_are_apart(build):
-    def looped(x, turns):
+def test_blocks_that_reduce_over_rows_run_in_segments(build):
+    def looped(x, trips):
         return layers.while_loop(
-            lambda i, value: layers.less_than(i, turns),
+            lambda i, value: layers.less_than(i, trips),
             lambda i, value: [layers.increment(i), build(value)],
             [number(0), layers.scale(x, 1.0)],
         )[1]
@@ -300,7 +300,7 @@ def test_what_is_fetched_of_one_side_has_its_rows_alone():
     np.testing.assert_array_equal(alone, whole)
 
 
-def test_a_mask_of_other_rows_is_told():
+def test_a_mask_with_another_row_count_is_refused():
     x, mask = fluid.data("x", [None, WIDTH]), fluid.data("mask", [None, 1], "bool")
 
     def body(i, value):

@@ -7,7 +7,7 @@ import pytest
 
 import fluidlite as fluid
 
-from .test_sizes_of_the_data import run, same
+from .test_data_dependent_sizes import run, same
 
 layers = fluid.layers
 WIDTH = 3
@@ -42,14 +42,14 @@ def one_side(x, mask):
     return choice()
 
 
-def one_behind_the_other(x, mask):
+def in_sequence(x, mask):
     (first,) = several_inputs(x, mask)
     key = layers.reduce_sum(first, dim=1, keep_dim=True)
     return two_ways(first, key > layers.fill_constant_batch_size_like(key, [-1, 1], "float32", 0.1))
 
 
 def branch_inside(x, mask):
-    """A block of rows in which a condition of one element decides again."""
+    """A branch on a condition of one element, in a side of an IfElse."""
     hidden, choice = layers.fc(x, WIDTH), layers.IfElse(mask)
     with choice.true_block():
         rows = choice.input(hidden)
@@ -72,7 +72,7 @@ def needing_each_other(x, mask):
     return choice()
 
 
-PROGRAMS = [two_ways, several_inputs, one_behind_the_other, one_side, branch_inside, needing_each_other]
+PROGRAMS = [two_ways, several_inputs, in_sequence, one_side, branch_inside, needing_each_other]
 
 
 def built(build):
@@ -100,8 +100,8 @@ def test_as_operator_by_operator(build):
     same(got, want)
 
 
-def test_sizes_that_were_never_found_are_guessed_without_harm():
-    """What a block finds is nowhere when its step is over: a plan for other sizes says nothing about the step."""
+def test_unresolved_sizes_are_guessed():
+    """Data-dependent sizes of a block do not outlive the step, so the first plan may guess them wrong."""
     x, mask = fluid.data("x", [None, WIDTH]), fluid.data("mask", [None, 1], "bool")
     choice = layers.IfElse(mask)
     with choice.true_block():
@@ -145,8 +145,8 @@ def test_children_of_a_fork_run_the_plans_they_inherit():
     x, mask = fluid.data("x", [None, WIDTH]), fluid.data("mask", [None, 1], "bool")
     out = two_ways(x, mask)[0]
     zero = layers.fill_constant([1], "float32", 0.0)
-    turned = layers.cond(layers.reduce_sum(out) > zero, lambda: out * 2.0, lambda: out * 3.0)
-    losses = [layers.reduce_sum(turned)]
+    branched = layers.cond(layers.reduce_sum(out) > zero, lambda: out * 2.0, lambda: out * 3.0)
+    losses = [layers.reduce_sum(branched)]
     fluid.optimizer.SGD(0.01).minimize(losses[0])
     programs, exe = [fluid.default_main_program(), fluid.Program()], fluid.Executor()
     with fluid.program_guard(programs[1], fluid.default_startup_program()):
@@ -201,7 +201,7 @@ def recurrent():
     return rnn()
 
 
-def test_a_loop_behind_sizes_that_are_found():
+def test_a_loop_after_data_dependent_sizes():
     x = fluid.data("x", [None, WIDTH])
     rows = layers.gather(x, layers.where(layers.reduce_sum(x, dim=1) > 0.0))
     loss = layers.reduce_sum(rows) + layers.reduce_sum(layers.sequence_pool(recurrent(), "last"))
@@ -214,19 +214,19 @@ def test_a_loop_behind_sizes_that_are_found():
 
 
 def chosen(x):
-    """Steps [some of x's rows, 2, 3]: which are found."""
+    """An input [steps, 2, 3] with a data-dependent number of steps: some rows of x."""
     rows = layers.gather(x, layers.where(layers.reduce_sum(x, dim=1) > 0.0))
     return layers.reshape(layers.concat([rows, rows * 0.5], 1), [-1, 2, WIDTH])
 
 
 def of_rows(x):
-    """As many steps as x has rows, of rows that are found."""
+    """As many steps as x has rows; the rows per step are data-dependent."""
     every = layers.matmul(layers.slice(x, [1], [0], [1]), layers.reshape(chosen(x), [1, -1]))
     return layers.reshape(every, [0, -1, WIDTH])
 
 
 @pytest.mark.parametrize("made", [chosen, of_rows])
-def test_steps_that_are_found(made):
+def test_data_dependent_steps(made):
     x = fluid.data("x", [None, WIDTH])
     x.stop_gradient = False
     steps, rnn = made(x), layers.StaticRNN()

@@ -25,7 +25,7 @@ def number(value, dtype="int64"):
 
 
 def growing(x, body):
-    """Turns of `body(i, x)`, which gives the next x and counts i, as long as x is less than LIMIT."""
+    """Repeat `body(i, x)`, which returns the next x and increments i, while x is less than LIMIT."""
     i = number(0)
     x = layers.scale(x, 1.0)
     limit = number(LIMIT, "float32")
@@ -46,7 +46,7 @@ def all_of(array):
 
 
 def kept(x):
-    """What each turn has made is kept."""
+    """The value of each iteration is written to an array."""
     first, out = layers.array_write(x, number(0)), layers.create_array("int64")
 
     def body(i, x):
@@ -61,7 +61,7 @@ def kept(x):
 
 
 def states(x):
-    """A turn reads what the one before has written, and an array that was full before."""
+    """Iterations read the element of the previous one, and an array that was filled before the loop."""
     state, fixed = layers.array_write(x, number(0)), layers.create_array("float32")
     for k in range(20):
         layers.array_write(layers.scale(x, 0.1 * k), number(k), fixed)
@@ -77,7 +77,7 @@ def states(x):
 
 
 def numbered(x):
-    """Rows are numbered in each turn; how many there are is computed outside."""
+    """Iterations number the rows; their count is computed outside."""
     count = layers.cast(layers.slice(layers.shape(x), [0], [0], [1]), "int64")
     out = layers.create_array("int64")
 
@@ -91,7 +91,7 @@ def numbered(x):
 
 
 def read_for_nothing(x):
-    """What is read of an array has no part in what comes out."""
+    """Elements are read, but no result depends on them."""
     array = layers.array_write(x, number(0))
 
     def body(i, x):
@@ -102,7 +102,7 @@ def read_for_nothing(x):
     return growing(x, body)
 
 
-def again(x):
+def overwritten(x):
     """Elements are written several times."""
     array, zero = layers.array_write(x, number(0)), number(0)
 
@@ -131,7 +131,7 @@ def out_of_order(x):
 
 
 def beyond_the_end(x):
-    """There is nothing beyond the end of an array, and no harm in asking."""
+    """An index past the end of an array reads no value, which is no error if it is unused."""
     array = layers.array_write(x, number(0))
     out = layers.create_array("float32")
 
@@ -156,7 +156,7 @@ def several_shapes(x):
 
 
 def in_branches(x):
-    """Branches write elements of several sizes, and an array is read that was full before."""
+    """Branches write elements of several sizes, and an array that was filled before is read."""
     out, sizes = layers.create_array("float32"), layers.create_array("float32")
     for k in range(20):
         layers.array_write(layers.concat([x] * (1 + k % 3), 0), number(k), sizes)
@@ -175,7 +175,7 @@ def in_branches(x):
 
 
 def local(x):
-    """An array of a turn's own."""
+    """An array that is local to an iteration."""
 
     def body(i, x):
         mine = layers.array_write(grown(x), number(0))
@@ -186,7 +186,7 @@ def local(x):
 
 
 def counted_in_the_scope(x):
-    """Turns are counted in a persistable variable, so that none may be taken twice."""
+    """A persistable variable counts the iterations, so that none may be replayed."""
     total = layers.create_global_var([1], 0.0, "float32", persistable=True, name="total")
     out = layers.create_array("float32")
 
@@ -199,12 +199,12 @@ def counted_in_the_scope(x):
     return [growing(x, body)[1], layers.array_read(out, number(0)), total]
 
 
-IN_ONE_PLAN = [kept, states, numbered, read_for_nothing, again, out_of_order, counted_in_the_scope]
+IN_ONE_PLAN = [kept, states, numbered, read_for_nothing, overwritten, out_of_order, counted_in_the_scope]
 SEGMENTED = [in_branches, beyond_the_end, several_shapes, local]
 
 
 def feeds(some=None):
-    """Batches, the last but one of which has no turn."""
+    """Batches; the loop has no iteration for the last but one."""
     random = np.random.default_rng(0)
     for rows, size in [(3, 1.0), (1, 0.5), (5, 1.0), (2, 0.01), (4, 100.0), (3, 1.0)][:some]:
         yield {"x": random.uniform(-size, size, (rows, 2)).astype("float32")}
@@ -253,14 +253,14 @@ def test_threads_have_elements_of_their_own(x):
         expected = [exe.run(feed=feed, fetch_list=fetched) for feed in given]
     wrong = []
 
-    def work(turn):
+    def work(iteration):
         for k in range(len(given)):
-            at = (k + turn) % len(given)
+            at = (k + iteration) % len(given)
             found = exe.run(feed=given[at], fetch_list=fetched, scope=scope)
             if not all(np.array_equal(a, b) for a, b in zip(expected[at], found, strict=True)):
                 wrong.append(at)
 
-    threads = [threading.Thread(target=work, args=(turn,)) for turn in range(4)]
+    threads = [threading.Thread(target=work, args=(iteration,)) for iteration in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -1,4 +1,4 @@
-"""Loops with gradients whose number of turns nobody knows beforehand: the engine takes them, forward and back."""
+"""Gradients of loops with data-dependent trip counts: compiled against interpreted."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def total(x):
 
 
 def loop(n, body, *variables):
-    """`body(i, *variables)` makes their next values, n times; what they are in the end."""
+    """Apply `body(i, *variables)` n times; the final values."""
     outs = layers.while_loop(
         lambda i, *_: layers.less_than(i, n),
         lambda i, *each: [layers.increment(i), *body(i, *each)],
@@ -73,8 +73,8 @@ def what_the_data_say(x, n):
 def by_hand(x, n):
     i, state, limit = number(0), layers.scale(x, 1.0), number(9.0, "float64")
     cond = layers.less_than(i, n)
-    turns = layers.While(cond)
-    with turns.block():
+    trips = layers.While(cond)
+    with trips.block():
         layers.assign(step(state) + state, state)
         layers.increment(i)
         layers.logical_and(layers.less_than(i, n), layers.less_than(total(state), limit), out=cond)
@@ -82,12 +82,12 @@ def by_hand(x, n):
 
 
 def through_an_array(x, n):
-    """A loop that stops when the data say so, and writes what it makes to an array."""
+    """A loop with a data-dependent trip count that writes its values to an array."""
     i = number(0)
     states = layers.array_write(layers.scale(x, 1.0), i)
     cond = layers.less_than(i, n)
-    turns = layers.While(cond)
-    with turns.block():
+    trips = layers.While(cond)
+    with trips.block():
         made = step(layers.array_read(states, i))
         layers.increment(i)
         layers.array_write(made, i, states)
@@ -117,7 +117,7 @@ def a_branch_by_the_data(x, n):
 
 
 def branches_of_branches(x, n):
-    """Some of which are never taken, and of which some make several results."""
+    """Some are never taken, and some have several results."""
 
     def inner(i, a, b):
         return layers.cond(
@@ -133,7 +133,7 @@ def branches_of_branches(x, n):
 
 
 def cases(x, n):
-    """A variable of outside that some of the turns replace, with what was read of it before and behind."""
+    """Some iterations overwrite an outer variable that is read before and after the loop."""
     rate = number(1.0, "float64")
 
     def body(i, x):
@@ -256,7 +256,7 @@ def test_one_plan_serves_all_batches(build):
     assert text.count(" instructions on the CPU") == 1 and text.count(" loop(") == 2
 
 
-def test_memory_for_what_turns_keep_goes_again():
+def test_memory_of_stashes_is_freed():
     main, startup, _, _ = program(by_the_counter)
     exe, scope = executor(startup, "plan")
 

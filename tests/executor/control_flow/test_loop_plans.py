@@ -1,4 +1,4 @@
-"""Loops that the engine turns: the same numbers as operator by operator, and what is left to turns one by one."""
+"""Loops that are inlined into plans, compiled against interpreted, and those that Python runs by iteration."""
 
 import re
 import signal
@@ -24,22 +24,22 @@ def number(value, dtype="int64"):
 
 
 def loop(n, body, variables):
-    """`body(variables)` makes their next values; n turns. All of them in the end, and the count."""
+    """Apply `body(variables)` n times; the final values, and the count."""
     i = number(0)
 
-    def turn(i, *variables):
+    def iteration(i, *variables):
         made = body(i, *variables)
         return [layers.increment(i), *made]
 
-    return layers.while_loop(lambda i, *_: layers.less_than(i, n), turn, [i, *variables])
+    return layers.while_loop(lambda i, *_: layers.less_than(i, n), iteration, [i, *variables])
 
 
 def repeat(n, body, *variables):
     """`body()` n times, which assigns to variables of its own accord."""
     i = number(0)
     cond = layers.less_than(i, n)
-    turns = layers.While(cond)
-    with turns.block():
+    trips = layers.While(cond)
+    with trips.block():
         body()
         layers.increment(i)
         layers.less_than(i, n, cond=cond)
@@ -74,21 +74,21 @@ def rotated_with_arithmetic(x, n):
 
 
 def views(x, n):
-    """What a turn leaves is a view of what it found, or of something else."""
+    """The next value of a variable is a view of its value, or of another variable."""
     flat = layers.reshape(layers.scale(x, 1.0), [-1])
     square = layers.scale(x, 2.0)
     kept = layers.scale(x, 0.0)
 
     def body():
         layers.assign(layers.reshape(square, [-1]), flat)
-        layers.assign(square, kept)  # of the beginning of the turn
+        layers.assign(square, kept)  # of the beginning of the iteration
         layers.assign(layers.scale(square, 1.5), square)
 
     return repeat(n, body, flat, square, kept)
 
 
 def into(kind, out, x, **attrs):
-    """An operator that writes a variable of outside itself."""
+    """An operator whose output is an outer variable."""
     fluid.default_main_program().current_block().append_op(kind, {"X": x}, {"Out": out}, attrs)
 
 
@@ -137,7 +137,7 @@ def squared(x, n):
 
 
 def reads_after_writing(x, n):
-    """The old value is read behind the operator that makes the new one."""
+    """The old value is read after the operator that computes the new one."""
     a = layers.scale(x, 1.0)
     b = layers.scale(x, 0.0)
 
@@ -161,7 +161,7 @@ def counters(x, n):
 
 
 def made_in_the_loop_only(x, n):
-    """A variable of outside that no turn reads before it writes it."""
+    """An outer variable that each iteration writes before it reads it."""
     last = layers.scale(x, -1.0)
     state = layers.scale(x, 1.0)
 
@@ -195,13 +195,13 @@ def nested(x, n):
 
 
 def three_deep(x, n):
-    """Loops of loops of loops, with a branch: how often the inner ones turn is another number each time."""
-    sum_, turns = layers.scale(x, 1.0), number(0)
+    """Three nested loops with a branch; the trip counts of the inner ones vary."""
+    sum_, trips = layers.scale(x, 1.0), number(0)
 
     def inside(i, a):
         def inner(j, a):
             def innermost(k, a):
-                layers.increment(turns)
+                layers.increment(trips)
                 return [layers.increment(k), layers.tanh(a + layers.cast(j, "float32") * 0.1)]
 
             _, a = layers.while_loop(lambda k, a: layers.less_than(k, j), innermost, [number(0), a])
@@ -210,7 +210,7 @@ def three_deep(x, n):
 
         return [layers.while_loop(lambda j, a: layers.less_than(j, i), inner, [number(0), a])[1]]
 
-    return [*loop(n, inside, [sum_]), turns]
+    return [*loop(n, inside, [sum_]), trips]
 
 
 def inside_a_branch(x, n):
@@ -242,7 +242,7 @@ def array(x, n):
 
 
 def growing(x, n):
-    """The shape is another one in each turn."""
+    """The shape changes with each iteration."""
     return loop(n, lambda i, x: [layers.concat([x, x], 0)], [layers.scale(x, 1.0)])
 
 
@@ -272,7 +272,7 @@ LOOPS = [
     growing,
     by_python,
 ]
-TURN_BY_TURN = {growing}
+BY_ITERATION = {growing}
 
 
 def data():
@@ -280,9 +280,9 @@ def data():
 
 
 def feeds():
-    """Turns of all kinds, none among them, and batches of other sizes."""
-    for turns, rows in [(3, 2), (0, 2), (1, 2), (4, 5), (2, 1), (0, 5), (5, 2), (3, 0)]:
-        yield {"x": RNG.standard_normal((rows, 3), dtype="float32"), "n": np.array([turns])}
+    """Several trip counts, zero among them, and batch sizes."""
+    for trips, rows in [(3, 2), (0, 2), (1, 2), (4, 5), (2, 1), (0, 5), (5, 2), (3, 0)]:
+        yield {"x": RNG.standard_normal((rows, 3), dtype="float32"), "n": np.array([trips])}
 
 
 def by_operators(fetched, feed):
@@ -306,7 +306,7 @@ def test_as_operator_by_operator(build):
         for name, value in fed.items():
             np.testing.assert_array_equal(feed[name], value)  # what is fed is never changed
     text = exe.describe()
-    assert re.search(r"(loop|turns) of [0-9]+ instruction|loop\(", text) or build in TURN_BY_TURN
+    assert re.search(r"(loop|body) of [0-9]+ instruction|loop\(", text) or build in BY_ITERATION
 
 
 def test_a_plan_serves_all_batches():
@@ -319,12 +319,12 @@ def test_a_plan_serves_all_batches():
     assert "run in segments" not in text
 
 
-def test_swapping_goes_on_from_turn_to_turn():
+def test_loop_variables_are_swapped_in_each_iteration():
     fetched = swapped(*data())
     exe = fluid.Executor(fluid.CPUPlace())
     x = np.ones((2, 3), "float32")
-    for turns, expected in [(1, 3.0), (2, 2.0), (5, 3.0)]:
-        found = exe.run(feed={"x": x, "n": np.array([turns])}, fetch_list=fetched)
+    for trips, expected in [(1, 3.0), (2, 2.0), (5, 3.0)]:
+        found = exe.run(feed={"x": x, "n": np.array([trips])}, fetch_list=fetched)
         np.testing.assert_array_equal(found[2], x * expected)
         np.testing.assert_array_equal(found[3], x * (5.0 - expected))
 
@@ -387,7 +387,7 @@ def test_sequences_stay_with_what_a_loop_carries():
     assert " loop(" in exe.describe()
 
 
-def test_random_numbers_are_others_in_each_turn():
+def test_random_numbers_differ_between_iterations():
     x, n = data()
     made = layers.scale(x, 0.0)
     before = layers.scale(x, 0.0)
@@ -402,13 +402,13 @@ def test_random_numbers_are_others_in_each_turn():
     assert not np.intersect1d(found[2], found[3]).size
 
 
-def test_an_id_out_of_range_is_told_with_operator_and_line():
+def test_an_id_out_of_range_names_operator_and_line():
     _, n = data()
     rows = layers.fill_constant([1, 4], "float32", 0.0)
     i = number(0)
     cond = layers.less_than(i, n)
-    turns = layers.While(cond)
-    with turns.block():
+    trips = layers.While(cond)
+    with trips.block():
         ids = layers.reshape(i, [1, 1])
         layers.assign(layers.embedding(ids, [3, 4], param_attr="words"), rows)  # this line
         layers.increment(i)
@@ -419,9 +419,9 @@ def test_an_id_out_of_range_is_told_with_operator_and_line():
         at for at, text in enumerate(Path(__file__).read_text().splitlines(), 1) if "# this line" in text
     )
     words = np.asarray(fluid.global_scope().find_var("words").get_tensor())
-    for turns in (3, 5, 3):
-        feed = {"n": np.array([turns])}
-        if turns == 3:
+    for trips in (3, 5, 3):
+        feed = {"n": np.array([trips])}
+        if trips == 3:
             found = exe.run(feed=feed, fetch_list=[rows, i])
             np.testing.assert_array_equal(found[0], words[2:])
         else:
@@ -434,8 +434,8 @@ def test_a_condition_with_several_elements():
     x, n = data()
     cond = layers.less_than(number(0), n)
     state = layers.scale(x, 1.0)
-    turns = layers.While(cond)
-    with turns.block():
+    trips = layers.While(cond)
+    with trips.block():
         layers.assign(layers.scale(state, 2.0), state)
         layers.assign(layers.less_than(layers.reduce_sum(state, [1]), number(1.0, "float32")), cond)
     exe = fluid.Executor(fluid.CPUPlace())
@@ -446,7 +446,7 @@ def test_a_condition_with_several_elements():
             exe.run(feed={"x": np.ones((2, 3), "float32"), "n": np.array([1])}, fetch_list=[state])
 
 
-def test_what_has_no_value_is_told():
+def test_undefined_variables_are_reported():
     x, n = data()
     block = fluid.default_main_program().current_block()
     state = block.create_var(name="nothing", dtype="float32", shape=[2, 3])
@@ -465,8 +465,8 @@ import fluidlite as fluid
 layers = fluid.layers
 x = layers.fill_constant([SIZE, SIZE], "float32", 0.001)
 cond = layers.fill_constant([1], "bool", True)
-turns = layers.While(cond)
-with turns.block():
+trips = layers.While(cond)
+with trips.block():
     layers.assign(layers.matmul(x, x), x)
     layers.assign(layers.logical_or(cond, cond), cond)
 exe = fluid.Executor(fluid.CPUPlace())

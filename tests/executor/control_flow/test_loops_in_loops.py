@@ -26,12 +26,12 @@ def in_a_loop(x, n):
     return loop(n, lambda i, a: loop(n, lambda j, b: [step(b) + x], a), x)
 
 
-def as_often_as_the_turn_says(x, n):
-    """The inner loop has no turn in the first one of the outer loop."""
+def inner_trip_count_varies(x, n):
+    """The inner loop has no iteration in the first one of the outer loop."""
     return loop(n, lambda i, a: loop(i, lambda j, b: [step(b) * 1.5], a), x)
 
 
-def twice_in_a_turn(x, n):
+def two_inner_loops(x, n):
     def body(i, a):
         (once,) = loop(i, lambda j, b: [step(b)], a)
         (twice,) = loop(number(2), lambda j, b: [step(b, "b") + once], once * 0.5)
@@ -48,32 +48,32 @@ def three_deep(x, n):
 
 
 def in_a_branch(x, n):
-    def turns():
+    def inner_loop():
         return loop(n, lambda i, a: [step(a)], x)[0]
 
-    return [layers.cond(layers.less_than(n, number(4)), turns, lambda: step(x, "b"))]
+    return [layers.cond(layers.less_than(n, number(4)), inner_loop, lambda: step(x, "b"))]
 
 
 def in_a_branch_of_a_loop(x, n):
     def body(i, a):
-        def turns():
+        def inner_loop():
             return loop(i, lambda j, b: [step(b)], a)[0]
 
-        return [layers.cond(layers.less_than(i, number(3)), turns, lambda: step(a, "b"))]
+        return [layers.cond(layers.less_than(i, number(3)), inner_loop, lambda: step(a, "b"))]
 
     return loop(n, body, x)
 
 
 def through_one_array(x, n):
-    """Inner loops go on where those of the turn before have stopped."""
+    """Inner loops continue from the values of the previous outer iteration."""
     i, j = number(0), number(0)
     states = layers.array_write(layers.scale(x, 1.0), j)
     stop, limit = number(2), n
     outer, inner = layers.less_than(i, limit), layers.less_than(j, stop)
-    turns = layers.While(outer)
-    with turns.block():
-        again = layers.While(inner)
-        with again.block():
+    trips = layers.While(outer)
+    with trips.block():
+        inner_loop = layers.While(inner)
+        with inner_loop.block():
             made = step(layers.array_read(states, j))
             layers.increment(j)
             layers.array_write(made, j, states)
@@ -90,8 +90,8 @@ def all_elements(axis, stack):
         i = number(0)
         made = layers.array_write(layers.scale(x, 0.5), i)
         going = layers.less_than(i, n)
-        turns = layers.While(going)
-        with turns.block():
+        trips = layers.While(going)
+        with trips.block():
             new = step(layers.array_read(made, i))
             layers.increment(i)
             layers.array_write(new, i, made)
@@ -102,7 +102,7 @@ def all_elements(axis, stack):
     return build
 
 
-BUILDS = [in_a_loop, as_often_as_the_turn_says, twice_in_a_turn, three_deep, in_a_branch, in_a_branch_of_a_loop,
+BUILDS = [in_a_loop, inner_trip_count_varies, two_inner_loops, three_deep, in_a_branch, in_a_branch_of_a_loop,
           through_one_array]  # fmt: skip
 WAYS = ((0, True), (1, True), (2, True), (-1, True), (0, False), (1, False))
 FOUND = [all_elements(axis, stack) for axis, stack in WAYS]
@@ -134,7 +134,7 @@ def test_arrays_become_one_tensor(build):
     assert "join_elements(" in text and "split_elements(" in text
 
 
-def test_a_loop_in_pieces_is_in_one_with_its_gradient():
+def test_a_loop_and_its_gradient_are_in_one_segment():
     def build(x, n):
         made = layers.create_parameter([3, 3], "float64", "c")
         out = (
@@ -146,12 +146,12 @@ def test_a_loop_in_pieces_is_in_one_with_its_gradient():
         return loop(n, lambda i, a: [step(a)], layers.matmul(out, made))
 
     text = compared(build)
-    pieces = text.partition("run in segments")[2]
-    assert "stash_push(" in pieces and "iteration by iteration" not in pieces
+    segments = text.partition("run in segments")[2]
+    assert "stash_push(" in segments and "iteration by iteration" not in segments
 
 
 def test_numbers_drawn_before_an_array_is_read():
-    """Nothing can be run again then: what is not there is told by the plan."""
+    """The step cannot be replayed then: the plan itself reports the missing element."""
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup):
         x, at = fluid.data("x", [None, 3]), fluid.data("at", [1], "int64")
@@ -185,7 +185,7 @@ def test_elements_without_rows():
 
 
 def losses_of(main, startup, fetches):
-    """What a few steps of several sizes give, in a scope of their own."""
+    """The results of some steps of several sizes, in a new scope."""
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
     return [
@@ -211,7 +211,7 @@ def test_threads_and_forks():
     assert os.waitpid(child, 0)[1] == 0
 
 
-def test_ctrl_c_in_a_loop_that_keeps_its_turns():
+def test_ctrl_c_in_a_loop_with_a_stash():
     main = fluid.Program()
     with fluid.program_guard(main):
         x = fluid.data("x", [2, 3])
@@ -225,8 +225,8 @@ def test_ctrl_c_in_a_loop_that_keeps_its_turns():
     interrupt.join()
 
 
-def test_an_inner_loop_that_nobody_needs_ends():
-    """What it counts with is wanted by its own next turn alone."""
+def test_an_unused_inner_loop_ends():
+    """Only its own next iteration reads its counter."""
     x, zero, two = fluid.data("x", [2]), *(layers.fill_constant([1], "int64", n) for n in (0, 2))
     first = layers.array_read(layers.array_write(layers.scale(x, 1.0), zero), zero)
 

@@ -1,4 +1,4 @@
-"""Bad input of programs with blocks and sequences: who says what, what stays as it was, how the next step goes."""
+"""Invalid input of programs with blocks and sequences: messages, rollback, and the step after."""
 
 import gc
 import os
@@ -55,7 +55,7 @@ def windows():
 
 
 def labelled():
-    """A loop that looks at labels."""
+    """A loop that reads labels."""
     x, y = fluid.data("x", [None, 4], F), fluid.data("y", [None, 1], "int64")
     n, i = fluid.data("n", [1], "int64"), layers.fill_constant([1], "int64", 0)
     costs = layers.array_write(layers.fill_constant([1], F, 0.0), i)
@@ -173,12 +173,12 @@ class Network:
 
 @pytest.mark.parametrize("warm", (0, 2))
 @pytest.mark.parametrize(("build", "bad", "message"), BAD, ids=lambda value: getattr(value, "__name__", ""))
-def test_what_is_wrong_is_said_and_nothing_changes(build, bad, message, warm, engine):
+def test_errors_are_reported_and_nothing_changes(build, bad, message, warm, engine):
     network, untouched = Network(build), Network(build)
     want = [untouched.step() for _ in range(warm + 2)]
     got = [network.step() for _ in range(warm)]
     before = network.state()
-    with pytest.raises(EnforceNotMet, match=f"(?s){message}.*test_faults_in_pieces.py:"):
+    with pytest.raises(EnforceNotMet, match=f"(?s){message}.*test_invalid_inputs.py:"):
         network.step(**bad)
     for name, value in network.state().items():
         np.testing.assert_array_equal(value, before[name], err_msg=name)
@@ -202,7 +202,7 @@ def test_what_is_wrong_is_said_and_nothing_changes(build, bad, message, warm, en
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_nothing_to_compute_is_no_mistake(build, feed):
-    """Steps with empty batches and sides are what the interpreter makes of them, and so are those after them."""
+    """Steps with empty batches or sides, and the steps after them, are as interpreted."""
     losses = []
     for engine in ("plan", "interpret"):
         before = flags.engine()
@@ -215,7 +215,7 @@ def test_nothing_to_compute_is_no_mistake(build, feed):
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5, atol=1e-6)
 
 
-def looping(turns_with_gradients):
+def looping(loop_with_gradients):
     x, n = fluid.data("x", [8, 8], F), fluid.data("n", [1], "int64")
     hidden, i = layers.fc(x, 8), layers.fill_constant([1], "int64", 0)
 
@@ -224,13 +224,13 @@ def looping(turns_with_gradients):
 
     _, hidden = layers.while_loop(lambda i, hidden: layers.less_than(i, n), body, [i, hidden])
     loss = layers.mean(hidden)
-    if turns_with_gradients:
+    if loop_with_gradients:
         fluid.optimizer.SGD(0.01).minimize(loss)
     return loss
 
 
 @pytest.mark.parametrize("gradients", (False, True))
-def test_what_turns_keep_goes_with_the_step(gradients):
+def test_residuals_are_freed_with_the_step(gradients):
     """No cycle of references waits for the garbage collector."""
     from fluidlite.executor.interpreter.frame import Frame
 
@@ -242,8 +242,8 @@ def test_what_turns_keep_goes_with_the_step(gradients):
     gc.collect()
     gc.disable()
     try:
-        for turns in (3, 200, 50):
-            exe.run(main, feed={"x": numbers(8, 8), "n": np.array([turns])}, fetch_list=[loss])
+        for trips in (3, 200, 50):
+            exe.run(main, feed={"x": numbers(8, 8), "n": np.array([trips])}, fetch_list=[loss])
         assert not [thing for thing in gc.get_objects() if type(thing) is Frame]
     finally:
         gc.enable()
@@ -273,8 +273,8 @@ def test_threads_share_an_executor_and_a_program():
 
     def work(first):
         try:
-            for turn in range(12):
-                at = (first + turn) % len(batches)
+            for iteration in range(12):
+                at = (first + iteration) % len(batches)
                 np.testing.assert_allclose(run(batches[at]), want[at], rtol=1e-5)
         except Exception as error:
             wrong.append(error)
@@ -304,7 +304,7 @@ def test_a_changed_block_is_seen():
 
 @pytest.mark.parametrize("gradients", (False, True))
 def test_ctrl_c_ends_a_long_loop(gradients, engine):
-    """What the step updates at its end is as it was, and the next step is right."""
+    """Variables that the step updates at its end are unchanged, and the next step is right."""
     main, start, scope = fluid.Program(), fluid.Program(), fluid.Scope()
     main.random_seed = start.random_seed = 1
     with fluid.program_guard(main, start), fluid.unique_name.guard():
@@ -312,8 +312,8 @@ def test_ctrl_c_ends_a_long_loop(gradients, engine):
     exe = fluid.Executor(fluid.CPUPlace())
     exe.run(start, scope=scope)
 
-    def run(turns):
-        feed = {"x": numbers(8, 8), "n": np.array([turns])}
+    def run(trips):
+        feed = {"x": numbers(8, 8), "n": np.array([trips])}
         return exe.run(main, feed=feed, fetch_list=[loss], scope=scope)[0]
 
     run(2)

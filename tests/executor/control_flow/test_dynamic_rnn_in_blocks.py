@@ -1,13 +1,13 @@
-"""`DynamicRNN` in loops and branches: turns in the plan of the program, where the sequences are fed."""
+"""`DynamicRNN` in loops and branches: a scan in the plan of the program if the sequences are fed."""
 
 import numpy as np
 import pytest
 
 import fluidlite as fluid
 
-from .test_loops_in_turns import DYNAMIC, looped, ragged_batches
-from .test_steps_in_blocks import mean
-from .test_turns import check, fc, number, numbers
+from .test_loops_in_scans import DYNAMIC, looped, ragged_batches
+from .test_recurrent_in_blocks import mean
+from .test_scans import check, fc, number, numbers
 
 layers = fluid.layers
 
@@ -28,16 +28,16 @@ def last(words, start, name="inner", still=None):
     return layers.sequence_last_step(network(words, start, name, still))
 
 
-def in_a_loop(words, start, still, turns):
-    return [looped(turns, start, lambda value: last(words, value))]
+def in_a_loop(words, start, still, trips):
+    return [looped(trips, start, lambda value: last(words, value))]
 
 
-def with_what_stays(words, start, still, turns):
-    return [looped(turns, start, lambda value: last(words, value, still=still) + value * 0.1)]
+def with_what_stays(words, start, still, trips):
+    return [looped(trips, start, lambda value: last(words, value, still=still) + value * 0.1)]
 
 
-def in_a_branch(words, start, still, turns):
-    few = layers.less_than(turns, number(2))
+def in_a_branch(words, start, still, trips):
+    few = layers.less_than(trips, number(2))
     return [
         layers.cond(
             few,
@@ -47,48 +47,48 @@ def in_a_branch(words, start, still, turns):
     ]
 
 
-def in_a_switch(words, start, still, turns):
+def in_a_switch(words, start, still, trips):
     out = layers.scale(start, 0.5)
     with layers.Switch() as switch:
-        with switch.case(layers.less_than(turns, number(1))):
+        with switch.case(layers.less_than(trips, number(1))):
             layers.assign(last(words, start), out)
-        with switch.case(layers.less_than(turns, number(2))):
+        with switch.case(layers.less_than(trips, number(2))):
             layers.assign(last(words, still, "other"), out)
     return [out]
 
 
-def in_a_branch_of_a_loop(words, start, still, turns):
-    def turn(value):
+def in_a_branch_of_a_loop(words, start, still, trips):
+    def iteration(value):
         more = layers.reduce_sum(value) > layers.fill_constant([1], "float32", 0.0)
         return layers.cond(more, lambda: last(words, value), lambda: value * 0.5 + still)
 
-    return [looped(turns, start, turn)]
+    return [looped(trips, start, iteration)]
 
 
-def in_loops_in_each_other(words, start, still, turns):
+def in_loops_in_each_other(words, start, still, trips):
     return [
-        looped(turns, start, lambda value: looped(number(2), value, lambda each: last(words, each) + still))
+        looped(trips, start, lambda value: looped(number(2), value, lambda each: last(words, each) + still))
     ]
 
 
-def one_behind_the_other(words, start, still, turns):
-    def turn(value):
+def in_sequence(words, start, still, trips):
+    def iteration(value):
         return last(network(words, value), last(words, still, "second"), "third")
 
-    return [looped(turns, start, turn), last(words, start, "outside")]
+    return [looped(trips, start, iteration), last(words, start, "outside")]
 
 
-def beside_steps(words, start, still, turns):
-    def turn(value):
+def next_to_steps(words, start, still, trips):
+    def iteration(value):
         return mean(
             layers.slice(layers.stack([value, value * 2.0]), [2], [0], [3]), last(words, value), "steps"
         )
 
-    return [looped(turns, start, turn)]
+    return [looped(trips, start, iteration)]
 
 
-def with_a_loop_inside(words, start, still, turns):
-    def turn(value):
+def with_a_loop_inside(words, start, still, trips):
+    def iteration(value):
         rnn = layers.DynamicRNN()
         with rnn.block():
             word, state = rnn.step_input(words), rnn.memory(init=value, need_reorder=True)
@@ -97,12 +97,12 @@ def with_a_loop_inside(words, start, still, turns):
             rnn.output(new)
         return layers.sequence_last_step(rnn())
 
-    return [looped(turns, start, turn)]
+    return [looped(trips, start, iteration)]
 
 
 BUILDS = [
     in_a_loop, with_what_stays, in_a_branch, in_a_switch, in_a_branch_of_a_loop, in_loops_in_each_other,
-    one_behind_the_other, beside_steps, with_a_loop_inside,
+    in_sequence, next_to_steps, with_a_loop_inside,
 ]  # fmt: skip
 
 
@@ -113,10 +113,10 @@ def test_as_operator_by_operator(build):
     assert "run in segments" not in text and "body of" in text
 
 
-def test_sequences_that_a_turn_makes_are_taken_by_python():
-    def build(words, start, still, turns):
+def test_sequences_computed_in_an_iteration_are_run_by_python():
+    def build(words, start, still, trips):
         return [
-            looped(turns, start, lambda value: last(layers.sequence_concat([words, words]), value) + still)
+            looped(trips, start, lambda value: last(layers.sequence_concat([words, words]), value) + still)
         ]
 
     assert "run in segments" in check(build, DYNAMIC, [*ragged_batches(np.random.default_rng(0))])

@@ -1,4 +1,4 @@
-"""Loops whose turns slice by numbers that they compute: all turns by the engine, with gradients."""
+"""Loops that slice by computed bounds, with gradients, in one plan."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import fluidlite as fluid
 from fluidlite._ext import kernels
 from fluidlite._ext.engine import KernelFailure
 
-from .test_sizes_of_the_data import run, same
+from .test_data_dependent_sizes import run, same
 
 layers = fluid.layers
 WIDTH, MOST = 3, 9
@@ -26,8 +26,8 @@ def feeds(random, count):
         yield {"x": random.uniform(-1, 1, (rows, steps, WIDTH)).astype("float32"), "lengths": lengths}
 
 
-def turns(x, lengths, dtype, take):
-    """A loop until all rows are over: a number that only the data know."""
+def sliced_loop(x, lengths, dtype, take):
+    """A loop until all rows are done: its trip count is data-dependent."""
     padded = layers.pad(x, [0, 0, 0, MOST + 2, 0, 0])
     at, state = layers.zeros([1], "int64"), layers.fc(layers.reduce_sum(x, dim=1), WIDTH)
     states, outs = layers.array_write(state, at), layers.create_array("float32")
@@ -64,9 +64,9 @@ def several(padded, number):
 @pytest.mark.parametrize(
     "take, dtype", [(one, "int32"), (one, "int64"), (from_the_end, "int32"), (several, "int32")]
 )
-def test_turns_slice_by_what_they_compute(take, dtype):
+def test_iterations_slice_by_computed_bounds(take, dtype):
     x, lengths = inputs()
-    *fetched, loss = turns(x, lengths, dtype, take)
+    *fetched, loss = sliced_loop(x, lengths, dtype, take)
     fluid.optimizer.SGD(0.01).minimize(loss)
     fetched, fed = [*fetched, loss, "x@GRAD"], [*feeds(np.random.RandomState(3), 12)]
     got, text = run(fetched, "plan", fed)
@@ -75,20 +75,20 @@ def test_turns_slice_by_what_they_compute(take, dtype):
     assert " loop(" in plan and "slice_grad(" in plan
 
 
-def test_turns_that_slice_other_lengths_are_taken_one_by_one():
-    """No plan is for all of them, and gradients need all turns of one: Python takes them, with the same numbers."""
+def test_slices_of_varying_lengths_run_iteration_by_iteration():
+    """No plan fits all iterations, which gradients require: Python runs them, with the same values."""
     x, lengths = inputs()
 
     def growing(padded, number):
         return layers.reduce_sum(layers.slice(padded, [1], [0 * number], [number + 2]), dim=1)
 
-    *fetched, loss = turns(x, lengths, "int32", growing)
+    *fetched, loss = sliced_loop(x, lengths, "int32", growing)
     fluid.optimizer.SGD(0.01).minimize(loss)
     fetched, fed = [*fetched, loss, "x@GRAD"], [*feeds(np.random.RandomState(3), 8)]
     same(run(fetched, "plan", fed)[0], run(fetched, "interpret", fed)[0])
 
 
-def test_what_is_left_of_nothing_is_told_by_operator_and_line():
+def test_an_empty_slice_names_operator_and_line():
     x, start = fluid.data("x", [None, WIDTH]), fluid.data("start", [1], "int32")
     part, exe = layers.slice(x, [0], [start], [start + 2]), fluid.Executor()
     value = np.arange(18, dtype="float32").reshape(6, WIDTH)
@@ -97,7 +97,7 @@ def test_what_is_left_of_nothing_is_told_by_operator_and_line():
         np.testing.assert_array_equal(found, value[first : first + 2])
     assert "slice(" in exe.describe().partition("run in segments")[0]
     with pytest.raises(
-        ValueError, match=r"operator slice .*start must be before end.*test_slices_in_turns.py:\d+"
+        ValueError, match=r"operator slice .*start must be before end.*test_slices_in_loops.py:\d+"
     ):
         exe.run(feed={"x": value, "start": np.array([6], "int32")}, fetch_list=[part])
 
@@ -126,8 +126,8 @@ def test_slices_elsewhere_touch_nothing(places):
             kernels.call(name, [operands[0], np.array(places, np.int64), operands[1]], [4, 2, 4, 5, 2, 3])
 
 
-def test_what_comes_behind_a_loop_without_turns_has_the_sizes_of_its_step():
-    """No turn has found a size: what comes later follows the sizes of feeds all the same."""
+def test_operators_after_a_loop_without_iterations_have_the_sizes_of_the_step():
+    """No iteration has resolved a size; later operators still follow the sizes of the feeds."""
     x, last, at = inputs()[0], fluid.data("last", [1], "int64"), fluid.data("at", [1], "int32")
     flat, i = layers.reshape(layers.slice(x, [1], [0], [2]), [-1, 2 * WIDTH]), layers.zeros([1], "int64")
     state = layers.scale(flat, 1.0)
@@ -141,9 +141,9 @@ def test_what_comes_behind_a_loop_without_turns_has_the_sizes_of_its_step():
     loss = layers.reduce_mean(out)
     fetched = [out, loss, *fluid.gradients([loss], [x])]
     random, fed = np.random.RandomState(3), []
-    for rows, turns in [(4, 2), (4, 2), (7, 2), (9, 0), (3, 0), (60, 0), (5, 2), (2, 0), (300, 0), (6, 1)]:
+    for rows, trips in [(4, 2), (4, 2), (7, 2), (9, 0), (3, 0), (60, 0), (5, 2), (2, 0), (300, 0), (6, 1)]:
         x = random.uniform(-1, 1, (rows, 4, WIDTH)).astype("float32")
-        fed.append({"x": x, "last": np.array([turns]), "at": np.array([2], "int32")})
+        fed.append({"x": x, "last": np.array([trips]), "at": np.array([2], "int32")})
     got, text = run(fetched, "plan", fed)
     same(got, run(fetched, "interpret", fed)[0])
     assert "run in segments" not in text and text.count("instructions on the CPU for") == 1

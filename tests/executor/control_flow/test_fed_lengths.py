@@ -1,11 +1,11 @@
-"""Cells over batches whose lengths are fed beside them: the sizes of both are found to be the same."""
+"""Cells over batches with fed lengths: guards relate the sizes of both."""
 
 import numpy as np
 import pytest
 
 import fluidlite as fluid
 
-from .test_sizes_of_the_data import run, same
+from .test_data_dependent_sizes import run, same
 
 layers = fluid.layers
 WIDTH = 3

@@ -1,4 +1,4 @@
-"""One plan of programs whose operators find sizes that only the data know, against the interpreter."""
+"""Programs with data-dependent sizes: one plan, against the interpreter."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def numbers(x):
     return [part, layers.reduce_sum(layers.fc(part, 3) * 2.0)]
 
 
-def behind_statistics(x):
+def after_statistics(x):
     normal = layers.batch_norm(x, moving_mean_name="mean", moving_variance_name="variance")
     chosen = layers.gather_nd(normal, layers.where(normal > layers.reduce_mean(normal)))
     return [chosen, layers.reduce_sum(chosen * chosen)]
@@ -34,8 +34,8 @@ def behind_statistics(x):
 
 def twice(x):
     chosen = layers.unsqueeze(layers.gather_nd(x, layers.where(x > 0.4)), [1])
-    again = layers.gather_nd(chosen, layers.where(chosen > 0.7))
-    return [again, layers.reduce_sum(layers.fc(chosen, 2)) + layers.reduce_sum(again)]
+    filtered = layers.gather_nd(chosen, layers.where(chosen > 0.7))
+    return [filtered, layers.reduce_sum(layers.fc(chosen, 2)) + layers.reduce_sum(filtered)]
 
 
 def feed(random, rows, more=0.0):
@@ -76,7 +76,7 @@ def ragged(random, rows, _=0.0):
 
 
 def run(fetched, engine, feeds):
-    """What all steps fetch, the persistable variables in the end, and the description."""
+    """The fetched values of all steps, the final persistable variables, and the description."""
     flags.set_engine(engine)
     main, exe, scope, random = (
         fluid.default_main_program(),
@@ -114,11 +114,11 @@ def built(build):
     return [*fetched, loss]
 
 
-DENSE = [places, elements, numbers, behind_statistics, twice]
+DENSE = [places, elements, numbers, after_statistics, twice]
 
 
 @pytest.mark.parametrize("build", [*DENSE, tokens, repeated, padded])
-def test_programs_that_find_sizes_are_one_plan(build):
+def test_programs_with_data_dependent_sizes_are_one_plan(build):
     fetched, random = built(build), np.random.RandomState(1)
     make = feed if build in DENSE else ragged
     names = {var.name for var in fluid.default_main_program().list_vars() if var.is_data}
@@ -133,8 +133,8 @@ def test_programs_that_find_sizes_are_one_plan(build):
 
 
 def test_each_of_nothing_one_and_several_has_a_plan():
-    """What has been changed before a plan misses is as it was: moving statistics count once a step."""
-    fetched, random = built(behind_statistics), np.random.RandomState(2)
+    """Changes from before a guard fails are rolled back: moving statistics are updated once a step."""
+    fetched, random = built(after_statistics), np.random.RandomState(2)
     nothing, one = np.zeros((4, 3), "float32"), np.zeros((4, 3), "float32")
     one[2, 1] = 3.0
     kinds = [nothing, one, feed(random, 4)["x"]]
@@ -142,7 +142,7 @@ def test_each_of_nothing_one_and_several_has_a_plan():
     same(run(fetched, "plan", feeds)[0], run(fetched, "interpret", feeds)[0])
 
 
-def test_what_draws_numbers_before_sizes_are_found_runs_in_pieces():
+def test_drawing_before_data_dependent_sizes_runs_in_segments():
     x = fluid.data("x", [None, 3])
     chosen = layers.gather_nd(x, layers.where(layers.dropout(x, 0.5) > 0.5))
     exe, random = fluid.Executor(), np.random.RandomState(2)
@@ -162,21 +162,21 @@ def test_errors_name_the_operator_and_the_line():
             continue
         assert "run in segments" not in exe.describe() and "where_index(" in exe.describe()
         with pytest.raises(
-            (EnforceNotMet, IndexError), match=r"operator gather: .*test_sizes_of_the_data.py:\d+"
+            (EnforceNotMet, IndexError), match=r"operator gather: .*test_data_dependent_sizes.py:\d+"
         ):
             exe.run(feed=fed, fetch_list=[chosen])
     exe.run(feed={**feed(random, 6), "index": np.zeros((3, 1), "int64")}, fetch_list=[chosen])
 
 
 def test_sizes_that_are_always_others_do_not_make_plans_without_end():
-    """A size that decides how the plan is: each has one of its own, but not each step."""
+    """Sizes that plans are specialised on: one plan per size, up to a limit."""
     x = fluid.data("x", [None, 3])
     chosen = layers.gather_nd(x, layers.where(x > 0.0))
     total = layers.reduce_sum(layers.expand(chosen, [2]))
     exe = fluid.Executor()
-    for turn in range(40):
+    for iteration in range(40):
         values = np.zeros((9, 3), "float32")
-        values.flat[: 1 + turn % 20] = 1.0
-        assert exe.run(feed={"x": values}, fetch_list=[total])[0] == 2 * (1 + turn % 20)
+        values.flat[: 1 + iteration % 20] = 1.0
+        assert exe.run(feed={"x": values}, fetch_list=[total])[0] == 2 * (1 + iteration % 20)
     cache = next(iter(fluid.default_main_program()._plans[fluid.global_scope()].values()))
     assert len(cache.plans) <= 3

@@ -1,18 +1,18 @@
-"""`StaticRNN` in loops, in branches and in steps of other ones: turns in the plan of the program."""
+"""`StaticRNN` in loops, in branches and in steps of another one: scans in the plan of the program."""
 
 import numpy as np
 import pytest
 
 import fluidlite as fluid
 
-from .test_loops_in_turns import STATIC, check_slope, looped, plain_batches
-from .test_turns import check, fc, number, numbers, run, trained
+from .test_loops_in_scans import STATIC, check_slope, looped, plain_batches
+from .test_scans import check, fc, number, numbers, run, trained
 
 layers = fluid.layers
 
 
 def steps(words, start, name="inner", also=None):
-    """What the steps of a network leave: [steps, rows, 4]."""
+    """The outputs of a network's steps: [steps, rows, 4]."""
     rnn = layers.StaticRNN()
     with rnn.step():
         word, state = rnn.step_input(words), rnn.memory(init=start)
@@ -26,69 +26,69 @@ def mean(words, start, name="inner", also=None):
     return layers.reduce_mean(steps(words, start, name, also), dim=0)
 
 
-def in_a_loop(x, start, still, turns):
-    return [looped(turns, start, lambda value: mean(x, value) + still)]
+def in_a_loop(x, start, still, trips):
+    return [looped(trips, start, lambda value: mean(x, value) + still)]
 
 
-def on_what_the_loop_replaces(x, start, still, turns):
+def on_what_the_loop_replaces(x, start, still, trips):
     words, state, i = layers.scale(x, 1.0), layers.scale(start, 1.0), number(0)
-    going = layers.less_than(i, turns)
+    going = layers.less_than(i, trips)
     with layers.While(going).block():
         made = steps(words, state)
         layers.assign(layers.slice(made, [2], [0], [3]), words)
         layers.assign(layers.reduce_sum(made, dim=0), state)
         layers.increment(i)
-        layers.less_than(i, turns, cond=going)
+        layers.less_than(i, trips, cond=going)
     return [words, state * still]
 
 
-def in_a_branch(x, start, still, turns):
-    more = layers.less_than(turns, number(2))
+def in_a_branch(x, start, still, trips):
+    more = layers.less_than(trips, number(2))
     return [layers.cond(more, lambda: mean(x, start), lambda: mean(x * 0.5, still, "other"))]
 
 
-def in_a_switch(x, start, still, turns):
+def in_a_switch(x, start, still, trips):
     out = layers.scale(start, 0.5)
     with layers.Switch() as switch:
-        with switch.case(layers.less_than(turns, number(1))):
+        with switch.case(layers.less_than(trips, number(1))):
             layers.assign(mean(x, start), out)
-        with switch.case(layers.less_than(turns, number(2))):
+        with switch.case(layers.less_than(trips, number(2))):
             layers.assign(layers.reduce_max(steps(x, still, "other"), dim=0), out)
     return [out]
 
 
-def in_a_branch_of_a_loop(x, start, still, turns):
-    def turn(value):
+def in_a_branch_of_a_loop(x, start, still, trips):
+    def iteration(value):
         more = layers.reduce_sum(value) > layers.fill_constant([1], "float32", 0.0)
         return layers.cond(more, lambda: mean(x, value), lambda: value * 0.5 + still)
 
-    return [looped(turns, start, turn)]
+    return [looped(trips, start, iteration)]
 
 
-def in_loops_in_each_other(x, start, still, turns):
-    return [looped(turns, start, lambda value: looped(number(2), value, lambda each: mean(x, each) + still))]
+def in_loops_in_each_other(x, start, still, trips):
+    return [looped(trips, start, lambda value: looped(number(2), value, lambda each: mean(x, each) + still))]
 
 
-def with_a_loop_inside(x, start, still, turns):
+def with_a_loop_inside(x, start, still, trips):
     def also(new, word):
-        return looped(turns, new, lambda value: layers.tanh(value + fc(word, 4, "word", None)))
+        return looped(trips, new, lambda value: layers.tanh(value + fc(word, 4, "word", None)))
 
     return [looped(number(2), start, lambda value: mean(x, value, also=also) + still)]
 
 
-def backwards_twice(x, start, still, turns):
-    """Two networks, one behind the other."""
-    return [looped(turns, start, lambda value: mean(layers.reverse(x, 0), mean(x, value), "second") * still)]
+def backwards_twice(x, start, still, trips):
+    """Two networks in sequence."""
+    return [looped(trips, start, lambda value: mean(layers.reverse(x, 0), mean(x, value), "second") * still)]
 
 
-def around(inner):
-    """Steps whose block has other steps."""
+def in_static_rnn(inner):
+    """Steps with an inner StaticRNN."""
 
-    def build(x, start, still, turns):
+    def build(x, start, still, trips):
         rnn, words = layers.StaticRNN(), layers.scale(x, 0.7)
         with rnn.step():
             word, state = rnn.step_input(x), rnn.memory(init=start)
-            new = inner(words, word, state, still, turns)
+            new = inner(words, word, state, still, trips)
             rnn.update_memory(state, new)
             rnn.step_output(new)
         return [rnn()]
@@ -97,29 +97,29 @@ def around(inner):
     return build
 
 
-@around
-def in_steps(x, word, state, still, turns):
+@in_static_rnn
+def in_steps(x, word, state, still, trips):
     return mean(layers.stack([word, layers.sin(word), word * word]), state) + still
 
 
-@around
-def in_steps_on_what_is_outside(x, word, state, still, turns):
+@in_static_rnn
+def in_steps_on_an_outer_variable(x, word, state, still, trips):
     return mean(x, state) + fc(word, 4, "word")
 
 
-@around
-def in_a_loop_in_steps(x, word, state, still, turns):
-    return looped(turns, state, lambda value: mean(layers.stack([word, word * 0.5]), value) + still)
+@in_static_rnn
+def in_a_loop_in_steps(x, word, state, still, trips):
+    return looped(trips, state, lambda value: mean(layers.stack([word, word * 0.5]), value) + still)
 
 
-@around
-def in_a_branch_in_steps(x, word, state, still, turns):
+@in_static_rnn
+def in_a_branch_in_steps(x, word, state, still, trips):
     more = layers.reduce_sum(word) > layers.fill_constant([1], "float32", 0.0)
     return layers.cond(more, lambda: mean(layers.stack([word]), state), lambda: layers.sin(state) * still)
 
 
-@around
-def in_steps_in_steps(x, word, state, still, turns):
+@in_static_rnn
+def in_steps_in_steps(x, word, state, still, trips):
     inner, words = layers.StaticRNN(), layers.stack([word, layers.cos(word)])
     with inner.step():
         each, before = inner.step_input(words), inner.memory(init=state)
@@ -129,14 +129,14 @@ def in_steps_in_steps(x, word, state, still, turns):
     return layers.reduce_sum(inner(), dim=0)
 
 
-@around
-def random_ones_in_steps(x, word, state, still, turns):
+@in_static_rnn
+def random_ones_in_steps(x, word, state, still, trips):
     return mean(layers.dropout(layers.stack([word, word * 0.5]), 0.3, seed=5), state)
 
 
 BUILDS = [
     in_a_loop, on_what_the_loop_replaces, in_a_branch, in_a_switch, in_a_branch_of_a_loop, in_loops_in_each_other,
-    with_a_loop_inside, backwards_twice, in_steps, in_steps_on_what_is_outside, in_a_loop_in_steps,
+    with_a_loop_inside, backwards_twice, in_steps, in_steps_on_an_outer_variable, in_a_loop_in_steps,
     in_a_branch_in_steps, in_steps_in_steps, random_ones_in_steps,
 ]  # fmt: skip
 
@@ -149,10 +149,10 @@ def test_as_operator_by_operator(build):
 
 
 def test_in_a_side_of_an_ifelse():
-    """Which has as many rows as are found, in pieces."""
+    """Its row count is data-dependent, so it runs in segments."""
 
-    def build(x, start, still, turns):
-        choice = layers.IfElse(layers.reduce_sum(start, 1, keep_dim=True) > 0.0 * turns.astype("float32"))
+    def build(x, start, still, trips):
+        choice = layers.IfElse(layers.reduce_sum(start, 1, keep_dim=True) > 0.0 * trips.astype("float32"))
         with choice.true_block():
             rows = choice.input(start)
             choice.output(mean(layers.stack([rows, rows * 2.0]), rows))
@@ -171,10 +171,10 @@ def test_in_a_side_of_an_ifelse():
     assert "run in segments" in check(build, STATIC, feeds)
 
 
-def test_steps_of_a_copy_of_what_is_outside():
-    """What all turns want of something that is the same in all."""
+def test_a_copy_of_a_loop_invariant_output():
+    """An output of all steps that is a copy of a loop-invariant variable."""
 
-    def build(x, start, still, turns):
+    def build(x, start, still, trips):
         rnn = layers.StaticRNN()
         with rnn.step():
             word, state = rnn.step_input(x), rnn.memory(init=start)
@@ -189,10 +189,10 @@ def test_steps_of_a_copy_of_what_is_outside():
     assert "body of" in text
 
 
-def test_what_steps_write_outside_of_them_is_there_behind():
-    """As in real Paddle 1.8.5: of several steps what the last one has written."""
+def test_outer_variables_that_steps_write():
+    """As in real Paddle 1.8.5, the value that the last step wrote."""
 
-    def build(x, start, still, turns):
+    def build(x, start, still, trips):
         left, rnn = layers.scale(start, 1.0), layers.StaticRNN()
         with rnn.step():
             word, state = rnn.step_input(x), rnn.memory(init=start)
@@ -215,7 +215,7 @@ def test_what_steps_write_outside_of_them_is_there_behind():
         np.testing.assert_array_equal(np.array(found[2]), np.array(found[1])[-1])
 
 
-def test_what_fails_in_steps_of_steps_is_told_with_its_operator():
+def test_errors_in_nested_steps_name_the_operator():
     ids, start = fluid.data("ids", [None, None, 1], "int64"), fluid.data("start", [None, 4])
     outer = layers.StaticRNN()
     with outer.step():
@@ -237,7 +237,7 @@ def test_what_fails_in_steps_of_steps_is_told_with_its_operator():
         feed = {"ids": words, "start": np.zeros((2, 4), "float32")}
         if words is bad:
             with pytest.raises(
-                fluid.core.EnforceNotMet, match=r"lookup_table.* 7 [\s\S]*test_steps_in_blocks.py"
+                fluid.core.EnforceNotMet, match=r"lookup_table.* 7 [\s\S]*test_recurrent_in_blocks.py"
             ):
                 exe.run(main, feed, [out])
             continue
@@ -248,10 +248,10 @@ def test_what_fails_in_steps_of_steps_is_told_with_its_operator():
 
 
 def test_python_in_steps_of_steps():
-    """Of what has no native kernel, the reference kernel is called in each turn of each turn."""
+    """An operator without native kernel in an inner scan: each iteration calls the reference kernel."""
 
-    @around
-    def build(x, word, state, still, turns):
+    @in_static_rnn
+    def build(x, word, state, still, trips):
         return mean(
             layers.stack([word, word * 0.5]), state, also=lambda new, word: layers.cumsum(new, axis=1)
         )

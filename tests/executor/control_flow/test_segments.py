@@ -1,4 +1,4 @@
-"""Programs in pieces: operators on their own, what is fed and shared, sums over turns."""
+"""Programs in segments: fallback operators, feeds that share memory, sums over iterations."""
 
 import numpy as np
 import pytest
@@ -64,8 +64,8 @@ def test_ranges_are_those_of_the_elements():
     rows = np.zeros((4, 6))
     ranges = Ranges([rows[1:3], "no array"])
     shared = [rows, rows[::-1][1:3, ::-2], rows[2:3], rows[:, 3]]
-    apart = [rows[0], rows[3:], np.zeros(3), rows[3:4][::-1]]
-    assert all(map(ranges.shares, shared)) and not any(map(ranges.shares, apart))
+    separate = [rows[0], rows[3:], np.zeros(3), rows[3:4][::-1]]
+    assert all(map(ranges.shares, shared)) and not any(map(ranges.shares, separate))
     assert not Ranges([]).shares(rows)
 
 

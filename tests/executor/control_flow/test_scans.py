@@ -1,4 +1,4 @@
-"""Loops whose turns the engine takes together: the same numbers and gradients as operator by operator."""
+"""Loops lowered to scans: values and gradients, compiled against interpreted."""
 
 import functools
 import os
@@ -70,7 +70,7 @@ def swapped_memories(rnn, x, start, still, also):
 
 @static
 def gates(rnn, x, start, still, also):
-    """An LSTM by hand, and an output that no turn needs."""
+    """A handwritten LSTM, and an output that no iteration reads."""
     word = rnn.step_input(x)
     state, cell = rnn.memory(init=start), rnn.memory(shape=[-1, 4], batch_ref=word)
     parts = layers.split(fc([word, state], 16, "gates", None), 4, dim=1)
@@ -84,7 +84,7 @@ def gates(rnn, x, start, still, also):
 
 @static
 def joined(rnn, x, start, still, also):
-    """Gradients of parts of which the turn before needs one, and no turn the other."""
+    """Of the two gradients of one operator, only one is loop-carried."""
     word, state = rnn.step_input(x), rnn.memory(init=start)
     gate = fc(layers.concat([word, state], axis=1), 4, "gate", "sigmoid")
     new = gate * fc(layers.concat([word, state * gate], axis=1), 4, "new")
@@ -95,15 +95,17 @@ def joined(rnn, x, start, still, also):
 @static
 def a_weight_double_grad(rnn, x, start, still, also):
     word, state = rnn.step_input(x), rnn.memory(init=start)
-    again = rnn.step_input(also)
-    new = layers.tanh(fc(word, 4, "same", None) + fc(again, 4, "same", None) + fc(state, 4, "other", None))
+    other_word = rnn.step_input(also)
+    new = layers.tanh(
+        fc(word, 4, "same", None) + fc(other_word, 4, "same", None) + fc(state, 4, "other", None)
+    )
     rnn.update_memory(state, fc(new, 4, "other"))
     rnn.step_output(new)
 
 
 @static
 def still_inputs(rnn, x, start, still, also):
-    """What does not move: with as many rows as the batch, a vector, one number."""
+    """Loop-invariant inputs: with the rows of the batch, a vector, one element."""
     word, state = rnn.step_input(x), rnn.memory(init=start)
     scale = layers.create_parameter([4], "float32", "scale")
     shift = layers.create_parameter([1], "float32", "shift")
@@ -114,7 +116,7 @@ def still_inputs(rnn, x, start, still, also):
 
 @static
 def halved(rnn, x, start, still, also):
-    """The gradient of what does not move is known before the turns, for each of them."""
+    """The gradient of a loop-invariant input is computed before the loop, for all iterations."""
     word, state = rnn.step_input(x), rnn.memory(init=start)
     new = fc([word, state], 4, "new")
     rnn.update_memory(state, new)
@@ -124,7 +126,7 @@ def halved(rnn, x, start, still, also):
 
 @static
 def sums_of_rows(rnn, x, start, still, also):
-    """One number for each row, with an axis and without, and shares of a row: before the turns, in them and after."""
+    """Reductions and normalisation of rows before, in and after the loop."""
     word, state = rnn.step_input(x), rnn.memory(init=start)
     size = layers.reduce_sum(layers.square(word), dim=1)
     middle = layers.reduce_mean(word, dim=1, keep_dim=True)
@@ -154,7 +156,7 @@ def without_gradient(rnn, x, start, still, also):
 
 @static
 def across_rows(rnn, x, start, still, also):
-    """Operators that must not see the rows of several turns."""
+    """Operators that must not work on the rows of several iterations at once."""
     word, state = rnn.step_input(x), rnn.memory(init=start)
     mean = layers.reduce_mean(fc(word, 4, "mean"), dim=0, keep_dim=True)
     new = layers.elementwise_add(fc([state], 4, "state"), layers.reshape(mean, [4]))
@@ -181,7 +183,7 @@ def branches(rnn, x, start, still, also):
 
 @static
 def a_loop_inside(rnn, x, start, still, also):
-    """Without a gradient, in each turn."""
+    """Without a gradient, in each iteration."""
     word, state = rnn.step_input(x), rnn.memory(init=start)
     size = layers.reduce_mean(layers.abs(word))
     size.stop_gradient = True
@@ -298,7 +300,7 @@ def with_still(rnn, words, still, also):
 
 @dynamic
 def last_ones(rnn, words, still, also):
-    """What a turn reads of the one before, only."""
+    """Iterations read loop-carried variables only."""
     word, state = rnn.step_input(words), rnn.memory(shape=[3], value=1.0)
     rnn.update_memory(state, word)
     rnn.output(layers.elementwise_mul(state, word))
@@ -330,7 +332,7 @@ DYNAMIC = [chosen, by_reference_kernels, from_zero, from_start, with_still, last
 
 
 def run(main, startup, fetched, feeds, engine):
-    """What is fetched for each of the feeds, while the program trains; and how it was run."""
+    """The fetched values for each of the feeds, while the program trains, and the description."""
     flags.set_engine(engine)
     try:
         exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
@@ -423,19 +425,19 @@ def test_sequences(build):
     assert text.count("CPU for words[") == 3 + (build is from_start)
 
 
-def repeated(turns, body):
-    """`body(i)` as often as `turns` says, with a counter that it may index arrays by."""
+def repeated(trips, body):
+    """Run `body(i)` `trips` times, with a counter that it may index arrays by."""
     i = number(0)
-    going = layers.less_than(i, turns)
+    going = layers.less_than(i, trips)
     loop = layers.While(going)
     with loop.block():
         body(i)
         layers.increment(i)
-        layers.less_than(i, turns, cond=going)
+        layers.less_than(i, trips, cond=going)
 
 
-def state_and_array(words, turns):
-    """A state that is replaced, and all its values, of which some are looked at."""
+def state_and_array(words, trips):
+    """A state that is overwritten, and the array of its values, some of which are read."""
     state, made = layers.scale(words, 1.0), layers.create_array("float32")
     weight = layers.create_parameter([WIDTH, WIDTH], "float32", "weight")
 
@@ -443,13 +445,13 @@ def state_and_array(words, turns):
         layers.assign(layers.tanh(layers.matmul(state, weight) + words), state)
         layers.array_write(state, i, made)
 
-    repeated(turns, body)
-    last = layers.array_read(made, layers.increment(turns, -1, in_place=False))
+    repeated(trips, body)
+    last = layers.array_read(made, layers.increment(trips, -1, in_place=False))
     return [state, last * 0.5, layers.array_read(made, number(0))]
 
 
-def through_an_array(words, turns):
-    """A state in an array, and inputs from another, which are looked at outside as well."""
+def through_an_array(words, trips):
+    """A state in an array, and inputs from another one, which are also read outside."""
     states, inputs = layers.array_write(words, number(0)), layers.array_write(words * 0.5, number(0))
     for place in range(1, 6):
         layers.array_write(layers.scale(words, 0.1 * place), number(place), inputs)
@@ -459,19 +461,19 @@ def through_an_array(words, turns):
         new = fc([state, layers.array_read(inputs, i)], WIDTH, "array")
         layers.array_write(new, layers.increment(i, 1, in_place=False), states)
 
-    repeated(turns, body)
-    return [layers.array_read(states, turns), layers.array_read(inputs, number(3)), words]
+    repeated(trips, body)
+    return [layers.array_read(states, trips), layers.array_read(inputs, number(3)), words]
 
 
-def counters_that_count(words, turns):
-    """What is computed with the counter: the loop itself is not one that counts, but its gradient has no counter."""
+def counters_that_count(words, trips):
+    """Values computed from the counter: the loop is not a counted one, but its gradient has no counter."""
     state = layers.scale(words, 1.0)
-    repeated(turns, lambda i: layers.assign(layers.tanh(state) * layers.cast(i, "float32") + words, state))
+    repeated(trips, lambda i: layers.assign(layers.tanh(state) * layers.cast(i, "float32") + words, state))
     return [state]
 
 
-def replaced_only(words, turns):
-    """What is not read before it is replaced, and persistable variables."""
+def replaced_only(words, trips):
+    """Variables that are overwritten before they are read, and persistable ones."""
     state, last = layers.scale(words, 1.0), layers.scale(words, 2.0)
     total = layers.create_global_var([1], 0.0, "float32", persistable=True, name="total")
 
@@ -480,7 +482,7 @@ def replaced_only(words, turns):
         layers.assign(layers.cos(state) * 0.9, state)
         layers.increment(total)
 
-    repeated(turns, body)
+    repeated(trips, body)
     return [state, last]
 
 
@@ -492,14 +494,14 @@ def replaced_only(words, turns):
 def test_loops_that_count(build):
     random = np.random.default_rng(0)
     feeds = [
-        {"words": numbers(random, rows, WIDTH), "turns": np.array([turns])}
-        for rows, turns in [(2, 3), (4, 1), (1, 5), (1, 1), (3, 4), (2, 2)]
+        {"words": numbers(random, rows, WIDTH), "trips": np.array([trips])}
+        for rows, trips in [(2, 3), (4, 1), (1, 5), (1, 1), (3, 4), (2, 2)]
     ]
-    text = check(build, [data("words", [None, WIDTH]), lambda: fluid.data("turns", [1], "int64")], feeds)
+    text = check(build, [data("words", [None, WIDTH]), lambda: fluid.data("trips", [1], "int64")], feeds)
     assert text.count(" loop(") >= 2 and "run in segments" not in text
 
 
-def test_each_turn_drops_other_elements_and_its_gradient_the_same():
+def test_dropout_differs_between_iterations_and_its_gradient_agrees():
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup):
         x = data("x", [None, None, 40])()
@@ -520,7 +522,7 @@ def test_each_turn_drops_other_elements_and_its_gradient_the_same():
     assert "body of" in exe.describe(main)
 
 
-def test_what_fails_in_a_turn_is_told_with_its_operator():
+def test_errors_in_an_iteration_name_the_operator():
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup):
         ids, start = fluid.data("ids", [None, None, 1], "int64"), fluid.data("start", [None, 4], "float32")
@@ -548,7 +550,7 @@ def test_what_fails_in_a_turn_is_told_with_its_operator():
 
 @pytest.mark.parametrize("build", [gates, branches, halved], ids=lambda build: build.__name__)
 @pytest.mark.parametrize("batch", [1, 3])
-def test_steps_of_batches_that_the_program_says(build, batch):
+def test_declared_batch_sizes(build, batch):
     random = np.random.default_rng(4)
     feeds = [
         {"x": numbers(random, steps, batch, WIDTH), "start": numbers(random, batch, 4),
@@ -587,7 +589,7 @@ def test_inputs_that_are_fed_each_with_its_own_sequences():
 
 
 def test_inputs_with_other_numbers_of_steps():
-    """As many rows in all, which are not those of the same steps."""
+    """Equally many rows in total, but not per step."""
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup):
         x, y = (fluid.data(name, [None, None, WIDTH]) for name in "xy")
@@ -612,7 +614,7 @@ def test_inputs_with_other_numbers_of_steps():
 
 
 def looked_up_in_steps(size=4):
-    """A DynamicRNN whose block looks words up; what it makes, and the gradients of it."""
+    """A DynamicRNN with an embedding in its block; its results and gradients."""
     words = fluid.data("words", [None, 1], "int64", lod_level=1)
     rnn = layers.DynamicRNN()
     with rnn.block():
@@ -625,7 +627,7 @@ def looked_up_in_steps(size=4):
     return out
 
 
-def test_what_fails_in_a_turn_of_a_plan_is_told_with_its_operator():
+def test_errors_in_an_iteration_of_a_plan_name_the_operator():
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup):
         out = looked_up_in_steps()
@@ -640,7 +642,7 @@ def test_what_fails_in_a_turn_of_a_plan_is_told_with_its_operator():
         ]
 
     run(1, 4, 0, 2, 2)
-    with pytest.raises(fluid.core.EnforceNotMet, match=r"lookup_table.* 7 [\s\S]*test_turns.py"):
+    with pytest.raises(fluid.core.EnforceNotMet, match=r"lookup_table.* 7 [\s\S]*test_scans.py"):
         run(1, 4, 0, 2, 7)
     made, gradient = run(1, 4, 0, 2, 2)
     table = np.array(scope.find_var("table").get_tensor())
@@ -673,7 +675,7 @@ def test_ctrl_c_ends_a_loop_in_a_plan():
     assert "run in segments" not in exe.describe(main, scope)
 
 
-def test_a_profile_has_each_operator_of_turns(tmp_path, capsys):
+def test_a_profile_has_each_operator_of_a_scan(tmp_path, capsys):
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup):
         out = looked_up_in_steps()
@@ -689,22 +691,22 @@ def test_a_profile_has_each_operator_of_turns(tmp_path, capsys):
     assert len(exe.describe(main, scope).split("CPU for words[")) == 2
 
 
-def test_states_that_nobody_keeps_take_no_memory():
+def test_states_without_gradient_take_no_memory():
     import tracemalloc
 
     main = fluid.Program()
     with fluid.program_guard(main, fluid.Program()):
-        state, turns = fluid.data("state", [100, 100]), fluid.data("turns", [1], "int64")
+        state, trips = fluid.data("state", [100, 100]), fluid.data("trips", [1], "int64")
         means = layers.create_array("float32")
 
         def body(i):
             layers.assign(layers.scale(state, 0.5, 1.0), state)
             layers.array_write(layers.reduce_mean(state), i, means)
 
-        repeated(turns, body)
+        repeated(trips, body)
         last = layers.array_read(means, number(999))
     exe = fluid.Executor(fluid.CPUPlace())
-    feed = {"state": np.zeros((100, 100), "float32"), "turns": np.array([1000])}
+    feed = {"state": np.zeros((100, 100), "float32"), "trips": np.array([1000])}
     exe.run(main, feed, [last])
     tracemalloc.start()
     try:
@@ -716,7 +718,7 @@ def test_states_that_nobody_keeps_take_no_memory():
     assert " loop(" in exe.describe(main)
 
 
-def test_turns_that_print_are_taken_one_by_one(capfd):
+def test_printing_runs_iteration_by_iteration(capfd):
     @dynamic
     def printing(rnn, words, still, also):
         word, state = rnn.step_input(words), rnn.memory(shape=[4], value=0.0)

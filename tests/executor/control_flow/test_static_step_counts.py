@@ -1,11 +1,11 @@
-"""Steps whose number the program says are turns in plans: numbers and gradients as operator by operator."""
+"""Scans with a declared number of steps: values and gradients, compiled against interpreted."""
 
 import numpy as np
 import pytest
 
 import fluidlite as fluid
 
-from .test_turns import STATIC, WIDTH, check, data, fc, numbers, one_memory
+from .test_scans import STATIC, WIDTH, check, data, fc, numbers, one_memory
 
 layers = fluid.layers
 STEPS = 4
@@ -32,7 +32,7 @@ def test_networks_of_steps(build):
 
 
 def all_states_are_wanted(x, start, still):
-    """What is fetched beside the gradient, and a state of which only the last value matters."""
+    """An output that is fetched besides the gradient, and a state of which only the final value is used."""
     rnn = layers.StaticRNN()
     with rnn.step():
         word, state, passed = rnn.step_input(x), rnn.memory(init=start), rnn.memory(init=still)
@@ -58,7 +58,7 @@ def one_after_another(x, start, still):
 
 
 def overwritten(x, start, still):
-    """What the first step begins with is another value by the time of the gradient."""
+    """The initial state is overwritten before the gradient runs."""
     begin = layers.scale(start, 1.0)
     outs = one_memory(x, begin, still)
     layers.assign(layers.scale(still, 2.0), begin)
@@ -68,7 +68,7 @@ def overwritten(x, start, still):
 @pytest.mark.parametrize(
     "build", [all_states_are_wanted, one_after_another, overwritten], ids=lambda build: build.__name__
 )
-def test_around_the_steps(build):
+def test_values_outside_of_the_steps(build):
     text = check(build, sources(), fed([2, 1, 3]))
     assert "run in segments" not in text
     assert "body of" in text

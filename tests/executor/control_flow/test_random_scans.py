@@ -1,4 +1,4 @@
-"""Random numbers that turns of a plan draw: those of the interpreter, in its order."""
+"""Random numbers drawn in scans: those of the interpreter, in its order."""
 
 import numpy as np
 import pytest
@@ -6,14 +6,14 @@ import pytest
 import fluidlite as fluid
 from fluidlite.base.seeds import reseed
 
-from .test_turns import data, fc, numbers, trained
-from .test_turns import run as run_steps
+from .test_scans import data, fc, numbers, trained
+from .test_scans import run as run_steps
 
 layers = fluid.layers
 
 
 def noisy(word, state):
-    """Numbers for each row, for each turn, and the same in all turns."""
+    """Random numbers per row, per iteration, and with a fixed seed."""
     shape = [-1, 4]
     new = fc([word, state], 4, "noisy") + layers.gaussian_random_batch_size_like(state, shape, std=0.1)
     new = new * layers.uniform_random_batch_size_like(new, shape, min=0.5, max=1.0)
@@ -60,8 +60,8 @@ def both_ways(made, feeds):
 
 
 def batches(random, shapes):
-    for turns, rows in shapes:
-        yield {"x": numbers(random, turns, rows, 3), "start": numbers(random, rows, 4)}
+    for trips, rows in shapes:
+        yield {"x": numbers(random, trips, rows, 3), "start": numbers(random, rows, 4)}
 
 
 def ragged(random, batches):
@@ -75,7 +75,7 @@ WORDS = [data("words", [None, 3], lod_level=1)]
 
 
 @pytest.mark.parametrize("ranked", [False, True])
-def test_turns_draw_what_the_interpreter_draws(ranked):
+def test_scans_draw_the_numbers_of_the_interpreter(ranked):
     random = np.random.default_rng(0)
     if ranked:
         fed = [*ragged(random, [[2, 4, 1], [3], [1, 1], [5, 5, 5], [2, 0, 3], [2, 4, 1]])]
@@ -88,8 +88,8 @@ def test_turns_draw_what_the_interpreter_draws(ranked):
     assert drawn and all(line.endswith("; reference") for line in drawn)
 
 
-def test_a_step_that_may_have_to_run_again_draws_nothing_twice():
-    """Sizes that are found behind turns which draw: those of the last step are not those of this one."""
+def test_a_step_that_may_be_replayed_draws_nothing_twice():
+    """Data-dependent sizes after a scan that draws; they differ from step to step."""
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup):
         (out,) = steps(*[make() for make in STEPS])

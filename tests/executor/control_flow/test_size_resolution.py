@@ -14,7 +14,7 @@ WORDS, STATE, STEPS, END = 4, 5, 7, 1
 
 
 def decoder(width, accumulated=True):
-    """Counter, words and scores of a search that is over when all hypotheses are, after STEPS words at most."""
+    """Counter, words and scores of a search that ends with its hypotheses, after STEPS words at most."""
     ids = fluid.data("ids", [None, 1], "int64", lod_level=2)
     scores = fluid.data("scores", [None, 1], "float32", lod_level=2)
     start = fluid.data("start", [None, STATE], "float32")
@@ -78,12 +78,12 @@ def test_beam_search_over_arrays(width, accumulated):
         for (a, lod), (b, other_lod) in zip(one, other, strict=True):
             assert lod == other_lod
             np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-6)
-    turns = [int(each[0][0][0]) for each in found]
-    assert min(turns) < STEPS or width == 4, "a search ends when all its hypotheses have"
+    trips = [int(each[0][0][0]) for each in found]
+    assert min(trips) < STEPS or width == 4, "a search ends when all its hypotheses have"
 
 
 def test_an_error_in_an_iteration_leaves_the_next_step_as_it_was():
-    """A word that the table does not have: the operator is named, and the next search is as if nothing had been."""
+    """A word that is not in the table: the error names the operator, and the next search is right."""
     fetched = decoder(2)
     exe, scope, random = fluid.Executor(), fluid.Scope(), np.random.RandomState(0)
     exe.run(fluid.default_startup_program(), scope=scope)
@@ -92,13 +92,13 @@ def test_an_error_in_an_iteration_leaves_the_next_step_as_it_was():
     wrong = dict(good, ids=fluid.create_lod_tensor(np.full((3, 1), WORDS), [[1] * 3] * 2, fluid.CPUPlace()))
     with pytest.raises(fluid.core.EnforceNotMet, match="lookup_table"):
         exe.run(feed=wrong, fetch_list=fetched, scope=scope)
-    (again,) = exe.run(feed=good, fetch_list=fetched[1:2], scope=scope, return_numpy=False)
-    assert np.array_equal(np.array(first), np.array(again))
-    assert first.lod() == again.lod()
+    (repeated,) = exe.run(feed=good, fetch_list=fetched[1:2], scope=scope, return_numpy=False)
+    assert np.array_equal(np.array(first), np.array(repeated))
+    assert first.lod() == repeated.lod()
 
 
 def ragged(x):
-    """Elements of one, two, three... rows, each made of the one before."""
+    """Elements of one, two, three... rows, each computed from the previous one."""
     at, limit = layers.zeros([1], "int64"), layers.fill_constant([1], "float32", 20.0)
     array = layers.array_write(x, at)
     total = layers.fill_constant([1], "float32", 0.0)
@@ -121,10 +121,10 @@ def test_elements_grow_with_each_iteration():
     for rows in (1, 2, 4):
         total, at, last = exe.run(feed={"x": np.full((rows, 2), 0.5, "float32")}, fetch_list=fetched)
         sums = np.cumsum([rows * (1 + 2 * k) for k in range(1, 20)])
-        turns = int(np.argmax(sums >= 20)) + 1
-        assert int(at[0]) == turns
-        assert float(total[0]) == sums[turns - 1]
-        assert last.shape == (rows * (turns + 1), 2)
+        trips = int(np.argmax(sums >= 20)) + 1
+        assert int(at[0]) == trips
+        assert float(total[0]) == sums[trips - 1]
+        assert last.shape == (rows * (trips + 1), 2)
 
 
 # The engine's part of it.
@@ -159,7 +159,7 @@ def test_what_comes_after_is_evaluated_with_the_size_that_is_found(finding):
         assert (target[elements:] == -1).all()
 
 
-def test_memory_of_what_is_found_goes_again_when_steps_have_not_needed_it(finding):
+def test_memory_of_data_dependent_sizes_is_freed_after_unused_steps(finding):
     engine, count, *_ = finding
     count[0] = 1 << 20
     engine.run()

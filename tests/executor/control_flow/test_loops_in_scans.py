@@ -1,4 +1,4 @@
-"""Loops, with gradients, in the steps of `StaticRNN` and `DynamicRNN`: turns of a plan in which loops turn."""
+"""Loops, with gradients, in the steps of `StaticRNN` and `DynamicRNN`: inlined into the body of a scan."""
 
 import os
 import signal
@@ -10,22 +10,22 @@ import pytest
 
 import fluidlite as fluid
 
-from .test_turns import check, data, fc, number, numbers, run, trained
+from .test_scans import check, data, fc, number, numbers, run, trained
 
 layers = fluid.layers
 
 
-def looped(last, start, turn):
-    """`turn(state)` as often as `last` says, from `start` on."""
+def looped(last, start, iteration):
+    """Apply `iteration(state)` to `start` `last` times."""
     return layers.while_loop(
         lambda i, state: layers.less_than(i, last),
-        lambda i, state: [layers.increment(i), turn(state)],
+        lambda i, state: [layers.increment(i), iteration(state)],
         [number(0), layers.scale(start, 1.0)],
     )[1]
 
 
 def twice(word, state, still, last):
-    """A state that the loop replaces, a weight that it reads in each turn, and the word."""
+    """A state that the loop overwrites, a weight that each iteration reads, and the word."""
     return looped(number(2), state, lambda value: fc([word, value], 4, "twice"))
 
 
@@ -34,7 +34,7 @@ def as_often_as_said(word, state, still, last):
 
 
 def until_it_is_small(word, state, still, last):
-    """How often each loop turns follows from what it computes."""
+    """The trip count of each loop depends on its values."""
     start = fc([word, state], 4, "small", None)
     value, most = layers.scale(start, 3.0), layers.fill_constant([1], "float32", 0.5)
     going = layers.reduce_mean(layers.abs(value)) > most
@@ -60,31 +60,31 @@ def in_a_branch(word, state, still, last):
     )
 
 
-def around_a_branch(word, state, still, last):
-    def turn(value):
+def with_a_branch(word, state, still, last):
+    def iteration(value):
         more = layers.reduce_sum(value) > layers.fill_constant([1], "float32", 0.0)
         return layers.cond(more, lambda: fc(value, 4, "yes"), lambda: layers.tanh(value - fc(word, 4, "no")))
 
-    return looped(number(3), state, turn)
+    return looped(number(3), state, iteration)
 
 
 def two_of_them(word, state, still, last):
-    """One behind the other; gradients of one variable come from both."""
+    """Two loops in sequence; the gradient of one variable comes from both."""
     new = fc([word, state], 4, "two")
     one = looped(number(2), new, lambda value: layers.tanh(value + new))
     return looped(last, one, lambda value: layers.sin(value) * new)
 
 
 def through_an_array(word, state, still, last):
-    """As Fluid's own gradients want it: what a loop replaces stands in an array, which each step makes anew."""
-    i, turns = number(0), last + 1
+    """As Fluid's own gradients require: the loop's values are in an array that is local to a step."""
+    i, trips = number(0), last + 1
     array = layers.array_write(fc([word, state], 4, "array"), i)
-    going = layers.less_than(i, turns)
+    going = layers.less_than(i, trips)
     with layers.While(going).block():
         value = layers.array_read(array, i)
         layers.increment(i)
-        layers.array_write(layers.tanh(fc(value, 4, "turn", None) + still), i, array)
-        layers.less_than(i, turns, cond=going)
+        layers.array_write(layers.tanh(fc(value, 4, "iteration", None) + still), i, array)
+        layers.less_than(i, trips, cond=going)
     return layers.array_read(array, i) * layers.array_read(array, number(1))
 
 
@@ -96,7 +96,7 @@ def an_array_alone(word, state, still, last):
 
 STEPS = [
     through_an_array, an_array_alone, twice, as_often_as_said, until_it_is_small, in_each_other, in_a_branch,
-    around_a_branch, two_of_them,
+    with_a_branch, two_of_them,
 ]  # fmt: skip
 
 
@@ -131,13 +131,13 @@ def last():
 
 
 def plain_batches(random):
-    for steps, rows, turns in [(4, 2, 1), (1, 3, 2), (3, 1, 0), (1, 1, 1), (5, 4, 3), (4, 2, 0)]:
+    for steps, rows, trips in [(4, 2, 1), (1, 3, 2), (3, 1, 0), (1, 1, 1), (5, 4, 3), (4, 2, 0)]:
         made = {"start": numbers(random, rows, 4), "still": numbers(random, rows, 4)}
-        yield made | {"x": numbers(random, steps, rows, 3), "last": np.array([turns])}
+        yield made | {"x": numbers(random, steps, rows, 3), "last": np.array([trips])}
 
 
 def ragged_batches(random):
-    for lengths, turns in [
+    for lengths, trips in [
         ([2, 4, 1], 2),
         ([3], 1),
         ([1, 1], 0),
@@ -147,7 +147,7 @@ def ragged_batches(random):
     ]:
         words = fluid.create_lod_tensor(numbers(random, sum(lengths), 3), [lengths], fluid.CPUPlace())
         made = {name: numbers(random, len(lengths), 4) for name in ("start", "still")}
-        yield made | {"words": words, "last": np.array([turns])}
+        yield made | {"words": words, "last": np.array([trips])}
 
 
 STATIC = [data("x", [None, None, 3]), data("start", [None, 4]), data("still", [None, 4]), last]
@@ -166,7 +166,7 @@ def test_as_operator_by_operator(step, ranked):
     assert text.count(" loop(") >= 2 or step is an_array_alone
 
 
-def test_what_fails_in_a_loop_of_a_turn_is_told_with_its_operator():
+def test_errors_in_an_inner_loop_name_the_operator():
     ids, start = fluid.data("ids", [None, None, 1], "int64"), fluid.data("start", [None, 4])
     rnn = layers.StaticRNN()
     with rnn.step():
@@ -185,7 +185,7 @@ def test_what_fails_in_a_loop_of_a_turn_is_told_with_its_operator():
         feed = {"ids": words, "start": np.zeros((2, 4), "float32")}
         if words is bad:
             with pytest.raises(
-                fluid.core.EnforceNotMet, match=r"lookup_table.* 7 [\s\S]*test_loops_in_turns.py"
+                fluid.core.EnforceNotMet, match=r"lookup_table.* 7 [\s\S]*test_loops_in_scans.py"
             ):
                 exe.run(main, feed, [out, "table@GRAD"])
             continue
@@ -196,7 +196,7 @@ def test_what_fails_in_a_loop_of_a_turn_is_told_with_its_operator():
     assert "run in segments" not in exe.describe(main)
 
 
-def test_an_array_of_around_the_steps():
+def test_an_outer_array_in_steps():
     x, still, i = data("x", [None, None, 3])(), data("still", [None, 4])(), number(0)
     array, rnn = layers.array_write(layers.scale(still, 0.5), i), layers.StaticRNN()
     with rnn.step():
@@ -213,7 +213,7 @@ def test_an_array_of_around_the_steps():
     assert "its body uses an array from outside" in exe.describe(fluid.default_main_program())
 
 
-def test_an_element_that_a_turn_does_not_have_is_told():
+def test_a_missing_element_in_an_iteration_is_reported():
     x, index = fluid.data("x", [None, None, 3]), fluid.data("index", [1], "int64")
     rnn = layers.StaticRNN()
     with rnn.step():
@@ -230,7 +230,7 @@ def test_an_element_that_a_turn_does_not_have_is_told():
         feed["index"] = np.array([at])
         if at:
             with pytest.raises(
-                fluid.core.EnforceNotMet, match=r"beyond the end of array[\s\S]*test_loops_in_turns.py"
+                fluid.core.EnforceNotMet, match=r"beyond the end of array[\s\S]*test_loops_in_scans.py"
             ):
                 exe.run(main, feed, [out])
             continue
@@ -267,7 +267,7 @@ def test_gradients_are_those_of_finite_differences():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 def test_threads_and_forks():
-    """What loops in turns keep is of the plan that runs, and of the process."""
+    """Stashes of inner loops belong to the running plan and process."""
     main, startup, wanted = trained(static(in_each_other), STATIC)
     feeds = [*plain_batches(np.random.default_rng(2))]
 
@@ -288,15 +288,15 @@ def test_threads_and_forks():
     assert os.waitpid(child, 0)[1] == 0
 
 
-def test_ctrl_c_ends_a_loop_in_a_turn():
-    """The next step finds nothing of what the one that was left has kept."""
+def test_ctrl_c_ends_a_loop_in_a_scan():
+    """The next step finds the stashes of the interrupted one empty."""
     main, startup, _ = trained(static(as_often_as_said), STATIC)
     random, exe, scope = np.random.default_rng(2), fluid.Executor(), fluid.Scope()
     exe.run(startup, scope=scope)
     feed = next(iter(plain_batches(random)))
 
-    def step(turns):
-        return exe.run(main, {**feed, "last": np.array([turns])}, ["x@GRAD", "still@GRAD"], scope=scope)
+    def step(trips):
+        return exe.run(main, {**feed, "last": np.array([trips])}, ["x@GRAD", "still@GRAD"], scope=scope)
 
     kept = {p.name: np.array(scope.find_var(p.name).get_tensor()) for p in main.all_parameters()}
     before = [np.array(value) for value in step(2)]

@@ -1,16 +1,16 @@
-"""Turns that work on sequences: each looks at the first of some that stay the same, as decoders with attention do."""
+"""Scans whose steps read a prefix of loop-invariant sequences, as decoders with attention do."""
 
 import numpy as np
 import pytest
 
 import fluidlite as fluid
 
-from .test_turns import WIDTH, check, data, fc, numbers, quietly, run  # noqa: F401 - a fixture
+from .test_scans import WIDTH, check, data, fc, numbers, quietly, run  # noqa: F401 - a fixture
 
 layers = fluid.layers
 
 
-def turns(step):
+def decoder(step):
     """A DynamicRNN whose block is `step(state, word, keys, values, notes)`: what comes of it is the next state.
 
     keys and values have the same sequences, notes others.
@@ -32,7 +32,7 @@ def turns(step):
     return build
 
 
-@turns
+@decoder
 def additive_attention(state, word, keys, values, notes):
     spread = layers.sequence_expand(fc(state, 4, "ask", None), keys)
     mixed = layers.tanh(layers.elementwise_add(keys, spread))
@@ -41,7 +41,7 @@ def additive_attention(state, word, keys, values, notes):
     return fc([word, state, layers.sequence_pool(scaled, "sum")], 4, "new")
 
 
-@turns
+@decoder
 def products(state, word, keys, values, notes):
     spread = layers.sequence_expand_as(state, keys)
     weights = layers.sequence_softmax(layers.reduce_sum(layers.elementwise_mul(keys, spread), 1, True))
@@ -49,7 +49,7 @@ def products(state, word, keys, values, notes):
     return fc([context, word], 4, "new") + state
 
 
-@turns
+@decoder
 def two_attentions(state, word, keys, values, notes):
     found = [word]
     for k, each in enumerate((values, notes)):
@@ -59,9 +59,9 @@ def two_attentions(state, word, keys, values, notes):
     return fc(found, 4, "new")
 
 
-@turns
+@decoder
 def projected_inside(state, word, keys, values, notes):
-    """What stays is worked on in each turn again."""
+    """Loop-invariant inputs are transformed in each iteration."""
     spread = layers.sequence_expand(state, values)
     mixed = fc(values, 4, "inside") + spread
     return fc([layers.sequence_pool(mixed, "max"), word], 4, "new")
@@ -74,12 +74,12 @@ def pools(kind):
         )
 
     step.__name__ = f"pools_{kind}"
-    return turns(step)
+    return decoder(step)
 
 
-@turns
+@decoder
 def rearranged(state, word, keys, values, notes):
-    """Results that have the sequences of what a turn finds, by kernels of all kinds."""
+    """Results that have the sequences of an input, by kernels of all kinds."""
     found = layers.sequence_conv(
         layers.sequence_reverse(values), 4, 3, param_attr="conv.w", bias_attr="conv.b"
     )
@@ -87,9 +87,9 @@ def rearranged(state, word, keys, values, notes):
     return fc([word, layers.sequence_last_step(found), layers.sequence_first_step(found)], 4, "new")
 
 
-@turns
+@decoder
 def given_sequences(state, word, keys, values, notes):
-    """What has none gets those of another variable."""
+    """A variable without sequences gets those of another one."""
     spread = layers.lod_reset(layers.sequence_expand(state, keys), keys)
     return fc(
         [word, layers.sequence_pool(layers.sequence_softmax(fc(spread, 1, "weigh", None)), "max"), state],
@@ -107,7 +107,7 @@ SOURCES = [
 
 
 def batch(random, *lengths):
-    """What is fed for words, source and notes of these lengths."""
+    """The feed of words, source and notes of these lengths."""
     made = {}
     for name, each in zip(("words", "source", "notes"), lengths, strict=True):
         made[name] = fluid.create_lod_tensor(numbers(random, sum(each), WIDTH), [each], fluid.CPUPlace())
@@ -148,8 +148,8 @@ def test_other_sequences_than_are_ranked():
         check(products, SOURCES, [batch(random, [2, 1], [1, 2, 3], [1, 1])])
 
 
-def test_what_another_loop_has_made_is_looked_at():
-    """An encoder of steps, and two decoders that look at all of it, one of which begins with the end of the other."""
+def test_decoders_read_the_results_of_another_loop():
+    """An encoder, and two decoders that read all of its steps; one starts from the final state of the other."""
 
     def build(words, source, notes, boot):
         encoder = layers.DynamicRNN()
