@@ -8,7 +8,7 @@ from .tensors.scope import Scope, global_scope, scope_guard
 from .tensors.scope import switch_scope as _switch_scope  # noqa: F401 - its name in Fluid
 
 if TYPE_CHECKING:
-    # What runs programs is loaded when somebody asks for it.
+    # Loaded on first use.
     from .reading.from_dataset import FetchHandler
     from .running.executor import Executor
     from .running.feed_fetch_ops import check_feed_shape_type, has_feed_operators, has_fetch_operators

@@ -47,8 +47,8 @@ from .tensors.scope import Scope
 def compile_plan(request: Request) -> StepPlan:
     """A plan for a request.
 
-    Raises Unsupported when an operator has to run on its own, EnforceNotMet when something it reads is neither fed,
-    computed nor initialised.
+    Raises Unsupported if the program cannot be planned, EnforceNotMet if an operator reads a variable that is neither
+    fed, computed nor initialised.
     """
     if request.device is not None:
         from .cuda.compile import compile_for_device
@@ -58,7 +58,7 @@ def compile_plan(request: Request) -> StepPlan:
 
 
 def typed(request: Request) -> Typed:
-    """The phases that know no target."""
+    """The target-independent phases."""
     meta = TypeEnv(request, partial(compile_body, request.program, request.scope))
     ops = prune(request, meta)
     show("prune", ops)
@@ -82,14 +82,14 @@ def compile_for_cpu(request: Request) -> Plan:
     plan = Plan(request, code, assembly, restored, found.ends_early)
     assembly.settle()
     if (assembly.loops or code.ranked.names) and not plan.accepts(list(request.feed.values())):
-        raise Unsupported("iterations of a loop have sizes that no plan for them is made for")
+        raise Unsupported("no body plan of a scan admits the sizes of some iterations")
     return plan
 
 
 def compile_body(program: Program, scope: Scope, form: ScanSpec, feeds: Feeds) -> BodyPlan:
-    """A plan for the iterations of a scan, on inputs of these shapes."""
-    wanted = [*form.of("RaggedOut", "StackedOut", "Final"), *form.names["Sums"]]
-    request = Request(program, scope, feeds.arrays, wanted, form.ops, form.block, body=feeds)
+    """A plan for an iteration of a scan, on inputs of these shapes."""
+    outputs = [*form.of("RaggedOut", "StackedOut", "Final"), *form.names["Sums"]]
+    request = Request(program, scope, feeds.arrays, outputs, form.ops, form.block, body=feeds)
     found = typed(request)
     code = lower(found, request)
     body = BodyPlan(form, feeds, code, [op for op, _ in found.steps])
@@ -104,9 +104,10 @@ def compile_body(program: Program, scope: Scope, form: ScanSpec, feeds: Feeds) -
 
 
 def compile_split(request: Request, early: int, held: Sequence[str]) -> SplitPlan:
-    """A plan in two halves, of whose fetches the first `early` belong to the first half.
+    """A plan in two halves; the first `early` fetches belong to the first half.
 
-    `held`: persistable variables whose memory the caller owns; the plan takes those that it uses after the feeds.
+    `held`: persistable variables in memory of the caller, who passes the arrays of those that the plan uses after the
+    feeds.
     """
     if request.device is not None:
         from .cuda.compile import split_for_device

@@ -1,4 +1,4 @@
-"""What is fed to a step: arrays are checked against the program's variables and taken without copying if possible."""
+"""Feeds of a step: conversion to arrays, without copies if possible, and checks against the program's variables."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ Feed = dict[str, tuple[Any, Lod]]
 def as_feed(program: Program, feed: Mapping[str, Any], checked: bool = True) -> Feed:
     """Arrays and levels of detail of the feeds that the program has variables for; others are ignored, as in Fluid.
 
-    Unless `checked` is False they are compared with what the variables say of themselves; see `check`.
-    Raises TypeError for what is no mapping, ValueError naming the variable, what it expects and what it got, FeedError
-    for what no variable can hold, RuntimeError for lists.
+    `checked`: whether dtypes and shapes are compared with the declared ones; see `check`.
+    Raises TypeError for keys that are no strings, ValueError for a wrong dtype or shape, FeedError for values that no
+    variable can hold, RuntimeError for lists.
     """
     block = program.global_block()
     out: Feed = {}

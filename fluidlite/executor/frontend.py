@@ -1,4 +1,4 @@
-"""The phases of the compiler that know no target: from a request to operators with exact shapes.
+"""The target-independent phases of the compiler: from a request to operators with exact shapes.
 
 prune       the operators that the fetches and the updates of state need
 structure   blocks inlined between jumps, loops over sequences as scans, one name for each value
@@ -47,8 +47,8 @@ class Graph:
 class Typed:
     """Operators with exact shapes; those whose results are constants are left out.
 
-    `meta`: their variables; `fetches`: those to return, SelectedRows made dense; `ends_early`: the operators end where
-    a size is found, because what follows is refused for the size that was guessed.
+    `meta`: the types of the variables; `fetches`: those to return, SelectedRows made dense; `ends_early`: the operators
+    end after a data-dependent size, because the rest is invalid for its guess.
     """
 
     meta: TypeEnv
@@ -67,15 +67,15 @@ def prune(request: Request, meta: TypeEnv) -> list[Operator]:
     ops = block.ops if request.ops is None else request.ops
     _check_fed(ops, meta, [*request.feed])
     if any(var.persistable and var.type in NON_TENSORS for var in request.program.list_vars()):
-        raise Unsupported("the scope keeps arrays or rank tables")
-    # A body has been pruned, and its jumps stand where they are.
+        raise Unsupported("persistable variables are tensor arrays or rank tables")
+    # A body has been pruned, and must keep its jumps.
     if request.check_finite or request.body is not None:
         return list(ops)
     return live(list(ops), sparse.wholes(request.fetches))
 
 
 def structure(ops: Sequence[Operator], request: Request, meta: TypeEnv) -> Graph:
-    """The operators with those of their blocks inlined, and a name of its own for each value of a temporary."""
+    """The operators with sub-blocks inlined, and temporaries in SSA form."""
     graph = Graph(list(ops), [*request.fetches])
     if request.has_jumps:
         graph = _inlined(graph, request, meta)
@@ -101,7 +101,7 @@ def infer_shapes(graph: Graph, request: Request, meta: TypeEnv) -> Typed:
     for name, asked in zip(fetches, request.fetches, strict=False):
         if asked in graph.unset:
             raise Unsupported(
-                f"variable {asked!r} has no value where a branch is not taken", graph.unset[asked]
+                f"fetched variable {asked!r} has no value if a branch is not taken", graph.unset[asked]
             )
         _check_fetched(name, meta)
     inference.check_sparse(fetches)
@@ -157,14 +157,14 @@ def _check_fetched(name: str, meta: TypeEnv) -> None:
         return
     var = meta.block._find_var_recursive(name)
     if var is not None and var.type == VarType.LOD_TENSOR_ARRAY:
-        raise Unsupported(f"{name} is fetched, an array of tensors")
+        raise Unsupported(f"fetched variable {name!r} is a tensor array")
     if var is not None and var.type == VarType.LOD_TENSOR:
-        raise Unsupported(f"{name} is fetched, which may have no value")
+        raise Unsupported(f"fetched variable {name!r} may have no value")
     raise failures.unknown_fetch(name, meta.block.vars)
 
 
 class _Inference:
-    """One walk over the operators of a graph, in order; `steps` is its result."""
+    """Infers the operators of a graph in order; `steps` is the result."""
 
     def __init__(self, graph: Graph, request: Request, meta: TypeEnv) -> None:
         self._graph, self._meta = graph, meta
@@ -183,9 +183,11 @@ class _Inference:
 
     def run(self) -> None:
         meta, steps = self._meta, self.steps
-        enclosing: list[Operator] = []  # the branches and loops that an operator is in
-        begun: list[int] = []  # how many operators had found sizes when they began
-        known = finding = 0  # the steps up to the last that finds sizes; how many operators find some
+        enclosing: list[Operator] = []  # the branches and loops around an operator
+        begun: list[int] = []  # of each of these, the number of operators with data-dependent sizes before it
+        valid = resolved = (
+            0  # steps up to the last operator with data-dependent sizes; number of such operators
+        )
         for op in progress.over(self._graph.ops, "shapes of the program"):
             if op.definition in jumps.BEGINS:
                 enclosing.append(op)
@@ -193,9 +195,9 @@ class _Inference:
             try:
                 self._operator(op, enclosing)
             except (Unsupported, EnforceNotMet) as refusal:
-                if known:
+                if valid:
                     self.ends_early = True
-                    del steps[known:]
+                    del steps[valid:]
                     return
                 raise self._refusal(refusal, enclosing) from None
             if op.definition in jumps.ENDS:
@@ -204,23 +206,23 @@ class _Inference:
                     steps += self._step(
                         in_place_of(first, jumps.STAGE_BARRIER, {"X": first.inputs["Cond"]}, {}, {})
                     )
-            if not enclosing and len(meta.size_labels) > finding:
-                known, finding = len(steps), len(meta.size_labels)
+            if not enclosing and len(meta.size_labels) > resolved:
+                valid, resolved = len(steps), len(meta.size_labels)
 
     def _operator(self, op: Operator, enclosing: list[Operator]) -> None:
         meta = self._meta
         if enclosing and not meta.sparse.keys().isdisjoint(op.reads()):
-            raise Unsupported("a branch looks at SelectedRows")
-        found = len(meta.size_labels)
+            raise Unsupported(f"operator {op.type} reads SelectedRows in a branch")
+        resolved = len(meta.size_labels)
         for ready in self._ready(op, bool(enclosing)):
             self.steps += self._step(ready)
         if self._watch is not None:
             self.steps += self._watch.checks_after(op, meta)
-        if len(meta.size_labels) > found and any(each.definition is jumps.BEGIN for each in enclosing):
-            raise Unsupported(f"operator {op.type} finds sizes in a branch")
+        if len(meta.size_labels) > resolved and any(each.definition is jumps.BEGIN for each in enclosing):
+            raise Unsupported(f"operator {op.type} has data-dependent sizes in a branch")
 
     def _refusal(self, refusal: Unsupported | EnforceNotMet, enclosing: list[Operator]) -> Exception:
-        """What to raise: in branches and iterations, a mistake of the user is reported when it happens in a step."""
+        """The exception to raise; in branches and loops, a user's error becomes Unsupported: they may never run."""
         if enclosing:
             kind = DataDependentShape if isinstance(refusal, DataDependentShape) else Unsupported
             return kind(str(refusal), enclosing[0], getattr(refusal, "retryable", False))
@@ -229,11 +231,11 @@ class _Inference:
         return refusal
 
     def _ready(self, op: Operator, in_branch: bool) -> Iterable[Operator]:
-        """The operators to run for `op`: mostly itself. A cast made in one branch has no value in another."""
+        """The operators to run for `op`: mostly itself. Casts are shared, so branches, which may not run, have none."""
         meta = self._meta
         for one in sparse.densified(op, meta) if meta.sparse else (op,):
             for name in one.reads():
-                meta.has(name, one)  # looks the type up
+                meta.has(name, one)  # records its type
             if meta.has_float16 and self._widens and not in_branch:
                 yield from float16.in_float32(one, meta, self._fed)
             else:
@@ -249,7 +251,7 @@ class _Inference:
         sparse.check([op for op, _ in self.steps], fetches)
 
     def dense(self, fetches: Sequence[str]) -> list[str]:
-        """The fetches, with steps that make SelectedRows dense."""
+        """The fetches by the names of their dense forms; adds steps that make SelectedRows dense."""
         meta = self._meta
         for name in fetches:
             if name in meta.sparse and not meta.has(sparse.dense_name(name)):

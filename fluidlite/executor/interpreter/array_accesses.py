@@ -5,7 +5,7 @@
     increment(i)
     write_to_array(new, i) -> words         store  new -> words[i]
 
-So a plan need not know the arrays, whose elements may be of any size and have sequences.
+So plans do not depend on the sizes and LoD of the other elements.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..ir.inference import declared_type, in_place_of
 from .frame import Frame, Run
 
 COPY = "@STORED"
-"""Marks the copy of a value that the segment overwrites before it is stored."""
+"""The mark in the name of a copy, for a value that the segment overwrites before the store."""
 
 
 class Load(NamedTuple):
@@ -61,12 +61,12 @@ class Store(NamedTuple):
         elif index.size != 1 or index.item() < 0:
             run.run_operator(self.op, frame)  # which raises
         else:
-            # The value may be a variable of the scope, which is overwritten, or an array of the user.
+            # The value may share memory with a variable of the scope or an array of the user.
             array.write(index.item(), value.copy(), frame.lod_of(self.value))
 
 
 class Accesses(NamedTuple):
-    """The operators of a segment, and the accesses to elements of arrays around them."""
+    """The operators of a segment, with the loads before and the stores after them."""
 
     ops: Sequence[Operator]
     loads: Sequence[Load]
@@ -74,10 +74,10 @@ class Accesses(NamedTuple):
 
 
 def separated(ops: Sequence[Operator], arrays: Collection[str]) -> Accesses:
-    """The operators, without those that read and write elements of these arrays.
+    """The operators, with accesses to elements of these arrays turned into loads and stores.
 
-    Raises Unsupported naming an operator that has to be in another segment: it reads an element that may have been
-    written in this one, or the index of what it reads is computed here.
+    Raises Unsupported naming an operator that must begin another segment: it reads an element that this one may write,
+    or at an index that this one computes.
     """
     loads: list[Load] = []
     stores: list[Store] = []
@@ -89,7 +89,7 @@ def separated(ops: Sequence[Operator], arrays: Collection[str]) -> Accesses:
         if op.type == "read_from_array" and op.inputs["X"][0] in arrays and not op.inputs.get("X_W"):
             (array,), (index,), (out,) = op.inputs["X"], op.inputs["I"], op.outputs["Out"]
             if array in stored or index in written or out in touched:
-                raise Unsupported(f"an element of {array!r} is read after this segment has begun", op)
+                raise Unsupported(f"an element of {array!r} cannot be loaded before this segment", op)
             loads.append(Load(array, index, out, declared_type(op, out)))
             touched.add(out)
         elif op.type == "write_to_array" and op.outputs["Out"][0] in arrays and not op.attr("accumulate"):

@@ -17,7 +17,7 @@ from .loops import truth
 
 
 def run_conditional_block(run: Run, op: Operator, frame: Frame) -> None:
-    """Run the block if its condition holds; of the run only what its gradient reads is kept."""
+    """Run the block if its condition holds; keep the residuals for its gradient."""
     block = op.attrs["sub_block"]
     runs: list[Frame] = []
     if _holds(op, frame):
@@ -39,10 +39,7 @@ def _holds(op: Operator, frame: Frame) -> bool:
 
 
 def _leave_empty(run: Run, op: Operator, frame: Frame) -> None:
-    """Give the outputs that have no value yet one without rows: nothing has gone through the block.
-
-    If there were sequences, which were empty, there still are.
-    """
+    """Set outputs without a value to arrays without rows, with the LoD of the empty inputs."""
     empty = [name for name in op.inputs["Input"] if not frame.get(name, op).size]
     lod = next((lod for lod in map(frame.lod_of, empty) if lod), ())
     for name in op.outputs.get("Out", ()):
@@ -53,10 +50,10 @@ def _leave_empty(run: Run, op: Operator, frame: Frame) -> None:
 
 
 def run_conditional_block_grad(run: Run, op: Operator, frame: Frame) -> None:
-    """Run the gradient's block if the forward one has run.
+    """Run the gradient's block if the forward block has run.
 
-    Gradients of variables that the forward block reads or leaves alone, and writes, are in `state`, where the block
-    replaces them; those of what it only reads are zero if it has not run.
+    Gradients of variables that the forward block writes are in `state`, where the gradient's block replaces them; those
+    of variables that it only reads are zero if it has not run.
     """
     block = op.attrs["sub_block"]
     names, sources = gradients(op), incoming_gradients(op)
@@ -85,7 +82,7 @@ def run_conditional_block_grad(run: Run, op: Operator, frame: Frame) -> None:
 
 
 def _place(op: Operator, count: int, frame: Frame) -> int:
-    """The number in Mask, which says which of `count` variables is meant."""
+    """The index of the selected one of `count` variables, the element of Mask."""
     name = op.inputs["Mask"][0]
     value = frame.get(name, op)
     if value.size != 1:

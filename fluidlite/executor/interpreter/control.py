@@ -1,7 +1,7 @@
 """Operators with sub-blocks: one Python function each, which runs their blocks.
 
-A function gets the run, the operator and the environment that the operator is in. It uses nothing but `run.run_block`,
-`run.loop`, `run.xp` and environments, so that it works whoever executes the blocks.
+A function gets the run, the operator and the operator's frame. It executes blocks only by `run.run_block`, so that it
+works for each implementation of `Run`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FUNCTIONS: dict[str, Control] = {
 
 
 def control_function(op_type: str) -> Control:
-    """What runs an operator of this type, which is declared with `control=True`."""
+    """The function for an operator type that is declared with `control=True`."""
     if op_type not in _FUNCTIONS:
         from ..parameter_server import operators as remote  # few programs have servers
 

@@ -1,4 +1,4 @@
-"""`Frame`: the values of one run of one block, and of the blocks around it."""
+"""`Frame`: the values of one run of one block; its parents are the frames of enclosing blocks."""
 
 from __future__ import annotations
 
@@ -26,21 +26,18 @@ if TYPE_CHECKING:
 
 
 class Run(Protocol):
-    """What executes blocks, as functions of control flow see it.
-
-    `program`: what is run; `xp`: NumPy, or CuPy for a run on a GPU.
-    """
+    """The interface of interpreters for control flow operators. `xp`: NumPy, or CuPy for a run on a GPU."""
 
     program: Program
     xp: Any
 
     def run_operator(self, op: Operator, frame: Frame) -> None:
-        """Run an operator on its own."""
+        """Run one operator by its kernel or control function."""
         ...
 
     @abstractmethod
     def run_block(self, block: Block, frame: Frame) -> None:
-        """Run the operators of `block` in an environment that was made for it."""
+        """Run the operators of `block` in a frame for it."""
         ...
 
     def serve(self, op: Operator) -> None:
@@ -49,7 +46,7 @@ class Run(Protocol):
 
 
 class RunContext:
-    """What is outside all blocks of a run: the scope, the device (None: the host), the names that were fed."""
+    """The state that all frames of a run share: the scope, the device (None: the host), the names of the feeds."""
 
     __slots__ = ("device", "fed", "scope", "xp")
 
@@ -61,10 +58,10 @@ class RunContext:
 
 
 class Frame:
-    """Values by name: arrays, SelectedRows, TensorArrays, rank tables, or lists of environments (step scopes).
+    """Values by name: arrays, SelectedRows, TensorArrays, rank tables, or lists of frames (step scopes).
 
-    `block` declares what is kept here; None if that is only what has been put here. `lods` are the levels of detail of
-    values that have any. What is not found here is looked for in `parent`, last of all in the scope.
+    A lookup continues in `parent`, and ends in the scope. `block`: declares the variables of this frame; None for a
+    frame of given values only; `lods`: the LoD of the values that have one.
     """
 
     __slots__ = ("block", "context", "lods", "parent", "values")
@@ -82,7 +79,7 @@ class Frame:
         self.lods: dict[str, Lod] = {}
 
     def holder(self, name: str) -> Frame | None:
-        """The nearest environment that has a value of this name."""
+        """The innermost frame with a value of this name."""
         here: Frame | None = self
         while here is not None and name not in here.values:
             here = here.parent
@@ -122,7 +119,7 @@ class Frame:
         return value
 
     def lod_of(self, name: str) -> Lod:
-        """The levels of detail of a variable, () if it has none."""
+        """The LoD of a variable, () if it has none."""
         here = self.holder(name)
         if here is not None:
             return here.lods.get(name, ())
@@ -130,7 +127,7 @@ class Frame:
         return found.get().offsets if found is not None and isinstance(found.get(), LoDTensor) else ()
 
     def put(self, name: str, value: Any, lod: Lod = ()) -> None:
-        """Store a value where its variable is declared: in the scope if it lasts, here if nobody declares it."""
+        """Store a value in the frame that declares its variable, here if none does; persistable ones in the scope."""
         if name == EMPTY:
             return
         here: Frame | None = self
@@ -143,7 +140,7 @@ class Frame:
             (self if here is None else here).keep(name, value, lod)
 
     def keep(self, name: str, value: Any, lod: Lod = ()) -> None:
-        """Store a value in this environment, whoever declares its variable."""
+        """Store a value in this frame, even if another one declares its variable."""
         self.values[name] = value
         if lod:
             self.lods[name] = lod
@@ -179,9 +176,9 @@ class Frame:
         holder.hold_lod(lod)
 
     def only(self, names: Collection[str]) -> Frame:
-        """Those values here that `names` lists: what is kept of a run for its gradient, without what was around it.
+        """A frame with the values of `names` and without parents: the residuals of a run for its gradient.
 
-        So what is kept holds nothing else, and the environment that it is stored in does not hold itself.
+        It holds no other values alive, and makes no cycle with the frame in which it is stored.
         """
         kept = Frame(self.block, None, self.context)
         values, lods = self.values, self.lods
@@ -191,9 +188,9 @@ class Frame:
         return kept
 
     def under(self, parent: Frame) -> Frame:
-        """What this environment has, with other values around it.
+        """A copy of this frame with another parent.
 
-        This one stays as it is, for the next gradients: a gradient's block counts counters back.
+        A gradient's block writes to the copy (it decrements counters), and later gradients need the original.
         """
         moved = Frame(self.block, parent)
         moved.values, moved.lods = dict(self.values), dict(self.lods)

@@ -1,7 +1,7 @@
 """Runs a program operator by operator with the reference kernels.
 
-What plans are tested against (`FLUIDLITE_ENGINE=interpret`); programs that cannot be planned run so too, on a GPU. On
-the host their blocks are cut into pieces (`driver.py`), and only operators that are no part of a plan run so.
+Plans are tested against it (`FLUIDLITE_ENGINE=interpret`). On a GPU it runs programs that cannot be planned; on the
+host these are partitioned into segments (`segmented.py`), and it runs only the fallback operators.
 """
 
 from __future__ import annotations
@@ -42,31 +42,31 @@ if TYPE_CHECKING:
 
 
 class RetypedMeta(BlockMeta):
-    """What operators are told when variables have other types of elements than the block says: `odd`, by name.
+    """The `Meta` of an operator with inputs of other element types than declared.
 
-    `made`: the types of what they make.
+    `actual`: the types of these inputs; `inferred`: those of the outputs.
     """
 
-    __slots__ = ("made", "odd")
+    __slots__ = ("actual", "inferred")
     building = False
 
-    def __init__(self, block: Block, odd: dict[str, VarType]) -> None:
+    def __init__(self, block: Block, actual: dict[str, VarType]) -> None:
         super().__init__(block)
-        self.odd = odd
-        self.made: dict[str, VarType] = {}
+        self.actual = actual
+        self.inferred: dict[str, VarType] = {}
 
     def declared(self, name: str) -> VarType:
         return super().dtype(name)
 
     def dtype(self, name: str) -> VarType:
-        return self.odd[name] if name in self.odd else super().dtype(name)
+        return self.actual[name] if name in self.actual else super().dtype(name)
 
     def set(self, name: str, shape: Shape, dtype: VarType) -> None:
-        self.made[name] = dtype
+        self.inferred[name] = dtype
 
 
 class RunMeta(BlockMeta):
-    """Answers an operator's questions with what its variables hold in a run; what it makes is not noted."""
+    """The `Meta` of an operator on the values of a frame; ignores inferred outputs."""
 
     __slots__ = ("frame",)
     building = False
@@ -92,7 +92,7 @@ def _shape(value: Any) -> Shape:
 
 
 def _is_part(value: Any, inputs: dict[str, list[Any]]) -> bool:
-    """Whether a result may be (part of) the memory of an operand."""
+    """True if a result may share memory with an operand."""
     if getattr(value, "base", None) is not None:
         return True
     return any(value is array for arrays in inputs.values() for array in arrays)
@@ -123,17 +123,17 @@ class Interpreter(Run):
         written = self._written() if feed else None
         for name, (array, lod) in placed(feed, device).items():
             if written is not None and isinstance(array, np.ndarray) and written.shares(array):
-                array = array.copy()  # it must not change meanwhile
+                array = array.copy()  # the program may write the variable that shares its memory
             self.frame.keep(name, array, lod)
 
     @property
     def values(self) -> dict[str, Any]:
-        """What the variables of the global block hold, by name."""
+        """The values of the variables of the global block."""
         return self.frame.values
 
     @property
     def lods(self) -> dict[str, Lod]:
-        """The levels of detail of those variables of the global block that have any."""
+        """The LoD of the variables of the global block that have one."""
         return self.frame.lods
 
     def _written(self) -> Ranges:
@@ -141,11 +141,11 @@ class Interpreter(Run):
         return written_memory(self.program, self.scope)
 
     def _active(self) -> AbstractContextManager[Any]:
-        """Computes where the run does."""
+        """A context in which the run's device is current."""
         return nullcontext() if self.device is None else self.device.active()
 
     def run(self, part: Any = None) -> None:
-        """Run the operators of the global block, or part of them, on what has been computed so far."""
+        """Run the operators of the global block, or those of `part`, on the current values."""
         self.run_each(self.program.global_block().ops if part is None else part)
 
     def run_block(self, block: Block, frame: Frame) -> None:
@@ -153,19 +153,19 @@ class Interpreter(Run):
             self.run_operator(op, frame)
 
     def run_each(self, ops: Iterable[Operator]) -> None:
-        """Run operators of the global block on their own."""
+        """Run operators of the global block one by one."""
         with self._active(), np.errstate(all="ignore"):  # infinities and NaNs are results like any other
             for op in ops:
                 self.run_operator(op, self.frame)
 
     def serve(self, op: Operator) -> None:
         """Be the parameter server that `op` describes until all trainers are done."""
-        from .server import serve  # which runs its blocks in pieces, wherever the operator itself runs
+        from .server import serve  # imports the segmented executor, which derives from this class
 
         serve(op, self.scope)
 
     def run_operator(self, op: Operator, frame: Frame) -> None:
-        """Run an operator on its own; EnforceNotMet if it makes what is to be refused, which stays."""
+        """Run an operator; with `check_finite`, raise EnforceNotMet after its results have been stored."""
         if op.definition.effects.control:
             control_function(op.type)(self, op, frame)
             return
@@ -179,7 +179,7 @@ class Interpreter(Run):
                 finite.check(op, name, frame.find(name), self.xp)
 
     def run_op(self, op: Operator, frame: Frame) -> None:
-        """Run an operator without blocks on whatever its inputs hold."""
+        """Run the kernel of an operator on the values of its inputs."""
         definition = op.definition
         if definition.kernel is None:
             if definition.effects.host:
@@ -195,21 +195,21 @@ class Interpreter(Run):
         lods = None
         if definition.sequences.takes_lod:
             lods = {slot: [frame.lod_of(name) for name in names] for slot, names in op.inputs.items()}
-        given = inputs
+        args = inputs
         if definition.effects.updates:
             present = {slot: op.outputs.get(slot, []) for slot in definition.effects.updates}
-            given = {
+            args = {
                 **inputs,
                 **{s: [frame.find(name) for name in names] for s, names in present.items()},
             }
         try:
-            types, unread = self._types(op, facts, inputs, frame) if inputs else ({}, {})
-            given = given | unread if unread else given
+            types, shape_only = self._types(op, facts, inputs, frame) if inputs else ({}, {})
+            args = args | shape_only if shape_only else args
             if self.device is None:
-                results = definition.call(np, given, op.attrs, lods)
+                results = definition.call(np, args, op.attrs, lods)
             else:
                 with library.errors(f"operator {op.type}"):
-                    results = device_calls.call(op, given, self.device, lods)
+                    results = device_calls.call(op, args, self.device, lods)
         except Exception as error:
             if self.device is not None and isinstance(error, MemoryError):
                 raise
@@ -231,20 +231,21 @@ class Interpreter(Run):
             self._store(op, frame, name, value, lod, exact)
 
     def _kept(self, op: Operator, frame: Frame) -> list[sequences.Kept]:
-        """Which outputs have the sequences of which inputs; asked anew where that may depend on what these hold."""
+        """The outputs that inherit LoD, and their sources; cached unless that depends on values."""
         if not callable(op.definition.sequences.source):
             return sequences.remembered(op)
         return sequences.kept(self._view(op, frame))
 
     def _view(self, op: Operator, frame: Frame) -> OpView:
-        """An operator with what its variables hold."""
+        """An operator with the values of its variables."""
         return OpView(op.definition, op.inputs, op.outputs, op.attrs, RunMeta(op.block, frame))
 
     def _store(
         self, op: Operator, frame: Frame, name: str, value: Any, lod: Lod, exact: np.dtype | None
     ) -> None:
-        """Put a result of `op` where it belongs: of type `exact`, or as the kernel has made it, in the declared
-        precision if that is less. Other types that are declared and not computed make no difference, as in Fluid.
+        """Store a result of `op` in the type `exact`, or else in the kernel's.
+
+        A float result of more than the declared precision is rounded. Other declared types are ignored, as in Fluid.
         """
         if type(value) is LodArray:
             value, lod = value.array, value.lod
@@ -260,36 +261,37 @@ class Interpreter(Run):
     def _types(
         self, op: Operator, facts: _Facts, inputs: dict[str, list[Any]], frame: Frame
     ) -> tuple[dict[str, VarType], dict[str, list[Any]]]:
-        """The types of the outputs of `op` if an input has another element type than the program declares, and the
-        inputs that a gradient operator does not read, converted to the type of the gradients.
+        """If an input of `op` has another element type than declared: the types of the outputs.
+
+        Then also the inputs of which a gradient operator needs only the shape, converted to the type of the gradients.
         """
         kinds = tuple([getattr(array, "dtype", None) for arrays in inputs.values() for array in arrays])
         if kinds in facts.as_declared:
             return {}, {}
         names = [name for slot in inputs for name in op.inputs[slot]]
-        odd = {}
+        retyped = {}
         for name, kind in zip(names, kinds, strict=True):
             declared = declared_type(op, name)
             if kind is not None and declared is not None and declared != kind:
-                odd[name] = to_vartype(kind)
-        if not odd:
+                retyped[name] = to_vartype(kind)
+        if not retyped:
             if len({*kinds}) > 1 and op.definition.infer is not None and not op.type.endswith("_grad"):
                 op.definition.infer(self._view(op, frame))  # raises for operands that must be of one type
             facts.as_declared.add(kinds)
             return {}, {}
-        meta = RetypedMeta(op.block, odd)
+        meta = RetypedMeta(op.block, retyped)
         view = OpView(op.definition, op.inputs, op.outputs, op.attrs, meta)
         kind, several = kernel_types.check(view, meta.declared)
         if op.type.endswith("_grad") and kind is not None:
-            unread = kernel_types.shape_only_slots(op.type).intersection(inputs) if several else ()
-            like = {slot: [array.astype(to_numpy(kind)) for array in inputs[slot]] for slot in unread}
-            return dict.fromkeys(op.output_arg_names, kind), like
+            slots = kernel_types.shape_only_slots(op.type).intersection(inputs) if several else ()
+            converted = {slot: [array.astype(to_numpy(kind)) for array in inputs[slot]] for slot in slots}
+            return dict.fromkeys(op.output_arg_names, kind), converted
         if op.definition.infer is not None:
             op.definition.infer(view)
-        return meta.made, {}
+        return meta.inferred, {}
 
     def fetch(self, name: str) -> LoDTensor | LoDTensorArray:
-        """A copy of the value of a variable, made dense; a tensor that is not set if nothing gave it a value.
+        """A dense copy of the value of a variable; an unset tensor if it has none.
 
         Raises EnforceNotMet for a variable that the global block does not declare.
         """
@@ -307,10 +309,10 @@ class Interpreter(Run):
         return None if var is None else var.type
 
     def tensor(self, name: str) -> LoDTensor:
-        """`fetch` of what is no tensor array."""
+        """`fetch` for a variable that is no tensor array."""
         value = self.values.get(name)
         if value is None and name in self.values:
-            return LoDTensor()  # it was read beyond the end of an array
+            return LoDTensor()  # the result of a read beyond the end of an array
         if value is None:
             value = self._part(name)
         if value is None:
@@ -329,7 +331,7 @@ class Interpreter(Run):
         return LoDTensor.wrap(self.xp.array(as_dense(value, self.xp)), lod)
 
     def _part(self, name: str) -> Any:
-        """One of the two arrays that SelectedRows consist of, under the name it has in plans."""
+        """An array of SelectedRows by its name in plans; None for other names."""
         for suffix, part in ((ROWS, "rows"), (VALUES, "values")):
             value = self.values.get(name.removesuffix(suffix))
             if name.endswith(suffix) and isinstance(value, SelectedRows):
@@ -342,9 +344,9 @@ class Interpreter(Run):
 
 
 class _Facts:
-    """What running an operator alone needs to know of the program.
+    """Cached facts about an operator.
 
-    `inputs`: its slots with variables; `as_declared`: the combinations of element types met that are those declared.
+    `inputs`: its slots with variables; `as_declared`: combinations of input types that match the declared ones.
     """
 
     __slots__ = ("as_declared", "inputs")
@@ -355,15 +357,15 @@ class _Facts:
 
 
 def _facts_of(op: Operator) -> _Facts:
-    known = op.block.program._derived(_facts)
-    found = known.get(op)
-    if found is None:
-        found = known[op] = _Facts(op)
-    return found
+    cache = op.block.program._derived(_facts)
+    facts = cache.get(op)
+    if facts is None:
+        facts = cache[op] = _Facts(op)
+    return facts
 
 
 def _facts(program: Program) -> dict[Operator, _Facts]:
-    """The memory of `_facts_of`, filled as operators run."""
+    """The cache of `_facts_of`, empty at first."""
     return {}
 
 

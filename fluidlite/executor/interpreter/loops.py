@@ -28,12 +28,12 @@ def truth(op: Operator, name: str, frame: Frame) -> bool:
 
 
 def add_to(sums: dict[str, Any], name: str, part: Any, xp: Any) -> None:
-    """Add an array, or SelectedRows, to what has been added up under a name; nothing is written into it."""
+    """Add an array, or SelectedRows, to the sum of a name; out of place."""
     sums[name] = total(sums[name], part, xp) if name in sums else part
 
 
 def run_while(run: Run, op: Operator, frame: Frame) -> None:
-    """Run the block as long as the condition holds; of each iteration only what its gradient reads is kept."""
+    """Run the block while the condition holds; keep the residuals of each iteration for its gradient."""
     block = op.attrs["sub_block"]
     (condition,) = op.inputs["Condition"]
     kept = kept_names(op)
@@ -48,11 +48,10 @@ def run_while(run: Run, op: Operator, frame: Frame) -> None:
 
 
 def run_while_grad(run: Run, op: Operator, frame: Frame) -> None:
-    """Run the gradient's block for each turn, the last one first.
+    """Run the gradient's block for each iteration in reverse order.
 
-    Gradients of variables that the loop writes go from turn to turn in `state`; those of variables that it only reads
-    are made anew in each turn and added up. Gradients of tensor arrays are those from outside, changed where they are,
-    whether the block declares them or not.
+    Gradients of variables that the loop writes are carried in `state`; those of loop-invariant variables are summed
+    over the iterations. Gradients of tensor arrays are updated in place.
     """
     state = Frame(None, frame)
     arrays: dict[str, TensorArray] = {}
@@ -86,7 +85,7 @@ def run_while_grad(run: Run, op: Operator, frame: Frame) -> None:
 def _backward_iterations(
     run: Run, op: Operator, state: Frame, arrays: dict[str, TensorArray], wanted: list[str]
 ) -> tuple[dict[str, TensorArray], dict[str, Any]]:
-    """The gradients of arrays, and those that are added up over the turns; the others are in `state`."""
+    """Run all iterations; returns the gradients of tensor arrays, and the sums. Carried ones are in `state`."""
     block = op.attrs["sub_block"]
     sums: dict[str, Any] = {}
     for saved in reversed(state.get(op.inputs["StepScopes"][0], op)):
@@ -94,9 +93,8 @@ def _backward_iterations(
         for inside, array in arrays.items():
             iteration.keep(inside, array)
         run.run_block(block, iteration)
-        arrays = {
-            inside: iteration.values[inside] for inside in arrays
-        }  # blocks of Fluid's assign them to themselves
+        # A block that Fluid has built may assign an array to itself, which makes a new one.
+        arrays = {inside: iteration.values[inside] for inside in arrays}
         for inside in state.values:
             if inside in iteration.values:
                 state.keep(inside, iteration.values.pop(inside), iteration.lods.get(inside, ()))

@@ -1,4 +1,4 @@
-"""`recurrent` and its gradient: a block run once for each step of inputs that are stacked along their first axis."""
+"""`recurrent` and its gradient: a block that runs for each time step of inputs, along their first axis."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .loops import add_to
 
 
 def run_recurrent(run: Run, op: Operator, frame: Frame) -> None:
-    """Run the block for each step; of each of them only what its gradient reads is kept."""
+    """Run the block for each time step; keep the residuals of each for its gradient."""
     block = op.attrs["sub_block"]
     inputs = [(name, frame.get(name, op)) for name in op.inputs["inputs"]]
     before, after = op.attr("ex_states"), op.attr("states")
@@ -42,10 +42,10 @@ def run_recurrent(run: Run, op: Operator, frame: Frame) -> None:
 
 
 def run_recurrent_grad(run: Run, op: Operator, frame: Frame) -> None:
-    """Run the gradient's block for each step, the last one first.
+    """Run the gradient's block for each time step in reverse order.
 
-    The gradient of what a step found in its memories is that of what the step before left there. Gradients of inputs
-    are stacked, those of what the block reads from outside added up.
+    The gradients of a step's initial states are carried to the step before, as those of its final states. Gradients of
+    inputs are stacked, those of parameters summed.
     """
     arriving = _arriving(run, op, frame)
     block = op.attrs["sub_block"]
@@ -83,7 +83,7 @@ def run_recurrent_grad(run: Run, op: Operator, frame: Frame) -> None:
 
 
 def _steps(op: Operator, inputs: list[tuple[str, Any]]) -> range:
-    """The numbers of the steps in the order in which they are taken."""
+    """The indices of the time steps in execution order."""
     counts = {name: len(array) for name, array in inputs}
     count = max(counts.values())
     if min(counts.values()) != count:
@@ -94,7 +94,7 @@ def _steps(op: Operator, inputs: list[tuple[str, Any]]) -> range:
 
 
 def _stack(run: Run, op: Operator, made: dict[str, Any], name: str, step: int, steps: int, part: Any) -> None:
-    """Copy what a step has made of a variable to its place among those of all steps."""
+    """Copy a variable's value of one step into the array for all steps."""
     if name not in made:
         made[name] = run.xp.zeros((steps, *part.shape), part.dtype)
     elif made[name].shape[1:] != part.shape:
@@ -107,7 +107,7 @@ def _stack(run: Run, op: Operator, made: dict[str, Any], name: str, step: int, s
 
 
 def _arriving(run: Run, op: Operator, frame: Frame) -> list[tuple[str, Any]]:
-    """The outputs with their gradients; zeros for one that nobody has computed."""
+    """The outputs with their gradients; zeros for one that has not been computed."""
     found = []
     for name, gradient in zip(op.inputs.get("outputs", ()), op.inputs.get("outputs@GRAD", ()), strict=True):
         value = frame.find(gradient)
@@ -116,7 +116,7 @@ def _arriving(run: Run, op: Operator, frame: Frame) -> list[tuple[str, Any]]:
 
 
 def _give(run: Run, op: Operator, frame: Frame, slot: str, values: list[Any]) -> None:
-    """Store the gradients of an input slot that are asked for; zeros where nothing has come."""
+    """Store the wanted gradients of an input slot; zeros for those that are None."""
     names, outs = op.inputs.get(slot, ()), op.outputs.get(grad_name(slot), ())
     for name, out, value in zip(names, outs, values, strict=False):
         if out != EMPTY:

@@ -1,11 +1,11 @@
-"""Runs programs that decide while they run: their blocks are cut into pieces, most of which are plans.
+"""`SegmentedExecutor`: partitions the blocks of a program into segments, which are plans, and fallback operators.
 
-Operators whose results have sizes that only the data know, and those that run blocks, are pieces of their own; what
-stands between two of them is a `Plan`. A piece is made when it is reached for the first time, by then all sizes are
-known; it is kept, together with others for the same place, for all steps that it fits.
+Operators with sub-blocks or data-dependent sizes that no plan can have are fallback operators; the operators between
+two of them are a segment. Segments are compiled when a run first reaches them, with all sizes known, and cached by
+position for later steps with other sizes.
 
-    block:   mul  elementwise_add | sequence_expand | sequence_conv ... while | ... adam
-    pieces:  a plan                 one operator      a plan          runs its block   a plan
+    block:     mul  elementwise_add | sequence_expand | sequence_conv ... | while     | ... adam
+    segments:  a plan                 fallback          a plan              fallback    a plan
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from .interpreter import Interpreter
 from .segments import BlockSegments, FallbackOp, ProgramSegments, Ranges, Segment, feed_from, frame_inputs
 
 MAX_REPLANS = 4
-"""How many plans are made for one run of a segment, until one is for the sizes that the data have."""
+"""The limit of compilations for one run of a segment with wrong guesses of data-dependent sizes."""
 
 
 class SegmentedExecutor(Interpreter):
-    """One run of a program in pieces; see the module's text."""
+    """One run of a program in segments; see the module's text."""
 
     def __init__(self, blocks: ProgramSegments, scope: Scope, feed: Feed) -> None:
         self._blocks = blocks
@@ -49,7 +49,7 @@ class SegmentedExecutor(Interpreter):
             self.run_block(self.program.global_block(), self.frame)
 
     def sizes_found(self) -> dict[str, int]:
-        """The sizes of what operators have made that are run on their own, by what plans call them."""
+        """The sizes of the results of fallback operators in the global block, by their labels in plans."""
         found: dict[str, int] = {}
         for made in self._blocks.of(self.program.global_block()).made.values():
             for name in (
@@ -67,7 +67,7 @@ class SegmentedExecutor(Interpreter):
             at = self._run_segment(segments, at, frame)
 
     def _run_segment(self, segments: BlockSegments, at: int, frame: Frame) -> int:
-        """Run what stands at a position of a block; returns the position behind it."""
+        """Run the segment or fallback operator at a position of a block; returns the next position."""
         try:
             return self._run_planned(segments, at, frame)
         except GuardFailure as missed:
@@ -85,16 +85,18 @@ class SegmentedExecutor(Interpreter):
                 return segment.end
         for attempt in range(MAX_REPLANS + 1):
             if attempt == MAX_REPLANS:
-                segments.sizes[at] = None  # such operators run on their own here from now on
+                segments.sizes[at] = (
+                    None  # operators with data-dependent sizes are fallback operators from now on
+                )
             segment = self._make(segments, at, frame)
             if isinstance(segment, Segment) or segment.reason:
                 segments.keep(at, segment)
             if self._fits(segments, at, segment, frame):
                 return segment.end
-        raise AssertionError("a plan takes the arrays that it was made for")
+        raise AssertionError("internal error: a new plan rejected its own inputs")
 
     def _fits(self, segments: BlockSegments, at: int, segment: Segment | FallbackOp, frame: Frame) -> bool:
-        """Run a piece; False if it is for other inputs, or for other sizes than the data have."""
+        """Run a segment; False, with the sizes recorded, if it is for other inputs or data-dependent sizes."""
         try:
             return segment.run(self, frame)
         except GuardFailure as missed:
@@ -104,7 +106,7 @@ class SegmentedExecutor(Interpreter):
             return False
 
     def _make(self, segments: BlockSegments, at: int, frame: Frame) -> Segment | FallbackOp:
-        """A piece for what stands at a position, fit for what the environment holds now."""
+        """Compile the segment at a position for the values in the frame; a fallback operator if that fails."""
         end = segments.end_of_segment(at)
         reason = "it has sub-blocks or non-tensor variables"
         while end > at:
@@ -128,12 +130,14 @@ class SegmentedExecutor(Interpreter):
                 raise Unsupported(f"array {load.array!r} has no element to read", op, retryable=True)
         inputs = frame_inputs(ops, frame)
         feed = feed_from(inputs, frame)
-        made = {name for op in ops for name in results(op)}
+        written = {name for op in ops for name in results(op)}
         stored = [name for store in accesses.stores for name in (store.value, store.at)]
         outputs = [
             name
             for name in dict.fromkeys([*segments.needed(begin, end), *stored])
-            if name in made and not segments.block._is_persistable(name) and not is_non_tensor(ops[0], name)
+            if name in written
+            and not segments.block._is_persistable(name)
+            and not is_non_tensor(ops[0], name)
         ]
 
         def plan_of(outputs: Sequence[str]) -> Plan:
@@ -154,9 +158,9 @@ class SegmentedExecutor(Interpreter):
 
 
 def _position(segments: BlockSegments, op: Operator | None, begin: int, end: int) -> int:
-    """Where the operator stands that ended a plan; renamed copies of it share its attributes.
+    """The position of the operator that cannot be planned; the renamed copy `op` shares its attributes.
 
-    If that cannot be said, it is one of those that others stand in the place of.
+    By default the first operator that is lowered to others, which may be the cause, or `begin`.
     """
     places = range(begin, end)
     found = (at for at in places if op is not None and segments.ops[at].attrs is op.attrs)

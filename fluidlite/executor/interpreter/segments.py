@@ -1,4 +1,4 @@
-"""The pieces that the blocks of a program are cut into, and how one that is a plan runs."""
+"""Segments and fallback operators, and their caches by block and position."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ from .array_accesses import Accesses, separated
 from .frame import Frame, Run
 
 _LOWERED = RANKING.union(STEPS, ON_ARRAYS)
-"""Operators that are in a plan only if others stand in their places."""
+"""Operators that plans have only after lowering to other operators."""
 
 ITERATED = ("recurrent", "recurrent_grad", "while_grad")
-"""Operators whose turns Python takes where they are on their own."""
+"""Operators whose iterations Python runs if they are fallback operators."""
 
 SEGMENTS_KEPT = 16
-"""How many plans are kept for one place in a block."""
+"""The number of cached segments for one position of a block."""
 
 
 class FallbackOp:
-    """The operator at one position of a block, on its own; `reason`: why, none if it may be in a plan the next time."""
+    """An operator that no plan can have; `reason`: why, "" if a later run may plan it."""
 
     def __init__(self, at: int, op: Operator, reason: str = "") -> None:
         self.end, self.op, self.reason = at + 1, op, reason
@@ -60,9 +60,11 @@ class FallbackOp:
 class Segment:
     """Operators of a block up to the position `end`, as a plan.
 
-    `inputs`: what the plan is fed from the environment, with the number of levels of detail, None for SelectedRows;
-    `outputs`: what is put there; `here`: what of it the environment itself keeps, whoever declares it. `accesses`: the
-    elements of tensor arrays that it reads before and writes afterwards.
+    Args:
+        inputs: the feeds of the plan from the frame, with their numbers of LoD levels, None for SelectedRows.
+        outputs: the fetches of the plan, which are stored in frames.
+        here: the outputs that the block declares, which the frame itself keeps.
+        accesses: the loads and stores of elements of tensor arrays.
     """
 
     def __init__(
@@ -76,15 +78,15 @@ class Segment:
     ) -> None:
         self.end, self._plan, self._inputs, self._outputs = end, plan, inputs, outputs
         self._accesses = accesses
-        # What is put where: the name, whether the environment itself keeps it, how many levels of detail it has.
+        # Of each output: the name, whether the frame itself keeps it, the number of LoD levels.
         self._targets = [
             (name, name in here, len(levels)) for name, levels in zip(outputs, plan.levels, strict=False)
         ]
 
     def run(self, run: Run, frame: Frame) -> bool:
-        """Run the plan; False if it does not fit what its inputs hold now, or this thread is running it already.
+        """Run the plan; False if it rejects the inputs, or this thread is already running it.
 
-        Raises GuardFailure, with nothing stored, if a guard fails on the way.
+        Raises GuardFailure, with nothing stored, if a guard fails in the run.
         """
         accesses = self._accesses
         if accesses is not None and not all([load.run(frame) for load in accesses.loads]):
@@ -105,7 +107,7 @@ class Segment:
         return True
 
     def _put(self, found: list[Any], frame: Frame) -> None:
-        """Store what the plan has made."""
+        """Store the results of the plan."""
         if self._plan.meta.sparse:
             found = self._put_rows(found, frame)
         at = len(self._outputs)
@@ -122,14 +124,14 @@ class Segment:
                 frame.put(name, array, lod)
 
     def _results(self, plan: Plan, arrays: list[np.ndarray], frame: Frame) -> list[Any] | None:
-        """What the plan makes of these arrays; None if they do not fit."""
+        """The results of the plan for these arrays; None if it rejects them."""
         if not plan.accepts(arrays):
             return None
         plan.run()
         return plan.fetch()
 
     def _put_rows(self, found: list[Any], frame: Frame) -> list[Any]:
-        """Store the SelectedRows that a plan has made, and leave their arrays out of what it has made."""
+        """Store SelectedRows; returns the results with None in the place of their arrays."""
         plan, made = self._plan, dict(zip(self._outputs, found, strict=False))
         for name in plan.meta.sparse:
             rows, values = parts(name)
@@ -143,7 +145,10 @@ class Segment:
 
 
 class BlockSegments:
-    """The pieces of one block: by position, those made so far, the one used last in front."""
+    """The segments of one block: for each position those compiled so far, the most recently used first.
+
+    `live_out`: variables that other blocks, or fetches, read.
+    """
 
     def __init__(
         self, block: Block, ops: list[Operator], live_out: Iterable[str], fetches: Iterable[str]
@@ -152,39 +157,39 @@ class BlockSegments:
         self._fetches = frozenset(fetches)
         self.ops = ops
         self.made: dict[int, list[Segment | FallbackOp]] = {}
-        # Sizes that only the data know, as pieces at a position have found them; None: plans have none of these.
+        # By position the observed data-dependent sizes; None: plans may not have any.
         self.sizes: defaultdict[int, dict[str, int] | None] = defaultdict(dict)
         self._unplannable = [
             is_unplannable(op) and not is_inlinable(op) and op.type not in _LOWERED for op in ops
         ]
         self._live_out = frozenset(live_out)
-        # Where each variable is read last.
+        # Variable -> position of its last read.
         self._last: dict[str, int] = {}
         for at, op in enumerate(ops):
             for name in op.reads():
                 self._last[name] = at
 
     def is_lowered(self, at: int) -> bool:
-        """Whether the operator at a position is in a plan only if others stand in its place."""
+        """True if the operator at a position needs lowering to other operators."""
         return self.ops[at].type in _LOWERED
 
     def end_of_segment(self, begin: int) -> int:
-        """The position behind the last operator that may be in one plan with the one at `begin`."""
+        """The end of the longest segment that may begin at `begin`."""
         end = begin
         while end < len(self.ops) and not self._unplannable[end]:
             end += 1
         return end
 
     def needed(self, begin: int, end: int) -> list[str]:
-        """What the operators from `begin` to `end` write and others read, in this block or elsewhere."""
+        """The live-out variables of the operators from `begin` to `end`."""
         written = dict.fromkeys(name for op in self.ops[begin:end] for name in results(op))
         written.pop(EMPTY, None)
         return [name for name in written if name in self._live_out or self._last.get(name, -1) >= end]
 
     def accesses(self, begin: int, end: int) -> Accesses:
-        """The operators from `begin` to `end`, without those on elements of arrays that are used elsewhere as well.
+        """The operators from `begin` to `end`, with loads and stores of arrays that are also used outside.
 
-        Raises Unsupported if they use other such values that are no tensors: rank tables, what is kept for gradients.
+        Raises Unsupported if they share other non-tensor values: rank tables, step scopes.
         """
         ops = self.ops[begin:end]
         non_tensors = {name for op in ops for name in _non_tensors(op)}
@@ -205,7 +210,7 @@ class BlockSegments:
 
 
 def _non_tensors(op: Operator) -> set[str]:
-    """What is no tensor of what an operator works on, and the blocks that it runs."""
+    """The non-tensor variables of an operator and its sub-blocks."""
     if not is_unplannable(op):
         return set()
     return {
@@ -217,7 +222,7 @@ def _non_tensors(op: Operator) -> set[str]:
 
 
 class Ranges:
-    """The memory of arrays of the host; others are left out."""
+    """The address ranges of host arrays."""
 
     def __init__(self, arrays: Iterable[Any]) -> None:
         found = [_bounds(array) for array in arrays if isinstance(array, np.ndarray)]
@@ -225,13 +230,13 @@ class Ranges:
         self._ends = np.array([end for _, end in found], "uint64")
 
     def shares(self, array: np.ndarray) -> bool:
-        """Whether an array has some of this memory, or may have."""
+        """True if the address range of an array overlaps one of these."""
         begin, end = _bounds(array)
         return bool(((self._begins < end) & (self._ends > begin)).any())
 
 
 def _bounds(array: np.ndarray) -> tuple[int, int]:
-    """Where the memory of an array begins and ends."""
+    """The first address of an array's elements, and the one after the last."""
     low = high = array.__array_interface__["data"][0]
     for size, stride in zip(array.shape, array.strides, strict=True):
         low += min(0, (size - 1) * stride)
@@ -240,7 +245,7 @@ def _bounds(array: np.ndarray) -> tuple[int, int]:
 
 
 def written_memory(program: Program, scope: Scope) -> Ranges:
-    """The memory of the variables of the scope that operators of a program write to."""
+    """The address ranges of the scope's variables that a program writes."""
     names = {name for block in program.blocks for op in block.ops for name in op.writes()}
     held = [var.get() for var in map(scope.find_var, names) if var is not None]
     return Ranges([tensor.array for tensor in held if isinstance(tensor, LoDTensor)])
@@ -269,19 +274,19 @@ class ProgramSegments:
 
     @cached_property
     def _mentions(self) -> Mapping[str, set[int]]:
-        """The blocks in which operators mention a variable."""
+        """Variable -> the blocks whose operators mention it."""
         found: defaultdict[str, set[int]] = defaultdict(set)
         for block in self.program.blocks:
             for op in block.ops:
                 names = list(_mentioned(op))
-                if op.sub_blocks():  # which may leave gradients of what it names in the block
+                if op.sub_blocks():  # its gradient's block may write gradients of these names
                     names += [grad_name(name) for name in names]
                 for name in names:
                     found[name].add(block.idx)
         return found
 
     def of(self, block: Block) -> BlockSegments:
-        """The pieces of a block; for the global one, of the operators that matter for the fetches."""
+        """The segments of a block; the global block without dead code."""
         found = self._segments.get(block.idx)
         if found is None:
             live_out = {name for name, blocks in self._mentions.items() if blocks != {block.idx}}
@@ -305,7 +310,7 @@ class ProgramSegments:
         return found
 
     def describe(self) -> str:
-        """What each block was cut into, a line for each instruction."""
+        """The segments of each block, a line for each instruction."""
         lines = []
         for index, segments in sorted(self._segments.items()):
             lines.append(f"block {index}:")
@@ -319,7 +324,7 @@ class ProgramSegments:
 
 
 def frame_inputs(ops: Sequence[Operator], frame: Frame) -> list[tuple[str, int | None]]:
-    """What operators read of the values in an environment before they write it, each with its levels of detail."""
+    """The values of a frame that operators read before they write them, with their LoD levels (None: SelectedRows)."""
     found: dict[str, int | None] = {}
     written: set[str] = set()
     for op in ops:
@@ -335,17 +340,17 @@ def frame_inputs(ops: Sequence[Operator], frame: Frame) -> list[tuple[str, int |
 
 
 def feed_from(inputs: Sequence[tuple[str, int | None]], frame: Frame) -> dict[str, np.ndarray]:
-    """What a plan is fed, by the names that it has there; Unsupported if something is no array."""
+    """The feeds of a plan by their names in it; Unsupported if an input is no array."""
     arrays = input_arrays(inputs, frame)
     if arrays is None:
-        raise Unsupported("it reads what is no array")
+        raise Unsupported("an input is no array")
     names = [part for name, levels in inputs for part in (parts(name) if levels is None else (name,))]
     names += [f"{name}{LEVEL}{k}" for name, levels in inputs for k in range(levels or 0)]
     return dict(zip(names, arrays, strict=True))
 
 
 def input_arrays(inputs: Sequence[tuple[str, int | None]], frame: Frame) -> list[np.ndarray] | None:
-    """The arrays that a plan is fed; None if one is of another kind than it was."""
+    """The feeds of a plan; None if one is not of the kind, or the LoD levels, that `inputs` say."""
     arrays: list[Any] = []
     offsets: list[np.ndarray] = []
     for name, levels in inputs:
@@ -369,7 +374,7 @@ def input_arrays(inputs: Sequence[tuple[str, int | None]], frame: Frame) -> list
 
 
 def _mentioned(op: Operator) -> Iterable[str]:
-    """All names that an operator may mean variables by."""
+    """All names in an operator that may be variables, those in attributes included."""
     yield from op.input_arg_names
     yield from op.output_arg_names
     for value in op.attrs.values():

@@ -1,4 +1,4 @@
-"""What a parameter server stores and computes: the variables of its scope, and the blocks of `listen_and_serv`."""
+"""The store of a parameter server: the variables of its scope, and the update blocks of `listen_and_serv`."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class ServedParameters:
         self._run([self._of_gradient[whole]], given)
 
     def _add_rows(self, table: str, change: SelectedRows) -> None:
-        """Add what a trainer has changed of rows, of which each is there once, and note it for all."""
+        """Add a trainer's change of distinct rows to a table, and record these for all trainers."""
         self._variable(table).get_tensor().add_rows(change.rows, change.values)
         for rows in self._changed[table]:
             rows.append(change.rows)
@@ -129,7 +129,7 @@ class ServedParameters:
         self._run(([] if self._decay is None else [self._decay]) + self._each_round, given)
 
     def _count_round(self) -> None:
-        """Have rates decay by the number of this round, for programs that add up what trainers have counted."""
+        """Set the step counters of trainers so that their sum, which learning rates decay by, is the round's number."""
         counted = [name for name in self._home.vars if name.startswith(f"{LR_COUNTER}.trainer_")]
         for name in counted:
             held = self._variable(name).get_tensor()

@@ -36,10 +36,9 @@ class Executor:
         self._copies: WeakKeyDictionary[Program, tuple[Any, list[Program]]] = WeakKeyDictionary()
 
     def close(self) -> None:
-        """Wait for what has been given to a GPU, tell parameter servers that this trainer is done, and refuse to run
-        anything from now on.
+        """Wait for work queued on a GPU, tell parameter servers that this trainer is done, and refuse further runs.
 
-        Raises OperatorError if a step that nobody has waited for met a label or an id that is out of range.
+        Raises OperatorError if an unfinished step met a label or an id that is out of range.
         """
         device, closed, self._closed = self._device, self._closed, True
         if not closed:
@@ -214,7 +213,7 @@ class Executor:
         )
 
     def _copies_of(self, program: Any, count: int) -> list[Program]:
-        """So many copies of a program, kept as long as the program stays as it is."""
+        """`count` copies of a program, cached until the program changes."""
         if count < 1:
             return []
         version, copies = self._copies.get(program, (None, []))
@@ -260,7 +259,7 @@ def fetch_names(fetch_list: Any) -> tuple[str, ...]:
 
 
 def _is_minimized(item: Any) -> bool:
-    """Whether this is what `minimize` returns: a tuple that begins with a list of operators."""
+    """True for a result of `minimize`: a tuple that begins with a list of operators."""
     return isinstance(item, tuple) and bool(item) and isinstance(item[0], list)
 
 

@@ -50,9 +50,9 @@ def _has(block: Block, kind: str, holder_slot: str, slot: str, targets: set[str]
 
 
 def check_feed_shape_type(var: Variable, feed: Any, num_places: int = 1) -> bool:
-    """Raise ValueError if what is fed as `var` does not have its dtype, or other sizes; return True otherwise.
+    """Raise ValueError if `feed` does not have the dtype and shape of `var`; return True otherwise.
 
-    `num_places`: over how many devices the rows are divided. Only variables of `fluid.data` are compared. Follows
+    `num_places`: the number of devices that share the rows. Only variables of `fluid.data` are compared. Follows
     `fluid.executor.check_feed_shape_type`.
     """
     array, lod = as_array(feed, var)

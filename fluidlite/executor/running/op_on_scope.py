@@ -77,7 +77,7 @@ class BoundOperator:
 
 
 def _described(scope: Scope, name: str) -> dict[str, Any]:
-    """What a variable of a program is to say about the value that `name` has in the scope."""
+    """The declaration of a variable with the type of the value that `name` has in the scope."""
     held = _value(scope, name)
     if held is None:
         found = scope.find_var(name)
@@ -92,7 +92,7 @@ def _described(scope: Scope, name: str) -> dict[str, Any]:
 
 
 def _value(scope: Scope, name: str) -> tuple[Any, Lod] | None:
-    """What a variable of the scope holds, if it holds something."""
+    """The value and LoD of a variable of the scope; None if it is not set."""
     found = scope.find_var(name)
     if found is None or not found.is_set():
         return None

@@ -1,4 +1,4 @@
-"""`PlanCache`: how a program runs with one set of feeds and fetches, and what was made for it before."""
+"""`PlanCache`: runs a program for one set of feeds and fetches, by cached plans, segments, or the interpreter."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
 
 PLANS_KEPT = 32
-"""How many plans one program keeps for one set of feeds and fetches."""
+"""The number of cached plans for one set of feeds and fetches."""
 
 MAX_REPLANS = 4
-"""How many plans are made in a step, until one is for the sizes that the step finds."""
+"""The limit of compilations in a step with wrong guesses of data-dependent sizes."""
 
 REPLAN_BUDGET = 8
-"""In how many steps plans are made for sizes that these find, besides one for each step that another plan was for."""
+"""The limit of steps that compile for new data-dependent sizes; each cache hit refunds one."""
 
 
 class PlanCache:
@@ -59,14 +59,14 @@ class PlanCache:
         self._names, self._device, self._check_finite = names, device, check_finite
         self.plans: list[StepPlan] = []
         self.runs = 0
-        self.sizes: dict[str, int] | None = None  # what was found last, where steps find sizes
-        self._blocks: ProgramSegments | None = None  # where the program is run in segments
+        self.sizes: dict[str, int] | None = None  # the last data-dependent sizes; None if there are none
+        self._blocks: ProgramSegments | None = None  # for steps that no plan can run
         self._refused: str | None = None
-        self._started = ""  # how the first values of variables were given
+        self._started = ""  # the description of the first step, if it initialised variables
         self._replan_budget = REPLAN_BUDGET
 
     def run(self, feed: Mapping[str, Any], scope: Scope, return_numpy: bool) -> list[Any]:
-        """One step on what the user feeds; returns what is fetched."""
+        """Run one step on a user's feed; returns the fetched values."""
         self.runs += 1
         plan = self.plans[0] if self.plans else None
         if plan is not None and plan.lock.acquire(blocking=False):
@@ -84,7 +84,7 @@ class PlanCache:
         if flags.engine() != "plan" or (not on_host and (first or self._check_finite)):
             return self._interpreted(feed, scope, return_numpy)
         if first and initialises(self.program, scope):
-            return self._started_with(scope, return_numpy)
+            return self._initialise(scope, return_numpy)
         if self._refused is None or self.plans:
             arrays = expanded(placed(feed, None) if on_host else feed)
             found = self._planned(arrays, return_numpy)
@@ -107,8 +107,8 @@ class PlanCache:
             self._plan(arrays, scope)
         return found
 
-    def _started_with(self, scope: Scope, return_numpy: bool) -> list[Any]:
-        """Give variables their first values."""
+    def _initialise(self, scope: Scope, return_numpy: bool) -> list[Any]:
+        """Run a startup program without a plan."""
         run = run_once(self.program, scope, fetches=self._names, check_finite=self._check_finite)
         counts = Counter(op.type for op in self.program.global_block().ops)
         self._started = f"without a plan: {', '.join(f'{count} {kind}' for kind, count in counts.items())}"
@@ -120,14 +120,14 @@ class PlanCache:
         return of_run(run, self._names, return_numpy)
 
     def _note(self, plan: StepPlan, problem: GuardFailure | MemoryError) -> None:
-        """Note what a plan is not for; raise what says that it found no memory."""
+        """Record the sizes of a guard failure; raise a MemoryError."""
         if isinstance(problem, MemoryError):
-            self._drop(plan)  # and with it the memory that it has got
+            self._drop(plan)  # which frees its memory
             raise problem
         self.sizes = {**(self.sizes or {}), **(problem.sizes or {})}
 
     def _planned(self, arrays: Mapping[str, Any], return_numpy: bool) -> list[Any] | None:
-        """One step by the first plan that takes these arrays; None if there is none."""
+        """Run one step by the first cached plan that accepts these arrays; None if there is none."""
         for plan in self.plans:
             if plan.feed_names != list(arrays):
                 continue
@@ -148,13 +148,14 @@ class PlanCache:
         return None
 
     def _newly_planned(self, arrays: Mapping[str, Any], scope: Scope, return_numpy: bool) -> list[Any] | None:
-        """One step by a plan that is made for it; None if there is none. Where a plan finds other sizes than it is for,
-        or ends there, another is made with these.
+        """Run one step by a new plan, compiled again after each wrong guess of data-dependent sizes.
+
+        Returns None if there is no such plan.
         """
-        for iteration in range(MAX_REPLANS):
+        for attempt in range(MAX_REPLANS):
             sizes = None if self.sizes is None else dict(self.sizes)
             plan = self._plan(arrays, scope, guessed=True)
-            if (self.sizes is not None or plan is None) and not iteration and profiling.active is None:
+            if (self.sizes is not None or plan is None) and not attempt and profiling.active is None:
                 self._replan_budget -= 1
             if plan is None:
                 return None
@@ -168,7 +169,7 @@ class PlanCache:
         return None
 
     def _plan(self, arrays: Mapping[str, Any], scope: Scope, guessed: bool = False) -> StepPlan | None:
-        """A plan of the whole program for feeds like `arrays`, None if there is none; `guessed`: sizes may differ."""
+        """Compile the program for feeds like `arrays`; None if that fails. `guessed`: some sizes are guesses."""
         request = Request(self.program, scope, arrays, self._names, device=self._device)
         if self._device is None:
             request = replace(request, sizes=self.sizes, check_finite=self._check_finite)
@@ -180,24 +181,24 @@ class PlanCache:
             if isinstance(reason, DataDependentShape) and self._device is None and self.sizes is None:
                 self.sizes = {}
                 return self._plan(arrays, scope, guessed)
-            # A first run may initialise what a second one can be planned with; profiles want no loops in plans.
+            # The first runs may initialise variables that later plans need. Under a profiler, refusals are not kept.
             if not reason.retryable and (self.sizes is None or not guessed):
                 self._refused = str(reason) if self.runs > 2 and profiling.active is None else None
         except EnforceNotMet:
             if self.sizes is None:
                 raise
-            # Of sizes that were guessed: what is wrong with those of a step, its operators have told.
+            # An error for guessed sizes; if those of a step are wrong, its operators raise errors when they run.
         return None
 
     def _drop(self, plan: StepPlan) -> None:
         self.plans = [kept for kept in self.plans if kept is not plan]
 
     def describe(self) -> list[str]:
-        """How the program has been run, for descriptions."""
+        """How the program has run, for `Executor.describe`."""
         lines = [self._started] if self._started else []
         lines += [plan.describe() for plan in self.plans]
         if self._blocks is not None:
-            reason = "steps that none of these plans is for" if self.plans else "it may become one plan"
+            reason = "no cached plan accepts some steps" if self.plans else "it may become one plan"
             lines += [f"run in segments: {self._refused or reason}", self._blocks.describe()]
         elif not lines:
             lines.append(f"run by the interpreter: {self._refused or 'it has run once'}")

@@ -1,4 +1,4 @@
-"""What a step gives back: arrays or tensors of what is fetched."""
+"""The results of a step: fetched values as arrays or tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..tensors.lod_tensor import LoDTensor, LoDTensorArray
 
 
 def of_plan(plan: StepPlan, return_numpy: bool) -> list[Any]:
-    """Run a plan that has taken its feeds, and fetch."""
+    """Run a plan with bound feeds; returns its fetches."""
     plan.run()
     recorder = profiling.active
     if return_numpy and not plan.has_levels:
@@ -30,7 +30,7 @@ def of_plan(plan: StepPlan, return_numpy: bool) -> list[Any]:
 
 
 def of_run(run: Interpreter, names: tuple[str, ...], return_numpy: bool) -> list[Any]:
-    """Fetch from a run that is no single plan and is over."""
+    """The fetches of a completed run of an interpreter."""
     recorder = profiling.active
     values = [
         run.fetch(n) if recorder is None else recorder.timed("fetch", partial(run.fetch, n)) for n in names
@@ -42,9 +42,9 @@ def of_run(run: Interpreter, names: tuple[str, ...], return_numpy: bool) -> list
 
 
 def as_results(values: list[Any], names: Sequence[str], return_numpy: bool) -> list[Any]:
-    """What `run` returns: arrays, or tensors; lists of them for tensor arrays. RuntimeError for sequences as arrays.
+    """The values as `run` returns them: arrays, None for unset tensors, or tensors; lists of these for tensor arrays.
 
-    Not for those of gradients: in Fluid many have none. Of a tensor that is not set the array is None.
+    Raises RuntimeError for sequences as arrays, except for gradients, many of which have no LoD in Fluid.
     """
     if not return_numpy:
         return values

@@ -1,6 +1,6 @@
-"""What runs once, most likely: programs that give variables their first values (startup programs), single operators.
+"""Programs that most likely run once: startup programs, which initialise variables, and single operators.
 
-A plan would take longer to make than that takes to run.
+Compiling a plan would take longer than the run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def initialises(program: Program, scope: Scope) -> bool:
-    """Whether a program gives persistable variables their first values."""
+    """True if a program initialises persistable variables."""
     block = program.global_block()
     for op in block.ops:
         for name in filter(block._is_persistable, op.output_arg_names):
@@ -32,7 +32,7 @@ def initialises(program: Program, scope: Scope) -> bool:
 
 
 def _without_inputs(op: Operator) -> bool:
-    """Whether an operator makes what it makes from its attributes alone."""
+    """True if the results of an operator depend on its attributes alone."""
     definition = op.definition
     acts = definition.effects.control or definition.effects.host or definition.effects.updates
     return not (acts or definition.kernel is None or any(op.inputs.values()))
@@ -47,7 +47,7 @@ def run_once(
     device: CudaDevice | None = None,
     check_finite: bool = False,
 ) -> Interpreter:
-    """Run operators of the global block, by default all, as they come; those that run blocks have these in pieces."""
+    """Run operators of the global block, by default all, one by one; their sub-blocks run in segments."""
     if device is None and flags.engine() == "plan":
         run: Interpreter = SegmentedExecutor(
             ProgramSegments(program, fetches, check_finite=check_finite), scope, feed or {}

@@ -1,4 +1,4 @@
-"""One step of a program, and where that is found out how it runs: `PlanCache`, one for its feeds and fetches."""
+"""One step of a program: adds batches of loaders to the feed and picks the `PlanCache` for its feeds and fetches."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run_program(
     device: CudaDevice | None = None,
     check_finite: bool = True,
 ) -> list[Any]:
-    """One step of a program on one device (None: the host); `check_finite`: whether it heeds FLAGS_check_nan_inf."""
+    """One step of a program on one device (None: the host); `check_finite`: whether FLAGS_check_nan_inf applies."""
     begin_step()
     if program._has_readers():
         feed = readers.add_to(feed, program, device)
@@ -52,9 +52,9 @@ def run_program(
 def run_before_reading(
     program: Program, feed: Mapping[str, Any], scope: Scope, device: CudaDevice | None
 ) -> None:
-    """Run what stands before the reading of a batch that has not come: schedules count the end of an epoch too.
+    """At the end of an epoch, run the operators before the first `read`, as Fluid does: schedules count this step too.
 
-    What computes with the batch cannot run: it stands there if the loader was made after the network.
+    Without those that need the batch, which come first if the loader was made after the network.
     """
     ops = program.global_block().ops
     first = next(k for k, op in enumerate(ops) if op.type == "read")
@@ -73,7 +73,7 @@ def run_before_reading(
 def _cache(
     program: Program, scope: Scope, key: tuple[Any, ...], device: CudaDevice | None = None
 ) -> PlanCache:
-    """The cache of a program in a scope for names of feeds, names of fetches, and whether results are looked at."""
+    """The cache of a program in a scope; `key`: names of feeds, names of fetches, whether NaN checks are on."""
     by_scope: WeakKeyDictionary[Scope, dict[Any, PlanCache]] = program._plans
     caches = by_scope.get(scope)
     if caches is None:
@@ -92,7 +92,7 @@ def _cache(
             check_finite,
             {name: _changes(program, name) for name in feeds if name in kept},
         )
-        # In Fluid a run makes them all, also those that no operator writes: scripts set these by hand.
+        # As in Fluid a run creates all of them, even those without an operator: scripts set these by hand.
         for name in kept:
             if scope.find_var(name) is None:
                 scope.var(name)
@@ -100,7 +100,7 @@ def _cache(
 
 
 def _in_messages(program: Program, caches: dict[Any, PlanCache]) -> Program:
-    """The program for several processes; one for all feeds and fetches."""
+    """The program for several processes, shared by all caches of it."""
     return next((cache.program for cache in caches.values()), None) or in_messages(program)
 
 
@@ -112,7 +112,7 @@ def _changes(program: Program, name: str) -> bool:
 def _kept(
     program: Program, feed: Mapping[str, Any], changed: Mapping[str, bool], scope: Scope
 ) -> dict[str, Any]:
-    """Put what is fed as persistable variables into the scope, as Fluid does; the feed without those that change."""
+    """Store fed persistable variables in the scope, as Fluid does; returns the feed without those that change."""
     for name, (value, lod) in as_feed(program, {name: feed[name] for name in changed}).items():
         if type(value) is SelectedRows:
             continue
