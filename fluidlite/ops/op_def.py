@@ -91,7 +91,7 @@ class Effects:
     """Does more than compute (prints, reads files, ...): runs on the host and is never dropped as unused."""
 
     control: bool = False
-    """Runs the blocks that its attributes name, by a function of `executor/control`; it has no kernel."""
+    """Runs the blocks that its attributes name, by a function of `executor/interpreter`; it has no kernel."""
 
     may_skip: bool = False
     """May not run its blocks, and then leaves the variables that these write as they are."""

@@ -1,4 +1,4 @@
-"""`conditional_block` and what takes the results of its kind together: declarations; `executor/control` runs them."""
+"""Declarations of `conditional_block`, and of operators that select the result of a branch."""
 
 from __future__ import annotations
 
