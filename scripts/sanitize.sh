@@ -21,8 +21,8 @@ tar --create --exclude=__pycache__ tests pyproject.toml | tar --extract --direct
 
 run=(-m pytest -q -p no:cacheprovider --capture=sys) # reports go to the real standard error
 small=(tests/ext/test_kernels_*.py tests/ext/test_engine.py tests/ext/test_s*.py tests/ext/test_places.py)
-small+=(tests/ext/test_messages.py tests/ext/test_collate.py tests/executor/test_sizes_of_steps.py)
-small+=(tests/executor/test_odd_arrays.py tests/executor/test_declared.py tests/io/test_hostile_files.py)
+small+=(tests/ext/test_messages.py tests/ext/test_collate.py tests/executor/test_changing_sizes.py)
+small+=(tests/executor/test_unusual_arrays.py tests/executor/test_declared.py tests/io/test_hostile_files.py)
 case "${1:-all}" in
     small) run+=("${small[@]}") ;;
     refused)

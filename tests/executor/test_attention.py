@@ -1,4 +1,4 @@
-"""Attention that a plan of the host makes one call of, forward and backward: results are those of single operators."""
+"""Attention fused to one call, forward and backward: results are those of single operators."""
 
 import numpy as np
 import pytest
@@ -182,7 +182,7 @@ def test_values_that_change_on_the_way():
     assert "softmax" in instructions(exe)
 
 
-def test_what_is_computed_again_for_gradients():
+def test_what_gradients_recompute():
     (x, y), mask = inputs()
     first, _ = attended(x, y, mask)
     kept = layers.fc(first, 5, num_flatten_dims=2)

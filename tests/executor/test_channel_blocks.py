@@ -1,4 +1,4 @@
-"""Images in blocks of channels: what lies so, and that steps give what they give without."""
+"""Blocked layouts of images: which variables have them, and that results are those of plain layouts."""
 
 import gc
 import weakref
@@ -96,7 +96,7 @@ def trained(network, batches=(6, 4, 6), steps=3, compiled=None):
 
 
 def by_operators(fetched, program=None):
-    """What the interpreter gives, by default for the default program."""
+    """The results of the interpreter, by default for the default program."""
     before = flags.engine()
     flags.set_engine("interpret")
     try:

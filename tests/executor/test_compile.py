@@ -1,4 +1,4 @@
-"""Each phase of the compiler, called alone: what it is given, and what it returns."""
+"""Each phase of the compiler, called alone: its input and its result."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a program declares of its variables decides nothing at run time; what kernels make is verified."""
+"""Declared types of variables have no effect at run time; results of kernels are verified."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What may be fed, as real Paddle 1.8.5 decides it; and what is computed from data of another type than declared."""
+"""Feeds that real Paddle 1.8.5 accepts or refuses; results for data of another element type than declared."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def engine(request, monkeypatch):
 
 
 def run(declare, build, value, steps=2):
-    """What `build(x)` is for x fed with `value`: several times, so that the last step is one of a plan."""
+    """The value of `build(x)` for x fed with `value`, in the last of several steps, which a plan runs."""
     main, startup = fluid.Program(), fluid.Program()
     with fluid.program_guard(main, startup):
         x = declare()

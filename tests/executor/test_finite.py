@@ -1,4 +1,4 @@
-"""FLAGS_check_nan_inf: programs stop at the first result with NaN or infinities; what Paddle 1.8.5 looks at is too."""
+"""FLAGS_check_nan_inf: programs stop at the first result with NaN or infinities, of those that Paddle 1.8.5 checks."""
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ def test_the_operator_and_its_variable_are_named(build, x, where):
         run(main, out, x)
 
 
-def test_steps_that_were_planned_are_looked_at_from_then_on():
+def test_the_flag_applies_to_planned_programs_from_then_on():
     main, _, out = program(layers.log)
     scope = fluid.Scope()
     fluid.set_flags({"FLAGS_check_nan_inf": False})
@@ -88,7 +88,7 @@ def test_steps_that_were_planned_are_looked_at_from_then_on():
         run(main, out, [[-1, 1, 1]], scope)
 
 
-def test_integers_feeds_and_arrays_are_not_looked_at():
+def test_integers_feeds_and_arrays_are_not_checked():
     def build(x):
         first = layers.fill_constant([1], "int64", 0)
         return layers.isfinite(layers.array_read(layers.array_write(x, first), first))
@@ -134,7 +134,7 @@ def test_what_comes_before_is_written_and_what_comes_after_is_not():
     assert held(scope, "w").tolist() == [8, 8, 8]
 
 
-def test_one_plan_looks_at_all_batch_sizes():
+def test_one_plan_checks_all_batch_sizes():
     main, _, out = program(lambda x: layers.log(layers.relu(layers.scale(x, 2.0)) + 1.0))
     scope = fluid.Scope()
     for rows in (2, 5, 3, 40):
@@ -302,7 +302,7 @@ NAMED = [
 
 
 @pytest.mark.parametrize("build, x, operator, variable", NAMED)
-def test_the_first_operator_is_named_wherever_it_stands(build, x, operator, variable):
+def test_the_first_operator_is_named_in_any_block(build, x, operator, variable):
     main, startup, out = program(build, lod=build is words)
     scope, lengths = first_values(startup), [1, 2] if build is words else None
     for _ in range(1 if build is a_table_of_large_steps else 2):
@@ -329,7 +329,7 @@ def test_the_interpreter_names_the_same(monkeypatch):
                 run(main, out, x, scope, [1, 2] if build is words else None)
 
 
-def test_loops_and_branches_stand_in_the_plan():
+def test_plans_with_loops_and_branches_have_checks():
     for build in (a_loop, a_gradient_of_a_loop, nobody_reads):
         main, _, out = program(build)
         scope = fluid.Scope()
@@ -338,7 +338,7 @@ def test_loops_and_branches_stand_in_the_plan():
         assert "  loop(" in text and "  check_finite(" in text and "run in segments" not in text
 
 
-def test_first_values_are_looked_at_in_order():
+def test_initial_values_are_checked_in_order():
     def build(x):
         for name, value in (("a", 1.0), ("b", float("nan")), ("c", 1.0)):
             layers.create_global_var([2], value, "float32", name=name, persistable=True)
@@ -420,7 +420,7 @@ def test_eager_tensors_are_not_looked_at():
         assert np.isnan(layers.log(fluid.dygraph.to_variable(np.array([-1.0], "float32"))).numpy()).all()
 
 
-def test_functions_of_dygraph_that_became_programs_are_looked_at():
+def test_functions_of_dygraph_that_became_programs_are_checked():
     @fluid.dygraph.declarative
     def slope(x):
         return layers.sqrt(x)

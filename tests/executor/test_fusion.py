@@ -1,4 +1,4 @@
-"""The fuser on instructions of no particular target: what neighbours become, and what is gathered from everywhere."""
+"""The schemes of fusion on instructions without a target: pairs, and horizontal fusion."""
 
 from types import SimpleNamespace
 
@@ -23,7 +23,7 @@ def instruction(kind, reads, writes):
 
 
 def one_of(*kinds):
-    """A rule that joins instructions whose actions follow each other in `kinds`; the last one completes them."""
+    """A rule that fuses instructions with the successive actions `kinds`; incomplete before the last one."""
 
     def rule(before, after, uses):
         known = before.action.views if isinstance(before.action, IncompleteFusion) else (before.action,)
@@ -44,7 +44,7 @@ def actions(instructions):
 CHAIN = [instruction("f", "x", "y"), instruction("g", "y", "z"), instruction("h", "z", "w")]
 
 
-def test_neighbours_are_joined_if_nobody_else_wants_what_is_between():
+def test_neighbours_are_fused_if_intermediate_values_have_no_other_use():
     grow = fuse_pairs(one_of("f", "g"))
     (first, last) = fuse(CHAIN, ["w"], [grow])
     assert (first.action, first.reads, first.writes, len(first.ops)) == ("f+g", ("x",), ("z",), 2)
@@ -56,7 +56,7 @@ def test_neighbours_are_joined_if_nobody_else_wants_what_is_between():
     assert actions(fuse(written_again, ["w"], [grow])) == ["f", "g", "h", "k"]
 
 
-def test_three_are_joined_or_none():
+def test_three_are_fused_or_none():
     grow = fuse_pairs(one_of("f", "g", "h"))
     assert actions(fuse(CHAIN, ["w"], [grow])) == ["f+g+h"]
     assert actions(fuse(CHAIN[:2], ["z"], [grow])) == ["f", "g"]
@@ -83,7 +83,7 @@ def update(kind, name):
     return instruction(kind, [name, name + "@GRAD"], [name])
 
 
-def test_what_is_alike_is_done_with_the_last_of_its_kind():
+def test_horizontal_fusion_is_at_the_last_member():
     chain = [
         update("u", "a"),
         instruction("f", "x", "y"),

@@ -1,4 +1,4 @@
-"""What is done to a program takes time in proportion to its size: calls of functions are counted, not seconds."""
+"""Compile time is linear in the size of a program: the tests count calls of functions, not seconds."""
 
 import gc
 import sys

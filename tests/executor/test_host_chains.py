@@ -29,7 +29,7 @@ TWO = [
 
 
 def random_program(random):
-    """What to fetch of a random program of elementwise operators, and gradients of their mean."""
+    """The fetches of a random program of elementwise operators, and gradients of their mean."""
     x, y = fluid.data("x", [None, 6]), fluid.data("y", [None, 6])
     x.stop_gradient = y.stop_gradient = False
     row, one, column = (
@@ -124,7 +124,7 @@ def test_updates_see_what_they_saw(monkeypatch):
     assert trained() == (with_chains, [])
 
 
-def test_results_that_are_mostly_wanted_stay_apart():
+def test_chains_with_too_many_results_are_not_fused():
     x = fluid.data("x", [None, 4])
     first = layers.relu(x)
     second = layers.tanh(first)
@@ -133,7 +133,7 @@ def test_results_that_are_mostly_wanted_stay_apart():
     assert not saved(exe, fluid.default_main_program())
 
 
-def test_passes_that_there_are_not(monkeypatch):
+def test_unknown_passes_are_errors(monkeypatch):
     monkeypatch.setenv("FLUIDLITE_WITHOUT_PASSES", "chains,nothing")
     x = fluid.data("x", [None, 4])
     with pytest.raises(

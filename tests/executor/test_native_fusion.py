@@ -1,4 +1,4 @@
-"""What plans of the host put into one call, and what they leave out: the results are those of the interpreter."""
+"""Fused and eliminated calls of plans for the CPU: results are those of the interpreter."""
 
 import numpy as np
 import pytest
@@ -51,7 +51,7 @@ def test_convolution_and_normalisation_by_moving_statistics(channels, groups):
     assert np.isnan(exe.run(feed={"x": broken}, fetch_list=[out])[0]).sum() == 12 * 9
 
 
-def test_convolutions_on_images_as_they_lie_end_with_an_activation():
+def test_convolutions_on_plain_images_have_an_activation_as_epilogue():
     x = fluid.data("x", [None, 4, None, 7])
     first = layers.conv2d(x, 8, 1, act="relu", bias_attr=numbers(-1, 1))
     made = layers.conv2d(first, 6, 1, bias_attr=numbers(-1, 1))

@@ -360,7 +360,7 @@ def test_plans_keep_neither_programs_nor_scopes_alive():
 
 
 def test_operators_that_overwrite_what_they_read():
-    """Fed arrays stay as they are, and results in place are those of a result beside."""
+    """Steps do not write fed arrays, and in-place results are those of separate memory."""
     x = fluid.data("x", [2, 3], "float32")
     block = fluid.default_main_program().global_block()
     temporary = L.scale(x, 1.0)

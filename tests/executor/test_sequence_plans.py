@@ -1,4 +1,4 @@
-"""Programs on sequences: plans give what the interpreter gives, whatever the lengths, and say what is wrong."""
+"""Programs on sequences: results of plans are those of the interpreter for all lengths, and so are errors."""
 
 import numpy as np
 import pytest

@@ -8,7 +8,7 @@ from fluidlite import layers
 
 
 def run(build, feed, monkeypatch, interpret=False):
-    """What the variables that `build` returns are."""
+    """The values of the variables that `build` returns."""
     if interpret:
         monkeypatch.setenv("FLUIDLITE_ENGINE", "interpret")
     main, startup = fluid.Program(), fluid.Program()

@@ -1,4 +1,4 @@
-"""Matrices that are packed once for many products."""
+"""Weight prepacking: matrices that are packed once for many products."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_what_would_not_pay_stays(rows, times):
 
 
 def test_a_line_with_gradients_and_updates():
-    """What is packed for forward operators is of before the update, in each step anew."""
+    """Forward operators use matrices packed in the same step, before the update."""
     x = fluid.data("x", [None, 96])
     out, w = x, weight()
     for _ in range(3):
@@ -120,8 +120,8 @@ def decoder():
     return layers.dynamic_decode(search, start, max_step_num=6, is_test=True)[0]
 
 
-def test_a_loop_of_pieces(monkeypatch):
-    """A search packs before its first turn, for several sizes one after the other, and finds what it finds without."""
+def test_a_loop_of_segments(monkeypatch):
+    """A search packs before its first iteration, for several sizes; results are those of plain products."""
     found = decoder()
     exe = started()
     batches = [np.random.RandomState(k).randn(n, 96).astype("float32") for k, n in enumerate((4, 7, 2, 4))]

@@ -1,4 +1,4 @@
-"""Calls that a plan of the host leaves out because what they compute is there already."""
+"""Copy propagation and common subexpression elimination in plans for the CPU."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_what_is_fetched_has_its_own():
     np.testing.assert_array_equal(a, b)
 
 
-def test_recomputation_computes_again():
+def test_recomputation_is_no_common_subexpression():
     x = fluid.data("x", [None, 6])
     hidden = layers.fc(x, 6, act="tanh")
     kept = layers.fc(layers.softmax(hidden), 6, act="tanh")
@@ -132,7 +132,7 @@ def test_gradients_of_a_bias_alone():
     assert lines and all(line.partition(" -> ")[2].count("@GRAD") == 1 for line in lines)
 
 
-def test_what_is_multiplied_by_one_is_a_name():
+def test_a_product_with_one_is_an_alias():
     x = fluid.data("x", [None, 6])
     out = layers.softmax(
         layers.dropout(layers.tanh(x), 0.3, is_test=True, dropout_implementation="upscale_in_train")

@@ -1,4 +1,4 @@
-"""First runs without feeds: what is run without a plan gives what the reference kernels give one by one."""
+"""First runs without feeds, which have no plan: values are those of the reference kernels."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def halves():
 
 
 def computed_between():
-    """What is given depends on what stands between: a value given twice, numbers drawn like others."""
+    """Initial values that depend on the order of operators: overwritten ones, random ones."""
     block = fluid.default_startup_program().global_block()
     for name in "abc":
         block.create_var(name=name, shape=[2], dtype="float32", persistable=True)
@@ -91,7 +91,7 @@ def test_no_run_is_the_interpreters(monkeypatch):
     assert exe.run(startup, fetch_list=[name], scope=scope)[0] == 1
 
 
-def test_a_first_run_fetches_what_it_has_given():
+def test_a_first_run_fetches_initial_values():
     _, startup = programs(network, seed=1)
     name = startup.global_block().ops[0].output_arg_names[0]
     scope = fluid.Scope()
@@ -99,7 +99,7 @@ def test_a_first_run_fetches_what_it_has_given():
     np.testing.assert_array_equal(found, np.asarray(scope.find_var(name).get_tensor()))
 
 
-def test_what_cannot_be_given_is_named_with_the_users_line():
+def test_errors_of_initialisation_name_the_users_line():
     def build():
         block = fluid.default_startup_program().global_block()
         block.create_var(name="w", shape=[4], dtype="float32", persistable=True)
@@ -109,7 +109,7 @@ def test_what_cannot_be_given_is_named_with_the_users_line():
     _, startup = programs(build)
     with pytest.raises(fluid.core.EnforceNotMet, match=r"uniform_random(.|\n)*diag_num 9") as raised:
         fluid.Executor().run(startup, scope=fluid.Scope())
-    assert "test_first_values.py" in str(raised.value)
+    assert "test_startup.py" in str(raised.value)
 
 
 def test_a_run_makes_all_persistable_variables():

@@ -15,7 +15,7 @@ Y = np.array([[0], [2], [1], [2]], "int64")
 
 
 class Subclass(np.ndarray):
-    """What some libraries hand out."""
+    """An array of a kind that some libraries return."""
 
 
 def unaligned(array):
@@ -38,7 +38,7 @@ def readonly(array):
     return array
 
 
-ODD = {
+UNUSUAL = {
     "unaligned": unaligned,
     "packed": packed,
     "swapped": lambda a: a.astype(a.dtype.newbyteorder()),
@@ -49,16 +49,16 @@ ODD = {
     "broadcast": lambda a: np.broadcast_to(a.copy(), (1, *a.shape))[0],
     "longlong": lambda a: a.astype(np.longlong) if a.dtype.kind == "i" else unaligned(a),
 }
-each = pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
+each = pytest.mark.parametrize("unusual", UNUSUAL.values(), ids=UNUSUAL.keys())
 
 
 @each
 @pytest.mark.parametrize("array", [X, Y], ids=["x", "y"])
-def test_plain_arrays_hold_the_same_elements(odd, array):
-    made = plain(odd(array))
+def test_plain_arrays_hold_the_same_elements(unusual, array):
+    made = plain(unusual(array))
     assert is_plain(made) and made.dtype.num == array.dtype.num
     np.testing.assert_array_equal(made, array)
-    writeable = owned(odd(array))
+    writeable = owned(unusual(array))
     assert is_plain(writeable) and writeable.flags.writeable
 
 
@@ -78,7 +78,7 @@ def classifier():
 
 
 def losses(exe, loss, give, program=None):
-    """A step on clean arrays, then some on what `give` makes of others: it must not be the first batch again."""
+    """The losses of a step on plain arrays, then of some on arrays that `give` returns for other batches."""
     found = []
     for number in range(4):
         feed = {"x": X * (1 + number) / 10, "y": np.roll(Y, number, axis=0)}
@@ -94,33 +94,33 @@ def lod_tensor(array):
 
 
 DOORS = {
-    "feed": lambda odd: odd,
-    "LoDTensor.set": lambda odd: lambda a: lod_tensor(odd(a)),
-    "wrapped": lambda odd: lambda a: fluid.LoDTensor.wrap(odd(a)),
+    "feed": lambda unusual: unusual,
+    "LoDTensor.set": lambda unusual: lambda a: lod_tensor(unusual(a)),
+    "wrapped": lambda unusual: lambda a: fluid.LoDTensor.wrap(unusual(a)),
 }
 
 
 @each
 @pytest.mark.parametrize("door", DOORS)
-def test_odd_feeds_give_the_results_of_clean_ones(odd, door):
+def test_unusual_feeds_give_the_results_of_clean_ones(unusual, door):
     exe, loss = classifier()
     names = fluid.global_scope().local_var_names()
     start = {n: np.array(fluid.global_scope().find_var(n).get_tensor()) for n in names}
     expected = losses(exe, loss, np.array)
     for name, value in start.items():
         fluid.global_scope().find_var(name).get_tensor().set(value, fluid.CPUPlace())
-    np.testing.assert_array_equal(losses(exe, loss, DOORS[door](odd)), expected)
+    np.testing.assert_array_equal(losses(exe, loss, DOORS[door](unusual)), expected)
 
 
 @each
-def test_the_very_first_feed_may_be_odd(odd):
+def test_the_very_first_feed_may_be_unusual(unusual):
     exe, loss = classifier()
-    (got,) = exe.run(feed={"x": odd(X), "y": odd(Y)}, fetch_list=[loss])
+    (got,) = exe.run(feed={"x": unusual(X), "y": unusual(Y)}, fetch_list=[loss])
     assert np.isfinite(got).all()
 
 
 @each
-def test_data_parallel_programs_take_odd_feeds(odd):
+def test_data_parallel_programs_take_unusual_feeds(unusual):
     exe, loss = classifier()
     places = [fluid.CPUPlace()] * 2
     program = fluid.CompiledProgram(fluid.default_main_program()).with_data_parallel(loss.name, places=places)
@@ -129,12 +129,12 @@ def test_data_parallel_programs_take_odd_feeds(odd):
     (clean,) = exe.run(program, feed={"x": X, "y": Y}, fetch_list=[loss])
     w.set(before, fluid.CPUPlace())
     fluid.global_scope().find_var("b").get_tensor().set(np.zeros(3, "float32"), fluid.CPUPlace())
-    (got,) = exe.run(program, feed={"x": odd(X), "y": odd(Y)}, fetch_list=[loss])
+    (got,) = exe.run(program, feed={"x": unusual(X), "y": unusual(Y)}, fetch_list=[loss])
     np.testing.assert_array_equal(got, clean)
 
 
 @each
-def test_variables_of_the_scope_may_hold_odd_arrays(odd):
+def test_variables_of_the_scope_may_hold_unusual_arrays(unusual):
     x = fluid.data("x", [None, 3], "float32")
     out = fluid.layers.fc(x, 3, param_attr="w", bias_attr=False)
     fluid.optimizer.SGD(0.5).minimize(fluid.layers.mean(out))
@@ -143,7 +143,7 @@ def test_variables_of_the_scope_may_hold_odd_arrays(odd):
     weight = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 9]], "float32")
     var = fluid.global_scope().find_var("w")
     results = []
-    for given in (weight, odd(weight)):
+    for given in (weight, unusual(weight)):
         var.set(fluid.LoDTensor.wrap(given.copy() if given is weight else given))
         results.append([exe.run(feed={"x": X}, fetch_list=[out])[0] for _ in range(3)])
         results[-1].append(np.array(var.get_tensor()))
@@ -153,22 +153,22 @@ def test_variables_of_the_scope_may_hold_odd_arrays(odd):
 
 
 @each
-def test_eager_operators_take_odd_arrays(odd):
+def test_eager_operators_take_unusual_arrays(unusual):
     with fluid.dygraph.guard():
-        x = fluid.dygraph.to_variable(odd(X))
+        x = fluid.dygraph.to_variable(unusual(X))
         np.testing.assert_array_equal((x * 2.0).numpy(), X * 2)
-        x.array = odd(X)  # whatever put it there
+        x.array = unusual(X)  # whatever put it there
         np.testing.assert_array_equal(fluid.layers.relu(x).numpy(), X)
-        ids = fluid.dygraph.to_variable(odd(Y))
+        ids = fluid.dygraph.to_variable(unusual(Y))
         table = fluid.dygraph.Embedding([3, 2])
         np.testing.assert_array_equal(table(ids).numpy().reshape(4, 2), table.weight.numpy()[Y[:, 0]])
 
 
 @each
-def test_eager_optimizers_update_odd_parameters_from_odd_gradients(odd):
+def test_eager_optimizers_update_unusual_parameters_from_unusual_gradients(unusual):
     with fluid.dygraph.guard():
         found = []
-        for make in (np.array, odd):
+        for make in (np.array, unusual):
             layer = fluid.dygraph.Linear(3, 3, bias_attr=False)
             layer.weight.set_value(np.eye(3, dtype="float32"))
             sgd = fluid.optimizer.Momentum(0.5, 0.9, parameter_list=layer.parameters())
@@ -185,7 +185,7 @@ def test_eager_optimizers_update_odd_parameters_from_odd_gradients(odd):
 
 
 @each
-def test_traced_functions_take_odd_arrays(odd):
+def test_traced_functions_take_unusual_arrays(unusual):
     with fluid.dygraph.guard():
         layer = fluid.dygraph.Linear(3, 2)
 
@@ -194,11 +194,11 @@ def test_traced_functions_take_odd_arrays(odd):
             return fluid.layers.reduce_sum(layer(x), dim=1)
 
         for number in range(3):
-            x = fluid.dygraph.to_variable(odd(X + number))
+            x = fluid.dygraph.to_variable(unusual(X + number))
             x.stop_gradient = False
             if number == 2:
-                x.array = odd(X + number)
-                layer.weight.array = odd(layer.weight.array)
+                x.array = unusual(X + number)
+                layer.weight.array = unusual(layer.weight.array)
             got = run(x)
             weight, bias = layer.weight.numpy(), layer.bias.numpy()
             np.testing.assert_allclose(
