@@ -86,13 +86,13 @@ def compile_for_cpu(request: Request) -> Plan:
     return plan
 
 
-def compile_body(program: Program, scope: Scope, form: ScanSpec, feeds: Feeds) -> BodyPlan:
+def compile_body(program: Program, scope: Scope, spec: ScanSpec, feeds: Feeds) -> BodyPlan:
     """A plan for an iteration of a scan, on inputs of these shapes."""
-    outputs = [*form.of("RaggedOut", "StackedOut", "Final"), *form.names["Sums"]]
-    request = Request(program, scope, feeds.arrays, outputs, form.ops, form.block, body=feeds)
+    outputs = [*spec.of("RaggedOut", "StackedOut", "Final"), *spec.names["Sums"]]
+    request = Request(program, scope, feeds.arrays, outputs, spec.ops, spec.block, body=feeds)
     found = typed(request)
     code = lower(found, request)
-    body = BodyPlan(form, feeds, code, [op for op, _ in found.steps])
+    body = BodyPlan(spec, feeds, code, [op for op, _ in found.steps])
     optimize(code, pack=body.pack)
     write_outside(body)
     restored = changed_early(code)

@@ -64,9 +64,7 @@ class BlockInliner(ABC):
         self._arrays = arrays
         self._steps = steps
         self._loops = loops
-        self._array_aliases: dict[
-            str, str
-        ] = {}  # gradient of an array -> the array that it is another name of
+        self._array_aliases: dict[str, str] = {}  # gradient of an array -> the array of the same storage
 
     def of(self, ops: Iterable[Operator], names: Mapping[str, str] | None = None) -> Iterator[Operator]:
         """Yield the operators with their blocks inlined. `names`: variable -> its name after inlining."""

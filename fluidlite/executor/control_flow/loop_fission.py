@@ -136,9 +136,8 @@ def _without_copies(
     """
     same: dict[str, str] = {}
     found = []
-    repeated = {
-        op.outputs["Out"][0] for op in ops if op.definition is COPY_OUT
-    }  # they have other values after the branch
+    # Variables that have other values after a branch.
+    repeated = {op.outputs["Out"][0] for op in ops if op.definition is COPY_OUT}
     for op in ops:
         op = renamed(op, same, outputs=False)
         known.update(op.writes())
@@ -188,9 +187,7 @@ class _Fission:
         self.ops = ops
         self.given = set(given)
         self.names = {*given, *carried, *(name for op in ops for name in op.writes())}
-        self.totals: set[str] = (
-            set()
-        )  # sums over all iterations, if operators outside of the loop compute them
+        self.totals: set[str] = set()  # sums over the iterations, if computed outside of the loop
         self.fit = [not {*ragged} & {*op.reads()} and self._fits(op) for op in ops]
 
     def _fits(self, op: Operator) -> bool:

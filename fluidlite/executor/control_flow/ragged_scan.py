@@ -71,40 +71,40 @@ class RaggedScanLowering(RankedArrays):
 
     def _counted_loop(self, op: Operator, condition: str | None, forward: Block | None = None) -> CountedLoop:
         try:
-            form = CountedLoop(op.attrs["sub_block"], condition, forward)
+            counted = CountedLoop(op.attrs["sub_block"], condition, forward)
         except Unsupported as reason:
             raise Unsupported(str(reason), op) from None
-        for each in form.ops:
+        for each in counted.ops:
             if any(map(op.block._is_persistable, each.writes())):
                 raise Unsupported("it changes persistable variables", op)
-        return form
+        return counted
 
     def _while(self, op: Operator) -> Iterator[Operator]:
         (condition,) = op.inputs["Condition"]
-        form = self._counted_loop(op, condition)
-        table, starts = self._initial(op, form)
-        loop = ScanLowering(op, form.block, form.ops, table, False, self._inner)
+        counted = self._counted_loop(op, condition)
+        table, starts = self._initial(op, counted)
+        loop = ScanLowering(op, counted.block, counted.ops, table, False, self._inner)
 
         def at(access: Any) -> int:
             return starts[access.counter].value + int(access.offset)
 
-        self._bind_reads(loop, form, at)
-        self._shorten(loop, form, at)
-        first, only = form.outer
+        self._bind_reads(loop, counted, at)
+        self._shorten(loop, counted, at)
+        first, only = counted.outer
         if only:
             raise Unsupported(f"the value of {only[0]!r} from the last iteration is needed", op)
         for name in first:
             loop.carry(name, name, name, "")
             loop.last[name] = ""
-        saved, is_local = self._residuals(loop, form)
+        saved, is_local = self._residuals(loop, counted)
         loop.run(
-            [*(access.variable for access in form.writes), *is_local],
+            [*(access.variable for access in counted.writes), *is_local],
             loop.last,
             (),
             kept_names(op) is not None,
         )
         yield from loop.made
-        for access in form.writes:
+        for access in counted.writes:
             array = self._arrays.setdefault(access.array, Array())
             array.whole, array.table, array.start = loop.all_rows(access.variable), table, at(access)
         for name in loop.last:
@@ -115,26 +115,26 @@ class RaggedScanLowering(RankedArrays):
             loop.values = saved | {each: loop.values[loop.ssa_name(each)] for each in (*is_local, *loop.kept)}
             self._loops[name] = loop
 
-    def _initial(self, op: Operator, form: CountedLoop) -> tuple[str, dict[str, Number]]:
+    def _initial(self, op: Operator, counted: CountedLoop) -> tuple[str, dict[str, Number]]:
         """The rank table whose steps a loop iterates over, and the initial values of its counters."""
         compared_before = self._conditions.get(op.inputs["Condition"][0])
-        if compared_before is None or form.limit is None:
+        if compared_before is None or counted.limit is None:
             raise Unsupported("its trip count is data-dependent", op)
         counter, number, table = compared_before
-        compared, offset, limit = form.limit
+        compared, offset, limit = counted.limit
         if compared != counter or self._numbers.get(counter) != number:
             raise Unsupported("its condition compares other values than the one before the loop", op)
         if self._lengths.get(limit) != table or number.table or number.value + offset != 1:
             raise Unsupported("its trip count is not the number of steps of the ranked sequences", op)
-        starts = {name: self._numbers[name] for name in form.counters if name in self._numbers}
-        if len(starts) < len(form.counters) or any(start.table for start in starts.values()):
+        starts = {name: self._numbers[name] for name in counted.counters if name in self._numbers}
+        if len(starts) < len(counted.counters) or any(start.table for start in starts.values()):
             raise Unsupported("the initial value of a counter is data-dependent", op)
         return table, starts
 
-    def _bind_reads(self, loop: ScanLowering, form: CountedLoop, at: Callable[[Any], int]) -> None:
+    def _bind_reads(self, loop: ScanLowering, counted: CountedLoop, at: Callable[[Any], int]) -> None:
         """Bind what iterations read of arrays: earlier elements, or what the previous iteration has written."""
-        written = {access.array: access for access in form.writes}
-        for read in form.reads:
+        written = {access.array: access for access in counted.writes}
+        for read in counted.reads:
             array = self._arrays.get(read.array, Array())
             if read.array in written:
                 if array.whole or list(array.elements) != [at(read)]:
@@ -153,9 +153,9 @@ class RaggedScanLowering(RankedArrays):
             if array.whole or len(array.elements) != at(access):
                 raise Unsupported("an array is not written from its end on", loop.op)
 
-    def _residuals(self, loop: ScanLowering, form: CountedLoop) -> tuple[dict[str, Value], list[str]]:
+    def _residuals(self, loop: ScanLowering, counted: CountedLoop) -> tuple[dict[str, Value], list[str]]:
         """The residuals: those that exist before the scan, and the names of those that its body computes."""
-        op, block = loop.op, form.block
+        op, block = loop.op, counted.block
         kept = kept_names(op) or frozenset()
         gradient = self._gradients.get((op.outputs.get("StepScopes") or [""])[0])
         inner = gradient.attrs["sub_block"] if gradient is not None else None
@@ -179,8 +179,8 @@ class RaggedScanLowering(RankedArrays):
                 saved[name] = ShapeOnly(loop.firsts[name])
         return saved, [
             *whole,
-            *residuals_of_block(block, form.ops, kept),
-            *(form.branch_residuals if kept else ()),
+            *residuals_of_block(block, counted.ops, kept),
+            *(counted.branch_residuals if kept else ()),
         ]
 
     def _advance(
@@ -193,9 +193,9 @@ class RaggedScanLowering(RankedArrays):
             kind = "elementwise_add" if way > 0 else "elementwise_sub"
             yield in_place_of(op, kind, {"X": [name], "Y": [steps]}, {"Out": [name]}, {"axis": -1})
 
-    def _shorten(self, loop: ScanLowering, form: CountedLoop, at: Callable[[Any], int]) -> None:
+    def _shorten(self, loop: ScanLowering, counted: CountedLoop, at: Callable[[Any], int]) -> None:
         """Bind the variables that are the first rows of others."""
-        for each in form.shortened:
+        for each in counted.shortened:
             if self._tables.get(each.table) != loop.table or at(each):
                 raise Unsupported(
                     "it takes the first rows by another rank table, or for another step", loop.op
@@ -212,12 +212,12 @@ class RaggedScanLowering(RankedArrays):
         forward = self._loops.get(op.inputs["StepScopes"][0])
         if forward is None:
             raise Unsupported("its forward loop is not a scan of this plan", op)
-        form, table = self._counted_loop(op, None, forward.block), forward.table
-        starts = {name: self._numbers[name] for name in form.counters if name in self._numbers}
-        left = len(starts) == len(form.counters) and all(start.table == table for start in starts.values())
-        if form.step != -1 or not left:
+        counted, table = self._counted_loop(op, None, forward.block), forward.table
+        starts = {name: self._numbers[name] for name in counted.counters if name in self._numbers}
+        left = len(starts) == len(counted.counters) and all(start.table == table for start in starts.values())
+        if counted.step != -1 or not left:
             raise Unsupported("its counters do not begin where the forward loop ended", op)
-        loop = ScanLowering(op, form.block, form.ops, table, True, self._inner)
+        loop = ScanLowering(op, counted.block, counted.ops, table, True, self._inner)
         loop.values = dict(forward.values)
 
         def at(access: Any) -> int:
@@ -225,7 +225,7 @@ class RaggedScanLowering(RankedArrays):
 
         arrays: dict[str, str] = {}  # gradients of arrays: in the block, outside
         states: dict[str, str] = {}
-        used = {access.array for access in (*form.reads, *form.writes)}
+        used = {access.array for access in (*counted.reads, *counted.writes)}
         pairs = zip(op.attrs["original_output_grad"], op.inputs.get("Out@GRAD", []), strict=True)
         for inside, outside in pairs:
             (arrays if inside in used else states)[inside] = outside
@@ -237,32 +237,32 @@ class RaggedScanLowering(RankedArrays):
         for _, inside, out in wanted:
             if inside in used and inside not in arrays:
                 arrays[inside] = out
-        written = {access.array: access for access in form.writes}
-        readers = {access.array: access for access in form.reads}
-        for access in form.writes:
+        written = {access.array: access for access in counted.writes}
+        readers = {access.array: access for access in counted.reads}
+        for access in counted.writes:
             array = self._arrays.get(arrays.get(access.array, ""), Array())
             if access.array not in arrays or not (array.empty or access.array in readers):
                 raise Unsupported("the gradient of an array has elements already", op)
-        for read in form.reads:
+        for read in counted.reads:
             self._bind_gradient(loop, read, written.get(read.array), arrays, at)
-        self._shorten(loop, form, at)
-        first, only = form.outer
+        self._shorten(loop, counted, at)
+        first, only = counted.outer
         if only or not {*first} <= states.keys():
             raise Unsupported("its gradients of outer variables are not loop-carried", op)
         for name in first:
             loop.carry(name, name, states[name], "")
             loop.last[name] = ""
-        for access in form.writes:
+        for access in counted.writes:
             if access.array in readers:
                 loop.last[access.variable] = ""
-        made = {name for each in form.ops for name in each.writes()}
+        made = {name for each in counted.ops for name in each.writes()}
         sums = [inside for _, inside, _ in wanted if inside in made and inside not in (*arrays, *states)]
-        whole = [access.variable for access in form.writes if access.array not in readers]
+        whole = [access.variable for access in counted.writes if access.array not in readers]
         loop.run(whole, loop.last, sums, False)
         yield from loop.made
-        for read in form.reads:
+        for read in counted.reads:
             self._arrays[arrays[read.array]] = Array()
-        for access in form.writes:
+        for access in counted.writes:
             array = self._arrays.setdefault(arrays[access.array], Array())
             if access.array in readers:
                 array.elements[at(access)] = self._final_value(loop, access.variable)

@@ -137,9 +137,8 @@ class RecurrentLowering:
     """Lowers `recurrent` operators and their gradients to scans."""
 
     def __init__(self) -> None:
-        self._loops: dict[
-            str, tuple[_RecurrentScan, dict[str, Value]]
-        ] = {}  # by step scopes, with the residuals
+        # step scopes -> the scan and its residuals
+        self._loops: dict[str, tuple[_RecurrentScan, dict[str, Value]]] = {}
 
     @property
     def any(self) -> bool:

@@ -28,8 +28,8 @@ def _meta(op: OpView) -> Any:
     return op.meta
 
 
-READ = ("Ragged", "Stacked", "ShapeOnly", "Prefix", "Init", "Invariant")
-MADE = ("RaggedOut", "StackedOut", "Final", "Sums")
+INPUT_SLOTS = ("Ragged", "Stacked", "ShapeOnly", "Prefix", "Init", "Invariant")
+OUTPUT_SLOTS = ("RaggedOut", "StackedOut", "Final", "Sums")
 """The input and output slots of a scan, in the order of the instruction's operands."""
 
 
@@ -93,9 +93,9 @@ class ScanSpec:
 
 
 def _infer_scan(op: OpView) -> None:
-    form: ScanSpec = op.attr("form")
+    spec: ScanSpec = op.attr("spec")
     meta = _meta(op)
-    slots = {slot: [_in_iteration(op, form, slot, k) for k in range(op.count(slot))] for slot in READ}
+    slots = {slot: [_in_iteration(op, spec, slot, k) for k in range(op.count(slot))] for slot in INPUT_SLOTS}
     if any(
         not shape for slot in slots if slot not in ("Invariant", "Stacked") for shape, _, _ in slots[slot]
     ):
@@ -104,23 +104,23 @@ def _infer_scan(op: OpView) -> None:
     if not rows:
         raise Unsupported("its sequences have no rows", retryable=True)
     levels = dict.fromkeys(level for found in slots.values() for *_, each in found for level in each)
-    form.levels = [level for level in levels if not level.endswith(FIRST)]
+    spec.levels = [level for level in levels if not level.endswith(FIRST)]
     labels = {each.removesuffix(FIRST) for each in levels if each.endswith(FIRST)}
     labels |= {n for found in slots.values() for shape, *_ in found for n in shape if isinstance(n, str)}
-    form.others = sorted(labels & meta.ranking.in_order.keys())
-    form.rows = {name: each[0][0] for name, each in zip(form.names["Ragged"], slots["Ragged"], strict=True)}
-    form.bodies = []
-    carried_rows = _carried_rows(op, form)
-    for sizes in _expected_sizes(op, form, carried_rows):
-        if any(body.fits(sizes) for body in form.bodies):
+    spec.others = sorted(labels & meta.ranking.in_order.keys())
+    spec.rows = {name: each[0][0] for name, each in zip(spec.names["Ragged"], slots["Ragged"], strict=True)}
+    spec.bodies = []
+    carried_rows = _carried_rows(op, spec)
+    for sizes in _expected_sizes(op, spec, carried_rows):
+        if any(body.fits(sizes) for body in spec.bodies):
             continue
-        body, outer = _body(op, form, slots, sizes)
-        form.bodies.append(body)
-        form.outer.update(outer)
-        _set_results(op, form, body, carried_rows)
+        body, outer = _body(op, spec, slots, sizes)
+        spec.bodies.append(body)
+        spec.outer.update(outer)
+        _set_results(op, spec, body, carried_rows)
         for array, (shape, dtype) in body.stashes().items():
             known = meta.element_types.get(array)
-            shape = [[*map(form.size, each)] for each in shape]
+            shape = [[*map(spec.size, each)] for each in shape]
             if known is not None:
                 shape = [[n for n in a if n in b] for a, b in zip(known[0], shape, strict=True)]
             if not all(shape):
@@ -128,10 +128,10 @@ def _infer_scan(op: OpView) -> None:
                     "the values that an inner loop stashes have different shapes in different iterations"
                 )
             meta.element_types[array] = shape, dtype
-    for k, ((_, dtype, _), each) in enumerate(zip(slots["Init"], form.carried, strict=True)):
+    for k, ((_, dtype, _), each) in enumerate(zip(slots["Init"], spec.carried, strict=True)):
         if op.has("Steps") and op.shape("Init", k)[0] != first:
             raise Unsupported(f"the initial value of {each.name!r} has another row count than a step")
-        for body in form.bodies:
+        for body in spec.bodies:
             leaves = each.rows if op.has("Steps") else {"m": "n", "n": "m", "": ""}[each.rows]
             body.check_carried(each.name, each.after, leaves, dtype)
 
@@ -142,7 +142,7 @@ def _is_one_of(size: int, wanted: Sequence[int]) -> bool:
 
 
 def _in_iteration(
-    op: OpView, form: ScanSpec, slot: str, k: int
+    op: OpView, spec: ScanSpec, slot: str, k: int
 ) -> tuple[tuple[Any, ...], VarType, tuple[str, ...]]:
     """An operand as an iteration sees it: shape, with labels for sizes that vary, type, and offsets."""
     meta, name, shape, dtype = _meta(op), op.name(slot, k), op.shape(slot, k), op.dtype(slot, k)
@@ -163,40 +163,40 @@ def _in_iteration(
         wanted = (rows,) if slot == "Ragged" else (first, every)
         if shape and not _is_one_of(shape[0], wanted):
             raise Unsupported(f"input {name!r} has another row count than the steps")
-    moves = form.carried[k].rows if slot == "Init" else "m" if slot == "ShapeOnly" else "n"
+    moves = spec.carried[k].rows if slot == "Init" else "m" if slot == "ShapeOnly" else "n"
     return (moves or shape[0], *shape[1:]) if shape else (), dtype, ()
 
 
-def _expected_sizes(op: OpView, form: ScanSpec, carried_rows: int) -> Iterable[dict[str, int]]:
+def _expected_sizes(op: OpView, spec: ScanSpec, carried_rows: int) -> Iterable[dict[str, int]]:
     """Sizes of iterations to make bodies for: typical ones, then those of the current feeds."""
     meta, (_, first, _, _) = _meta(op), _counts(op)
     if op.has("Steps"):
         yield {"n": current(first), "m": current(first)}
         return
     n, m = max(2, current(first)), max(2, current(first), current(carried_rows)) + 1
-    moves = bool(form.names["ShapeOnly"]) or any(each.rows == "m" for each in form.carried)
+    moves = bool(spec.names["ShapeOnly"]) or any(each.rows == "m" for each in spec.carried)
     counts = [(n, m), (n, n), (1, m), (1, 1)] if moves else [(n, n), (1, 1)]
     if not isinstance(first, SymInt):  # one, or the declared number
         counts = [pair for pair in counts if pair[0] == 1]
-    ordered = {each: np.diff(meta.ranking.ordered_now(each).bounds).tolist() for each in form.others}
-    every = {each: meta.shapes[each.removesuffix("offsets") + "rows"][0] for each in form.others}
+    ordered = {each: np.diff(meta.ranking.ordered_now(each).bounds).tolist() for each in spec.others}
+    every = {each: meta.shapes[each.removesuffix("offsets") + "rows"][0] for each in spec.others}
     others = {
         each: max(2, rows[0]) if isinstance(every[each], SymInt) else rows[0]
         for each, rows in ordered.items()
     }
     for n, m in counts:
         yield {"n": n, "m": m, **others}
-    if form.others:
-        places = np.diff(meta.ranking.now(meta.ranking.in_order[form.others[0]].table).bounds).tolist()
+    if spec.others:
+        places = np.diff(meta.ranking.now(meta.ranking.in_order[spec.others[0]].table).bounds).tolist()
         before = [current(carried_rows), *places]
         for place, n in enumerate(places):
             yield {"n": n, "m": before[place], **{each: rows[place] for each, rows in ordered.items()}}
 
 
-def _carried_rows(op: OpView, form: ScanSpec) -> int:
+def _carried_rows(op: OpView, spec: ScanSpec) -> int:
     """The initial row count of the carried variables that have the rows of the step before ("m")."""
     _, first, every, _ = _counts(op)
-    found = [op.shape("Init", k)[0] for k, each in enumerate(form.carried) if each.rows == "m"]
+    found = [op.shape("Init", k)[0] for k, each in enumerate(spec.carried) if each.rows == "m"]
     found += [op.shape("ShapeOnly", k)[0] for k in range(op.count("ShapeOnly"))]
     if any(size != first and size != every for size in found):
         raise Unsupported(
@@ -208,7 +208,7 @@ def _carried_rows(op: OpView, form: ScanSpec) -> int:
 
 def _body(
     op: OpView,
-    form: ScanSpec,
+    spec: ScanSpec,
     slots: dict[str, list[tuple[tuple[Any, ...], VarType, tuple[str, ...]]]],
     sizes: dict[str, int],
 ) -> tuple[Any, dict[str, Any]]:
@@ -217,22 +217,22 @@ def _body(
     feeds = Feeds(sizes, sizes["n"] if said else None)
     if op.has("Steps"):  # all steps have equally many rows
         feeds.outer.update(dict.fromkeys(sizes, op.shape("Steps")[1]))
-    for slot in READ:
-        for name, (shape, dtype, levels) in zip(form.names[slot], slots[slot], strict=True):
+    for slot in INPUT_SLOTS:
+        for name, (shape, dtype, levels) in zip(spec.names[slot], slots[slot], strict=True):
             feeds.add(name, shape, dtype, levels)
-            for short, source in form.shortened.items() if slot == "Init" else ():
+            for short, source in spec.shortened.items() if slot == "Init" else ():
                 if source == name:
                     feeds.add(short, ("n", *shape[1:]), dtype)
-    for each in form.ops:
+    for each in spec.ops:
         if each.definition is STASH_POP:
             shape, dtype = meta.element_types[each.attrs["array"]]
             feeds.add(each.inputs["Like"][0], [n[0] for n in shape], dtype)
-    for level in form.levels:
+    for level in spec.levels:
         feeds.add(level, meta.shapes[level], VarType.INT64)
-    for level in form.others:
+    for level in spec.others:
         feeds.add(level + FIRST, ("n+1",), VarType.INT64)
     try:
-        return meta.make_body(form, feeds), feeds.outer
+        return meta.make_body(spec, feeds), feeds.outer
     except DataDependentShape as refusal:
         raise Unsupported(f"its body has data-dependent sizes: {refusal}") from None
 
@@ -249,43 +249,43 @@ def _counts(op: OpView) -> tuple[int, int, int, int]:
     return bounds - 1, first, every, items
 
 
-def _set_results(op: OpView, form: ScanSpec, body: Any, carried_rows: int) -> None:
+def _set_results(op: OpView, spec: ScanSpec, body: Any, carried_rows: int) -> None:
     meta = _meta(op)
     steps, first, _, rows = _counts(op)
-    for slot in MADE:
-        for k, name in enumerate(form.names[slot]):
+    for slot in OUTPUT_SLOTS:
+        for k, name in enumerate(spec.names[slot]):
             kinds, shape, dtype, levels = body.result(name, slot == "StackedOut")
             kind = (
-                form.leaves(name, op.has("Steps")) if slot == "Final" else "n" if slot == "RaggedOut" else ""
+                spec.leaves(name, op.has("Steps")) if slot == "Final" else "n" if slot == "RaggedOut" else ""
             )
             # Where all steps have equally many rows, a fixed row count may be that of the steps.
-            own = form.outer.get(shape[0]) if isinstance(shape[0], str) else None
+            own = spec.outer.get(shape[0]) if isinstance(shape[0], str) else None
             same = kind == "n" and op.has("Steps") and own is not None and own == op.shape("Steps")[1]
             if slot == "Sums" and op.has("Steps") and "n" in kinds:
                 kind = "n"
             out = op.name(slot, k)
             if slot == "RaggedOut" and not same:
                 known = meta.iteration_types.get(out)
-                found = [n for n in kinds if n == "n" or n in form.others]
+                found = [n for n in kinds if n == "n" or n in spec.others]
                 kind = known.shape[0] if known else (found or ["n"])[0]
             if kind not in kinds and not same:
                 raise Unsupported(f"the row count of variable {name!r} is not that of the steps")
             if slot == "RaggedOut":
                 if any(not level.endswith(FIRST) for level in levels):
                     raise Unsupported(f"variable {name!r} has sequences that an iteration computes")
-                inner = [form.size(n) for n in shape[1:]]
+                inner = [spec.size(n) for n in shape[1:]]
                 meta.iteration_types.setdefault(out, IterationType((kind, *inner), levels))
-                form.rows[name] = kind
+                spec.rows[name] = kind
             elif slot == "StackedOut" and shape[:1] == (0,):  # only its shape is read
-                meta.iteration_types.setdefault(out, IterationType(tuple(map(form.size, shape)), levels))
+                meta.iteration_types.setdefault(out, IterationType(tuple(map(spec.size, shape)), levels))
                 shape = (0,)
             elif slot == "Sums" and all(level in meta.shapes for level in levels):
                 op.carry(slot, levels, k)
             elif levels:
                 raise Unsupported(f"variable {name!r} has sequences")
-            outer = [form.outer[n] if isinstance(n, str) else n for n in shape]
+            outer = [spec.outer[n] if isinstance(n, str) else n for n in shape]
             if kind:
-                whole = meta.ranking.in_order[kind].total if kind in form.others else rows
+                whole = meta.ranking.in_order[kind].total if kind in spec.others else rows
                 outer[0] = whole if slot == "RaggedOut" else carried_rows if slot == "Final" else first
             if slot == "StackedOut":
                 outer.insert(0, steps)
@@ -293,37 +293,37 @@ def _set_results(op: OpView, form: ScanSpec, body: Any, carried_rows: int) -> No
 
 
 def _native_scan(op: OpView) -> list[Call]:
-    form: ScanSpec = op.attr("form")
-    meta, layout = _meta(op), Layout(form)
-    form.layout = layout
+    spec: ScanSpec = op.attr("spec")
+    meta, layout = _meta(op), Layout(spec)
+    spec.layout = layout
     steps, first, _, _ = _counts(op)
     calls: list[Call] = []
     operands: list[str | None] = [op.name_or_none("Bounds")]
-    ints: list[int] = [steps, first, _carried_rows(op, form)]
-    for slots, places in ((READ, layout.read), (MADE, layout.made)):
+    ints: list[int] = [steps, first, _carried_rows(op, spec)]
+    for slots, places in ((INPUT_SLOTS, layout.read), (OUTPUT_SLOTS, layout.made)):
         for slot in slots:
-            places.update(_put(form.names[slot], op.names(slot), operands))
+            places.update(_put(spec.names[slot], op.names(slot), operands))
     spares = [name + "@SPARE" for name in op.names("Final")]
     for k, spare in enumerate(spares):
         meta.set(spare, op.shape("Final", k), op.dtype("Final", k))
-    layout.spares.update(_put(form.names["Final"], spares, operands))
-    owner = next(op.name(slot) for slot in MADE if op.count(slot))
-    for name, matrix in form.packed().items():
-        outside = op.name("Invariant", form.names["Invariant"].index(matrix.name))
+    layout.spares.update(_put(spec.names["Final"], spares, operands))
+    owner = next(op.name(slot) for slot in OUTPUT_SLOTS if op.count(slot))
+    for name, matrix in spec.packed().items():
+        outside = op.name("Invariant", spec.names["Invariant"].index(matrix.name))
         scratch = f"{owner}@{name}"
         meta.set(scratch, (matrix.packed_elements,), meta.dtypes[outside])
         calls.append(packing(matrix._replace(name=outside), scratch))
         layout.read.update(_put([name], [scratch], operands))
-    for level in form.others:
+    for level in spec.others:
         layout.read.update(_put([level + FIRST], [level], operands))
         layout.bounds.update(_put([level], [level.removesuffix("offsets") + "bounds"], operands))
-    layout.read.update(_put(form.levels, form.levels, operands))
+    layout.read.update(_put(spec.levels, spec.levels, operands))
     for slot in ("Ragged", "Stacked", "RaggedOut", "StackedOut"):
         rows = [bytes_of_row(op, slot, k) for k in range(op.count(slot))]
-        layout.numbers.update(_put(form.names[slot], rows, ints))
+        layout.numbers.update(_put(spec.names[slot], rows, ints))
     sums = [numel(op, "Sums", k) * itemsize(op, "Sums", k) for k in range(op.count("Sums"))]
-    layout.numbers.update(_put(form.names["Sums"], sums, ints))
-    layout.sizes.update(_put(form.outer, form.outer.values(), ints))
+    layout.numbers.update(_put(spec.names["Sums"], sums, ints))
+    layout.sizes.update(_put(spec.outer, spec.outer.values(), ints))
     return [*calls, Call(SCAN_KERNEL, operands, ints)]
 
 
@@ -341,7 +341,7 @@ SCAN = OpDef(
         "Ragged*?", "Stacked*?", "ShapeOnly*?#", "Prefix*?", "Init*?", "Invariant*?",
     ),
     outputs=("RaggedOut*?", "StackedOut*?", "Final*?", "Sums*?"),
-    attrs={"form": None},
+    attrs={"spec": None},
     infer=_infer_scan,
     native=_native_scan,
     sequences=Sequences(source=None),
@@ -360,8 +360,8 @@ class Layout:
     sizes from outside by their labels in bodies (`sizes`).
     """
 
-    def __init__(self, form: ScanSpec) -> None:
-        self.form = form
+    def __init__(self, spec: ScanSpec) -> None:
+        self.spec = spec
         self.read: dict[str, int] = {}
         self.made: dict[str, int] = {}
         self.spares: dict[str, int] = {}
@@ -371,36 +371,36 @@ class Layout:
 
     def sums(self) -> list[tuple[int, int]]:
         """The operand and the size in bytes of each sum."""
-        return [(self.made[name], self.numbers[name]) for name in self.form.names["Sums"]]
+        return [(self.made[name], self.numbers[name]) for name in self.spec.names["Sums"]]
 
     def moving(
         self, kinds: dict[str, int]
     ) -> tuple[list[tuple[int, int, int, int]], dict[str, int], dict[str, int]]:
         """The memory that moves between iterations, and the indices of inputs and of results in it."""
-        form = self.form
+        spec = self.spec
         moving: list[tuple[int, int, int, int]] = []
         read: dict[str, int] = {}
         made: dict[str, int] = {}
 
         def take(kind: str, slot: str, found: dict[str, int], operands: dict[str, int]) -> None:
-            for name in form.names[slot]:
+            for name in spec.names[slot]:
                 found[name] = len(moving)
-                bounds = self.bounds.get(form.rows.get(name, "n"), 0)
+                bounds = self.bounds.get(spec.rows.get(name, "n"), 0)
                 moving.append((kinds[kind], operands[name], bounds, self.numbers[name]))
 
         take("packed", "Ragged", read, self.read)
         take("each", "Stacked", read, self.read)
-        for name in (*form.of("ShapeOnly", "Prefix"), *(level + FIRST for level in form.others)):
+        for name in (*spec.of("ShapeOnly", "Prefix"), *(level + FIRST for level in spec.others)):
             read[name] = len(moving)
             moving.append((kinds["same"], self.read[name], 0, 0))
         take("packed", "RaggedOut", made, self.made)
         take("each", "StackedOut", made, self.made)
-        for name in form.names["Final"]:
+        for name in spec.names["Final"]:
             made[name] = len(moving)
             moving.append((kinds["last"], self.made[name], self.spares[name], 0))
-        for each in form.carried:
+        for each in spec.carried:
             read[each.name] = len(moving)
             after = made[each.after] if each.after in made else read[each.after]
             moving.append((kinds["carried"], self.read[each.name], after, 0))
-        read.update((name, read[source]) for name, source in form.shortened.items())
+        read.update((name, read[source]) for name, source in spec.shortened.items())
         return moving, read, made

@@ -14,7 +14,7 @@ from .array_ops import STASH_POP, STASH_PUSH, TENSOR_ARRAY
 from .branching import STEPS, TRIP_COUNT, everywhere
 from .loop_fission import NotSeparable, Stages, stages
 from .rank_ops import ROWS
-from .scan import READ, SCAN, Carry, ScanSpec
+from .scan import INPUT_SLOTS, SCAN, Carry, ScanSpec
 
 if TYPE_CHECKING:
     from .recurrent import RecurrentLowering
@@ -226,20 +226,20 @@ class ScanLowering:
             of_table = ("Bounds", "bounds"), ("Running", "first"), ("Order", "order"), ("Items", "items")
             inputs = {slot: [ranked(self.table, what)] for slot, what in of_table}
         order = sorted(carrying)
-        names: dict[str, list[str]] = {slot: [] for slot in READ}
+        names: dict[str, list[str]] = {slot: [] for slot in INPUT_SLOTS}
         for name in dict.fromkeys([*read, *through]):
             if name in self.values:
                 names[type(self.values[name]).__name__].append(name)
             elif name not in self.after and name not in self.shortened:
                 names["Invariant"].append(name)
-        inputs |= {slot: [self.values[name].whole for name in names[slot]] for slot in READ[:4]}
+        inputs |= {slot: [self.values[name].whole for name in names[slot]] for slot in INPUT_SLOTS[:4]}
         names["Invariant"] += dict.fromkeys(
             op.attrs["array"] + TENSOR_ARRAY for op in ops if op.definition in (STASH_PUSH, STASH_POP)
         )
         inputs |= {"Init": [self.firsts[name] for name in order], "Invariant": names["Invariant"]}
         results = {"RaggedOut": made, "StackedOut": each, "Final": last, "Sums": found.sums}
         outputs = {slot: [*map(self.label, names)] for slot, names in results.items()}
-        form = ScanSpec(
+        spec = ScanSpec(
             self.block,
             ops,
             self.back,
@@ -247,7 +247,7 @@ class ScanLowering:
             [Carry(name, self.rows[name], after[name]) for name in order],
             {name: self.shortened[name] for name in read if name in self.shortened},
         )
-        self.made.append(in_place_of(self.op, SCAN, inputs, outputs, {"form": form}))
+        self.made.append(in_place_of(self.op, SCAN, inputs, outputs, {"spec": spec}))
         self.values.update((name, Ragged(self.label(name))) for name in made)
         self.values.update((name, Stacked(self.label(name))) for name in each)
         self.values.update((name, Ragged(self.label(copy))) for name, copy in copies.items())

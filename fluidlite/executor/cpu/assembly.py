@@ -89,7 +89,7 @@ class Assembly:
         for at, instruction in enumerate(progress.over(self.code.instructions, "instructions of the plan")):
             op, action = instruction.op, instruction.action
             if is_call(instruction, SCAN_KERNEL):
-                self._add_loop(at, op.attrs["form"], action)
+                self._add_loop(at, op.attrs["spec"], action)
             elif is_call(instruction, RESOLVE_SIZES):
                 integer = self.registers.integer
                 places = zip(action.ints[::2], action.ints[1::2], strict=True)
@@ -114,17 +114,17 @@ class Assembly:
                 for name in instruction.accessed:
                     self._shapes[name] = self.registers.shape(self.code.meta.shapes[name])
 
-    def _add_loop(self, at: int, form: ScanSpec, call: Call) -> None:
+    def _add_loop(self, at: int, spec: ScanSpec, call: Call) -> None:
         """Add a scan with its body plans."""
-        layout = form.layout
+        layout = spec.layout
         assert layout is not None
         moving, read, made = layout.moving(engine.LOOP_KINDS)
-        bodies = [body.connections(layout, read, made) for body in form.bodies]
+        bodies = [body.connections(layout, read, made) for body in spec.bodies]
         slots = [-1 if name is None else self.slot(name) for name in call.operands]
         ints = [current(n) for n in call.ints]
-        self.engine.add_loop(slots, ints, form.back, moving, layout.sums(), bodies)
+        self.engine.add_loop(slots, ints, spec.back, moving, layout.sums(), bodies)
         self._vary(at, call)
-        self.loops[at] = form
+        self.loops[at] = spec
 
     def _vary(self, at: int, call: Call) -> None:
         """Bind the symbolic numbers of a call to registers."""

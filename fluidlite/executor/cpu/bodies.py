@@ -35,12 +35,12 @@ class BodyPlan:
 
     plan: Plan
 
-    def __init__(self, form: ScanSpec, feeds: Feeds, code: Code, ops: list[Operator]) -> None:
-        self.form, self.feeds, self.code, self.meta = form, feeds, code, code.meta
-        self.moving = [*form.of("Ragged", "Stacked", "ShapeOnly", "Prefix"), *form.shortened]
-        self.moving += [each.name for each in form.carried] + [level + FIRST for level in form.others]
-        self.wanted = form.of("RaggedOut", "StackedOut", "Final")
-        self.added = form.names["Sums"]
+    def __init__(self, spec: ScanSpec, feeds: Feeds, code: Code, ops: list[Operator]) -> None:
+        self.spec, self.feeds, self.code, self.meta = spec, feeds, code, code.meta
+        self.moving = [*spec.of("Ragged", "Stacked", "ShapeOnly", "Prefix"), *spec.shortened]
+        self.moving += [each.name for each in spec.carried] + [level + FIRST for level in spec.others]
+        self.wanted = spec.of("RaggedOut", "StackedOut", "Final")
+        self.added = spec.names["Sums"]
         self.outside: dict[str, str] = {}
         self.packed: dict[str, Matrix] = {}
         self._changes = {name for op in ops for name in op.output_arg_names}
@@ -67,7 +67,7 @@ class BodyPlan:
         for op, is_native in zip(plan.ops, plan.is_native, strict=True):
             if not is_native and op.definition.effects.host:
                 raise Unsupported(f"operator {op.type} in its body has side effects")
-        likes = {op.inputs["Like"][0] for op in self.form.ops if op.definition is STASH_POP}
+        likes = {op.inputs["Like"][0] for op in self.spec.ops if op.definition is STASH_POP}
         if not likes.isdisjoint(self.code.root(name) for each in plan.instructions for name in each.accessed):
             raise Unsupported("its iterations read elements of another loop's stash")
         if self.meta.sparse:
@@ -166,11 +166,11 @@ class BodyPlan:
         self, layout: Layout, read: Mapping[str, int], made: Mapping[str, int]
     ) -> tuple[Any, ...]:
         """The arguments of `Engine.add_loop` for a body."""
-        form, slot = layout.form, self.plan.assembly.slot
+        spec, slot = layout.spec, self.plan.assembly.slot
         follows = [(slot(name), read[name]) for name in self.moving]
         follows += [(slot(self.outside[name]), made[name]) for name in self.wanted]
         stays = [
-            (slot(name), layout.read[name]) for name in (*form.names["Invariant"], *form.levels, *self.packed)
+            (slot(name), layout.read[name]) for name in (*spec.names["Invariant"], *spec.levels, *self.packed)
         ]
         stays += [(slot(name + SUM), layout.made[name]) for name in self.added]
         where = {"n": 0, "m": 1} | {label: 2 + at for label, at in layout.sizes.items()}
@@ -186,7 +186,7 @@ class BodyPlan:
 
 def write_outside(body: BodyPlan) -> None:
     """Have results written to memory of the scan, directly or by a copy; sums are accumulated there."""
-    code, like = body.code, body.form.ops[-1]
+    code, like = body.code, body.spec.ops[-1]
     meta = code.meta
     results = dict(zip([*body.wanted, *body.added], code.fetches, strict=False))
     for name in body.wanted:

@@ -75,4 +75,4 @@ def _persistables(code: Code, instructions: Sequence[Instruction]) -> set[str]:
 def _all_of(instruction: Instruction) -> Iterable[Operator]:
     """The operators of an instruction, and those of the iterations that it runs."""
     op = instruction.op
-    return (*instruction.ops, *op.attrs["form"].ops) if op.definition is SCAN else instruction.ops
+    return (*instruction.ops, *op.attrs["spec"].ops) if op.definition is SCAN else instruction.ops
