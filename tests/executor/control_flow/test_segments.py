@@ -45,7 +45,7 @@ def test_what_is_fed_does_not_change_with_the_parameter_whose_memory_it_is():
         [2, 3], "float32", "w", default_initializer=fluid.initializer.Constant(1.0)
     )
     layers.assign(layers.scale(weight, 2.0), weight)
-    states = layers.array_write(x, number(0))  # a piece of its own, between the update and the look at x
+    states = layers.array_write(x, number(0))  # a fallback operator between the update and the read of x
     read = layers.array_read(states, number(0))
     y = layers.scale(x, 1.0)
     exe = fluid.Executor(fluid.CPUPlace())
