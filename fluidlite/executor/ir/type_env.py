@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.sizes import ShapeEnv, current
-from ...framework import Operator
+from ...framework import Operator, Variable
 from ...ops.registry import LEVEL, OpView, Shape
 from ...ops.tensor.selected_rows import ROWS, VALUES, parts
 from ..tensors.lod_tensor import LoDTensor
@@ -57,6 +57,7 @@ class TypeEnv:
         self._scope: Scope | None = request.scope
         self.sizes = ShapeEnv()
         self.shapes: dict[str, Shape] = {}
+        self._variables: dict[str, Variable | None] = {}
         self.lods: dict[str, tuple[str, ...]] = {}  # variable -> its arrays of offsets, outermost level first
         self.dtypes: dict[str, VarType] = {}
         self.constants: dict[str, np.ndarray] = {}
@@ -130,7 +131,7 @@ class TypeEnv:
         if name.endswith((ROWS, VALUES)):
             open_axes: set[int] = {0}
         else:
-            var = self.block._find_var_recursive(name)
+            var = self._variable(name)
             declared = var._shape if var is not None and var._shape is not None else ()
             if len(declared) != len(shape):  # a time step of the declared variable, or an undeclared one
                 declared = (-1,)
@@ -192,16 +193,22 @@ class TypeEnv:
         if self.declared(name) not in (None, dtype):
             self.retyped.add(name)
 
+    def _variable(self, name: str) -> Variable | None:
+        """The declaration of a variable."""
+        if name not in self._variables:
+            self._variables[name] = self.block._find_var_recursive(name)
+        return self._variables[name]
+
     def declared(self, name: str) -> VarType | None:
         """The declared element type; None without a declaration."""
-        var = self.block._find_var_recursive(name)
+        var = self._variable(name)
         return None if var is None else var._dtype
 
     def is_persistable(self, name: str) -> bool:
         """True if a variable lives in the scope."""
         if name in self.persistable:
             return True
-        var = self.block._find_var_recursive(name)
+        var = self._variable(name)
         return var is not None and var.persistable
 
     def forget_scope(self) -> None:
