@@ -105,3 +105,30 @@ def test_offsets_may_be_as_many_as_one_likes():
         np.testing.assert_array_equal(out, np.arange(count + 1))
     with pytest.raises(ValueError, match="has|bytes as operand 0"):
         kernels.call("set_offsets", [np.zeros(2, "int64")], [2, 0, 1, 2])
+
+
+@each_target
+@pytest.mark.parametrize("count", [0, 1, 2, 7])
+@pytest.mark.parametrize("row", [(), (3,), (0,), (37,)])
+def test_rows_are_counted_split_and_merged(target, count, row):
+    random = np.random.default_rng(count)
+    size = 4 * int(np.prod(row))
+    for mask in (random.random(count) < 0.5, np.ones(count, bool), np.zeros(count, bool)):
+        x, counts = random.standard_normal((count, *row)).astype("float32"), np.full(2, 9)
+        kernels.call("count_rows", [mask, counts], [count], target=target)
+        assert counts.tolist() == [mask.sum(), (~mask).sum()]
+        parts = [np.full((n, *row), 7, "float32") for n in counts]
+        kernels.call("split_rows", [mask, x, *parts], [count, *counts, size], target=target)
+        np.testing.assert_array_equal(parts[0], x[mask])
+        np.testing.assert_array_equal(parts[1], x[~mask])
+        again = np.full_like(x, 7)
+        kernels.call("merge_rows", [mask, *parts, again], [count, *counts, size], target=target)
+        np.testing.assert_array_equal(again, x)
+
+
+def test_other_rows_than_the_mask_says_are_refused():
+    mask, x = np.array([True, False, True]), np.zeros((3, 2), "float32")
+    parts = [np.zeros((1, 2), "float32"), np.zeros((2, 2), "float32")]
+    with pytest.raises(KernelFailure) as failure:
+        kernels.call("split_rows", [mask, x, *parts], [3, 1, 2, 8])
+    assert failure.value.err[:3] == (0, 1, 2)
