@@ -54,7 +54,7 @@ def test_formulas_hold_where_the_guards_do(program, first, others):
     places = [registers.integer(root) for root in roots]
     results = [registers.integer(n) for n in found]
     registers.add_guards()
-    engine = registers.found
+    engine = registers.values
     assert engine.evaluate() and engine.holds()
     assert [engine.get(at) for at in results] == [current(n) for n in found]
     for other in others:
@@ -111,8 +111,8 @@ def test_numbers_of_numpy_and_reals():
     registers = Registers(n.env)
     place, real = registers.integer(n), registers.real(mean)
     for value in (8, 2, 100):
-        registers.found.set(place, value)
-        assert registers.found.evaluate() and registers.found.real(real) == 1.0 / (value * 4)
+        registers.values.set(place, value)
+        assert registers.values.evaluate() and registers.values.real(real) == 1.0 / (value * 4)
     assert formula(n * 2.0) == "2*n" and isinstance(n * 0.5, SymFloat)
     assert whole([n, np.int64(4)]) == [n, 4]
 

@@ -81,7 +81,7 @@ def test_where_the_guards_hold_the_formulas_are_what_python_would_say(first, oth
     integers = [registers.integer(v) for v in values]
     floats = [registers.real(v) for v in reals]
     registers.add_guards()
-    found = registers.found
+    found = registers.values
     for other in [first, *(other[: len(first)] for other in others)]:
         for register, n in zip(at, other, strict=True):
             found.set(register, n)
