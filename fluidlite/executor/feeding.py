@@ -152,7 +152,7 @@ def _number(value: Any, var: Variable) -> np.ndarray:
 
 
 def _on_host(value: Any, var: Variable) -> np.ndarray:
-    """What NumPy makes of an object of another library; TypeError that says what to do if that is on a GPU."""
+    """Convert an array of another library to NumPy; raises TypeError with advice if it lives on a GPU."""
     try:
         return np.asarray(value)
     except ValueError as error:

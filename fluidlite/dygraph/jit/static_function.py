@@ -261,7 +261,7 @@ def dygraph_to_static_func(function: Any) -> Any:
 
 
 def undecorated(function: Any) -> Any:
-    """The original of a declarative function or method; other functions are returned as they are."""
+    """Return the undecorated function of a declarative function or method; leave plain functions alone."""
     if not isinstance(function, StaticFunction):
         return function
     instance = function._instance

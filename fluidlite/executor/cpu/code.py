@@ -109,14 +109,14 @@ class Code:
         """True if passes may change the layout of a variable, or let it share memory."""
         return self.is_temporary(name) and not (self.isolated and name in self.fetches)
 
-    def persistable_results(self) -> set[str]:
-        """The persistable variables that the instructions write."""
-        written = {name for each in self.instructions for name in each.writes}
+    def persistable_results(self, instructions: Iterable[Instruction]) -> set[str]:
+        """The persistable variables that some of the instructions write."""
+        written = {name for each in instructions for name in each.writes}
         return {*filter(self.meta.is_persistable, written)}
 
     def needed(self) -> list[str]:
         """The variables that are live at the end."""
-        return [*self.fetches, *self.persistable_results()]
+        return [*self.fetches, *self.persistable_results(self.instructions)]
 
 
 def tensor_arrays_of(steps: Iterable[tuple[object, object]]) -> list[str]:

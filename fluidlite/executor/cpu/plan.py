@@ -50,6 +50,7 @@ class Plan(StepPlan):
         self._changed_early, self._rolls_back = changed_early or [], changed_early is not None
         self._ends_early = ends_early
         self._written: dict[str, np.ndarray] = {}
+        self._changed = code.persistable_results(code.instructions)
         self._bind_first()
         self.fetched, self.levels = code.fetches, code.levels
         self.has_levels = any(self.levels)
@@ -79,8 +80,7 @@ class Plan(StepPlan):
             tensor.on(None)
             self.engine.bind(self.assembly.slot(name), tensor.own())
         self.code.buffers.forget()
-        changed = {name for each in self.instructions for name in each.writes}
-        self._written = {name: tensors[name].array for name in tensors if name in changed}
+        self._written = {name: tensors[name].array for name in tensors if name in self._changed}
         self.engine.set_written([*self._written.values()])
         return True
 

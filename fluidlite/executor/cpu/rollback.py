@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from ...base.sizes import current
 from ...framework import Operator
@@ -54,7 +54,7 @@ def changed_early(code: Code) -> list[str] | None:
             raise Unsupported(
                 f"data-dependent sizes follow operator {op.type}, which cannot be rolled back", later
             )
-    names = sorted(_persistables(code, instructions[:last]))
+    names = sorted(code.persistable_results(instructions[:last]))
     if sum(current(code.meta.bytes(name)) for name in names if name in code.meta.shapes) > MOST_COPIED:
         raise Unsupported(
             f"guards follow writes of more persistable variables ({names[0]!r}, ...) than a step copies for rollback"
@@ -65,11 +65,6 @@ def changed_early(code: Code) -> list[str] | None:
 def is_call(instruction: Instruction, kernel: str) -> bool:
     """True for a call of this kernel."""
     return isinstance(instruction.action, Call) and instruction.action.kernel == kernel
-
-
-def _persistables(code: Code, instructions: Sequence[Instruction]) -> set[str]:
-    written = {name for each in instructions for name in each.writes}
-    return {*filter(code.meta.is_persistable, written)}
 
 
 def _all_of(instruction: Instruction) -> Iterable[Operator]:
