@@ -171,12 +171,15 @@ _left = threading.Event()
 def _leave(seat: socket.socket, watch: threading.Thread, place: str, rank: int, owner: int) -> None:
     """Report success to the seat, which answers when it has cleaned up.
 
-    The connection stays open until the process ends, after MPI.
+    The connection stays open until the process ends: mpi4py finalizes MPI after Python has freed its objects, and
+    that needs mpiexec, which ends with the last seat.
     """
     if os.getpid() == owner:
         _left.set()
         with suppress(OSError):
             seat.sendall(b"+")
             watch.join(_GRACE)
+        seat.detach()
+        with suppress(OSError):
             if rank == 0:
                 os.unlink(f"{place}.log")

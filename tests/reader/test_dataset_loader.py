@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import random
 import threading
 import time
@@ -409,19 +410,34 @@ def test_a_worker_that_is_killed_or_hangs(dygraph) -> None:
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_another_thread_closes_the_loader_while_a_batch_is_waited_for(dygraph, workers: int) -> None:
-    class Slow(Squares):
+    reading, stopped = multiprocessing.Event(), multiprocessing.Event()
+
+    class Blocked(Squares):
         def __getitem__(self, idx: int):
-            time.sleep(0.3 if idx == 2 else 0)
+            if idx == 2:
+                reading.set()
+                stopped.wait(60)
             return super().__getitem__(idx)
 
-    loader = DataLoader(Slow(8), batch_size=2, num_workers=workers)
+    def report():
+        while loader.state is not State.STOPPED:
+            time.sleep(0.01)
+        stopped.set()
+
+    def close():
+        reading.wait(60)
+        loader.close()
+
+    loader = DataLoader(Blocked(8), batch_size=2, num_workers=workers)
     epoch = iter(loader)
     next(epoch)
-    closer = threading.Timer(0.05, loader.close)
-    closer.start()
+    threads = [threading.Thread(target=work) for work in (report, close)]
+    for thread in threads:
+        thread.start()
     with pytest.raises(StopIteration):
         next(epoch)
-    closer.join()
+    for thread in threads:
+        thread.join()
     assert loader.state is State.STOPPED and next(epoch, None) is None
 
 
