@@ -5,14 +5,15 @@ import pytest
 
 from fluidlite import metrics
 
+from .refusals import refuses
+
 P = np.array([[0.1], [0.9], [0.6]])
 
 
 def test_accuracy():
     metric = metrics.Accuracy()
     assert str(metric) == "Accuracy"
-    with pytest.raises(ValueError, match="There is no data in Accuracy Metrics"):
-        metric.eval()
+    refuses(metric.eval, ValueError, "There is no data in Accuracy Metrics")
     metric.update(np.array([0.5]), 4)
     metric.update(value=1.0, weight=12)
     np.testing.assert_allclose(metric.eval(), [0.875])
@@ -23,8 +24,7 @@ def test_accuracy():
 
 @pytest.mark.parametrize(("value", "weight"), [("a", 1), (0.5, -1), (0.5, None)])
 def test_accuracy_refuses(value, weight):
-    with pytest.raises(ValueError, match="'(value|weight)'"):
-        metrics.Accuracy().update(value, weight)
+    refuses(lambda: metrics.Accuracy().update(value, weight), ValueError, "'(value|weight)'")
 
 
 def test_precision_and_recall():
@@ -45,8 +45,7 @@ def test_arrays_are_needed():
         metrics.Precision().update([0.5], P)
     with pytest.raises(IndexError, match="there are 2 predictions in 'preds' for 3 labels"):
         metrics.Recall().update(P[:2], P)
-    with pytest.raises(ValueError, match="inherit from MetricBase"):
-        metrics.CompositeMetric().add_metric("precision")
+    refuses(lambda: metrics.CompositeMetric().add_metric("precision"), ValueError, "inherit from MetricBase")
 
 
 def test_chunk_evaluator():
@@ -54,14 +53,12 @@ def test_chunk_evaluator():
     assert metric.eval() == (0, 0, 0)
     metric.update(np.array([3]), np.array([4]), np.array([2]))
     np.testing.assert_allclose(np.ravel(metric.eval()), [2 / 3, 1 / 2, 4 / 7])
-    with pytest.raises(ValueError, match="'num_infer_chunks' must be a number"):
-        metric.update("a", 1, 1)
+    refuses(lambda: metric.update("a", 1, 1), ValueError, "'num_infer_chunks' must be a number")
 
 
 def test_edit_distance():
     metric = metrics.EditDistance("distance")
-    with pytest.raises(ValueError, match="There is no data in EditDistance Metric"):
-        metric.eval()
+    refuses(metric.eval, ValueError, "There is no data in EditDistance Metric")
     metric.update(np.array([[1.0], [0.0], [3.0]]), np.array([3]))
     np.testing.assert_allclose(np.ravel(metric.eval()), [4 / 3, 2 / 3])
     metric.reset()
@@ -94,10 +91,8 @@ def test_own_metrics_must_say_what_they_do():
     class Own(metrics.MetricBase):
         pass
 
-    with pytest.raises(NotImplementedError, match=r"Own .* override update\(\)"):
-        Own("own").update(P, P)
-    with pytest.raises(NotImplementedError, match=r"Own .* override eval\(\)"):
-        Own("own").eval()
+    refuses(lambda: Own("own").update(P, P), NotImplementedError, r"Own .* override update\(\)")
+    refuses(lambda: Own("own").eval(), NotImplementedError, r"Own .* override eval\(\)")
 
 
 @pytest.mark.parametrize("kind", [metrics.Precision, metrics.Recall, lambda: metrics.Auc("auc")])

@@ -13,6 +13,8 @@ from fluidlite.base import flags
 from fluidlite.base.errors import NotSupportedError
 from fluidlite.base.reports import profiling
 
+from .refusals import refuses
+
 pytestmark = pytest.mark.usefixtures("alone")
 
 FEED = {"x": np.ones([2, 4], "float32")}
@@ -297,12 +299,9 @@ def test_the_functions_of_core(trace, capsys):
     train(2)
     core.disable_profiler(core.EventSortingKey.kCalls, str(trace))
     assert calls(capsys.readouterr().out)["softmax"] == 2
-    with pytest.raises(core.EnforceNotMet, match="kDisabled"):
-        core.enable_profiler(core.ProfilerState.kDisabled)
-    with pytest.raises(TypeError, match="ProfilerState"):
-        core.enable_profiler(1)
-    with pytest.raises(TypeError, match="EventSortingKey"):
-        core.disable_profiler("total", str(trace))
+    refuses(lambda: core.enable_profiler(core.ProfilerState.kDisabled), core.EnforceNotMet, "kDisabled")
+    refuses(lambda: core.enable_profiler(1), TypeError, "ProfilerState")
+    refuses(lambda: core.disable_profiler("total", str(trace)), TypeError, "EventSortingKey")
 
 
 @pytest.mark.parametrize(
@@ -321,10 +320,8 @@ def test_bad_arguments(arguments, message):
 
 def test_a_key_that_stop_does_not_know_leaves_the_profiler_on(trace):
     profiler.start_profiler("CPU")
-    with pytest.raises(ValueError, match="sorted_key"):
-        profiler.stop_profiler("sum", trace)
-    with pytest.raises(TypeError):
-        profiler.stop_profiler("total", None)
+    refuses(lambda: profiler.stop_profiler("sum", trace), ValueError, "sorted_key")
+    refuses(lambda: profiler.stop_profiler("total", None), TypeError)
     assert core.is_profiler_enabled()
 
 

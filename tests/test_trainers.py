@@ -3,7 +3,6 @@
 import time
 
 import numpy as np
-import pytest
 
 from fluidlite import layers
 from fluidlite.base.errors import NotSupportedError
@@ -12,6 +11,8 @@ from fluidlite.device_worker import DeviceWorker, DeviceWorkerFactory, DownpourS
 from fluidlite.executor import FetchHandler, Scope
 from fluidlite.trainer_desc import DistMultiTrainer, MultiTrainer, PipelineTrainer, TrainerDesc
 from fluidlite.trainer_factory import FetchHandlerMonitor, TrainerFactory
+
+from .refusals import refuses
 
 
 def described(trainer, infer=False):
@@ -48,8 +49,7 @@ def test_generated_descriptions(programs):
     assert trainer._desc() == (
         b"\n\x0fPipelineTrainer\x12\rHogwildWorker\x18\x020\x01X\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
     )
-    with pytest.raises(AttributeError):
-        MultiTrainer()._gen_trainer_desc()
+    refuses(lambda: MultiTrainer()._gen_trainer_desc(), AttributeError)
 
 
 def test_every_setting_is_written():
@@ -92,12 +92,9 @@ def test_factories():
     assert type(made) is DistMultiTrainer and made._desc() == b"\x18\x02\x80\x01\x03"
     assert type(made._device_worker) is DownpourSGD
     assert type(DeviceWorkerFactory()._create_device_worker("Hogwild")) is Hogwild
-    with pytest.raises(KeyError, match="Downpoursgd"):
-        DeviceWorkerFactory()._create_device_worker("DownpourSGD")
-    with pytest.raises(NotSupportedError, match="parameter servers"):
-        Section()._gen_worker_desc(made.proto_desc)
-    with pytest.raises(NotImplementedError, match="use Hogwild"):
-        DeviceWorker()._gen_worker_desc(made.proto_desc)
+    refuses(lambda: DeviceWorkerFactory()._create_device_worker("DownpourSGD"), KeyError, "Downpoursgd")
+    refuses(lambda: Section()._gen_worker_desc(made.proto_desc), NotSupportedError, "parameter servers")
+    refuses(lambda: DeviceWorker()._gen_worker_desc(made.proto_desc), NotImplementedError, "use Hogwild")
 
 
 def test_a_monitor_looks_at_a_scope(programs):

@@ -14,6 +14,7 @@ import pytest
 
 from fluidlite.base.storage import files
 from fluidlite.base.storage.files import atomic_files, atomic_writer
+from tests.refusals import refuses
 
 
 @pytest.fixture(autouse=True)
@@ -236,8 +237,7 @@ def test_a_full_disk_leaves_the_old_file_and_is_named(tmp_path):
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
-        with pytest.raises(OSError, match=f"cannot write the file {path}: File too large"):
-            write(path, b"x" * 200_000)
+        refuses(lambda: write(path, b"x" * 200_000), OSError, f"cannot write the file {path}: File too large")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert names(tmp_path) == ["a"] and path.read_bytes() == b"old"
@@ -281,18 +281,15 @@ def test_a_file_that_may_not_be_written_is_left_alone(tmp_path, monkeypatch):
     path = tmp_path / "best"
     path.write_bytes(b"old")
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # as for anybody but root
-    with pytest.raises(PermissionError, match=f"cannot write the file {path}: Permission denied"):
-        write(path)
+    refuses(lambda: write(path), PermissionError, f"cannot write the file {path}: Permission denied")
     assert path.read_bytes() == b"old" and names(tmp_path) == ["best"]
 
 
 def test_a_folder_in_the_place_of_a_file_is_named(tmp_path):
     (tmp_path / "a").mkdir()
-    with pytest.raises(IsADirectoryError, match=f"cannot write the file {tmp_path}/a: "):
-        write(tmp_path / "a")
+    refuses(lambda: write(tmp_path / "a"), IsADirectoryError, f"cannot write the file {tmp_path}/a: ")
     (tmp_path / "b").write_bytes(b"")
-    with pytest.raises(OSError, match=f"cannot make the folder {tmp_path}/b to write in"):
-        write(tmp_path / "b/c")
+    refuses(lambda: write(tmp_path / "b/c"), OSError, f"cannot make the folder {tmp_path}/b to write in")
 
 
 def test_a_draft_that_was_swept_before_it_was_locked_is_recreated(tmp_path, monkeypatch):
@@ -314,8 +311,7 @@ def test_no_descriptors_stay_open(tmp_path):
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(3):
         write(tmp_path / "a")
-        with pytest.raises(IsADirectoryError):
-            write(tmp_path)
+        refuses(lambda: write(tmp_path), IsADirectoryError)
     assert len(os.listdir("/proc/self/fd")) == before
 
 

@@ -10,6 +10,7 @@ from fluidlite.contrib.decoder.beam_search_decoder import (
     StateCell,
     TrainingDecoder,
 )
+from tests.refusals import refuses
 
 pytestmark = pytest.mark.usefixtures("alone")
 
@@ -27,8 +28,7 @@ def cell():
 
 def test_states_and_cells():
     context = fluid.data("y", [-1, 4])
-    with pytest.raises(ValueError, match="init_boot must be provided"):
-        InitState(shape=[-1, 3])
+    refuses(lambda: InitState(shape=[-1, 3]), ValueError, "init_boot must be provided")
     assert InitState(init_boot=context, shape=[-1, 3]).value.shape == (-1, 3)
     with pytest.raises(ValueError, match="must be an InitState"):
         StateCell(inputs={}, states={"h": context}, out_state="h")
@@ -38,8 +38,7 @@ def test_states_and_cells():
     for ask, message in ((made.get_state, "Unknown state z"), (made.get_input, "Invalid input z")):
         with pytest.raises(ValueError, match=message):
             ask("z")
-    with pytest.raises(ValueError, match="Unknown input q"):
-        made.compute_state({"q": context})
+    refuses(lambda: made.compute_state({"q": context}), ValueError, "Unknown input q")
     with pytest.raises(TypeError, match="state_updater"):
         StateCell(inputs={}, states={"h": InitState(init=context)}, out_state="h").compute_state({})
 
@@ -47,10 +46,8 @@ def test_states_and_cells():
 def test_training_decoder():
     made = cell()
     decoder = TrainingDecoder(made)
-    with pytest.raises(ValueError, match="has already entered a decoder"):
-        TrainingDecoder(made)
-    with pytest.raises(ValueError, match="outside the block"):
-        decoder()
+    refuses(lambda: TrainingDecoder(made), ValueError, "has already entered a decoder")
+    refuses(decoder, ValueError, "outside the block")
     with pytest.raises(ValueError, match="step_input should be invoked inside block"):
         decoder.step_input(fluid.data("z", [-1, 4]))
     words = fluid.data("words", [-1, 4], lod_level=1)
@@ -67,12 +64,9 @@ def test_training_decoder():
 def test_beam_search_decoder():
     ids, scores = fluid.data("i", [-1, 1], "int64", lod_level=2), fluid.data("s", [-1, 1], lod_level=2)
     decoder = BeamSearchDecoder(cell(), ids, scores, 9, 4)
-    with pytest.raises(ValueError, match="outside the block"):
-        decoder()
-    with pytest.raises(ValueError, match="read_array should be invoked inside block"):
-        decoder.read_array(ids)
+    refuses(decoder, ValueError, "outside the block")
+    refuses(lambda: decoder.read_array(ids), ValueError, "read_array should be invoked inside block")
     with pytest.raises(ValueError, match="invoke read_array before"), decoder.block():
         decoder.update_array(ids, ids)
     other = BeamSearchDecoder(cell(), ids, scores, 9, 4, input_var_dict={"q": scores})
-    with pytest.raises(ValueError, match="q not found in StateCell"):
-        other.decode()
+    refuses(other.decode, ValueError, "q not found in StateCell")

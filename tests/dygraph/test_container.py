@@ -5,6 +5,8 @@ import pytest
 
 from fluidlite.dygraph import Layer, LayerList, Linear, ParameterList, Sequential, to_variable
 
+from ..refusals import refuses
+
 pytestmark = pytest.mark.usefixtures("eager")
 
 
@@ -38,8 +40,7 @@ def test_sequential_by_place_and_name():
 
 @pytest.mark.parametrize("layers", [([],), ("name", None), (3,), (("a", 3),)])
 def test_sequential_takes_layers_only(layers):
-    with pytest.raises(AssertionError, match="takes"):
-        Sequential(*layers)
+    refuses(lambda: Sequential(*layers), AssertionError, "takes")
 
 
 def test_what_is_not_there():
@@ -75,16 +76,13 @@ def test_layer_list_is_a_list():
 @pytest.mark.parametrize("index", [-1, 3, 1.0, True])
 def test_layer_list_insert_checks_the_place(index):
     many = LayerList([Linear(1, 1), Linear(1, 1)])
-    with pytest.raises(AssertionError, match=r"integer in range \[0, 2\]"):
-        many.insert(index, Linear(1, 1))
+    refuses(lambda: many.insert(index, Linear(1, 1)), AssertionError, r"integer in range \[0, 2\]")
     assert len(many) == 2
 
 
 def test_layer_list_holds_layers_and_cannot_be_called():
-    with pytest.raises(AssertionError, match="takes a Layer, got 'int'"):
-        LayerList([3])
-    with pytest.raises(NotImplementedError, match="LayerList does not define forward"):
-        LayerList()(1)
+    refuses(lambda: LayerList([3]), AssertionError, "takes a Layer, got 'int'")
+    refuses(lambda: LayerList()(1), NotImplementedError, "LayerList does not define forward")
 
 
 def test_parameter_list():
@@ -96,5 +94,4 @@ def test_parameter_list():
     assert [p.shape for p in many.parameters()] == [[8], [2], [9]] and many[-1].shape == [9]
     assert [name for name, _ in many.named_parameters()] == ["0", "1", "2"] and len(many[:2]) == 2
     assert repr(many) == "ParameterList(3 parameters)"
-    with pytest.raises(TypeError, match="requires Parameter or None"):
-        many.append(3)
+    refuses(lambda: many.append(3), TypeError, "requires Parameter or None")

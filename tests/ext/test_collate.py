@@ -10,6 +10,8 @@ import pytest
 
 from fluidlite._ext.collate import Collator, FieldCountError, Spec, counters, empty, fill_rows, trim
 
+from ..refusals import refuses
+
 
 class Tensor:
     """Stands for LoDTensor, which extensions know only by its attributes."""
@@ -104,8 +106,7 @@ def test_open_dimensions_come_from_the_first_sample() -> None:
         match=r"sample 1 .* 'img': expected shape \[3, 2\] as in the samples before it, got \[4, 2\]",
     ):
         one(spec, np.zeros((3, 2)), np.zeros((4, 2)))
-    with pytest.raises(ValueError, match=r"expected shape \[-1, 2\] \(-1: any\), got \[4\]"):
-        one(spec, [1, 2, 3, 4])
+    refuses(lambda: one(spec, [1, 2, 3, 4]), ValueError, r"expected shape \[-1, 2\] \(-1: any\), got \[4\]")
     assert one(("any", "float32", ()), np.zeros((3, 2))).array.shape == (1, 3, 2)
 
 
@@ -115,8 +116,7 @@ def test_ragged_samples_are_named() -> None:
         ValueError, match=r"sample 3 of the batch, variable 'x': expected shape \[2, 3\], got \[5\]"
     ):
         collator(X, Y).collate(samples)
-    with pytest.raises(ValueError, match="got a ragged list"):
-        one(X, [[1, 2, 3], [1, 2]])
+    refuses(lambda: one(X, [[1, 2, 3], [1, 2]]), ValueError, "got a ragged list")
 
 
 @pytest.mark.parametrize(
@@ -131,8 +131,7 @@ def test_ragged_samples_are_named() -> None:
     ],
 )
 def test_items_that_are_no_numbers(value: object, error: type[Exception]) -> None:
-    with pytest.raises(error, match="sample 0 of the batch, variable 'y': expected int64 numbers, got"):
-        one(Y, value)
+    refuses(lambda: one(Y, value), error, "sample 0 of the batch, variable 'y': expected int64 numbers, got")
 
 
 def test_wrong_number_of_items() -> None:
@@ -217,8 +216,7 @@ def test_long_sequences_outgrow_the_first_block() -> None:
     ],
 )
 def test_bad_sequences(spec: tuple, value: object, message: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=f"variable 'w': .*({message})"):
-        one(spec, value)
+    refuses(lambda: one(spec, value), (TypeError, ValueError), f"variable 'w': .*({message})")
 
 
 def test_fill_takes_samples_from_an_iterator() -> None:
@@ -259,8 +257,7 @@ def test_fill_numbers_the_samples_of_the_reader() -> None:
     collate = collator(Y)
     samples = iter([(0,)] * 5 + [("x",)])
     collate.fill(samples, 4, True)
-    with pytest.raises(ValueError, match="sample 5 of the reader, variable 'y'"):
-        collate.fill(samples, 4, True)
+    refuses(lambda: collate.fill(samples, 4, True), ValueError, "sample 5 of the reader, variable 'y'")
 
 
 def test_memory_is_reused_but_never_while_it_is_referenced() -> None:
@@ -354,8 +351,7 @@ def test_the_shape_of_a_batch_that_is_ready() -> None:
 def test_a_failed_batch_holds_no_memory() -> None:
     before = counters()["live_blocks"]
     collate = collator(X, Y)
-    with pytest.raises(TypeError):
-        collate.collate([(np.zeros(6), 1), (np.zeros(6), None)])
+    refuses(lambda: collate.collate([(np.zeros(6), 1), (np.zeros(6), None)]), TypeError)
     assert counters()["live_blocks"] == before
     assert collate.collate([(np.zeros(6), 1)])[1].array.tolist() == [[1]]
 

@@ -12,6 +12,8 @@ import pytest
 
 from fluidlite._ext.queue import Queue, QueueClosed, counters
 
+from ..refusals import refuses
+
 
 def later(seconds: float, action) -> threading.Timer:
     timer = threading.Timer(seconds, action)
@@ -33,8 +35,7 @@ def test_first_in_first_out_beyond_the_first_ring() -> None:
 
 @pytest.mark.parametrize("capacity", [0, -3])
 def test_capacity_must_be_positive(capacity: int) -> None:
-    with pytest.raises(ValueError, match=f"at least 1, got {capacity}"):
-        Queue(capacity)
+    refuses(lambda: Queue(capacity), ValueError, f"at least 1, got {capacity}")
 
 
 def test_close_hands_out_what_is_inside() -> None:
@@ -45,8 +46,7 @@ def test_close_hands_out_what_is_inside() -> None:
     assert queue.shut and queue.put("b") is False
     assert queue.get() == "a"
     for _ in range(2):
-        with pytest.raises(QueueClosed):
-            queue.get()
+        refuses(queue.get, QueueClosed)
 
 
 def test_failure_comes_after_the_good_items_with_its_traceback() -> None:
@@ -83,8 +83,7 @@ def test_kill_drops_items_and_wakes_everybody() -> None:
     for thread in threads:
         thread.join(5)
     assert results == [False] * 3 and len(queue) == 0
-    with pytest.raises(QueueClosed):
-        queue.get()
+    refuses(queue.get, QueueClosed)
 
 
 def test_consumer_waits_for_the_producer_and_the_producer_for_room() -> None:
@@ -119,12 +118,10 @@ def test_waiting_time_is_counted() -> None:
 def test_timeouts() -> None:
     queue = Queue(1)
     begin = time.monotonic()
-    with pytest.raises(TimeoutError, match="empty for 0.12 s"):
-        queue.get(timeout=0.12)
+    refuses(lambda: queue.get(timeout=0.12), TimeoutError, "empty for 0.12 s")
     assert 0.1 < time.monotonic() - begin < 5
     queue.put(1)
-    with pytest.raises(TimeoutError, match="full"):
-        queue.put(2, timeout=0)
+    refuses(lambda: queue.put(2, timeout=0), TimeoutError, "full")
     assert queue.get(timeout=0) == 1
 
 
@@ -151,8 +148,7 @@ def test_reference_counts() -> None:
     assert sys.getrefcount(item) == before
     queue.put(item)
     queue.put(item)
-    with pytest.raises(TimeoutError):
-        queue.put(item, timeout=0)
+    refuses(lambda: queue.put(item, timeout=0), TimeoutError)
     queue.kill()
     queue.put(item)
     assert sys.getrefcount(item) == before
@@ -178,8 +174,7 @@ def test_ctrl_c_interrupts_the_main_thread(wait: str) -> None:
         queue.put(1)
     begin = time.monotonic()
     timer = later(0.05, lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT))
-    with pytest.raises(KeyboardInterrupt):
-        queue.get() if wait == "get" else queue.put(2)
+    refuses(lambda: queue.get() if wait == "get" else queue.put(2), KeyboardInterrupt)
     timer.join()
     assert time.monotonic() - begin < 1
     if wait == "put":

@@ -7,6 +7,8 @@ import fluidlite as fluid
 from fluidlite.incubate.fleet.base import role_maker
 from fluidlite.incubate.fleet.collective import Collective, DistributedStrategy, TrainStatus, fleet
 
+from ..refusals import refuses
+
 WORKER, SERVER = role_maker.Role.WORKER, role_maker.Role.SERVER
 
 
@@ -44,8 +46,7 @@ def test_servers_of_the_environment(monkeypatch):
     assert made.is_server() and not made.is_worker() and made.server_index() == 1
     assert made.worker_num() == 3 and len(made.get_pserver_endpoints()) == 2
     monkeypatch.setenv("TRAINING_ROLE", "else")
-    with pytest.raises(ValueError, match="TRAINING_ROLE must be"):
-        role_maker.PaddleCloudRoleMaker().generate_role()
+    refuses(lambda: role_maker.PaddleCloudRoleMaker().generate_role(), ValueError, "TRAINING_ROLE must be")
 
 
 @pytest.mark.parametrize(
@@ -65,8 +66,7 @@ def test_servers_of_the_environment(monkeypatch):
 )
 def test_roles_that_cannot_be(options, error):
     """The types of Paddle 1.8.5's errors."""
-    with pytest.raises(error):
-        role_maker.UserDefinedRoleMaker(**options)
+    refuses(lambda: role_maker.UserDefinedRoleMaker(**options), error)
 
 
 def test_roles_that_scripts_say():
@@ -76,8 +76,7 @@ def test_roles_that_scripts_say():
     assert made.is_worker() and not made.is_first_worker() and made.worker_num() == 2
     with pytest.raises(ValueError, match="less than or equal"):
         role_maker.UserDefinedCollectiveRoleMaker(2, ["a:1", "b:1"])
-    with pytest.raises(NotImplementedError):
-        made.is_server()
+    refuses(made.is_server, NotImplementedError)
 
 
 def test_files_are_shared_out():
@@ -87,12 +86,9 @@ def test_files_are_shared_out():
         workers.init(role_maker.UserDefinedCollectiveRoleMaker(rank, ["a:1", "b:1", "c:1"]))
         shares.append(workers.split_files(given))
     assert shares == [list("abc"), list("de"), list("fg")]
-    with pytest.raises(TypeError, match="should be a list"):
-        workers.split_files("a")
-    with pytest.raises(TypeError, match="instance of RoleMakerBase"):
-        workers.init("x")
-    with pytest.raises(AttributeError, match="fleet.init"):
-        Collective().worker_num()
+    refuses(lambda: workers.split_files("a"), TypeError, "should be a list")
+    refuses(lambda: workers.init("x"), TypeError, "instance of RoleMakerBase")
+    refuses(lambda: Collective().worker_num(), AttributeError, "fleet.init")
 
 
 def built():
@@ -167,5 +163,4 @@ def test_strategies_that_cannot_be(options, error):
         setattr(strategy, name, value)
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         loss = built()
-        with pytest.raises(error):
-            fleet.distributed_optimizer(fluid.optimizer.SGD(0.1), strategy).minimize(loss)
+        refuses(lambda: fleet.distributed_optimizer(fluid.optimizer.SGD(0.1), strategy).minimize(loss), error)

@@ -15,6 +15,8 @@ from fluidlite.executor.tensors.lod_tensor import LoDTensor
 from fluidlite.executor.tensors.scope import Scope, scope_guard
 from fluidlite.framework import IrGraph, Program
 
+from ..refusals import refuses
+
 DATA = Path(__file__).parent / "data"
 PARAMS = ["fc_0.b_0", "fc_0.w_0", "fc_1.b_0", "fc_1.w_0"]
 
@@ -64,8 +66,7 @@ def test_bytes_in_place_of_a_folder(program, values):
     values.clear()
     io.load_persistables(None, None, program, data)
     assert values.differing() == []
-    with pytest.raises(TypeError, match="needs dirname"):
-        io.save_persistables(None, None, program, "all")
+    refuses(lambda: io.save_persistables(None, None, program, "all"), TypeError, "needs dirname")
     with pytest.raises(TypeError, match="must be the bytes of a combined file"):
         io.load_persistables(None, None, program)
 
@@ -111,8 +112,7 @@ def test_a_compiled_program_is_as_good(program, values, tmp_path):
 def test_arguments_of_wrong_type(program, values, tmp_path):
     with pytest.raises(TypeError, match="expected type is fluid.Program, but received <class 'str'>"):
         io.save_params(None, tmp_path, "program")
-    with pytest.raises(TypeError, match="vars and predicate are both None"):
-        io.save_vars(None, tmp_path, program)
+    refuses(lambda: io.save_vars(None, tmp_path, program), TypeError, "vars and predicate are both None")
     with pytest.raises(TypeError, match="must be a list of Variables, got 'fc_0.w_0'"):
         io.save_vars(None, tmp_path, program, vars=["fc_0.w_0"])
     array = program.global_block().create_var(name="array", type=VarType.LOD_TENSOR_ARRAY, persistable=True)
@@ -180,8 +180,7 @@ def test_a_damaged_file_changes_nothing(program, values, tmp_path):
     path = tmp_path / "fc_1.w_0"
     path.write_bytes(path.read_bytes()[:-1])
     values.clear()
-    with pytest.raises(FormatError, match=r"fc_1\.w_0 is cut off"):
-        io.load_params(None, tmp_path, program)
+    refuses(lambda: io.load_params(None, tmp_path, program), FormatError, r"fc_1\.w_0 is cut off")
     assert values.differing() == values.names
 
 
@@ -210,8 +209,7 @@ def test_another_number_of_variables(program, values, tmp_path):
 def test_another_shape_or_type(scope, shape, dtype, message):
     program, var = one_variable(shape=shape, dtype=dtype)
     scope.var("t_float32").get_tensor().set(np.ones(shape, dtype))
-    with pytest.raises(RuntimeError, match=message):
-        io.load_vars(None, DATA / "vars", program, vars=[var])
+    refuses(lambda: io.load_vars(None, DATA / "vars", program, vars=[var]), RuntimeError, message)
     assert (np.array(scope.find_var("t_float32").get_tensor()) == 1).all()
 
 

@@ -15,6 +15,8 @@ from fluidlite.executor.tensors.scope import Scope, global_scope, scope_guard
 from fluidlite.framework import Program
 from fluidlite.io.pickles import write_pickle
 
+from ..refusals import refuses
+
 DATA = Path(__file__).parent / "data"
 SOME_EXECUTOR = Executor(CPUPlace())
 PARAMS = ["fc_0.w_0", "fc_0.b_0", "fc_1.w_0", "fc_1.b_0"]
@@ -71,8 +73,7 @@ def test_a_model_of_paddle(program, values):
 
 def test_an_executor_allows_for_variables_that_are_not_there_yet(saved, program, values):
     with scope_guard(Scope()):
-        with pytest.raises(EnforceNotMet, match="run the startup program before fluid.load"):
-            io.load(program, saved)
+        refuses(lambda: io.load(program, saved), EnforceNotMet, "run the startup program before fluid.load")
         assert global_scope().find_var("fc_0.w_0") is None
         io.load(program, saved, SOME_EXECUTOR)
         np.testing.assert_array_equal(
@@ -156,29 +157,25 @@ def test_nothing_there(program, values, tmp_path):
 )
 def test_what_does_not_fit_changes_nothing(saved, program, values, array, error, message):
     change(saved, array)
-    with pytest.raises(error, match=message):
-        io.load(program, saved)
+    refuses(lambda: io.load(program, saved), error, message)
     assert values.differing() == values.names
 
 
 def test_a_damaged_file_changes_nothing(saved, program, values):
     path = saved.with_suffix(".pdopt")
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(FormatError, match=r"model\.pdopt is not a file of parameters"):
-        io.load(program, saved)
+    refuses(lambda: io.load(program, saved), FormatError, r"model\.pdopt is not a file of parameters")
     assert values.differing() == values.names
 
 
 def test_saving_before_the_startup_program(program, scope, tmp_path):
-    with pytest.raises(EnforceNotMet, match="Run the startup program"):
-        io.save(program, tmp_path / "model")
+    refuses(lambda: io.save(program, tmp_path / "model"), EnforceNotMet, "Run the startup program")
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("path", ["", "folder/"])
 def test_a_path_without_a_name(program, values, path):
-    with pytest.raises(AssertionError, match="has no name at its end"):
-        io.save(program, path)
+    refuses(lambda: io.save(program, path), AssertionError, "has no name at its end")
 
 
 def test_loads_what_the_other_functions_saved(program, values, tmp_path):
@@ -197,8 +194,7 @@ def test_loads_what_the_other_functions_saved(program, values, tmp_path):
         assert len(values.differing()) == left
     with pytest.raises(ValueError, match="is a combined file, which does not say what is in it"):
         io.load(program, tmp_path / "combined")
-    with pytest.raises(RuntimeError, match="has a file for none of the 21 variables"):
-        io.load(program, DATA / "vars")
+    refuses(lambda: io.load(program, DATA / "vars"), RuntimeError, "has a file for none of the 21 variables")
 
 
 def test_program_state(saved, values):
@@ -217,8 +213,7 @@ def test_program_state_of_folders_and_combined_files(program, values, tmp_path):
     assert list(io.load_program_state(tmp_path / "params", variables[:1])) == ["fc_0.w_0"]
     state = io.load_program_state(tmp_path / "combined", variables)
     np.testing.assert_array_equal(state["fc_1.b_0"], values.arrays["fc_1.b_0"])
-    with pytest.raises(ValueError, match="var_list can not be None"):
-        io.load_program_state(tmp_path / "combined")
+    refuses(lambda: io.load_program_state(tmp_path / "combined"), ValueError, "var_list can not be None")
 
 
 def test_setting_state(saved, program, values):
@@ -254,8 +249,7 @@ def test_set_state_is_copied(program, values):
 )
 def test_state_that_does_not_fit_changes_nothing(program, values, array, error, message):
     other = np.full(3, 9, "float32")
-    with pytest.raises(error, match=message):
-        io.set_program_state(program, {"fc_0.b_0": other, "fc_0.w_0": array})
+    refuses(lambda: io.set_program_state(program, {"fc_0.b_0": other, "fc_0.w_0": array}), error, message)
     assert values.differing() == []
 
 
@@ -266,8 +260,7 @@ def test_setting_state_before_the_startup_program(program, scope):
 
 def test_nothing_is_run(saved, program, values):
     saved.with_suffix(".pdparams").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
-    with pytest.raises(FormatError, match=r"os\.system|posix\.system"):
-        io.load(program, saved)
+    refuses(lambda: io.load(program, saved), FormatError, r"os\.system|posix\.system")
 
 
 def test_a_pickle_of_this_package_has_the_form_of_paddle(program, values, tmp_path):

@@ -7,6 +7,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.layers import utils
+from tests.refusals import refuses
 
 Pair = namedtuple("Pair", "x y")
 
@@ -32,16 +33,13 @@ def test_flattened_and_packed(nest, flat):
 
 
 def test_keys_without_order():
-    with pytest.raises(TypeError, match="sortable"):
-        utils.flatten({1: 2, "a": 3})
+    refuses(lambda: utils.flatten({1: 2, "a": 3}), TypeError, "sortable")
 
 
 @pytest.mark.parametrize("flat, error", [([1], ValueError), ([1, 2, 3], ValueError), (4, TypeError)])
 def test_wrong_numbers_of_elements(flat, error):
-    with pytest.raises(error):
-        utils.pack_sequence_as([1, 2], flat)
-    with pytest.raises(ValueError, match="scalar"):
-        utils.pack_sequence_as(1, [1, 2])
+    refuses(lambda: utils.pack_sequence_as([1, 2], flat), error)
+    refuses(lambda: utils.pack_sequence_as(1, [1, 2]), ValueError, "scalar")
 
 
 def test_functions_of_structures():
@@ -75,8 +73,7 @@ def test_dicts_keep_their_order():
 def test_the_same_structure(one, two, error):
     if error is None:
         return utils.assert_same_structure(one, two)
-    with pytest.raises(error, match="The two"):
-        utils.assert_same_structure(one, two)
+    refuses(lambda: utils.assert_same_structure(one, two), error, "The two")
     return None
 
 
@@ -95,8 +92,7 @@ def test_one_number_or_a_list(value, made):
 
 @pytest.mark.parametrize("value", [(1, 2, 3), "ab", None, 1.5, [1, "a"]])
 def test_what_is_no_list(value):
-    with pytest.raises(ValueError, match="The n's"):
-        utils.convert_to_list(value, 2, "n")
+    refuses(lambda: utils.convert_to_list(value, 2, "n"), ValueError, "The n's")
 
 
 def test_small_questions():
@@ -104,8 +100,7 @@ def test_small_questions():
         True, True, False, True, False, False, False,
     ]  # fmt: skip
     assert utils._is_symmetric_padding([1, 1, 2, 2], 2) and not utils._is_symmetric_padding([1, 2, 2, 2], 2)
-    with pytest.raises(AssertionError):
-        utils._is_symmetric_padding([1, 2, 3], 2)
+    refuses(lambda: utils._is_symmetric_padding([1, 2, 3], 2), AssertionError)
     outer = [1, [2]]
     copy = utils.copy_mutable_vars(outer)
     assert copy == outer and copy is not outer and copy[1] is not outer[1]

@@ -8,6 +8,7 @@ import fluidlite.paddle as paddle
 from fluidlite.base.errors import NotSupportedError
 from fluidlite.framework import mode
 from fluidlite.paddle import nn
+from tests.refusals import refuses
 
 HOOKED = ("-W", "error", "-c")
 
@@ -154,8 +155,7 @@ def test_static_program(tmp_path):
         finally:
             paddle.disable_static()
     assert got.shape == expected.shape == (32, 1) and np.isfinite(got).all()
-    with pytest.raises(ValueError, match="end with a name"):
-        static.load_inference_model(str(tmp_path) + "/", executor)
+    refuses(lambda: static.load_inference_model(str(tmp_path) + "/", executor), ValueError, "end with a name")
 
 
 def test_input_spec():
@@ -173,8 +173,7 @@ def test_input_spec():
 def test_devices():
     assert paddle.set_device("cpu") == paddle.CPUPlace() and paddle.get_device() == "cpu"
     assert paddle.device.get_device() == "cpu" and not paddle.is_compiled_with_xpu()
-    with pytest.raises(ValueError, match="'cpu', 'gpu'"):
-        paddle.set_device("tpu")
+    refuses(lambda: paddle.set_device("tpu"), ValueError, "'cpu', 'gpu'")
 
 
 def test_default_type():
@@ -188,8 +187,7 @@ def test_default_type():
         assert nn.Linear(2, 2).weight.dtype == paddle.float64
     finally:
         paddle.set_default_dtype(paddle.float32)
-    with pytest.raises(TypeError, match="float16, float32 or float64"):
-        paddle.set_default_dtype("int32")
+    refuses(lambda: paddle.set_default_dtype("int32"), TypeError, "float16, float32 or float64")
 
 
 def test_random():
@@ -240,8 +238,7 @@ def test_arithmetic_of_integer_tensors_with_floats():
     assert (1.5 - x).tolist() == [0.5, -0.5, -1.5] and (x == 2).tolist() == [False, True, False]
     with fluidlite.dygraph.guard():
         assert (x / 2).tolist() == [0, 1, 1]
-        with pytest.raises(AssertionError, match="cast it first"):
-            x * 0.5
+        refuses(lambda: x * 0.5, AssertionError, "cast it first")
         assert hash(x) == hash(x)
 
 
@@ -260,8 +257,7 @@ def test_in_place():
     assert z.reshape_([2, 1]).add_(paddle.ones([2, 1])).sqrt_() is y
     y.sum().backward()
     np.testing.assert_allclose(x.gradient(), 3 / (2 * np.sqrt([4.0, 7.0])), rtol=1e-6)
-    with pytest.raises(ValueError, match="cannot be changed in place"):
-        x.scale_(2.0)
+    refuses(lambda: x.scale_(2.0), ValueError, "cannot be changed in place")
     plain = paddle.ones([3])
     memory = plain.array
     assert plain.fill_(2).tolist() == [2, 2, 2] and plain.zero_().tolist() == [0, 0, 0]

@@ -21,6 +21,8 @@ from fluidlite.reader import (
 )
 from fluidlite.reader.collating import nested_collate_fn
 
+from ..refusals import refuses
+
 
 class Numbers(Dataset):
     def __init__(self, count: int, start: int = 0) -> None:
@@ -45,12 +47,9 @@ def test_bases_say_what_to_define() -> None:
     for call, name in ((lambda: Dataset()[0], "__getitem__"), (lambda: len(Dataset()), "__len__")):
         with pytest.raises(NotImplementedError, match=f"'{name}' is not implemented in class Dataset"):
             call()
-    with pytest.raises(NotImplementedError, match="__iter__"):
-        iter(IterableDataset())
-    with pytest.raises(TypeError, match="IterableDataset"):
-        Stream(3)[0]
-    with pytest.raises(TypeError, match="no length"):
-        len(Stream(3))
+    refuses(lambda: iter(IterableDataset()), NotImplementedError, "__iter__")
+    refuses(lambda: Stream(3)[0], TypeError, "IterableDataset")
+    refuses(lambda: len(Stream(3)), TypeError, "no length")
     assert get_worker_info() is None
 
 
@@ -60,12 +59,9 @@ def test_tensor_dataset() -> None:
     assert len(dataset) == 3
     a, b, c = dataset[2]
     assert a.tolist() == [4, 5] and b == 2 and c.tolist() == [5, 6]
-    with pytest.raises(ValueError, match=r"same number of rows, got \[3, 2\]"):
-        TensorDataset([rows, np.zeros(2)])
-    with pytest.raises(ValueError, match="at least one"):
-        TensorDataset([])
-    with pytest.raises(ValueError, match="no rows"):
-        TensorDataset([np.float32(3)])
+    refuses(lambda: TensorDataset([rows, np.zeros(2)]), ValueError, r"same number of rows, got \[3, 2\]")
+    refuses(lambda: TensorDataset([]), ValueError, "at least one")
+    refuses(lambda: TensorDataset([np.float32(3)]), ValueError, "no rows")
 
 
 def test_combined_datasets() -> None:
@@ -74,18 +70,14 @@ def test_combined_datasets() -> None:
     assert list(ChainDataset([Stream(2), Stream(3)])) == [0, 1, 0, 1, 2]
     joined = ConcatDataset([Numbers(2), Numbers(0), Numbers(3, 10)])
     assert len(joined) == 5 and [joined[i][0] for i in (0, 1, 2, 4, -1)] == [0, 1, 10, 12, 12]
-    with pytest.raises(IndexError, match="sample 5 of a ConcatDataset of 5"):
-        joined[5]
+    refuses(lambda: joined[5], IndexError, "sample 5 of a ConcatDataset of 5")
     subset = Subset(Numbers(9), [4, 2])
     assert len(subset) == 2 and subset[0] == (4, -4)
-    with pytest.raises(ValueError, match=r"same length, got \[3, 2\]"):
-        ComposeDataset([Numbers(3), Numbers(2)])
+    refuses(lambda: ComposeDataset([Numbers(3), Numbers(2)]), ValueError, r"same length, got \[3, 2\]")
     with pytest.raises(TypeError, match="dataset 1 of ChainDataset must be an IterableDataset, got Numbers"):
         ChainDataset([Stream(2), Numbers(2)])
-    with pytest.raises(TypeError, match="dataset 0 of ConcatDataset must be a Dataset"):
-        ConcatDataset([Stream(2)])
-    with pytest.raises(ValueError, match="at least one dataset"):
-        ConcatDataset([])
+    refuses(lambda: ConcatDataset([Stream(2)]), TypeError, "dataset 0 of ConcatDataset must be a Dataset")
+    refuses(lambda: ConcatDataset([]), ValueError, "at least one dataset")
 
 
 def test_random_split() -> None:

@@ -12,6 +12,7 @@ from fluidlite import reader as r
 from fluidlite.base.errors import NotSupportedError
 from fluidlite.reader.calling import describe
 
+from ..refusals import refuses
 from .helpers import Watched, endless, failing, numbers
 
 
@@ -26,14 +27,12 @@ def test_batch() -> None:
 
 @pytest.mark.parametrize("size", [0, -1, 0.5])
 def test_batch_size_must_be_positive(size: object) -> None:
-    with pytest.raises(ValueError, match="batch_size should be a positive integer"):
-        r.batch(numbers(3), size)
+    refuses(lambda: r.batch(numbers(3), size), ValueError, "batch_size should be a positive integer")
 
 
 @pytest.mark.parametrize(("size", "error"), [(None, TypeError), ("x", ValueError)])
 def test_batch_size_must_be_a_number(size: object, error: type[Exception]) -> None:
-    with pytest.raises(error, match=r"int\(\)"):
-        r.batch(numbers(3), size)
+    refuses(lambda: r.batch(numbers(3), size), error, r"int\(\)")
 
 
 def test_chain_map_firstn() -> None:
@@ -72,8 +71,7 @@ def test_cache_reads_once_and_at_once() -> None:
     cached = r.cache(watched)
     assert watched.opened == 1
     assert list(cached()) == list(cached()) == [0, 1, 2] and watched.opened == 1
-    with pytest.raises(OSError, match="on fire"):
-        r.cache(failing(1))
+    refuses(lambda: r.cache(failing(1)), OSError, "on fire")
 
 
 def test_shuffle_draws_as_fluid_does() -> None:
@@ -102,8 +100,7 @@ def test_what_is_no_size_of_a_buffer(size: object) -> None:
 def test_firstn() -> None:
     counts = (0, 2, 2.0, 9, None, -1)
     assert [len(list(r.firstn(numbers(4), n)())) for n in counts] == [0, 2, 2, 4, 4, 4]
-    with pytest.raises(TypeError, match=r"n must be an integer, got 2.5"):
-        r.firstn(numbers(4), 2.5)
+    refuses(lambda: r.firstn(numbers(4), 2.5), TypeError, r"n must be an integer, got 2.5")
 
 
 @pytest.mark.parametrize(
@@ -141,8 +138,7 @@ def test_leaving_a_reader_closes_what_is_below(decorate) -> None:
     ],
 )
 def test_a_list_is_no_reader(decorate) -> None:
-    with pytest.raises(TypeError, match=r"takes a reader, a callable .* got list"):
-        decorate([1, 2, 3])
+    refuses(lambda: decorate([1, 2, 3]), TypeError, r"takes a reader, a callable .* got list")
 
 
 def test_messages_name_the_reader_of_the_user() -> None:
@@ -156,5 +152,4 @@ def test_creators(tmp_path: Path) -> None:
     assert list(r.np_array(np.array(3))()) == [3]
     (tmp_path / "lines.txt").write_text("a b \n\nc\n", encoding="utf-8")
     assert list(r.text_file(tmp_path / "lines.txt")()) == ["a b ", "", "c"]
-    with pytest.raises(NotSupportedError, match="recordio"):
-        r.recordio("x.recordio")
+    refuses(lambda: r.recordio("x.recordio"), NotSupportedError, "recordio")

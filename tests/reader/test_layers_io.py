@@ -17,6 +17,8 @@ from fluidlite.executor import Executor, Scope, scope_guard
 from fluidlite.framework import Program
 from fluidlite.layers.io import create_py_reader_by_data, double_buffer, py_reader, read_file
 
+from ..refusals import refuses
+
 
 @pytest.fixture(autouse=True)
 def scope():
@@ -51,8 +53,7 @@ def test_a_second_reader_of_one_name_is_refused(by_data: bool) -> None:
         return seen
 
     first = reader(1)
-    with pytest.raises(EnforceNotMet, match="there is a py_reader named 'same' already"):
-        reader(2)
+    refuses(lambda: reader(2), EnforceNotMet, "there is a py_reader named 'same' already")
     assert epoch(*first) == [1, 1]
     with scope_guard(Scope()):
         assert epoch(*reader(3)) == [3, 3]
@@ -123,15 +124,12 @@ def test_epochs(programs, double: bool, kind: str) -> None:
 
 
 def test_bad_arguments(programs) -> None:
-    with pytest.raises(ValueError, match="2 shapes, 1 dtypes"):
-        py_reader(2, [(-1, 3), (-1, 1)], ["float32"])
-    with pytest.raises(ValueError, match="at least 1, got 0"):
-        py_reader(0, [(-1, 3)], ["float32"])
+    refuses(lambda: py_reader(2, [(-1, 3), (-1, 1)], ["float32"]), ValueError, "2 shapes, 1 dtypes")
+    refuses(lambda: py_reader(0, [(-1, 3)], ["float32"]), ValueError, "at least 1, got 0")
     with pytest.raises(TypeError, match="a reader made by fluid.layers.py_reader"):
         read_file(data("x", [None, 6], "float32"))
     reader = py_reader(2, [(-1, 3)], ["float32"])
-    with pytest.raises(TypeError, match="double_buffer takes"):
-        double_buffer(reader, 3)
+    refuses(lambda: double_buffer(reader, 3), TypeError, "double_buffer takes")
     assert double_buffer(reader, CUDAPlace(1)).op.attr("place") == "CUDA:1"
     reader.decorate_tensor_provider(lambda: iter([(["text"],)]))
     reader.start()

@@ -15,6 +15,7 @@ from fluidlite.data import data
 from fluidlite.executor.tensors.lod_tensor import LoDTensor, create_lod_tensor
 from fluidlite.reader import DataLoader, LoaderError, State, batch, leaks, shuffle
 
+from ..refusals import refuses
 from .helpers import Watched
 
 pytestmark = pytest.mark.usefixtures("programs")
@@ -113,8 +114,7 @@ def test_next_without_iter(feed_list) -> None:
     loader = from_generator(feed_list).set_batch_generator(batches(2), PLACE)
     for _ in range(2):
         assert [next(loader)[0]["label"].array[0, 0], loader.next()[0]["label"].array[0, 0]] == [0, 1]
-        with pytest.raises(StopIteration):
-            next(loader)
+        refuses(lambda: next(loader), StopIteration)
     iter(loader)
     assert next(loader)[0]["label"].array[0, 0] == 0
     loader.close()
@@ -125,10 +125,8 @@ def test_the_same_loader_in_two_loops_at_once(feed_list) -> None:
     outer = iter(loader)
     next(outer)
     assert len(list(loader)) == 5
-    with pytest.raises(RuntimeError, match="the same DataLoader was iterated again"):
-        next(outer)
-    with pytest.raises(RuntimeError, match="iterated again"):
-        list(zip(loader, loader, strict=True))
+    refuses(lambda: next(outer), RuntimeError, "the same DataLoader was iterated again")
+    refuses(lambda: list(zip(loader, loader, strict=True)), RuntimeError, "iterated again")
 
 
 def test_closed_while_iterated(feed_list) -> None:
@@ -137,8 +135,7 @@ def test_closed_while_iterated(feed_list) -> None:
     next(epoch)
     loader.close()
     loader.close()
-    with pytest.raises(RuntimeError, match="closed meanwhile"):
-        next(epoch)
+    refuses(lambda: next(epoch), RuntimeError, "closed meanwhile")
     assert len(list(loader)) == 5
 
 
@@ -202,8 +199,7 @@ def test_a_generator_function_that_fails_at_once(feed_list) -> None:
         raise KeyError("no such file")
 
     loader = from_generator(feed_list).set_sample_generator(no_generator, 2, places=PLACE)
-    with pytest.raises(KeyError, match="no such file"):
-        list(loader)
+    refuses(lambda: list(loader), KeyError, "no such file")
 
 
 def test_the_generator_runs_in_the_context_of_the_loop(programs, feed_list) -> None:
@@ -301,8 +297,7 @@ def test_bad_data(feed_list, kind: str, reader, message: str) -> None:
         loader.set_sample_list_generator(reader, PLACE)
     else:
         loader.set_sample_generator(reader, 2, places=PLACE)
-    with pytest.raises((ValueError, TypeError), match=message):
-        list(loader)
+    refuses(lambda: list(loader), (ValueError, TypeError), message)
 
 
 @pytest.mark.parametrize(
@@ -331,18 +326,14 @@ def test_misuse(feed_list) -> None:
         list(loader)
     with pytest.raises(LoaderError, match="places cannot be None when the DataLoader is iterable"):
         loader.set_batch_generator(batches())
-    with pytest.raises(TypeError, match="places must hold"):
-        loader.set_batch_generator(batches(), places=["cpu"])
-    with pytest.raises(LoaderError, match="at least one place"):
-        loader.set_batch_generator(batches(), places=[])
+    refuses(lambda: loader.set_batch_generator(batches(), places=["cpu"]), TypeError, "places must hold")
+    refuses(lambda: loader.set_batch_generator(batches(), places=[]), LoaderError, "at least one place")
     with pytest.raises(TypeError, match="set_batch_generator takes a reader"):
         loader.set_batch_generator([1, 2], PLACE)
     with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
         loader.set_sample_generator(samples, 0, places=PLACE)
-    with pytest.raises(LoaderError, match=r"start\(\) is for loaders made with iterable=False"):
-        loader.start()
-    with pytest.raises(LoaderError, match=r"reset\(\) is for loaders"):
-        loader.reset()
+    refuses(loader.start, LoaderError, r"start\(\) is for loaders made with iterable=False")
+    refuses(loader.reset, LoaderError, r"reset\(\) is for loaders")
     assert issubclass(LoaderError, RuntimeError) and issubclass(LoaderError, AssertionError)
 
 

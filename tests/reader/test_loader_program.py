@@ -22,6 +22,8 @@ from fluidlite.executor.reading import readers
 from fluidlite.framework import default_main_program
 from fluidlite.reader import DataLoader, LoaderError, PyReader, State, batch, leaks
 
+from ..refusals import refuses
+
 pytestmark = pytest.mark.usefixtures("programs")
 
 
@@ -142,8 +144,7 @@ def test_epochs(feed_list, double: bool) -> None:
         loader.start()
         assert epoch(lambda: exe.run(fetch_list=[out])[0]) == [0, 4, 8]
         for _ in range(3):
-            with pytest.raises(EOFException, match="There is no next data"):
-                exe.run(fetch_list=[out])
+            refuses(lambda: exe.run(fetch_list=[out]), EOFException, "There is no next data")
         loader.reset()
 
 
@@ -199,20 +200,16 @@ def test_wrong_order_of_calls(feed_list) -> None:
     loader = from_generator(feed_list)
     out = doubled(feed_list[0])
     exe = Executor(CPUPlace())
-    with pytest.raises(LoaderError, match="data source of the DataLoader has not been set"):
-        loader.start()
+    refuses(loader.start, LoaderError, "data source of the DataLoader has not been set")
     loader.set_batch_generator(batches())
     with pytest.raises(RuntimeError, match=r"gives 'x', 'y' was not started: call its start\(\)"):
         exe.run(fetch_list=[out])
     loader.start()
-    with pytest.raises(RuntimeError, match=r"started already: call reset\(\)"):
-        loader.start()
+    refuses(loader.start, RuntimeError, r"started already: call reset\(\)")
     assert exe.run(fetch_list=[out])[0][0, 0] == 0
     loader.reset()
-    with pytest.raises(RuntimeError, match="was not started"):
-        exe.run(fetch_list=[out])
-    with pytest.raises(LoaderError, match="not iterable"):
-        list(loader)
+    refuses(lambda: exe.run(fetch_list=[out]), RuntimeError, "was not started")
+    refuses(lambda: list(loader), LoaderError, "not iterable")
     with pytest.raises(LoaderError, match="not iterable"):
         for _ in loader():
             pass

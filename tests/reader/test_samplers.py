@@ -19,6 +19,8 @@ from fluidlite.reader import (
     WeightedRandomSampler,
 )
 
+from ..refusals import refuses
+
 
 class Numbers(Dataset):
     def __init__(self, count: int) -> None:
@@ -65,8 +67,7 @@ def test_random_sampler() -> None:
         assert sorted(RandomSampler(Numbers(9), generator=generator)) == list(range(9))
         assert set(RandomSampler(Numbers(3), True, 50, generator)) == {0, 1, 2}
     assert list(RandomSampler(Numbers(9), generator=7)) == list(RandomSampler(Numbers(9), generator=7))
-    with pytest.raises(TypeError, match=r"seed \(int\).*got str"):
-        RandomSampler(Numbers(9), generator="seven")
+    refuses(lambda: RandomSampler(Numbers(9), generator="seven"), TypeError, r"seed \(int\).*got str")
 
 
 def test_weighted_sampler() -> None:
@@ -76,10 +77,8 @@ def test_weighted_sampler() -> None:
     assert sorted(WeightedRandomSampler([0.5, 0, 2], 2, replacement=False)) == [0, 2]
     with pytest.raises(AssertionError, match=r"num_samples \(3\).*positive weights \(2\)"):
         WeightedRandomSampler([0.5, 0, 2], 3, replacement=False)
-    with pytest.raises(AssertionError, match="not negative"):
-        WeightedRandomSampler([-1, 2], 3)
-    with pytest.raises(AssertionError, match="above 0"):
-        WeightedRandomSampler([0, 0], 3)
+    refuses(lambda: WeightedRandomSampler([-1, 2], 3), AssertionError, "not negative")
+    refuses(lambda: WeightedRandomSampler([0, 0], 3), AssertionError, "above 0")
 
 
 @pytest.mark.parametrize("drop_last", [True, False])
@@ -161,7 +160,5 @@ def test_wrong_arguments_are_refused_as_fluid_does() -> None:
             BatchSampler(**arguments)
     with pytest.raises(AssertionError, match=r"num_samples \(4\) without replacement.*\(3\)"):
         RandomSampler(Numbers(3), num_samples=4)
-    with pytest.raises(NotImplementedError, match="'__iter__' is not implemented in class Sampler"):
-        iter(Sampler())
-    with pytest.raises(TypeError, match="without a dataset"):
-        len(Sampler())
+    refuses(lambda: iter(Sampler()), NotImplementedError, "'__iter__' is not implemented in class Sampler")
+    refuses(lambda: len(Sampler()), TypeError, "without a dataset")

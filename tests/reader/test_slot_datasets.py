@@ -21,6 +21,8 @@ from fluidlite.framework import program_guard
 from fluidlite.incubate import data_generator
 from fluidlite.optimizer import SGD
 
+from ..refusals import refuses
+
 LINES = "2 1 2 3 0.5 1 2\n1 5 3 1 2 3\n3 7 8 9 3 4 5 6\n"
 
 
@@ -91,8 +93,7 @@ def test_hashes_beyond_int64_keep_their_bits_and_what_follows_is_ignored(variabl
 )
 def test_lines_that_are_no_sample(variables, tmp_path, line, message):
     path = written(tmp_path, LINES + line + "\n")
-    with pytest.raises(FormatError, match=f"part-0, line 4: {message}"):
-        seen(made(variables, path, batch_size=1))
+    refuses(lambda: seen(made(variables, path, batch_size=1)), FormatError, f"part-0, line 4: {message}")
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
@@ -118,8 +119,7 @@ def test_a_pipe_command_makes_the_lines(variables, tmp_path):
     assert len(seen(made(variables, path, command="head -n 1", batch_size=1))) == 1
     with pytest.raises(RuntimeError, match="'head -n 1; exit 3' failed on .*part-0 with status 3"):
         seen(made(variables, path, command="head -n 1; exit 3"))
-    with pytest.raises(FileNotFoundError):
-        seen(made(variables, tmp_path / "nothing"))
+    refuses(lambda: seen(made(variables, tmp_path / "nothing")), FileNotFoundError)
     cut = "head -c 30; kill -9 $$"
     with pytest.raises(RuntimeError, match=r"line ends after .* ended with status -9"):
         seen(made(variables, path, command=cut))
@@ -185,8 +185,7 @@ def test_shuffling_in_memory(variables, tmp_path):
     assert sorted(after) == sorted(before)
     dataset.release_memory()
     assert seen(dataset) == []
-    with pytest.raises(NotImplementedError, match="use InMemoryDataset"):
-        made(variables).local_shuffle()
+    refuses(lambda: made(variables).local_shuffle(), NotImplementedError, "use InMemoryDataset")
 
 
 def test_wrong_use(variables):
@@ -194,12 +193,9 @@ def test_wrong_use(variables):
         DatasetFactory().create_dataset("Other")
     with pytest.raises(ValueError, match="float32 and int64, but 'small' is int32"):
         made([data("small", [None, 1], "int32")])
-    with pytest.raises(ValueError, match="call set_use_var first"):
-        next(DatasetFactory().create_dataset()._feeds())
-    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
-        made(variables, batch_size=0)
-    with pytest.raises(RuntimeError, match="dataset is need"):
-        Executor(CPUPlace()).train_from_dataset()
+    refuses(lambda: next(DatasetFactory().create_dataset()._feeds()), ValueError, "call set_use_var first")
+    refuses(lambda: made(variables, batch_size=0), ValueError, "batch_size must be at least 1, got 0")
+    refuses(lambda: Executor(CPUPlace()).train_from_dataset(), RuntimeError, "dataset is need")
 
 
 def test_training_prints_and_watches(programs, tmp_path, capsys):
@@ -320,8 +316,7 @@ def test_files_are_in_memory_in_their_order(variables, tmp_path, threads):
     dataset.wait_preload_done()
     assert [ids[0] for _, ids, _ in seen(dataset)] == list(range(6))
     dataset.set_filelist([str(paths[0]), str(tmp_path / "nothing")])
-    with pytest.raises(FileNotFoundError):
-        dataset.load_into_memory()
+    refuses(dataset.load_into_memory, FileNotFoundError)
     assert len(seen(dataset)) == 6
 
 
@@ -343,17 +338,14 @@ def test_slots_are_shuffled_among_samples(variables, tmp_path):
     path = written(tmp_path, "".join(f"2 {k} {k} 3 {k} 2 3\n" for k in range(1, 21)))
     dataset = made(variables, path, kind="InMemoryDataset", batch_size=20)
     dataset.load_into_memory()
-    with pytest.raises(ValueError, match="call set_fea_eval"):
-        dataset.slots_shuffle(["ids"])
+    refuses(lambda: dataset.slots_shuffle(["ids"]), ValueError, "call set_fea_eval")
     dataset.set_fea_eval(1000)
-    with pytest.raises(ValueError, match="no slot 'other'"):
-        dataset.slots_shuffle(["other"])
+    refuses(lambda: dataset.slots_shuffle(["other"]), ValueError, "no slot 'other'")
     dataset.slots_shuffle(["ids"])
     ((lengths, ids, dense),) = seen(dataset)
     assert lengths == [2] * 20 and ids[::2] == ids[1::2] != list(range(1, 21))
     assert [row[0] for row in dense] == list(range(1, 21))
-    with pytest.raises(NotImplementedError, match="use InMemoryDataset"):
-        made(variables).set_fea_eval(10)
+    refuses(lambda: made(variables).set_fea_eval(10), NotImplementedError, "use InMemoryDataset")
 
 
 def test_names_of_samples_are_left_out(variables, tmp_path):
@@ -380,8 +372,7 @@ def test_samples_are_not_merged_in_their_process(variables, tmp_path, tell):
     dataset.global_shuffle()
     assert dataset.get_memory_data_size() == 2 and dataset.get_pv_data_size() == 0
     assert [ids for _, ids, _ in seen(dataset)] == [[5, 6]]
-    with pytest.raises(NotSupportedError, match="page views"):
-        dataset.preprocess_instance()
+    refuses(dataset.preprocess_instance, NotSupportedError, "page views")
     dataset.set_enable_pv_merge(False)
     dataset.preprocess_instance()
     dataset.postprocess_instance()

@@ -11,6 +11,8 @@ from fluidlite.base.errors import EnforceNotMet, EOFException
 from fluidlite.base.place import CPUPlace
 from fluidlite.executor import Executor, Scope, scope_guard
 
+from ..refusals import refuses
+
 
 def queue_of(capacity=2, ordered=False):
     return core.init_lod_tensor_blocking_queue(core.Scope().var("queue"), capacity, ordered)
@@ -32,17 +34,13 @@ def test_a_queue_holds_as_many_as_it_may():
     queue.close()
     assert queue.push([tensor([2.0])]) is False
     assert np.array(queue.take()[0]).tolist() == [1.0]
-    with pytest.raises(EOFException):
-        queue.take()
+    refuses(queue.take, EOFException)
     queue.reset()
     assert queue.push([np.zeros(3)]) and queue.size() == 1
     queue.kill()
-    with pytest.raises(EnforceNotMet, match="killed"):
-        queue.push([tensor([1.0])])
-    with pytest.raises(EnforceNotMet, match="killed"):
-        queue.take()
-    with pytest.raises(EnforceNotMet, match="must be greater than 0"):
-        queue_of(0)
+    refuses(lambda: queue.push([tensor([1.0])]), EnforceNotMet, "killed")
+    refuses(queue.take, EnforceNotMet, "killed")
+    refuses(lambda: queue_of(0), EnforceNotMet, "must be greater than 0")
 
 
 @pytest.mark.parametrize("ordered", [False, True])
@@ -113,8 +111,7 @@ def test_a_program_reads_what_is_pushed(programs):
             assert found == [6.0 * (number + epoch) for number in range(6)]
             reader.reset()
             assert not reader.queue.push([])
-            with pytest.raises(RuntimeError, match="was not started"):
-                executor.run(programs[0], fetch_list=[total])
+            refuses(lambda: executor.run(programs[0], fetch_list=[total]), RuntimeError, "was not started")
 
 
 def test_a_variable_has_one_queue():

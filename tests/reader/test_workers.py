@@ -22,6 +22,8 @@ from fluidlite.reader.worker.errors import PoolClosed, WorkerDied, WorkerDone, W
 from fluidlite.reader.worker.pool import WorkerPool
 from fluidlite.reader.worker.process import WorkerInfo, current_worker
 
+from ..refusals import refuses
+
 
 @pytest.fixture(autouse=True)
 def no_descriptor_left() -> Iterator[None]:
@@ -59,8 +61,7 @@ def test_requests_and_answers_in_order() -> None:
         with pytest.raises(WorkerDone) as done:
             pool.receive(1)
         assert (done.value.value, done.value.worker) == ("bye from 1", 1)
-    with pytest.raises(PoolClosed):
-        pool.receive(0)
+    refuses(lambda: pool.receive(0), PoolClosed)
 
 
 def nested(info: WorkerInfo, requests: Iterator[Any]) -> Generator[Any, None, None]:
@@ -249,8 +250,7 @@ def test_a_worker_that_leaves_is_noticed_and_named(how: str, reported: str) -> N
     with WorkerPool(1, leaving, how, name="a pool") as pool:
         assert pool.receive(0) == "good"
         begin = time.monotonic()
-        with pytest.raises(RuntimeError, match=reported):
-            pool.receive(0)
+        refuses(lambda: pool.receive(0), RuntimeError, reported)
         assert time.monotonic() - begin < 1
 
 
@@ -280,14 +280,12 @@ def test_the_death_of_another_worker_is_noticed_while_waiting() -> None:
 def test_a_worker_that_ended_well_does_not_disturb_the_others() -> None:
     with WorkerPool(2, busy) as pool:
         pool.finish(0)
-        with pytest.raises(WorkerDone):
-            pool.receive(0)
+        refuses(lambda: pool.receive(0), WorkerDone)
         for _ in range(3):
             pool.send(1, None)
             assert pool.receive(1)
         pool.timeout = 0.05
-        with pytest.raises(WorkerTimeout):
-            pool.receive(1)
+        refuses(lambda: pool.receive(1), WorkerTimeout)
         with pytest.raises(WorkerDone):
             pool.finish(1)
             pool.receive(1)
@@ -304,8 +302,7 @@ def test_death_is_noticed_though_a_child_of_the_worker_survives() -> None:
         group = child
         os.kill(worker, signal.SIGKILL)
         begin = time.monotonic()
-        with pytest.raises(WorkerDied, match="SIGKILL"):
-            pool.receive(0)
+        refuses(lambda: pool.receive(0), WorkerDied, "SIGKILL")
         assert time.monotonic() - begin < 1
     finally:
         if group is not None:
@@ -323,8 +320,7 @@ def test_a_hung_worker_runs_into_the_timeout_and_can_be_received_from_afterwards
     try:
         with WorkerPool(1, run, to_read, timeout=0.1, name="a pool") as pool:
             pool.send(0, None)
-            with pytest.raises(TimeoutError, match=r"worker 0 of 1 of a pool gave nothing for 0\.1 s"):
-                pool.receive(0)
+            refuses(lambda: pool.receive(0), TimeoutError, r"worker 0 of 1 of a pool gave nothing for 0\.1 s")
             os.write(to_write, b"x")
             pool.timeout = 10
             assert pool.receive(0) == "awake"
@@ -382,8 +378,7 @@ def test_closing_from_another_thread_wakes_the_one_that_waits() -> None:
     pool = WorkerPool(1, echo)
     timer = threading.Timer(0.05, pool.close)
     timer.start()
-    with pytest.raises(PoolClosed):
-        pool.receive(0)
+    refuses(lambda: pool.receive(0), PoolClosed)
     timer.join()
 
 

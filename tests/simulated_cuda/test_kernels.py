@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from ..refusals import refuses
+
 CODE = r"""
 extern "C" __global__ void add(const float *a, const float *b, float *c, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -75,8 +77,7 @@ def test_templates_and_kernels_by_name(cp, kernel):
     x = cp.ones(4)
     kernel("scale<double>")((1,), (4,), (x, 3.0))
     assert x.get().tolist() == [3.0] * 4
-    with pytest.raises(cp.cuda.driver.CUDADriverError, match="CUDA_ERROR_NOT_FOUND"):
-        kernel("missing")
+    refuses(lambda: kernel("missing"), cp.cuda.driver.CUDADriverError, "CUDA_ERROR_NOT_FOUND")
 
 
 def test_writing_behind_an_array_is_found(cp, kernel):
@@ -107,8 +108,7 @@ def test_accesses_are_checked(cp, body, message):
     host = np.zeros(4, "float32")
     code = f'extern "C" __global__ void f(float *x) {{ {body} }}'.replace("HOST", f"{host.ctypes.data:#x}ull")
     cp.RawKernel(code, "f")((1,), (1,), (cp.zeros(100, "float32"),), shared_mem=4)
-    with pytest.raises(cp.cuda.runtime.CUDARuntimeError, match=message):
-        cp.cuda.Stream.null.synchronize()
+    refuses(lambda: cp.cuda.Stream.null.synchronize(), cp.cuda.runtime.CUDARuntimeError, message)
 
 
 def test_threads_that_leave_before_a_barrier_are_found(cp, kernel):
@@ -138,13 +138,11 @@ def test_launches_that_no_device_takes(cp, kernel):
     ):
         with pytest.raises(error):
             kernel("fill")(grid, block, (x,), shared_mem=shared)
-    with pytest.raises(error, match="at most 64"):
-        kernel("few")((1,), (128,), (x,))
+    refuses(lambda: kernel("few")((1,), (128,), (x,)), error, "at most 64")
     function = kernel("fill")
     function.max_dynamic_shared_size_bytes = 100_000
     function((1,), (4,), (x,), shared_mem=50_000)
-    with pytest.raises(TypeError):
-        function(1, 4, (x,))
+    refuses(lambda: function(1, 4, (x,)), TypeError)
 
 
 @pytest.mark.parametrize(
@@ -152,8 +150,7 @@ def test_launches_that_no_device_takes(cp, kernel):
 )
 def test_arguments_must_be_what_parameters_take(cp, kernel, last):
     a = cp.zeros(4, "float32")
-    with pytest.raises(TypeError):
-        kernel("add")((1,), (4,), (a, a, a, last))
+    refuses(lambda: kernel("add")((1,), (4,), (a, a, a, last)), TypeError)
 
 
 def test_sources_that_do_not_compile(cp):

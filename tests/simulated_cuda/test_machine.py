@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from ..refusals import refuses
 from . import device_view, dlpack, enqueue, machine, simulated
 
 
@@ -26,8 +27,7 @@ def test_a_machine_without_a_usable_driver(options):
         with pytest.raises(runtime.CUDARuntimeError, match="cudaErrorInsufficientDriver") as caught:
             runtime.getDeviceCount()
         assert caught.value.status == 35
-        with pytest.raises(runtime.CUDARuntimeError):
-            sim.cupy.zeros(3)
+        refuses(lambda: sim.cupy.zeros(3), runtime.CUDARuntimeError)
         assert runtime.driverGetVersion() < runtime.runtimeGetVersion()
 
 
@@ -57,8 +57,7 @@ def test_devices_do_not_see_each_other():
         code = 'extern "C" __global__ void f(double *x) {}'
         with pytest.raises(cp.cuda.runtime.CUDARuntimeError, match="IllegalAddress"):
             cp.RawKernel(code, "f")((1,), (1,), (there,))
-        with pytest.raises(cp.cuda.runtime.CUDARuntimeError, match="InvalidDevice"):
-            cp.cuda.Device(2).use()
+        refuses(lambda: cp.cuda.Device(2).use(), cp.cuda.runtime.CUDARuntimeError, "InvalidDevice")
 
 
 def test_views_of_memory():
@@ -109,8 +108,7 @@ def test_dlpack_goes_and_comes_back(versioned):
         del b, capsule
         gc.collect()
         assert not dlpack._kept
-        with pytest.raises(TypeError, match="CPU arrays cannot be directly imported"):
-            cp.from_dlpack(np.ones(3))
+        refuses(lambda: cp.from_dlpack(np.ones(3)), TypeError, "CPU arrays cannot be directly imported")
 
 
 class Ranks:
@@ -171,10 +169,8 @@ def test_nccl_that_would_wait_for_ever():
     with simulated(devices=2) as sim:
         ranks = Ranks(sim.cupy)
         ranks.reduce(0)
-        with pytest.raises(ranks.nccl.NcclError, match="without a group"):
-            ranks.reduce(1)
-        with pytest.raises(sim.cupy.cuda.runtime.CUDARuntimeError, match="never joins"):
-            ranks.values()
+        refuses(lambda: ranks.reduce(1), ranks.nccl.NcclError, "without a group")
+        refuses(ranks.values, sim.cupy.cuda.runtime.CUDARuntimeError, "never joins")
 
 
 def test_finalizers_may_compute_while_numpy_is_told_what_to_ignore():

@@ -9,6 +9,8 @@ import fluidlite as fluid
 from fluidlite._ext.engine import UNFIT, Engine, KernelFailure, Sizes
 from fluidlite.base import flags
 
+from ...refusals import refuses
+
 layers = fluid.layers
 WORDS, STATE, STEPS, END = 4, 5, 7, 1
 
@@ -192,19 +194,15 @@ def test_a_found_number_may_have_to_be_a_certain_one():
     engine.bind(0, found)
     engine.run()
     found[0] = 4
-    with pytest.raises(KernelFailure, match="not for the sizes"):
-        engine.run()
+    refuses(engine.run, KernelFailure, "not for the sizes")
 
 
 def test_a_size_belongs_to_the_stage_that_it_is_found_for():
     sizes = Sizes()
     zero, late = sizes.add(Sizes.CONST, 0), sizes.add(Sizes.ROOT, 4, 2)
     engine = Engine(1, sizes)
-    with pytest.raises(ValueError, match="another stage"):
-        engine.add_find(0, [(zero, late)])
-    with pytest.raises(IndexError):
-        engine.add_find(0, [(zero, 9)])
+    refuses(lambda: engine.add_find(0, [(zero, late)]), ValueError, "another stage")
+    refuses(lambda: engine.add_find(0, [(zero, 9)]), IndexError)
     engine.add_find(0, [])
     engine.add_python(lambda: None)
-    with pytest.raises(ValueError, match="before its size is found"):
-        engine.add_storage(1, 1, late, [0])
+    refuses(lambda: engine.add_storage(1, 1, late, [0]), ValueError, "before its size is found")

@@ -6,6 +6,7 @@ import pytest
 from fluidlite import dygraph, layers
 from fluidlite.base import unique_name
 from fluidlite.framework import Program, Variable, program_guard
+from tests.refusals import refuses
 
 
 @pytest.fixture(autouse=True)
@@ -88,8 +89,7 @@ def test_cond_without_results(program):
     ],
 )
 def test_branches_that_do_not_fit(program, yes, no, error, message):
-    with pytest.raises(error, match=message):
-        layers.cond(flag(), yes, no)
+    refuses(lambda: layers.cond(flag(), yes, no), error, message)
     assert program.current_block_idx == 0
 
 
@@ -106,8 +106,7 @@ def test_branches_that_do_not_fit(program, yes, no, error, message):
     ],
 )
 def test_predicates_that_do_not_fit(arguments, error, message):
-    with pytest.raises(error, match=message):
-        layers.cond(*arguments())
+    refuses(lambda: layers.cond(*arguments()), error, message)
 
 
 def test_case(program):
@@ -139,8 +138,7 @@ def test_case_of_one_function_has_no_choice(program):
 def test_what_case_refuses(pairs, default, error, message):
     if isinstance(pairs, str):
         pairs = [(flag(), 3 if pairs == "no function" else number)]
-    with pytest.raises(error, match=message):
-        layers.case(pairs, default)
+    refuses(lambda: layers.case(pairs, default), error, message)
 
 
 @pytest.mark.parametrize(
@@ -177,8 +175,7 @@ def test_functions_alone_are_numbered(program):
 )
 def test_what_switch_case_refuses(functions, default, error, message):
     index = layers.data("i", [1], dtype="int32", append_batch_size=False)
-    with pytest.raises(error, match=message):
-        layers.switch_case(index, functions, default)
+    refuses(lambda: layers.switch_case(index, functions, default), error, message)
 
 
 @pytest.mark.parametrize(
@@ -206,13 +203,10 @@ def test_switch(program):
 
 
 def test_what_switch_refuses(program):
-    with pytest.raises(ValueError, match="case should be called inside with"):
-        layers.Switch().case(flag())
+    refuses(lambda: layers.Switch().case(flag()), ValueError, "case should be called inside with")
     with layers.Switch() as switch:
-        with pytest.raises(ValueError, match="there should be at least one condition"):
-            switch.default()
-        with pytest.raises(TypeError, match=r"must be \['bool'\], but received float32"):
-            switch.case(number())
+        refuses(switch.default, ValueError, "there should be at least one condition")
+        refuses(lambda: switch.case(number()), TypeError, r"must be \['bool'\], but received float32")
     with pytest.raises(KeyError), layers.Switch() as switch, switch.case(flag("q")):
         raise KeyError("missing")
     assert program.current_block_idx == 0 and "conditional_block" not in types(program)[0]
@@ -250,33 +244,25 @@ def test_if_else_with_one_block_gives_its_outputs():
 
 def test_what_if_else_refuses():
     x, choice = rows()
-    with pytest.raises(TypeError, match="'cond' in fluid.layers.IfElse must be Variable"):
-        layers.IfElse(3)
-    with pytest.raises(ValueError, match="input must in true/false blocks"):
-        choice.input(x)
-    with pytest.raises(ValueError, match="output can only be invoked in the sub-block"):
-        choice.output(x)
-    with pytest.raises(ValueError, match="Must invoke true_block/false_block before __call__"):
-        choice()
+    refuses(lambda: layers.IfElse(3), TypeError, "'cond' in fluid.layers.IfElse must be Variable")
+    refuses(lambda: choice.input(x), ValueError, "input must in true/false blocks")
+    refuses(lambda: choice.output(x), ValueError, "output can only be invoked in the sub-block")
+    refuses(choice, ValueError, "Must invoke true_block/false_block before __call__")
     with pytest.raises(ValueError, match="Must set output inside block"), choice.true_block():
         pass
     with choice.true_block():
         with pytest.raises(ValueError, match="inside a block"), choice.false_block():
             pass
-        with pytest.raises(TypeError, match="'each output'"):
-            choice.output(3)
-        with pytest.raises(ValueError, match="out of sub-block"):
-            choice()
+        refuses(lambda: choice.output(3), TypeError, "'each output'")
+        refuses(choice, ValueError, "out of sub-block")
         choice.output(choice.input(x))
     with choice.false_block():
         choice.output(choice.input(x), choice.input(x))
-    with pytest.raises(ValueError, match="The output side must be same"):
-        choice()
+    refuses(choice, ValueError, "The output side must be same")
 
 
 def test_a_conditional_block_takes_variables():
-    with pytest.raises(TypeError, match="'input' in ConditionalBlock must be Variable"):
-        layers.ConditionalBlock([3])
+    refuses(lambda: layers.ConditionalBlock([3]), TypeError, "'input' in ConditionalBlock must be Variable")
 
 
 def test_an_eager_predicate_is_a_value():
@@ -293,7 +279,5 @@ def test_an_eager_predicate_is_a_value():
         assert layers.switch_case(index, [lambda: "zero", lambda: "one"]) == "one"
         with pytest.raises(AssertionError, match="numel should be 1: pred of cond has 2 elements"):
             layers.cond(x, lambda: x, lambda: x)
-        with pytest.raises(AssertionError, match="must be Variable, got bool"):
-            layers.cond(True, lambda: x, lambda: x)
-        with pytest.raises(TypeError, match="true_fn in cond must be callable"):
-            layers.cond(yes, 3, lambda: x)
+        refuses(lambda: layers.cond(True, lambda: x, lambda: x), AssertionError, "must be Variable, got bool")
+        refuses(lambda: layers.cond(yes, 3, lambda: x), TypeError, "true_fn in cond must be callable")

@@ -9,6 +9,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import layers
+from tests.refusals import refuses
 
 WIDTH, WORDS = 4, 6
 rng = np.random.default_rng(5)
@@ -171,8 +172,7 @@ def test_initial_states():
         made = cell.get_initial_states({"x": x}, shape={"a": [2], "b": [[3], [-1, 4]]}, init_value=0.5)
         assert [made["a"].shape, made["b"][0].shape, made["b"][1].shape] == [(-1, 2), (-1, 3), (-1, 4)]
         assert layers.LSTMCell(5).state_shape == [[5], [5]]
-        with pytest.raises(NotImplementedError, match="no state_shape"):
-            cell.get_initial_states(x)
+        refuses(lambda: cell.get_initial_states(x), NotImplementedError, "no state_shape")
 
 
 def test_gradients_of_initial_states_and_of_unused_outputs():
@@ -202,19 +202,15 @@ def test_gradients_of_initial_states_and_of_unused_outputs():
 def test_refuses():
     with fluid.program_guard(fluid.Program(), fluid.Program()):
         x = fluid.data("x", [-1, 7, 3])
-        with pytest.raises(TypeError, match="'inputs' in rnn must be a Variable"):
-            layers.rnn(layers.GRUCell(3), [1.0])
+        refuses(lambda: layers.rnn(layers.GRUCell(3), [1.0]), TypeError, "'inputs' in rnn must be a Variable")
         with pytest.raises(TypeError, match="'sequence_length' in rnn must be"):
             layers.rnn(layers.GRUCell(3), x, sequence_length=fluid.data("n", [-1]))
-        with pytest.raises(TypeError, match="'ids' in gather_tree"):
-            layers.gather_tree(x, x)
-        with pytest.raises(TypeError, match="'pre_ids' in beam_search"):
-            layers.beam_search(x, x, None, x, 2, 1)
+        refuses(lambda: layers.gather_tree(x, x), TypeError, "'ids' in gather_tree")
+        refuses(lambda: layers.beam_search(x, x, None, x, 2, 1), TypeError, "'pre_ids' in beam_search")
     for name, given in (("initialize", 1), ("step", 3), ("finalize", 3)):
         with pytest.raises(NotImplementedError, match=name):
             getattr(layers.Decoder(), name)(*[None] * given)
-    with pytest.raises(NotImplementedError, match="must define call"):
-        layers.RNNCell()(None, None)
+    refuses(lambda: layers.RNNCell()(None, None), NotImplementedError, "must define call")
 
 
 @pytest.mark.parametrize(("dtype", "casts"), [("int32", [3]), ("int64", [3, 3]), ("float32", [3, 5])])
