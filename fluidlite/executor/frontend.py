@@ -17,9 +17,9 @@ from ..base.reports import progress
 from ..framework import Operator
 from ..ops.registry import OpView
 from . import failures
-from .control_flow import branching, predication, ragged_scan, recurrent
+from .control_flow import blocks, predication, ragged_scan, recurrent
 from .control_flow.array_ops import GET
-from .control_flow.inlining_gradients import Inliner
+from .control_flow.inlining import Inliner
 from .ir import finite, float16, jumps, sparse
 from .ir.errors import DataDependentShape, Unsupported
 from .ir.inference import NON_TENSORS, SsaNames, fold, in_place_of, infer, is_noop, live
@@ -111,7 +111,7 @@ def infer_shapes(graph: Graph, request: Request, meta: TypeEnv) -> Typed:
 def _check_fed(ops: Iterable[Operator], meta: TypeEnv, fed: list[str]) -> None:
     written: set[str] = set()
     for op in ops:
-        for name in branching.reads(op):
+        for name in blocks.reads(op):
             var = op.block._find_var_recursive(name)
             if var is not None and var.is_data and name not in written and not meta.has(name):
                 raise failures.missing_value(op, name, fed)
@@ -128,7 +128,7 @@ def _inlined(graph: Graph, request: Request, meta: TypeEnv) -> Graph:
     try:
         return _with_blocks_inlined(graph, meta, arrays=False, scans=True)
     except Unsupported as refusal:
-        if not any(op.type in branching.ON_ARRAYS for op in branching.everywhere(graph.ops)):
+        if not any(op.type in blocks.ON_ARRAYS for op in blocks.everywhere(graph.ops)):
             raise
         try:
             return _with_blocks_inlined(graph, meta, arrays=True, scans=True)
@@ -138,7 +138,7 @@ def _inlined(graph: Graph, request: Request, meta: TypeEnv) -> Graph:
 
 def _with_blocks_inlined(graph: Graph, meta: TypeEnv, arrays: bool, scans: bool) -> Graph:
     ops: Iterable[Operator] = graph.ops
-    kept = {name for op in graph.ops for name in branching.read_before(op) if meta.has(name)}
+    kept = {name for op in graph.ops for name in blocks.read_before(op) if meta.has(name)}
     steps = recurrent.RecurrentLowering()
     loops = ragged_scan.RaggedScanLowering(graph.ops, steps)
     lines = Inliner({*meta.shapes, *kept}, arrays, *((steps, loops) if scans else ()))

@@ -15,12 +15,6 @@ if TYPE_CHECKING:
     from .operator import Operator
 
 
-_SCOPES = frozenset(("Scope", "StepScopes", "step_scopes"))
-"""The slots for values computed in a block, which its gradient reads."""
-_OF_SCOPES = frozenset(slot + GRAD for slot in _SCOPES)
-"""Slots that are there for their names' sake."""
-
-
 _MISFITS: dict[type, tuple[type, ...]] = {
     bool: (str, list, tuple, dict),
     int: (float, str, list, tuple, dict),
@@ -84,8 +78,7 @@ def loaded(op: Operator) -> None:
     """
     slots(op)
     for slot, names in (*op.inputs.items(), *op.outputs.items()):
-        if slot not in _OF_SCOPES:
-            _check_scopes(op, slot, names)
+        _check_scopes(op, slot, names)
     if not op.definition.effects.control:
         return
     for declared in op.definition.output_slots:
@@ -101,9 +94,13 @@ def loaded(op: Operator) -> None:
 
 
 def _check_scopes(op: Operator, slot: str, names: list[str]) -> None:
+    control = op.definition.effects.control
+    scopes = control.scopes if control is not None else ""
+    if slot == scopes + GRAD:
+        return  # Fluid names the scopes there once more
     for name in names:
         var = op.block._find_var_recursive(name)
-        if var is not None and (var.type == VarType.STEP_SCOPES) != (slot in _SCOPES):
+        if var is not None and (var.type == VarType.STEP_SCOPES) != (slot == scopes):
             raise OperatorError(
                 f"operator {op.type}: {slot} cannot be variable {name!r}, which is a {var.type}"
             )

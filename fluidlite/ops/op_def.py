@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -84,17 +84,43 @@ class Sequences:
 
 
 @dataclass(frozen=True)
+class Control:
+    """How an operator runs the block in its attribute `sub_block`, by a function of `executor/interpreter`.
+
+    The defaults are those of operators that choose between variables (`select_input`), without a block.
+    """
+
+    kind: Literal["", "branch", "loop", "recurrent"] = ""
+    """What compiled plans make of it (`executor/control_flow`); "": nothing, or a copy."""
+
+    gradient: bool = False
+    """Whether it is the gradient of an operator of this kind."""
+
+    predicate: str = ""
+    """The input slot of the condition on which the block runs (again)."""
+
+    reads: str = ""
+    """The input slot of the outer variables that the block reads; gradients have them all, with `EMPTY` for those that get
+    none."""
+
+    scopes: str = ""
+    """The slot of the values stashed for the gradient: an output, of gradients an input."""
+
+    @property
+    def may_skip(self) -> bool:
+        """True if the block may not run at all."""
+        return self.kind in ("branch", "loop") and not self.gradient
+
+
+@dataclass(frozen=True)
 class Effects:
     """Side effects of an operator, and other facts about how it is run."""
 
     host: bool = False
     """Does more than compute (prints, reads files, ...): runs on the host and is never dropped as unused."""
 
-    control: bool = False
-    """Runs the blocks that its attributes name, by a function of `executor/interpreter`; it has no kernel."""
-
-    may_skip: bool = False
-    """May not run its blocks, and then leaves the variables that these write as they are."""
+    control: Control | None = None
+    """Set for operators that run blocks, which have no kernel."""
 
     random: bool = False
     """Each run draws new numbers."""
@@ -116,6 +142,11 @@ class Effects:
 
     numbered: bool = True
     """Eager results take part in the count that Fluid names tensors by."""
+
+    @property
+    def may_skip(self) -> bool:
+        """True if the operator may leave its outputs unwritten, as its block may not run."""
+        return self.control is not None and self.control.may_skip
 
 
 @dataclass(frozen=True)

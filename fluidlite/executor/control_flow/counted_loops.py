@@ -21,8 +21,7 @@ from ...framework.gradients.versions import changes_nothing, copied, counts
 from ...ops.registry import EMPTY
 from ..ir.errors import Unsupported
 from ..ir.inference import is_unplannable
-from .branching import ON_ARRAYS, is_inlinable, read_before, reads, results
-from .residuals import residuals_of_branches
+from .blocks import ON_ARRAYS, is_inlinable, read_before, reads, residuals_of_branches, results
 
 INTEGERS = (VarType.INT32, VarType.INT64)
 

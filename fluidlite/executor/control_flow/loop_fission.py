@@ -19,8 +19,8 @@ from ...ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
 from ..ir.errors import Unsupported
 from ..ir.inference import SsaNames, is_unplannable, live, renamed
 from ..ir.jumps import COPY_OUT
-from .branching import is_inlinable
-from .inlining_gradients import Inliner
+from .blocks import is_inlinable
+from .inlining import Inliner
 
 if TYPE_CHECKING:
     from .recurrent import RecurrentLowering

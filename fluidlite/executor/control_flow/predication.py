@@ -15,7 +15,7 @@ from ...base.dtypes import VarType
 from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
 from ..ir.inference import in_place_of, renamed
-from .branching import is_inlinable, written_outside
+from .blocks import is_inlinable, written_outside
 
 
 def predicated(ops: Iterable[Operator]) -> Iterator[Operator]:

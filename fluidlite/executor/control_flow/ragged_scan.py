@@ -24,12 +24,11 @@ from ...ops.registry import EMPTY, grad_name
 from ..ir.errors import Unsupported
 from ..ir.inference import in_place_of, is_noop, is_unplannable
 from ..ir.ranks import ranked
-from .branching import everywhere, is_inlinable
+from .blocks import everywhere, is_inlinable, residuals_of_block
 from .counted_loops import Access, CountedLoop
 from .rank_ops import ZEROS
 from .ranked_arrays import ARRAY_LOWERINGS, Array, Number, RankedArrays
 from .recurrent import RecurrentLowering
-from .residuals import residuals_of_block
 from .scan_lowering import ALIAS, Prefix, Ragged, ScanLowering, ShapeOnly, Value
 
 

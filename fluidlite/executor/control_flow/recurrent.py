@@ -20,8 +20,8 @@ from ...ops.native import copy as copied
 from ...ops.registry import EMPTY, OpDef, OpView, Planning, grad_name
 from ..ir.errors import Unsupported
 from ..ir.inference import is_noop
+from .blocks import residuals_of_block, residuals_of_branches
 from .rank_ops import ZEROS
-from .residuals import residuals_of_block, residuals_of_branches
 from .scan_lowering import ALIAS, Ragged, ScanLowering, Stacked, Value
 
 

@@ -11,7 +11,7 @@ from ..ir.errors import Unsupported
 from ..ir.inference import in_place_of, renamed
 from ..ir.ranks import ranked
 from .array_ops import STASH_POP, STASH_PUSH, TENSOR_ARRAY
-from .branching import STEPS, TRIP_COUNT, everywhere
+from .blocks import TRIP_COUNT, everywhere, is_recurrent
 from .loop_fission import NotSeparable, Stages, stages
 from .rank_ops import ROWS
 from .scan import INPUT_SLOTS, SCAN, Carry, ScanSpec
@@ -208,7 +208,7 @@ class ScanLowering:
         last = sorted(({*after.values()} | {found.name(n) for n in self.last}) & {*found.made} - kept)
         whole = ({*found.made} & kept) - {*last}
         # Results of a `recurrent` in the body have a first axis of their own.
-        in_steps = bool(self.steps) and any(op.type in STEPS for op in everywhere(self._ops))
+        in_steps = bool(self.steps) and any(map(is_recurrent, everywhere(self._ops)))
         each = sorted(name for name in whole if in_steps or self._is_fixed(name))
         made = [*sorted(whole - {*each}), *copies.values()]
         ops = found.body + [

@@ -11,7 +11,7 @@ from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
 from ...ops.registry import EMPTY, grad_name
 from .. import failures
-from ..control_flow.branching import gradients, incoming_gradients
+from ..control_flow.blocks import gradients, incoming_gradients
 from .frame import Frame, Run
 from .loops import truth
 

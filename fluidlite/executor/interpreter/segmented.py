@@ -17,7 +17,7 @@ import numpy as np
 from ...framework import Block, Operator
 from ...ops.tensor.selected_rows import parts
 from ..compile import compile_for_cpu
-from ..control_flow.branching import results
+from ..control_flow.blocks import needs_lowering, results
 from ..cpu.plan import Plan
 from ..feeding import Feed
 from ..ir.data_dependent import sizes_of
@@ -117,7 +117,7 @@ class SegmentedExecutor(Interpreter):
                 end = _position(segments, refusal.op, at, end)
                 if end == at and refusal.retryable:
                     return FallbackOp(at, segments.ops[at])
-        if segments.is_lowered(at):
+        if needs_lowering(segments.ops[at]):
             reason += "; it has sub-blocks or non-tensor variables"
         return FallbackOp(at, segments.ops[at], reason)
 
@@ -164,4 +164,4 @@ def _position(segments: BlockSegments, op: Operator | None, begin: int, end: int
     """
     places = range(begin, end)
     found = (at for at in places if op is not None and segments.ops[at].attrs is op.attrs)
-    return next(found, next((at for at in places if segments.is_lowered(at)), begin))
+    return next(found, next((at for at in places if needs_lowering(segments.ops[at])), begin))

@@ -14,12 +14,10 @@ from ...base.selected_rows import SelectedRows
 from ...framework import Block, Operator, Program
 from ...ops.registry import EMPTY, LEVEL, grad_name
 from ...ops.tensor.selected_rows import parts
-from ..control_flow.branching import (
-    ON_ARRAYS,
-    RANKING,
-    STEPS,
+from ..control_flow.blocks import (
     everywhere,
     is_inlinable,
+    needs_lowering,
     read_before,
     reads,
     results,
@@ -31,9 +29,6 @@ from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
 from .array_accesses import Accesses, separated
 from .frame import Frame, Run
-
-_LOWERED = RANKING.union(STEPS, ON_ARRAYS)
-"""Operators that plans have only after lowering to other operators."""
 
 ITERATED = ("recurrent", "recurrent_grad", "while_grad")
 """Operators whose iterations Python runs if they are fallback operators."""
@@ -160,7 +155,7 @@ class BlockSegments:
         # By position the observed data-dependent sizes; None: plans may not have any.
         self.sizes: defaultdict[int, dict[str, int] | None] = defaultdict(dict)
         self._unplannable = [
-            is_unplannable(op) and not is_inlinable(op) and op.type not in _LOWERED for op in ops
+            is_unplannable(op) and not is_inlinable(op) and not needs_lowering(op) for op in ops
         ]
         self._live_out = frozenset(live_out)
         # Variable -> position of its last read.
@@ -168,10 +163,6 @@ class BlockSegments:
         for at, op in enumerate(ops):
             for name in op.reads():
                 self._last[name] = at
-
-    def is_lowered(self, at: int) -> bool:
-        """True if the operator at a position needs lowering to other operators."""
-        return self.ops[at].type in _LOWERED
 
     def end_of_segment(self, begin: int) -> int:
         """The end of the longest segment that may begin at `begin`."""

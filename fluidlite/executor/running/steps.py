@@ -13,7 +13,7 @@ from ...distributed import begin_step, is_parallel
 from ...framework import Program
 from ...framework.gradients.exchange import in_messages
 from .. import failures
-from ..control_flow.branching import reads, results
+from ..control_flow.blocks import reads, results
 from ..feeding import as_feed
 from ..ir.inference import is_noop
 from ..reading import readers

@@ -17,22 +17,20 @@ if TYPE_CHECKING:
     from ..program import Program
     from .tape import Tape
 
-_SCOPES = ("StepScopes", "Scope", "step_scopes")
-"""The slots under which operators keep the environments of their blocks' runs for their gradients."""
-
 
 def kept_names(op: Operator) -> frozenset[str] | None:
     """The variables that the gradient of `op` reads of each run of its block; None if no operator computes it."""
-    scopes = next((op.outputs[slot][0] for slot in _SCOPES if op.outputs.get(slot)), None)
-    return None if scopes is None else op.block.program._derived(_kept).get(scopes)
+    control = op.definition.effects.control
+    scopes = op.outputs.get(control.scopes) if control is not None else None
+    return op.block.program._derived(_kept).get(scopes[0]) if scopes else None
 
 
 def _kept(program: Program) -> dict[str, frozenset[str]]:
     """The names read in the blocks of each operator that has blocks, by the name of its step scopes."""
     result: dict[str, frozenset[str]] = {}
     for op in (op for block in program.blocks for op in block.ops):
-        scopes = next((op.inputs[slot][0] for slot in _SCOPES if op.inputs.get(slot)), None)
-        if scopes is not None and op.sub_blocks():
+        control = op.definition.effects.control
+        for scopes in op.inputs.get(control.scopes, ()) if control is not None and control.gradient else ():
             read = (name for inner in op.sub_blocks() for name in names_read(inner))
             result[scopes] = result.get(scopes, frozenset()).union(read)
     return result
@@ -42,8 +40,9 @@ def names_read(block: Block) -> set[str]:
     """The names of all variables that the operators of a block and its nested blocks read."""
     names: set[str] = set()
     for op in (op for each in block.walk() for op in each.ops):
-        slot = {"while_grad": "X", "conditional_block_grad": "Input"}.get(op.type)
-        if slot is not None:
+        control = op.definition.effects.control
+        if control is not None and control.gradient and control.reads:
+            slot = control.reads
             # It reads those of these and Out that get a gradient; the others only keep the positions.
             wanted = zip(op.inputs.get(slot, ()), op.outputs.get(slot + "@GRAD", ()), strict=False)
             names.update(name for name, gradient in wanted if gradient != EMPTY)

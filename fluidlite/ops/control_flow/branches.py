@@ -6,7 +6,7 @@ from typing import Any
 
 from ...base.dtypes import VarType
 from ..infer import same_as
-from ..registry import EMPTY, GRAD, Effects, OpDef, OpSpec, OpView, Sequences, grad_name, register
+from ..registry import EMPTY, GRAD, Control, Effects, OpDef, OpSpec, OpView, Sequences, grad_name, register
 
 _BLOCK: dict[str, Any] = {"sub_block": None, "is_scalar_condition": False, "skip_eager_deletion_vars": []}
 
@@ -65,7 +65,7 @@ for _type in ("conditional_block", "conditional_block_infer"):
             infer=_infer_block,
             no_grad=("Out", "Scope") if _type.endswith("_infer") else (),
             sequences=Sequences(source=None),
-            effects=Effects(control=True, may_skip=True),
+            effects=Effects(control=Control("branch", predicate="Cond", reads="Input", scopes="Scope")),
             doc="Runs sub_block if Cond is true; without is_scalar_condition if no Input is empty. Input: what the "
             "block reads from outside; Out: what it writes there.",
         )
@@ -78,7 +78,7 @@ register(
         attrs={"sub_block": None, "is_scalar_condition": False},
         infer=_infer_block_grad,
         sequences=Sequences(source=None),
-        effects=Effects(control=True),
+        effects=Effects(control=Control("branch", True, predicate="Cond", reads="Input", scopes="Scope")),
         doc="Gradient of conditional_block: runs sub_block where its block has run, and gives zeros where it has not.",
     )
 )
@@ -89,7 +89,7 @@ register(
         infer=_infer_select,
         grad=_select_grad,
         no_grad=("Mask",),
-        effects=Effects(control=True),
+        effects=Effects(control=Control()),
         doc="The one of X that Mask numbers; the others need no value.",
     )
 )
@@ -101,7 +101,7 @@ register(
         infer=_infer_output,
         grad=_output_grad,
         no_grad=("Mask",),
-        effects=Effects(control=True),
+        effects=Effects(control=Control()),
         doc="X as the one of Out that Mask numbers; the others get no value.",
     )
 )
@@ -111,7 +111,7 @@ register(
         inputs=("X",),
         infer=same_as("X"),
         no_grad=("Out",),
-        effects=Effects(control=True),
+        effects=Effects(control=Control()),
         doc="A copy of X for a gradient, none if X has no value yet: what it would be for has not run then.",
     )
 )

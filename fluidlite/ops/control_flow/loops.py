@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...base.dtypes import VarType
-from ..registry import EMPTY, Effects, OpDef, OpView, Sequences, register
+from ..registry import EMPTY, Control, Effects, OpDef, OpView, Sequences, register
 
 _ATTRS = {"is_test": False, "skip_eager_deletion_vars": []}
 
@@ -28,7 +28,7 @@ register(
         attrs=dict(_ATTRS),
         infer=_infer,
         sequences=Sequences(source=None),
-        effects=Effects(control=True, may_skip=True),
+        effects=Effects(control=Control("loop", predicate="Condition", reads="X", scopes="StepScopes")),
         doc="Runs `sub_block` while Condition, which the block writes, is true. X: the outer variables that it reads; "
         "Out: those that it writes; StepScopes: values of its iterations stashed for the gradient.",
     )
@@ -41,7 +41,7 @@ register(
         attrs=dict(_ATTRS),
         infer=_infer_grad,
         sequences=Sequences(source=None),
-        effects=Effects(control=True),
+        effects=Effects(control=Control("loop", True, reads="X", scopes="StepScopes")),
         doc="Runs `sub_block`, the gradient of a loop's block, for each of its iterations, the last one first.",
     )
 )

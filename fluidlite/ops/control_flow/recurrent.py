@@ -7,7 +7,18 @@ from typing import Any
 from .. import batchable, identities
 from ..infer import grads_like_inputs, same_as
 from ..native import copy
-from ..registry import EMPTY, Effects, OpDef, OpView, Planning, Sequences, grad_name, register, standard_grad
+from ..registry import (
+    EMPTY,
+    Control,
+    Effects,
+    OpDef,
+    OpView,
+    Planning,
+    Sequences,
+    grad_name,
+    register,
+    standard_grad,
+)
 
 DX, DOUT = grad_name("X"), grad_name("Out")
 
@@ -42,7 +53,7 @@ register(
         infer=_shaped_by_the_layer,
         no_grad=("step_scopes",),
         sequences=Sequences(source=None),
-        effects=Effects(control=True),
+        effects=Effects(control=Control("recurrent", scopes="step_scopes")),
         doc="Runs a block for each step of inputs, which are stacked along their first axis, and stacks what it makes.",
     )
 )
@@ -62,7 +73,7 @@ register(
         attrs=_ATTRS,
         infer=_infer_grad,
         sequences=Sequences(source=None),
-        effects=Effects(control=True),
+        effects=Effects(control=Control("recurrent", True, scopes="step_scopes")),
         doc="The gradient of recurrent: runs a block for each step, the last one first.",
     )
 )

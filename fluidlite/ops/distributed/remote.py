@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.dtypes import VarType
-from ..registry import Attr, Effects, OpDef, OpView, Sequences, register
+from ..registry import Attr, Control, Effects, OpDef, OpView, Sequences, register
 
 TRAINER: dict[str, Any] = {"trainer_id": 0}
 _CONNECTS = "opens connections"
@@ -31,7 +31,7 @@ def _remote(
             outputs=outputs,
             attrs=attrs,
             sequences=Sequences(source=None),
-            effects=Effects(control=True, host=True, external=_CONNECTS),
+            effects=Effects(control=Control(), host=True, external=_CONNECTS),
             doc=doc,
         )
     )
@@ -148,7 +148,7 @@ register(
         },
         infer=_rows_infer,
         sequences=Sequences(source=None),
-        effects=Effects(control=True, host=True, external=_CONNECTS),
+        effects=Effects(control=Control(), host=True, external=_CONNECTS),
         doc="The rows of a table, whose parts `table_names` are on the servers `endpoints`, that Ids name.",
     )
 )
