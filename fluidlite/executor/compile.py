@@ -36,7 +36,9 @@ from .cpu.plan import Plan
 from .cpu.rollback import changed_early
 from .cpu.split_plan import CpuSplitPlan
 from .frontend import Typed, infer_shapes, prune, structure
+from .ir import jumps
 from .ir.errors import Unsupported
+from .ir.instructions import Instruction
 from .ir.request import Request
 from .ir.scan_inputs import Feeds
 from .ir.step_plan import SplitPlan, StepPlan
@@ -120,11 +122,19 @@ def compile_split(request: Request, early: int, held: Sequence[str]) -> SplitPla
 
 
 def show(phase: str, code: Iterable[Any], meta: TypeEnv | None = None) -> None:
-    """Print operators or instructions after a phase, with the shapes of results if `meta` knows them."""
+    """Print operators or instructions after a phase, with the shapes of results if `meta` knows them; what is between
+    jumps is indented."""
     if not flags.prints_phases():
         return
-    lines = [each.describe() if hasattr(each, "describe") else _text(each, meta) for each in code]
-    sys.stderr.write(f"== {phase}: {len(lines)}\n" + "".join(f"  {line}\n" for line in lines))
+    lines: list[str] = []
+    depth = 1
+    for each in code:
+        is_instruction = isinstance(each, Instruction)
+        kind = each.action if is_instruction else each.definition
+        depth -= kind in jumps.ENDS
+        lines.append("  " * depth + (each.describe() if is_instruction else _text(each, meta)))
+        depth += kind in jumps.BEGINS
+    sys.stderr.write("\n".join([f"== {phase}: {len(lines)}", *lines, ""]))
 
 
 def _text(op: Operator, meta: TypeEnv | None) -> str:

@@ -16,8 +16,8 @@ from ..base.errors import UnknownOperator
 from .op_def import FIRST as FIRST
 from .op_def import PATTERNS as PATTERNS
 from .op_def import Attr as Attr
-from .op_def import Dispatch as Dispatch
 from .op_def import Control as Control
+from .op_def import Dispatch as Dispatch
 from .op_def import Effects as Effects
 from .op_def import Kernel as Kernel
 from .op_def import Levels as Levels

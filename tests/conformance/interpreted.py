@@ -21,17 +21,17 @@ TURN = "iteration by iteration"
 
 def start() -> None:
     """Watch what runs; call it before the first case."""
-    from fluidlite.executor.interpreter import loops, recurrent
+    from fluidlite.executor.interpreter import control
     from fluidlite.executor.interpreter.interpreter import Interpreter
     from fluidlite.executor.interpreter.segmented import SegmentedExecutor
     from fluidlite.executor.interpreter.segments import FallbackOp
 
     # What runs a block once for each turn, where the engine does not take all of them.
     by_turns = (
-        loops.run_while,
-        loops._backward_iterations,
-        recurrent.run_recurrent,
-        recurrent.run_recurrent_grad,
+        control.run_while,
+        control._backward_iterations,
+        control.run_recurrent,
+        control.run_recurrent_grad,
     )
     codes = {function.__code__ for function in by_turns}
     report = Path(os.environ["INTERPRETED_REPORT"])

@@ -1,4 +1,4 @@
-"""`while`: a block that runs as long as a condition holds. `executor/interpreter/loops.py` runs it."""
+"""`while`: a block that runs as long as a condition holds. `executor/interpreter/control.py` runs it."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.base import flags
-from fluidlite.executor.interpreter import loops
+from fluidlite.executor.interpreter import control
 
 layers = fluid.layers
 
@@ -199,9 +199,9 @@ def test_as_operator_by_operator(build, monkeypatch):
     main, startup, loss, gradients = program(build)
     slow, scope = executor(startup, "interpret")
     expected = [slow.run(main, feed=feed, fetch_list=[loss, *gradients], scope=scope) for feed in feeds()]
-    backwards, counts = loops._backward_iterations, []
+    backwards, counts = control._backward_iterations, []
     monkeypatch.setattr(
-        loops, "_backward_iterations", lambda *given: counts.append(feed["n"]) or backwards(*given)
+        control, "_backward_iterations", lambda *given: counts.append(feed["n"]) or backwards(*given)
     )
     exe, scope = executor(startup, "plan")
     for feed, values in zip(feeds(), expected, strict=True):

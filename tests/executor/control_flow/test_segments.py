@@ -5,7 +5,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.base.selected_rows import SelectedRows
-from fluidlite.executor.interpreter.loops import add_to
+from fluidlite.executor.interpreter.control import add_to
 from fluidlite.executor.interpreter.segments import Ranges
 from tests.executor.control_flow.test_loop_plans import by_operators, number
 
