@@ -100,8 +100,8 @@ class Control:
     """The input slot of the condition on which the block runs (again)."""
 
     reads: str = ""
-    """The input slot of the outer variables that the block reads. Gradients name all of these, with `EMPTY` in the place
-    of a gradient that is not wanted."""
+    """The input slot of the outer variables that the block reads. Gradients name all of these, with `EMPTY` where no
+    gradient is wanted."""
 
     scopes: str = ""
     """The slot of the values stashed for the gradient: an output, of gradients an input."""
