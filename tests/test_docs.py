@@ -14,6 +14,7 @@ from fluidlite.ops import registry
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
+README = (ROOT / "README.md").read_text(encoding="utf8") if (ROOT / "README.md").exists() else ""
 SUFFIXES = (".py", ".pyx", ".pyi", ".pxi", ".md", ".cc", ".h", ".txt", ".toml")
 source_tree = pytest.mark.skipif(
     not (ROOT / "setup.py").exists(), reason="the pages name files of the source tree, which is not here"
@@ -50,6 +51,30 @@ def test_files_named_exist(page):
         if name not in package and not any((base / name).exists() for base in bases)
     ]
     assert not gone, f"docs/{page.name} names files that do not exist: {gone}"
+
+
+@source_tree
+def test_links_of_the_readme_lead_somewhere():
+    named = paths_named(README)
+    gone = [name for name in named if not (ROOT / name).exists() and name not in ("train.py", "model.onnx")]
+    assert not gone, f"README.md names files that do not exist: {gone}"
+
+
+@source_tree
+@pytest.mark.parametrize(
+    "code",
+    [text for name, text in blocks(README) if name == "python"],
+)
+def test_python_of_the_readme_runs(code, python):
+    done = python("-c", code)
+    assert done.returncode == 0, done.stderr
+
+
+@source_tree
+def test_commands_of_the_readme_exist():
+    commands = {"draw", "profile", "plot", "export", "launch"}
+    text = README
+    assert {*re.findall(r"^\| `fluidlite (\w+) ", text, re.MULTILINE)} == commands
 
 
 def test_eager_step_prints_what_the_page_shows(python):
