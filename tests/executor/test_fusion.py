@@ -9,7 +9,7 @@ from fluidlite.executor.passes.rewriting import (
     Member,
     fuse,
     fuse_pairs,
-    fuse_two,
+    joined,
 )
 from fluidlite.framework import Program
 
@@ -32,7 +32,7 @@ def one_of(*kinds):
             return None
         action = "+".join(now) if now == kinds else IncompleteFusion(now)
         reads = [*before.reads, *(name for name in after.reads if name not in before.writes)]
-        return fuse_two(before, after, action, reads, after.writes)
+        return joined((before, after), action, reads, after.writes)
 
     return rule
 

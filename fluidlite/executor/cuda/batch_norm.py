@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...ops.registry import OpView, grad_name
 from ..ir.instructions import Instruction, Uses
-from ..passes.rewriting import fuse_two
+from ..passes.rewriting import joined
 from .launch import Get, one_by_one
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def normalized(before: Instruction, after: Instruction, uses: Uses) -> Instructi
     result, parts = run.results[0], (*run.parts, after)
     if view.type == "relu" and view.name("X") == result:
         run = replace(run, parts=parts, relu=True, results=(view.name("Out"), *run.results[1:]))
-        return fuse_two(before, after, run, before.reads, _replaced(before.writes, result, run.results[0]))
+        return joined((before, after), run, before.reads, _replaced(before.writes, result, run.results[0]))
     names = view.names("X") + view.names("Y")
     if view.type != "elementwise_add" or run.other is not None or names.count(result) != 1:
         return None
@@ -45,8 +45,8 @@ def normalized(before: Instruction, after: Instruction, uses: Uses) -> Instructi
         return None
     other = names[1 - names.index(result)]
     run = replace(run, parts=parts, other=other, results=(view.name("Out"), *run.results[1:]))
-    return fuse_two(
-        before, after, run, (*before.reads, other), _replaced(before.writes, result, run.results[0])
+    return joined(
+        (before, after), run, (*before.reads, other), _replaced(before.writes, result, run.results[0])
     )
 
 
@@ -63,8 +63,8 @@ def normalized_grad(before: Instruction, after: Instruction, uses: Uses) -> Inst
     if relu.name_or_none(_X_GRAD) != slope:
         return None
     run = _Gradient((before, after), view, relu.name("Out"), relu.name(_OUT_GRAD))
-    return fuse_two(
-        before, after, run, (*before.reads, *(n for n in after.reads if n != slope)), after.writes
+    return joined(
+        (before, after), run, (*before.reads, *(n for n in after.reads if n != slope)), after.writes
     )
 
 

@@ -11,7 +11,7 @@ from ...base.dtypes import VarType
 from ...base.sizes.shapes import middle, product
 from ...framework import OpRole
 from ...ops.registry import OpView, grad_name
-from ..ir.instructions import Instruction, Uses
+from ..ir.instructions import Instruction, Need, Uses
 from ..passes.rewriting import fuse_runs
 from .launch import Get, one_by_one
 
@@ -108,12 +108,12 @@ class _Run:
         results: dict[str, _Value] = {}
         shapes: list[str] = []
         for name, value in self.values.items():
-            private, shape_wanted = self._uses.locality(name, self._launches)
-            if not private:
+            need = self._uses.need(name, self._launches)
+            if need is Need.ELEMENTS:
                 results[name] = value
                 if isinstance(value, _StepResult):
                     stored.setdefault(value, len(stored))
-            elif shape_wanted:
+            elif need is Need.SHAPE:
                 shapes.append(name)
         if not stored:
             return self._launches

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...base.dtypes import FLOATS, VarType
 from ...ops.registry import OpView, grad_name
 from ..ir.instructions import Instruction, Uses
-from ..passes.rewriting import IncompleteFusion, fuse_two
+from ..passes.rewriting import IncompleteFusion, joined
 from .launch import Get
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def layer(before: Instruction, after: Instruction, uses: Uses) -> Instruction | 
         if after.kind != "activation" or run.activation is not None or view.name("X") != run.writes[0]:
             return None
         fused = replace(run, writes=(view.name("Out"), *run.writes[1:]), activation=view.type)
-        return fuse_two(before, after, fused, fused.reads, fused.writes)
+        return joined((before, after), fused, fused.reads, fused.writes)
     product = before.view
     if product is None or before.kind != "product" or view.type != "elementwise_add":
         return None
@@ -72,7 +72,7 @@ def layer(before: Instruction, after: Instruction, uses: Uses) -> Instruction | 
         return None
     reads = (product.name("X"), product.name("Y"), view.name("Y"))
     fused = _Forward(reads, (view.name("Out"),), sizes, tuple(view.shape("Out")))
-    return fuse_two(before, after, fused, reads, fused.writes)
+    return joined((before, after), fused, reads, fused.writes)
 
 
 def layer_grad(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
@@ -84,7 +84,7 @@ def layer_grad(before: Instruction, after: Instruction, uses: Uses) -> Instructi
         activation = before.view
         if activation is None or activation.name_or_none(_X_GRAD) != view.name(_OUT_GRAD):
             return None
-        return fuse_two(before, after, IncompleteFusion((activation, view)), before.reads, after.writes)
+        return joined((before, after), IncompleteFusion((activation, view)), before.reads, after.writes)
     views = before.action.views if isinstance(before.action, IncompleteFusion) else (before.view,)
     add, first = views[-1], views[0] if len(views) > 1 else None
     if after.kind != "product_grad" or add is None or add.type != "elementwise_add_grad":
@@ -110,7 +110,7 @@ def layer_grad(before: Instruction, after: Instruction, uses: Uses) -> Instructi
         (tuple(view.shape("X")), tuple(view.shape("Y")), tuple(add.shape("Y"))),
         first.type.removesuffix("_grad") if first is not None else None,
     )
-    return fuse_two(before, after, run, run.reads, run.writes)
+    return joined((before, after), run, run.reads, run.writes)
 
 
 def _matrix(device: CudaDevice, array: Any, *shape: int) -> Any:

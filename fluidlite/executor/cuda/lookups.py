@@ -40,7 +40,7 @@ def _terms(total: Instruction, uses: Uses) -> list[Instruction] | None:
     if view is None or view.type != "sum" or view.count("X") < 2:
         return None
     terms = view.names("X")
-    if len({*terms}) != len(terms) or any(uses.locality(name, [total]) != (True, False) for name in terms):
+    if len({*terms}) != len(terms) or not all(uses.is_private(name, [total]) for name in terms):
         return None
     parts = [uses.producers[name] for name in terms]
     views = [part.view for part in parts if _dense(part)]

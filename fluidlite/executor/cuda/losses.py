@@ -10,7 +10,7 @@ from ...base.dtypes import VarType
 from ...base.sizes.shapes import product, rows_along
 from ...ops.registry import OpView, grad_name
 from ..ir.instructions import Instruction, Uses
-from ..passes.rewriting import IncompleteFusion, fuse_two
+from ..passes.rewriting import IncompleteFusion, joined
 from .launch import Get
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def loss(before: Instruction, after: Instruction, uses: Uses) -> Instruction | N
         if run is None or run.mean is not None or view.type != "mean" or view.name("X") != run.loss[0]:
             return None
         run = replace(run, mean=view.name("Out"))
-    return None if run is None else fuse_two(before, after, run, run.reads, run.writes)
+    return None if run is None else joined((before, after), run, run.reads, run.writes)
 
 
 def _loss(first: OpView | None, logits: str, softmax: str, view: OpView | None, result: str) -> _Loss | None:
@@ -67,8 +67,8 @@ def loss_grad(before: Instruction, after: Instruction, uses: Uses) -> Instructio
         if slot is None or mean.name_or_none(_X_GRAD) != view.name(slot) or not product(mean.shape("X")):
             return None
         if after.kind == "entropy_grad":
-            return fuse_two(
-                before, after, IncompleteFusion((mean, view)), before.reads + after.reads, after.writes
+            return joined(
+                (before, after), IncompleteFusion((mean, view)), before.reads + after.reads, after.writes
             )
         run = _gradient(mean, view, view, "Softmax", _LOSS_GRAD, grad_name("Logits"))
     else:
@@ -82,7 +82,7 @@ def loss_grad(before: Instruction, after: Instruction, uses: Uses) -> Instructio
         if not _follows(entropy, view, uses):
             return None
         run = _gradient(mean, entropy, view, "Out", _Y_GRAD, _X_GRAD)
-    return None if run is None else fuse_two(before, after, run, run.reads, (run.result,))
+    return None if run is None else joined((before, after), run, run.reads, (run.result,))
 
 
 def _gradient(

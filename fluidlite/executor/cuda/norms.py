@@ -29,11 +29,7 @@ class Squares(HorizontalFusion):
         axes = [dims] if isinstance(dims, int) else dims
         whole = total.view.attr("reduce_all") or len({axis % rank for axis in axes}) == rank
         squares = square.view.name("Out")
-        if (
-            not whole
-            or total.view.name("X") != squares
-            or self.uses.locality(squares, [total]) != (True, False)
-        ):
+        if not whole or total.view.name("X") != squares or not self.uses.is_private(squares, [total]):
             return None
         part = _part(square.view, total.view.name("Out"), tuple(total.view.shape("Out")))
         return None if part is None else Member(part.key, total, before=(square,), detail=part)

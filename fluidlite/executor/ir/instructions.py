@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from typing import Any
 
@@ -116,6 +117,14 @@ def outermost_loops(instructions: Iterable[Instruction]) -> list[tuple[int, int]
     return found
 
 
+class Need(Enum):
+    """What instructions need of a variable."""
+
+    NOTHING = 0
+    SHAPE = 1
+    ELEMENTS = 2
+
+
 class Uses:
     """The def-use chains of a list of instructions, by alias set.
 
@@ -168,14 +177,20 @@ class Uses:
         name = self.root(name)
         return name in self.needed or name in self._readers
 
-    def locality(self, name: str, inside: Collection[Instruction]) -> tuple[bool, bool]:
-        """True if no instruction outside of `inside` needs the elements of `name`; true if one reads its shape."""
+    def need(self, name: str, inside: Iterable[Instruction]) -> Need:
+        """What the other instructions, and those after the end, need of the variable that the ones inside write."""
         name = self.root(name)
         if name in self.needed or self.written[name] != 1:
-            return False, False
-        is_local = {id(each) for each in inside}
-        others = [each for each in self._readers.get(name, ()) if id(each) not in is_local]
-        return all(self._shape_only(each, name) for each in others), bool(others)
+            return Need.ELEMENTS
+        here = set(map(id, inside))
+        others = [each for each in self._readers.get(name, ()) if id(each) not in here]
+        if all(self._shape_only(each, name) for each in others):
+            return Need.SHAPE if others else Need.NOTHING
+        return Need.ELEMENTS
+
+    def is_private(self, name: str, inside: Iterable[Instruction]) -> bool:
+        """True if nothing but the instructions inside needs a variable that they write."""
+        return self.need(name, inside) is Need.NOTHING
 
     def _shape_only(self, reader: Instruction, name: str) -> bool:
         if len(reader.ops) > 1:

@@ -8,7 +8,7 @@ from ...base.sizes import always_equal
 from ...ops.kernels import chains
 from ...ops.registry import Call
 from ..ir.instructions import Instruction, Uses
-from .rewriting import fuse_runs
+from .rewriting import fuse_runs, joined
 
 
 @dataclass
@@ -96,7 +96,7 @@ class _Run:
             return instructions
         made = {root: name for part in parts for root, name in part.made.items()}
         read = {root: name for part in parts for root, name in part.read.items() if root not in made}
-        results = [root for root in made if self._uses.locality(root, instructions) != (True, False)]
+        results = [root for root in made if not self._uses.is_private(root, instructions)]
         steps = [step for part in parts for step in part.steps]
         call = None
         if 0 < 2 * len(results) <= len(made):  # many results to write cost more than the cache saves
@@ -104,8 +104,7 @@ class _Run:
         if call is None:
             half = len(parts) // 2
             return [*self._joined(parts[:half]), *self._joined(parts[half:])]
-        ops = tuple({id(op): op for each in instructions for op in each.ops}.values())
-        return [Instruction(ops, tuple(read.values()), tuple(map(made.__getitem__, results)), call)]
+        return [joined(instructions, call, read.values(), map(made.__getitem__, results))]
 
 
 join_chains = fuse_runs(_Run)

@@ -8,39 +8,38 @@ from ...ops.optimizers import updates as optim
 from ...ops.registry import Call
 from ..ir.instructions import Instruction, Uses
 from . import channel_blocks, prepacking
-from .attention import join_attention
+from .attention import fuse_attention
 from .chains import join_chains
+from .patterns import Match, Node, Pattern
 from .redundancy import eliminate_common_subexpressions, propagate_copies
-from .rewriting import HorizontalFusion, Member, Pass, fuse_pairs, fuse_two
+from .rewriting import HorizontalFusion, Member, Pass, Replacement, fuse_matches, joined
 
 
-def _with_epilogue(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
-    """Epilogue fusion: a product, convolution, normalisation, softmax or addition with the next call on its result.
-
-    That is a bias, a normalisation by moving statistics, an activation or a logarithm.
-    """
-    call, last = before.action, after.action
-    if not isinstance(call, Call) or not isinstance(last, Call):
-        return None
+def _has_epilogue(call: Call) -> Node | None:
+    """A product, convolution, normalisation, softmax or addition that can go on with its result."""
     found = epilogues.epilogue_of(call)
-    if found is None:
-        return None
-    kernel, _ = found
-    result = uses.root(kernel.operand(call, kernel.made[0]) or "")
-    read = [uses.root(name or "") for name in last.operands]
-    if read[0] != result or read.count(result) != 1:
-        return None
+    return None if found is None else Node([], [found[0].operand(call, found[0].made[0])])
+
+
+_EPILOGUE = Pattern(
+    """
+    result = has_epilogue()
+    out = _(result)
+    """,
+    {"has_epilogue": _has_epilogue},
+)
+
+
+def _with_epilogue(match: Match) -> list[Replacement]:
+    """A bias, a normalisation by moving statistics, an activation or a logarithm as an epilogue of the call before."""
+    call, last = match.call("result"), match.call("out")
     action = (
         epilogues.with_bias(call, last)
         or epilogues.with_norm(call, last)
         or epilogues.with_activation(call, last)
         or epilogues.with_logarithm(call, last)
     )
-    if action is None:
-        return None
-    reads = (name for name in after.reads if uses.root(name) != result)
-    writes = (name for name in before.writes if uses.root(name) != result)
-    return fuse_two(before, after, action, (*before.reads, *reads), (*writes, *after.writes))
+    return [] if action is None else [Replacement([*match.found.values()], action)]
 
 
 class _Updates(HorizontalFusion):
@@ -57,14 +56,7 @@ class _Updates(HorizontalFusion):
         parts = [member.main for member in members]
         if len(parts) == 1:
             return parts
-        return [
-            Instruction(
-                tuple(dict.fromkeys(op for part in parts for op in part.ops)),
-                tuple(dict.fromkeys(name for part in parts for name in part.reads)),
-                tuple(dict.fromkeys(name for part in parts for name in part.writes)),
-                optim.joined([part.action for part in parts]),
-            )
-        ]
+        return [joined(parts, optim.joined([part.action for part in parts]))]
 
 
 def _eliminate_dead_code(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
@@ -83,8 +75,8 @@ _PASSES: dict[str, Pass] = {
     "dead_code": _eliminate_dead_code,
     "copy_propagation": propagate_copies,
     "common_subexpressions": eliminate_common_subexpressions,
-    "attention": join_attention,
-    "epilogues": fuse_pairs(_with_epilogue),
+    "attention": fuse_attention,
+    "epilogues": fuse_matches(_EPILOGUE, _with_epilogue),
     "chains": join_chains,
     "updates": _Updates.run,
 }

@@ -1,13 +1,30 @@
-"""`Pattern`: matches graphs of calls along def-use chains."""
+"""Patterns: small graphs of kernels to find in a program, written as lines in program order.
+
+    scores = product(q, keys | m n k)       results = kernel(operands | numbers)
+    biased = add(scores, bias)?             may be missing: its result is its first operand then
+    p      = softmax(biased | _ n)          "_": any variable, number or kernel
+
+A name stands for one variable, or one number, in all lines. A kernel is that of a native call, or one of the pattern's
+own `readers`, functions that see several kernels as one, or only some calls of one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ...base.sizes import SymFloat, SymInt, always_equal
+from ...base.sizes import always_equal
+from ...ops.kernels.kernel_def import kernel_of
 from ...ops.registry import Call
 from ..ir.instructions import Instruction, Uses
+
+_LINE = re.compile(
+    r"(?P<results>.+?) = (?P<kernel>\w+)\((?P<operands>[^|)]*)(\|(?P<numbers>.*))?\)(?P<mark>\??)"
+)
+_WORD = re.compile(r"\w+")
+_ANY = "_"
 
 
 class NoMatch(Exception):
@@ -19,60 +36,175 @@ def require(condition: bool) -> None:
         raise NoMatch
 
 
-def equal(one: Sequence[Any], other: Sequence[Any]) -> bool:
-    return len(one) == len(other) and all(map(always_equal, one, other))
+@dataclass(frozen=True)
+class Node:
+    """What a line of a pattern is compared with: operands that a call reads, its results, and its numbers."""
+
+    operands: Sequence[str | None]
+    results: Sequence[str | None]
+    numbers: Sequence[Any] = ()
 
 
-def number(real: Any) -> float:
-    require(not isinstance(real, (SymFloat, SymInt)))
-    return float(real)
+Reader = Callable[[Call], Node | None]
 
 
-def no_shift(call: Call) -> bool:
-    return bool(call.floats[1] == 0)
+def node_of(call: Call) -> Node | None:
+    """The operands and results of a call as its kernel declares them, and its integers."""
+    kernel = kernel_of(call)
+    if kernel is None or not call.operands:
+        return None
+    made = {kernel.places[name] % len(call.operands) for name in kernel.made}
+    operands = [name for at, name in enumerate(call.operands) if at not in made]
+    return Node(operands, [call.operands[at] for at in sorted(made)], call.ints)
+
+
+@dataclass(frozen=True)
+class _Line:
+    results: list[str]
+    kernel: str
+    operands: list[str]
+    numbers: list[str]
+    optional: bool
 
 
 class Pattern:
-    """A match of calls of kernels of one element type; raises `NoMatch` if there is none."""
+    """The lines of a text. `readers`: word for a kernel -> function from a call to its `Node`, or None."""
 
-    def __init__(self, uses: Uses, type: str) -> None:
-        self._uses = uses
-        self._type = type
+    def __init__(self, text: str, readers: dict[str, Reader] | None = None) -> None:
+        self.readers = readers or {}
+        self.lines = [self._line(line.strip()) for line in text.splitlines() if line.strip()]
 
-    @property
-    def _matched(self) -> list[Instruction]:
-        """The instructions matched so far."""
-        raise NotImplementedError
+    def _line(self, text: str) -> _Line:
+        found = _LINE.fullmatch(text)
+        if found is None:
+            raise ValueError(f"a line of a pattern is 'results = kernel(operands | numbers)', got {text!r}")
+        results, operands, numbers = (
+            _WORD.findall(found[part] or "") for part in ("results", "operands", "numbers")
+        )
+        return _Line(results, found["kernel"], operands, numbers, bool(found["mark"]))
 
-    def _root(self, name: str | None) -> str:
-        return self._uses.root(name or "")
-
-    def _is(self, each: Instruction | None, *kinds: str) -> bool:
-        """True for a call of one of these kernels, of the pattern's element type."""
+    def read(self, line: _Line, each: Instruction | None) -> Node | None:
+        """The node of an instruction; None if it does not call the kernel of a line."""
         if each is None or not isinstance(each.action, Call):
-            return False
-        return each.action.name in kinds and each.action.type in ("", self._type)
+            return None
+        reader = self.readers.get(line.kernel)
+        if reader is None:
+            reader = node_of if line.kernel in (each.action.name, _ANY) else None
+        return None if reader is None else reader(each.action)
 
-    def _producer(self, name: str | None, *kinds: str) -> Instruction | None:
-        root = self._root(name)
-        made = self._uses.producers.get(root)
-        return made if self._uses.written[root] == 1 and self._is(made, *kinds) else None
 
-    def _consumer(
-        self, name: str | None, *kinds: str, fits: Callable[[Call], bool] = lambda _: True
-    ) -> Instruction | None:
-        """The only call of these kernels that reads a variable and satisfies `fits`."""
-        found = [
-            each for each in self._uses.readers(name or "") if self._is(each, *kinds) and fits(each.action)
-        ]
-        return found[0] if len(found) == 1 else None
+class Match:
+    """A match of patterns: the variable and number of each name, and the instruction of each line by its first result.
 
-    def _taken(self, into: list[Instruction], each: Instruction | None) -> Call:
-        if each is None:
-            raise NoMatch
-        into.append(each)
-        call: Call = each.action
+    Lines are found from what is known: producers of results first, then the only reader of a first operand that fits.
+    All calls have one element type.
+    """
+
+    def __init__(self, uses: Uses) -> None:
+        self.uses = uses
+        self.names: dict[str, str] = {}
+        self.numbers: dict[str, Any] = {}
+        self.found: dict[str, Instruction] = {}
+        self.type = ""
+
+    def __contains__(self, line: str) -> bool:
+        return line in self.found
+
+    def call(self, line: str) -> Call:
+        """The call of a line."""
+        call: Call = self.found[line].action
         return call
 
-    def _is_private(self, name: str | None, *more: Instruction) -> bool:
-        return self._uses.locality(name or "", [*self._matched, *more]) == (True, False)
+    def parts(self, lines: Iterable[str]) -> list[Instruction]:
+        """The instructions of these lines, without those that are missing."""
+        return [self.found[line] for line in lines if line in self.found]
+
+    def is_private(self, name: str) -> bool:
+        """True if only matched instructions read the variable of a name."""
+        return self.uses.is_private(self.names[name], self.found.values())
+
+    def extend(self, pattern: Pattern, last: Instruction | None = None, private: bool = False) -> bool:
+        """Match one more pattern, all of it or nothing.
+
+        Args:
+            last: the instruction of its last line.
+            private: whether only matched instructions may read the variables that it shares with those before.
+        """
+        changed = self.names, self.numbers, self.found
+        before, kind = [dict(each) for each in changed], self.type
+        pending = [*pattern.lines]
+        known = None if last is None else (pending[-1], [last])
+        fits = True
+        while fits and pending:
+            line, candidates = known or self._next(pending)
+            known = None
+            pending.remove(line)
+            fits = self._take(pattern, line, candidates) or self._skip(line)
+        if fits and private:
+            words = {word for line in pattern.lines for word in (*line.results, *line.operands)}
+            fits = all(map(self.is_private, before[0].keys() & words))
+        if not fits:
+            self.type = kind
+            for now, then in zip(changed, before, strict=True):
+                now.clear()
+                now.update(then)
+        return fits
+
+    def _next(self, pending: Sequence[_Line]) -> tuple[_Line, Sequence[Instruction]]:
+        """A line of which a variable is known, and the instructions that it may be."""
+        for line in pending:
+            if line.results[0] in self.names:
+                root = self.uses.root(self.names[line.results[0]])
+                return line, [self.uses.producers[root]] if self.uses.written[root] == 1 else []
+        for line in pending:
+            if line.operands and line.operands[0] in self.names:
+                readers = self.uses.readers(self.names[line.operands[0]])
+                return line, list({id(each): each for each in readers}.values())
+        raise ValueError(
+            f"no operand of {[line.results[0] for line in pending]} is the result of another line"
+        )
+
+    def _take(self, pattern: Pattern, line: _Line, candidates: Sequence[Instruction]) -> bool:
+        """Add the only one of the instructions that fits a line."""
+        fitting = [(each, found) for each in candidates if (found := self._unified(pattern, line, each))]
+        if len(fitting) != 1:
+            return False
+        ((each, (names, numbers)),) = fitting
+        self.names.update(names)
+        self.numbers.update(numbers)
+        self.found[line.results[0]] = each
+        self.type = self.type or each.action.type
+        return True
+
+    def _unified(
+        self, pattern: Pattern, line: _Line, each: Instruction
+    ) -> tuple[dict[str, str], dict[str, Any]] | None:
+        """The names and numbers with those of an instruction for a line; None if it does not fit."""
+        node = pattern.read(line, each)
+        if node is None or (self.type and each.action.type not in ("", self.type)):
+            return None
+        names, numbers = dict(self.names), dict(self.numbers)
+        pairs = (line.operands, node.operands), (line.results, node.results), (line.numbers, node.numbers)
+        if any(len(words) > len(values) for words, values in pairs):
+            return None
+        for words, variables in pairs[:2]:
+            for word, name in zip(words, variables, strict=False):
+                if word == _ANY:
+                    continue
+                if name is None or self.uses.root(names.setdefault(word, name)) != self.uses.root(name):
+                    return None
+        for word, number in zip(line.numbers, node.numbers, strict=False):
+            wanted = int(word) if word.isdecimal() else numbers.setdefault(word, number)
+            if word != _ANY and not always_equal(wanted, number):
+                return None
+        return names, numbers
+
+    def _skip(self, line: _Line) -> bool:
+        """Let the result of an optional line be its first operand; False if the line is required."""
+        if line.optional:
+            result, operand = line.results[0], line.operands[0]
+            if result in self.names:
+                self.names.setdefault(operand, self.names[result])
+            else:
+                self.names[result] = self.names[operand]
+        return line.optional

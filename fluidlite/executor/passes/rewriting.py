@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 from ...framework import Operator
 from ...ops.registry import OpView
-from ..ir.instructions import Instruction, Uses
+from ..ir.instructions import Instruction, Need, Uses
+from .patterns import Match, NoMatch, Pattern, require
 
 Pass = Callable[[list[Instruction], Uses], list[Instruction]]
 Rule = Callable[[Instruction, Instruction, Uses], Instruction | None]
@@ -50,12 +52,105 @@ class ShapeProvider(Protocol):
         ...
 
 
-def fuse_two(
-    before: Instruction, after: Instruction, action: Any, reads: Iterable[str], writes: Iterable[str]
+def joined(
+    parts: Sequence[Instruction],
+    action: Any,
+    reads: Iterable[str | None] | None = None,
+    writes: Iterable[str | None] | None = None,
 ) -> Instruction:
-    """The instruction for the operators of both, with the given action."""
-    ops: dict[int, Operator] = {id(op): op for op in (*before.ops, *after.ops)}
-    return Instruction(tuple(ops.values()), tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes)), action)
+    """The instruction for the operators of all parts; by default it accesses the variables that the new call does."""
+    ops: dict[int, Operator] = {id(op): op for each in parts for op in each.ops}
+    if reads is None:
+        reads = (name for each in parts for name in each.reads if name in action.operands)
+    if writes is None:
+        writes = (name for each in parts for name in each.writes if name in action.operands)
+    accessed = (tuple(dict.fromkeys(filter(None, names))) for names in (reads, writes))
+    return Instruction(tuple(ops.values()), *accessed, action)
+
+
+@dataclass
+class Replacement:
+    """An action for several instructions, at the position of the last one, or the first; see `joined`."""
+
+    parts: Sequence[Instruction]
+    action: Any
+    reads: Iterable[str | None] | None = None
+    writes: Iterable[str | None] | None = None
+    at_first: bool = False
+
+
+def fuse_matches(pattern: Pattern, rule: Callable[[Match], Sequence[Replacement]]) -> Pass:
+    """The pass that replaces matches of a pattern, found from its last line, the results of the pass included.
+
+    It replaces none of which something else needs a result, or whose instructions cannot be moved, so that rules need
+    not check that; they raise `NoMatch` for other reasons.
+    """
+
+    def run(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+        code = _Code(instructions, uses)
+        for each in instructions:
+            match = Match(uses)
+            if match.extend(pattern, last=each):
+                with suppress(NoMatch):
+                    code.replace(rule(match))
+        return [each for slot in code.slots for each in slot]
+
+    return run
+
+
+class _Code:
+    """The instructions while matches are replaced: what is now at the position of each."""
+
+    def __init__(self, instructions: Sequence[Instruction], uses: Uses) -> None:
+        self._uses = uses
+        self.slots = [[each] for each in instructions]
+        self._places = {id(each): at for at, each in enumerate(instructions)}
+
+    def replace(self, replacements: Sequence[Replacement]) -> None:
+        """Make all of these replacements; raises NoMatch if that would change a result."""
+        parts = {id(each): each for one in replacements for each in one.parts}
+        require(parts.keys() <= self._places.keys())
+        made = [self._moved(one) for one in replacements]
+        lost = self._roots(name for each in parts.values() for name in each.writes)
+        lost -= self._roots(name for _, each in made for name in each.writes)
+        require(not lost & self._roots(name for _, each in made for name in each.reads))
+        require(all(self._uses.is_private(name, parts.values()) for name in lost))
+        for key in parts:
+            at = self._places.pop(key)
+            self.slots[at] = [each for each in self.slots[at] if id(each) != key]
+        for at, each in made:
+            self.slots[at].append(each)
+            self._places[id(each)] = at
+            self._uses.producers.update(dict.fromkeys(self._roots(each.writes), each))
+
+    def _roots(self, names: Iterable[str]) -> set[str]:
+        return set(map(self._uses.root, names))
+
+    def _moved(self, one: Replacement) -> tuple[int, Instruction]:
+        """The new instruction and its position, if no part moves past a jump or an instruction that depends on it."""
+        parts = sorted(one.parts, key=lambda each: self._places[id(each)])
+        places = [self._places[id(each)] for each in parts]
+        to = places[0 if one.at_first else -1]
+        fused = joined(parts, one.action, one.reads, one.writes)
+        own = set(map(id, parts))
+        passed = [
+            (at, each)
+            for at in range(places[0], places[-1] + 1)
+            for each in self.slots[at]
+            if id(each) not in own
+        ]
+        require(not any(each.is_jump for _, each in passed))
+        touched = [(at, self._roots(each.reads), self._roots(each.writes)) for at, each in passed]
+        made, kept = self._roots(n for each in parts for n in each.writes), self._roots(fused.writes)
+        for start, each in zip(places, parts, strict=True):
+            result = self._roots(each.writes) & kept
+            fixed = (self._roots(each.reads) - made) | result
+            for at, reads, writes in touched:
+                require(
+                    at not in range(min(start, to), max(start, to) + 1)
+                    or not (writes & fixed or reads & result)
+                )
+        return to, fused
 
 
 def fuse_pairs(*rules: Rule) -> Pass:
@@ -93,10 +188,10 @@ def _longest_fusion(
             break
         inside.append(after)
         lost = set((*current.writes, *after.writes)).difference(longer.writes)
-        seen = {name: uses.locality(name, inside) for name in lost}
-        if not all(private for private, _ in seen.values()):
+        needs = {name: uses.need(name, inside) for name in lost}
+        if Need.ELEMENTS in needs.values():
             break
-        shapes = [name for name, (_, shape_wanted) in seen.items() if shape_wanted]
+        shapes = [name for name, need in needs.items() if need is Need.SHAPE]
         if shapes:
             if not isinstance(longer.action, ShapeProvider):
                 break
