@@ -1,10 +1,19 @@
 """How far do several processes get one step?
 
-Without arguments: what the alpha-beta model says of steps of ResNet-50, BERT-base and a model of clicks on 2 to 1,024
-nodes, as tables in Markdown (docs/scaling.md). With `--measure 2 4`: what each collective takes between so many
-processes of this machine, beside the same call of mpi4py. With `--train 2`: what a step of LeNet with a batch of 128 in
-each process takes alone, in so many processes that exchange nothing (what a process gets while the other cores work)
-and in as many that train together, of the processor's time and by the clock, in rounds that alternate.
+Without arguments: what the alpha-beta model says of steps of ResNet-50, BERT-base and a model of clicks on 2, 8, 64,
+256 and 1,024 nodes, as a table in Markdown (docs/performance.md): percent of so many times the rate of one, in brackets
+the number of nodes from which it is less than half. It assumes that a message takes alpha seconds (30 us at 10 Gb/s, 5
+us at 100) and 1 / beta more for each byte, that links send and receive at full rate at the same time, that nodes are
+equally fast and that the middle of the network is as wide as its edges. Every node of a run with servers has one beside
+its worker. The computing of a step is assumed, of nodes with one GPU of some years ago (64 images, 32 texts, 1,024
+clicks); nodes that compute k times as fast need a network k times as fast for the same figures. "beside backward" is
+the best that an exchange during the backward pass can give, which CompiledProgram and fleet approach by messages of
+4 MB; models in dygraph mode exchange after it.
+
+With `--measure 2 4`: what each collective takes between so many processes of this machine, beside the same call of
+mpi4py. With `--train 2`: what a step of LeNet with a batch of 128 in each process takes alone, in so many processes
+that exchange nothing (what a process gets while the other cores work) and in as many that train together, of the
+processor's time and by the clock, in rounds that alternate.
 
     python benchmarks/scaling.py
     python benchmarks/scaling.py --measure 2 4
@@ -113,22 +122,22 @@ def stops(model: Model, network: Network, way: str) -> str:
 
 
 def tables() -> str:
-    """The predictions, in Markdown."""
-    shown = (2, 8, 64, 256, 1024)
-    lines = []
+    """The predictions, in Markdown: percent of the rate of one node at each of these numbers, and where it stops."""
+    lines = [
+        f"| computing, dense gradients, rows | network | {' | '.join(WAYS)} |",
+        "|---|---|" + "---|" * len(WAYS),
+    ]
     for model in MODELS:
-        lines += [
-            f"\n{model.name}: {model.compute * 1e3:g} ms of computing, {model.dense / MB:.1f} MB of dense gradients, "
-            f"{model.rows / MB:.1f} MB of rows\n",
-            f"| network | way | {' | '.join(f'{n:,} nodes' for n in shown)} | less than half from |",
-            f"|---|---|{'---:|' * (len(shown) + 1)}",
-        ]
+        sizes = f"{model.compute * 1e3:g} ms, {model.dense / MB:.1f} MB, {model.rows / MB:.1f} MB"
         for network in NETWORKS:
+            cells = []
             for way in WAYS:
-                cells = [f"{efficiency(n, model, network, way):.0%}" for n in shown]
-                lines.append(
-                    f"| {network.name} | {way} | {' | '.join(cells)} | {stops(model, network, way)} |"
+                rates = ", ".join(
+                    f"{efficiency(n, model, network, way):.0%}"[:-1] for n in (2, 8, 64, 256, 1024)
                 )
+                end = stops(model, network, way)
+                cells.append(f"{rates} ({end})" if end != "-" else rates)
+            lines.append(f"| {model.name}: {sizes} | {network.name} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -167,6 +167,7 @@ def main() -> int:
         print(text)
     if options.json:
         content = {
+            "machine": sides.machine(options),
             "medians": {row: columns["best", 1][row].medians for row in ROWS if row in columns["best", 1]},
             "columns": {
                 f"{isa}, {threads}": {row: [cell.medians, cell.floor] for row, cell in cells.items()}

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+IMAGES = Path(__file__).parents[1] / "docs" / "img"
 TINY = {
     "tutorial": ["--epochs", "1", "--mode", "iterable"],
     "overhead": ["--seconds", "0.02"],
@@ -221,6 +222,38 @@ def test_goals_below_the_floor_are_distinguished(monkeypatch, floor, verdict):
     assert goal.verdict(medians, floor) == f">= 3x the best peer: {verdict}"
     assert goal.verdict({**medians, sides.OURS: 2.0}, floor).endswith(": met")
     assert goal.verdict({sides.OURS: 3.0}, floor).endswith("(not measured)")
+
+
+@pytest.mark.skipif(not IMAGES.is_dir(), reason="the documents are not here")
+def test_the_chart_of_the_page_is_made_from_its_figures(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    chart, sides = (importlib.import_module(name) for name in ("chart", "sides"))
+    figures = json.loads((IMAGES / "speed.json").read_text(encoding="utf8"))
+    assert chart.draw(figures) == (IMAGES / "speed.svg").read_text(encoding="utf8"), "run benchmarks/chart.py"
+
+    steps, _, eager = (
+        (IMAGES.parent / "performance.md").read_text(encoding="utf8").partition("## Eager steps")
+    )
+    for column in figures["columns"].values():
+        for row, (medians, _) in column.items():
+            text = eager if row.startswith("eager: ") else steps
+            line = next(
+                line for line in text.splitlines() if line.startswith(f"| {row.removeprefix('eager: ')} |")
+            )
+            ratio = sides.ratio(medians[chart.best_peer(medians)], medians[sides.OURS])
+            assert f"| {sides.figure(medians[sides.OURS])} |" in line and f"| {ratio} |" in line
+
+
+def test_the_chart_leaves_out_rows_without_a_peer(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    chart = importlib.import_module("chart")
+    rows = {
+        "slow": [{"fluidlite": 4.0, "PyTorch": 2.0, "Paddle 3": 3.0}, None],
+        "alone": [{"fluidlite": 1.0}, None],
+    }
+    drawn = chart.draw({"columns": {"best, 1": rows}})
+    assert ">slow<" in drawn and ">0.5x<" in drawn and ">4 ms<" in drawn and "Best peer: PyTorch<" in drawn
+    assert "alone" not in drawn and "AVX2" not in drawn
 
 
 def test_epochs_are_drawn(python, tmp_path):

@@ -1,4 +1,4 @@
-"""Predictions of `benchmarks/scaling.py`, which docs/scaling.md repeats."""
+"""Predictions of `benchmarks/scaling.py`, which docs/performance.md repeats."""
 
 import importlib.util
 import sys
@@ -40,4 +40,4 @@ def test_steps(scaling):
 
 
 def test_the_page_has_what_is_predicted(scaling):
-    assert scaling.tables().strip("\n") in (ROOT / "docs" / "scaling.md").read_text(encoding="utf8")
+    assert scaling.tables().strip("\n") in (ROOT / "docs" / "performance.md").read_text(encoding="utf8")

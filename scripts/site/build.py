@@ -45,6 +45,7 @@ def write(pages: dict[str, str], folder: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(_linked(text, path, pages, api), encoding="utf8")
     shutil.copytree(Path(__file__).with_name("assets"), folder / "assets", dirs_exist_ok=True)
+    shutil.copytree(ROOT / "docs" / "img", folder / "img", dirs_exist_ok=True)
 
 
 def _linked(text: str, path: str, pages: dict[str, str], api: dict[str, str]) -> str:
