@@ -141,15 +141,15 @@ def _with_blocks_inlined(graph: Graph, meta: TypeEnv, arrays: bool, scans: bool)
     kept = {name for op in graph.ops for name in blocks.read_before(op) if meta.has(name)}
     steps = recurrent.RecurrentLowering()
     loops = ragged_scan.RaggedScanLowering(graph.ops, steps)
-    lines = Inliner({*meta.shapes, *kept}, arrays, *((steps, loops) if scans else ()))
+    inliner = Inliner({*meta.shapes, *kept}, arrays, *((steps, loops) if scans else ()))
     if scans and not arrays:
         ops = [*loops.of(ops)]
-    made = lines.with_prologue([*lines.of(ops)], lines.touched + lines.stashes)
+    made = inliner.with_prologue([*inliner.of(ops)], inliner.touched + inliner.stashes)
     read = {*graph.results}.union(*(op.reads() for op in made))
     made = [op for op in made if op.definition is not GET or op.outputs["Out"][0] in read]
     if loops.any:
         made = live(made, sparse.wholes(graph.results))
-    return Graph(made, graph.results, lines.unset, steps.any or loops.any)
+    return Graph(made, graph.results, inliner.unset, steps.any or loops.any)
 
 
 def _check_fetched(name: str, meta: TypeEnv) -> None:

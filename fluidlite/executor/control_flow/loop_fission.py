@@ -108,13 +108,13 @@ def stages(
     mattering = live(list(ops), ends)
     kept: list[str] = []
     if any(is_inlinable(op, True) for op in mattering):
-        lines, whole = Inliner({*given, *carried}, arrays=True, steps=steps), mattering
-        mattering, separable = [*lines.of(whole)], False
+        inliner, whole = Inliner({*given, *carried}, arrays=True, steps=steps), mattering
+        mattering, separable = [*inliner.of(whole)], False
         kept = steps.kept(whole) if keeps else []
-        if not block.vars.keys() >= {*lines.touched}:
+        if not block.vars.keys() >= {*inliner.touched}:
             raise Unsupported("its body uses an array from outside")
-        mattering = lines.with_prologue(mattering, lines.touched)
-        if not lines.unset.keys().isdisjoint(ends):
+        mattering = inliner.with_prologue(mattering, inliner.touched)
+        if not inliner.unset.keys().isdisjoint(ends):
             raise Unsupported("a result of its body is undefined where a branch is not taken")
     versions = SsaNames(lambda name: name == EMPTY or _is_persistable(block, name), {*given, *carried}, "T")
     single = [*map(versions.renamed, mattering)]
