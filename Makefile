@@ -1,4 +1,4 @@
-# make demo    trains the tutorial of the Fluid guide on real digits
+# make demo    trains the network of the Fluid guide on real digits, with a line an epoch
 # make test    runs the tests, in two processes
 # make wheels  builds a manylinux wheel for every Python that it finds, and tries each without a compiler
 # make docs   builds the site of the documents in build/site/html, with the API and the examples as they run
@@ -19,7 +19,7 @@ export PIP_NO_COMPILE = 0
 .PHONY: demo test docs ci wheels clean
 
 demo: $(VENV)/.demo
-	$(VENV)/bin/python -m fluidlite examples/mnist_dataloader.py
+	$(VENV)/bin/python -m fluidlite examples/demo.py
 
 test: $(VENV)/.test
 	$(VENV)/bin/python scripts/run_tests.py

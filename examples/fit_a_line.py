@@ -1,6 +1,14 @@
 """Linear regression on made-up data: finds the line that noisy points were scattered around.
 
 usage: python -m fluidlite examples/fit_a_line.py [EPOCHS]
+
+Exercises:
+1. `print(exe.describe())` behind the last step: which operators has the compiler joined, and for
+   which sizes is its plan?
+2. Feed batches of 10, 7 and 3 points in turn. How many plans are made? Why does a batch of one
+   point have its own?
+3. Take `MomentumOptimizer(0.03, 0.9)` in the place of `SGD`. `fluidlite draw` shows what it has
+   added to the program.
 """
 
 import sys

@@ -1,6 +1,14 @@
 """A convolutional network on handwritten digits: trains it, tests it, saves it and loads it again.
 
 usage: python -m fluidlite examples/lenet.py [EPOCHS] [STEPS_PER_EPOCH]
+
+Exercises:
+1. Leave `clone(for_test=True)` out and test with the training program. What does `batch_norm`
+   compute then, and which variables do the tests change?
+2. Run it with `fluidlite profile`. Which operator takes most of the time? What does
+   `loader.summary()` say of reading?
+3. Save with `fluid.io.save_inference_model` instead, and load the folder with Paddle 1.8.5 or,
+   after `fluidlite export`, as an ONNX model.
 """
 
 import itertools

@@ -1,6 +1,12 @@
 """Loops that decide when to stop: in how many years does money double, and which rate makes it double in ten?
 
 usage: python -m fluidlite examples/while_loop.py [STEPS]
+
+Exercises:
+1. `FLUIDLITE_PRINT_PHASES=1` prints the program after each phase of the compiler. Find the loop:
+   which variables are carried from one iteration to the next, and what is stashed for the gradient?
+2. Write the same loop with `fluid.layers.While`. What does the program have more, and do the
+   gradients agree?
 """
 
 import sys

@@ -17,6 +17,27 @@ def test_fit_a_line(python):
     assert "bias 4.20, true one 4.2" in done.stdout and done.stderr == ""
 
 
+def test_demo_reaches_what_paddle_reaches(python):
+    done = python(
+        "-m", "fluidlite", EXAMPLES / "demo.py", env={"FLUIDLITE_DATA": "", "FLUIDLITE_OFFLINE": "1"}
+    )
+    assert done.returncode == 0, done.stderr
+    ours, real = re.findall(
+        r"loss (\S+), accuracy (?:on test digits )?(\S+?),?(?= |$)", done.stdout, re.MULTILINE
+    )[-2:]
+    assert ours == real and "bottleneck:" in done.stdout, done.stdout
+
+
+def test_curves(python, tmp_path):
+    pytest.importorskip("google.protobuf")
+    done = python("-m", "fluidlite", EXAMPLES / "curves.py", tmp_path, 20)
+    assert done.returncode == 0, done.stderr
+    plotted = python("-m", "fluidlite", "plot", tmp_path)
+    assert plotted.returncode == 0, plotted.stderr
+    page = (tmp_path / "curves.html").read_text()
+    assert "train/loss" in page and "rate=0.01" in page and "rate=0.1" in page
+
+
 def test_lenet(python):
     done = python("-m", "fluidlite", EXAMPLES / "lenet.py", 1, 8)
     assert done.returncode == 0, done.stderr
