@@ -77,6 +77,7 @@ FLAGS = [
 
 # What Cython makes is for the most part calls of Python's interface, which more than this makes no faster, only twice
 # as long to compile; the extensions named have loops of their own.
+# (`engine` and `eager` by -O1 with single options of -O2 compile in 21 instead of 29 s; not all compilers know these.)
 GLUE = "-O1"
 LOOPS = {"collate": "-O3", "eager": "-O2", "engine": "-O2"}
 
