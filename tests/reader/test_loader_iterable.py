@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-import traceback
 import warnings
 
 import numpy as np
@@ -125,7 +124,7 @@ def test_the_same_loader_in_two_loops_at_once(feed_list) -> None:
     outer = iter(loader)
     next(outer)
     assert len(list(loader)) == 5
-    refuses(lambda: next(outer), RuntimeError, "the same DataLoader was iterated again")
+    refuses(lambda: next(outer), RuntimeError, "the same DataLoader was iterated again.*a separate loader")
     refuses(lambda: list(zip(loader, loader, strict=True)), RuntimeError, "iterated again")
 
 
@@ -177,23 +176,6 @@ def test_stats_say_who_waits(feed_list) -> None:
     assert stats["bottleneck"] == "computing" and stats["batches"] == 33 and stats["state"] == "exhausted"
 
 
-@pytest.mark.parametrize("good", [0, 1, 7])
-def test_good_batches_come_before_the_error_of_the_generator(feed_list, good: int) -> None:
-    def broken_generator():
-        yield from batches(good)()
-        raise OSError("the disk is on fire")
-
-    loader = from_generator(feed_list, capacity=2).set_batch_generator(broken_generator, PLACE)
-    for _ in range(2):
-        got = []
-        with pytest.raises(OSError, match="on fire") as caught:
-            for (feed,) in loader:
-                got.append(feed["label"].array[0, 0])
-        assert got == list(range(good)) and loader.state is State.FAILED
-        assert traceback.extract_tb(caught.tb)[-1].name == "broken_generator"
-        del caught
-
-
 def test_a_generator_function_that_fails_at_once(feed_list) -> None:
     def no_generator():
         raise KeyError("no such file")
@@ -242,64 +224,6 @@ def test_an_empty_epoch_warns_and_names_the_reader(feed_list) -> None:
         list(loader)
 
 
-def wrong_count():
-    yield (np.zeros((2, 2, 3), "float32"),)
-
-
-def wrong_width():
-    yield np.zeros((2, 2, 4), "float32"), np.zeros((2, 1), "int64")
-
-
-def wrong_dtype():
-    yield np.zeros((2, 2, 3), "float32"), np.zeros((2, 1), "float32")
-
-
-def ragged():
-    yield np.zeros((2, 3)), 1
-    yield np.zeros((2, 4)), 1
-
-
-@pytest.mark.parametrize(
-    ("kind", "reader", "message"),
-    [
-        (
-            "batch",
-            wrong_count,
-            r"batch 0 of the reader wrong_count\(\) \(.*\.py:\d+\) has 1 items, but feed_list has 2: 'image', 'label'",
-        ),
-        (
-            "batch",
-            wrong_width,
-            r"batch 0 of the reader wrong_width\(\).*, variable 'image': "
-            r"expected shape \[-1, 2, 3\] \(-1: any\), got \[2, 2, 4\]",
-        ),
-        (
-            "batch",
-            wrong_dtype,
-            "batch 0 of the reader wrong_dtype.*, variable 'label': expected dtype int64, got float32",
-        ),
-        (
-            "sample",
-            ragged,
-            r"sample 1 of the reader ragged.*, variable 'image': expected shape \[2, 3\], got \[2, 4\]",
-        ),
-        ("sample", wrong_count, r"The number of fields \(1\) in sample 0 of the reader wrong_count"),
-        ("list", batch(ragged, 2), "sample 1 of batch 0 of the reader ragged.*, variable 'image'"),
-        ("list", lambda: iter([[[1, 2], [3, 4]]]), r"variable 'image': expected shape \[2, 3\], got \[\]"),
-        ("list", lambda: iter([5]), "batch 0 of the reader .* must be a list of samples, got 5"),
-    ],
-)
-def test_bad_data(feed_list, kind: str, reader, message: str) -> None:
-    loader = from_generator(feed_list)
-    if kind == "batch":
-        loader.set_batch_generator(reader, PLACE)
-    elif kind == "list":
-        loader.set_sample_list_generator(reader, PLACE)
-    else:
-        loader.set_sample_generator(reader, 2, places=PLACE)
-    refuses(lambda: list(loader), (ValueError, TypeError), message)
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
@@ -324,7 +248,7 @@ def test_misuse(feed_list) -> None:
         LoaderError, match="set_sample_generator, set_sample_list_generator or set_batch_generator first"
     ):
         list(loader)
-    with pytest.raises(LoaderError, match="places cannot be None when the DataLoader is iterable"):
+    with pytest.raises(LoaderError, match=r"places cannot be None when .* is iterable.*fluid\.CPUPlace\(\)"):
         loader.set_batch_generator(batches())
     refuses(lambda: loader.set_batch_generator(batches(), places=["cpu"]), TypeError, "places must hold")
     refuses(lambda: loader.set_batch_generator(batches(), places=[]), LoaderError, "at least one place")

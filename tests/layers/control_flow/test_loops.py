@@ -83,117 +83,90 @@ def test_an_array_goes_through_a_loop():
     assert [(b.parent_idx, b.forward_block_idx) for b in main.blocks] == [(-1, -1), (0, -1), (0, 1)]
 
 
-def test_plain_loop_variables_have_right_gradients():
-    def build(x, w, n):
-        def body(i, state):
-            return [i + 1, layers.tanh(layers.matmul(state, w))]
+def plain_loop_variables_have_right_gradients(x, w, n):
+    def body(i, state):
+        return [i + 1, layers.tanh(layers.matmul(state, w))]
 
-        i, state = layers.while_loop(
-            lambda i, s: layers.less_than(i, n), body, [number(0), layers.scale(x, 1.0)]
-        )
-        return layers.square(state)
-
-    check(build)
+    i, state = layers.while_loop(lambda i, s: layers.less_than(i, n), body, [number(0), layers.scale(x, 1.0)])
+    return layers.square(state)
 
 
-def test_a_fed_variable_may_be_a_loop_variable():
-    def build(x, w, n):
-        def body(i, state):
-            return [i + 1, layers.sin(state * w)]
+def a_fed_variable_may_be_a_loop_variable(x, w, n):
+    def body(i, state):
+        return [i + 1, layers.sin(state * w)]
 
-        _, state = layers.while_loop(lambda i, s: layers.less_than(i, n), body, [number(0), x])
-        return state
-
-    check(build)
+    _, state = layers.while_loop(lambda i, s: layers.less_than(i, n), body, [number(0), x])
+    return state
 
 
-def test_loop_variables_that_depend_on_each_other():
-    def build(x, w, n):
-        def body(i, a, b, unused):
-            return [i + 1, a * b + w, layers.sin(a), unused + a]
+def loop_variables_that_depend_on_each_other(x, w, n):
+    def body(i, a, b, unused):
+        return [i + 1, a * b + w, layers.sin(a), unused + a]
 
-        start = [number(0), layers.scale(x, 1.0), layers.scale(w, 2.0), layers.scale(x, 0.0)]
-        _, a, b, _ = layers.while_loop(lambda i, a, b, u: layers.less_than(i, n), body, start)
-        return b * 2.0
-
-    check(build)
+    start = [number(0), layers.scale(x, 1.0), layers.scale(w, 2.0), layers.scale(x, 0.0)]
+    _, a, b, _ = layers.while_loop(lambda i, a, b, u: layers.less_than(i, n), body, start)
+    return b * 2.0
 
 
-def test_a_loop_variable_that_is_replaced_without_being_read():
-    def build(x, w, n):
-        def body(i, a):
-            return [i + 1, layers.sin(w)]
+def a_loop_variable_that_is_replaced_without_being_read(x, w, n):
+    def body(i, a):
+        return [i + 1, layers.sin(w)]
 
-        _, a = layers.while_loop(lambda i, a: layers.less_than(i, n), body, [number(0), layers.scale(x, 3.0)])
-        return a * x
-
-    check(build)
+    _, a = layers.while_loop(lambda i, a: layers.less_than(i, n), body, [number(0), layers.scale(x, 3.0)])
+    return a * x
 
 
-def test_a_loop_variable_is_read_before_the_loop_in_it_and_after_it():
-    def build(x, w, n):
-        state = layers.scale(x, 1.0)
-        before = layers.square(state)
-        i, cond, loop = counting(n)
-        with loop.block():
-            once = layers.elementwise_mul(state, w)
-            twice = layers.elementwise_add(once, layers.square(state))
-            layers.assign(layers.sin(twice), state)
-            layers.increment(i)
-            layers.less_than(i, n, cond=cond)
-        return before + layers.exp(state)
-
-    check(build)
+def a_loop_variable_is_read_before_the_loop_in_it_and_after_it(x, w, n):
+    state = layers.scale(x, 1.0)
+    before = layers.square(state)
+    i, cond, loop = counting(n)
+    with loop.block():
+        once = layers.elementwise_mul(state, w)
+        twice = layers.elementwise_add(once, layers.square(state))
+        layers.assign(layers.sin(twice), state)
+        layers.increment(i)
+        layers.less_than(i, n, cond=cond)
+    return before + layers.exp(state)
 
 
-def test_a_variable_that_is_written_twice_in_an_iteration():
-    def build(x, w, n):
-        state = layers.scale(x, 1.0)
-        i, cond, loop = counting(n)
-        with loop.block():
-            layers.assign(layers.sin(state), state)
-            middle = layers.square(state)
-            layers.assign(layers.elementwise_mul(middle, w), state)
-            layers.assign(layers.elementwise_add(state, middle), state)
-            layers.increment(i)
-            layers.less_than(i, n, cond=cond)
-        return state
-
-    check(build)
+def a_variable_that_is_written_twice_in_an_iteration(x, w, n):
+    state = layers.scale(x, 1.0)
+    i, cond, loop = counting(n)
+    with loop.block():
+        layers.assign(layers.sin(state), state)
+        middle = layers.square(state)
+        layers.assign(layers.elementwise_mul(middle, w), state)
+        layers.assign(layers.elementwise_add(state, middle), state)
+        layers.increment(i)
+        layers.less_than(i, n, cond=cond)
+    return state
 
 
-def test_the_index_of_an_array_may_be_a_plain_loop_variable():
-    def build(x, w, n):
-        states = layers.array_write(layers.scale(x, 1.0), number(0))
+def the_index_of_an_array_may_be_a_plain_loop_variable(x, w, n):
+    states = layers.array_write(layers.scale(x, 1.0), number(0))
 
-        def body(i, states):
-            state = layers.array_read(states, i)
-            i = i + 1
-            layers.array_write(layers.sin(state * w), i, states)
-            return [i, states]
+    def body(i, states):
+        state = layers.array_read(states, i)
+        i = i + 1
+        layers.array_write(layers.sin(state * w), i, states)
+        return [i, states]
 
-        i, states = layers.while_loop(lambda i, s: layers.less_than(i, n), body, [number(0), states])
-        return layers.array_read(states, i)
-
-    check(build)
+    i, states = layers.while_loop(lambda i, s: layers.less_than(i, n), body, [number(0), states])
+    return layers.array_read(states, i)
 
 
-def test_all_elements_of_an_array_and_the_last_one_are_used():
+def all_elements_of_an_array_and_the_last_one_are_used(x, w, n):
     """Gradients of reads in the loop are added to those from after the loop."""
-
-    def build(x, w, n):
-        i, cond, loop = counting(n)
-        states = layers.array_write(layers.scale(x, 1.0), i)
-        with loop.block():
-            state = layers.array_read(states, i)
-            first = layers.array_read(states, number(0))
-            layers.increment(i)
-            layers.array_write(layers.sin(state * w + first), i, states)
-            layers.less_than(i, n, cond=cond)
-        joined, _ = layers.tensor_array_to_tensor(states, axis=0)
-        return layers.reduce_sum(layers.square(joined)) + layers.reduce_sum(layers.array_read(states, i))
-
-    check(build)
+    i, cond, loop = counting(n)
+    states = layers.array_write(layers.scale(x, 1.0), i)
+    with loop.block():
+        state = layers.array_read(states, i)
+        first = layers.array_read(states, number(0))
+        layers.increment(i)
+        layers.array_write(layers.sin(state * w + first), i, states)
+        layers.less_than(i, n, cond=cond)
+    joined, _ = layers.tensor_array_to_tensor(states, axis=0)
+    return layers.reduce_sum(layers.square(joined)) + layers.reduce_sum(layers.array_read(states, i))
 
 
 def test_an_element_is_overwritten():
@@ -207,70 +180,59 @@ def test_an_element_is_overwritten():
     check(build, counts=(0,))
 
 
-def test_nested_loops_over_arrays_and_plain_variables():
-    def build(x, w, n):
-        i, cond, outer = counting(n)
-        j = number(0)
-        states = layers.array_write(layers.scale(x, 1.0), j)
-        total = layers.scale(w, 1.0)
-        stop = number(2)
-        inner_cond = layers.less_than(j, stop)
-        inner = layers.While(inner_cond)
-        with outer.block():
-            with inner.block():
-                state = layers.array_read(states, j)
-                layers.increment(j)
-                layers.array_write(layers.sin(state * w + total), j, states)
-                layers.assign(layers.cos(total * state), total)
-                layers.less_than(j, stop, cond=inner_cond)
-            last = layers.array_read(states, j)
-            layers.assign(layers.sin(total + last), total)
-            layers.increment(i)
-            layers.assign(stop + 2, stop)
-            layers.less_than(i, n, cond=cond)
+def nested_loops_over_arrays_and_plain_variables(x, w, n):
+    i, cond, outer = counting(n)
+    j = number(0)
+    states = layers.array_write(layers.scale(x, 1.0), j)
+    total = layers.scale(w, 1.0)
+    stop = number(2)
+    inner_cond = layers.less_than(j, stop)
+    inner = layers.While(inner_cond)
+    with outer.block():
+        with inner.block():
+            state = layers.array_read(states, j)
+            layers.increment(j)
+            layers.array_write(layers.sin(state * w + total), j, states)
+            layers.assign(layers.cos(total * state), total)
             layers.less_than(j, stop, cond=inner_cond)
-        return layers.array_read(states, j) * total
+        last = layers.array_read(states, j)
+        layers.assign(layers.sin(total + last), total)
+        layers.increment(i)
+        layers.assign(stop + 2, stop)
+        layers.less_than(i, n, cond=cond)
+        layers.less_than(j, stop, cond=inner_cond)
+    return layers.array_read(states, j) * total
 
-    check(build)
 
+def the_inner_loop_reads_what_the_outer_one_replaces(x, w, n):
+    def outer(i, a):
+        def inner(j, b):
+            return [j + 1, layers.sin(b * a)]
 
-def test_the_inner_loop_reads_what_the_outer_one_replaces():
-    def build(x, w, n):
-        def outer(i, a):
-            def inner(j, b):
-                return [j + 1, layers.sin(b * a)]
-
-            two = number(2)
-            _, b = layers.while_loop(
-                lambda j, b: layers.less_than(j, two), inner, [number(0), layers.scale(w, 1.0)]
-            )
-            return [i + 1, a + b * w]
-
-        _, a = layers.while_loop(
-            lambda i, a: layers.less_than(i, n), outer, [number(0), layers.scale(x, 1.0)]
+        two = number(2)
+        _, b = layers.while_loop(
+            lambda j, b: layers.less_than(j, two), inner, [number(0), layers.scale(w, 1.0)]
         )
-        return a
+        return [i + 1, a + b * w]
 
-    check(build)
+    _, a = layers.while_loop(lambda i, a: layers.less_than(i, n), outer, [number(0), layers.scale(x, 1.0)])
+    return a
 
 
-def test_two_loops_one_after_the_other_with_one_counter():
-    def build(x, w, n):
-        i = number(0)
-        cond = layers.less_than(i, n)
-        states = layers.array_write(layers.scale(x, 1.0), i)
-        for _ in range(2):
-            loop = layers.While(cond)
-            with loop.block():
-                state = layers.array_read(states, i)
-                layers.increment(i)
-                layers.array_write(layers.sin(state * w), i, states)
-                layers.less_than(i, n, cond=cond)
-            n = n + n
+def two_loops_one_after_the_other_with_one_counter(x, w, n):
+    i = number(0)
+    cond = layers.less_than(i, n)
+    states = layers.array_write(layers.scale(x, 1.0), i)
+    for _ in range(2):
+        loop = layers.While(cond)
+        with loop.block():
+            state = layers.array_read(states, i)
+            layers.increment(i)
+            layers.array_write(layers.sin(state * w), i, states)
             layers.less_than(i, n, cond=cond)
-        return layers.array_read(states, i)
-
-    check(build)
+        n = n + n
+        layers.less_than(i, n, cond=cond)
+    return layers.array_read(states, i)
 
 
 def test_a_loop_variable_that_never_reaches_the_loss():
@@ -286,57 +248,65 @@ def test_a_loop_variable_that_never_reaches_the_loss():
     assert not any("tmp_2@GRAD" in name for name in main.block(2).vars)
 
 
-def test_a_replaced_value_is_read_in_the_same_iteration():
+def a_replaced_value_is_read_in_the_same_iteration(x, w, n):
     """Its gradient from after the iteration and that of the iteration's own operators add up."""
+    side = layers.sin(x)
 
-    def build(x, w, n):
-        side = layers.sin(x)
+    def body(i, a):
+        layers.assign(layers.cos(a * w), side)
+        return [i + 1, layers.square(side) + side * a]
 
-        def body(i, a):
-            layers.assign(layers.cos(a * w), side)
-            return [i + 1, layers.square(side) + side * a]
-
-        _, a = layers.while_loop(lambda i, a: layers.less_than(i, n), body, [number(0), layers.scale(x, 1.0)])
-        return a + side
-
-    check(build)
+    _, a = layers.while_loop(lambda i, a: layers.less_than(i, n), body, [number(0), layers.scale(x, 1.0)])
+    return a + side
 
 
-def test_loops_in_branches_and_branches_in_loops():
+def loops_in_branches_and_branches_in_loops(x, w, n):
     """A variable that a branch reads after replacing it also gets the gradient from after the branch."""
 
-    def build(x, w, n):
-        def body(i, a):
-            side = layers.sin(a * w)
+    def body(i, a):
+        side = layers.sin(a * w)
 
-            def small():
-                layers.assign(layers.cos(side), side)
-                _, b = layers.while_loop(
-                    lambda j, b: layers.less_than(j, i),
-                    lambda j, b: [j + 1, b * side + w],
-                    [number(0), a * 1.0],
-                )
-                return b + layers.square(side)
+        def small():
+            layers.assign(layers.cos(side), side)
+            _, b = layers.while_loop(
+                lambda j, b: layers.less_than(j, i),
+                lambda j, b: [j + 1, b * side + w],
+                [number(0), a * 1.0],
+            )
+            return b + layers.square(side)
 
-            picked = layers.cond(layers.less_than(i, number(2)), small, lambda: a * side)
-            return [i + 1, picked + side]
+        picked = layers.cond(layers.less_than(i, number(2)), small, lambda: a * side)
+        return [i + 1, picked + side]
 
-        _, a = layers.while_loop(lambda i, a: layers.less_than(i, n), body, [number(0), layers.scale(x, 1.0)])
-        return a
-
-    check(build)
+    _, a = layers.while_loop(lambda i, a: layers.less_than(i, n), body, [number(0), layers.scale(x, 1.0)])
+    return a
 
 
-def test_rows_that_multiply():
+def rows_that_multiply(x, w, n):
     """The result has more rows than it was declared with; so have the gradients on their way back."""
 
-    def build(x, w, n):
-        def body(i, a):
-            return [i + 1, layers.concat([a, layers.matmul(layers.sin(a), w)], axis=0)]
+    def body(i, a):
+        return [i + 1, layers.concat([a, layers.matmul(layers.sin(a), w)], axis=0)]
 
-        _, a = layers.while_loop(lambda i, a: layers.less_than(i, n), body, [number(0), layers.scale(x, 1.0)])
-        return layers.square(a)
+    _, a = layers.while_loop(lambda i, a: layers.less_than(i, n), body, [number(0), layers.scale(x, 1.0)])
+    return layers.square(a)
 
+
+LOOPS = [
+    plain_loop_variables_have_right_gradients, a_fed_variable_may_be_a_loop_variable,
+    loop_variables_that_depend_on_each_other, a_loop_variable_that_is_replaced_without_being_read,
+    a_loop_variable_is_read_before_the_loop_in_it_and_after_it,
+    a_variable_that_is_written_twice_in_an_iteration,
+    the_index_of_an_array_may_be_a_plain_loop_variable,
+    all_elements_of_an_array_and_the_last_one_are_used, nested_loops_over_arrays_and_plain_variables,
+    the_inner_loop_reads_what_the_outer_one_replaces, two_loops_one_after_the_other_with_one_counter,
+    a_replaced_value_is_read_in_the_same_iteration, loops_in_branches_and_branches_in_loops,
+    rows_that_multiply,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("build", LOOPS)
+def test_gradients_of_loops(build):
     check(build)
 
 
