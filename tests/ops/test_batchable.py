@@ -5,7 +5,7 @@ import pytest
 
 import fluidlite as fluid
 
-from ..executor.control_flow.test_scans import check, data, fc, numbers
+from ..executor.control_flow.agreement import check, data, fc, numbers
 
 layers = fluid.layers
 

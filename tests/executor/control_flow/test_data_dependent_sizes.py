@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import flags
 from fluidlite.base.errors import EnforceNotMet
+
+from .agreement import agree, default
 
 layers = fluid.layers
 
@@ -75,36 +76,6 @@ def ragged(random, rows, _=0.0):
     return made
 
 
-def run(fetched, engine, feeds):
-    """The fetched values of all steps, the final persistable variables, and the description."""
-    flags.set_engine(engine)
-    main, exe, scope, random = (
-        fluid.default_main_program(),
-        fluid.Executor(),
-        fluid.Scope(),
-        np.random.RandomState(3),
-    )
-    try:
-        exe.run(fluid.default_startup_program(), scope=scope)
-        for each in sorted(main.all_parameters(), key=lambda each: each.name):
-            tensor = scope.find_var(each.name).get_tensor()
-            tensor.set(random.uniform(-1, 1, tensor.shape()).astype("float32"), fluid.CPUPlace())
-        found = []
-        for fed in feeds:
-            found += exe.run(main, fed, fetched, scope=scope, return_numpy=False)
-        names = sorted(v.name for v in main.list_vars() if v.persistable and scope.find_var(v.name))
-        found += [scope.find_var(name).get_tensor() for name in names if name not in ("feed", "fetch")]
-        return [(np.array(each), each.lod()) for each in found], exe.describe(main, scope)
-    finally:
-        flags.set_engine("plan")
-
-
-def same(left, right, absolute=1e-6):
-    for (one, lod), (other, other_lod) in zip(left, right, strict=True):
-        np.testing.assert_allclose(one, other, 1e-5, absolute)
-        assert lod == other_lod
-
-
 def built(build):
     x = fluid.data("x", [None, 3]) if build in DENSE else None
     if x is not None:
@@ -124,9 +95,7 @@ def test_programs_with_data_dependent_sizes_are_one_plan(build):
     names = {var.name for var in fluid.default_main_program().list_vars() if var.is_data}
     feeds = [make(random, rows) for rows in (25, 16, 27, 14, 19, 13, 18, 25)]
     feeds = [{name: each[name] for name in names} for each in feeds]
-    want, _ = run(fetched, "interpret", feeds)
-    got, text = run(fetched, "plan", feeds)
-    same(got, want)
+    text = agree(default(fetched), feeds, 1e-5, 1e-6)
     plans = [line for line in text.splitlines() if " instructions on the CPU" in line and line[0] != " "]
     assert len(plans) == 1, text
     assert any("mul_grad" in line or "sgd" in line for line in text.splitlines()[:40])
@@ -139,7 +108,7 @@ def test_each_of_nothing_one_and_several_has_a_plan():
     one[2, 1] = 3.0
     kinds = [nothing, one, feed(random, 4)["x"]]
     feeds = [{"x": kinds[k]} for k in random.randint(0, 3, 24)]
-    same(run(fetched, "plan", feeds)[0], run(fetched, "interpret", feeds)[0])
+    agree(default(fetched), feeds, 1e-5, 1e-6)
 
 
 def test_drawing_before_data_dependent_sizes_runs_in_segments():

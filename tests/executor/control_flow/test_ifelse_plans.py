@@ -7,7 +7,8 @@ import pytest
 
 import fluidlite as fluid
 
-from .test_data_dependent_sizes import run, same
+from .agreement import agree, default, number
+from .parts import mask_of
 
 layers = fluid.layers
 WIDTH = 3
@@ -95,9 +96,7 @@ def feeds(random, count):
 @pytest.mark.parametrize("build", PROGRAMS)
 def test_as_operator_by_operator(build):
     fetched, fed = built(build), [*feeds(np.random.RandomState(5), 30)]
-    want, _ = run(fetched, "interpret", fed)
-    got, _ = run(fetched, "plan", fed)
-    same(got, want)
+    agree(default(fetched), fed, 1e-5, 1e-6)
 
 
 def test_unresolved_sizes_are_guessed():
@@ -136,7 +135,7 @@ def test_sequences_go_two_ways():
         lengths = random.randint(1, 5, 6).tolist()
         tokens = fluid.create_lod_tensor(random.randint(0, 9, (sum(lengths), 1)), [lengths], fluid.CPUPlace())
         fed.append({"words": tokens, "mask": random.rand(6, 1) < random.choice([0.0, 0.5, 1.0])})
-    same(run([out, loss], "plan", fed)[0], run([out, loss], "interpret", fed)[0])
+    agree(default([out, loss]), fed, 1e-5, 1e-6)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
@@ -208,8 +207,7 @@ def test_a_loop_after_data_dependent_sizes():
     fluid.optimizer.SGD(0.01).minimize(loss)
     random = np.random.RandomState(8)
     fed = [{"x": one["x"], "words": sequences(random)} for one in feeds(random, 8)]
-    got, text = run([loss], "plan", fed)
-    same(got, run([loss], "interpret", fed)[0])
+    text = agree(default([loss]), fed, 1e-5, 1e-6)
     assert " scan(" in text.partition("run in segments")[0]
 
 
@@ -241,6 +239,49 @@ def test_data_dependent_steps(made):
     random = np.random.RandomState(8)
     fed = [{"x": random.uniform(-1, 1, (random.randint(2, 9), WIDTH)).astype("float32")} for _ in range(30)]
     fed = [one for one in fed if (one["x"].sum(1) > 0).any()]
-    got, text = run([loss, "x@GRAD"], "plan", fed)
-    same(got, run([loss, "x@GRAD"], "interpret", fed)[0])
+    text = agree(default([loss, "x@GRAD"]), fed, 1e-5, 1e-6)
     assert " scan(" in text.partition("run in segments")[0]
+
+
+def test_what_is_fetched_of_one_side_has_its_rows_alone():
+    x = fluid.data("x", [None, WIDTH])
+    choice = layers.IfElse(mask_of(x))
+    with choice.true_block():
+        rows = choice.input(x)
+        choice.output(rows * 2.0)
+    with choice.false_block():
+        choice.output(layers.tanh(choice.input(x)))
+    out, exe = choice()[0], fluid.Executor()
+    value = np.array([[1, 1, 1], [-1, 0, 0], [2, 0, 0], [-3, 1, 1]], "float32")
+    for _ in range(3):
+        found, whole = exe.run(feed={"x": value}, fetch_list=[rows, out])
+        np.testing.assert_array_equal(found, value[[0, 2]])
+        np.testing.assert_array_equal(whole[[0, 2]], 2 * value[[0, 2]])
+    (alone,) = exe.run(feed={"x": value}, fetch_list=[out])
+    np.testing.assert_array_equal(alone, whole)
+
+
+def test_a_mask_with_another_row_count_is_refused():
+    x, mask = fluid.data("x", [None, WIDTH]), fluid.data("mask", [None, 1], "bool")
+
+    def body(i, value):
+        choice = layers.IfElse(mask)
+        with choice.true_block():
+            choice.output(choice.input(value) * 2.0)
+        with choice.false_block():
+            choice.output(layers.tanh(choice.input(value)))
+        return [layers.increment(i), choice()[0]]
+
+    out = layers.while_loop(
+        lambda i, value: layers.less_than(i, number(2)), body, [number(0), layers.scale(x, 1.0)]
+    )[1]
+    exe, value = fluid.Executor(), np.ones((4, WIDTH), "float32")
+    for rows in (4, 4, 3, 4):
+        feed = {"x": value, "mask": np.ones((rows, 1), bool)}
+        if rows != 4:
+            with pytest.raises(
+                fluid.core.EnforceNotMet, match=r"split_lod_tensor[\s\S]*test_ifelse_plans.py"
+            ):
+                exe.run(feed=feed, fetch_list=[out])
+            continue
+        np.testing.assert_array_equal(exe.run(feed=feed, fetch_list=[out])[0], 4 * value)

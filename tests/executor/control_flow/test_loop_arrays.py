@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import flags
+
+from .agreement import agree, default, number
 
 layers = fluid.layers
 LIMIT = 6.0
@@ -18,10 +19,6 @@ def quietly():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
-
-
-def number(value, dtype="int64"):
-    return layers.fill_constant([1], dtype, value)
 
 
 def growing(x, body):
@@ -210,27 +207,6 @@ def feeds(some=None):
         yield {"x": random.uniform(-size, size, (rows, 2)).astype("float32")}
 
 
-def run(fetched, engine, some):
-    flags.set_engine(engine)
-    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
-    with fluid.scope_guard(scope):
-        exe.run(fluid.default_startup_program())
-        try:
-            return [exe.run(feed=feed, fetch_list=fetched) for feed in feeds(some)], exe.describe()
-        finally:
-            flags.set_engine("plan")
-
-
-def as_expected(fetched, some=None):
-    expected, _ = run(fetched, "interpret", some)
-    found, text = run(fetched, "plan", some)
-    for one, other in zip(expected, found, strict=True):
-        for a, b in zip(one, other, strict=True):
-            assert a.shape == b.shape and a.dtype == b.dtype
-            np.testing.assert_allclose(b, a, rtol=1e-5, atol=1e-6)
-    return text
-
-
 @pytest.fixture
 def x():
     return fluid.data("x", [None, 2], "float32")
@@ -240,7 +216,7 @@ def x():
 def test_compiled_as_interpreted(x, build):
     # Some arrays stay empty if the loop does not run.
     few = build in (numbered, counted_in_the_scope, *SEGMENTED)
-    text = as_expected(build(x), 4 if few else None)
+    text = agree(default(build(x)), [*feeds(4 if few else None)], 1e-5, 1e-6)
     if build in IN_ONE_PLAN:
         assert " loop(" in text.partition("run in segments")[0]
 

@@ -4,14 +4,10 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import flags
-from fluidlite.executor.interpreter import control
+
+from .agreement import agree, check_slopes, data, number, run, trained
 
 layers = fluid.layers
-
-
-def number(value, dtype="int64"):
-    return layers.fill_constant([1], dtype, value)
 
 
 def total(x):
@@ -162,30 +158,7 @@ LOOPS = [one, a_parameter_twice, two_variables, swapped, with_one_that_stops, no
 
 
 def program(build):
-    main, startup = fluid.Program(), fluid.Program()
-    startup.random_seed = 4
-    with fluid.program_guard(main, startup), fluid.unique_name.guard():
-        x, n = fluid.data("x", [None, 3], "float64"), fluid.data("n", [1], "int64")
-        x.stop_gradient = False
-        outs = build(x, n)
-        loss = layers.reduce_sum(layers.sums([layers.square(out) for out in outs]))
-        fluid.backward.append_backward(loss)
-        names = [each.name for each in (x, *main.all_parameters())]
-        gradients = [name + "@GRAD" for name in names if name + "@GRAD" in main.global_block().vars]
-    return main, startup, loss, gradients
-
-
-def executor(startup, engine):
-    flags.set_engine(engine)
-    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
-    exe.run(startup, scope=scope)
-    return exe, scope
-
-
-@pytest.fixture(autouse=True)
-def engine():
-    yield
-    flags.set_engine("plan")
+    return trained(build, [data("x", [None, 3], "float64"), data("n", [1], "int64")])
 
 
 def feeds():
@@ -194,71 +167,37 @@ def feeds():
         yield {"x": random.uniform(-1, 1, (rows, 3)), "n": np.array([count])}
 
 
-@pytest.mark.parametrize("build", LOOPS, ids=lambda build: build.__name__)
-def test_as_operator_by_operator(build, monkeypatch):
-    main, startup, loss, gradients = program(build)
-    slow, scope = executor(startup, "interpret")
-    expected = [slow.run(main, feed=feed, fetch_list=[loss, *gradients], scope=scope) for feed in feeds()]
-    backwards, counts = control._backward_iterations, []
-    monkeypatch.setattr(
-        control, "_backward_iterations", lambda *given: counts.append(feed["n"]) or backwards(*given)
-    )
-    exe, scope = executor(startup, "plan")
-    for feed, values in zip(feeds(), expected, strict=True):
-        found = exe.run(main, feed=feed, fetch_list=[loss, *gradients], scope=scope)
-        for name, one, other in zip([loss, *gradients], values, found, strict=True):
-            assert one.shape == other.shape and one.dtype == other.dtype
-            np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-12, err_msg=str(name))
-    text = exe.describe(main, scope)
+@pytest.mark.parametrize("build", LOOPS)
+def test_compiled_as_interpreted(build):
+    text = agree(program(build), [*feeds()], 1e-9, 1e-12)
     assert text.count(" loop(") >= 2 and "run in segments" not in text
-    assert not counts
 
 
-@pytest.mark.parametrize("build", LOOPS, ids=lambda build: build.__name__)
+@pytest.mark.parametrize("build", LOOPS)
 def test_gradients_are_slopes(build):
     if build is with_one_that_stops:
         pytest.skip("the slope goes through what the gradient stops at")
-    main, startup, loss, gradients = program(build)
-    exe, scope = executor(startup, "plan")
-    random, small = np.random.default_rng(5), 1e-6
-    for feed in feeds():
-        found = exe.run(main, feed=feed, fetch_list=gradients, scope=scope)
-        for name, gradient in zip(gradients, found, strict=True):
-            way = random.uniform(-1, 1, gradient.shape)
-            parameter = name.removesuffix("@GRAD")
-            tensor = None if parameter == "x" else scope.find_var(parameter).get_tensor()
-            before = feed["x"] if tensor is None else np.array(tensor)
-            ends = []
-            for sign in (1, -1):
-                moved = before + sign * small * way
-                if tensor is not None:
-                    tensor.set(moved, fluid.CPUPlace())
-                given = dict(feed, x=moved) if tensor is None else feed
-                ends.append(exe.run(main, feed=given, fetch_list=[loss], scope=scope)[0].item())
-            if tensor is not None:
-                tensor.set(before, fluid.CPUPlace())
-            slope = (ends[0] - ends[1]) / (2 * small)
-            assert slope == pytest.approx((gradient * way).sum(), rel=1e-5, abs=1e-6), name
+    check_slopes(program(build), feeds())
 
 
-@pytest.mark.parametrize("build", [by_the_counter, a_branch], ids=lambda build: build.__name__)
+@pytest.mark.parametrize("build", [by_the_counter, a_branch])
 def test_one_plan_serves_all_batches(build):
-    main, startup, _, _ = program(build)
-    exe, scope = executor(startup, "plan")
     random = np.random.default_rng(1)
     sizes = [2, 10000, *random.integers(2, 3000, 40).tolist()]
-    for rows in sizes:
-        feed = {"x": np.full((rows, 3), 0.1), "n": np.array([3])}
-        found = exe.run(main, feed=feed, fetch_list=["x@GRAD"], scope=scope)[0]
-        assert found.shape == (rows, 3)
-        np.testing.assert_allclose(found, np.broadcast_to(found[0], found.shape), rtol=1e-9)
-    text = exe.describe(main, scope)
+    feeds = [{"x": np.full((rows, 3), 0.1), "n": np.array([3])} for rows in sizes]
+    built = program(build)
+    found, text = run(built._replace(fetched=["x@GRAD"]), feeds, "plan")
+    for rows, (gradient,) in zip(sizes, found, strict=False):
+        gradient = np.array(gradient)
+        assert gradient.shape == (rows, 3)
+        np.testing.assert_allclose(gradient, np.broadcast_to(gradient[0], gradient.shape), rtol=1e-9)
     assert text.count(" instructions on the CPU") == 1 and text.count(" loop(") == 2
 
 
 def test_memory_of_stashes_is_freed():
-    main, startup, _, _ = program(by_the_counter)
-    exe, scope = executor(startup, "plan")
+    main, startup, _ = program(by_the_counter)
+    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe.run(startup, scope=scope)
 
     def capacity(rows):
         feed = {"x": np.full((rows, 3), 0.1), "n": np.array([4])}

@@ -15,12 +15,10 @@ import fluidlite as fluid
 from fluidlite.base import flags
 from fluidlite.base.errors import EnforceNotMet
 
+from .agreement import agree, default, number
+
 layers = fluid.layers
 RNG = np.random.default_rng(7)
-
-
-def number(value, dtype="int64"):
-    return layers.fill_constant([1], dtype, value)
 
 
 def loop(n, body, variables):
@@ -294,18 +292,8 @@ def by_operators(fetched, feed):
 
 
 @pytest.mark.parametrize("build", LOOPS)
-def test_as_operator_by_operator(build):
-    fetched = build(*data())
-    exe = fluid.Executor(fluid.CPUPlace())
-    for feed in feeds():
-        fed = {name: value.copy() for name, value in feed.items()}
-        found = exe.run(feed=feed, fetch_list=fetched)
-        for expected, got in zip(by_operators(fetched, fed), found, strict=True):
-            assert expected.dtype == got.dtype and expected.shape == got.shape
-            np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
-        for name, value in fed.items():
-            np.testing.assert_array_equal(feed[name], value)  # what is fed is never changed
-    text = exe.describe()
+def test_compiled_as_interpreted(build):
+    text = agree(default(build(*data())), [*feeds()], 1e-5, 1e-6)
     assert re.search(r"(loop|body) of [0-9]+ instruction|loop\(", text) or build in BY_ITERATION
 
 

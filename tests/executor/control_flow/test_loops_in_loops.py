@@ -9,59 +9,11 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import flags
 
-from .test_loop_gradients import executor, feeds, loop, number, program, step
+from .agreement import agree, data, default, looped, number, numbers, run
+from .test_loop_gradients import feeds, loop, program, step
 
 layers = fluid.layers
-
-
-@pytest.fixture(autouse=True)
-def engine():
-    yield
-    flags.set_engine("plan")
-
-
-def in_a_loop(x, n):
-    return loop(n, lambda i, a: loop(n, lambda j, b: [step(b) + x], a), x)
-
-
-def inner_trip_count_varies(x, n):
-    """The inner loop has no iteration in the first one of the outer loop."""
-    return loop(n, lambda i, a: loop(i, lambda j, b: [step(b) * 1.5], a), x)
-
-
-def two_inner_loops(x, n):
-    def body(i, a):
-        (once,) = loop(i, lambda j, b: [step(b)], a)
-        (twice,) = loop(number(2), lambda j, b: [step(b, "b") + once], once * 0.5)
-        return [twice]
-
-    return loop(n, body, x)
-
-
-def three_deep(x, n):
-    def inner(i, a):
-        return loop(number(2), lambda j, b: loop(i, lambda k, c: [step(c)], b), a)
-
-    return loop(n, inner, x)
-
-
-def in_a_branch(x, n):
-    def inner_loop():
-        return loop(n, lambda i, a: [step(a)], x)[0]
-
-    return [layers.cond(layers.less_than(n, number(4)), inner_loop, lambda: step(x, "b"))]
-
-
-def in_a_branch_of_a_loop(x, n):
-    def body(i, a):
-        def inner_loop():
-            return loop(i, lambda j, b: [step(b)], a)[0]
-
-        return [layers.cond(layers.less_than(i, number(3)), inner_loop, lambda: step(a, "b"))]
-
-    return loop(n, body, x)
 
 
 def through_one_array(x, n):
@@ -102,33 +54,20 @@ def all_elements(axis, stack):
     return build
 
 
-BUILDS = [in_a_loop, inner_trip_count_varies, two_inner_loops, three_deep, in_a_branch, in_a_branch_of_a_loop,
-          through_one_array]  # fmt: skip
 WAYS = ((0, True), (1, True), (2, True), (-1, True), (0, False), (1, False))
 FOUND = [all_elements(axis, stack) for axis, stack in WAYS]
 
 
 def compared(build):
-    main, startup, loss, gradients = program(build)
-    slow, scope = executor(startup, "interpret")
-    expected = [slow.run(main, feed=feed, fetch_list=[loss, *gradients], scope=scope) for feed in feeds()]
-    exe, scope = executor(startup, "plan")
-    for _ in range(2):
-        for feed, values in zip(feeds(), expected, strict=True):
-            found = exe.run(main, feed=feed, fetch_list=[loss, *gradients], scope=scope)
-            for name, one, other in zip([loss, *gradients], values, found, strict=True):
-                assert one.shape == other.shape and one.dtype == other.dtype
-                np.testing.assert_allclose(other, one, rtol=1e-9, atol=1e-12, err_msg=str(name))
-    return exe.describe(main, scope)
+    return agree(program(build), [*feeds()] * 2, 1e-9, 1e-12)
 
 
-@pytest.mark.parametrize("build", BUILDS, ids=lambda build: build.__name__)
-def test_one_plan(build):
-    text = compared(build)
+def test_inner_loops_through_one_array_are_in_one_plan():
+    text = compared(through_one_array)
     assert "run in segments" not in text and text.count(" loop(") >= 2
 
 
-@pytest.mark.parametrize("build", FOUND, ids=lambda build: build.__name__)
+@pytest.mark.parametrize("build", FOUND)
 def test_arrays_become_one_tensor(build):
     text = compared(build).partition("run in segments")[0]
     assert "join_elements(" in text and "split_elements(" in text
@@ -175,37 +114,28 @@ def test_numbers_drawn_before_an_array_is_read():
 
 
 def test_elements_without_rows():
-    main, startup, loss, gradients = program(through_one_array)
-    exe, scope = executor(startup, "plan")
-    for rows in (2, 0, 0, 3):
-        feed = {"x": np.ones((rows, 3)), "n": np.array([2])}
-        found = exe.run(main, feed=feed, fetch_list=[loss, *gradients], scope=scope)
-        assert found[1].shape == (rows, 3)
-    assert "run in segments" not in exe.describe(main, scope)
-
-
-def losses_of(main, startup, fetches):
-    """The results of some steps of several sizes, in a new scope."""
-    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
-    exe.run(startup, scope=scope)
-    return [
-        [value.tolist() for value in exe.run(main, feed=feed, fetch_list=fetches, scope=scope)]
-        for feed in feeds()
-    ]
+    sizes = (2, 0, 0, 3)
+    feeds = [{"x": np.ones((rows, 3)), "n": np.array([2])} for rows in sizes]
+    found, text = run(program(through_one_array)._replace(fetched=["x@GRAD"]), feeds, "plan")
+    assert [np.array(each[0]).shape for each in found[:-1]] == [(rows, 3) for rows in sizes]
+    assert "run in segments" not in text
 
 
 def test_threads_and_forks():
-    main, startup, loss, gradients = program(through_one_array)
-    fetches = [loss, *gradients]
-    wanted = losses_of(main, startup, fetches)
+    built = program(through_one_array)
+
+    def losses():
+        return [[np.array(value).tolist() for value in step] for step in run(built, [*feeds()], "plan")[0]]
+
+    wanted = losses()
     with ThreadPoolExecutor(4) as pool:
-        found = [pool.submit(losses_of, main, startup, fetches) for _ in range(8)]
+        found = [pool.submit(losses) for _ in range(8)]
         assert [each.result() for each in found] == [wanted] * 8
     child = os.fork()
     if child == 0:
         failed = True
         try:
-            failed = losses_of(main, startup, fetches) != wanted
+            failed = losses() != wanted
         finally:
             os._exit(failed)
     assert os.waitpid(child, 0)[1] == 0
@@ -241,3 +171,21 @@ def test_an_unused_inner_loop_ends():
     for _ in range(3):
         np.testing.assert_array_equal(exe.run(feed=feed, fetch_list=[out])[0], [9.0, 9.0])
     assert "run in segments" not in exe.describe(fluid.default_main_program())
+
+
+def test_a_loop_is_differentiated_twice():
+    """Each gradient pops a stash of its own."""
+    x, trips = data("x", [2, 3])(), fluid.data("trips", [1], "int64")
+
+    def iteration(i, value):
+        inner = looped(i, value, lambda each: layers.sin(each) * x)
+        return [layers.increment(i), layers.tanh(inner + x)]
+
+    start = [number(0), layers.scale(x, 1.0)]
+    _, out = layers.while_loop(lambda i, value: layers.less_than(i, trips), iteration, start)
+    first, second = layers.reduce_sum(out), layers.reduce_sum(layers.square(out))
+    fetched = [out, *fluid.gradients([first], [x]), *fluid.gradients([second], [x])]
+    random = np.random.default_rng(2)
+    feeds = [{"x": numbers(random, 2, 3), "trips": np.array([count])} for count in (3, 0, 1, 4, 2, 3)]
+    text = agree(default(fetched), feeds)
+    assert "run in segments" not in text and text.count(" loop(") == 6

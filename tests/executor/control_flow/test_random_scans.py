@@ -6,8 +6,7 @@ import pytest
 import fluidlite as fluid
 from fluidlite.base.seeds import reseed
 
-from .test_scans import data, fc, numbers, trained
-from .test_scans import run as run_steps
+from .agreement import Built, compare, data, fc, numbers, ragged, run, trained
 
 layers = fluid.layers
 
@@ -41,33 +40,21 @@ def sequences(words):
     return [rnn()]
 
 
-def both_ways(made, feeds):
-    main, startup, wanted = made
+def both_ways(built, feeds):
     found = []
     for engine in ("interpret", "plan"):
         reseed(11)
         try:
-            found.append(run_steps(main, startup, wanted, feeds, engine))
+            found.append(run(built, feeds, engine))
         finally:
             reseed(None)
-    (expected, _), (got, text) = found
-    for first, second in zip(expected, got, strict=True):
-        for what, one, other in zip(wanted, first, second, strict=True):
-            np.testing.assert_allclose(
-                np.array(other), np.array(one), rtol=2e-4, atol=2e-5, err_msg=str(what)
-            )
-    return text
+    compare(found[0][0], found[1][0])
+    return found[1][1]
 
 
 def batches(random, shapes):
     for trips, rows in shapes:
         yield {"x": numbers(random, trips, rows, 3), "start": numbers(random, rows, 4)}
-
-
-def ragged(random, batches):
-    for lengths in batches:
-        words = numbers(random, sum(lengths), 3)
-        yield {"words": fluid.create_lod_tensor(words, [lengths], fluid.CPUPlace())}
 
 
 STEPS = [data("x", [None, None, 3]), data("start", [None, 4])]
@@ -78,7 +65,10 @@ WORDS = [data("words", [None, 3], lod_level=1)]
 def test_scans_draw_the_numbers_of_the_interpreter(ranked):
     random = np.random.default_rng(0)
     if ranked:
-        fed = [*ragged(random, [[2, 4, 1], [3], [1, 1], [5, 5, 5], [2, 0, 3], [2, 4, 1]])]
+        fed = [
+            {"words": ragged(random, each)}
+            for each in ([2, 4, 1], [3], [1, 1], [5, 5, 5], [2, 0, 3], [2, 4, 1])
+        ]
         text = both_ways(trained(sequences, WORDS), fed)
     else:
         fed = [*batches(random, [(4, 2), (1, 3), (3, 1), (1, 1), (4, 2), (2, 5)])]
@@ -96,5 +86,5 @@ def test_a_step_that_may_be_replayed_draws_nothing_twice():
         rows = layers.reshape(out, [-1, 4])
         chosen = layers.gather_nd(rows, layers.where(layers.reduce_sum(rows, dim=1) > 0.0))
     fed = [*batches(np.random.default_rng(1), [(3, 4)] * 8)]
-    text = both_ways((main, startup, [chosen, out]), fed)
+    text = both_ways(Built(main, startup, [chosen, out]), fed)
     assert "cannot be rolled back" in text and "body of" in text

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.base import flags
+
+from .agreement import WIDTH, check, data, fc, number, numbers, ragged, repeated
 
 layers = fluid.layers
-WIDTH = 3
 
 
 @pytest.fixture(autouse=True)
@@ -21,16 +21,6 @@ def quietly():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
-
-
-def number(value, dtype="int64"):
-    return layers.fill_constant([1], dtype, value)
-
-
-def fc(x, size, name, act="tanh"):
-    inputs = x if isinstance(x, list) else [x]
-    weights = [fluid.ParamAttr(f"{name}.w{each.shape[-1]}.{k}") for k, each in enumerate(inputs)]
-    return layers.fc(inputs, size, act=act, param_attr=weights, bias_attr=f"{name}.b")
 
 
 # Networks of steps: x [steps, batch, 3], start [batch, 4], still [batch, 4].
@@ -331,69 +321,7 @@ def by_reference_kernels(rnn, words, still, also):
 DYNAMIC = [chosen, by_reference_kernels, from_zero, from_start, with_still, last_ones]
 
 
-def run(main, startup, fetched, feeds, engine):
-    """The fetched values for each of the feeds, while the program trains, and the description."""
-    flags.set_engine(engine)
-    try:
-        exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
-        exe.run(startup, scope=scope)
-        random = np.random.RandomState(1)
-        for parameter in main.all_parameters():
-            value = random.uniform(-0.7, 0.7, parameter.shape).astype("float32")
-            scope.find_var(parameter.name).get_tensor().set(value, fluid.CPUPlace())
-        found = [
-            exe.run(main, feed=feed, fetch_list=fetched, scope=scope, return_numpy=False) for feed in feeds
-        ]
-        return found, exe.describe(main, scope)
-    finally:
-        flags.set_engine("plan")
-
-
-def trained(build, sources):
-    """Programs that train the network, and what to fetch: results, gradients of parameters and of what is fed."""
-    main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup), fluid.unique_name.guard():
-        given = [make() for make in sources]
-        outs = build(*given)
-        weights = [layers.reduce_sum(layers.square(out) * (0.3 + 0.1 * k)) for k, out in enumerate(outs)]
-        loss = layers.sums(weights)
-        fluid.optimizer.SGD(0.01).minimize(loss)
-        gradients = [var.name + "@GRAD" for var in (*main.all_parameters(), *given)]
-        wanted = [loss, *outs, *(name for name in gradients if name in main.global_block().vars)]
-    return main, startup, wanted
-
-
-def data(name, shape, **how):
-    def make():
-        made = fluid.data(name, shape, "float32", **how)
-        made.stop_gradient = False
-        return made
-
-    return make
-
-
-def check(build, sources, feeds):
-    main, startup, wanted = trained(build, sources)
-    kept = [{name: np.array(value) for name, value in feed.items()} for feed in feeds]
-    expected, _ = run(main, startup, wanted, feeds, "interpret")
-    found, text = run(main, startup, wanted, feeds, "plan")
-    for step, (first, second) in enumerate(zip(expected, found, strict=True)):
-        for what, one, other in zip(wanted, first, second, strict=True):
-            assert one.lod() == other.lod()
-            a, b = np.array(one), np.array(other)
-            assert a.shape == b.shape and a.dtype == b.dtype
-            np.testing.assert_allclose(b, a, rtol=2e-4, atol=2e-5, err_msg=f"{what} in step {step}")
-    for feed, before in zip(feeds, kept, strict=True):
-        for name, value in feed.items():
-            np.testing.assert_array_equal(np.array(value), before[name])  # what is fed is never changed
-    return text
-
-
-def numbers(random, *shape):
-    return random.standard_normal(shape).astype("float32")
-
-
-@pytest.mark.parametrize("build", STATIC, ids=lambda build: build.__name__)
+@pytest.mark.parametrize("build", STATIC)
 def test_steps_of_an_array(build):
     random = np.random.default_rng(0)
     feeds = [
@@ -410,30 +338,19 @@ def test_steps_of_an_array(build):
     assert "run in segments" not in text and "iteration by iteration" not in text
 
 
-@pytest.mark.parametrize("build", DYNAMIC, ids=lambda build: build.__name__)
+@pytest.mark.parametrize("build", DYNAMIC)
 def test_sequences(build):
     random = np.random.default_rng(0)
-    feeds = []
-    for lengths in ([2, 4, 1], [3], [1, 1], [5, 5, 5], [1, 7, 2, 2, 6], [1], [2, 0, 3], [3, 2]):
-        words = fluid.create_lod_tensor(numbers(random, sum(lengths), WIDTH), [lengths], fluid.CPUPlace())
-        feeds.append({"words": words, "still": numbers(random, len(lengths), 4)})
+    feeds = [
+        {"words": ragged(random, lengths), "still": numbers(random, len(lengths), 4)}
+        for lengths in ([2, 4, 1], [3], [1, 1], [5, 5, 5], [1, 7, 2, 2, 6], [1], [2, 0, 3], [3, 2])
+    ]
     sources = [data("words", [None, WIDTH], lod_level=1), data("still", [None, 4])]
     text = check(build, sources, feeds)
     assert "body of" in text
     assert "run in segments" not in text
     # Some memories begin with a row for each sequence, others with one for each that has a step.
     assert text.count("CPU for words[") == 3 + (build is from_start)
-
-
-def repeated(trips, body):
-    """Run `body(i)` `trips` times, with a counter that it may index arrays by."""
-    i = number(0)
-    going = layers.less_than(i, trips)
-    loop = layers.While(going)
-    with loop.block():
-        body(i)
-        layers.increment(i)
-        layers.less_than(i, trips, cond=going)
 
 
 def state_and_array(words, trips):
@@ -489,7 +406,6 @@ def replaced_only(words, trips):
 @pytest.mark.parametrize(
     "build",
     [state_and_array, through_an_array, counters_that_count, replaced_only],
-    ids=lambda build: build.__name__,
 )
 def test_loops_that_count(build):
     random = np.random.default_rng(0)
@@ -522,33 +438,7 @@ def test_dropout_differs_between_iterations_and_its_gradient_agrees():
     assert "body of" in exe.describe(main)
 
 
-def test_errors_in_an_iteration_name_the_operator():
-    main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup):
-        ids, start = fluid.data("ids", [None, None, 1], "int64"), fluid.data("start", [None, 4], "float32")
-        rnn = layers.StaticRNN()
-        with rnn.step():
-            word, state = rnn.step_input(ids), rnn.memory(init=start)
-            new = layers.elementwise_add(layers.embedding(word, [5, 4]), state)
-            rnn.update_memory(state, new)
-            rnn.step_output(new)
-        out = rnn()
-    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
-    exe.run(startup, scope=scope)
-    good, bad = np.array([[[1], [4]], [[0], [2]]]), np.array([[[1], [4]], [[0], [7]]])
-    for words in (good, bad, good):
-        feed = {"ids": words, "start": np.zeros((2, 4), "float32")}
-        if words is good:
-            (found,) = exe.run(main, feed, [out], scope=scope)
-            table = np.array(scope.find_var(main.all_parameters()[0].name).get_tensor())
-            np.testing.assert_allclose(found, np.cumsum(table[words[..., 0]], axis=0), rtol=1e-6)
-        else:
-            with pytest.raises(fluid.core.EnforceNotMet, match="lookup_table.* 7 "):
-                exe.run(main, feed, [out], scope=scope)
-    assert "body of" in exe.describe(main, scope)
-
-
-@pytest.mark.parametrize("build", [gates, branches, halved], ids=lambda build: build.__name__)
+@pytest.mark.parametrize("build", [gates, branches, halved])
 @pytest.mark.parametrize("batch", [1, 3])
 def test_declared_batch_sizes(build, batch):
     random = np.random.default_rng(4)
@@ -574,12 +464,7 @@ def two_inputs(words, others):
 
 
 def test_inputs_that_are_fed_each_with_its_own_sequences():
-    random = np.random.default_rng(2)
-
-    def fed(lengths):
-        rows = numbers(random, sum(lengths), WIDTH)
-        return fluid.create_lod_tensor(rows, [lengths], fluid.CPUPlace())
-
+    fed = functools.partial(ragged, np.random.default_rng(2))
     sources = [data("words", [None, WIDTH], lod_level=1), data("others", [None, WIDTH], lod_level=1)]
     same = [{"words": fed(lengths), "others": fed(lengths)} for lengths in ([2, 3], [3, 1, 2], [2, 3])]
     text = check(two_inputs, sources, same)
@@ -727,8 +612,7 @@ def test_printing_runs_iteration_by_iteration(capfd):
         rnn.output(new)
 
     random = np.random.default_rng(0)
-    words = fluid.create_lod_tensor(numbers(random, 6, WIDTH), [[2, 3, 1]], fluid.CPUPlace())
-    feeds = [{"words": words, "still": numbers(random, 3, 4)}] * 4
+    feeds = [{"words": ragged(random, [2, 3, 1]), "still": numbers(random, 3, 4)}] * 4
     text = check(printing, [data("words", [None, WIDTH], lod_level=1), data("still", [None, 4])], feeds)
     assert "its body has data-dependent sizes" in text
     assert "iteration by iteration" in text

@@ -7,7 +7,8 @@ import fluidlite as fluid
 from fluidlite.base.selected_rows import SelectedRows
 from fluidlite.executor.interpreter.control import add_to
 from fluidlite.executor.interpreter.segments import Ranges
-from tests.executor.control_flow.test_loop_plans import by_operators, number
+from tests.executor.control_flow.agreement import number
+from tests.executor.control_flow.test_loop_plans import by_operators
 
 layers = fluid.layers
 

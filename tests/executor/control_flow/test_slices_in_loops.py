@@ -7,7 +7,7 @@ import fluidlite as fluid
 from fluidlite._ext import kernels
 from fluidlite._ext.engine import KernelFailure
 
-from .test_data_dependent_sizes import run, same
+from .agreement import agree, default
 
 layers = fluid.layers
 WIDTH, MOST = 3, 9
@@ -69,8 +69,7 @@ def test_iterations_slice_by_computed_bounds(take, dtype):
     *fetched, loss = sliced_loop(x, lengths, dtype, take)
     fluid.optimizer.SGD(0.01).minimize(loss)
     fetched, fed = [*fetched, loss, "x@GRAD"], [*feeds(np.random.RandomState(3), 12)]
-    got, text = run(fetched, "plan", fed)
-    same(got, run(fetched, "interpret", fed)[0])
+    text = agree(default(fetched), fed, 1e-5, 1e-6)
     plan = text.partition("run in segments")[0]  # of all steps but the first
     assert " loop(" in plan and "slice_grad(" in plan
 
@@ -85,7 +84,7 @@ def test_slices_of_varying_lengths_run_iteration_by_iteration():
     *fetched, loss = sliced_loop(x, lengths, "int32", growing)
     fluid.optimizer.SGD(0.01).minimize(loss)
     fetched, fed = [*fetched, loss, "x@GRAD"], [*feeds(np.random.RandomState(3), 8)]
-    same(run(fetched, "plan", fed)[0], run(fetched, "interpret", fed)[0])
+    agree(default(fetched), fed, 1e-5, 1e-6)
 
 
 def test_an_empty_slice_names_operator_and_line():
@@ -144,6 +143,5 @@ def test_operators_after_a_loop_without_iterations_have_the_sizes_of_the_step():
     for rows, trips in [(4, 2), (4, 2), (7, 2), (9, 0), (3, 0), (60, 0), (5, 2), (2, 0), (300, 0), (6, 1)]:
         x = random.uniform(-1, 1, (rows, 4, WIDTH)).astype("float32")
         fed.append({"x": x, "last": np.array([trips]), "at": np.array([2], "int32")})
-    got, text = run(fetched, "plan", fed)
-    same(got, run(fetched, "interpret", fed)[0])
+    text = agree(default(fetched), fed, 1e-5, 1e-6)
     assert "run in segments" not in text and text.count("instructions on the CPU for") == 1

@@ -5,7 +5,8 @@ import pytest
 
 import fluidlite as fluid
 
-from .test_scans import STATIC, WIDTH, check, data, fc, numbers, one_memory
+from .agreement import WIDTH, check, data, fc, numbers
+from .test_scans import STATIC, one_memory
 
 layers = fluid.layers
 STEPS = 4
@@ -24,7 +25,7 @@ def sources(steps=STEPS):
     return [data("x", [steps, None, WIDTH]), data("start", [None, 4]), data("still", [None, 4])]
 
 
-@pytest.mark.parametrize("build", STATIC, ids=lambda build: build.__name__)
+@pytest.mark.parametrize("build", STATIC)
 def test_networks_of_steps(build):
     text = check(build, sources(), fed([2, 3, 1, 5, 2]))
     assert "run in segments" not in text
@@ -65,9 +66,7 @@ def overwritten(x, start, still):
     return [*outs, begin]
 
 
-@pytest.mark.parametrize(
-    "build", [all_states_are_wanted, one_after_another, overwritten], ids=lambda build: build.__name__
-)
+@pytest.mark.parametrize("build", [all_states_are_wanted, one_after_another, overwritten])
 def test_values_outside_of_the_steps(build):
     text = check(build, sources(), fed([2, 1, 3]))
     assert "run in segments" not in text
