@@ -32,15 +32,6 @@ def one(spec: tuple, *values: object) -> Tensor:
     return collator(spec).collate([(value,) for value in values])[0]
 
 
-def test_a_batch_of_arrays_and_numbers() -> None:
-    samples = [(np.full((2, 3), i, "float32"), i) for i in range(5)]
-    x, y = collator(X, Y).collate(samples)
-    assert x.array.shape == (5, 2, 3) and x.array.dtype == np.float32 and x.array.flags.c_contiguous
-    assert x.array[:, 1, 2].tolist() == [0, 1, 2, 3, 4]
-    assert y.array.tolist() == [[0], [1], [2], [3], [4]] and y.array.dtype == np.int64
-    assert list(x._lod) == []
-
-
 @pytest.mark.parametrize(
     "value",
     [
@@ -110,15 +101,6 @@ def test_open_dimensions_come_from_the_first_sample() -> None:
     assert one(("any", "float32", ()), np.zeros((3, 2))).array.shape == (1, 3, 2)
 
 
-def test_ragged_samples_are_named() -> None:
-    samples = [(np.zeros(6), 0)] * 3 + [(np.zeros(5), 0)]
-    with pytest.raises(
-        ValueError, match=r"sample 3 of the batch, variable 'x': expected shape \[2, 3\], got \[5\]"
-    ):
-        collator(X, Y).collate(samples)
-    refuses(lambda: one(X, [[1, 2, 3], [1, 2]]), ValueError, "got a ragged list")
-
-
 @pytest.mark.parametrize(
     ("value", "error"),
     [
@@ -132,14 +114,6 @@ def test_ragged_samples_are_named() -> None:
 )
 def test_items_that_are_no_numbers(value: object, error: type[Exception]) -> None:
     refuses(lambda: one(Y, value), error, "sample 0 of the batch, variable 'y': expected int64 numbers, got")
-
-
-def test_wrong_number_of_items() -> None:
-    with pytest.raises(
-        FieldCountError,
-        match=r"fields \(1\) in sample 1 of the batch does not match len\(feed_list\) \(2: 'x', 'y'\)",
-    ):
-        collator(X, Y).collate([(np.zeros(6), 1), (np.zeros(6),)])
 
 
 @pytest.mark.parametrize(
@@ -167,18 +141,6 @@ def test_samples_without_an_item_for_each_variable(
     with pytest.raises(error, match="sample 1 of the batch ") as caught:
         collator(Y).collate([(0,), sample])
     assert re.search(message, str(caught.value))
-
-
-def test_samples_are_whatever_has_items() -> None:
-    x, y = collator(X, Y).collate([[np.zeros(6), [3]], np.array([np.ones(6), 4], dtype=object)])
-    assert x.array.shape == (2, 2, 3) and y.array.tolist() == [[3], [4]]
-    for samples in (
-        [[1, 2], [3, 4]],
-        np.array([[1, 2], [3, 4]]),
-        ["12", range(3, 5)],
-        [(1, 2), map(int, "34")],
-    ):
-        assert [t.array.tolist() for t in collator(Y, Y).collate(samples)] == [[[1], [3]], [[2], [4]]]
 
 
 def test_empty_batch() -> None:

@@ -236,16 +236,6 @@ def test_programs_run_on_the_cpu_without_a_usable_driver(monkeypatch, options, r
             fluid.Executor(GPU)
 
 
-def test_gpus_that_do_not_exist() -> None:
-    with simulated(devices=2):
-        with pytest.raises(
-            ValueError, match=r"CUDAPlace\(7\) does not exist: there are CUDAPlace\(0\) to CUDAPlace\(1\)"
-        ):
-            fluid.Executor(fluid.CUDAPlace(7))
-        with pytest.raises(ValueError, match=r"CUDAPlace\(2\) does not exist"):
-            fluid.create_lod_tensor(np.ones((3, 1), "float32"), [[3]], fluid.CUDAPlace(2))
-
-
 def test_plans_of_many_shapes_and_nets_take_no_more_and_more_memory(simulation) -> None:
     def taken() -> tuple[int, ...]:
         gc.collect()

@@ -82,8 +82,9 @@ def test_samples_of_several_rows_for_loaders(kind: str) -> None:
 def test_errors() -> None:
     x, y = data("x", [None, 4], "float32"), data("y", [None, 1], "int64")
     feeder = DataFeeder([x, y], CPUPlace())
-    with pytest.raises(ValueError, match=r"sample 0 .* 'x': expected shape \[4\], got \[3\]"):
-        feeder.feed([([1, 2, 3], 1)])
+    for sample, message in (([1, 2, 3], r"\[4\], got \[3\]"), ([[1, 2], [3]], "got a ragged list")):
+        with pytest.raises(ValueError, match=rf"sample 1 .* 'x': expected .*{message}|'x': {message}"):
+            feeder.feed([([1, 2, 3, 4], 1), (sample, 1)])
     with pytest.raises(
         AssertionError,
         match=r"fields \(1\) in sample 0 of the batch does not match len\(feed_list\) \(2: 'x', 'y'\)",

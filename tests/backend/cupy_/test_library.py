@@ -3,12 +3,12 @@
 import importlib
 import importlib.util
 
+import numpy as np
 import pytest
 
 import fluidlite as fluid
 from fluidlite.backend.cupy_ import library, shared_library
 from fluidlite.backend.cupy_.device import device
-from fluidlite.base import place
 
 from ...simulated_cuda import simulated
 
@@ -112,7 +112,12 @@ def test_a_gpu_that_is_not_there(simulation, monkeypatch):
 def test_several_gpus(monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     with simulated(devices=2):
-        assert place.usable_gpus() == "there are CUDAPlace(0) to CUDAPlace(1)"
+        with pytest.raises(
+            ValueError, match=r"\(7\) does not exist: there are CUDAPlace\(0\) to CUDAPlace\(1\)"
+        ):
+            fluid.Executor(fluid.CUDAPlace(7))
+        with pytest.raises(ValueError, match=r"CUDAPlace\(2\) does not exist"):
+            fluid.create_lod_tensor(np.ones((3, 1), "float32"), [[3]], fluid.CUDAPlace(2))
 
 
 def test_a_full_gpu():

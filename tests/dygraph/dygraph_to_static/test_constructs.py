@@ -63,13 +63,6 @@ def break_by_tensor(x):
     return s
 
 
-def list_in_loop(x):
-    out = []
-    for i in range(layers.cast(layers.reduce_sum(layers.ones_like(x)), "int32")):
-        out.append(x * (i + 1))
-    return layers.concat(out, 0), out[1]
-
-
 def conditional_expression(x):
     return x + 1 if layers.reduce_mean(x) > 0 else x * x
 
@@ -86,10 +79,6 @@ def chained_comparison(x):
     if 0 < layers.reduce_mean(x) < 2:
         x = x * x
     return x
-
-
-def casts(x):
-    return x * int(layers.reduce_sum(x)), x * float(layers.reduce_sum(x))
 
 
 def assigned_in_one_branch(x):
@@ -172,13 +161,6 @@ def tensor_that_grows(x):
         y = layers.concat([y, x], 0)
         i = i + 1
     return y
-
-
-def list_in_branch(x):
-    out = [x]
-    if layers.reduce_sum(x) > 0:
-        out.append(x * x)
-    return layers.concat(out, 0)
 
 
 def try_and_with(x):

@@ -96,16 +96,6 @@ def for_else(x):
     return x
 
 
-def while_else(x):
-    i = layers.zeros([1], "int64")
-    while i < 3:
-        i = i + 1
-        x = x * 2
-    else:
-        x = x + 1
-    return x
-
-
 def return_from_nested_loops(x):
     for _ in range(3):
         for row in x:
@@ -150,16 +140,6 @@ def list_changed_in_loop(x):
     return st
 
 
-def list_with_elements_grows(x):
-    out = [x]
-    for _ in range(layers.cast(layers.reduce_sum(layers.ones_like(x)), "int64")):
-        out.append(out[-1] * 1.5)
-    s = 0
-    for o in out:
-        s = s + layers.reduce_sum(o)
-    return s, len(out), out[-1]
-
-
 def two_lists(x):
     a, b = [], []
     i = 0
@@ -173,27 +153,8 @@ def two_lists(x):
     return layers.stack(a), layers.concat(b, 1), i
 
 
-def attributes(x):
-    o = types.SimpleNamespace()
-    o.v = x
-    o.n = 0
-    while layers.reduce_sum(o.v * o.v) < 100:
-        o.v = o.v * 1.5
-        o.n += 1
-    return o.v, o.n
-
-
 def comprehensions(x):
     return [r * 2 if layers.reduce_sum(r) > 0 else r for r in x], sum([layers.reduce_sum(r) for r in x])
-
-
-def zip_and_enumerate(x):
-    s = 0
-    for a, b in zip(x, x * 2, strict=True):
-        s = s + a * b
-    for i, (a, b) in enumerate(zip(x, [3, 4], strict=True)):
-        s = s + a * b * i
-    return s
 
 
 def ranges_with_steps(x):
