@@ -32,6 +32,7 @@ from .base.place import (
     cuda_places,
     is_compiled_with_cuda,
 )
+from .base.reports import tracebacks
 from .clip import ErrorClipByValue
 from .data import data
 from .executor import LoDTensor, LoDTensorArray, Scope, global_scope, scope_guard
@@ -67,6 +68,21 @@ if TYPE_CHECKING:
         profiler,
         reader,
     )
+    from .base.errors import (
+        ArgumentAssertion,
+        ArgumentError,
+        ArgumentTypeError,
+        DataTypeError,
+        DownloadError,
+        MissingModelError,
+        MissingPartError,
+        MissingValueError,
+        NotSupportedError,
+        StaticModeError,
+        TypeAssertion,
+        UnknownOperator,
+    )
+    from .base.version import VersionError
     from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
     from .core.constants import core_suffix, legacy_core
     from .data_feeder import DataFeeder
@@ -105,13 +121,21 @@ if TYPE_CHECKING:
         SpectralNorm,
         TreeConv,
     )
+    from .distributed.communicator import DistributedError, RankLost
     from .executor import Executor
     from .input import embedding, one_hot
     from .io import load, load_program_state, save, set_program_state
     from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
+    from .metrics import NotProbability
+    from .old_scripts import OldNameWarning
     from .parallel_executor import ParallelExecutor
+    from .reader.decorators import ComposeNotAligned, SizeError
+    from .reader.loader.epoch import LoaderError
+    from .reader.loader.source import FieldCountError, ItemCountError
     from .reader.slots.datasets import DatasetFactory, InMemoryDataset, QueueDataset
     from .reader.slots.feed_description import DataFeedDesc
+    from .reader.worker.errors import WorkerDied, WorkerTimeout, WorkerTraceback
+    from .rpc.messages import RpcError, ServerLost, TrainerLost
 
 Tensor = LoDTensor
 __version__ = "0.2.0"
@@ -230,4 +254,5 @@ __all__ = [
     "wrapped_decorator",
 ]
 
+tracebacks.install()
 __getattr__, __dir__ = missing.lazy(__name__)

@@ -8,6 +8,7 @@ import numpy as np
 
 from . import layers
 from .base import missing, unique_name
+from .base.errors import public
 from .framework import Program, Variable, program_guard
 from .initializer import ConstantInitializer
 from .layer_helper import LayerHelper
@@ -247,6 +248,7 @@ class EditDistance(MetricBase):
         return self.total_distance / self.seq_num, self.instance_error / self.seq_num
 
 
+@public
 class NotProbability(AssertionError, ValueError):
     """A prediction is no probability; Fluid raises AssertionError."""
 

@@ -2,32 +2,82 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 _Error = TypeVar("_Error", bound=type[Exception])
+
+_FLUIDS: list[type[Exception]] = []
+"""Classes that tracebacks show as those of `fluid.core`."""
+
+_HOMES: dict[type[Exception], tuple[str, str]] = {}
+"""The module and name by which such a class is found."""
+
+
+def public(cls: _Error) -> _Error:
+    """A class decorator: tracebacks, and pickles, find the class in the package itself (`fluidlite.NotSupportedError`).
+
+    Its name is to be among the imports of `fluidlite/__init__.py`.
+    """
+    cls.__module__ = "fluidlite"
+    return cls
+
+
+def _of_fluid(cls: _Error) -> _Error:
+    """A class decorator: tracebacks show the class as the one of `fluid.core` with its `__name__`."""
+    _HOMES[cls] = cls.__module__, cls.__qualname__
+    _FLUIDS.append(cls)
+    cls.__module__, cls.__qualname__ = "fluidlite.core", cls.__name__
+    return cls
 
 
 def called(name: str) -> Callable[[_Error], _Error]:
     """A class decorator: `type(error).__name__` is the name that Fluid's exception has there, which scripts print and
-    compare; tracebacks show the class's own.
+    compare; tracebacks show `fluid.core.EnforceNotMet` for it, and of others the class's own name.
     """
 
     def rename(cls: _Error) -> _Error:
         cls.__name__ = name
-        return cls
+        return _of_fluid(cls) if name == "EnforceNotMet" else public(cls)
 
     return rename
 
 
-class EOFException(Exception):
+def show_as_paddle() -> None:
+    """Have tracebacks name Fluid's exceptions as scripts do, which import `paddle.fluid`."""
+    for cls in _FLUIDS:
+        cls.__module__ = "paddle.fluid.core"
+
+
+class _OfFluid(Exception):
+    """Exceptions that are pickled by where they are defined: their names are shared, and depend on the import hook."""
+
+    def __reduce__(self) -> Any:
+        home = _HOMES.get(type(self))
+        return super().__reduce__() if home is None else (_rebuilt, (*home, self.args, self.__dict__))
+
+
+def _rebuilt(module: str, name: str, args: tuple[Any, ...], attributes: dict[str, Any]) -> Exception:
+    """An exception from its pickle, made without `__init__`, whose parameters may differ from `args`."""
+    cls: type[Exception] = getattr(importlib.import_module(module), name)
+    error = cls.__new__(cls, *args)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
+
+
+@_of_fluid
+class EOFException(_OfFluid):
     """A non-iterable reader has no more data in this epoch (`fluid.core.EOFException`)."""
 
 
-class EnforceNotMet(Exception):
+@_of_fluid
+class EnforceNotMet(_OfFluid):
     """A program could not be run as asked (`fluid.core.EnforceNotMet`): not initialised, not fed, bad value."""
 
 
+@public
 class NotSupportedError(AttributeError, NotImplementedError):
     """A name, operator or option that Fluid 1.8 has and fluidlite does not have yet."""
 
@@ -82,6 +132,11 @@ class KernelTypeError(EnforceNotMet, TypeError):
 
     Fluid's layers check the types of Variables, with TypeError; its native part checks those of eager tensors.
     """
+
+
+@public
+class DownloadError(RuntimeError):
+    """A data file could not be downloaded."""
 
 
 def wrong_type(var: object) -> type[TypeError]:

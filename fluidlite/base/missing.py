@@ -123,8 +123,18 @@ def public(package: str) -> list[str]:
 
 
 def lazy(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` of a package with lazily loaded names; see `reporter`."""
-    return reporter(package), lambda: sorted({*vars(sys.modules[package]), *_lazy(package)})
+    """`__getattr__` and `__dir__` of a package with lazily loaded names; see `reporter`.
+
+    `dir` lists the names of Fluid, not the folders that this package is made of.
+    """
+
+    def __dir__() -> list[str]:
+        names = vars(sys.modules[package])
+        shown = {*names.get("__all__", ()), *fluid_names.listed().get(fluid_name(package), ())}
+        listed = {name for name in {*names, *_lazy(package)} if name in shown or name.startswith("__")}
+        return sorted(listed if "." not in package else listed.union(_lazy(package)))
+
+    return reporter(package), __dir__
 
 
 def reporter(module: str) -> Callable[[str], Any]:

@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import Any, BinaryIO
 
 from ..base import missing
+from ..base.errors import DownloadError
 from ..base.storage.files import atomic_writer
 from ..io.pickles import parse_pickle
 from .reading import files
-from .reading.download import DownloadError
 from .reading.download import download as _download
 from .reading.download import md5 as md5file
 
@@ -67,7 +67,7 @@ def download(url: str, module_name: str, md5sum: str | None, save_name: str | No
         _download(url, path, md5sum)
     except DownloadError as error:
         where = f"$FLUIDLITE_DATA/{module_name}/{os.path.basename(path)} or {path}"
-        raise DownloadError(f"{error}. Without a network, put the file at {where}") from error
+        raise DownloadError(f"{error}. Without a network, put the file at {where}") from error.__cause__
     return path
 
 

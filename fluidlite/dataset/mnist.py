@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from ..base import missing
+from ..base.errors import DownloadError
 from . import common
 from .reading import files
-from .reading.download import DownloadError
 from .reading.samples import samples
 
 __all__ = ["fetch", "reader_creator", "test", "train"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.errors import EnforceNotMet, NotSupportedError
+from ..base.errors import EnforceNotMet, NotSupportedError, public
 from . import environment
 
 if TYPE_CHECKING:
@@ -23,10 +23,12 @@ REDUCTIONS = ("sum", "prod", "max", "min")
 """The reductions, in the order of Fluid's attribute `reduce_type`."""
 
 
+@public
 class DistributedError(EnforceNotMet, RuntimeError):
     """The processes of a run differ in their number, the operations they call, or the sizes of arrays."""
 
 
+@public
 class RankLost(DistributedError):
     """Another process of the run has ended while this one waits for it.
 

@@ -91,7 +91,7 @@ def raise_in_operator(op: Operator, error: Exception) -> NoReturn:
     located = in_operator(op, error)
     if located is error:
         raise
-    raise located from error
+    raise located from (None if isinstance(error, EnforceNotMet) else error)
 
 
 def refusal(op: Operator, message: str) -> OperatorError:

@@ -6,9 +6,9 @@ the user's code to be rewritten before it is compiled (`rewriting.py`). Other pa
 """
 
 import atexit
-import sys
 
 from ..base import flags
+from ..base.reports import tracebacks
 from . import finder, rewriting
 from .finder import active, for_user
 from .notes import OldNameWarning, print_list
@@ -47,7 +47,7 @@ def install() -> None:
     if strict():
         return
     finder.install()
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    shell = tracebacks.shell()
     if shell is not None and not any(
         isinstance(one, rewriting.Transformer) for one in shell.ast_transformers
     ):

@@ -8,9 +8,12 @@ import warnings
 from types import FrameType
 from typing import Any
 
+from ..base.errors import public
+
 _used: dict[tuple[str, str, int], str] = {}
 
 
+@public
 class OldNameWarning(UserWarning):
     """A script uses a name that today's Python or its packages no longer have, and that was restored."""
 

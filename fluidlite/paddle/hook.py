@@ -15,10 +15,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from .. import old_scripts
-from ..base import flags, missing
+from ..base import errors, flags, missing
 from ..base.names import fluid_names
 from ..base.names.alias import AliasLoader, Loader
 from ..base.names.fluid_modules import ADVICE, real_name
+from ..base.reports import tracebacks
 
 if TYPE_CHECKING:
     from importlib.abc import MetaPathFinder
@@ -79,7 +80,8 @@ class PaddleFinder(MetaPathFinder):
         if fullname.partition(".")[0] != "paddle":
             return None
         if fullname == "paddle":
-            old_scripts.install()  # in a notebook that `fluidlite -m IPython` has started
+            tracebacks.install()  # in a notebook that `fluidlite -m IPython` has started
+            old_scripts.install()
         short = fullname.removeprefix("paddle.") if fullname.startswith("paddle.fluid") else fullname
         real = real_name(fullname)
         found = missing.spec_of(real)
@@ -124,6 +126,7 @@ def install() -> None:
             name="paddle",
         )
     sys.meta_path.insert(0, _finder)
+    errors.show_as_paddle()
     old_scripts.install()
     if _SPAWN in sys.modules:
         _install_in_children(sys.modules[_SPAWN])

@@ -16,6 +16,7 @@ from types import CodeType, FrameType, ModuleType, TracebackType
 from .. import old_scripts
 from ..base import missing
 from ..base.names.fluid_modules import real_name
+from ..base.reports import tracebacks
 
 Program = tuple[CodeType, ModuleType]
 """Compiled code and the module, not yet in `sys.modules`, that it is to run in."""
@@ -94,9 +95,10 @@ def from_text(text: str | bytes, args: list[str], name: str = "-c", filename: st
 def run(load: Callable[[], Program]) -> int:
     """Load a program and run it as `__main__`; returns its exit status.
 
-    An exception is reported by `sys.excepthook` without the frames that led to the program; Ctrl-C in one
+    An exception is reported by `sys.excepthook` without the frames of this package (`tracebacks`); Ctrl-C in one
     line. SystemExit passes through, and so does everything under `python -m pdb`.
     """
+    full = tracebacks.is_full()
     atexit.register(_flush_open_files)
     try:
         code, module = load()
@@ -105,8 +107,9 @@ def run(load: Callable[[], Program]) -> int:
     except SystemExit:
         raise
     except BaseException as error:
-        _remove_own_frames(error)
-        if _debugged():
+        debugged = _debugged()
+        may_be_ours = tracebacks.shorten(error, full or debugged)
+        if debugged:
             raise
         if isinstance(error, KeyboardInterrupt):
             print(f"\ninterrupted{_last_line(error.__traceback__)}", file=sys.stderr)
@@ -116,6 +119,8 @@ def run(load: Callable[[], Program]) -> int:
         if sys.version_info >= (3, 12):
             sys.last_exc = error
         sys.excepthook(type(error), error, error.__traceback__)
+        if may_be_ours:
+            print(tracebacks.HINT, file=sys.stderr)
         return 1
     return 0
 
@@ -168,28 +173,6 @@ def _search_first(path: str) -> None:
     """Put `path` first in `sys.path`, in place of the interpreter's own entry (which safe_path omits)."""
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = path
-
-
-def _remove_own_frames(error: BaseException) -> None:
-    """Remove this package's frames (runner, import hook, old names) from the tracebacks of `error` and its causes."""
-    current: BaseException | None = error
-    seen: set[int] = set()
-    while current is not None and id(current) not in seen:
-        seen.add(id(current))
-        shown: list[TracebackType] = []
-        traceback = current.__traceback__
-        while traceback is not None:
-            if not traceback.tb_frame.f_code.co_filename.startswith(_OURS):
-                shown.append(traceback)
-            traceback = traceback.tb_next
-        for one in reversed(shown):
-            one.tb_next = traceback
-            traceback = one
-        current.__traceback__ = traceback
-        current = current.__cause__ or current.__context__
-
-
-_OURS = (__file__, os.path.dirname(old_scripts.__file__), "<frozen importlib")
 
 
 def _last_line(traceback: TracebackType | None) -> str:

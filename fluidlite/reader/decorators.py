@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.errors import public
 from ..framework.callsite import stacklevel
 from .calling import iterating
 
@@ -27,6 +28,7 @@ Reader = Callable[[], Iterable[Any]]
 _END = object()
 
 
+@public
 class ComposeNotAligned(ValueError):
     """Readers given to `compose` did not yield the same number of samples."""
 
@@ -40,6 +42,7 @@ def check_reader(reader: Any, what: str) -> None:
         )
 
 
+@public
 class SizeError(ValueError, AssertionError):
     """A size below its least value."""
 

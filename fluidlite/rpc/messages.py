@@ -16,21 +16,24 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import EnforceNotMet, FormatError
+from ..base.errors import EnforceNotMet, FormatError, public
 from ..base.selected_rows import SelectedRows
 
 _MAGIC = b"FLP1"
 _TYPES = frozenset("bool int8 uint8 int16 int32 int64 float16 float32 float64".split())
 
 
+@public
 class RpcError(EnforceNotMet, RuntimeError):
     """A request between trainer and parameter server has failed."""
 
 
+@public
 class ServerLost(RpcError):
     """A parameter server has ended while a trainer needs it; the message names both, and the last step."""
 
 
+@public
 class TrainerLost(RpcError):
     """A trainer has ended unexpectedly; the message names it, and its last step."""
 

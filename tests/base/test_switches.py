@@ -7,7 +7,8 @@ import pytest
 from fluidlite import old_scripts
 from fluidlite.base import flags
 from fluidlite.base.place import cpu_places
-from fluidlite.dataset.reading.download import DownloadError, download
+from fluidlite.base.errors import DownloadError
+from fluidlite.dataset.reading.download import download
 
 SWITCHES = {
     "FLUIDLITE_REQUIRE_GPU": lambda: flags.device() == "gpu",

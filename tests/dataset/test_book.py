@@ -13,7 +13,7 @@ import pytest
 
 from fluidlite.base.errors import FormatError
 from fluidlite.dataset import common
-from fluidlite.dataset.reading.download import DownloadError
+from fluidlite.base.errors import DownloadError
 
 from ..refusals import refuses
 from . import archives, book

@@ -12,7 +12,7 @@ import pytest
 
 from fluidlite.base.errors import FormatError
 from fluidlite.dataset import cifar, common
-from fluidlite.dataset.reading.download import DownloadError
+from fluidlite.base.errors import DownloadError
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ import pytest
 from fluidlite.base.errors import FormatError
 from fluidlite.dataset import common
 from fluidlite.dataset.reading import download
-from fluidlite.dataset.reading.download import DownloadError
+from fluidlite.base.errors import DownloadError
 
 CONTENTS = bytes(range(256)) * 1000
 MD5 = hashlib.md5(CONTENTS).hexdigest()

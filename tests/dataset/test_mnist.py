@@ -12,7 +12,7 @@ import pytest
 
 from fluidlite.base.errors import FormatError
 from fluidlite.dataset import common, mnist
-from fluidlite.dataset.reading.download import DownloadError
+from fluidlite.base.errors import DownloadError
 
 
 def images(count, seed=0, side=28):

@@ -9,7 +9,7 @@ import pytest
 
 from fluidlite.base.errors import FormatError
 from fluidlite.dataset import common, uci_housing
-from fluidlite.dataset.reading.download import DownloadError
+from fluidlite.base.errors import DownloadError
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 from ...base import flags
+from ...base.errors import DownloadError
 from ...base.reports import progress
 from ...base.storage.files import atomic_writer
 
@@ -21,10 +22,6 @@ TRIES = 3
 """How often a file is downloaded when its checksum is wrong."""
 
 _BLOCK = 1 << 16
-
-
-class DownloadError(RuntimeError):
-    """A data file could not be downloaded."""
 
 
 class _WrongContents(Exception):
@@ -95,7 +92,7 @@ def _open(url: str) -> Any:
 
     The request runs in a thread, abandoned after a timeout, because no timeout covers name resolution.
     """
-    from urllib.error import HTTPError
+    from urllib.error import HTTPError, URLError
     from urllib.request import Request, urlopen
 
     answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -106,6 +103,8 @@ def _open(url: str) -> Any:
         except HTTPError as error:
             error.close()
             answers.put(error)
+        except URLError as error:
+            answers.put(error.reason if isinstance(error.reason, OSError) else error)
         except Exception as error:
             answers.put(error)
 
@@ -115,5 +114,7 @@ def _open(url: str) -> Any:
     except queue.Empty:
         raise OSError(f"no answer within {CONNECT_SECONDS} seconds") from None
     if isinstance(answer, Exception):
-        raise answer if isinstance(answer, OSError) else OSError(str(answer)) from answer
+        if isinstance(answer, OSError):
+            raise answer
+        raise OSError(str(answer)) from answer
     return answer

@@ -77,7 +77,7 @@ class Lowering:
             try:
                 calls = select(view)
             except Exception as error:
-                raise failures.in_operator(op, error) from error
+                failures.raise_in_operator(op, error)
         listed = [calls] if isinstance(calls, Call) else calls
         if listed is not None and all(
             self._available(call.kernel) for call in listed if call.kernel not in (RESOLVE_SIZES, SCAN_KERNEL)

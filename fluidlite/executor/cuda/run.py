@@ -125,10 +125,7 @@ class LaunchList:
         except MemoryError:
             raise
         except Exception as error:
-            located = failures.in_operator(launch.op, error)
-            if located is error:
-                raise
-            raise located from error
+            failures.raise_in_operator(launch.op, error)
 
     def _launch_timed(
         self,

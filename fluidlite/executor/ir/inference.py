@@ -304,7 +304,7 @@ def fold(op: Operator, view: OpView, meta: TypeEnv, written_once: set[str]) -> b
         try:
             results = definition.call(np, inputs, op.attrs)
         except Exception as error:
-            raise failures.in_operator(op, error) from error
+            failures.raise_in_operator(op, error)
     for name, value in op._named(results):
         dtype = to_numpy(meta.dtypes[name])
         check_result(op.type, value, meta.shapes[name], dtype)

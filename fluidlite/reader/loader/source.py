@@ -12,7 +12,7 @@ import numpy as np
 from ..._ext.collate import Collator, FieldCountError, Handover, Spec, empty
 from ...backend import on_device, to_host
 from ...base.dtypes import to_numpy
-from ...base.errors import EnforceNotMet, called
+from ...base.errors import EnforceNotMet, called, public
 from ...base.lod import Lod
 from ...eager import Tensor
 from ...executor.tensors.lod_tensor import LoDTensor
@@ -163,6 +163,9 @@ class SampleLists(Feeding):
                 batch = collate.collate(samples)
                 yield FetchedBatch(batch, rows_of(batch), read - begin, time.perf_counter() - read)
                 begin = time.perf_counter()
+
+
+public(FieldCountError)
 
 
 @called("AssertionError")

@@ -7,10 +7,13 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from ...base.errors import public
+
 # (pickled recipe of the error, or None if it has none; type and message; traceback)
 Portable = tuple[bytes | None, str, str]
 
 
+@public
 class WorkerTraceback(Exception):
     """The traceback of an error in a worker process as text; it is the cause of the error raised here."""
 
@@ -27,10 +30,12 @@ class WorkerDone(Exception):
         self.worker = worker
 
 
+@public
 class WorkerDied(RuntimeError):
     """A worker process was killed, or exited, before it was done."""
 
 
+@public
 class WorkerTimeout(RuntimeError, TimeoutError):
     """A worker gave no result within the pool's timeout."""
 

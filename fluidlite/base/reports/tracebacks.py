@@ -1,0 +1,114 @@
+"""Short tracebacks for scripts and notebooks: the user's frames and the message, without this package's frames."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import TracebackType
+from typing import Any
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+_OURS = (_PACKAGE, "fluidlite/_ext/")  # the second: files of compiled code
+_LIBRARIES = (os.path.dirname(os.__file__) + os.sep, "<frozen", "<__array_function__")
+_RUNNER = (_PACKAGE + "__main__.py", _PACKAGE + "paddle/script.py", _PACKAGE + "old_scripts", "<frozen importlib")
+HINT = "(FLUIDLITE_TRACEBACK=full shows the frames of fluidlite as well)"
+
+
+def is_full() -> bool:
+    """Whether tracebacks keep this package's frames (FLUIDLITE_TRACEBACK=full); ValueError for another text."""
+    text = os.environ.get("FLUIDLITE_TRACEBACK", "")
+    if text not in ("", "short", "full"):
+        raise ValueError(f"the environment variable FLUIDLITE_TRACEBACK must be full or short, got {text!r}")
+    return text == "full"
+
+
+def shorten(error: BaseException, full: bool) -> bool:
+    """Remove this package's frames from the tracebacks of `error` and its causes; with `full` only those of the runner.
+
+    Causes go that had no other frames and whose message the error repeats. Returns whether the frame that raised a
+    built-in exception is gone, which may be a fault of this package.
+    """
+    raised_here = hidden = False
+    current: BaseException | None = error
+    seen: set[int] = set()
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        current.__traceback__, hidden = _without_ours(current.__traceback__, full, hidden)
+        if current is error:
+            raised_here = hidden and type(error).__module__ == "builtins"
+        cause = _cause(current)
+        while hidden and not full and cause is not None and _is_repeated(cause, current):
+            seen.add(id(cause))
+            cause = _cause(cause)
+            if id(cause) in seen:
+                cause = None
+            current.__cause__ = cause  # and leaves out the context
+        current = cause
+    return raised_here and not full
+
+
+def _without_ours(
+    traceback: TracebackType | None, full: bool, hidden: bool
+) -> tuple[TracebackType | None, bool]:
+    """The traceback without hidden frames, and whether the innermost frame was hidden.
+
+    Frames of libraries that this package called go, too; those of the user's code that it called stay. `hidden`:
+    whether the traceback begins in code that this package called.
+    """
+    shown: list[TracebackType] = []
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        if full:
+            hidden = file.startswith(_RUNNER)
+        else:
+            hidden = file.startswith((*_OURS, "<frozen importlib")) or (hidden and _in_library(file))
+        if not hidden:
+            shown.append(traceback)
+        traceback = traceback.tb_next
+    for one in reversed(shown):
+        one.tb_next = traceback
+        traceback = one
+    return traceback, hidden
+
+
+def _in_library(file: str) -> bool:
+    """Whether a file belongs to Python or NumPy."""
+    if "site-packages" in file:
+        return f"site-packages{os.sep}numpy{os.sep}" in file
+    return file.startswith(_LIBRARIES)
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    """The exception that a traceback shows before `error`."""
+    return error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _is_repeated(cause: BaseException, error: BaseException) -> bool:
+    """Whether a cause says nothing that its effect does not say."""
+    return _without_ours(cause.__traceback__, False, True)[0] is None and str(cause) in str(error)
+
+
+def shell() -> Any:
+    """The shell of the notebook, or of IPython, that runs in this process; None if there is none."""
+    return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+
+
+def install() -> None:
+    """Shorten the tracebacks that a notebook or IPython shows in this process; calling it again looks for a new one."""
+    full = is_full()
+    running = shell()
+    show = getattr(running, "showtraceback", None)
+    if show is None or show.__module__ == __name__:
+        return
+
+    def showtraceback(exc_tuple: Any = None, *args: Any, **options: Any) -> None:
+        error = (exc_tuple or sys.exc_info())[1]
+        may_be_ours = False
+        if isinstance(error, BaseException):
+            may_be_ours = shorten(error, full)
+            exc_tuple = type(error), error, error.__traceback__
+        show(exc_tuple, *args, **options)
+        if may_be_ours:
+            print(HINT, file=sys.stderr)
+
+    running.showtraceback = showtraceback
