@@ -50,7 +50,7 @@ from .framework import (
 from .param_attr import ParamAttr, WeightNormParamAttr
 
 if TYPE_CHECKING:
-    # Rarely used names, loaded on first access.
+    # Rarely used names, loaded on first access. Those that are not in `__all__` are the errors of this package.
     from . import (
         average,
         compiler,
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
         profiler,
         reader,
     )
-    from .base.errors import (
+    from .base.errors import (  # noqa: F401
         ArgumentAssertion,
         ArgumentError,
         ArgumentTypeError,
@@ -82,11 +82,12 @@ if TYPE_CHECKING:
         TypeAssertion,
         UnknownOperator,
     )
-    from .base.version import VersionError
+    from .base.version import VersionError  # noqa: F401
     from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
     from .core.constants import core_suffix, legacy_core
     from .data_feeder import DataFeeder
     from .deprecated import memory_optimize, monkey_patch_varbase, monkey_patch_variable, release_memory
+    from .distributed.communicator import DistributedError, RankLost  # noqa: F401
     from .dygraph import (
         Layer,
         disable_dygraph,
@@ -121,21 +122,20 @@ if TYPE_CHECKING:
         SpectralNorm,
         TreeConv,
     )
-    from .distributed.communicator import DistributedError, RankLost
     from .executor import Executor
     from .input import embedding, one_hot
     from .io import load, load_program_state, save, set_program_state
     from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
-    from .metrics import NotProbability
-    from .old_scripts import OldNameWarning
+    from .metrics import NotProbability  # noqa: F401
+    from .old_scripts import OldNameWarning  # noqa: F401
     from .parallel_executor import ParallelExecutor
-    from .reader.decorators import ComposeNotAligned, SizeError
-    from .reader.loader.epoch import LoaderError
-    from .reader.loader.source import FieldCountError, ItemCountError
+    from .reader.decorators import ComposeNotAligned, SizeError  # noqa: F401
+    from .reader.loader.epoch import LoaderError  # noqa: F401
+    from .reader.loader.source import FieldCountError, ItemCountError  # noqa: F401
     from .reader.slots.datasets import DatasetFactory, InMemoryDataset, QueueDataset
     from .reader.slots.feed_description import DataFeedDesc
-    from .reader.worker.errors import WorkerDied, WorkerTimeout, WorkerTraceback
-    from .rpc.messages import RpcError, ServerLost, TrainerLost
+    from .reader.worker.errors import WorkerDied, WorkerTimeout, WorkerTraceback  # noqa: F401
+    from .rpc.messages import RpcError, ServerLost, TrainerLost  # noqa: F401
 
 Tensor = LoDTensor
 __version__ = "0.2.0"

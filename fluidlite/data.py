@@ -7,7 +7,8 @@ from typing import Any
 
 from .base import missing
 from .base.dtypes import VarType
-from .framework import Variable, default_main_program
+from .framework import Variable
+from .layers.inputs import check_data, declared
 
 __all__ = ["data"]
 
@@ -30,23 +31,16 @@ def data(name: str, shape: Sequence[int | None], dtype: Any = "float32", lod_lev
         >>> x.shape
         (-1, 3)
     """
-    if not isinstance(name, (str, bytes)):
-        raise TypeError(f"The type of 'name' in data must be a string, but received {name!r}")
-    if not isinstance(shape, (list, tuple)):
-        raise TypeError(f"The type of 'shape' in data must be a list or tuple, but received {shape!r}")
-    return (
-        default_main_program()
-        .global_block()
-        .create_var(
-            name=name.decode() if isinstance(name, bytes) else name,
-            shape=[-1 if n is None else n for n in shape],
-            dtype=dtype,
-            type=VarType.LOD_TENSOR,
-            stop_gradient=True,
-            lod_level=lod_level,
-            is_data=True,
-            need_check_feed=True,
-        )
+    check_data(name, shape)
+    sizes = [-1 if n is None else n for n in shape]
+    return declared(
+        name,
+        sizes,
+        dtype=dtype,
+        type=VarType.LOD_TENSOR,
+        stop_gradient=True,
+        lod_level=lod_level,
+        need_check_feed=True,
     )
 
 

@@ -8,11 +8,10 @@ from typing import Any, TypeVar
 
 _Error = TypeVar("_Error", bound=type[Exception])
 
-_FLUIDS: list[type[Exception]] = []
-"""Classes that tracebacks show as those of `fluid.core`."""
-
 _HOMES: dict[type[Exception], tuple[str, str]] = {}
-"""The module and name by which such a class is found."""
+"""By class that tracebacks show as one of `fluid.core`: the module and name where it is defined."""
+
+_shown_in = "fluidlite.core"
 
 
 def public(cls: _Error) -> _Error:
@@ -27,8 +26,7 @@ def public(cls: _Error) -> _Error:
 def _of_fluid(cls: _Error) -> _Error:
     """A class decorator: tracebacks show the class as the one of `fluid.core` with its `__name__`."""
     _HOMES[cls] = cls.__module__, cls.__qualname__
-    _FLUIDS.append(cls)
-    cls.__module__, cls.__qualname__ = "fluidlite.core", cls.__name__
+    cls.__module__, cls.__qualname__ = _shown_in, cls.__name__
     return cls
 
 
@@ -46,8 +44,10 @@ def called(name: str) -> Callable[[_Error], _Error]:
 
 def show_as_paddle() -> None:
     """Have tracebacks name Fluid's exceptions as scripts do, which import `paddle.fluid`."""
-    for cls in _FLUIDS:
-        cls.__module__ = "paddle.fluid.core"
+    global _shown_in
+    _shown_in = "paddle.fluid.core"
+    for cls in _HOMES:
+        cls.__module__ = _shown_in
 
 
 class _OfFluid(Exception):
@@ -70,6 +70,11 @@ def _rebuilt(module: str, name: str, args: tuple[Any, ...], attributes: dict[str
 @_of_fluid
 class EOFException(_OfFluid):
     """A non-iterable reader has no more data in this epoch (`fluid.core.EOFException`)."""
+
+
+NO_NEXT_DATA = (
+    "There is no next data. Catch fluid.core.EOFException where the epoch ends, and call the loader's reset()"
+)
 
 
 @_of_fluid

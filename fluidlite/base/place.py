@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 
-from . import flags
+from . import callsite, flags
 
 
 class Place:
@@ -149,11 +148,11 @@ def resolve(place: Place) -> Place:
         )
     if not _warned and flags.device() != "cpu":
         _warned = True
-        warnings.warn(
-            f"no usable GPU was found ({_why_none()}): {place!r} runs on the CPU. Set FLUIDLITE_REQUIRE_GPU=1 (or pass "
-            "--device gpu) to make this an error, --device cpu to silence it",
+        reason = _why_none().partition(":")[0]
+        callsite.warn(
+            f"no usable GPU was found ({reason}): {place!r} is the CPU. --device gpu tells more, "
+            "--device cpu silences this",
             RuntimeWarning,
-            stacklevel=3,
         )
     return CPUPlace()
 

@@ -4,11 +4,11 @@ import os
 import warnings
 from enum import IntEnum
 
+from ..base import callsite
 from ..base.errors import EnforceNotMet
 from ..base.reports import profiling
 from ..base.reports.profile_report import EventSortingKey, table, write_trace
 from ..base.reports.profiling import ProfilerState
-from ..framework import callsite
 
 __all__ = [
     "EventSortingKey",

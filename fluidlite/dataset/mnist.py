@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import struct
-import warnings
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 
-from ..base import missing
+from ..base import callsite, missing
 from ..base.errors import DownloadError
 from . import common
 from .reading import files
@@ -102,11 +101,9 @@ def _path(url: str, md5: str) -> str | None:
         return common.download(url, "mnist", md5)
     except DownloadError as error:
         _unreachable = str(error)
-        warnings.warn(
-            "MNIST is not available, so a bundled part of it is used: 10,000 digits to train with and 2,000 to test "
-            f"({error}). With a network connection, paddle.dataset.mnist.fetch() downloads it",
-            UserWarning,
-            stacklevel=4,
+        callsite.warn(
+            "MNIST was not downloaded: a bundled part is used, 10,000 digits to train with and 2,000 to test. "
+            "paddle.dataset.mnist.fetch() says why"
         )
         return None
 

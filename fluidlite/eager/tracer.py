@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType, to_numpy, to_vartype
+from ..base.errors import EnforceNotMet
 from ..framework import mode
 from . import placing
 from .autograd import is_recording, set_recording
@@ -29,6 +30,42 @@ def _varbase_creator(
     tensor.persistable = bool(persistable)
     tensor.stop_gradient = False
     return tensor
+
+
+class _NoValue:
+    """Stands for the array of a `DeclaredTensor`; reading anything of it raises EnforceNotMet."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        raise EnforceNotMet(
+            f"{self._name!r} has no value: fluid.data declared it in dygraph mode, where nothing is fed. Make "
+            "tensors with fluid.dygraph.to_variable(array), or build the program outside of dygraph.guard()"
+        )
+
+
+class DeclaredTensor(Tensor):
+    """What `fluid.data` makes in dygraph mode: a shape and an element type without a value, until one is assigned."""
+
+    def __init__(self, name: str, shape: Sequence[int], dtype: Any, stop_gradient: bool) -> None:
+        self._declared = list(shape), to_vartype(dtype)
+        super().__init__(_NoValue(name), name, stop_gradient)
+
+    @property
+    def shape(self) -> list[int]:
+        return self._declared[0] if isinstance(self.array, _NoValue) else super().shape
+
+    @property
+    def dtype(self) -> VarType:
+        return self._declared[1] if isinstance(self.array, _NoValue) else super().dtype
+
+    def __repr__(self) -> str:
+        if isinstance(self.array, _NoValue):
+            return f"name {self.name}, shape: {self.shape}, not inited"
+        return super().__repr__()
+
+    __str__ = __repr__
 
 
 class Tracer:
@@ -67,7 +104,9 @@ class Tracer:
         mode.set_training(training)
 
     def variable(self, **described: Any) -> Tensor:
-        """A tensor for an operator's result, for `Block.create_var` in dygraph mode."""
+        """A tensor for an operator's result, or for data, for `Block.create_var` in dygraph mode."""
+        if described.get("is_data"):
+            return DeclaredTensor(*(described[key] for key in ("name", "shape", "dtype", "stop_gradient")))
         return _varbase_creator(**described)
 
     def trace_op(

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import NoReturn
 
+from ..base.callsite import describe
 from ..base.errors import EnforceNotMet, EOFException, called
-from ..framework import Operator, Variable
-from ..framework.callsite import describe
+from ..framework import Operator, Program, Variable
 from ..framework.verify import suggest
 from ..ops.native_errors import native_error
 from ..ops.program.feed_fetch import ENDS
@@ -57,13 +57,41 @@ def missing_value(op: Operator, name: str, fed: Iterable[str] = ()) -> EnforceNo
     return EnforceNotMet(f"{where}, which no operator before it has computed")
 
 
-def unknown_fetch(name: str, declared: Iterable[str]) -> EnforceNotMet:
-    """The error for a name in fetch_list that the program does not compute; `declared`: its variables."""
-    declared = list(declared)
-    if name in declared:
-        return EnforceNotMet(f"fetch_list names variable {name!r}, which no operator of the program computes")
-    hint = suggest(name, declared)
-    return EnforceNotMet(f"fetch_list names variable {name!r}, which the program does not have{hint}")
+@called("EnforceNotMet")
+class UnknownFetch(EnforceNotMet):
+    """A name in fetch_list that the program does not compute."""
+
+    def __init__(self, name: str, program: Program, note: str = "") -> None:
+        names = [name for block in program.blocks for name in block.vars]
+        if name in names:
+            text = "which no operator of the program computes"
+        else:
+            text = f"which the program does not have{suggest(name, names)}"
+        super().__init__(f"fetch_list names variable {name!r}, {text}. {_fetchable(program)}{note}")
+        self._given = name, program
+
+    def in_default_program(self) -> UnknownFetch:
+        """The same error for a step that no program was given for."""
+        return UnknownFetch(
+            *self._given,
+            ". No program was passed: exe.run ran fluid.default_main_program(); pass program=...",
+        )
+
+
+def _fetchable(program: Program) -> str:
+    """The names that an operator of the program computes, without gradients and state; of many the last ones."""
+    computed = [
+        name
+        for name, var in program.global_block().vars.items()
+        if var.op is not None and not var.persistable and "@" not in name
+    ]
+    if not computed:
+        return "It computes nothing"
+    last = ", ".join(map(repr, computed[-_SHOWN:]))
+    return f"It computes {last}{f' and {len(computed) - _SHOWN} more' if len(computed) > _SHOWN else ''}"
+
+
+_SHOWN = 8
 
 
 def in_operator(op: Operator, error: Exception) -> Exception:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import _thread
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from .._ext.collate import Handover
 from ..backend import device_of, moved, on_device
 from ..base.arrays import plain
+from ..base.callsite import describe
 from ..base.dtypes import VarType, to_numpy, to_vartype
 from ..base.errors import FeedError
 from ..base.lod import Lod, freeze
@@ -206,7 +207,34 @@ def check(var: Variable, array: np.ndarray, lod: Lod) -> None:
         raise ValueError(
             f"The fed Variable {var.name!r} should have dimensions = {len(var.shape)}, "
             f"shape = {shape_text(var.shape)}, but received fed shape {list(array.shape)} on each device"
+            f"{_misfit(sizes, array.shape)}{describe(var.line, 'declared')}"
         )
+
+
+def _misfit(sizes: Sequence[int], fed: Sequence[int]) -> str:
+    """The first axis whose size is wrong, if there are as many dimensions as declared."""
+    if len(sizes) != len(fed):
+        return f": it has {len(fed)} dimensions, not {len(sizes)}"
+    axis = next(k for k, (n, m) in enumerate(zip(sizes, fed, strict=True)) if n not in (-1, m))
+    return f": axis {axis} must have {sizes[axis]} elements, not {fed[axis]}"
+
+
+def undeclared_ranks(program: Program, feed: Mapping[str, Any]) -> str:
+    """A clause about each fed data variable that has another number of dimensions than declared; empty if none has."""
+    known = program.global_block().vars
+    found = []
+    for name, value in feed.items():
+        var = known.get(name)
+        if var is None or not var.is_data or isinstance(value, SelectedRows):
+            continue
+        array, _ = as_array(value, var)
+        if array.ndim != max(len(var.shape), 1):
+            found.append(
+                f"The fed Variable {name!r} should have dimensions = {len(var.shape)}, "
+                f"shape = {shape_text(var.shape)}, but received fed shape {list(array.shape)}"
+                f"{describe(var.line, 'declared')}: "
+            )
+    return "".join(found)
 
 
 def split(feed: Feed, places: list[Place], every: bool = True) -> list[Feed]:

@@ -160,7 +160,7 @@ def _check_fetched(name: str, meta: TypeEnv) -> None:
         raise Unsupported(f"fetched variable {name!r} is a tensor array")
     if var is not None and var.type == VarType.LOD_TENSOR:
         raise Unsupported(f"fetched variable {name!r} may have no value")
-    raise failures.unknown_fetch(name, meta.block.vars)
+    raise failures.UnknownFetch(name, meta.block.program)
 
 
 class _Inference:

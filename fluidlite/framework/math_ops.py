@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base import callsite
 from ..base.dtypes import FLOATS, VarType, to_numpy
 
 if TYPE_CHECKING:
     from .variable import Variable
+
+_CONDITIONS = frozenset(
+    ("less_than", "less_equal", "greater_than", "greater_equal", "equal", "not_equal")
+    + ("logical_and", "logical_or", "logical_xor", "logical_not", "is_empty", "isfinite")
+)
 
 _ALL = 10000000
 """An end beyond every dimension, as slices write it."""
@@ -167,6 +173,12 @@ class VariableMath:
     def __bool__(self) -> bool:
         # A variable without a value is true, like any Python object: `if variable:` tests for None.
         self._without_value("bool(), which if, while, and, or and not call,")
+        op = self.op  # type: ignore[attr-defined]
+        if op is not None and op.type in _CONDITIONS:
+            callsite.warn(
+                f"this condition has no value while the program is built, and counts as true ({op.type} of "
+                f"{', '.join(op.reads())}): use fluid.layers.cond, or while_loop for a loop"
+            )
         return True
 
     def __float__(self) -> float:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from ..base import callsite
 from ..base.dtypes import VarType, attribute
 from ..base.errors import NotSupportedError
 from ..ops.registry import Effects, OpDef, OpView, Shape, find
-from . import callsite, tracing
+from . import tracing
 from .ignored_attrs import tuning
 from .variable import Variable
 

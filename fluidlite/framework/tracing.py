@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base import unique_name
+from ..base import callsite, unique_name
 from ..base.context import Slot
 from ..base.errors import NotSupportedError
-from . import callsite
 
 if TYPE_CHECKING:
     from .operator import Operator

@@ -53,6 +53,9 @@ class Variable(VariableMath, metaclass=_VariableKind):
     Follows `fluid.framework.Variable`.
     """
 
+    line: tuple[str, int] | None = None
+    """The user's line that declared a data variable."""
+
     def __init__(
         self,
         block: Block,

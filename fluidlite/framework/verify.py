@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from ..base import callsite
 from ..base.dtypes import VarType
 from ..base.errors import EnforceNotMet
 from ..ops.registry import EMPTY, GRAD, OperatorError, Slot
-from . import callsite
 
 if TYPE_CHECKING:
     from .block import Block

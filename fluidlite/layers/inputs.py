@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..base import callsite
 from ..base.dtypes import VarType
 from ..framework import Variable, default_main_program
 
@@ -34,23 +35,24 @@ def data(
     Raises:
         TypeError: `name` is no string, or `shape` no list.
     """
+    check_data(name, shape)
+    sizes = [-1 if n is None else int(n) for n in shape]
+    if append_batch_size and all(n >= 0 for n in sizes):
+        sizes.insert(0, -1)
+    return declared(name, sizes, dtype=dtype, lod_level=lod_level, type=type, stop_gradient=stop_gradient)
+
+
+def check_data(name: Any, shape: Any) -> None:
+    """Raise TypeError if `name` is no string or `shape` no list."""
     if not isinstance(name, (str, bytes)):
         raise TypeError(f"The type of 'name' in data must be a string, but received {name!r}")
     if not isinstance(shape, (list, tuple)):
         raise TypeError(f"The type of 'shape' in data must be a list or tuple, but received {shape!r}")
-    sizes = [-1 if n is None else int(n) for n in shape]
-    if append_batch_size and all(n >= 0 for n in sizes):
-        sizes.insert(0, -1)
-    return (
-        default_main_program()
-        .global_block()
-        .create_var(
-            name=name.decode() if isinstance(name, bytes) else name,
-            shape=sizes,
-            dtype=dtype,
-            type=type,
-            stop_gradient=stop_gradient,
-            lod_level=lod_level,
-            is_data=True,
-        )
-    )
+
+
+def declared(name: str | bytes, shape: Sequence[int], **described: Any) -> Variable:
+    """A data variable of the main program that remembers the user's line, for errors about what is fed."""
+    text = name.decode() if isinstance(name, bytes) else name
+    var = default_main_program().global_block().create_var(name=text, shape=shape, is_data=True, **described)
+    var.line = callsite.user_line()
+    return var

@@ -1,4 +1,4 @@
-"""Reports of used old names: one warning for each name and line, and the list of --list-old."""
+"""Reports of used old names: one warning for each name, and the list of --list-old."""
 
 from __future__ import annotations
 
@@ -59,11 +59,15 @@ def installed(filename: str) -> bool:
 
 
 def note(name: str, instead: str, frame: FrameType) -> None:
-    """Warn, once for each line, that the user's code in `frame` uses `name`, today spelt `instead`."""
+    """Warn that the user's code in `frame` uses `name`, today spelt `instead`: once for each name.
+
+    The list of `--list-old` has each line.
+    """
     place = (name, frame.f_code.co_filename, frame.f_lineno)
-    if place in _used:
-        return
+    seen = any(name == noted for noted, _, _ in _used)
     _used[place] = instead
+    if seen:
+        return
     text = f"{name}: no longer in today's Python and packages; fluidlite puts it back. Today's spelling: {instead}"
     _, filename, line = place
     warnings.warn_explicit(text, OldNameWarning, filename, line, frame.f_globals.get("__name__", filename))

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.callsite import stacklevel
 from ..base.errors import public
-from ..framework.callsite import stacklevel
 from .calling import iterating
 
 Reader = Callable[[], Iterable[Any]]

@@ -6,8 +6,8 @@ import pytest
 
 from fluidlite import old_scripts
 from fluidlite.base import flags
-from fluidlite.base.place import cpu_places
 from fluidlite.base.errors import DownloadError
+from fluidlite.base.place import cpu_places
 from fluidlite.dataset.reading.download import download
 
 SWITCHES = {

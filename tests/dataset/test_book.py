@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidlite.base.errors import FormatError
+from fluidlite.base.errors import DownloadError, FormatError
 from fluidlite.dataset import common
-from fluidlite.base.errors import DownloadError
 
 from ..refusals import refuses
 from . import archives, book

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidlite.base.errors import FormatError
+from fluidlite.base.errors import DownloadError, FormatError
 from fluidlite.dataset import cifar, common
-from fluidlite.base.errors import DownloadError
 
 
 @pytest.fixture(autouse=True)

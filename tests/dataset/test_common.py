@@ -12,10 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidlite.base.errors import FormatError
+from fluidlite.base.errors import DownloadError, FormatError
 from fluidlite.dataset import common
 from fluidlite.dataset.reading import download
-from fluidlite.base.errors import DownloadError
 
 CONTENTS = bytes(range(256)) * 1000
 MD5 = hashlib.md5(CONTENTS).hexdigest()

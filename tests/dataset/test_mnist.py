@@ -10,9 +10,8 @@ import warnings
 import numpy as np
 import pytest
 
-from fluidlite.base.errors import FormatError
+from fluidlite.base.errors import DownloadError, FormatError
 from fluidlite.dataset import common, mnist
-from fluidlite.base.errors import DownloadError
 
 
 def images(count, seed=0, side=28):

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidlite.base.errors import FormatError
+from fluidlite.base.errors import DownloadError, FormatError
 from fluidlite.dataset import common, uci_housing
-from fluidlite.base.errors import DownloadError
 
 
 @pytest.fixture(autouse=True)

@@ -154,10 +154,17 @@ def test_summaries_give_advice() -> None:
     text = summarize(stats)
     assert text.startswith("1 epoch, 1 batch, 1000 samples, 2.5 MB\n")
     assert "consumer waits for data        3.000    3000.000     75%" in text
-    assert "75% of its time" in text and "collate_fn" in text
+    assert "Waiting is 75%: a perfect reader would make the loop at most 4.0 times faster" in text
+    assert "collate_fn" in text
     assert "more than 2 workers" in summarize({**stats, "workers": 2, "reading": 5.0})
     assert "worker processes" in summarize({**stats, "reading": 5.0})
-    assert "a faster reader would change nothing" in summarize({**stats, "producer_waited": 4.0})
+    ready = {**stats, "producer_waited": 4.0}
+    assert "bottleneck: computing. Waiting is 75%: a perfect reader" in summarize(ready)
+    rarely = {**stats, "computing": 60.0, "producer_waited": 4.0}
+    assert "bottleneck: computing. The consumer waited for data 5% of its time" in summarize(rarely)
+    # The readers never waited for room, but there is nothing to gain by a faster one.
+    assert bottleneck({**rarely, "producer_waited": 0.0}) == "computing"
+    assert bottleneck({**rarely, "producer_waited": 0.0, "computing": 50.0}) == "reading"
     copied = {**stats, "copied": 10**9, "staging": 0.1, "copying": 9.0}
     assert bottleneck(copied) == "copying" and "bottleneck: copying to the GPU" in summarize(copied)
     assert bottleneck({**copied, "computing": 10.0}) == bottleneck({**stats, "computing": 10.0})

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from types import TracebackType
+from types import FunctionType, TracebackType
 from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _OURS = (_PACKAGE, "fluidlite/_ext/")  # the second: files of compiled code
 _LIBRARIES = (os.path.dirname(os.__file__) + os.sep, "<frozen", "<__array_function__")
-_RUNNER = (_PACKAGE + "__main__.py", _PACKAGE + "paddle/script.py", _PACKAGE + "old_scripts", "<frozen importlib")
+_RUNNER = (
+    _PACKAGE + "__main__.py",
+    _PACKAGE + "paddle/script.py",
+    _PACKAGE + "old_scripts",
+    "<frozen importlib",
+)
 HINT = "(FLUIDLITE_TRACEBACK=full shows the frames of fluidlite as well)"
 
 
@@ -29,6 +35,8 @@ def shorten(error: BaseException, full: bool) -> bool:
     built-in exception is gone, which may be a fault of this package.
     """
     raised_here = hidden = False
+    if isinstance(error, TypeError) and not full:
+        suggest_argument(error)
     current: BaseException | None = error
     seen: set[int] = set()
     while current is not None and id(current) not in seen:
@@ -45,6 +53,41 @@ def shorten(error: BaseException, full: bool) -> bool:
             current.__cause__ = cause  # and leaves out the context
         current = cause
     return raised_here and not full
+
+
+_UNEXPECTED = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")
+
+
+def suggest_argument(error: TypeError) -> None:
+    """Add the argument that was meant, or all there are, to Python's error about an unknown one of this package."""
+    import difflib  # slow to import, as the next one is
+    import inspect
+
+    match = _UNEXPECTED.fullmatch(str(error))
+    function = _function(match[1]) if match else None
+    if match is None or function is None:
+        return
+    known = [name for name in inspect.signature(function).parameters if name != "self"]
+    given = match[2]
+    near = [name for name in known if given.startswith(name) or name.startswith(given)]
+    near += difflib.get_close_matches(given, known, n=1)
+    error.args = (
+        f"{error}; did you mean {near[0]!r}?" if near else f"{error}; its arguments are {', '.join(known)}",
+    )
+
+
+def _function(qualname: str) -> Any:
+    """The function of this package that Python's errors call so; None if there is none that is loaded, or several."""
+    first, _, rest = qualname.partition(".")
+    found = set()
+    for name, module in list(sys.modules.items()):
+        if name.startswith("fluidlite."):
+            each: Any = vars(module).get(first)
+            for part in rest.split(".") if rest else ():
+                each = getattr(each, part, None)
+            if isinstance(each, FunctionType) and each.__qualname__ == qualname:
+                found.add(each)
+    return found.pop() if len(found) == 1 else None
 
 
 def _without_ours(

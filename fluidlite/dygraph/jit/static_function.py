@@ -10,9 +10,9 @@ import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any
 
-from ...base import context
+from ...base import callsite, context
 from ...eager import Tensor
-from ...framework import Variable, callsite, mode, tracing
+from ...framework import Variable, mode, tracing
 from ..dygraph_to_static.runtime.calls import built, rewriting, rewritten
 from ..members import Members
 from .dynamic_shapes import Shapes

@@ -320,7 +320,7 @@ class Interpreter(Run):
             if found is None or not found.is_set():
                 if self._declared(name) == VarType.LOD_TENSOR:
                     return LoDTensor()
-                raise failures.unknown_fetch(name, self.known_names())
+                raise failures.UnknownFetch(name, self.program)
             value = found.get_tensor().on(self.device)
         with self._active():
             return self._fetched(value, self.frame.lod_of(name))
@@ -337,10 +337,6 @@ class Interpreter(Run):
             if name.endswith(suffix) and isinstance(value, SelectedRows):
                 return getattr(value, part)
         return None
-
-    def known_names(self) -> list[str]:
-        blocks: list[Block] = self.program.blocks
-        return [name for block in blocks for name in block.vars]
 
 
 class _Facts:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ...base.callsite import describe
 from ...base.dtypes import FLOATS
 from ...base.errors import EnforceNotMet
 from ...base.selected_rows import SelectedRows
 from ...framework import Block, Operator
-from ...framework.callsite import describe
 from ...ops.registry import EMPTY, Effects, OpDef, OpView
 from ...ops.tensor.selected_rows import parts
 from .inference import in_place_of, is_unplannable

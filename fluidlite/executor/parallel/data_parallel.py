@@ -104,7 +104,7 @@ class DataParallel:
         declared = {name for block in self.program.blocks for name in block.vars}
         for name in names:
             if name not in declared:
-                raise failures.unknown_fetch(name, declared)
+                raise failures.UnknownFetch(name, self.program)
         try:
             fetched = self._step(feeds, names)
         except failures.NotFed as error:

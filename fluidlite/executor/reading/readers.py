@@ -8,9 +8,9 @@ import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ...base.callsite import describe, stacklevel
 from ...base.errors import EnforceNotMet
 from ...framework import Operator, Program
-from ...framework.callsite import describe, stacklevel
 from ..tensors.lod_tensor import LoDTensor
 
 if TYPE_CHECKING:

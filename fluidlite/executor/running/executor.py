@@ -101,6 +101,7 @@ class Executor:
         """
         if self._closed:
             raise RuntimeError("Attempted to use a closed Executor")
+        given = program
         if program is None:
             program = default_main_program()
         scope = global_scope() if scope is None else scope
@@ -118,6 +119,10 @@ class Executor:
             return run_compiled(self, feed, fetch_list, scope, return_numpy, return_merged)
         try:
             return self._run_alone(program, feed, fetch_list, scope, return_numpy)
+        except failures.UnknownFetch as error:
+            if given is None:
+                raise error.in_default_program() from None
+            raise
         except EOFException:
             if program._has_readers():
                 fed: Any = feed[0] if isinstance(feed, (list, tuple)) else feed or {}

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from ...base import flags
+from ...base import callsite, flags
 from ...base.dtypes import VarType
+from ...base.errors import OperatorError
 from ...base.selected_rows import SelectedRows
 from ...distributed import begin_step, is_parallel
 from ...framework import Program
 from ...framework.gradients.exchange import in_messages
+from ...framework.verify import suggest
 from .. import failures
 from ..control_flow.blocks import reads, results
-from ..feeding import as_feed
+from ..feeding import as_feed, undeclared_ranks
 from ..ir.inference import is_noop
 from ..reading import readers
 from ..tensors.scope import Scope
@@ -47,6 +49,11 @@ def run_program(
         return cache.run(feed, scope, return_numpy)
     except failures.NotFed as error:
         raise error.among(feed) from None
+    except OperatorError as error:
+        ranks = undeclared_ranks(program, feed)
+        if not ranks or str(error).startswith(ranks):
+            raise
+        raise type(error)(f"{ranks}{error}") from None
 
 
 def run_before_reading(
@@ -82,6 +89,7 @@ def _cache(
     cache = caches.get(whole)
     if cache is None:
         feeds, names, check_finite = key
+        _warn_of_unknown(feeds, program)
         for stale in [k for k in caches if k[0] != program._version]:
             del caches[stale]
         kept = [v.name for v in program.global_block().vars.values() if v.persistable and v.type in _VALUES]
@@ -97,6 +105,17 @@ def _cache(
             if scope.find_var(name) is None:
                 scope.var(name)
     return cache
+
+
+def _warn_of_unknown(feeds: Iterable[str], program: Program) -> None:
+    """Warn of fed names that the program has no variable for, as Fluid does."""
+    known = program.global_block().vars
+    for name in feeds:
+        if isinstance(name, str) and name not in known:
+            near = suggest(name, [each for each, var in known.items() if var.is_data])
+            callsite.warn(
+                f"The variable {name} is not found in program. It is not declared or is pruned{near}"
+            )
 
 
 def _in_messages(program: Program, caches: dict[Any, PlanCache]) -> Program:

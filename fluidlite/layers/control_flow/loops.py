@@ -8,9 +8,10 @@ from types import TracebackType
 from typing import Any
 
 from ... import eager
+from ...base import callsite
 from ...base.dtypes import VarType, to_numpy
 from ...base.errors import OperatorError
-from ...framework import Block, Variable, callsite, mode
+from ...framework import Block, Variable, mode
 from ...framework.gradients.blocks import names_from_outside
 from ...layer_helper import LayerHelper
 from ..tensor.variables import assign

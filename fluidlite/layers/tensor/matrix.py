@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...base import callsite
 from ...base.dtypes import FLOATS
 from ...base.errors import ArgumentAssertion, ArgumentError
 from ...eager import Tensor
-from ...framework import Variable, callsite
+from ...framework import Variable
 from ...layer_helper import LayerHelper
 from ...layer_helper_base import is_eager
 from ...op_functions import run_layer

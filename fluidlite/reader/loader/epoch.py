@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..._ext.queue import QueueClosed, QueueForked
+from ...base import callsite
 from ...base.errors import called
 from ...base.reports import profiling
-from ...framework import callsite
 from ..background import finalize
 from ..structure import size_of
 from .device_buffer import DevicePrefetcher, Devices

@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from ...framework import callsite, mode
+from ...base import callsite
+from ...framework import mode
 from . import program_reader
 from .eager import EagerLoader
 from .generator import IterableLoader, Loader, ProgramLoader, as_capacity

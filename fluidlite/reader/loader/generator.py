@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._ext.collate import Spec
 from ..._ext.queue import QueueClosed
-from ...base.errors import EOFException
+from ...base.errors import NO_NEXT_DATA, EOFException
 from ...base.place import Place, resolve
 from ...executor.reading import readers
 from ...executor.tensors.lod_tensor import LoDTensor
@@ -316,7 +316,7 @@ class ProgramLoader(Loader):
             batch: Batch = epoch.take()
             return delivered(batch, device)
         except QueueClosed:
-            raise EOFException("There is no next data.") from None
+            raise EOFException(NO_NEXT_DATA) from None
         except EOFException as error:
             # Passed on unchanged, it would look like the regular end of this loader's epoch.
             raise LoaderError(

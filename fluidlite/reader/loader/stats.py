@@ -28,6 +28,7 @@ _LABELS = {
     "copying": "copying to the GPU",
 }
 _FOR_DEVICES = ("staging", "copying")
+_HARDLY = 0.05
 _UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
@@ -53,11 +54,21 @@ class Meter:
 
 
 def bottleneck(stats: dict[str, Any]) -> str:
-    """'reading' or 'computing', whichever was waited for longer; 'copying' if that took longer than both."""
+    """'reading' or 'computing', whichever was waited for longer; 'copying' if that took longer than both.
+
+    It is 'computing' if the consumer hardly waited.
+    """
     moving = _moving(stats)
     if moving > max(stats.get("reading", 0.0) + stats.get("collating", 0.0), stats.get("computing", 0.0)):
         return "copying"
-    return "reading" if stats["consumer_waited"] > stats["producer_waited"] else "computing"
+    waited = stats["consumer_waited"] > stats["producer_waited"] and _waiting(stats) >= _HARDLY
+    return "reading" if waited else "computing"
+
+
+def _waiting(stats: dict[str, Any]) -> float:
+    """The share of the consumer's time that it waited for data."""
+    loop = stats["consumer_waited"] + stats.get("computing", 0.0)
+    return stats["consumer_waited"] / loop if loop > 0 else 0.0
 
 
 def _moving(stats: dict[str, Any]) -> float:
@@ -88,26 +99,27 @@ def summarize(stats: dict[str, Any]) -> str:
         lines.append(row)
     if workers:
         lines.append(f"({_count(workers, 'worker process')}: reading and collating are added up over them)")
-    lines.append(_verdict(stats, loop))
+    lines.append(_verdict(stats))
     return "\n".join(lines)
 
 
-def _verdict(stats: dict[str, Any], loop: float) -> str:
-    waited = stats["consumer_waited"]
-    share = waited / loop if loop > 0 else 0.0
-    if bottleneck(stats) == "computing":
-        return (
-            "bottleneck: computing. Data was ready before it was needed; a faster reader would change nothing "
-            f"(the consumer waited for {share:.0%} of its time)"
-        )
-    if bottleneck(stats) == "copying":
-        return (
-            f"bottleneck: copying to the GPU. The consumer waited for data {share:.0%} of its time: smaller types help "
-            "(uint8 images, converted on the GPU)"
-        )
-    return (
-        f"bottleneck: reading. The consumer waited for data {share:.0%} of its time: {to_read_faster(stats)}"
+def _verdict(stats: dict[str, Any]) -> str:
+    share = _waiting(stats)
+    gain = (
+        f"Waiting is {share:.0%}: a perfect reader would make the loop at most {1 / (1 - share):.1f} times faster"
+        if share < 0.99
+        else f"Waiting is {share:.0%}"
     )
+    which = bottleneck(stats)
+    if which == "copying":
+        return (
+            f"bottleneck: copying to the GPU. {gain}; smaller types help (uint8 images, converted on the GPU)"
+        )
+    if which == "reading":
+        return f"bottleneck: reading. {gain}; {to_read_faster(stats)}"
+    if share < _HARDLY:
+        return f"bottleneck: computing. The consumer waited for data {share:.0%} of its time"
+    return f"bottleneck: computing. {gain}"
 
 
 def to_read_faster(stats: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._ext.queue import Queue, QueueClosed
 from ...backend import moved
-from ...base.errors import EnforceNotMet, EOFException
+from ...base.errors import NO_NEXT_DATA, EnforceNotMet, EOFException
 from ...eager import Tensor
 from ...executor import LoDTensor
 from ...executor.reading import readers
@@ -101,7 +101,7 @@ class LoDTensorBlockingQueue:
                 raise EnforceNotMet(
                     "Blocking queue is killed because the data reader raises an exception"
                 ) from None
-            raise EOFException("There is no next data.") from None
+            raise EOFException(NO_NEXT_DATA) from None
         if device is None:
             return batch
         return [LoDTensor.wrap(moved(tensor.array, device), tensor.offsets) for tensor in batch]

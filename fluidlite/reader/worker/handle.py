@@ -16,8 +16,8 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from ..._ext.shm import Window, create_file, unpack
+from ...base import callsite
 from ...base.reports import profiling
-from ...framework import callsite
 from .channel import Channel
 from .process import BATCH, Descriptor, Setup, blas_switches, main
 

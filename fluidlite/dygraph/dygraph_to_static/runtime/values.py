@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ....base import callsite
 from ....base.dtypes import FLOATS, VarType, to_vartype
 from ....base.errors import ArgumentAssertion, NotSupportedError
 from ....eager import Tensor
-from ....framework import Block, Program, Variable, callsite, default_main_program, tracing
+from ....framework import Block, Program, Variable, default_main_program, tracing
 from ....layers import (
     array_length,
     array_read,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from types import FrameType
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -31,6 +32,11 @@ def stacklevel() -> int:
     return level
 
 
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the user's line."""
+    warnings.warn(text, category, stacklevel=stacklevel())
+
+
 def _is_ours(frame: FrameType) -> bool:
     filename = frame.f_code.co_filename
     ours = _OURS.get(filename)
@@ -39,6 +45,6 @@ def _is_ours(frame: FrameType) -> bool:
     return ours
 
 
-def describe(line: tuple[str, int] | None) -> str:
+def describe(line: tuple[str, int] | None, done: str = "built") -> str:
     """` (built at FILE:LINE)`, or nothing."""
-    return f" (built at {line[0]}:{line[1]})" if line else ""
+    return f" ({done} at {line[0]}:{line[1]})" if line else ""
