@@ -41,7 +41,7 @@ LAYERS = [
     {"dataset"},
     {"paddle"},
     {"visual"},
-    {"as_paddle", "__main__"},
+    {"as_paddle", "commands", "__main__"},
 ]  # fmt: skip
 EXECUTOR = [
     "failures", "tensors", "ir", "control_flow", "frontend", "passes", "cpu", "cuda", "compile", "feeding",

@@ -1,6 +1,8 @@
 """`python -m fluidlite`: options, and scripts that run as the interpreter would run them."""
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import fluidlite
+from fluidlite import commands
+from fluidlite.__main__ import main
 
 COMMAND = ("-W", "error", "-m", "fluidlite")
 
@@ -182,21 +186,63 @@ def test_ctrl_c(tmp_path, script):
         (("--device",), "--device needs an argument"),
         (("-m",), "-m needs an argument"),
         (("--fast", "x.py"), "unknown option --fast"),
-        (("nothing.py",), "there is no script nothing.py"),
+        (("--no", "x"), "unknown option --no"),
+        (("nothing.py",), "no script 'nothing.py'; try fluidlite --help"),
+        (("exprot", "model"), "no script 'exprot'; did you mean 'export'? try fluidlite --help"),
+        (("--strict", "draw"), "the command draw stands first"),
+        (("export",), "fluidlite export: the following arguments are required: MODEL_DIR, MODEL.onnx; try"),
+        (("export", "a", "b", "--fast"), "unrecognized arguments: --fast"),
+        (("export", "nowhere", "b"), "There is no directory"),
+        (("plot", "nowhere"), "nowhere"),
+        (("launch", "x.py"), "how many processes"),
+        (("profile", "x.py"), "x.py"),
+        (("help", "exprot"), "no command 'exprot'; did you mean 'export'?"),
+        (("completion", "cmd"), "invalid choice: 'cmd'"),
         ((".",), "the folder . has no __main__.py"),
     ],
 )
 def test_wrong_command_line(python, args, message):
     done = python(*COMMAND, *args)
     assert done.returncode == 2
-    assert done.stderr.startswith("usage: fluidlite") and message in done.stderr
+    assert done.stderr.startswith("fluidlite") and message in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_help_and_version(python):
-    assert python(*COMMAND, "--version").stdout == f"fluidlite {fluidlite.__version__}\n"
+    for option in ("--version", "-V"):
+        assert python(*COMMAND, option).stdout == f"fluidlite {fluidlite.__version__}\n"
     done = python(*COMMAND, "--help")
     assert done.returncode == 0
     assert "--device" in done.stdout and "FLUIDLITE_DATA" in done.stdout
+    for name in commands.names():
+        assert re.search(rf"^    {name} +\w", done.stdout, re.M)
+    assert done.stdout == python(*COMMAND, "help").stdout
+
+
+@pytest.mark.parametrize("name", [name for name in commands.names() if name != "help"])
+def test_help_of_a_command(name, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main([name, "--help"])
+    text = capsys.readouterr().out
+    assert text.startswith(f"usage: fluidlite {name}") and main(["help", name]) == 0
+    assert capsys.readouterr().out == text
+
+
+def test_help_of_export_needs_no_onnx(python):
+    code = "import sys; sys.modules['onnx'] = None; from fluidlite.__main__ import main; main(['export', '--help'])"
+    done = python("-W", "error", "-c", code)
+    assert done.returncode == 0 and "MODEL.onnx" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell, capsys, tmp_path):
+    assert main(["completion", shell]) == 0
+    text = capsys.readouterr().out
+    assert "export" in text and ("--params" in text or "-l params" in text)
+    if shell == "bash" and shutil.which("bash"):
+        for words, wanted in (("fluidlite ex", "export"), ("fluidlite export --pa", "--params")):
+            asked = f"{text}\nCOMP_WORDS=({words}); COMP_CWORD={words.count(' ')}; _fluidlite; echo ${{COMPREPLY[@]}}"
+            done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True)
+            assert done.stdout == wanted + "\n"
 
 
 def test_device(python):

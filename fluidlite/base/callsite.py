@@ -32,6 +32,11 @@ def stacklevel() -> int:
     return level
 
 
+def called_by_user() -> bool:
+    """Whether the function that asks was called from outside of fluidlite, and not by fluidlite itself."""
+    return not _is_ours(sys._getframe(2))
+
+
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the user's line."""
     warnings.warn(text, category, stacklevel=stacklevel())

@@ -174,7 +174,7 @@ class VariableMath:
         # A variable without a value is true, like any Python object: `if variable:` tests for None.
         self._without_value("bool(), which if, while, and, or and not call,")
         op = self.op  # type: ignore[attr-defined]
-        if op is not None and op.type in _CONDITIONS:
+        if op is not None and op.type in _CONDITIONS and callsite.called_by_user():
             callsite.warn(
                 f"this condition has no value while the program is built, and counts as true ({op.type} of "
                 f"{', '.join(op.reads())}): use fluid.layers.cond, or while_loop for a loop"

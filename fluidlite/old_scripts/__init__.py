@@ -9,7 +9,7 @@ import atexit
 
 from ..base import flags
 from ..base.reports import tracebacks
-from . import finder, rewriting
+from . import finder, notes, rewriting
 from .finder import active, for_user
 from .notes import OldNameWarning, print_list
 
@@ -55,5 +55,6 @@ def install() -> None:
 
 
 def list_at_exit() -> None:
-    """Print the used old names when the process ends."""
+    """Print the used old names when the process ends, instead of warning of them."""
+    notes.listing = True
     atexit.register(print_list)

@@ -12,6 +12,9 @@ from ..base.errors import public
 
 _used: dict[tuple[str, str, int], str] = {}
 
+listing = False
+"""Whether the names are printed at exit, and not warned of."""
+
 
 @public
 class OldNameWarning(UserWarning):
@@ -66,7 +69,7 @@ def note(name: str, instead: str, frame: FrameType) -> None:
     place = (name, frame.f_code.co_filename, frame.f_lineno)
     seen = any(name == noted for noted, _, _ in _used)
     _used[place] = instead
-    if seen:
+    if seen or listing:
         return
     text = f"{name}: no longer in today's Python and packages; fluidlite puts it back. Today's spelling: {instead}"
     _, filename, line = place

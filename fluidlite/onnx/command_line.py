@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
+from argparse import Namespace
 
 from ..base.errors import NotSupportedError
 from ..base.place import CPUPlace
@@ -11,18 +11,8 @@ from ..executor import Executor, Scope, scope_guard
 from ..io import load_inference_model
 
 
-def main(arguments: list[str]) -> int:
-    """Run `fluidlite export` with these arguments; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        "fluidlite export", description="Write a saved inference model as an ONNX model."
-    )
-    parser.add_argument(
-        "folder", metavar="MODEL_DIR", help="what save_inference_model wrote, here or by Paddle"
-    )
-    parser.add_argument("path", metavar="MODEL.onnx", help="the file to write")
-    parser.add_argument("--model", help="the file of the program in MODEL_DIR (__model__)")
-    parser.add_argument("--params", help="the file of the parameters, if they are in one")
-    given = parser.parse_args(arguments)
+def export_model(given: Namespace) -> int:
+    """Run `fluidlite export`; returns the exit status."""
     try:
         from . import export
 
@@ -38,7 +28,7 @@ def main(arguments: list[str]) -> int:
                 "is not __model__, --params that of the parameters if they are in one",
                 file=sys.stderr,
             )
-        return 1
+        return 1 if isinstance(error, NotSupportedError) else 2
     ends = [", ".join(info.name for info in infos) for infos in (made.graph.input, made.graph.output)]
     print(f"{given.path}: opset {made.opset_import[0].version}, from {ends[0]} to {ends[1]}")
     return 0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,8 @@ MOST_POINTS = 1000
 """Most points of a drawn curve; longer ones are reduced to the minimum and maximum of each interval."""
 
 
-def plot(args: list[str]) -> int:
-    """Run `fluidlite plot` with these arguments; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        "fluidlite plot", description="Draw the curves that LogWriter wrote, as one HTML page."
-    )
-    parser.add_argument("logdir", metavar="LOGDIR", help="the folder of a run, or of several")
-    parser.add_argument("-o", "--output", metavar="FILE", help="the page; by default LOGDIR/curves.html")
-    given = parser.parse_args(args)
+def plot(given: Namespace) -> int:
+    """Run `fluidlite plot`; returns the exit status."""
     output = Path(given.output or Path(given.logdir, "curves.html"))
     try:
         found = runs(given.logdir)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
+from argparse import Namespace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,22 +16,8 @@ from ..framework.serialization.proto import parse_program
 from ..paddle import hook, script
 
 
-def draw(args: list[str]) -> int:
-    """Run `fluidlite draw` with these arguments; returns the exit status."""
-    parser = argparse.ArgumentParser(
-        "fluidlite draw",
-        description="Draw a program as one HTML page: that of a saved model, or the first one that a script trains "
-        "or tests; the script ends there.",
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="the page; by default NAME.html in this folder"
-    )
-    parser.add_argument(
-        "source", metavar="MODEL_OR_SCRIPT", help="a folder or file of a saved model, or a script"
-    )
-    rest = parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="of the script")
-    rest.required = False
-    given = parser.parse_args(args)
+def draw(given: Namespace) -> int:
+    """Run `fluidlite draw`; returns the exit status."""
     source = Path(given.source)
     output = Path(given.output or f"{source.resolve().stem}.html")
     try:

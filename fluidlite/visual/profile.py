@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import threading
 import time
+from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -50,19 +50,8 @@ Segment = tuple[int, int, str]
 """Begin and end in nanoseconds of `time.perf_counter_ns`, and the category."""
 
 
-def profile(args: list[str]) -> int:
-    """Run `fluidlite profile` with these arguments; returns the exit status of the script."""
-    parser = argparse.ArgumentParser(
-        "fluidlite profile",
-        description="Run a script and write a page of where its time and memory went; it runs to its end.",
-    )
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="the page; by default SCRIPT.profile.html in this folder"
-    )
-    parser.add_argument("script", metavar="SCRIPT")
-    rest = parser.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="of the script")
-    rest.required = False
-    given = parser.parse_args(args)
+def profile(given: Namespace) -> int:
+    """Run `fluidlite profile`; returns the exit status of the script."""
     output = Path(given.output or f"{Path(given.script).resolve().stem}.profile.html").resolve()
     wrong = script.problem(given.script)
     if not wrong and not output.parent.is_dir():

@@ -9,9 +9,9 @@ import time
 import numpy as np
 import pytest
 
+from fluidlite.__main__ import main
 from fluidlite.base.errors import NotSupportedError
 from fluidlite.distributed import environment, launching
-from fluidlite.paddle.distributed import command_line
 
 from . import networks
 from .ranks import HERE, launch, needs_mpi
@@ -184,7 +184,7 @@ def test_several_machines(monkeypatch):
     [(["train.py"], "how many"), (["-n", "2"], "no script"), (["-n", "0", "x.py"], "at least one process")],
 )
 def test_commands_that_make_no_sense(words, printed, capsys):
-    assert command_line.start_processes(words) == 2
+    assert main(["launch", *words]) == 2
     assert printed in capsys.readouterr().err
 
 

@@ -99,10 +99,11 @@ y = np.float(3)
 def test_warnings_list_and_strict(python, tmp_path):
     script = tmp_path / "old.py"
     script.write_text(SCRIPT)
-    done = python("-m", "fluidlite", "--list-old", str(script))
-    assert done.returncode == 0 and done.stderr.count("OldNameWarning") == 3
+    done = python("-m", "fluidlite", str(script))
+    assert done.returncode == 0 and done.stderr.count("OldNameWarning") == 2
     assert f"{script}:3: OldNameWarning: np.int: " in done.stderr and "Today's spelling: int" in done.stderr
-    listed = done.stderr.partition("old names used: 3\n")[2].splitlines()
+    head, *listed = python("-m", "fluidlite", "--list-old", str(script)).stderr.splitlines()
+    assert head == "old names used: 3"
     assert sorted(listed[:2]) == [f"{script}:3: np.float -> float", f"{script}:3: np.int -> int"]
     assert listed[2:] == [f"{script}:4: np.float -> float"]
     for how in (["--strict"], []):

@@ -152,7 +152,7 @@ def test_the_command_writes_a_saved_model(tmp_path):
     assert onnx.load(tmp_path / "net.onnx").graph.input[0].name == "x"
     command[-2] = tmp_path / "nothing"
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1 and "There is no directory" in done.stderr
+    assert done.returncode == 2 and "There is no directory" in done.stderr
     command[-2] = tmp_path
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1 and "MODEL_DIR is a folder that save_inference_model wrote" in done.stderr
+    assert done.returncode == 2 and "MODEL_DIR is a folder that save_inference_model wrote" in done.stderr

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
+from fluidlite.__main__ import main
 from fluidlite.base.reports import profiling
 from fluidlite.base.reports.profiling import Kind, ProfilerState, Recorder, Span
-from fluidlite.visual import draw, profile
+from fluidlite.visual import profile
 
 from .browser import drawn, needs_browser
 
@@ -138,23 +139,24 @@ def test_loaders_record_nothing_without_a_profile():
 
 
 def test_a_script_that_is_not_there(tmp_path, capsys):
-    assert profile.profile([str(tmp_path / "none.py")]) == 2
+    assert main(["profile", str(tmp_path / "none.py")]) == 2
     assert "there is no script" in capsys.readouterr().err and profiling.active is None
-    assert profile.profile([str(tmp_path)]) == 2
+    assert main(["profile", str(tmp_path)]) == 2
     assert "has no __main__.py to run" in capsys.readouterr().err
 
 
 def test_a_page_that_cannot_be_written_is_reported_before_the_script_runs(tmp_path, capsys):
     (tmp_path / "train.py").write_text("open('ran', 'w')")
-    assert profile.profile(["-o", str(tmp_path / "none" / "page.html"), str(tmp_path / "train.py")]) == 2
+    assert main(["profile", "-o", str(tmp_path / "none" / "page.html"), str(tmp_path / "train.py")]) == 2
     assert "there is no folder" in capsys.readouterr().err and not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize(("command", "named"), [(profile.profile, "SCRIPT"), (draw.draw, "MODEL_OR_SCRIPT")])
+@pytest.mark.parametrize(("command", "named"), [("profile", "SCRIPT"), ("draw", "MODEL_OR_SCRIPT")])
 def test_a_command_alone_asks_for_its_script(command, named, capsys):
-    with pytest.raises(SystemExit):
-        command([])
-    assert capsys.readouterr().err.endswith(f"required: {named}\n")
+    with pytest.raises(SystemExit, match="2"):
+        main([command])
+    error = capsys.readouterr().err
+    assert f"required: {named}" in error and error.count("\n") == 1
 
 
 FROM_FILES = """
