@@ -53,6 +53,6 @@ def test_metadata():
     assert about["License-Expression"] == "Apache-2.0 AND CC-BY-SA-3.0"
     needed = [need for need in metadata.requires("fluidlite") if "extra" not in need]
     names = sorted(need.split(">")[0] for need in needed)
-    assert names == ["numpy", "onednn-cpu-gomp", "protobuf", "scipy"], (
+    assert names == ["numpy", "onednn-cpu-gomp", "protobuf", "scipy", "tqdm"], (
         "see docs/dependencies.md before adding one"
     )

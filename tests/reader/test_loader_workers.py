@@ -391,7 +391,8 @@ def test_a_worker_in_a_forked_child_belongs_to_the_parent() -> None:
 
 
 def test_wrapped_in_tqdm_nothing_is_left() -> None:
-    tqdm = pytest.importorskip("tqdm").tqdm
+    from tqdm import tqdm
+
     loader = make("static", endless)
     for number, _item in enumerate(tqdm(loader(), disable=True)):
         if number == 3:

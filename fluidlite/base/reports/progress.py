@@ -1,4 +1,4 @@
-"""Progress bars for long loops, in terminals with tqdm."""
+"""Progress bars for long loops, in terminals."""
 
 from __future__ import annotations
 
@@ -14,13 +14,11 @@ MANY = 3000
 
 
 def bar(total: int | None, title: str, **options: Any) -> AbstractContextManager[Any]:
-    """A bar of tqdm on stderr; a context that gives None if that is no terminal, or without tqdm."""
+    """A bar of tqdm on stderr; a context that gives None if that is no terminal."""
     if not sys.stderr.isatty():
         return nullcontext()
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return nullcontext()
+    from tqdm import tqdm  # slow to import
+
     return tqdm(total=total, desc=title, **options)
 
 

@@ -25,8 +25,8 @@ class ProgBarLogger(Callback):
 
     Args:
         log_freq: after how many batches.
-        verbose: 0: not at all; 1: a progress bar for each epoch on a terminal, if the package tqdm is installed,
-            otherwise as 2; 2: a line each `log_freq` batches and at the end.
+        verbose: 0: not at all; 1: a progress bar for each epoch on a terminal, otherwise as 2;
+            2: a line each `log_freq` batches and at the end.
     """
 
     def __init__(self, log_freq: int = 1, verbose: int = 2) -> None:
@@ -113,11 +113,9 @@ class ProgBarLogger(Callback):
 
 
 def _bar(total: int | None, title: str) -> Any:
-    """A bar on the terminal or in a notebook; None for files and pipes, and if tqdm is not installed."""
+    """A bar on the terminal or in a notebook; None for files and pipes."""
     if not (sys.stdout.isatty() or "ipykernel" in sys.modules):
         return None
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return None
+    from tqdm import tqdm  # slow to import
+
     return tqdm(total=total, desc=title, unit="step", file=sys.stdout, leave=True)

@@ -101,10 +101,7 @@ class BaseLoader:
         return None
 
     def progress(self, **options: Any) -> Iterator[Any]:
-        """A new epoch with a progress bar; `options` are those of `tqdm.tqdm` (`total=...`).
-
-        Raises NotSupportedError if tqdm is not installed.
-        """
+        """A new epoch with a progress bar; `options` are those of `tqdm.tqdm` (`total=...`)."""
         begun = self.state_dict()["batches"] // self._batches_per_item()
         return with_progress(BaseLoader.__iter__(self), self._total(), {"initial": begun, **options})
 

@@ -52,7 +52,7 @@ class DataLoader(GeneratorLoaders, BaseLoader):
         worker_init_fn: called with the worker's number when a worker starts.
         prefetch_factor: batches that are read ahead (by each worker).
         persistent_workers: keep the workers from one epoch to the next.
-        progress: show a progress bar while iterating (needs tqdm).
+        progress: show a progress bar while iterating.
 
     In dygraph mode a batch is a list of eager Tensors. Several loops may run over one loader at the same time. Raises
     AssertionError for wrong arguments. Follows `fluid.io.DataLoader`.
