@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from Cython.Build import cythonize
-from setuptools import Extension, setup
+from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
 
 sys.path.append("scripts")
@@ -176,4 +176,8 @@ def extensions() -> list[Extension]:
 
 
 if __name__ == "__main__":  # and not in the processes that translate, which may read this file
-    setup(cmdclass={"build_ext": BuildAtOnce}, ext_modules=extensions())
+    setup(
+        packages=[*find_packages(include=["fluidlite*"]), "paddle-stubs"],
+        cmdclass={"build_ext": BuildAtOnce},
+        ext_modules=extensions(),
+    )

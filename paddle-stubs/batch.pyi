@@ -1,0 +1,6 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.reader.decorators import (
+    batch as batch,
+)

@@ -1,0 +1,11 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    framework as framework,
+)
+from fluidlite.paddle.complex.helper import (
+    complex_variable_exists as complex_variable_exists,
+    is_complex as is_complex,
+    is_real as is_real,
+)

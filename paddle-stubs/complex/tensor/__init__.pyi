@@ -1,0 +1,24 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from . import (
+    linalg as linalg,
+    manipulation as manipulation,
+    math as math,
+)
+from fluidlite.paddle.complex.tensor.linalg import (
+    matmul as matmul,
+)
+from fluidlite.paddle.complex.tensor.manipulation import (
+    reshape as reshape,
+    transpose as transpose,
+)
+from fluidlite.paddle.complex.tensor.math import (
+    elementwise_add as elementwise_add,
+    elementwise_div as elementwise_div,
+    elementwise_mul as elementwise_mul,
+    elementwise_sub as elementwise_sub,
+    kron as kron,
+    sum as sum,
+    trace as trace,
+)

@@ -1,0 +1,71 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    core as core,
+    dygraph_utils as dygraph_utils,
+    layers as layers,
+)
+from fluidlite.base.dtypes import (
+    to_vartype as convert_np_dtype_to_dtype_,
+)
+from fluidlite.data_feeder import (
+    check_dtype as check_dtype,
+    check_type as check_type,
+    check_variable_and_dtype as check_variable_and_dtype,
+    convert_dtype as convert_dtype,
+)
+from fluidlite.framework.complex_variable import (
+    ComplexVariable as ComplexVariable,
+)
+from fluidlite.framework.devices import (
+    device_guard as device_guard,
+)
+from fluidlite.framework.mode import (
+    in_dygraph_mode as in_dygraph_mode,
+)
+from fluidlite.framework.mode_switches import (
+    dygraph_only as dygraph_only,
+)
+from fluidlite.framework.program import (
+    default_main_program as default_main_program,
+)
+from fluidlite.framework.serialization.descs import (
+    VarDesc as VarDesc,
+)
+from fluidlite.framework.serialization.op_protos import (
+    OpProtoHolder as OpProtoHolder,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
+)
+from fluidlite.initializer import (
+    ConstantInitializer as Constant,
+)
+from fluidlite.layer_helper import (
+    LayerHelper as LayerHelper,
+)
+from fluidlite.layers import (
+    utils as utils,
+)
+from fluidlite.layers.layer_function_generator import (
+    templatedoc as templatedoc,
+)
+from fluidlite.layers.tensor.arithmetic import (
+    scale as scale,
+)
+from fluidlite.layers.tensor.constants import (
+    fill_constant as fill_constant,
+)
+from fluidlite.paddle.complex.helper import (
+    complex_variable_exists as complex_variable_exists,
+    is_complex as is_complex,
+    is_real as is_real,
+)
+from fluidlite.paddle.complex.tensor.manipulation import (
+    reshape as reshape,
+    transpose as transpose,
+)
+from fluidlite.param_attr import (
+    ParamAttr as ParamAttr,
+)

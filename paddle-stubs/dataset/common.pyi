@@ -1,0 +1,17 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    paddle as paddle,
+)
+from fluidlite.dataset.common import (
+    DATA_HOME as DATA_HOME,
+    cluster_files_reader as cluster_files_reader,
+    download as download,
+    fetch_all as fetch_all,
+    must_mkdirs as must_mkdirs,
+    split as split,
+)
+from fluidlite.dataset.reading.download import (
+    md5 as md5file,
+)

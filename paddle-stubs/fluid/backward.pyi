@@ -1,0 +1,29 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    core as core,
+    framework as framework,
+    log_helper as log_helper,
+    paddle as paddle,
+    unique_name as unique_name,
+)
+from fluidlite.backward import (
+    calc_gradient as calc_gradient,
+)
+from fluidlite.data_feeder import (
+    check_type as check_type,
+)
+from fluidlite.framework.gradients.backward import (
+    append_backward as append_backward,
+    gradients as gradients,
+)
+from fluidlite.framework.gradients.names import (
+    serialize_op_decs as serialize_op_decs,
+)
+from fluidlite.framework.gradients.program_stats import (
+    ProgramStats as ProgramStats,
+)
+from fluidlite.paddle import (
+    compat as cpt,
+)

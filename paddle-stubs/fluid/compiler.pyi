@@ -1,0 +1,25 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    core as core,
+    framework as framework,
+)
+from fluidlite.base.place import (
+    cpu_places as cpu_places,
+    cuda_places as cuda_places,
+)
+from fluidlite.executor.parallel.compiler import (
+    CompiledProgram as CompiledProgram,
+)
+from fluidlite.executor.parallel.strategies import (
+    BuildStrategy as BuildStrategy,
+    ExecutionStrategy as ExecutionStrategy,
+)
+from fluidlite.inference.config import (
+    AnalysisConfig as InferAnalysisConfig,
+    NativeConfig as InferNativeConfig,
+)
+from fluidlite.paddle import (
+    compat as cpt,
+)

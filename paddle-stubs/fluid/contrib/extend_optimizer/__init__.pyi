@@ -1,0 +1,9 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from . import (
+    extend_optimizer_with_weight_decay as extend_optimizer_with_weight_decay,
+)
+from fluidlite.contrib.extend_optimizer.extend_optimizer_with_weight_decay import (
+    extend_with_decoupled_weight_decay as extend_with_decoupled_weight_decay,
+)

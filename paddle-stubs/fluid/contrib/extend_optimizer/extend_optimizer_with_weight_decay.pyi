@@ -1,0 +1,11 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    framework as framework,
+    paddle as paddle,
+)
+from fluidlite.contrib.extend_optimizer.extend_optimizer_with_weight_decay import (
+    DecoupledWeightDecay as DecoupledWeightDecay,
+    extend_with_decoupled_weight_decay as extend_with_decoupled_weight_decay,
+)

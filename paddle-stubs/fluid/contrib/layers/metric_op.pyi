@@ -1,0 +1,22 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.contrib.layers.metric_op import (
+    ctr_metric_bundle as ctr_metric_bundle,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
+)
+from fluidlite.initializer import (
+    ConstantInitializer as Constant,
+    NormalInitializer as Normal,
+)
+from fluidlite.layer_helper import (
+    LayerHelper as LayerHelper,
+)
+from fluidlite.layers import (
+    nn as nn,
+)
+from fluidlite.param_attr import (
+    ParamAttr as ParamAttr,
+)

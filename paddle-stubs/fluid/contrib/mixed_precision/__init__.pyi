@@ -1,0 +1,14 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from . import (
+    decorator as decorator,
+    fp16_lists as fp16_lists,
+    fp16_utils as fp16_utils,
+)
+from fluidlite.contrib.mixed_precision.decorator import (
+    decorate as decorate,
+)
+from fluidlite.contrib.mixed_precision.fp16_lists import (
+    AutoMixedPrecisionLists as AutoMixedPrecisionLists,
+)

@@ -1,0 +1,9 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.contrib.mixed_precision.fp16_lists import (
+    AutoMixedPrecisionLists as AutoMixedPrecisionLists,
+    black_list as black_list,
+    gray_list as gray_list,
+    white_list as white_list,
+)

@@ -1,0 +1,15 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    core as core,
+    layers as layers,
+)
+from fluidlite.contrib.mixed_precision.fp16_utils import (
+    find_op_index as find_op_index,
+    find_true_post_op as find_true_post_op,
+    find_true_prev_op as find_true_prev_op,
+    rewrite_program as rewrite_program,
+    update_loss_scaling as update_loss_scaling,
+    update_role_var_grad as update_role_var_grad,
+)

@@ -1,0 +1,9 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from . import (
+    quantize_transpiler as quantize_transpiler,
+)
+from fluidlite.contrib.quantize.quantize_transpiler import (
+    QuantizeTranspiler as QuantizeTranspiler,
+)

@@ -1,0 +1,9 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from . import (
+    distributed_reader as distributed_reader,
+)
+from fluidlite.contrib.reader.distributed_reader import (
+    distributed_batch_reader as distributed_batch_reader,
+)

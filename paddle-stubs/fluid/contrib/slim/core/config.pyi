@@ -1,0 +1,72 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.contrib.slim.core.config import (
+    ConfigFactory as ConfigFactory,
+    PLUGINS as PLUGINS,
+)
+from fluidlite.contrib.slim.core.strategy import (
+    Strategy as Strategy,
+)
+from fluidlite.contrib.slim.distillation.distillation_strategy import (
+    DistillationStrategy as DistillationStrategy,
+)
+from fluidlite.contrib.slim.distillation.distiller import (
+    FSPDistiller as FSPDistiller,
+    L2Distiller as L2Distiller,
+    SoftLabelDistiller as SoftLabelDistiller,
+)
+from fluidlite.contrib.slim.nas.controller_server import (
+    ControllerServer as ControllerServer,
+)
+from fluidlite.contrib.slim.nas.light_nas_strategy import (
+    LightNASStrategy as LightNASStrategy,
+)
+from fluidlite.contrib.slim.nas.search_agent import (
+    SearchAgent as SearchAgent,
+)
+from fluidlite.contrib.slim.nas.search_space import (
+    SearchSpace as SearchSpace,
+)
+from fluidlite.contrib.slim.prune.auto_prune_strategy import (
+    AutoPruneStrategy as AutoPruneStrategy,
+)
+from fluidlite.contrib.slim.prune.pruner import (
+    Pruner as Pruner,
+    StructurePruner as StructurePruner,
+)
+from fluidlite.contrib.slim.prune.pruning import (
+    PruneStrategy as PruneStrategy,
+    UniformPruneStrategy as UniformPruneStrategy,
+)
+from fluidlite.contrib.slim.prune.sensitive_prune_strategy import (
+    SensitivePruneStrategy as SensitivePruneStrategy,
+)
+from fluidlite.contrib.slim.quantization.activations import (
+    AddQuantDequantPass as AddQuantDequantPass,
+)
+from fluidlite.contrib.slim.quantization.freezing import (
+    ConvertToInt8Pass as ConvertToInt8Pass,
+    QuantizationFreezePass as QuantizationFreezePass,
+    TransformForMobilePass as TransformForMobilePass,
+)
+from fluidlite.contrib.slim.quantization.out_scale import (
+    OutScaleForInferencePass as OutScaleForInferencePass,
+    OutScaleForTrainingPass as OutScaleForTrainingPass,
+)
+from fluidlite.contrib.slim.quantization.post_training_quantization import (
+    PostTrainingQuantization as PostTrainingQuantization,
+)
+from fluidlite.contrib.slim.quantization.quantization_strategy import (
+    QuantizationStrategy as QuantizationStrategy,
+)
+from fluidlite.contrib.slim.quantization.transform import (
+    QuantizationTransformPass as QuantizationTransformPass,
+)
+from fluidlite.contrib.slim.quantization.weight_quantization import (
+    WeightQuantization as WeightQuantization,
+)
+from fluidlite.contrib.slim.searcher.controller import (
+    EvolutionaryController as EvolutionaryController,
+    SAController as SAController,
+)

@@ -1,0 +1,23 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    layers as layers,
+    optimizer as optimizer,
+    regularizer as regularizer,
+)
+from fluidlite.contrib.slim.distillation.distiller import (
+    FSPDistiller as FSPDistiller,
+    FSPDistillerPass as FSPDistillerPass,
+    L2Distiller as L2Distiller,
+    L2DistillerPass as L2DistillerPass,
+    SoftLabelDistiller as SoftLabelDistiller,
+    SoftLabelDistillerPass as SoftLabelDistillerPass,
+)
+from fluidlite.executor.running.executor import (
+    Executor as Executor,
+)
+from fluidlite.framework.program import (
+    Program as Program,
+    program_guard as program_guard,
+)

@@ -1,0 +1,18 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    executor as executor,
+)
+from fluidlite.contrib.slim.graph.executor import (
+    SlimGraphExecutor as SlimGraphExecutor,
+)
+from fluidlite.contrib.slim.graph.graph_wrapper import (
+    GraphWrapper as GraphWrapper,
+)
+from fluidlite.executor.parallel.compiler import (
+    CompiledProgram as CompiledProgram,
+)
+from fluidlite.reader.feeder import (
+    DataFeeder as DataFeeder,
+)

@@ -1,0 +1,9 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.contrib.slim.nas.controller_server import (
+    ControllerServer as ControllerServer,
+)
+from fluidlite.log_helper import (
+    get_logger as get_logger,
+)

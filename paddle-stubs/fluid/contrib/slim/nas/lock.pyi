@@ -1,0 +1,9 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.contrib.slim.nas.lock import (
+    LOCK_EX as LOCK_EX,
+    LOCK_UN as LOCK_UN,
+    lock as lock,
+    unlock as unlock,
+)

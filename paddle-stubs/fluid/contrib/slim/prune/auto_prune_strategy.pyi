@@ -1,0 +1,12 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.contrib.slim.prune.auto_prune_strategy import (
+    AutoPruneStrategy as AutoPruneStrategy,
+)
+from fluidlite.contrib.slim.prune.pruning import (
+    PruneStrategy as PruneStrategy,
+)
+from fluidlite.log_helper import (
+    get_logger as get_logger,
+)

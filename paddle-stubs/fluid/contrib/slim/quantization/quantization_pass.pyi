@@ -1,0 +1,46 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    core as core,
+    unique_name as unique_name,
+)
+from fluidlite.contrib.slim.quantization.activations import (
+    AddQuantDequantPass as AddQuantDequantPass,
+)
+from fluidlite.contrib.slim.quantization.freezing import (
+    ConvertToInt8Pass as ConvertToInt8Pass,
+    QuantizationFreezePass as QuantizationFreezePass,
+    TransformForMobilePass as TransformForMobilePass,
+)
+from fluidlite.contrib.slim.quantization.out_scale import (
+    OutScaleForInferencePass as OutScaleForInferencePass,
+    OutScaleForTrainingPass as OutScaleForTrainingPass,
+)
+from fluidlite.contrib.slim.quantization.transform import (
+    QuantizationTransformPass as QuantizationTransformPass,
+)
+from fluidlite.data import (
+    data as data,
+)
+from fluidlite.executor.tensors.scope import (
+    scope_guard as scope_guard,
+)
+from fluidlite.framework.operator import (
+    Operator as Operator,
+)
+from fluidlite.framework.program import (
+    Program as Program,
+    default_startup_program as default_startup_program,
+    program_guard as program_guard,
+)
+from fluidlite.framework.serialization.ir_graph import (
+    IrGraph as IrGraph,
+    IrNode as IrNode,
+)
+from fluidlite.layers.tensor.reductions import (
+    mean as mean,
+)
+from fluidlite.paddle import (
+    compat as cpt,
+)

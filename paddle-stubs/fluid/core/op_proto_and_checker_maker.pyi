@@ -1,0 +1,11 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.core.roles import (
+    OpRole as OpRole,
+    kOpCreationCallstackAttrName as kOpCreationCallstackAttrName,
+    kOpDeviceAttrName as kOpDeviceAttrName,
+    kOpNameScopeAttrName as kOpNameScopeAttrName,
+    kOpRoleAttrName as kOpRoleAttrName,
+    kOpRoleVarAttrName as kOpRoleVarAttrName,
+)

@@ -1,0 +1,14 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.dygraph.container import (
+    LayerList as LayerList,
+    ParameterList as ParameterList,
+    Sequential as Sequential,
+)
+from fluidlite.dygraph.layers import (
+    Layer as Layer,
+)
+from fluidlite.framework.variable import (
+    Parameter as Parameter,
+)

@@ -1,0 +1,11 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.dygraph.dygraph_to_static.ast_transformer import (
+    AstNodeWrapper as AstNodeWrapper,
+    DygraphToStaticAst as DygraphToStaticAst,
+    ast_to_func as ast_to_func,
+)
+from fluidlite.dygraph.dygraph_to_static.runtime.calls import (
+    rewritten as convert_to_static,
+)

@@ -1,0 +1,58 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    core as core,
+)
+from fluidlite.dygraph.base import (
+    program_desc_tracing_guard as program_desc_tracing_guard,
+    _switch_to_static_graph_ as switch_to_static_graph,
+)
+from fluidlite.dygraph.jit import (
+    logger as logger,
+)
+from fluidlite.dygraph.jit.static_function import (
+    StaticFunction as StaticFunction,
+    declarative as declarative,
+    dygraph_to_static_func as dygraph_to_static_func,
+)
+from fluidlite.dygraph.jit.traced_layer import (
+    TracedLayer as TracedLayer,
+)
+from fluidlite.dygraph.jit.translator import (
+    ProgramTranslator as ProgramTranslator,
+)
+from fluidlite.dygraph.jit.variables import (
+    create_program_from_desc as create_program_from_desc,
+    extract_vars as extract_vars,
+)
+from fluidlite.dygraph.layers import (
+    Layer as Layer,
+)
+from fluidlite.executor.parallel.compiler import (
+    CompiledProgram as CompiledProgram,
+)
+from fluidlite.executor.running.executor import (
+    Executor as Executor,
+)
+from fluidlite.executor.tensors.scope import (
+    scope_guard as scope_guard,
+)
+from fluidlite.framework.block import (
+    Block as Block,
+)
+from fluidlite.framework.mode import (
+    in_dygraph_mode as in_dygraph_mode,
+)
+from fluidlite.framework.mode_switches import (
+    dygraph_only as dygraph_only,
+)
+from fluidlite.framework.program import (
+    Program as Program,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
+)
+from fluidlite.wrapped_decorator import (
+    wrap_decorator as wrap_decorator,
+)

@@ -1,0 +1,29 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    unique_name as unique_name,
+)
+from fluidlite.data_feeder import (
+    check_type as check_type,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
+)
+from fluidlite.optimizer.epoch_schedules import (
+    LambdaDecay as LambdaDecay,
+    MultiStepDecay as MultiStepDecay,
+    ReduceLROnPlateau as ReduceLROnPlateau,
+    StepDecay as StepDecay,
+)
+from fluidlite.optimizer.schedules import (
+    CosineDecay as CosineDecay,
+    ExponentialDecay as ExponentialDecay,
+    InverseTimeDecay as InverseTimeDecay,
+    LearningRateDecay as LearningRateDecay,
+    LinearLrWarmup as LinearLrWarmup,
+    NaturalExpDecay as NaturalExpDecay,
+    NoamDecay as NoamDecay,
+    PiecewiseDecay as PiecewiseDecay,
+    PolynomialDecay as PolynomialDecay,
+)

@@ -1,0 +1,97 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    core as core,
+    dygraph_utils as dygraph_utils,
+    unique_name as unique_name,
+)
+from fluidlite.data_feeder import (
+    check_dtype as check_dtype,
+    check_type as check_type,
+    check_variable_and_dtype as check_variable_and_dtype,
+    convert_dtype as convert_dtype,
+)
+from fluidlite.dygraph import (
+    layers as layers,
+)
+from fluidlite.dygraph.layer_object_helper import (
+    LayerObjectHelper as LayerObjectHelper,
+)
+from fluidlite.dygraph.nn.activation import (
+    PRelu as PRelu,
+)
+from fluidlite.dygraph.nn.convolution import (
+    Conv2D as Conv2D,
+    Conv2DTranspose as Conv2DTranspose,
+    Conv3D as Conv3D,
+    Conv3DTranspose as Conv3DTranspose,
+)
+from fluidlite.dygraph.nn.dropout import (
+    Dropout as Dropout,
+)
+from fluidlite.dygraph.nn.embedding import (
+    Embedding as Embedding,
+    NCE as NCE,
+)
+from fluidlite.dygraph.nn.linear import (
+    BilinearTensorProduct as BilinearTensorProduct,
+    Linear as Linear,
+)
+from fluidlite.dygraph.nn.loss import (
+    BCELoss as BCELoss,
+    L1Loss as L1Loss,
+    MSELoss as MSELoss,
+    NLLLoss as NLLLoss,
+)
+from fluidlite.dygraph.nn.normalization import (
+    BatchNorm as BatchNorm,
+    GroupNorm as GroupNorm,
+    InstanceNorm as InstanceNorm,
+    LayerNorm as LayerNorm,
+    SpectralNorm as SpectralNorm,
+)
+from fluidlite.dygraph.nn.pooling import (
+    Pool2D as Pool2D,
+)
+from fluidlite.dygraph.nn.recurrent import (
+    GRUUnit as GRUUnit,
+)
+from fluidlite.dygraph.nn.sequence import (
+    RowConv as RowConv,
+    SequenceConv as SequenceConv,
+)
+from fluidlite.dygraph.nn.tree import (
+    TreeConv as TreeConv,
+)
+from fluidlite.framework.mode import (
+    in_dygraph_mode as in_dygraph_mode,
+)
+from fluidlite.framework.program import (
+    default_main_program as default_main_program,
+)
+from fluidlite.framework.serialization.op_protos import (
+    OpProtoHolder as OpProtoHolder,
+)
+from fluidlite.framework.variable import (
+    Parameter as Parameter,
+    Variable as Variable,
+)
+from fluidlite.initializer import (
+    ConstantInitializer as Constant,
+    NormalInitializer as Normal,
+    NumpyArrayInitializer as NumpyArrayInitializer,
+)
+from fluidlite.layers import (
+    nn as F,
+    utils as utils,
+)
+from fluidlite.layers.loss.classification import (
+    cross_entropy as cross_entropy,
+)
+from fluidlite.layers.ops import (
+    square as square,
+)
+from fluidlite.param_attr import (
+    ParamAttr as ParamAttr,
+)

@@ -1,0 +1,27 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    core as core,
+    framework as framework,
+)
+from fluidlite.dygraph import (
+    layers as layers,
+    parallel_helper as parallel_helper,
+)
+from fluidlite.dygraph.base import (
+    to_variable as to_variable,
+)
+from fluidlite.dygraph.parallel import (
+    DataParallel as DataParallel,
+    ParallelEnv as Env,
+    ParallelEnv as ParallelEnv,
+    ParallelStrategy as ParallelStrategy,
+    prepare_context as prepare_context,
+)
+from fluidlite.eager.autograd import (
+    no_grad as no_grad,
+)
+from fluidlite.layers import (
+    collective as collective,
+)

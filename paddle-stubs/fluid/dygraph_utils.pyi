@@ -1,0 +1,9 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    core as core,
+)
+from fluidlite.framework.mode_switches import (
+    dygraph_only as dygraph_only,
+)

@@ -1,0 +1,57 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    compiler as compiler,
+    core as core,
+)
+from fluidlite.base.dtypes import (
+    to_vartype as convert_np_dtype_to_dtype_,
+)
+from fluidlite.data_feeder import (
+    convert_dtype as convert_dtype,
+)
+from fluidlite.executor import (
+    Executor as Executor,
+    FetchHandler as FetchHandler,
+    as_numpy as as_numpy,
+    check_feed_shape_type as check_feed_shape_type,
+    dimension_is_compatible_with as dimension_is_compatible_with,
+    dtype_is_compatible_with as dtype_is_compatible_with,
+    g_scope as g_scope,
+    has_feed_operators as has_feed_operators,
+    has_fetch_operators as has_fetch_operators,
+    signature_safe_contextmanager as signature_safe_contextmanager,
+)
+from fluidlite.executor.tensors.lod_tensor import (
+    LoDTensor as LoDTensor,
+    LoDTensorArray as LoDTensorArray,
+    create_lod_tensor as create_lod_tensor,
+    create_random_int_lodtensor as create_random_int_lodtensor,
+)
+from fluidlite.executor.tensors.scope import (
+    Scope as Scope,
+    global_scope as global_scope,
+    scope_guard as scope_guard,
+)
+from fluidlite.framework.operator import (
+    Operator as Operator,
+)
+from fluidlite.framework.program import (
+    Program as Program,
+    default_main_program as default_main_program,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
+)
+from fluidlite.inference.config import (
+    AnalysisConfig as InferAnalysisConfig,
+    NativeConfig as InferNativeConfig,
+)
+from fluidlite.paddle import (
+    compat as cpt,
+)
+from fluidlite.trainer_factory import (
+    FetchHandlerMonitor as FetchHandlerMonitor,
+    TrainerFactory as TrainerFactory,
+)

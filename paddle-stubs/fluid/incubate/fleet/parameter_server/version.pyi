@@ -1,0 +1,10 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.incubate.fleet.base.mode import (
+    Mode as Mode,
+)
+from fluidlite.incubate.fleet.parameter_server.version import (
+    BUILD_MODE as BUILD_MODE,
+    is_transpiler as is_transpiler,
+)

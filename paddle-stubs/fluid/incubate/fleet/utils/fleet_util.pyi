@@ -1,0 +1,17 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.incubate.fleet.utils import (
+    hdfs as hdfs,
+    utils as utils,
+)
+from fluidlite.incubate.fleet.utils.fleet_util import (
+    FleetUtil as FleetUtil,
+    fleet_transpiler as fleet_transpiler,
+)
+from fluidlite.incubate.fleet.utils.hdfs import (
+    HDFSClient as HDFSClient,
+)
+from fluidlite.log_helper import (
+    get_logger as get_logger,
+)

@@ -1,0 +1,38 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    core as core,
+    framework as framework,
+    unique_name as unique_name,
+)
+from fluidlite.data_feeder import (
+    check_dtype as check_dtype,
+    check_type as check_type,
+    check_variable_and_dtype as check_variable_and_dtype,
+)
+from fluidlite.framework.mode import (
+    in_dygraph_mode as in_dygraph_mode,
+)
+from fluidlite.framework.serialization.descs import (
+    VarDesc as VarDesc,
+)
+from fluidlite.initializer import (
+    BilinearInitializer as Bilinear,
+    BilinearInitializer as BilinearInitializer,
+    ConstantInitializer as Constant,
+    ConstantInitializer as ConstantInitializer,
+    Initializer as Initializer,
+    MSRAInitializer as MSRA,
+    MSRAInitializer as MSRAInitializer,
+    NormalInitializer as Normal,
+    NormalInitializer as NormalInitializer,
+    NumpyArrayInitializer as NumpyArrayInitializer,
+    TruncatedNormalInitializer as TruncatedNormal,
+    TruncatedNormalInitializer as TruncatedNormalInitializer,
+    UniformInitializer as Uniform,
+    UniformInitializer as UniformInitializer,
+    XavierInitializer as Xavier,
+    XavierInitializer as XavierInitializer,
+    signature_safe_contextmanager as signature_safe_contextmanager,
+)

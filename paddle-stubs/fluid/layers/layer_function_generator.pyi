@@ -1,0 +1,32 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    core as core,
+)
+from fluidlite.base.dtypes import (
+    to_vartype as convert_np_dtype_to_dtype_,
+)
+from fluidlite.data_feeder import (
+    check_variable_and_dtype as check_variable_and_dtype,
+)
+from fluidlite.framework.mode import (
+    in_dygraph_mode as in_dygraph_mode,
+)
+from fluidlite.framework.serialization.op_protos import (
+    OpProtoHolder as OpProtoHolder,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
+)
+from fluidlite.layer_helper import (
+    LayerHelper as LayerHelper,
+)
+from fluidlite.layers.layer_function_generator import (
+    autodoc as autodoc,
+    deprecated as deprecated,
+    escape_math as escape_math,
+    generate_activation_fn as generate_activation_fn,
+    generate_layer_fn as generate_layer_fn,
+    templatedoc as templatedoc,
+)

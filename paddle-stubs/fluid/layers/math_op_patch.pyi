@@ -1,0 +1,19 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    core as core,
+    unique_name as unique_name,
+)
+from fluidlite.deprecated import (
+    monkey_patch_variable as monkey_patch_variable,
+)
+from fluidlite.framework.serialization.op_protos import (
+    OpProtoHolder as OpProtoHolder,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
+)
+from fluidlite.layers.math_op_patch import (
+    compare_ops as compare_ops,
+)

@@ -1,0 +1,13 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    core as core,
+)
+from fluidlite.executor.tensors.lod_tensor import (
+    create_lod_tensor as create_lod_tensor,
+    create_random_int_lodtensor as create_random_int_lodtensor,
+)
+from fluidlite.reader.converting import (
+    DataToLoDTensorConverter as DataToLoDTensorConverter,
+)

@@ -1,0 +1,10 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite import (
+    core as core,
+)
+from fluidlite.multiprocess_utils import (
+    CleanupFuncRegistrar as CleanupFuncRegistrar,
+    multiprocess_queue_set as multiprocess_queue_set,
+)

@@ -1,0 +1,28 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.device_worker import (
+    DownpourSGD as DownpourSGD,
+    DownpourSGDOPT as DownpourSGDOPT,
+    Hogwild as Hogwild,
+    Section as Section,
+)
+from fluidlite.executor.reading.from_dataset import (
+    FetchHandler as FetchHandler,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
+)
+from fluidlite.log_helper import (
+    get_logger as get_logger,
+)
+from fluidlite.trainer_desc import (
+    DistMultiTrainer as DistMultiTrainer,
+    MultiTrainer as MultiTrainer,
+    PipelineTrainer as PipelineTrainer,
+)
+from fluidlite.trainer_factory import (
+    FetchHandlerMonitor as FetchHandlerMonitor,
+    TrainerFactory as TrainerFactory,
+    local_logger as local_logger,
+)

@@ -1,0 +1,40 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from . import (
+    checkport as checkport,
+    program_utils as program_utils,
+    ufind as ufind,
+    vars_distributed as vars_distributed,
+)
+from fluidlite import (
+    core as core,
+    paddle as paddle,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
+)
+from fluidlite.transpiler.details import (
+    string_types as string_types,
+)
+from fluidlite.transpiler.details.checkport import (
+    wait_server_ready as wait_server_ready,
+)
+from fluidlite.transpiler.details.program_utils import (
+    block_to_code as block_to_code,
+    delete_ops as delete_ops,
+    find_op_by_input_arg as find_op_by_input_arg,
+    find_op_by_output_arg as find_op_by_output_arg,
+    get_indent_space as get_indent_space,
+    op_to_code as op_to_code,
+    program_to_code as program_to_code,
+    variable_to_code as variable_to_code,
+)
+from fluidlite.transpiler.details.ufind import (
+    UnionFind as UnionFind,
+)
+from fluidlite.transpiler.details.vars_distributed import (
+    VarDistributed as VarDistributed,
+    VarStruct as VarStruct,
+    VarsDistributed as VarsDistributed,
+)

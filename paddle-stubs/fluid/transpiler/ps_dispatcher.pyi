@@ -1,0 +1,8 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.transpiler.ps_dispatcher import (
+    HashName as HashName,
+    PSDispatcher as PSDispatcher,
+    RoundRobin as RoundRobin,
+)

@@ -1,0 +1,16 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.paddle.hapi.callback import (
+    Callback as Callback,
+)
+from fluidlite.paddle.hapi.callbacks import (
+    EarlyStopping as EarlyStopping,
+    LRScheduler as LRScheduler,
+    ModelCheckpoint as ModelCheckpoint,
+    ReduceLROnPlateau as ReduceLROnPlateau,
+    all_of as all_of,
+)
+from fluidlite.paddle.hapi.progress import (
+    ProgBarLogger as ProgBarLogger,
+)

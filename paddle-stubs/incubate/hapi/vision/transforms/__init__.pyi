@@ -1,0 +1,13 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from . import (
+    transforms as transforms,
+)
+from fluidlite.paddle.incubate.hapi.vision.transforms.transforms import (
+    BrightnessTransform as BrightnessTransform,
+    ColorJitter as ColorJitter,
+    ContrastTransform as ContrastTransform,
+    HueTransform as HueTransform,
+    SaturationTransform as SaturationTransform,
+)

@@ -1,0 +1,19 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.initializer import (
+    BilinearInitializer as Bilinear,
+    Initializer as Initializer,
+)
+from fluidlite.paddle.nn.initializer import (
+    Assign as Assign,
+    Constant as Constant,
+    KaimingNormal as KaimingNormal,
+    KaimingUniform as KaimingUniform,
+    Normal as Normal,
+    TruncatedNormal as TruncatedNormal,
+    Uniform as Uniform,
+    XavierNormal as XavierNormal,
+    XavierUniform as XavierUniform,
+    calculate_gain as calculate_gain,
+)

@@ -1,0 +1,32 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.paddle.nn.layer.activation import (
+    CELU as CELU,
+    ELU as ELU,
+    GELU as GELU,
+    GLU as GLU,
+    Hardshrink as Hardshrink,
+    Hardsigmoid as Hardsigmoid,
+    Hardswish as Hardswish,
+    Hardtanh as Hardtanh,
+    LeakyReLU as LeakyReLU,
+    LogSigmoid as LogSigmoid,
+    LogSoftmax as LogSoftmax,
+    Maxout as Maxout,
+    Mish as Mish,
+    PReLU as PReLU,
+    ReLU as ReLU,
+    ReLU6 as ReLU6,
+    SELU as SELU,
+    Sigmoid as Sigmoid,
+    Silu as Silu,
+    Softmax as Softmax,
+    Softplus as Softplus,
+    Softshrink as Softshrink,
+    Softsign as Softsign,
+    Swish as Swish,
+    Tanh as Tanh,
+    Tanhshrink as Tanhshrink,
+    ThresholdedReLU as ThresholdedReLU,
+)

@@ -1,0 +1,21 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from . import (
+    clip as clip,
+    lr as lr,
+)
+from fluidlite.paddle.optimizer.optimizer import (
+    Optimizer as Optimizer,
+)
+from fluidlite.paddle.optimizer.rules import (
+    Adadelta as Adadelta,
+    Adagrad as Adagrad,
+    Adam as Adam,
+    AdamW as AdamW,
+    Adamax as Adamax,
+    Lamb as Lamb,
+    Momentum as Momentum,
+    RMSProp as RMSProp,
+    SGD as SGD,
+)

@@ -1,0 +1,8 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.paddle.optimizer.clip import (
+    ClipGradByGlobalNorm as ClipGradByGlobalNorm,
+    ClipGradByNorm as ClipGradByNorm,
+    ClipGradByValue as ClipGradByValue,
+)

@@ -1,0 +1,7 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.paddle.regularizer import (
+    L1Decay as L1Decay,
+    L2Decay as L2Decay,
+)

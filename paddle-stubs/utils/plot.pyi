@@ -1,0 +1,7 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.paddle.utils.plot import (
+    PlotData as PlotData,
+    Ploter as Ploter,
+)

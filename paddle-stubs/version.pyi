@@ -1,0 +1,15 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.paddle.version import (
+    commit as commit,
+    full_version as full_version,
+    istaged as istaged,
+    major as major,
+    minor as minor,
+    mkl as mkl,
+    patch as patch,
+    rc as rc,
+    show as show,
+    with_mkl as with_mkl,
+)
