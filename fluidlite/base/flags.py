@@ -45,6 +45,8 @@ def set_device(name: str) -> None:
 
 _ENGINES = ("plan", "interpret")
 _engine: str | None = None
+interprets = False
+"""Whether `set_engine` asks for the interpreter; steps look at this first, also where they have a plan."""
 
 
 def engine() -> str:
@@ -64,10 +66,10 @@ def engine() -> str:
 
 def set_engine(name: str) -> None:
     """Choose how executors run programs; raises ValueError for an unknown name."""
-    global _engine
+    global _engine, interprets
     if name not in _ENGINES:
         raise ValueError(f"engine must be one of {', '.join(_ENGINES)}, got {name!r}")
-    _engine = name
+    _engine, interprets = name, name == "interpret"
 
 
 def passes_left_out() -> frozenset[str]:

@@ -68,7 +68,7 @@ class PlanCache:
     def run(self, feed: Mapping[str, Any], scope: Scope, return_numpy: bool) -> list[Any]:
         """Run one step on a user's feed; returns the fetched values."""
         self.runs += 1
-        plan = self.plans[0] if self.plans and flags.engine() == "plan" else None
+        plan = self.plans[0] if self.plans and not flags.interprets else None
         if plan is not None and plan.lock.acquire(blocking=False):
             try:
                 if plan.ready(self.program) and plan.accepts_raw(feed):
