@@ -53,6 +53,20 @@ def test_files_named_exist(page):
     assert not gone, f"docs/{page.name} names files that do not exist: {gone}"
 
 
+def anchors(text):
+    """The names by which links reach the headings of a page, as GitHub and Python-Markdown make them."""
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    titles = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\s-]", "", title).strip().lower().replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_headings_that_are_linked_exist(page):
+    links = re.findall(r"\]\(([\w.]*)#([^)]+)\)", page.read_text(encoding="utf8"))
+    gone = [f"{name}#{part}" for name, part in links if part not in anchors(text_of(name or page.name))]
+    assert not gone, f"docs/{page.name} links to headings that do not exist: {gone}"
+
+
 @source_tree
 def test_links_of_the_readme_lead_somewhere():
     named = paths_named(README)
