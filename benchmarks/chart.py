@@ -13,6 +13,7 @@ import argparse
 import json
 import math
 import sys
+import textwrap
 from collections import Counter
 from html import escape
 from pathlib import Path
@@ -21,8 +22,7 @@ from typing import Any
 import sides
 
 SETS = {"best, 1": "best instruction set", "AVX2, 1": "AVX2"}
-WIDTH, TOP, ROW, LEFT, BAR = 430, 62, 24, 174, 142
-TICKS = (1, 2, 4, 8, 16, 32)
+WIDTH, TOP, ROW, LEFT, BAR = 390, 62, 24, 174, 118
 STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #1f2328; }
 .title { font-weight: 600; font-size: 14px; }
@@ -49,8 +49,7 @@ def best_peer(medians: dict[str, float]) -> str:
 
 def text(x: float, y: float, content: str, kind: str = "", anchor: str = "start") -> str:
     """A line of text; `kind` is a class of STYLE."""
-    style = f' class="{kind}"' if kind else ""
-    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}"{style}>{escape(content)}</text>'
+    return f'<text class="{kind}" x="{x:g}" y="{y:g}" text-anchor="{anchor}">{escape(content)}</text>'
 
 
 def draw(figures: dict[str, Any]) -> str:
@@ -72,23 +71,27 @@ def draw(figures: dict[str, Any]) -> str:
         return round(LEFT + BAR * math.log(value / low) / (math.log(high / low) or 1.0), 1)
 
     usual = Counter(peers.values()).most_common(1)[0][0]
-    others = ", ".join(f"{row}: {peer}" for row, peer in peers.items() if peer != usual)
+    others = "".join(f"; {row}: {peer}" for row, peer in peers.items() if peer != usual)
+    captions = f"Best peer: {usual}{others}", figures.get("machine", "")
+    notes = [line for caption in captions for line in textwrap.wrap(caption, 64)]
     bottom = TOP + ROW * len(rows)
+    height = bottom + 18 * len(notes) + 10
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" viewBox="0 0 {WIDTH} {bottom + 46}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" viewBox="0 0 {WIDTH} {height}" role="img">',
         "<title>How many times as long the best peer takes</title>",
         f"<style>{STYLE}</style>",
-        f'<rect class="page" width="{WIDTH}" height="{bottom + 46}" rx="6"/>',
+        f'<rect class="page" width="{WIDTH}" height="{height}" rx="6"/>',
         text(8, 20, "How many times as long the best peer takes", "title"),
     ]
     for number, name in enumerate(columns):
-        x = 8 + 150 * number
-        parts.append(f'<rect class="{name.split(",")[0].lower()}" x="{x}" y="31" width="12" height="10"/>')
+        x = 8.0 + 150 * number
+        parts.append(f'<rect class="{name.split(",")[0].lower()}" x="{x:g}" y="31" width="12" height="10"/>')
         parts.append(text(x + 17, 40, SETS[name]))
-    for tick in (tick for tick in TICKS if low <= tick <= high):
+    for tick in (tick for tick in (1, 2, 4, 8, 16, 32) if low <= tick <= high):
         x = place(tick)
         parts.append(f'<line class="tick" x1="{x:g}" x2="{x:g}" y1="{TOP - 6}" y2="{bottom}"/>')
         parts.append(text(x, TOP - 10, f"{tick}x", "note", "middle"))
+    parts.append(text(WIDTH - 8, TOP - 10, "ours, ms", "note", "end"))
     for number, row in enumerate(rows):
         y = TOP + ROW * number
         parts.append(text(LEFT - 6, y + 14, row, anchor="end"))
@@ -99,9 +102,8 @@ def draw(figures: dict[str, Any]) -> str:
                 parts.append(f'<rect class="{name.split(",")[0].lower()}" {shape}/>')
         ratio = next(iter(times[row].values()))
         parts.append(text(LEFT + BAR + 42, y + 14, f"{ratio:.3g}x", anchor="end"))
-        parts.append(text(WIDTH - 8, y + 14, f"{sides.figure(first[row][0][sides.OURS])} ms", "note", "end"))
-    peer = f"One thread. Best peer: {usual}" + (f"; {others}" if others else "")
-    parts += [text(8, bottom + 18, peer, "note"), text(8, bottom + 36, figures.get("machine", ""), "note")]
+        parts.append(text(WIDTH - 8, y + 14, sides.figure(first[row][0][sides.OURS]), "note", "end"))
+    parts += [text(8, bottom + 18 * (number + 1), line, "note") for number, line in enumerate(notes)]
     return "\n".join([*parts, "</svg>", ""])
 
 
