@@ -75,10 +75,7 @@ def test_links_of_the_readme_lead_somewhere():
 
 
 @source_tree
-@pytest.mark.parametrize(
-    "code",
-    [text for name, text in blocks(README) if name == "python"],
-)
+@pytest.mark.parametrize("code", [text for name, text in blocks(README) if name == "python"])
 def test_python_of_the_readme_runs(code, python):
     done = python("-c", code)
     assert done.returncode == 0, done.stderr

@@ -113,43 +113,40 @@ def test_numbers_become_what_the_attribute_is_and_types_their_numbers():
     assert (filled.attr("dtype"), filled.attr("value")) == (int(VarType.INT64), 2.0)
 
 
-def test_an_argument_that_is_an_output_takes_it():
-    with fluid.program_guard(fluid.Program()):
-        x, out = fluid.data("x", [2], "float32"), fluid.layers.create_tensor("float32")
-        assert run_layer("log1p", {"x": x, "out": out}) is out
-        assert run_layer("log1p", {"x": x, "out": None}) is not out
-        with pytest.raises(TypeError, match="'target' in log1p must be a Variable"):
-            run_layer("log1p", {"x": x, "target": 3}, Out="target")
+def test_an_argument_that_is_an_output_takes_it(programs):
+    x, out = fluid.data("x", [2], "float32"), fluid.layers.create_tensor("float32")
+    assert run_layer("log1p", {"x": x, "out": out}) is out
+    assert run_layer("log1p", {"x": x, "out": None}) is not out
+    with pytest.raises(TypeError, match="'target' in log1p must be a Variable"):
+        run_layer("log1p", {"x": x, "target": 3}, Out="target")
     with fluid.dygraph.guard():
         x, out = (fluid.dygraph.to_variable(np.ones(2, "float32")) for _ in range(2))
         assert run_layer("scale", {"x": x, "scale": 3, "out": out}) is out
         np.testing.assert_array_equal(out.numpy(), [3, 3])
 
 
-def test_an_activation_is_that_of_the_result():
-    with fluid.program_guard(fluid.Program()):
-        x = fluid.data("x", [2], "float32")
-        made = run_layer("elementwise_add", {"x": x, "y": x, "act": "relu", "name": "sum"})
-        types = [op.type for op in fluid.default_main_program().global_block().ops]
+def test_an_activation_is_that_of_the_result(programs):
+    x = fluid.data("x", [2], "float32")
+    made = run_layer("elementwise_add", {"x": x, "y": x, "act": "relu", "name": "sum"})
+    types = [op.type for op in fluid.default_main_program().global_block().ops]
     assert types == ["elementwise_add", "relu"] and made.name == "sum.tmp_1"
 
 
 @pytest.mark.parametrize("eager", [False, True])
-def test_errors_of_input_types_name_the_arguments_of_the_layer(eager):
-    with fluid.program_guard(fluid.Program()):
-        ids = fluid.data("ids", [2, 1], "int64")
-        if eager:
-            with fluid.dygraph.guard():
-                ids = fluid.dygraph.to_variable(np.ones([2, 1], "int64"))
-        floats = r"\['float16', 'float32', 'float64'\], but received int64"
-        with pytest.raises(TypeError, match=f"data type of 'input' in softmax must be {floats}"):
-            layers.softmax(ids)
-        with pytest.raises(TypeError, match=f"data type of 'input' in cross_entropy must be {floats}"):
-            layers.cross_entropy(ids, ids)
-        with pytest.raises(TypeError, match=r"'input\[1\]' in sums must be a Variable"):
-            layers.sums([ids, 3])
-        with pytest.raises(ValueError, match="'x' of sum must not be empty"):
-            layers.sum([])
+def test_errors_of_input_types_name_the_arguments_of_the_layer(programs, eager):
+    ids = fluid.data("ids", [2, 1], "int64")
+    if eager:
+        with fluid.dygraph.guard():
+            ids = fluid.dygraph.to_variable(np.ones([2, 1], "int64"))
+    floats = r"\['float16', 'float32', 'float64'\], but received int64"
+    with pytest.raises(TypeError, match=f"data type of 'input' in softmax must be {floats}"):
+        layers.softmax(ids)
+    with pytest.raises(TypeError, match=f"data type of 'input' in cross_entropy must be {floats}"):
+        layers.cross_entropy(ids, ids)
+    with pytest.raises(TypeError, match=r"'input\[1\]' in sums must be a Variable"):
+        layers.sums([ids, 3])
+    with pytest.raises(ValueError, match="'x' of sum must not be empty"):
+        layers.sum([])
 
 
 def test_eager_tensors_are_refused_for_another_sort_of_numbers_only():
@@ -165,19 +162,18 @@ def test_eager_tensors_are_refused_for_another_sort_of_numbers_only():
 
 
 @pytest.mark.parametrize("eager", [False, True])
-def test_several_tensors_are_no_tensor(eager):
-    with fluid.program_guard(fluid.Program()):
-        x = fluid.data("x", [2, 2], "float32")
-        if eager:
-            with fluid.dygraph.guard():
-                x = fluid.dygraph.to_variable(np.ones([2, 2], "float32"))
-        for given in ([x, x], (x, x, x), []):
-            for layer, name in ((layers.relu, "x"), (layers.reduce_sum, "input"), (layers.softmax, "input")):
-                with pytest.raises(
-                    TypeError, match=f"The type of '{name}' in {layer.__name__} must be a Variable"
-                ):
-                    layer(given)
-        np.testing.assert_array_equal(layers.sums([x, x]).shape, [2, 2])
+def test_several_tensors_are_no_tensor(programs, eager):
+    x = fluid.data("x", [2, 2], "float32")
+    if eager:
+        with fluid.dygraph.guard():
+            x = fluid.dygraph.to_variable(np.ones([2, 2], "float32"))
+    for given in ([x, x], (x, x, x), []):
+        for layer, name in ((layers.relu, "x"), (layers.reduce_sum, "input"), (layers.softmax, "input")):
+            with pytest.raises(
+                TypeError, match=f"The type of '{name}' in {layer.__name__} must be a Variable"
+            ):
+                layer(given)
+    np.testing.assert_array_equal(layers.sums([x, x]).shape, [2, 2])
 
 
 @pytest.mark.usefixtures("alone")
@@ -199,8 +195,7 @@ def test_states_of_detection_map_are_three():
                 fluid.layers.detection.detection_map(found, label, 2, **given)
 
 
-def test_callers_without_a_module_name():
-    with fluid.program_guard(fluid.Program()):
-        names = {"layers": layers, "x": fluid.data("x", [3], "bool")}
-        exec("out = layers.reduce_all(x)", names)
+def test_callers_without_a_module_name(programs):
+    names = {"layers": layers, "x": fluid.data("x", [3], "bool")}
+    exec("out = layers.reduce_all(x)", names)
     assert names["out"].dtype == VarType.BOOL

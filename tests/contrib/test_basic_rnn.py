@@ -113,12 +113,7 @@ def test_names_of_parameters():
         basic_lstm(x, None, None, 3, bidirectional=True, param_attr=fluid.ParamAttr("p"), name="both")
         basic_gru(x, None, 3, bias_attr=fluid.ParamAttr("b"))
     assert [p.name for p in main.all_parameters()] == [
-        *(
-            "p_fw_w_0",
-            "both_layers_0/BasicLSTMUnit_0.b_0",
-            "p_bw_w_0",
-            "p",
-        ),
+        *("p_fw_w_0", "both_layers_0/BasicLSTMUnit_0.b_0", "p_bw_w_0", "p"),
         *("basic_gru_layers_0/BasicGRUUnit_0.w_0", "basic_gru_layers_0/BasicGRUUnit_0.w_1"),
         *("b_fw_b_0_gate", "b_fw_b_0_candidate"),
     ]

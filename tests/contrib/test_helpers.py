@@ -7,21 +7,19 @@ import fluidlite as fluid
 from fluidlite.layer_helper import LayerHelper
 
 
-def test_memory_usage_counts_results():
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        fluid.layers.fc(fluid.data("x", [None, 10], "float32"), 20, act="relu")
-        program = fluid.default_main_program()
-        least, most, unit = fluid.contrib.memory_usage(program, 1)
+def test_memory_usage_counts_results(programs):
+    fluid.layers.fc(fluid.data("x", [None, 10], "float32"), 20, act="relu")
+    program = fluid.default_main_program()
+    least, most, unit = fluid.contrib.memory_usage(program, 1)
     assert (least, most) == pytest.approx((252, 264)) and unit == "B"
 
 
 @pytest.mark.parametrize(
     ("batch", "least", "unit"), [(10, 2400 * 1.05 / 1024, "KB"), (5000, 1.05 * 1.2e6 / 2**20, "MB")]
 )
-def test_units_of_memory(batch, least, unit):
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        fluid.layers.fc(fluid.data("x", [None, 10], "float32"), 20, act="relu")
-        found = fluid.contrib.memory_usage(fluid.default_main_program(), batch)
+def test_units_of_memory(programs, batch, least, unit):
+    fluid.layers.fc(fluid.data("x", [None, 10], "float32"), 20, act="relu")
+    found = fluid.contrib.memory_usage(fluid.default_main_program(), batch)
     assert (
         found[0] == pytest.approx(least)
         and found[1] == pytest.approx(least * 1.1 / 1.05)

@@ -162,13 +162,12 @@ def test_a_shared_parameter_is_rounded_once():
     assert types.count("fake_quantize_abs_max") == 3 and types.count("mul") == 2
 
 
-def test_a_product_of_two_results_cannot_be_frozen():
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        x = fluid.data("x", [None, 4])
-        layers.mul(x, layers.reshape(x, [4, -1]))
-        QuantizeTranspiler().training_transpile()
-        with pytest.raises(ValueError, match="mul .* no quantized parameter"):
-            QuantizeTranspiler().freeze_program(fluid.default_main_program(), PLACE, fluid.Scope())
+def test_a_product_of_two_results_cannot_be_frozen(programs):
+    x = fluid.data("x", [None, 4])
+    layers.mul(x, layers.reshape(x, [4, -1]))
+    QuantizeTranspiler().training_transpile()
+    with pytest.raises(ValueError, match="mul .* no quantized parameter"):
+        QuantizeTranspiler().freeze_program(fluid.default_main_program(), PLACE, fluid.Scope())
 
 
 def test_kinds_are_checked():

@@ -86,30 +86,28 @@ def test_names_of_parameters():
         ]
 
 
-def test_operators_are_those_of_fluid():
-    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
-        x, h, c = (fluid.data(name, [-1, 5]) for name in "xhc")
-        BasicGRUUnit("a", 5)(x, h)
-        block = fluid.default_main_program().global_block()
-        assert " ".join(op.type for op in block.ops) == (
-            "concat matmul elementwise_add sigmoid split elementwise_mul concat matmul elementwise_add tanh "
-            "elementwise_mul scale elementwise_mul elementwise_add"
-        )
-        assert block.ops[-1].attr("axis") == 0
-        first = len(block.ops)
-        BasicLSTMUnit("a", 5)(x, h, c)
-        assert " ".join(op.type for op in block.ops[first:]) == (
-            "fill_constant concat matmul elementwise_add split elementwise_add sigmoid elementwise_mul sigmoid tanh "
-            "elementwise_mul elementwise_add tanh sigmoid elementwise_mul"
-        )
+def test_operators_are_those_of_fluid(programs):
+    x, h, c = (fluid.data(name, [-1, 5]) for name in "xhc")
+    BasicGRUUnit("a", 5)(x, h)
+    block = fluid.default_main_program().global_block()
+    assert " ".join(op.type for op in block.ops) == (
+        "concat matmul elementwise_add sigmoid split elementwise_mul concat matmul elementwise_add tanh "
+        "elementwise_mul scale elementwise_mul elementwise_add"
+    )
+    assert block.ops[-1].attr("axis") == 0
+    first = len(block.ops)
+    BasicLSTMUnit("a", 5)(x, h, c)
+    assert " ".join(op.type for op in block.ops[first:]) == (
+        "fill_constant concat matmul elementwise_add split elementwise_add sigmoid elementwise_mul sigmoid tanh "
+        "elementwise_mul elementwise_add tanh sigmoid elementwise_mul"
+    )
 
 
 @pytest.mark.parametrize(
     ("shape", "other", "axis"),
     [((-1, 3), (-1,), 0), ((-1, 3), (-1, 3), 0), ((-1, 3), (3,), -1), ((2, 3), (2, 3), -1)],
 )
-def test_open_dimensions_meet_at_the_front(shape, other, axis):
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        total = fluid.data("x", shape) + fluid.data("y", other)
-        assert total.block.ops[-1].attr("axis") == axis
-        assert total.shape == shape
+def test_open_dimensions_meet_at_the_front(programs, shape, other, axis):
+    total = fluid.data("x", shape) + fluid.data("y", other)
+    assert total.block.ops[-1].attr("axis") == axis
+    assert total.shape == shape

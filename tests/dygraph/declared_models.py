@@ -10,9 +10,7 @@ class ConvNet(dygraph.Layer):
     def __init__(self):
         super().__init__()
         self.features = dygraph.Sequential(
-            nn.Conv2D(1, 3, 3, padding=1, act="relu"),
-            nn.BatchNorm(3, act="relu"),
-            nn.Pool2D(2, "max", 2),
+            nn.Conv2D(1, 3, 3, padding=1, act="relu"), nn.BatchNorm(3, act="relu"), nn.Pool2D(2, "max", 2)
         )
         self.out = nn.Linear(3 * 3 * 3, 4, act="softmax")
 

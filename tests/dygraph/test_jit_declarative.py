@@ -588,10 +588,9 @@ def test_operators_name_the_users_line_when_they_fail():
     assert pick(tensor(1, 2), tensor(0, dtype="int64")).numpy().tolist() == [1]
 
 
-def test_eager_tensors_in_an_ordinary_program_are_refused():
-    with fluid.program_guard(fluid.Program()):
-        x = fluid.data("x", [1], "float32")
-        refuses(lambda: layers.elementwise_add(x, tensor(1)), TypeError, "eager tensor .* Feed")
+def test_eager_tensors_in_an_ordinary_program_are_refused(programs):
+    x = fluid.data("x", [1], "float32")
+    refuses(lambda: layers.elementwise_add(x, tensor(1)), TypeError, "eager tensor .* Feed")
 
 
 def test_evaluation_without_gradients_runs_and_refuses_backward():

@@ -231,9 +231,8 @@ def test_small_images_and_other_instruction_sets_have_none():
 
 def test_a_plan_goes_with_what_holds_it(block):
     """Not when the collector comes by: its memory is that of a step."""
-    main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup):
-        out = residual(fluid.data("x", [None, 3, 12, 12], "float32"))
+    main, startup = fluid.default_main_program(), fluid.default_startup_program()
+    out = residual(fluid.data("x", [None, 3, 12, 12], "float32"))
     scope = fluid.Scope()
     with fluid.scope_guard(scope):
         fluid.Executor(fluid.CPUPlace()).run(startup)

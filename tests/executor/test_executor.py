@@ -35,13 +35,7 @@ def test_feeds_and_fetches_in_every_accepted_form(net):
     exe, y = net
     tensor = fluid.LoDTensor()
     tensor.set(X, fluid.CPUPlace())
-    for feed in (
-        {"x": X},
-        [{"x": X}],
-        {"x": tensor},
-        {"x": np.asfortranarray(X)},
-        {"x": X, "more": X},
-    ):
+    for feed in ({"x": X}, [{"x": X}], {"x": tensor}, {"x": np.asfortranarray(X)}, {"x": X, "more": X}):
         for fetch in ([y], y, [y.name], y.name):
             for _ in range(2):
                 (got,) = exe.run(feed=feed, fetch_list=fetch)

@@ -231,18 +231,17 @@ def test_sequences_that_do_not_end_where_the_rows_do_are_refused():
 
 def test_what_is_written_before_it_is_read_need_not_be_fed():
     """As in beam searches, whose loops begin with data that operators in front of them compute."""
-    main, start = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, start):
-        x, start_at = fluid.data("x", [None, 3]), fluid.data("start_at", [None, 0])
-        layers.assign(x * 2.0, start_at)
-        step, steps = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 2)
-        _, made = layers.while_loop(
-            lambda i, s: layers.less_than(i, steps),
-            lambda i, s: [layers.increment(i, 1, in_place=False), s + 1.0],
-            [step, start_at],
-        )
-        before = fluid.data("before", [None, 3]) * 2.0
-        layers.assign(x, main.global_block().var("before"))
+    main = fluid.default_main_program()
+    x, start_at = fluid.data("x", [None, 3]), fluid.data("start_at", [None, 0])
+    layers.assign(x * 2.0, start_at)
+    step, steps = layers.fill_constant([1], "int64", 0), layers.fill_constant([1], "int64", 2)
+    _, made = layers.while_loop(
+        lambda i, s: layers.less_than(i, steps),
+        lambda i, s: [layers.increment(i, 1, in_place=False), s + 1.0],
+        [step, start_at],
+    )
+    before = fluid.data("before", [None, 3]) * 2.0
+    layers.assign(x, main.global_block().var("before"))
     exe, value = fluid.Executor(PLACE), np.ones((2, 3), "float32")
     for _ in range(2):
         (got,) = exe.run(main, feed={"x": value, "before": value}, fetch_list=[made])
@@ -252,12 +251,11 @@ def test_what_is_written_before_it_is_read_need_not_be_fed():
 
 
 def test_what_is_fed_as_a_persistable_variable_lasts_and_is_trained(tmp_path):
-    main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup):
-        x = fluid.data("x", [None, 2], lod_level=1)
-        weight = layers.create_parameter([2, 1], "float32", name="w")
-        loss = layers.mean(layers.mul(x, weight))
-        fluid.optimizer.SGD(0.5).minimize(loss)
+    main, startup = fluid.default_main_program(), fluid.default_startup_program()
+    x = fluid.data("x", [None, 2], lod_level=1)
+    weight = layers.create_parameter([2, 1], "float32", name="w")
+    loss = layers.mean(layers.mul(x, weight))
+    fluid.optimizer.SGD(0.5).minimize(loss)
     x.persistable = True
     exe = fluid.Executor(PLACE)
     exe.run(startup)
@@ -280,11 +278,10 @@ def test_what_is_fed_as_a_persistable_variable_lasts_and_is_trained(tmp_path):
 
 
 def test_a_persistable_variable_of_a_reader_is_saved(tmp_path):
-    main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup):
-        x = fluid.data("x", [None, 2])
-        loader = fluid.io.DataLoader.from_generator(feed_list=[x], capacity=2, iterable=False)
-        layers.fc(x, 1)
+    main, startup = fluid.default_main_program(), fluid.default_startup_program()
+    x = fluid.data("x", [None, 2])
+    loader = fluid.io.DataLoader.from_generator(feed_list=[x], capacity=2, iterable=False)
+    layers.fc(x, 1)
     x.persistable = True
     exe = fluid.Executor(PLACE)
     exe.run(startup)
@@ -349,15 +346,14 @@ def test_operators_compute_on_what_is_fed(op, inputs, attrs, out, want):
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int64", "bool"])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_sgd_takes_a_learning_rate_of_any_type(dtype, sparse):
-    main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup), fluid.unique_name.guard():
-        ids = fluid.data("ids", [2], "int64")
-        rows = fluid.embedding(
-            ids, [3, 1], sparse, param_attr=fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
-        )
-        optimizer = fluid.optimizer.SGD(0.5)
-        optimizer.minimize(layers.reduce_sum(rows))
-        name = optimizer._global_learning_rate().name
+    main, startup = fluid.default_main_program(), fluid.default_startup_program()
+    ids = fluid.data("ids", [2], "int64")
+    rows = fluid.embedding(
+        ids, [3, 1], sparse, param_attr=fluid.ParamAttr("w", fluid.initializer.Constant(1.0))
+    )
+    optimizer = fluid.optimizer.SGD(0.5)
+    optimizer.minimize(layers.reduce_sum(rows))
+    name = optimizer._global_learning_rate().name
     exe, rate = fluid.Executor(PLACE), 1 if dtype == "bool" else 2
     with fluid.scope_guard(fluid.Scope()):
         exe.run(startup)
@@ -371,11 +367,10 @@ def test_sgd_takes_a_learning_rate_of_any_type(dtype, sparse):
 
 
 def test_other_optimizers_take_a_learning_rate_of_the_type_of_the_parameter():
-    main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup):
-        optimizer = fluid.optimizer.Momentum(0.5, 0.9)
-        optimizer.minimize(layers.mean(layers.fc(layers.data("x", [3]), 1)))
-        name = optimizer._global_learning_rate().name
+    main, startup = fluid.default_main_program(), fluid.default_startup_program()
+    optimizer = fluid.optimizer.Momentum(0.5, 0.9)
+    optimizer.minimize(layers.mean(layers.fc(layers.data("x", [3]), 1)))
+    name = optimizer._global_learning_rate().name
     exe = fluid.Executor(PLACE)
     with fluid.scope_guard(fluid.Scope()):
         exe.run(startup)

@@ -289,12 +289,7 @@ NAMED = [
         "cast",
         "cast_0.tmp_0",
     ),
-    (
-        lambda x: layers.assign(np.array([np.inf], "float32")),
-        [[1, 1, 1]],
-        "assign_value",
-        "assign_0.tmp_0",
-    ),
+    (lambda x: layers.assign(np.array([np.inf], "float32")), [[1, 1, 1]], "assign_value", "assign_0.tmp_0"),
     (lambda x: layers.isfinite(layers.Print(x)), [[1, np.inf, 2]], None, None),
 ]
 
@@ -344,10 +339,7 @@ def test_initial_values_are_checked_in_order():
 
     _, startup, _ = program(build)
     scope = fluid.Scope()
-    with (
-        pytest.raises(EnforceNotMet, match=r"\[op=fill_constant\] \[tensor=b\]"),
-        fluid.scope_guard(scope),
-    ):
+    with pytest.raises(EnforceNotMet, match=r"\[op=fill_constant\] \[tensor=b\]"), fluid.scope_guard(scope):
         fluid.Executor(fluid.CPUPlace()).run(startup)
     assert held(scope, "c").tolist() == [1, 1]  # each comes in front of those that were there
     assert not scope.find_var("a").get_tensor()._is_initialized()

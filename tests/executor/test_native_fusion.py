@@ -61,10 +61,7 @@ def test_convolutions_on_plain_images_have_an_activation_as_epilogue():
     for rows in (2, 5):
         planned = both(exe, {"x": RANDOM.randn(3, 4, rows, 7).astype("float32")}, [out])
         assert planned[0].min() == 0 < planned[0].max()
-    assert {
-        "conv2d+elementwise_add+relu",
-        "conv2d+elementwise_add+batch_norm+relu",
-    } <= set(instructions(exe))
+    assert {"conv2d+elementwise_add+relu", "conv2d+elementwise_add+batch_norm+relu"} <= set(instructions(exe))
 
 
 def test_what_others_read_is_not_put_into_one():

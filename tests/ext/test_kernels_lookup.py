@@ -93,8 +93,7 @@ def test_top_k_of_what_is_not_a_number(k, target):
 
 @each_target
 @pytest.mark.parametrize(
-    "k, want",
-    [(1, [[1], [0]]), (2, [[2, 1], [0, 1]]), (4, [[4, 1, 2, 3], [1, 3, 0, 2]])],
+    "k, want", [(1, [[1], [0]]), (2, [[2, 1], [0, 1]]), (4, [[4, 1, 2, 3], [1, 3, 0, 2]])]
 )
 def test_top_k_orders_equal_values_as_fluid_does(k, want, target):
     x = np.array([[1, 3, 3, 2, 3], [0, 0, 0, 0, 0]], np.float32)

@@ -93,16 +93,15 @@ def test_the_counter_is_where_it_was_after_the_backward_pass():
     assert names == []
 
 
-def test_copies_for_gradients_are_in_no_program_for_inference(tmp_path):
-    main, startup = Program(), Program()
-    with program_guard(main, startup):
-        x, n = fluid.data("x", [None, 3], "float32"), fluid.data("n", [1], "int64")
+def test_copies_for_gradients_are_in_no_program_for_inference(programs, tmp_path):
+    main, startup = programs
+    x, n = fluid.data("x", [None, 3], "float32"), fluid.data("n", [1], "int64")
 
-        def body(i, state):
-            return [i + 1, layers.fc(state, 3, act="tanh", param_attr="w")]
+    def body(i, state):
+        return [i + 1, layers.fc(state, 3, act="tanh", param_attr="w")]
 
-        _, state = layers.while_loop(lambda i, _: layers.less_than(i, n), body, [number(0), x * 1.0])
-        fluid.optimizer.SGD(0.1).minimize(layers.mean(state))
+    _, state = layers.while_loop(lambda i, _: layers.less_than(i, n), body, [number(0), x * 1.0])
+    fluid.optimizer.SGD(0.1).minimize(layers.mean(state))
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     with fluid.scope_guard(scope):
         exe.run(startup)
@@ -243,27 +242,24 @@ def test_values_are_printed_in_each_iteration():
 
 
 @pytest.mark.parametrize("fixed", [False, True])
-def test_steps_have_no_gradient_for_an_outer_array(fixed):
+def test_steps_have_no_gradient_for_an_outer_array(programs, fixed):
     """append_backward refuses it, as in real Paddle 1.8.5; one that needs none is read as ever."""
-    main, startup = Program(), Program()
-    with program_guard(main, startup), fluid.unique_name.guard():
-        x, start = fluid.data("x", [None, None, 2]), fluid.data("start", [None, 2])
-        x.stop_gradient = False
-        zero = layers.fill_constant([1], "int64", 0)
-        array, rnn = layers.array_write(layers.scale(start, 2.0), zero), layers.StaticRNN()
-        array.stop_gradient = fixed
-        with rnn.step():
-            word, state = rnn.step_input(x), rnn.memory(init=start)
-            rnn.update_memory(state, word + state * layers.array_read(array, zero))
-            rnn.step_output(state)
-        loss = layers.reduce_sum(rnn())
-        if not fixed:
-            with pytest.raises(
-                fluid.core.EnforceNotMet, match="recurrent .*tensor array 'array_write_0.out'"
-            ):
-                fluid.backward.append_backward(loss)
-            return
-        fluid.backward.append_backward(loss)
+    main, startup = programs
+    x, start = fluid.data("x", [None, None, 2]), fluid.data("start", [None, 2])
+    x.stop_gradient = False
+    zero = layers.fill_constant([1], "int64", 0)
+    array, rnn = layers.array_write(layers.scale(start, 2.0), zero), layers.StaticRNN()
+    array.stop_gradient = fixed
+    with rnn.step():
+        word, state = rnn.step_input(x), rnn.memory(init=start)
+        rnn.update_memory(state, word + state * layers.array_read(array, zero))
+        rnn.step_output(state)
+    loss = layers.reduce_sum(rnn())
+    if not fixed:
+        with pytest.raises(fluid.core.EnforceNotMet, match="recurrent .*tensor array 'array_write_0.out'"):
+            fluid.backward.append_backward(loss)
+        return
+    fluid.backward.append_backward(loss)
     feed = {"x": np.ones((3, 1, 2), "float32"), "start": np.full((1, 2), 0.5, "float32")}
     EXE.run(startup)
     for _ in range(3):

@@ -325,19 +325,18 @@ def test_no_grad_set_reaches_into_branches(taken, name):
 
 @engines
 @pytest.mark.parametrize("taken", [True, False])
-def test_weighted_targets_that_a_branch_has_replaced(taken, name):
-    main, startup = Program(), Program()
-    with program_guard(main, startup), fluid.unique_name.guard():
-        x, p = fluid.data("x", [2], "float64"), fluid.data("p", [1], "bool")
-        x.stop_gradient = False
-        s = layers.sin(x)
-        t = s * x
-        with when(p):
-            put(x * x * s, s)
-        weight = layers.assign(np.array([2, 5], "int32"))
-        weights = [layers.cast(weight, "float64"), two(3.0)]
-        first = fluid.gradients([s, t], [x], target_gradients=weights)[0]
-        second = fluid.gradients([s], [x])[0]
+def test_weighted_targets_that_a_branch_has_replaced(programs, taken, name):
+    main, startup = programs
+    x, p = fluid.data("x", [2], "float64"), fluid.data("p", [1], "bool")
+    x.stop_gradient = False
+    s = layers.sin(x)
+    t = s * x
+    with when(p):
+        put(x * x * s, s)
+    weight = layers.assign(np.array([2, 5], "int32"))
+    weights = [layers.cast(weight, "float64"), two(3.0)]
+    first = fluid.gradients([s, t], [x], target_gradients=weights)[0]
+    second = fluid.gradients([s], [x])[0]
     sin, cos = np.sin(X), np.cos(X)
     of_s = 2 * X * sin + X * X * cos if taken else cos
     with engine(name):
@@ -385,23 +384,22 @@ def test_sparse_tables_in_branches_learn_as_dense_ones(kind, name):
 
 @engines
 @pytest.mark.parametrize("taken", [True, False])
-def test_a_second_loss_sees_updates_in_a_branch_as_fluid_does(taken, name):
+def test_a_second_loss_sees_updates_in_a_branch_as_fluid_does(programs, taken, name):
     """An update is no new value of a parameter: the second loss has a gradient whether it was made or not."""
-    main, startup = Program(), Program()
-    with program_guard(main, startup), fluid.unique_name.guard():
-        x, p = fluid.data("x", [2], "float64"), fluid.data("p", [1], "bool")
-        w = layers.create_parameter([2], "float64", "w", default_initializer=fluid.initializer.Constant(2.0))
-        first = layers.reduce_sum(w * x)
+    main, startup = programs
+    x, p = fluid.data("x", [2], "float64"), fluid.data("p", [1], "bool")
+    w = layers.create_parameter([2], "float64", "w", default_initializer=fluid.initializer.Constant(2.0))
+    first = layers.reduce_sum(w * x)
 
-        def update():
-            fluid.optimizer.SGD(0.5).minimize(first)
-            return first
+    def update():
+        fluid.optimizer.SGD(0.5).minimize(first)
+        return first
 
-        layers.cond(p, update, lambda: first)
-        s = w * x
-        with when(p):
-            put(s * w, s)
-        fluid.optimizer.SGD(0.1).minimize(layers.reduce_sum(s))
+    layers.cond(p, update, lambda: first)
+    s = w * x
+    with when(p):
+        put(s * w, s)
+    fluid.optimizer.SGD(0.1).minimize(layers.reduce_sum(s))
     scope = fluid.Scope()
     with engine(name):
         EXE.run(startup, scope=scope)
@@ -413,17 +411,16 @@ def test_a_second_loss_sees_updates_in_a_branch_as_fluid_does(taken, name):
 
 @engines
 @pytest.mark.parametrize("taken", [True, False])
-def test_two_losses_of_one_branch(taken, name):
-    main, startup = Program(), Program()
-    with program_guard(main, startup), fluid.unique_name.guard():
-        x, p = fluid.data("x", [2], "float64"), fluid.data("p", [1], "bool")
-        w = layers.create_parameter([2], "float64", "w", default_initializer=fluid.initializer.Constant(2.0))
-        s = w * x
-        with when(p):
-            put(s * 3.0, s)
-        losses = [layers.reduce_sum(s), layers.reduce_sum(s * 2.0)]
-        for loss in losses:
-            fluid.optimizer.SGD(0.1).minimize(loss)
+def test_two_losses_of_one_branch(programs, taken, name):
+    main, startup = programs
+    x, p = fluid.data("x", [2], "float64"), fluid.data("p", [1], "bool")
+    w = layers.create_parameter([2], "float64", "w", default_initializer=fluid.initializer.Constant(2.0))
+    s = w * x
+    with when(p):
+        put(s * 3.0, s)
+    losses = [layers.reduce_sum(s), layers.reduce_sum(s * 2.0)]
+    for loss in losses:
+        fluid.optimizer.SGD(0.1).minimize(loss)
     scope = fluid.Scope()
     with engine(name):
         EXE.run(startup, scope=scope)
@@ -432,23 +429,22 @@ def test_two_losses_of_one_branch(taken, name):
     np.testing.assert_allclose(np.array(scope.find_var("w").get_tensor()), expected, rtol=1e-6)
 
 
-def test_gradients_that_end_in_a_branch_have_names():
+def test_gradients_that_end_in_a_branch_have_names(programs):
     """As in Fluid 1.8.5, where a branch compares what is computed of data alone; what needs training has none of it."""
-    main, startup = Program(), Program()
-    with program_guard(main, startup), fluid.unique_name.guard():
-        x = fluid.data("x", [None, 2], "float32")
-        total = layers.reduce_sum(x)
-        hidden = layers.fc(x, 2)
-        trained = layers.reduce_mean(hidden)
-        zero = layers.fill_constant([1], "float32", 0.0)
+    main, startup = programs
+    x = fluid.data("x", [None, 2], "float32")
+    total = layers.reduce_sum(x)
+    hidden = layers.fc(x, 2)
+    trained = layers.reduce_mean(hidden)
+    zero = layers.fill_constant([1], "float32", 0.0)
 
-        def branch():
-            above = layers.cast(layers.greater_than(total, trained), "float32")
-            return layers.elementwise_mul(hidden, above)
+    def branch():
+        above = layers.cast(layers.greater_than(total, trained), "float32")
+        return layers.elementwise_mul(hidden, above)
 
-        out = layers.cond(layers.greater_than(total, zero), branch, lambda: hidden * 3.0)
-        loss = layers.mean(out)
-        fluid.optimizer.SGD(0.1).minimize(loss)
+    out = layers.cond(layers.greater_than(total, zero), branch, lambda: hidden * 3.0)
+    loss = layers.mean(out)
+    fluid.optimizer.SGD(0.1).minimize(loss)
     (_, taken) = [op for op in main.global_block().ops if op.type == "conditional_block_grad"]
     given = dict(zip(taken.input("Input"), taken.output("Input@GRAD"), strict=True))
     assert given[total.name] == total.name + "@GRAD"

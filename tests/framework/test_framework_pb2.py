@@ -24,10 +24,9 @@ def test_shapes_are_read_from_parameter_files(tmp_path):
     assert np.frombuffer(data[20 + size :], "float32").size == 6
 
 
-def test_programs_are_messages():
-    with fluid.program_guard(fluid.Program()):
-        fluid.layers.scale(fluid.data("x", [None, 3]), 2.0)
-        data = fluid.default_main_program().desc.serialize_to_string()
+def test_programs_are_messages(programs):
+    fluid.layers.scale(fluid.data("x", [None, 3]), 2.0)
+    data = fluid.default_main_program().desc.serialize_to_string()
     block = framework_pb2.ProgramDesc.FromString(data).blocks[0]
     assert [op.type for op in block.ops] == ["scale"]
     (x,) = (var for var in block.vars if var.name == "x")

@@ -37,12 +37,7 @@ def test_an_open_first_size_of_the_right_operand_lines_up_first_dimensions(left,
     assert {z.shape for z in made} == {shape}
 
 
-RUN = {
-    "+": lambda x, y: x + y,
-    "-": lambda x, y: x - y,
-    "*": lambda x, y: x * y,
-    "/": lambda x, y: x / y,
-}
+RUN = {"+": lambda x, y: x + y, "-": lambda x, y: x - y, "*": lambda x, y: x * y, "/": lambda x, y: x / y}
 # Gradients of the sum of squares of [1, 2, 3] OP [[1, 2, 3], [4, 5, 6], [7, 8, 9]], as recorded.
 GRADS = {
     "+": ([18.0, 42.0, 66.0], [[4.0, 6.0, 8.0], [12.0, 14.0, 16.0], [20.0, 22.0, 24.0]]),

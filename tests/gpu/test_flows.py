@@ -39,11 +39,7 @@ class Script:
 
     def __enter__(self) -> Script:
         self._stack = ExitStack()
-        for context in (
-            program_guard(self.main, self.startup),
-            unique_name.guard(),
-            scope_guard(self.scope),
-        ):
+        for context in (program_guard(self.main, self.startup), unique_name.guard(), scope_guard(self.scope)):
             self._stack.enter_context(context)
         return self
 

@@ -141,8 +141,7 @@ def test_operators_that_servers_should_not_run_are_logged(logged):
     assert "find op type '['lookup_table']' in program" in logged.text
 
 
-def test_a_block_is_drawn(tmp_path):
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        fluid.layers.fc(fluid.data("x", [None, 2]), 1)
-        utils.graphviz(fluid.default_main_program().global_block(), str(tmp_path), "net")
+def test_a_block_is_drawn(programs, tmp_path):
+    fluid.layers.fc(fluid.data("x", [None, 2]), 1)
+    utils.graphviz(fluid.default_main_program().global_block(), str(tmp_path), "net")
     assert "digraph" in (tmp_path / "net.dot").read_text()

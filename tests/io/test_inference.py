@@ -11,7 +11,7 @@ from fluidlite.base import unique_name
 from fluidlite.base.errors import EnforceNotMet, FormatError
 from fluidlite.executor.running.executor import Executor
 from fluidlite.executor.tensors.scope import Scope, global_scope, scope_guard
-from fluidlite.framework import Program, program_guard
+from fluidlite.framework import Program
 
 DATA = Path(__file__).parent / "data"
 PARAMS = ["fc_0.b_0", "fc_0.w_0", "fc_1.b_0", "fc_1.w_0"]
@@ -51,10 +51,9 @@ def test_a_model_of_paddle_gives_what_paddle_says(scope):
     np.testing.assert_allclose(out, PADDLE_SAYS, rtol=1e-5, atol=1e-6)
 
 
-def test_tables_are_asked_for_at_the_servers_that_are_named(scope, tmp_path):
-    main, startup = Program(), Program()
-    with program_guard(main, startup):
-        rows = layers.embedding(layers.data("ids", [1], dtype="int64"), [5, 2])
+def test_tables_are_asked_for_at_the_servers_that_are_named(programs, scope, tmp_path):
+    main, startup = programs
+    rows = layers.embedding(layers.data("ids", [1], dtype="int64"), [5, 2])
     executor = Executor()
     executor.run(startup)
     io.save_inference_model(tmp_path, ["ids"], [rows], executor, main)

@@ -18,14 +18,8 @@ X = np.array([[1, 2]], "float32")
 ADDRESS = "127.0.0.1:1"
 
 OUTSIDE = {
-    "writes files": {
-        "save": {"file_path": "FILE"},
-        "save_combine": {"file_path": "FILE"},
-    },
-    "reads files": {
-        "load": {"file_path": "FILE"},
-        "load_combine": {"file_path": "FILE"},
-    },
+    "writes files": {"save": {"file_path": "FILE"}, "save_combine": {"file_path": "FILE"}},
+    "reads files": {"load": {"file_path": "FILE"}, "load_combine": {"file_path": "FILE"}},
     "opens connections": {
         "send": {"epmap": [ADDRESS]},
         "recv": {"epmap": [ADDRESS]},

@@ -26,11 +26,7 @@ ALL = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32",
         ("reduce_all", layers.reduce_all, {"bool"}),
         ("argsort", layers.argsort, {"uint8", "int16", "int32", "int64", "float32", "float64"}),
         ("scale", lambda x: layers.scale(x, 2.0), set(ALL) - {"bool"}),
-        (
-            "square_error_cost",
-            lambda x: layers.square_error_cost(x, x),
-            {"float32", "float64"},
-        ),
+        ("square_error_cost", lambda x: layers.square_error_cost(x, x), {"float32", "float64"}),
     ],
 )
 @pytest.mark.parametrize("dtype", ALL)

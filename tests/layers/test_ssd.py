@@ -70,46 +70,43 @@ def test_sizes_of_further_maps_are_ignored():
     assert head(3, min_sizes=[*sizes, 18.0], max_sizes=[*larger, 20.0, 30.0]) == shapes
 
 
-def test_loss_mines_negatives_only():
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        x = fluid.data("x", [None, 4], "float32")
-        with pytest.raises(ValueError, match="must be 'max_negative', got 'hard_example'"):
-            layers.ssd_loss(x, x, x, x, x, x, mining_type="hard_example")
+def test_loss_mines_negatives_only(programs):
+    x = fluid.data("x", [None, 4], "float32")
+    with pytest.raises(ValueError, match="must be 'max_negative', got 'hard_example'"):
+        layers.ssd_loss(x, x, x, x, x, x, mining_type="hard_example")
 
 
-def test_numbers_of_layers():
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        image, (found,) = maps(1)
-        with pytest.raises(ValueError, match="'steps' of prior_box must be two numbers"):
-            layers.prior_box(found, image, 4.0, steps=[1.0])
-        with pytest.raises(TypeError, match="'densities' of density_prior_box must be a list"):
-            layers.density_prior_box(found, image)
-        with pytest.raises(TypeError, match="'prior_box_var' of box_coder must be a Variable or a list"):
-            layers.box_coder(found, None, found)
-        with pytest.raises(ValueError, match=r"'scores' of locality_aware_nms must be \[N, 1, M\]"):
-            layers.locality_aware_nms(found, found, 0.1, 5, 5)
-        with pytest.raises(TypeError, match="'score_threshold' of multiclass_nms must be a number, got 'x'"):
-            layers.multiclass_nms(found, found, "x", 5, 5)
+def test_numbers_of_layers(programs):
+    image, (found,) = maps(1)
+    with pytest.raises(ValueError, match="'steps' of prior_box must be two numbers"):
+        layers.prior_box(found, image, 4.0, steps=[1.0])
+    with pytest.raises(TypeError, match="'densities' of density_prior_box must be a list"):
+        layers.density_prior_box(found, image)
+    with pytest.raises(TypeError, match="'prior_box_var' of box_coder must be a Variable or a list"):
+        layers.box_coder(found, None, found)
+    with pytest.raises(ValueError, match=r"'scores' of locality_aware_nms must be \[N, 1, M\]"):
+        layers.locality_aware_nms(found, found, 0.1, 5, 5)
+    with pytest.raises(TypeError, match="'score_threshold' of multiclass_nms must be a number, got 'x'"):
+        layers.multiclass_nms(found, found, "x", 5, 5)
 
 
-def test_sequences_reach_reference_kernels_in_plans():
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        boxes, info = fluid.data("boxes", [None, 4], "float32", 1), fluid.data("info", [None, 3], "float32")
-        clipped = layers.box_clip(layers.scale(boxes, 2.0), info)
-        indices, _ = layers.bipartite_match(layers.iou_similarity(clipped, clipped))
-        exe = fluid.Executor(fluid.CPUPlace())
-        for lengths in ([2, 1], [1, 3], [2, 2]):
-            rows = np.arange(4 * sum(lengths), dtype="float32").reshape(-1, 4)
-            fed = fluid.create_lod_tensor(rows, [lengths], fluid.CPUPlace())
-            edges = np.array([[9, 11, 1], [33, 25, 1]], "float32")
-            got, matched = exe.run(
-                feed={"boxes": fed, "info": edges}, fetch_list=[clipped, indices], return_numpy=False
-            )
-            most = np.repeat([[10, 8, 10, 8], [24, 32, 24, 32]], lengths, axis=0)
-            np.testing.assert_array_equal(np.array(got), np.minimum(2 * rows, most))
-            assert got.recursive_sequence_lengths() == [lengths]
-            assert np.array(matched).shape == (2, sum(lengths)) and not matched.lod()
-        assert "on its own" not in exe.describe()
+def test_sequences_reach_reference_kernels_in_plans(programs):
+    boxes, info = fluid.data("boxes", [None, 4], "float32", 1), fluid.data("info", [None, 3], "float32")
+    clipped = layers.box_clip(layers.scale(boxes, 2.0), info)
+    indices, _ = layers.bipartite_match(layers.iou_similarity(clipped, clipped))
+    exe = fluid.Executor(fluid.CPUPlace())
+    for lengths in ([2, 1], [1, 3], [2, 2]):
+        rows = np.arange(4 * sum(lengths), dtype="float32").reshape(-1, 4)
+        fed = fluid.create_lod_tensor(rows, [lengths], fluid.CPUPlace())
+        edges = np.array([[9, 11, 1], [33, 25, 1]], "float32")
+        got, matched = exe.run(
+            feed={"boxes": fed, "info": edges}, fetch_list=[clipped, indices], return_numpy=False
+        )
+        most = np.repeat([[10, 8, 10, 8], [24, 32, 24, 32]], lengths, axis=0)
+        np.testing.assert_array_equal(np.array(got), np.minimum(2 * rows, most))
+        assert got.recursive_sequence_lengths() == [lengths]
+        assert np.array(matched).shape == (2, sum(lengths)) and not matched.lod()
+    assert "on its own" not in exe.describe()
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,7 @@ from fluidlite.base.tensor_array import TensorArray
 from fluidlite.ops.host_fallback import carried
 from fluidlite.ops.registry import LodArray, OpDef
 
-TOLERANCES = {
-    "float16": (2e-3, 2e-3),
-    "float32": (2e-5, 2e-6),
-    "float64": (1e-10, 1e-12),
-}
+TOLERANCES = {"float16": (2e-3, 2e-3), "float32": (2e-5, 2e-6), "float64": (1e-10, 1e-12)}
 """How far a result of a GPU may be from that of the reference kernel on the host, for each dtype: relative to the
 element, and relative to the largest element of the result (at least to 1). Sums are added up in another order there,
 and functions are rounded differently. Integers and booleans are equal."""

@@ -37,17 +37,7 @@ def of_parts(word, state, ids):
     gates = fc([word, state], 8, "gates", "sigmoid")
     one, other = layers.slice(gates, [1], [0], [4]), layers.slice(gates, [1], [4], [8])
     first = layers.slice(word, [1], [0], [1])
-    return (
-        one * state
-        + layers.tanh(other)
-        * layers.slice(
-            word,
-            [1],
-            [1],
-            [3],
-        )[:, 0:1]
-        * first
-    )
+    return one * state + layers.tanh(other) * layers.slice(word, [1], [1], [3])[:, 0:1] * first
 
 
 def of_comparisons(word, state, ids):

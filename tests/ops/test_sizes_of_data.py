@@ -57,17 +57,16 @@ def test_zeros_of_both_signs_are_equal_and_no_nan_equals_another():
     assert np.signbit(values[0]) and values.tolist() == [0, 1]
 
 
-def test_a_program_runs_the_native_code():
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        x = fluid.data("x", [None, None], "float32")
-        places = fluid.layers.where(x > fluid.layers.fill_constant([1], "float32", 0.5))
-        chosen = fluid.layers.gather_nd(x, places)
-        exe = fluid.Executor(fluid.CPUPlace())
-        for shape in ((3, 5), (3, 5), (40, 30), (2, 2)):
-            given = RNG.random(shape).astype("float32")
-            got = exe.run(fluid.default_main_program(), {"x": given}, [places, chosen])
-            np.testing.assert_array_equal(got[0], np.argwhere(given > 0.5))
-            np.testing.assert_array_equal(got[1], given[given > 0.5])
+def test_a_program_runs_the_native_code(programs):
+    x = fluid.data("x", [None, None], "float32")
+    places = fluid.layers.where(x > fluid.layers.fill_constant([1], "float32", 0.5))
+    chosen = fluid.layers.gather_nd(x, places)
+    exe = fluid.Executor(fluid.CPUPlace())
+    for shape in ((3, 5), (3, 5), (40, 30), (2, 2)):
+        given = RNG.random(shape).astype("float32")
+        got = exe.run(fluid.default_main_program(), {"x": given}, [places, chosen])
+        np.testing.assert_array_equal(got[0], np.argwhere(given > 0.5))
+        np.testing.assert_array_equal(got[1], given[given > 0.5])
 
 
 def test_eager_gradients_where_the_data_decide():

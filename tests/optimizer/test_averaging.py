@@ -148,17 +148,16 @@ def test_model_average_is_the_mean_of_the_window(engine):
     np.testing.assert_allclose(seen, want, rtol=1e-5, atol=1e-6)
 
 
-def test_model_average_names_its_sums():
-    with fluid.program_guard(fluid.Program(), fluid.Program()), unique_name.guard():
-        network()
-        opt.ModelAverage(0.5)
-        main = fluid.default_main_program().global_block()
-        op = main.ops[-1]
-        assert op.type == "average_accumulates" and op.attr("op_role_var") == ["w", "w.tmp_0"]
-        assert sorted(name for name in main.vars if name.startswith("w_")) == [
-            "w_num_accumulates_0", "w_num_updates_0", "w_old_num_accumulates_0",
-            "w_sum_1_0", "w_sum_2_0", "w_sum_3_0",
-        ]  # fmt: skip
+def test_model_average_names_its_sums(programs):
+    network()
+    opt.ModelAverage(0.5)
+    main = fluid.default_main_program().global_block()
+    op = main.ops[-1]
+    assert op.type == "average_accumulates" and op.attr("op_role_var") == ["w", "w.tmp_0"]
+    assert sorted(name for name in main.vars if name.startswith("w_")) == [
+        "w_num_accumulates_0", "w_num_updates_0", "w_old_num_accumulates_0",
+        "w_sum_1_0", "w_sum_2_0", "w_sum_3_0",
+    ]  # fmt: skip
 
 
 def test_long_windows_are_summed_in_parts():

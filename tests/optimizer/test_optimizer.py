@@ -190,14 +190,8 @@ def test_float64_losses_get_a_float64_rate(programs):
 @pytest.mark.parametrize(
     ("make", "expected"),
     [
-        (
-            lambda: optimizer.Adam(0.1),
-            [1.4699221, 0.3192310, 0.6848382, 1.9437358, 1.5909364, -0.7047629],
-        ),
-        (
-            lambda: optimizer.Adamax(0.1),
-            [1.5088428, 0.3167166, 0.7249089, 1.9792991, 1.6455047, -0.7534207],
-        ),
+        (lambda: optimizer.Adam(0.1), [1.4699221, 0.3192310, 0.6848382, 1.9437358, 1.5909364, -0.7047629]),
+        (lambda: optimizer.Adamax(0.1), [1.5088428, 0.3167166, 0.7249089, 1.9792991, 1.6455047, -0.7534207]),
         (
             lambda: optimizer.Momentum(0.1, 0.9, use_nesterov=True),
             [0.7120570, 0.1979288, 0.0773867, 1.0413669, 0.2270559, -0.6411582],

@@ -276,10 +276,7 @@ def test_functions_of_layers_make_schedules_in_dygraph_mode(programs):
 @pytest.mark.parametrize(
     "schedule, expected",
     [
-        (
-            lambda: dygraph.StepDecay(0.5, 3, 0.1),
-            [0.5] * 3 + [0.05000000075] * 3 + [0.005000000354] * 3,
-        ),
+        (lambda: dygraph.StepDecay(0.5, 3, 0.1), [0.5] * 3 + [0.05000000075] * 3 + [0.005000000354] * 3),
         (
             lambda: dygraph.StepDecay(0.7, 1, 0.9),
             [0.6999999881, 0.6299999952, 0.5669999719, 0.510299921, 0.4592699409, 0.4133429527, 0.3720086217],

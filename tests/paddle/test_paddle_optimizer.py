@@ -71,8 +71,7 @@ RECORDED = {
     ),
     "groups": (
         lambda p: optimizer.Adam(
-            0.1,
-            parameters=[{"params": p[:1]}, {"params": p[1:], "learning_rate": 0.1, "weight_decay": 0.1}],
+            0.1, parameters=[{"params": p[:1]}, {"params": p[1:], "learning_rate": 0.1, "weight_decay": 0.1}]
         ),
         [-0.07862, -0.152444, 0.15648, 0.101553, 0.608763, -0.440869, -0.54369, -0.638205],
     ),

@@ -43,12 +43,11 @@ def test_two_levels_and_names() -> None:
     assert show(got["vectors"]) == ((3, 2), "float32", [1, 2, 3, 4, 5, 6], [[2, 1]])
 
 
-def test_samples_of_several_rows() -> None:
+def test_samples_of_several_rows(programs) -> None:
     """As in Fluid, samples of other ranks are reshaped to the shape of the variable."""
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        x = fluid.layers.data("x", [3])
-        y = fluid.layers.data("y", [2, 2])
-        words = fluid.layers.data("words", [1], dtype="int64", lod_level=1)
+    x = fluid.layers.data("x", [3])
+    y = fluid.layers.data("y", [2, 2])
+    words = fluid.layers.data("words", [1], dtype="int64", lod_level=1)
     rows = np.arange(6, dtype="float32").reshape(2, 3)
     square = np.ones((2, 2), "float32")
     batch = DataFeeder([x, words, y], CPUPlace()).feed([(rows, [1, 2], square), (rows + 6, [3], square)])
@@ -61,18 +60,17 @@ def test_samples_of_several_rows() -> None:
 
 
 @pytest.mark.parametrize("kind", ["lists", "samples"])
-def test_samples_of_several_rows_for_loaders(kind: str) -> None:
+def test_samples_of_several_rows_for_loaders(programs, kind: str) -> None:
     """Sizes of several sequences in one sample, for a variable of one dimension."""
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        sizes, x = fluid.data("sizes", [None], "int64"), fluid.data("x", [None, 2])
-        samples = [([k, 5, 6], np.full((1, 2), k)) for k in range(4)]
-        loader = fluid.io.DataLoader.from_generator([sizes, x], 2)
-        if kind == "lists":
-            loader.set_sample_list_generator(fluid.io.batch(lambda: iter(samples), 2), CPUPlace())
-        else:
-            loader.set_sample_generator(lambda: iter(samples), 2, places=CPUPlace())
-        got = [next(iter(batch.values())) for [batch] in loader()]
-        wide = [batch["x"] for [batch] in loader()]
+    sizes, x = fluid.data("sizes", [None], "int64"), fluid.data("x", [None, 2])
+    samples = [([k, 5, 6], np.full((1, 2), k)) for k in range(4)]
+    loader = fluid.io.DataLoader.from_generator([sizes, x], 2)
+    if kind == "lists":
+        loader.set_sample_list_generator(fluid.io.batch(lambda: iter(samples), 2), CPUPlace())
+    else:
+        loader.set_sample_generator(lambda: iter(samples), 2, places=CPUPlace())
+    got = [next(iter(batch.values())) for [batch] in loader()]
+    wide = [batch["x"] for [batch] in loader()]
     assert [np.array(t).tolist() for t in got] == [[0, 5, 6, 1, 5, 6], [2, 5, 6, 3, 5, 6]]
     assert [np.array(t).tolist() for t in wide] == [[[0, 0], [1, 1]], [[2, 2], [3, 3]]]
     loader.set_sample_list_generator(lambda: iter([[([1, 2], [0, 0]), ([1], [0, 0])]]), CPUPlace())

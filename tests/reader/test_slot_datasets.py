@@ -357,8 +357,7 @@ def test_names_of_samples_are_left_out(variables, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "tell",
-    [lambda dataset: dataset.set_merge_by_lineid(), lambda dataset: dataset.set_parse_logkey(True)],
+    "tell", [lambda dataset: dataset.set_merge_by_lineid(), lambda dataset: dataset.set_parse_logkey(True)]
 )
 def test_samples_are_not_merged_in_their_process(variables, tmp_path, tell):
     """As in Paddle 1.8.5, where only `global_shuffle` and `preprocess_instance` merge."""

@@ -16,10 +16,7 @@ RUNTIME = {
         "cudaErrorHostMemoryAlreadyRegistered",
         "part or all of the requested memory range is already mapped",
     ),
-    713: (
-        "cudaErrorHostMemoryNotRegistered",
-        "pointer does not correspond to a registered memory region",
-    ),
+    713: ("cudaErrorHostMemoryNotRegistered", "pointer does not correspond to a registered memory region"),
     719: ("cudaErrorLaunchFailure", "unspecified launch failure"),
     800: ("cudaErrorNotPermitted", "operation not permitted"),
     900: ("cudaErrorStreamCaptureUnsupported", "operation not permitted when stream is capturing"),

@@ -121,11 +121,7 @@ class Region:
         self, pointer: int, shape: Sequence[int], dtype: Any, strides: Sequence[int] | None = None
     ) -> np.ndarray:
         return np.ndarray(
-            tuple(shape),
-            dtype,
-            self.bytes,
-            pointer - self.start,
-            None if strides is None else tuple(strides),
+            tuple(shape), dtype, self.bytes, pointer - self.start, None if strides is None else tuple(strides)
         )
 
     def raw(self, pointer: int, size: int) -> np.ndarray:

@@ -326,8 +326,6 @@ def alloc_pinned_memory(size: int) -> PinnedMemoryPointer:
     return allocators.pinned(size)
 
 
-def set_pinned_memory_allocator(
-    allocator: Callable[[int], PinnedMemoryPointer] | None = None,
-) -> None:
+def set_pinned_memory_allocator(allocator: Callable[[int], PinnedMemoryPointer] | None = None) -> None:
     """Use another allocator for page-locked memory; `None` allocates without a pool."""
     allocators.pinned = allocator or (lambda size: PinnedMemoryPointer(PinnedMemory(size), 0))

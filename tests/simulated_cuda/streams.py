@@ -245,12 +245,7 @@ class Stream(BaseStream):
     null: "Stream"
     ptds: "Stream"
 
-    def __init__(
-        self,
-        null: bool = False,
-        non_blocking: bool = False,
-        ptds: bool = False,
-    ) -> None:
+    def __init__(self, null: bool = False, non_blocking: bool = False, ptds: bool = False) -> None:
         if null or ptds:
             self.ptr, self.device_id = (PER_THREAD if ptds else 0), -1
             return

@@ -83,8 +83,7 @@ def test_templates_and_kernels_by_name(cp, kernel):
 def test_writing_behind_an_array_is_found(cp, kernel):
     kernel("fill")((1,), (128,), (cp.zeros(100, "float32"),))
     with pytest.raises(
-        cp.cuda.runtime.CUDARuntimeError,
-        match="writes 4 bytes, .* behind the end of a block of 400 bytes",
+        cp.cuda.runtime.CUDARuntimeError, match="writes 4 bytes, .* behind the end of a block of 400 bytes"
     ):
         cp.cuda.Stream.null.synchronize()
 

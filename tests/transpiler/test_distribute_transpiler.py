@@ -219,17 +219,16 @@ def test_optimizers_that_servers_do_not_know():
         t.get_pserver_program(FIRST)
 
 
-def test_what_trainers_compute_themselves_is_begun_by_them():
+def test_what_trainers_compute_themselves_is_begun_by_them(programs):
     """Statistics of batch_norm and averages of them are on the trainer, and an untrained table is."""
-    main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup), fluid.unique_name.guard():
-        ids = fluid.data("ids", [None, 1], "int64")
-        attr = fluid.ParamAttr("emb", trainable=False, do_model_average=True)
-        rows = layers.embedding(ids, [3000, 8], is_sparse=True, param_attr=attr)
-        loss = layers.mean(layers.batch_norm(layers.fc(rows, 4)))
-        fluid.optimizer.SGD(0.1).minimize(loss)
-        fluid.optimizer.ModelAverage(0.15)
-        fluid.optimizer.ExponentialMovingAverage(0.9).update()
+    main, startup = programs
+    ids = fluid.data("ids", [None, 1], "int64")
+    attr = fluid.ParamAttr("emb", trainable=False, do_model_average=True)
+    rows = layers.embedding(ids, [3000, 8], is_sparse=True, param_attr=attr)
+    loss = layers.mean(layers.batch_norm(layers.fc(rows, 4)))
+    fluid.optimizer.SGD(0.1).minimize(loss)
+    fluid.optimizer.ModelAverage(0.15)
+    fluid.optimizer.ExponentialMovingAverage(0.9).update()
     program = transpiled((main, startup)).get_trainer_program(wait_port=False)
     made = {name for op in startup.global_block().ops for name in op.output_arg_names}
     read = {name for op in program.global_block().ops for name in op.input_arg_names}

@@ -60,10 +60,7 @@ RATES = {  # of Fluid 1.8.5
         lambda: dygraph.InverseTimeDecay(0.1, decay_steps=3, decay_rate=0.5),
         [0.1, 0.08571429, 0.075, 0.06666667, 0.06, 0.05454545],
     ),
-    "natural": (
-        lambda: dygraph.NaturalExpDecay(0.1, 3, 0.5, staircase=True),
-        [0.1] * 3 + [0.06065307] * 3,
-    ),
+    "natural": (lambda: dygraph.NaturalExpDecay(0.1, 3, 0.5, staircase=True), [0.1] * 3 + [0.06065307] * 3),
     "noam": (lambda: dygraph.NoamDecay(100, 100), [0.0001 * k for k in range(1, 7)]),
     "piecewise": (
         lambda: dygraph.PiecewiseDecay([2, 4], [1.0, 0.5, 0.1], begin=0),

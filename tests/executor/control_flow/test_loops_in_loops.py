@@ -91,17 +91,16 @@ def test_a_loop_and_its_gradient_are_in_one_segment():
 
 def test_numbers_drawn_before_an_array_is_read():
     """The step cannot be replayed then: the plan itself reports the missing element."""
-    main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup):
-        x, at = fluid.data("x", [None, 3]), fluid.data("at", [1], "int64")
-        array = layers.array_write(layers.dropout(x, 0.5), number(0))
-        i = layers.fill_constant([1], "int64", 0)
-        going = layers.less_than(i, at)
-        with layers.While(going).block():
-            layers.increment(i)
-            layers.array_write(x * 1.0, i, array)
-            layers.less_than(i, at, cond=going)
-        read = layers.array_read(array, at) * 1.0
+    main, startup = fluid.default_main_program(), fluid.default_startup_program()
+    x, at = fluid.data("x", [None, 3]), fluid.data("at", [1], "int64")
+    array = layers.array_write(layers.dropout(x, 0.5), number(0))
+    i = layers.fill_constant([1], "int64", 0)
+    going = layers.less_than(i, at)
+    with layers.While(going).block():
+        layers.increment(i)
+        layers.array_write(x * 1.0, i, array)
+        layers.less_than(i, at, cond=going)
+    read = layers.array_read(array, at) * 1.0
     exe = fluid.Executor()
     exe.run(startup)
     value = np.ones((2, 3), "float32")

@@ -80,11 +80,10 @@ def test_scans_draw_the_numbers_of_the_interpreter(ranked):
 
 def test_a_step_that_may_be_replayed_draws_nothing_twice():
     """Data-dependent sizes after a scan that draws; they differ from step to step."""
-    main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup):
-        (out,) = steps(*[make() for make in STEPS])
-        rows = layers.reshape(out, [-1, 4])
-        chosen = layers.gather_nd(rows, layers.where(layers.reduce_sum(rows, dim=1) > 0.0))
+    main, startup = fluid.default_main_program(), fluid.default_startup_program()
+    (out,) = steps(*[make() for make in STEPS])
+    rows = layers.reshape(out, [-1, 4])
+    chosen = layers.gather_nd(rows, layers.where(layers.reduce_sum(rows, dim=1) > 0.0))
     fed = [*batches(np.random.default_rng(1), [(3, 4)] * 8)]
     text = both_ways(Built(main, startup, [chosen, out]), fed)
     assert "cannot be rolled back" in text and "body of" in text

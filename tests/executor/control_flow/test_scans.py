@@ -403,10 +403,7 @@ def replaced_only(words, trips):
     return [state, last]
 
 
-@pytest.mark.parametrize(
-    "build",
-    [state_and_array, through_an_array, counters_that_count, replaced_only],
-)
+@pytest.mark.parametrize("build", [state_and_array, through_an_array, counters_that_count, replaced_only])
 def test_loops_that_count(build):
     random = np.random.default_rng(0)
     feeds = [
@@ -418,18 +415,18 @@ def test_loops_that_count(build):
 
 
 def test_dropout_differs_between_iterations_and_its_gradient_agrees():
-    main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup):
-        x = data("x", [None, None, 40])()
-        rnn = layers.StaticRNN()
-        with rnn.step():
-            word = rnn.step_input(x)
-            state = rnn.memory(shape=[-1, 40], batch_ref=word)
-            dropped = layers.dropout(word, 0.5)
-            rnn.update_memory(state, layers.elementwise_add(state, dropped))
-            rnn.step_output(dropped)
-        out = rnn()
-        (gradient,) = fluid.gradients(layers.reduce_sum(out), x)
+    main = fluid.default_main_program()
+    main.random_seed = 0  # with a seed, masks are alike
+    x = data("x", [None, None, 40])()
+    rnn = layers.StaticRNN()
+    with rnn.step():
+        word = rnn.step_input(x)
+        state = rnn.memory(shape=[-1, 40], batch_ref=word)
+        dropped = layers.dropout(word, 0.5)
+        rnn.update_memory(state, layers.elementwise_add(state, dropped))
+        rnn.step_output(dropped)
+    out = rnn()
+    (gradient,) = fluid.gradients(layers.reduce_sum(out), x)
     exe = fluid.Executor(fluid.CPUPlace())
     for _ in range(3):
         made, slope = exe.run(main, {"x": np.ones((4, 3, 40), "float32")}, [out, gradient])
@@ -475,17 +472,16 @@ def test_inputs_that_are_fed_each_with_its_own_sequences():
 
 def test_inputs_with_other_numbers_of_steps():
     """Equally many rows in total, but not per step."""
-    main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup):
-        x, y = (fluid.data(name, [None, None, WIDTH]) for name in "xy")
-        rnn = layers.StaticRNN()
-        with rnn.step():
-            word, other = rnn.step_input(x), rnn.step_input(y)
-            state = rnn.memory(shape=[-1, WIDTH], batch_ref=word)
-            new = word * other + state
-            rnn.update_memory(state, new)
-            rnn.step_output(new)
-        out = rnn()
+    main = fluid.default_main_program()
+    x, y = (fluid.data(name, [None, None, WIDTH]) for name in "xy")
+    rnn = layers.StaticRNN()
+    with rnn.step():
+        word, other = rnn.step_input(x), rnn.step_input(y)
+        state = rnn.memory(shape=[-1, WIDTH], batch_ref=word)
+        new = word * other + state
+        rnn.update_memory(state, new)
+        rnn.step_output(new)
+    out = rnn()
     exe, random = fluid.Executor(fluid.CPUPlace()), np.random.default_rng(3)
     for shapes in [(3, 2), (3, 2)], [(3, 2), (2, 3)], [(4, 2), (4, 2)]:
         feed = {name: numbers(random, *shape, WIDTH) for name, shape in zip("xy", shapes, strict=True)}
@@ -513,9 +509,8 @@ def looked_up_in_steps(size=4):
 
 
 def test_errors_in_an_iteration_of_a_plan_name_the_operator():
-    main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup):
-        out = looked_up_in_steps()
+    main, startup = fluid.default_main_program(), fluid.default_startup_program()
+    out = looked_up_in_steps()
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
 
@@ -538,9 +533,8 @@ def test_errors_in_an_iteration_of_a_plan_name_the_operator():
 
 
 def test_ctrl_c_ends_a_loop_in_a_plan():
-    main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup):
-        out = looked_up_in_steps(1)
+    main, startup = fluid.default_main_program(), fluid.default_startup_program()
+    out = looked_up_in_steps(1)
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
 
@@ -561,9 +555,8 @@ def test_ctrl_c_ends_a_loop_in_a_plan():
 
 
 def test_a_profile_has_each_operator_of_a_scan(tmp_path, capsys):
-    main, startup = fluid.Program(), fluid.Program()
-    with fluid.program_guard(main, startup):
-        out = looked_up_in_steps()
+    main, startup = fluid.default_main_program(), fluid.default_startup_program()
+    out = looked_up_in_steps()
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
     fed = fluid.create_lod_tensor(np.ones((5, 1), "int64"), [[2, 3]], fluid.CPUPlace())

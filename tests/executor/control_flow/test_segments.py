@@ -88,12 +88,11 @@ def test_sums_write_into_nothing_that_they_are_given():
 
 
 def test_an_array_that_is_written_outside_of_loops_is_fetched():
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        x = fluid.data("x", [-1, 2])
-        total = fluid.layers.reduce_sum(x)
-        array = fluid.layers.array_write(total, fluid.layers.zeros([1], "int64"))
-        exe = fluid.Executor()
-        feed = {"x": np.array([[1, 2], [3, 4]], "float32")}
-        for fetches in ([total.name, array.name], [total, array]):
-            number, items = exe.run(feed=feed, fetch_list=fetches)
-            assert number.tolist() == [10] and [item.tolist() for item in items] == [[10]]
+    x = fluid.data("x", [-1, 2])
+    total = fluid.layers.reduce_sum(x)
+    array = fluid.layers.array_write(total, fluid.layers.zeros([1], "int64"))
+    exe = fluid.Executor()
+    feed = {"x": np.array([[1, 2], [3, 4]], "float32")}
+    for fetches in ([total.name, array.name], [total, array]):
+        number, items = exe.run(feed=feed, fetch_list=fetches)
+        assert number.tolist() == [10] and [item.tolist() for item in items] == [[10]]

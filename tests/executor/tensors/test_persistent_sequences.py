@@ -103,9 +103,7 @@ def test_an_update_keeps_the_sequences_of_its_parameter(engine):
     block = fluid.default_main_program().global_block()
     rate = layers.fill_constant([1], "float32", 1.0)
     block.append_op(
-        type="sgd",
-        inputs={"Param": held, "Grad": x, "LearningRate": rate},
-        outputs={"ParamOut": held},
+        type="sgd", inputs={"Param": held, "Grad": x, "LearningRate": rate}, outputs={"ParamOut": held}
     )
     for _ in steps([], [{"x": tensor(ROWS, [0, 3, 6])}] * 3, tensor(ROWS, [0, 6])):
         pass

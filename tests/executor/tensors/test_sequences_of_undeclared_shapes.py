@@ -54,11 +54,7 @@ def test_what_a_beam_search_found_stays_sentences(engine):
     words, scores = decoded()
     fetches = [words, layers.scale(scores, 2.0), layers.cast(words, "float32")]
     got = fluid.Executor(fluid.CPUPlace()).run(feed=BEAMS, fetch_list=fetches, return_numpy=False)
-    assert values(got) == [
-        (WORDS, SENTENCES),
-        ([2 * n for n in SCORES], SENTENCES),
-        (WORDS, SENTENCES),
-    ]
+    assert values(got) == [(WORDS, SENTENCES), ([2 * n for n in SCORES], SENTENCES), (WORDS, SENTENCES)]
 
 
 def test_so_it_does_in_a_saved_model(engine, tmp_path):

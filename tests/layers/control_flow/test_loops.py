@@ -269,9 +269,7 @@ def loops_in_branches_and_branches_in_loops(x, w, n):
         def small():
             layers.assign(layers.cos(side), side)
             _, b = layers.while_loop(
-                lambda j, b: layers.less_than(j, i),
-                lambda j, b: [j + 1, b * side + w],
-                [number(0), a * 1.0],
+                lambda j, b: layers.less_than(j, i), lambda j, b: [j + 1, b * side + w], [number(0), a * 1.0]
             )
             return b + layers.square(side)
 
@@ -310,18 +308,17 @@ def test_gradients_of_loops(build):
     check(build)
 
 
-def test_parameters_used_in_several_iterations_are_trained():
-    main, startup = Program(), Program()
-    with program_guard(main, startup), fluid.unique_name.guard():
-        x, n = fluid.data("x", [None, 3]), fluid.data("n", [1], "int64")
+def test_parameters_used_in_several_iterations_are_trained(programs):
+    main, startup = programs
+    x, n = fluid.data("x", [None, 3]), fluid.data("n", [1], "int64")
 
-        def body(i, state):
-            return [i + 1, layers.fc(state, 3, act="tanh", param_attr="w", bias_attr="b")]
+    def body(i, state):
+        return [i + 1, layers.fc(state, 3, act="tanh", param_attr="w", bias_attr="b")]
 
-        start = layers.fc(x, 3, param_attr="start")
-        _, state = layers.while_loop(lambda i, s: layers.less_than(i, n), body, [number(0), start])
-        loss = layers.mean(layers.square(state - 0.3))
-        fluid.optimizer.Adam(0.05).minimize(loss)
+    start = layers.fc(x, 3, param_attr="start")
+    _, state = layers.while_loop(lambda i, s: layers.less_than(i, n), body, [number(0), start])
+    loss = layers.mean(layers.square(state - 0.3))
+    fluid.optimizer.Adam(0.05).minimize(loss)
     exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
     exe.run(startup, scope=scope)
     losses = []
@@ -379,16 +376,15 @@ def loop_of(body):
     return layers.while_loop(lambda i: layers.less_than(i, i), body, [number(1)])
 
 
-def test_a_loop_variable_keeps_its_type():
-    with program_guard(Program(), Program()), fluid.unique_name.guard():
-        start = layers.fill_constant([2], "float32", 1.0)
-        message = "assign: variable 'fill_constant_0.tmp_0' .* float32 before the loop and .* float64 after"
-        with pytest.raises(fluid.core.EnforceNotMet, match=message + r".*test_loops\.py:\d+"):
-            layers.while_loop(
-                lambda i, s: layers.less_than(i, i),
-                lambda i, s: [i, layers.cast(s, "float64")],
-                [number(1), start],
-            )
+def test_a_loop_variable_keeps_its_type(programs):
+    start = layers.fill_constant([2], "float32", 1.0)
+    message = "assign: variable 'fill_constant_0.tmp_0' .* float32 before the loop and .* float64 after"
+    with pytest.raises(fluid.core.EnforceNotMet, match=message + r".*test_loops\.py:\d+"):
+        layers.while_loop(
+            lambda i, s: layers.less_than(i, i),
+            lambda i, s: [i, layers.cast(s, "float64")],
+            [number(1), start],
+        )
 
 
 @pytest.mark.parametrize(("before", "after"), [("int64", "int32"), ("int32", "int64")])
@@ -479,29 +475,27 @@ def test_fetched_arrays_are_lists():
     )
 
 
-def test_an_array_takes_the_type_of_what_is_written():
-    with program_guard(Program(), Program()), fluid.unique_name.guard():
-        array = layers.create_array("int32")
-        assert (array.name, array.shape, array.type) == (
-            "array_0.out",
-            (),
-            fluid.core.VarDesc.VarType.LOD_TENSOR_ARRAY,
-        )
-        layers.array_write(fluid.data("x", [4], "int64", lod_level=1), number(0), array)
-        read = layers.array_read(array, number(0))
-        for var in (array, read):
-            assert (var.shape, var.dtype, var.lod_level) == ((4,), fluid.core.VarDesc.VarType.INT64, 1)
-        assert layers.array_length(array).name == "array_length_0.tmp_0" and read.name == "array_read_0.tmp_0"
+def test_an_array_takes_the_type_of_what_is_written(programs):
+    array = layers.create_array("int32")
+    assert (array.name, array.shape, array.type) == (
+        "array_0.out",
+        (),
+        fluid.core.VarDesc.VarType.LOD_TENSOR_ARRAY,
+    )
+    layers.array_write(fluid.data("x", [4], "int64", lod_level=1), number(0), array)
+    read = layers.array_read(array, number(0))
+    for var in (array, read):
+        assert (var.shape, var.dtype, var.lod_level) == ((4,), fluid.core.VarDesc.VarType.INT64, 1)
+    assert layers.array_length(array).name == "array_length_0.tmp_0" and read.name == "array_read_0.tmp_0"
 
 
 @pytest.mark.parametrize(
     "axis, stack, shape", [(1, False, (2, -1)), (0, False, (-1, 3)), (1, True, (2, -1, 3))]
 )
-def test_shapes_of_joined_arrays(axis, stack, shape):
-    with program_guard(Program(), Program()), fluid.unique_name.guard():
-        array = layers.array_write(fluid.data("x", [2, 3]), number(0))
-        out, sizes = layers.tensor_array_to_tensor(array, axis=axis, use_stack=stack)
-        assert (out.shape, sizes.shape, sizes.dtype) == (shape, (), fluid.core.VarDesc.VarType.INT32)
+def test_shapes_of_joined_arrays(programs, axis, stack, shape):
+    array = layers.array_write(fluid.data("x", [2, 3]), number(0))
+    out, sizes = layers.tensor_array_to_tensor(array, axis=axis, use_stack=stack)
+    assert (out.shape, sizes.shape, sizes.dtype) == (shape, (), fluid.core.VarDesc.VarType.INT32)
 
 
 @pytest.mark.parametrize(

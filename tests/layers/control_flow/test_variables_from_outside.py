@@ -80,10 +80,7 @@ CASES: list[tuple[Network, dict[str, tuple[float, float]]]] = [
         ),
         {"out": (8.896, 98.736), "x": (6.0288, 60.866)},
     ),
-    (
-        static_used_in_steps_too,
-        {"out": (21.3581, 249.26), "x": (2.2813, 23.172), "h": (21.0269, 84.452)},
-    ),
+    (static_used_in_steps_too, {"out": (21.3581, 249.26), "x": (2.2813, 23.172), "h": (21.0269, 84.452)}),
     (dynamic("step_input"), {"out": (1.9468, 9.909), "words": (1.5074, 13.986)}),
     (
         dynamic("static_input"),
@@ -94,10 +91,7 @@ CASES: list[tuple[Network, dict[str, tuple[float, float]]]] = [
             "states": (4.9525, 59.305),
         },
     ),
-    (
-        dynamic("memory"),
-        {"out": (5.8439, 55.966), "words": (3.9424, 36.808), "states": (3.1302, 10.882)},
-    ),
+    (dynamic("memory"), {"out": (5.8439, 55.966), "words": (3.9424, 36.808), "states": (3.1302, 10.882)}),
 ]
 
 
@@ -132,36 +126,31 @@ def test_slices_inside_of_steps(network: Network, expected: dict[str, tuple[floa
         assert np.allclose((values.sum(), values @ np.arange(values.size)), expected[name], atol=6e-4), name
 
 
-def test_slices_inside_of_both_sides_of_a_choice() -> None:
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        x, mask = fluid.data("x", [2, 3, 1]), fluid.data("mask", [3, 1], "bool")
-        choice = layers.IfElse(mask)
-        with choice.true_block():
-            choice.output(choice.input(x[0]) * 2.0)
-        with choice.false_block():
-            choice.output(choice.input(x[1]) * 3.0)
-        feed = {
-            "x": np.arange(6, dtype="float32").reshape(2, 3, 1),
-            "mask": np.array([[1], [0], [1]], "bool"),
-        }
-        [out] = fluid.Executor(fluid.CPUPlace()).run(feed=feed, fetch_list=[choice()[0]])
+def test_slices_inside_of_both_sides_of_a_choice(programs) -> None:
+    x, mask = fluid.data("x", [2, 3, 1]), fluid.data("mask", [3, 1], "bool")
+    choice = layers.IfElse(mask)
+    with choice.true_block():
+        choice.output(choice.input(x[0]) * 2.0)
+    with choice.false_block():
+        choice.output(choice.input(x[1]) * 3.0)
+    feed = {"x": np.arange(6, dtype="float32").reshape(2, 3, 1), "mask": np.array([[1], [0], [1]], "bool")}
+    [out] = fluid.Executor(fluid.CPUPlace()).run(feed=feed, fetch_list=[choice()[0]])
     assert out.ravel().tolist() == [0, 12, 4]
 
 
-def test_slices_in_a_loop_are_taken_in_each_iteration() -> None:
+def test_slices_in_a_loop_are_taken_in_each_iteration(programs) -> None:
     """Fluid slices before the loop, by the index that it begins with."""
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        x = fluid.data("x", [4, 2])
-        index = layers.fill_constant([1], "int32", 0)
-        total = layers.fill_constant([2], "float32", 0)
-        more = layers.less_than(index, layers.fill_constant([1], "int32", 3))
-        loop = layers.While(more)
-        with loop.block():
-            layers.assign(total + x[index], total)
-            layers.increment(index)
-            layers.less_than(index, layers.fill_constant([1], "int32", 3), cond=more)
-        feed = {"x": np.arange(8, dtype="float32").reshape(4, 2)}
-        assert fluid.Executor(fluid.CPUPlace()).run(feed=feed, fetch_list=[total])[0].tolist() == [6, 9]
+    x = fluid.data("x", [4, 2])
+    index = layers.fill_constant([1], "int32", 0)
+    total = layers.fill_constant([2], "float32", 0)
+    more = layers.less_than(index, layers.fill_constant([1], "int32", 3))
+    loop = layers.While(more)
+    with loop.block():
+        layers.assign(total + x[index], total)
+        layers.increment(index)
+        layers.less_than(index, layers.fill_constant([1], "int32", 3), cond=more)
+    feed = {"x": np.arange(8, dtype="float32").reshape(4, 2)}
+    assert fluid.Executor(fluid.CPUPlace()).run(feed=feed, fetch_list=[total])[0].tolist() == [6, 9]
 
 
 def test_what_the_steps_make_stays_inside() -> None:

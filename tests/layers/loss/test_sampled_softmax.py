@@ -62,22 +62,21 @@ def test_hits_are_those_of_the_first_sample():
     np.testing.assert_allclose(found, np.log(np.exp(scores).sum(1)) - scores[:, 0], rtol=1e-5)
 
 
-def test_counts_of_showing_and_clicking():
-    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
-        x, counts = (
-            fluid.data("x", [None, 5], "float32", lod_level=1),
-            fluid.data("counts", [None, 2], "float32"),
-        )
-        x.stop_gradient = False
-        kept, left = layers.continuous_value_model(x, counts), layers.continuous_value_model(x, counts, False)
-        assert kept.shape == (-1, 5) and left.shape == (-1, 3) and kept.lod_level == 1
-        (slope,) = fluid.gradients(layers.reduce_sum(left), [x])
-        rows = np.arange(20, dtype="float32").reshape(4, 5)
-        feed = {
-            "x": fluid.create_lod_tensor(rows, [[1, 3]], fluid.CPUPlace()),
-            "counts": np.array([[1, 2], [3, 1]], "float32"),
-        }
-        exe = fluid.Executor(fluid.CPUPlace())
-        made, gradient = exe.run(feed=feed, fetch_list=[kept, slope], return_numpy=False)
-        assert made.lod() == [[0, 1, 4]]
-        np.testing.assert_array_equal(np.array(gradient), [[1, 2, 1, 1, 1], *[[3, 1, 1, 1, 1]] * 3])
+def test_counts_of_showing_and_clicking(programs):
+    x, counts = (
+        fluid.data("x", [None, 5], "float32", lod_level=1),
+        fluid.data("counts", [None, 2], "float32"),
+    )
+    x.stop_gradient = False
+    kept, left = layers.continuous_value_model(x, counts), layers.continuous_value_model(x, counts, False)
+    assert kept.shape == (-1, 5) and left.shape == (-1, 3) and kept.lod_level == 1
+    (slope,) = fluid.gradients(layers.reduce_sum(left), [x])
+    rows = np.arange(20, dtype="float32").reshape(4, 5)
+    feed = {
+        "x": fluid.create_lod_tensor(rows, [[1, 3]], fluid.CPUPlace()),
+        "counts": np.array([[1, 2], [3, 1]], "float32"),
+    }
+    exe = fluid.Executor(fluid.CPUPlace())
+    made, gradient = exe.run(feed=feed, fetch_list=[kept, slope], return_numpy=False)
+    assert made.lod() == [[0, 1, 4]]
+    np.testing.assert_array_equal(np.array(gradient), [[1, 2, 1, 1, 1], *[[3, 1, 1, 1, 1]] * 3])

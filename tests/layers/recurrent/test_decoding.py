@@ -164,15 +164,14 @@ def test_gradients_go_through_decoders():
     np.testing.assert_allclose(static, eager, rtol=1e-4, atol=1e-5)
 
 
-def test_initial_states():
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        x = fluid.data("x", [-1, 7, 3])
-        cell = layers.RNNCell()
-        assert cell.get_initial_states(x, shape=[3, 4]).shape == (-1, 3, 4)
-        made = cell.get_initial_states({"x": x}, shape={"a": [2], "b": [[3], [-1, 4]]}, init_value=0.5)
-        assert [made["a"].shape, made["b"][0].shape, made["b"][1].shape] == [(-1, 2), (-1, 3), (-1, 4)]
-        assert layers.LSTMCell(5).state_shape == [[5], [5]]
-        refuses(lambda: cell.get_initial_states(x), NotImplementedError, "no state_shape")
+def test_initial_states(programs):
+    x = fluid.data("x", [-1, 7, 3])
+    cell = layers.RNNCell()
+    assert cell.get_initial_states(x, shape=[3, 4]).shape == (-1, 3, 4)
+    made = cell.get_initial_states({"x": x}, shape={"a": [2], "b": [[3], [-1, 4]]}, init_value=0.5)
+    assert [made["a"].shape, made["b"][0].shape, made["b"][1].shape] == [(-1, 2), (-1, 3), (-1, 4)]
+    assert layers.LSTMCell(5).state_shape == [[5], [5]]
+    refuses(lambda: cell.get_initial_states(x), NotImplementedError, "no state_shape")
 
 
 def test_gradients_of_initial_states_and_of_unused_outputs():
@@ -199,14 +198,13 @@ def test_gradients_of_initial_states_and_of_unused_outputs():
     np.testing.assert_allclose(np.trace(slope), (slopes[0] - slopes[1]) / 0.02, rtol=1e-2)
 
 
-def test_refuses():
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        x = fluid.data("x", [-1, 7, 3])
-        refuses(lambda: layers.rnn(layers.GRUCell(3), [1.0]), TypeError, "'inputs' in rnn must be a Variable")
-        with pytest.raises(TypeError, match="'sequence_length' in rnn must be"):
-            layers.rnn(layers.GRUCell(3), x, sequence_length=fluid.data("n", [-1]))
-        refuses(lambda: layers.gather_tree(x, x), TypeError, "'ids' in gather_tree")
-        refuses(lambda: layers.beam_search(x, x, None, x, 2, 1), TypeError, "'pre_ids' in beam_search")
+def test_refuses(programs):
+    x = fluid.data("x", [-1, 7, 3])
+    refuses(lambda: layers.rnn(layers.GRUCell(3), [1.0]), TypeError, "'inputs' in rnn must be a Variable")
+    with pytest.raises(TypeError, match="'sequence_length' in rnn must be"):
+        layers.rnn(layers.GRUCell(3), x, sequence_length=fluid.data("n", [-1]))
+    refuses(lambda: layers.gather_tree(x, x), TypeError, "'ids' in gather_tree")
+    refuses(lambda: layers.beam_search(x, x, None, x, 2, 1), TypeError, "'pre_ids' in beam_search")
     for name, given in (("initialize", 1), ("step", 3), ("finalize", 3)):
         with pytest.raises(NotImplementedError, match=name):
             getattr(layers.Decoder(), name)(*[None] * given)
@@ -214,13 +212,12 @@ def test_refuses():
 
 
 @pytest.mark.parametrize(("dtype", "casts"), [("int32", [3]), ("int64", [3, 3]), ("float32", [3, 5])])
-def test_training_helper_casts_what_is_no_int32(dtype, casts):
+def test_training_helper_casts_what_is_no_int32(programs, dtype, casts):
     """The operators of real Paddle 1.8.5, with the types that are converted."""
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        x, lengths = fluid.data("x", [-1, 5, 4]), fluid.data("lengths", [-1], dtype)
-        helper, time = layers.TrainingHelper(x, lengths), layers.fill_constant([1], "int64", 0)
-        helper.next_inputs(time, x, [x], time)
-        ops = fluid.default_main_program().global_block().ops
-        assert [op.attr("in_dtype") for op in ops if op.type == "cast"] == casts
-        others = [op.type for op in ops if op.type != "cast"]
-        assert others == ["pad", "fill_constant", "scale", "less_equal", "scale", "slice", "squeeze2"]
+    x, lengths = fluid.data("x", [-1, 5, 4]), fluid.data("lengths", [-1], dtype)
+    helper, time = layers.TrainingHelper(x, lengths), layers.fill_constant([1], "int64", 0)
+    helper.next_inputs(time, x, [x], time)
+    ops = fluid.default_main_program().global_block().ops
+    assert [op.attr("in_dtype") for op in ops if op.type == "cast"] == casts
+    others = [op.type for op in ops if op.type != "cast"]
+    assert others == ["pad", "fill_constant", "scale", "less_equal", "scale", "slice", "squeeze2"]

@@ -25,10 +25,7 @@ LAST = [(Y, Y, -1), (Y[0], Y[0], -1), (Y[:, 0], Y[:, :1], 0)]
 @pytest.mark.parametrize("which", range(3))
 def test_fused_elemwise_activation(unary, binary, which):
     y, wide, axis = LAST[which]
-    for names, between in (
-        ([binary, unary], UNARY[unary](y)),
-        ([unary, binary], BINARY[binary](X, wide)),
-    ):
+    for names, between in (([binary, unary], UNARY[unary](y)), ([unary, binary], BINARY[binary](X, wide))):
         out = BINARY[binary](X, UNARY[unary](wide)) if names[0] == binary else UNARY[unary](between)
         attrs = {"functor_list": names, "scale": 0.3, "axis": axis, "save_intermediate_out": which != 1}
         check(
@@ -46,13 +43,12 @@ def test_functions_that_do_not_go_together(names):
         infer("fused_elemwise_activation", {"X": X, "Y": Y}, {"functor_list": names})
 
 
-def test_the_layer_takes_names_with_a_comma():
-    with fluid.program_guard(fluid.Program()):
-        x, y = fluid.data("x", [3, 4]), fluid.data("y", [3, 4])
-        out = fluid.contrib.layers.fused_elemwise_activation(x, y, "relu,elementwise_add")
-        (made,) = fluid.Executor().run(feed={"x": X, "y": Y}, fetch_list=[out])
-        with pytest.raises(ValueError, match="the length should be 2"):
-            fluid.contrib.layers.fused_elemwise_activation(x, y, ["relu"])
+def test_the_layer_takes_names_with_a_comma(programs):
+    x, y = fluid.data("x", [3, 4]), fluid.data("y", [3, 4])
+    out = fluid.contrib.layers.fused_elemwise_activation(x, y, "relu,elementwise_add")
+    (made,) = fluid.Executor().run(feed={"x": X, "y": Y}, fetch_list=[out])
+    with pytest.raises(ValueError, match="the length should be 2"):
+        fluid.contrib.layers.fused_elemwise_activation(x, y, ["relu"])
     np.testing.assert_array_equal(made, np.maximum(X + Y, 0))
 
 
@@ -77,14 +73,10 @@ def test_columns_that_there_are_not():
         infer("partial_sum", {"X": [X, Y[:, :3]]})
 
 
-def test_layers_of_columns():
-    with fluid.program_guard(fluid.Program()):
-        x, y = fluid.data("x", [None, 4]), fluid.data("y", [None, 4])
-        outs = [
-            fluid.contrib.layers.partial_concat([x, y], 1, 2),
-            fluid.contrib.layers.partial_sum([x, y], 1, 2),
-        ]
-        assert [list(out.shape) for out in outs] == [[-1, 4], [-1, 2]]
-        made = fluid.Executor().run(feed={"x": X, "y": Y}, fetch_list=outs)
+def test_layers_of_columns(programs):
+    x, y = fluid.data("x", [None, 4]), fluid.data("y", [None, 4])
+    outs = [fluid.contrib.layers.partial_concat([x, y], 1, 2), fluid.contrib.layers.partial_sum([x, y], 1, 2)]
+    assert [list(out.shape) for out in outs] == [[-1, 4], [-1, 2]]
+    made = fluid.Executor().run(feed={"x": X, "y": Y}, fetch_list=outs)
     np.testing.assert_array_equal(made[0], np.concatenate([X[:, 1:3], Y[:, 1:3]], axis=1))
     np.testing.assert_array_equal(made[1], X[:, 1:3] + Y[:, 1:3])

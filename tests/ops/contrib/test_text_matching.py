@@ -48,11 +48,7 @@ def test_sequence_topk_avg_pooling(topks):
         for p in parts
     ]
     x = np.concatenate([p.ravel() for p in parts])[:, None]
-    lods = {
-        "X": [[np.cumsum([0, *(p.size for p in parts)]).tolist()]],
-        "ROW": [[LEFT]],
-        "COLUMN": [[RIGHT]],
-    }
+    lods = {"X": [[np.cumsum([0, *(p.size for p in parts)]).tolist()]], "ROW": [[LEFT]], "COLUMN": [[RIGHT]]}
     given = {"X": x, "ROW": floats(3, 1), "COLUMN": floats(6, 1)}
     attrs = {"topks": topks, "channel_num": channels}
     want = {"Out": np.array([row for one in means for row in one], "float32")}
@@ -81,9 +77,8 @@ def test_layers_of_matching():
     np.testing.assert_allclose(np.array(made[2])[0, 0], np.array(made[0])[0, 0])
 
 
-def test_what_match_matrix_tensor_keeps_is_not_trained():
+def test_what_match_matrix_tensor_keeps_is_not_trained(programs):
     """As in Paddle 1.8.5."""
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        x, y = (fluid.data(name, [None, 3], "float32", lod_level=1) for name in "xy")
-        out, kept = fluid.contrib.layers.match_matrix_tensor(x, y, 2)
+    x, y = (fluid.data(name, [None, 3], "float32", lod_level=1) for name in "xy")
+    out, kept = fluid.contrib.layers.match_matrix_tensor(x, y, 2)
     assert kept.stop_gradient and not out.stop_gradient

@@ -76,11 +76,10 @@ def test_layer():
     np.testing.assert_array_equal(first[:, 2, 1], np.stack([pixels[:, 1, 0], np.zeros(2, "float32")], axis=1))
 
 
-def test_the_gradient_names_all_that_fluid_names():
-    with fluid.program_guard(fluid.Program(), fluid.Program()), fluid.unique_name.guard():
-        x, row, column = (fluid.data(name, [None, 1], lod_level=1) for name in ("x", "row", "column"))
-        out = fluid.contrib.layers.var_conv_2d(x, row, column, 1, 1, [3, 3])
-        fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(out))
-        ops = fluid.default_main_program().global_block().ops
-        (back,) = (op for op in ops if op.type == "var_conv_2d_grad")
+def test_the_gradient_names_all_that_fluid_names(programs):
+    x, row, column = (fluid.data(name, [None, 1], lod_level=1) for name in ("x", "row", "column"))
+    out = fluid.contrib.layers.var_conv_2d(x, row, column, 1, 1, [3, 3])
+    fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(out))
+    ops = fluid.default_main_program().global_block().ops
+    (back,) = (op for op in ops if op.type == "var_conv_2d_grad")
     assert back.input("Out") == [out.name] and back.input("Col") == ["var_conv_2d_0.tmp_1"]

@@ -26,12 +26,7 @@ def kernel(op_type, lod, **given):
 def test_fusion_gru(reverse, start):
     x, wide, state, bias = floats(6, 3), floats(3, 12), floats(4, 12), floats(1, 12)
     h0 = floats(3, 4) if start else None
-    attrs = {
-        "gate_activation": "sigmoid",
-        "activation": "tanh",
-        "is_reverse": reverse,
-        "origin_mode": False,
-    }
+    attrs = {"gate_activation": "sigmoid", "activation": "tanh", "is_reverse": reverse, "origin_mode": False}
     want = kernel(
         "gru",
         {"Input": [[np.array(OFFSETS)]]},

@@ -276,16 +276,15 @@ def test_more_samples_than_classes():
         infer("sample_logits", SAMPLED, {"num_samples": 2, "use_customized_samples": True})
 
 
-def test_cost_alone():
+def test_cost_alone(programs):
     """The drawn classes are passed on from kernel to kernel though no other operator reads them."""
-    with fluid.program_guard(fluid.Program(), fluid.Program()):
-        x, label = fluid.data("x", [None, 3], "float32"), fluid.data("label", [None, 1], "int64")
-        cost = fluid.layers.nce(x, label, num_total_classes=7, num_neg_samples=2, seed=1)
-        samples = x.block.ops[0].output("SampleLabels")
-        exe = fluid.Executor()
-        exe.run(fluid.default_startup_program())
-        feed = {"x": X, "label": LABEL}
-        (alone,) = exe.run(feed=feed, fetch_list=[cost])
-        fetched, _ = exe.run(feed=feed, fetch_list=[cost, *samples])
+    x, label = fluid.data("x", [None, 3], "float32"), fluid.data("label", [None, 1], "int64")
+    cost = fluid.layers.nce(x, label, num_total_classes=7, num_neg_samples=2, seed=1)
+    samples = x.block.ops[0].output("SampleLabels")
+    exe = fluid.Executor()
+    exe.run(fluid.default_startup_program())
+    feed = {"x": X, "label": LABEL}
+    (alone,) = exe.run(feed=feed, fetch_list=[cost])
+    fetched, _ = exe.run(feed=feed, fetch_list=[cost, *samples])
     np.testing.assert_array_equal(alone, fetched)
     assert np.isfinite(alone).all() and alone.shape == (2, 1)

@@ -58,10 +58,7 @@ def test_proximal_updates(l1, l2):
     want = {"ParamOut": shrunk(given["Param"] - 0.5 * given["Grad"])}
     check("proximal_gd", given, attrs, want, programs=False)
     squares = moment + given["Grad"] ** 2
-    want = {
-        "ParamOut": shrunk(given["Param"] - 0.5 * given["Grad"] / np.sqrt(squares)),
-        "MomentOut": squares,
-    }
+    want = {"ParamOut": shrunk(given["Param"] - 0.5 * given["Grad"] / np.sqrt(squares)), "MomentOut": squares}
     check("proximal_adagrad", {**given, "Moment": moment}, attrs, want, programs=False)
 
 

@@ -19,9 +19,7 @@ def steps_between(a, b):
     if not a or not b:
         return len(a) + len(b)
     return min(
-        steps_between(a[1:], b) + 1,
-        steps_between(a, b[1:]) + 1,
-        steps_between(a[1:], b[1:]) + (a[0] != b[0]),
+        steps_between(a[1:], b) + 1, steps_between(a, b[1:]) + 1, steps_between(a[1:], b[1:]) + (a[0] != b[0])
     )
 
 

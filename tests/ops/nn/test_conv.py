@@ -188,14 +188,7 @@ def test_channels_of_a_transpose_beyond_a_multiple_of_groups_do_nothing(channels
     used = channels // 2 * 2
     want = spread(x[:, :used], w[:used], [1, 1], [(0, 0)] * 2, [1, 1], (5, 5), 2)
     inputs = {"Input": x, "Filter": w}
-    check(
-        "conv2d_transpose",
-        inputs,
-        {"groups": 2},
-        {"Output": want},
-        grads=("Input", "Filter"),
-        atol=1e-5,
-    )
+    check("conv2d_transpose", inputs, {"groups": 2}, {"Output": want}, grads=("Input", "Filter"), atol=1e-5)
 
 
 def test_conv3d_transpose():

@@ -77,22 +77,20 @@ def test_gradients():
     assert main.global_block().ops[-1].output("Out") == ["w@GRAD"]
 
 
-def test_shapes_follow_the_number_of_processes():
-    with fluid.program_guard(fluid.Program()):
-        x = fluid.data("x", [6, 2])
-        assert collective._c_allgather(x, 3).shape == (18, 2)
-        assert collective._c_reducescatter(x, 3).shape == (2, 2)
-        assert collective._c_allgather(fluid.data("open", [-1, 2]), 3).shape == (-1, 2)
+def test_shapes_follow_the_number_of_processes(programs):
+    x = fluid.data("x", [6, 2])
+    assert collective._c_allgather(x, 3).shape == (18, 2)
+    assert collective._c_reducescatter(x, 3).shape == (2, 2)
+    assert collective._c_allgather(fluid.data("open", [-1, 2]), 3).shape == (-1, 2)
 
 
-def test_what_does_not_fit():
-    with fluid.program_guard(fluid.Program()):
-        x = fluid.data("x", [4, 2])
-        refuses(lambda: collective._c_reducescatter(x, 3), ValueError, "evenly divided")
-        refuses(lambda: collective._c_reducescatter("x", 1), TypeError, "must be a Variable")
-        refuses(lambda: collective._c_allreduce(x, reduce_type="mean"), TypeError, "reduce type")
-        refuses(lambda: collective._allreduce(x, reduce_type="mean"), TypeError, "reduce type")
-        refuses(lambda: collective._c_allgather(x, 0), fluid.core.EnforceNotMet, "nranks")
+def test_what_does_not_fit(programs):
+    x = fluid.data("x", [4, 2])
+    refuses(lambda: collective._c_reducescatter(x, 3), ValueError, "evenly divided")
+    refuses(lambda: collective._c_reducescatter("x", 1), TypeError, "must be a Variable")
+    refuses(lambda: collective._c_allreduce(x, reduce_type="mean"), TypeError, "reduce type")
+    refuses(lambda: collective._allreduce(x, reduce_type="mean"), TypeError, "reduce type")
+    refuses(lambda: collective._c_allgather(x, 0), fluid.core.EnforceNotMet, "nranks")
 
 
 @pytest.mark.parametrize("layer", [collective._c_allgather, collective._c_reducescatter])

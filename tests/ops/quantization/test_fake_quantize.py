@@ -91,11 +91,7 @@ def ran(op_type, attrs, states, outputs, batches, inputs=()):
 def test_the_observer_keeps_its_scale_in_tests(mode, monkeypatch):
     monkeypatch.setenv("FLUIDLITE_ENGINE", mode)
     ((out, states),) = ran(
-        "moving_average_abs_max_scale",
-        {"is_test": True},
-        {"scale": one(3.5)},
-        [("OutScale", "scale")],
-        [X],
+        "moving_average_abs_max_scale", {"is_test": True}, {"scale": one(3.5)}, [("OutScale", "scale")], [X]
     )
     np.testing.assert_array_equal(out, X)
     assert states["scale"] == 3.5

@@ -10,14 +10,7 @@ from fluidlite.ops.registry import OperatorError
 from .. import in_native
 
 # Offsets: usual ones, empty sequences at the ends and inside, one row each, only empty ones, none at all.
-LODS = (
-    [0, 2, 2, 5, 6],
-    [0, 0, 7, 7],
-    [0, 1, 2, 3],
-    [0, 40],
-    [0, 0, 0],
-    [0],
-)
+LODS = ([0, 2, 2, 5, 6], [0, 0, 7, 7], [0, 1, 2, 3], [0, 40], [0, 0, 0], [0])
 each_lod = pytest.mark.parametrize("offsets", LODS, ids=str)
 
 

@@ -67,13 +67,10 @@ def test_sequence_scatter_adds_up_ids_that_repeat():
     check("sequence_scatter", scattered(0, 2, 2, 5, 1), {}, {"Out": want}, grads=("X", "Updates"), lods=SPOTS)
 
 
-def test_sequence_scatter_declares_no_sequences():
-    with fluid.program_guard(fluid.Program()):
-        x, updates = (
-            fluid.data(name, [None, width], lod_level=1) for name, width in (("x", 6), ("updates", 1))
-        )
-        ids = fluid.data("ids", [None, 1], "int64", lod_level=1)
-        assert fluid.layers.sequence_scatter(x, ids, updates).lod_level == 0
+def test_sequence_scatter_declares_no_sequences(programs):
+    x, updates = (fluid.data(name, [None, width], lod_level=1) for name, width in (("x", 6), ("updates", 1)))
+    ids = fluid.data("ids", [None, 1], "int64", lod_level=1)
+    assert fluid.layers.sequence_scatter(x, ids, updates).lod_level == 0
 
 
 def test_sequence_scatter_counts_through_all_axes_of_a_row():
