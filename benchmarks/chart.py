@@ -28,15 +28,13 @@ text { font: 12px system-ui, sans-serif; fill: #1f2328; }
 .title { font-weight: 600; font-size: 14px; }
 .note { font-size: 11px; fill: #59636e; }
 .page { fill: #ffffff; }
-.best { fill: #3949ab; }
-.avx2 { fill: #9fa8da; }
+.best { fill: #3949ab; } .avx2 { fill: #9fa8da; }
 .tick { stroke: #d1d9e0; }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3; }
   .note { fill: #9198a1; }
   .page { fill: #0d1117; }
-  .best { fill: #8c9eff; }
-  .avx2 { fill: #4a56a6; }
+  .best { fill: #8c9eff; } .avx2 { fill: #4a56a6; }
   .tick { stroke: #3d444d; }
 }
 """
