@@ -163,7 +163,7 @@ _COMMANDS: dict[str, tuple[str, str, Callable[[Parser], None]]] = {
     ),
     "profile": (
         "fluidlite.visual.profile:profile",
-        "run a script to its end and write a page of where its time and memory went",
+        "run a script to its end and write a page of where its time and memory went, and a trace for Perfetto",
         _profile,
     ),
     "draw": (

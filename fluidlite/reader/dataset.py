@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -34,6 +34,18 @@ class Dataset(Generic[T_co]):
             f"'__len__' is not implemented in class {type(self).__name__}: define __len__(self), which returns how "
             "many samples there are"
         )
+
+
+def is_numbered(dataset: Any) -> bool:
+    """Whether samples are got by their number: of a `Dataset`, and of others with `__getitem__` and `__len__`.
+
+    Python's own containers are none: a list in place of a data set is more often one of variables.
+    """
+    if isinstance(dataset, Dataset):
+        return not isinstance(dataset, IterableDataset)
+    kind = type(dataset)
+    own = isinstance(dataset, (list, tuple, str, bytes, Mapping))
+    return hasattr(kind, "__getitem__") and hasattr(kind, "__len__") and not own
 
 
 class IterableDataset(Dataset[T_co]):
@@ -195,6 +207,6 @@ def _checked(datasets: Iterable[Any], kind: str, iterable: bool) -> list[Any]:
         raise ValueError(f"{kind} takes at least one dataset")
     wanted = "an IterableDataset" if iterable else "a Dataset whose samples have numbers"
     for i, dataset in enumerate(found):
-        if not isinstance(dataset, Dataset) or isinstance(dataset, IterableDataset) is not iterable:
+        if not (isinstance(dataset, IterableDataset) if iterable else is_numbered(dataset)):
             raise TypeError(f"dataset {i} of {kind} must be {wanted}, got {type(dataset).__name__}")
     return found

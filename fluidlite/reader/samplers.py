@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .dataset import Dataset, IterableDataset
+from .dataset import is_numbered
 from .random_source import RandomSource
 
 
@@ -215,7 +215,7 @@ class BatchSampler:
         )
         if dataset is not None:
             require(
-                isinstance(dataset, Dataset) and not isinstance(dataset, IterableDataset),
+                is_numbered(dataset),
                 "dataset should be an instance of paddle.io.Dataset with numbered samples, but got "
                 f"{type(dataset).__name__}",
             )

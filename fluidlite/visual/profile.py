@@ -14,6 +14,7 @@ from typing import Any
 
 from ..base.reports import profiling
 from ..base.reports.pages import filled
+from ..base.reports.profile_report import write_trace
 from ..base.reports.profiling import Kind, Lane, ProfilerState, Recorder, Row, Span
 from ..base.storage.files import write_file
 from ..paddle import hook, script
@@ -72,14 +73,16 @@ def profile(given: Namespace) -> int:
     if end:
         print(end, file=sys.stderr)
     words = " ".join([Path(given.script).name, *given.args])
+    trace = output.with_suffix(".json")
     try:
         write_file(output, page(run, words, status), folders=False)
+        write_trace(run.recorder, trace)
     except OSError as error:
         print(f"fluidlite profile: {error}", file=sys.stderr)
         return status or 2
     for sentence in Report(run).sentences():
         print(sentence, file=sys.stderr)
-    print(f"profile: {output}", file=sys.stderr)
+    print(f"profile: {output}\ntrace for https://ui.perfetto.dev: {trace}", file=sys.stderr)
     return status
 
 

@@ -61,6 +61,11 @@ def test_a_training(tmp_path):
     assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     calls = {name: count for name, count, *_ in data["operators"]}
     assert calls["softmax_with_cross_entropy_grad"] == 20
+    events = json.loads((tmp_path / "train.profile.json").read_text())["traceEvents"]
+    spans = [event for event in events if event["ph"] == "X"]
+    assert sum(event["name"] == "softmax_with_cross_entropy_grad" for event in spans) == 20
+    assert all(event["ts"] >= 0 and event["dur"] >= 0 for event in spans)
+    assert any(event["args"]["name"] == "MainThread" for event in events if event["name"] == "thread_name")
     assert len(data["steps"]) == 21 and data["status"] == 3
     assert [loader["batches"] for loader in data["loaders"]] == [20]
     names = [name for name, _ in data["strips"]]

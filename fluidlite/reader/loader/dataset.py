@@ -13,7 +13,7 @@ import numpy as np
 from ...base.place import CPUPlace
 from ...framework import mode
 from .. import order
-from ..dataset import Dataset, IterableDataset
+from ..dataset import Dataset, IterableDataset, is_numbered
 from ..fetcher import Fetcher, FetcherConfig
 from ..samplers import BatchSampler, FluidBatchSampler, RandomSampler, SequenceSampler, is_count, require
 from ..structure import as_lod_tensors, as_tensors
@@ -33,7 +33,7 @@ class DataLoader(GeneratorLoaders, BaseLoader):
     """Batches of a `dataset`, in the order of a sampler. Iterate over the loader, or over the result of calling it.
 
     Args:
-        dataset: a `Dataset` or `IterableDataset`.
+        dataset: a `Dataset`, an `IterableDataset`, or anything with `__getitem__` and `__len__`.
         feed_list: Variables (or names) that the batches are for, in static mode. Samples are then converted to the
             variables' types and shapes, and may be dicts by the variables' names.
         places: devices, one or a list; by default the CPU, in dygraph mode the current place. In static mode each item
@@ -84,9 +84,9 @@ class DataLoader(GeneratorLoaders, BaseLoader):
         progress: bool = False,
     ) -> None:
         require(
-            isinstance(dataset, Dataset),
-            "dataset should be subclass instance of paddle.io.Dataset (TensorDataset makes one of arrays), but got "
-            f"{type(dataset).__name__}",
+            is_numbered(dataset) or isinstance(dataset, IterableDataset),
+            "dataset should be subclass instance of paddle.io.Dataset (TensorDataset makes one of arrays), or have "
+            f"__getitem__ and __len__, but got {type(dataset).__name__}",
         )
         require(
             _whole(num_workers) >= 0, f"num_workers should be a non-negative value, but got {num_workers!r}"
