@@ -12,6 +12,7 @@ import numpy as np
 from .base import missing
 from .base.dtypes import VarType, to_numpy
 from .base.errors import ArgumentAssertion, ArgumentError, ArgumentTypeError
+from .base.reports.texts import ShowsArguments
 from .eager import Tensor
 from .eager.autograd import no_grad
 from .framework import Block, Operator, Parameter, Program, Variable, default_main_program, mode, name_scope
@@ -30,7 +31,7 @@ ParamGrad = tuple[Any, Any]
 """A parameter and its gradient, a Variable or None; or eager tensors."""
 
 
-class BaseErrorClipAttr:
+class BaseErrorClipAttr(ShowsArguments):
     """Base of the values of `Variable.error_clip`."""
 
     def _append_clip_op(self, block: Block, grad_name: str) -> None:
@@ -74,7 +75,7 @@ def error_clip_callback(block: Block, context: dict[str, Any]) -> None:
         clip._append_clip_op(block, name)
 
 
-class GradientClipBase:
+class GradientClipBase(ShowsArguments):
     """Base of gradient clips: `clip(params_grads)` returns the pairs with clipped gradients.
 
     `need_clip(param)` selects the parameters; by default all. A user's subclass defines

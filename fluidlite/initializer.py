@@ -13,6 +13,7 @@ import numpy as np
 from .base import missing
 from .base.dtypes import FLOATS, VarType, to_numpy
 from .base.errors import ArgumentAssertion, ArgumentError, ArgumentTypeError, TypeAssertion
+from .base.reports.texts import ShowsArguments
 from .framework import Block, Operator, Variable
 
 __all__ = [
@@ -43,7 +44,7 @@ _VALUES = {
 """The attribute of `assign_value` for the elements of each type."""
 
 
-class Initializer:
+class Initializer(ShowsArguments):
     """Base of all initializers: `initializer(var, block)` has `block` fill `var` first of all."""
 
     def __call__(self, var: Variable, block: Block) -> Operator:

@@ -9,6 +9,7 @@ import numpy as np
 from . import layers
 from .base import missing, unique_name
 from .base.errors import public
+from .base.reports.texts import ShowsArguments
 from .framework import Program, Variable, program_guard
 from .initializer import ConstantInitializer
 from .layer_helper import LayerHelper
@@ -26,7 +27,7 @@ __all__ = [
 ]
 
 
-class MetricBase:
+class MetricBase(ShowsArguments):
     """The base class of metrics: `update` with each batch, `eval` for the result, `reset` to start over.
 
     States are the attributes whose names do not begin with an underscore. Follows `fluid.metrics.MetricBase`.

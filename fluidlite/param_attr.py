@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from .base import missing
+from .base.reports.texts import ShowsArguments
 from .initializer import ConstantInitializer, Initializer, XavierInitializer
 
 __all__ = ["ParamAttr", "WeightNormParamAttr"]
 
 
-class ParamAttr:
+class ParamAttr(ShowsArguments):
     """Name, initial value and training of a parameter (`fluid.ParamAttr`).
 
     Args:

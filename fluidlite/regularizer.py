@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from .base import missing
 from .base.dtypes import VarType
 from .base.errors import ArgumentTypeError
+from .base.reports.texts import ShowsArguments
 from .framework import Block, Parameter, Variable, name_scope
 
 __all__ = ["L1Decay", "L1DecayRegularizer", "L2Decay", "L2DecayRegularizer"]
@@ -14,7 +15,7 @@ __all__ = ["L1Decay", "L1DecayRegularizer", "L2Decay", "L2DecayRegularizer"]
 ParamGrad = tuple[Parameter, "Variable | None"]
 
 
-class WeightDecayRegularizer:
+class WeightDecayRegularizer(ShowsArguments):
     """Base of the regularizers: `regularizer(param, grad, block)` appends the penalty's gradient."""
 
     def __init__(self, regularization_coeff: float = 0.0) -> None:

@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from types import FrameType
+from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 _PASSED = (_PACKAGE, "<frozen", contextlib.__file__)
@@ -51,5 +52,15 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 def describe(line: tuple[str, int] | None, done: str = "built") -> str:
-    """` (built at FILE:LINE)`, or nothing."""
-    return f" ({done} at {line[0]}:{line[1]})" if line else ""
+    """` (built at FILE:LINE)`, in a notebook ` (built at In[3], line 1)`, or nothing."""
+    if line is None:
+        return ""
+    running = shell()
+    cell = None if running is None else running.compile.format_code_name(line[0])
+    place = f"{line[0]}:{line[1]}" if cell is None else f"{cell[1]}, line {line[1]}"
+    return f" ({done} at {place})"
+
+
+def shell() -> Any:
+    """The shell of the notebook, or of IPython, that runs in this process; None if there is none."""
+    return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..base.dtypes import VarType, to_vartype
+from ..base.dtypes import VarType, to_numpy, to_vartype
 from ..base.errors import StaticModeError
 from ..base.sizes import SymInt
 from ..ops.registry import grad_name
@@ -158,6 +158,13 @@ class Variable(VariableMath, metaclass=_VariableKind):
         return self.to_string()
 
     __str__ = __repr__
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """A line for IPython and notebooks; `print` shows Fluid's text."""
+        sizes = ", ".join("None" if n < 0 else str(n) for n in self.shape)
+        traits = {"fed": self.is_data, "persistable": self.persistable, "sequences": self.lod_level > 0}
+        found = "".join(f", {trait}" for trait, holds in traits.items() if holds)
+        printer.text(f"{type(self).__name__} {self.name!r}: {to_numpy(self.dtype).name} [{sizes}]{found}")
 
     def detach(self) -> Any:
         if self.block.program._tracer is None:

@@ -7,8 +7,7 @@ the user's code to be rewritten before it is compiled (`rewriting.py`). Other pa
 
 import atexit
 
-from ..base import flags
-from ..base.reports import tracebacks
+from ..base import callsite, flags
 from . import finder, notes, rewriting
 from .finder import active, for_user
 from .notes import OldNameWarning, print_list
@@ -47,7 +46,7 @@ def install() -> None:
     if strict():
         return
     finder.install()
-    shell = tracebacks.shell()
+    shell = callsite.shell()
     if shell is not None and not any(
         isinstance(one, rewriting.Transformer) for one in shell.ast_transformers
     ):

@@ -10,6 +10,7 @@ import numpy as np
 from ..backward import append_backward
 from ..base.dtypes import VarType, attribute, to_numpy
 from ..base.errors import ArgumentError, ArgumentTypeError, TypeAssertion
+from ..base.reports.texts import ShowsArguments
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
 from ..eager import Tensor
 from ..framework import (
@@ -33,7 +34,7 @@ from .schedules import LearningRateDecay
 ParamGrad = tuple[Parameter, "Variable | None"]
 
 
-class Optimizer:
+class Optimizer(ShowsArguments):
     """Base of all optimizers (`fluid.optimizer.Optimizer`).
 
     With eager Parameters in `parameter_list` it works on those: `minimize` then updates them at once, with the
@@ -56,6 +57,7 @@ class Optimizer:
     _schedules: tuple[Any, ...] = (LearningRateDecay,)
     """Classes of objects that give an eager step its learning rate."""
     _parameters_argument = "parameter_list"
+    _always_shown = ("learning_rate",)
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ import numpy as np
 from ..base import unique_name
 from ..base.dtypes import to_numpy
 from ..base.errors import ArgumentError, ArgumentTypeError
+from ..base.reports.texts import ShowsArguments
 from ..eager import Tensor, placing
 
 __all__ = [
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 
-class LearningRateDecay:
+class LearningRateDecay(ShowsArguments):
     """Base of the schedules: `schedule()` gives the rate of this step and moves on to the next.
 
     Subclasses say in `step()` what the rate is when `step_num` steps have been taken. Follows

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..base.place import CUDAPlace, Place, cpu_places, cuda_places
+from ..base.reports.texts import names_shortly
 from ..executor.tensors.lod_tensor import LoDTensor
 from ..framework import Program
 from .calling import iterating
@@ -30,6 +31,9 @@ class DataFeeder:
         self.feed_lod_level = [var.lod_level for var in found]
         self.place = place
         self._specs = [spec_of(var) for var in found]
+
+    def __repr__(self) -> str:
+        return f"<DataFeeder of {names_shortly(self.feed_names)}>"
 
     def feed(self, iterable: Iterable[Any]) -> dict[str, LoDTensor]:
         """A batch of samples as {name: LoDTensor}.

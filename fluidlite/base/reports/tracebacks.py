@@ -8,6 +8,8 @@ import sys
 from types import FunctionType, TracebackType
 from typing import Any
 
+from .. import callsite
+
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _OURS = (_PACKAGE, "fluidlite/_ext/")  # the second: files of compiled code
 _LIBRARIES = (os.path.dirname(os.__file__) + os.sep, "<frozen", "<__array_function__")
@@ -131,15 +133,10 @@ def _is_repeated(cause: BaseException, error: BaseException) -> bool:
     return _without_ours(cause.__traceback__, False, True)[0] is None and str(cause) in str(error)
 
 
-def shell() -> Any:
-    """The shell of the notebook, or of IPython, that runs in this process; None if there is none."""
-    return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-
-
 def install() -> None:
     """Shorten the tracebacks that a notebook or IPython shows in this process; calling it again looks for a new one."""
     full = is_full()
-    running = shell()
+    running = callsite.shell()
     show = getattr(running, "showtraceback", None)
     if show is None or show.__module__ == __name__:
         return

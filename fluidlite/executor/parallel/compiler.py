@@ -57,6 +57,10 @@ class CompiledProgram:
         self._pruned: dict[Program, CompiledProgram] = {}
         self._unpruned = self
 
+    def __repr__(self) -> str:
+        count = sum(len(block.ops) for block in self._program.blocks)
+        return f"<CompiledProgram of {count} operators{', data parallel' if self._is_data_parallel else ''}>"
+
     def with_data_parallel(
         self,
         loss_name: str | None = None,

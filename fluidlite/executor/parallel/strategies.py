@@ -41,6 +41,13 @@ class Options:
         for name in self._options():
             object.__setattr__(self, name, copy.copy(getattr(type(self), name)))
 
+    def __repr__(self) -> str:
+        options = {name: getattr(self, name) for name in self._options()}
+        changed = (
+            f"{name}={value!r}" for name, value in options.items() if value != getattr(type(self), name)
+        )
+        return f"{type(self).__name__}({', '.join(changed)})"
+
     @classmethod
     def _options(cls) -> list[str]:
         return [name for each in cls.__mro__[-2::-1] for name in each.__annotations__]

@@ -49,6 +49,9 @@ class Executor:
             device.synchronize()
             faults.raise_pending(device)
 
+    def __repr__(self) -> str:
+        return f"Executor({self.place!r}{', closed' if self._closed else ''})"
+
     def describe(self, program: Any = None, scope: Scope | None = None) -> str:
         """How a program has been run so far, by any executor.
 

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 from ...base import callsite, flags
 from ...base.dtypes import VarType
 from ...base.errors import OperatorError
+from ...base.reports.texts import Text
 from ...base.selected_rows import SelectedRows
 from ...distributed import begin_step, is_parallel
 from ...framework import Program
@@ -151,4 +152,4 @@ def describe(program: Program, scope: Scope) -> str:
             continue
         parts.append(f"fed {list(feeds)}, fetched {list(fetches)}: {cache.runs} steps")
         parts += cache.describe()
-    return "\n".join(parts) or "this program has not run in this scope"
+    return Text("\n".join(parts) or "this program has not run in this scope")

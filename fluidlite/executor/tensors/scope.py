@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from ...base.context import Slot
 from ...base.errors import EnforceNotMet
 from ...base.rank_table import RankTable
+from ...base.reports.texts import names_shortly
 from .lod_tensor import LoDTensor, LoDTensorArray
 from .rows_in_scope import RowsInScope
 
@@ -33,6 +34,9 @@ class ScopeVariable:
     """A variable of a scope: holds a `LoDTensor` or another value that was set."""
 
     __slots__ = ("_cell", "_value", "name")
+
+    def __repr__(self) -> str:
+        return f"<variable {self.name!r} of a scope: {self._value!r:.60}>"
 
     def __init__(self, name: str, cell: VersionCell) -> None:
         self.name = name
@@ -137,6 +141,10 @@ class Scope:
 
     Children made by `new_scope` share the counter of changes, so a plan bound to a child also sees the parent's.
     """
+
+    def __repr__(self) -> str:
+        names = self.local_var_names()
+        return f"<Scope of {len(names)} variables{': ' if names else ''}{names_shortly(names)}>"
 
     def __init__(self, parent: Scope | None = None) -> None:
         self._parent = parent

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...base import missing
+from ...base.reports.texts import ShowsArguments
 from ...eager import Tensor
 from ...optimizer.epoch_schedules import (
     Plateau,
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 
-class LRScheduler:
+class LRScheduler(ShowsArguments):
     """Base of the schedulers; subclasses say in `get_lr()` what the rate is after `last_epoch` calls of `step`.
 
     Given to an optimizer as its learning rate; `scheduler()` is the present rate. Follows

@@ -11,7 +11,7 @@ from ...base.reports import profiling
 from ..worker.pool import WorkerPool
 from .epoch import Epoch, Position, State, Tally
 from .progress import with_progress
-from .stats import Meter, bottleneck, summarize
+from .stats import Meter, bottleneck, count, summarize
 
 
 class BaseLoader:
@@ -27,6 +27,16 @@ class BaseLoader:
         self._own: Epoch | None = None  # the epoch of `next(loader)`
         self._tally = Tally()
         self._pool: WorkerPool | None = None  # workers that wait for the next epoch
+
+    def __repr__(self) -> str:
+        of = self._described()
+        stats = self.stats()
+        read = f"{count(stats['epochs'], 'epoch')}, {count(stats['batches'], 'batch')}"
+        return f"<{type(self).__name__} of {of}: capacity {stats['capacity']}, {stats['state']}, {read}>"
+
+    def _described(self) -> str:
+        """What the loader reads, for its text."""
+        return "batches"
 
     def _kept_pool(self) -> WorkerPool | None:
         """The idle workers kept from an earlier epoch; None if there are none, or one has died."""

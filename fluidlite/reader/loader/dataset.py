@@ -139,6 +139,9 @@ class DataLoader(GeneratorLoaders, BaseLoader):
         self._pool: WorkerPool | None = None  # kept for the next epoch
         self._check_mode()
 
+    def _described(self) -> str:
+        return type(self.dataset).__name__
+
     def _sampler_of(self, batch_sampler: Any, batch_size: int | None, shuffle: bool, drop_last: bool) -> Any:
         """The batch sampler of the arguments; None for an IterableDataset."""
         iterable = isinstance(self.dataset, IterableDataset)

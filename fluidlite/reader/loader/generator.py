@@ -13,6 +13,7 @@ from ..._ext.collate import Spec
 from ..._ext.queue import QueueClosed
 from ...base.errors import NO_NEXT_DATA, EOFException
 from ...base.place import Place, resolve
+from ...base.reports.texts import names_shortly
 from ...executor.reading import readers
 from ...executor.tensors.lod_tensor import LoDTensor
 from ..decorators import Reader, whole
@@ -62,6 +63,9 @@ class Loader(BaseLoader):
         self._ahead = double_buffer
         self._targets: Devices = ()  # GPUs that receive the batches of later epochs, round-robin
         self._feeding: Feeding | None = None
+
+    def _described(self) -> str:
+        return names_shortly([spec.name for spec in self._specs]) or "batches"
 
     def set_sample_generator(
         self, reader: Reader, batch_size: int, drop_last: bool = True, places: Any = None

@@ -98,6 +98,9 @@ class PyReader:
     def __iter__(self) -> Any:
         return iter(self._loader)
 
+    def __repr__(self) -> str:
+        return repr(self._loader).replace(type(self._loader).__name__, type(self).__name__, 1)
+
     def __next__(self) -> Any:
         return next(self._loader)
 

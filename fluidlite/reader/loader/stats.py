@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...base.reports.texts import Text
+
 FIELDS = (
     "batches",  # taken by the consumer
     "samples",  # in them
@@ -79,13 +81,13 @@ def _moving(stats: dict[str, Any]) -> float:
 def summarize(stats: dict[str, Any]) -> str:
     """The statistics of a loader as a table, with the bottleneck and what may help against it."""
     batches = stats["batches"]
-    head = f"{_count(stats['epochs'], 'epoch')}, {_count(batches, 'batch')}"
+    head = f"{count(stats['epochs'], 'epoch')}, {count(batches, 'batch')}"
     if stats.get("samples"):
-        head += f", {_count(stats['samples'], 'sample')}"
+        head += f", {count(stats['samples'], 'sample')}"
     if stats.get("bytes"):
         head += f", {_size(stats['bytes'])}"
     if not batches:
-        return f"{head}: nothing was read yet"
+        return Text(f"{head}: nothing was read yet")
     workers = stats.get("workers", 0)
     lines = [head, f"{'':26}{'seconds':>10}{'ms a batch':>12}{'share':>8}"]
     loop = stats["consumer_waited"] + stats.get("computing", 0.0)
@@ -98,9 +100,9 @@ def summarize(stats: dict[str, Any]) -> str:
             row += f"{seconds / loop:8.0%}"
         lines.append(row)
     if workers:
-        lines.append(f"({_count(workers, 'worker process')}: reading and collating are added up over them)")
+        lines.append(f"({count(workers, 'worker process')}: reading and collating are added up over them)")
     lines.append(_verdict(stats))
-    return "\n".join(lines)
+    return Text("\n".join(lines))
 
 
 def _verdict(stats: dict[str, Any]) -> str:
@@ -128,11 +130,12 @@ def to_read_faster(stats: dict[str, Any]) -> str:
     if stats.get("collating", 0.0) > stats.get("reading", 0.0):
         return "samples as arrays of one shape and type, and a cheaper collate_fn, help most"
     if workers:
-        return f"more than {_count(workers, 'worker')} (num_workers), or less work for each sample, helps"
+        return f"more than {count(workers, 'worker')} (num_workers), or less work for each sample, helps"
     return "worker processes (num_workers, use_multiprocess), or less work for each sample, help"
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """A number with its noun, in the plural where needed."""
     plural = "es" if noun.endswith(("batch", "process")) else "s"
     return f"{number} {noun}{'' if number == 1 else plural}"
 

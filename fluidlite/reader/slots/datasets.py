@@ -59,6 +59,12 @@ class DatasetBase:
         self._slots: list[Slot] = []
         self._text_slots: dict[str, bool] = {}
 
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} of {len(self.filelist)} files: batch size {self.proto_desc.batch_size}, "
+            f"{self.thread_num} threads>"
+        )
+
     def set_use_var(self, var_list: Iterable[Any]) -> None:
         """The variables to feed, in the order of the slots on a line; those with lod_level 0 are dense.
 
