@@ -511,10 +511,16 @@ class Plain:
 @pytest.mark.parametrize("workers", [0, 1])
 def test_whatever_has_numbered_samples_is_a_dataset(workers: int) -> None:
     loader = PaddleLoader(Plain(), batch_size=3, num_workers=workers)
-    assert len(loader) == 3 and [numbers.numpy().tolist() for _, numbers in loader] == [[0, 1, 2], [3, 4, 5], [6]]
+    assert len(loader) == 3 and [numbers.numpy().tolist() for _, numbers in loader] == [
+        [0, 1, 2],
+        [3, 4, 5],
+        [6],
+    ]
 
 
 @pytest.mark.parametrize("dataset", [object(), {1: 2}, "text", [1, 2], iter([1])])
 def test_what_has_no_numbered_samples_is_none(dataset) -> None:
-    with pytest.raises((AssertionError, TypeError), match="paddle.io.Dataset .*, or have __getitem__ and __len__"):
+    with pytest.raises(
+        (AssertionError, TypeError), match="paddle.io.Dataset .*, or have __getitem__ and __len__"
+    ):
         DataLoader(dataset, places=CPUPlace())
