@@ -1,4 +1,4 @@
-"""Cells in a real kernel: errors, magics, programs that are defined again, interrupts, restarts, and what cells show."""
+"""Cells in a real kernel: errors, magics, programs defined twice, interrupts, restarts, and what cells show."""
 
 from __future__ import annotations
 
