@@ -8,24 +8,31 @@ polynomial over *symbols*: sizes of feeds (input symbols), and quotients and rem
 
 Sizes 0 and 1 have a meaning of their own (no elements; broadcasting), so they are specialised: plain integers with a
 guard. All other input symbols are at least 2.
+
+The classes are compiled (`_ext/sizes.pyx`); shapes and windows over them are the modules of this package.
 """
 
 from __future__ import annotations
 
-from .inspection import (
+from ..._ext.sizes import (
+    INFINITE,
+    ShapeEnv,
+    SymFloat,
+    SymInt,
+    WouldSpecialise,
     always_equal,
     current,
     current_shape,
+    formula,
     free_symbols,
     is_data_dependent,
     is_fixed,
     substituted,
     whole,
 )
-from .polynomials import Terms
-from .shape_env import INFINITE, ShapeEnv, WouldSpecialise
-from .sym_float import SymFloat
-from .sym_int import SymInt, formula
+
+Terms = dict[tuple[int, ...], int]
+"""A polynomial: product of symbols, sorted -> its coefficient."""
 
 __all__ = [
     "INFINITE",

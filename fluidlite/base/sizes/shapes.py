@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..._ext.sizes import product as product
+
 Shape = tuple[int, ...]
-
-
-def product(shape: Shape) -> int:
-    """The number of elements; -1 if a dimension is unknown."""
-    total = 1
-    for n in shape:
-        if n < 0:
-            return -1
-        total *= n
-    return total
 
 
 def same_shape(x: Shape, y: Shape) -> bool:
