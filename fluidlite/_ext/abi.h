@@ -52,14 +52,14 @@ typedef int (*fl_kernel)(fl_call *call);
  *   operands, and if there it does not come, as often as is given; r(..) in the ints: a rank in [0, FL_MAX_RANK], and as many groups;
  *   sizes, for each operand how many elements are read or written there: a product of ints (a is the first, @ the one of
  *   its group; nothing or 1 stands for 1), of the type that the name ends with, or of 8 (L), 4 (I) or 1 byte (B), with one
- *   element more where there is a + (offsets of sequences); ? for a rule of its own in arity.py. */
+ *   element more where there is a + (offsets of sequences); ? for a rule of its own in arity.pyx. */
 typedef struct fl_entry {
     const char *name;
     fl_kernel run;
     const char *takes;
 } fl_entry;
 
-enum { FL_MAX_RANK = 8 }; /* MOST_RANK in arity.py */
+enum { FL_MAX_RANK = 8 }; /* MOST_RANK in arity.pyx */
 
 #ifdef __cplusplus
 }

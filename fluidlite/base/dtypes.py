@@ -55,6 +55,8 @@ _NUMPY = {
     VarType.INT8: "int8",
 }
 _TO_NUMPY = {kind: np.dtype(name) for kind, name in _NUMPY.items()}
+ITEM_BYTES = {kind: dtype.itemsize for kind, dtype in _TO_NUMPY.items()}
+"""The bytes of an element."""
 ELEMENT_TYPES = frozenset(_TO_NUMPY)
 """The kinds that elements can have."""
 _FROM_NUMPY = {dtype: kind for kind, dtype in _TO_NUMPY.items()}
@@ -96,7 +98,7 @@ def to_numpy(dtype: object) -> np.dtype:
     """
     if isinstance(dtype, np.dtype):
         return dtype
-    kind = to_vartype(dtype)
+    kind = dtype if type(dtype) is VarType else to_vartype(dtype)
     try:
         return _TO_NUMPY[kind]
     except KeyError:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from .._ext.operands import Operands
 from ..base import callsite
 from ..base.dtypes import VarType, attribute
 from ..base.errors import NotSupportedError
@@ -99,10 +99,11 @@ class BlockMeta:
         self.block._var_recursive(name).type = VarType.SELECTED_ROWS
 
 
-class Operator:
+class Operator(Operands):
     """An operator of a program: type, variable names by slot, attributes (`fluid.framework.Operator`)."""
 
-    __slots__ = ("attrs", "block", "definition", "inputs", "line", "outputs", "type")
+    __slots__ = ("block", "line")
+    definition: OpDef
 
     def __init__(
         self,
@@ -114,7 +115,7 @@ class Operator:
     ) -> None:
         self.block = block
         self.type = type
-        self.definition: OpDef = find(type)
+        self.definition = find(type)
         self.inputs = _names(inputs, block)
         self.outputs = _names(outputs, block)
         self.attrs = {name: attribute(value) for name, value in (attrs or {}).items() if value is not None}
@@ -155,22 +156,6 @@ class Operator:
     @property
     def output_names(self) -> list[str]:
         return sorted(slot.name for slot in self.definition.output_slots)
-
-    @property
-    def input_arg_names(self) -> list[str]:
-        return _in_order(self.inputs)
-
-    @property
-    def output_arg_names(self) -> list[str]:
-        return _in_order(self.outputs)
-
-    def reads(self) -> Iterator[str]:
-        """The names of all inputs, in no particular order."""
-        return chain.from_iterable(self.inputs.values())
-
-    def writes(self) -> Iterator[str]:
-        """The names of all outputs, in no particular order."""
-        return chain.from_iterable(self.outputs.values())
 
     def _named(self, results: Sequence[Any]) -> Iterator[tuple[str, Any]]:
         """A kernel's results (see `OpDef.call`) with the names of their variables; without None."""
@@ -284,14 +269,6 @@ class Operator:
         return self.to_string()
 
     __str__ = __repr__
-
-
-def _in_order(slots: dict[str, list[str]]) -> list[str]:
-    """The names in all slots, in the order of these."""
-    if len(slots) == 1:
-        (names,) = slots.values()
-        return list(names)
-    return [name for slot in sorted(slots) for name in slots[slot]]
 
 
 def _names(slots: dict[str, Any] | None, block: Block) -> dict[str, list[str]]:

@@ -401,7 +401,7 @@ def _own_blocks(value: Any, program: Program) -> Any:
 
 
 def copy_op(op: Operator, block: Block, for_test: bool) -> Operator:
-    copy: Operator = object.__new__(Operator)
+    copy: Operator = Operator.__new__(Operator)
     copy.block = block
     copy.type = op.type
     copy.definition = op.definition

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from .._ext.operands import View
 from ..base.dtypes import VarType
 from ..base.errors import OperatorError
 from ..base.lod import as_lod
-from ..base.sizes import SymInt
 
 if TYPE_CHECKING:
     from .registry import OpDef
@@ -34,7 +34,6 @@ VERSION = "@V"
 """The part between the name of a variable and the number of a later value of it, in plans."""
 
 Shape = tuple[int, ...]
-_SIZES = (int, SymInt)
 
 
 def grad_name(name: str) -> str:
@@ -117,53 +116,15 @@ class LodArray:
         self.lod = as_lod(lod)
 
 
-class OpView:
-    """One operator as its declaration sees it: names by slot, attributes, shapes and dtypes."""
+class OpView(View):
+    """One operator as its declaration sees it: names by slot, attributes, shapes and dtypes.
 
-    __slots__ = ("attrs", "definition", "inputs", "meta", "outputs", "type")
+    The accessors that need nothing else are compiled (`_ext/operands.pyx`).
+    """
 
-    def __init__(
-        self,
-        definition: OpDef,
-        inputs: dict[str, list[str]],
-        outputs: dict[str, list[str]],
-        attrs: dict[str, Any],
-        meta: Meta,
-    ) -> None:
-        self.type = definition.type
-        self.definition = definition
-        self.inputs = inputs
-        self.outputs = outputs
-        self.attrs = attrs
-        self.meta = meta
-
-    def names(self, slot: str) -> list[str]:
-        """The variables of an input or output slot."""
-        return self.inputs.get(slot) or self.outputs.get(slot) or []
-
-    def name(self, slot: str, index: int = 0) -> str:
-        return (self.inputs.get(slot) or self.outputs.get(slot) or ())[index]
-
-    def name_or_none(self, slot: str) -> str | None:
-        names = self.names(slot)
-        return names[0] if names else None
-
-    def has(self, slot: str) -> bool:
-        return bool(self.inputs.get(slot) or self.outputs.get(slot))
-
-    def count(self, slot: str) -> int:
-        return len(self.names(slot))
-
-    def shape(self, slot: str, index: int = 0) -> Shape:
-        return self.meta.shape((self.inputs.get(slot) or self.outputs.get(slot) or ())[index])
-
-    def dtype(self, slot: str, index: int = 0) -> VarType:
-        return self.meta.dtype((self.inputs.get(slot) or self.outputs.get(slot) or ())[index])
-
-    def has_meta(self, name: str) -> bool:
-        """Whether shape and dtype of variable `name` can be asked for; in a run not all values are kept."""
-        has = getattr(self.meta, "has", None)
-        return has is None or has(name)
+    __slots__ = ()
+    definition: OpDef
+    meta: Any
 
     def rows(self, slot: str, index: int = 0) -> int | None:
         """How many rows a variable that is `SelectedRows` holds (-1: unknown); None for a dense one."""
@@ -226,35 +187,6 @@ class OpView:
         name = f"{self.name(slot)}@{suffix}"
         self.meta.set(name, tuple(shape), dtype)
         return name
-
-    def value(self, slot: str, index: int = 0) -> np.ndarray | None:
-        """The elements of an input when they are known without running, else None."""
-        return self.meta.value(self.name(slot, index))
-
-    @property
-    def exact(self) -> bool:
-        """Whether shapes are those of a run, which a plan relies on, and not what a program declares."""
-        return getattr(self.meta, "exact", False)
-
-    @property
-    def building(self) -> bool:
-        """Whether a program is being built, and shapes are what it declares."""
-        return getattr(self.meta, "building", False)
-
-    def attr(self, name: str) -> Any:
-        """An attribute, or its declared default."""
-        if name in self.attrs:
-            return self.attrs[name]
-        try:
-            return self.definition.attrs[name]
-        except KeyError:
-            raise self.fail(f"has no attribute {name!r}") from None
-
-    def set(self, slot: str, shape: Sequence[int], dtype: VarType, index: int = 0) -> None:
-        """Say shape and dtype of an output; nothing happens if it is not wanted."""
-        names = self.outputs.get(slot)
-        if names and index < len(names) and names[index]:
-            self.meta.set(names[index], tuple([n if type(n) in _SIZES else int(n) for n in shape]), dtype)
 
     def refuse(self, message: str) -> None:
         """Raise the operator's error, unless a program is being built: Fluid finds this out when the program runs, and

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.dtypes import VarType, to_numpy, to_vartype
+from ..._ext.operands import FixedTypes
+from ...base.dtypes import ITEM_BYTES, VarType, to_vartype
 from ...base.sizes import ShapeEnv, current
-from ...framework import Operator, Variable
+from ...framework import Operator
 from ...ops.registry import LEVEL, OpView, Shape
 from ...ops.tensor.selected_rows import ROWS, VALUES, parts
 from ..tensors.lod_tensor import LoDTensor
@@ -28,7 +28,7 @@ class IterationType(NamedTuple):
     levels: tuple[str, ...]
 
 
-class TypeEnv:
+class TypeEnv(FixedTypes):
     """The `Meta` of plans: exact shapes of a step, and constants.
 
     Dimensions that the program leaves open are symbols of `sizes`, unless the request has fixed shapes. In the body of
@@ -40,7 +40,7 @@ class TypeEnv:
     def __init__(self, request: Request, make_body: Any = None) -> None:
         feeds: dict[str, np.ndarray] = dict(request.feed)
         named, varying = request.body, request.device is None and not request.fixed
-        self.block = request.declarations
+        super().__init__(request.declarations, ITEM_BYTES)
         self._observed = request.sizes
         self.allows_data_dependent_sizes = request.sizes is not None
         self.make_body = make_body
@@ -52,27 +52,20 @@ class TypeEnv:
         # Mask of a split -> the output in the labels of its sizes; the numbers of true and of false rows.
         self.rows_by_mask: dict[str, tuple[str, Sequence[int]]] = {}
         self.pending: dict[str, PendingShapes] = {}  # of results whose sizes the reference kernel determines
-        self.max_shapes: dict[str, Shape] = {}  # upper bounds of shapes with data-dependent sizes
         self._late = request.late
         self._scope: Scope | None = request.scope
         self.sizes = ShapeEnv()
-        self.shapes: dict[str, Shape] = {}
-        self._variables: dict[str, Variable | None] = {}
         self.lods: dict[str, tuple[str, ...]] = {}  # variable -> its arrays of offsets, outermost level first
-        self.dtypes: dict[str, VarType] = {}
         self.constants: dict[str, np.ndarray] = {}
         self.symbolic_values: dict[str, np.ndarray] = {}  # arrays of `SymInt`s and integers
-        self.persistable: dict[str, LoDTensor] = {}
         self.sparse: dict[str, int] = {}  # SelectedRows -> number of rows
         self.part_of: dict[str, str] = {}  # array of SelectedRows -> these
-        self.retyped: set[str] = set()  # variables of another element type than the program declares
-        self.has_float16 = False
         for name, array in feeds.items():
             if named is not None:
                 self.shapes[name] = self._with_symbols(array.shape, named.sizes[name])
             else:
                 self.shapes[name] = self._symbolic(name, array.shape) if varying else array.shape
-            self._type(name, to_vartype(array.dtype))
+            self.set_type(name, to_vartype(array.dtype))
         if named is not None:
             self.lods.update(named.levels)
         for name in feeds if named is None else ():
@@ -131,7 +124,7 @@ class TypeEnv:
         if name.endswith((ROWS, VALUES)):
             open_axes: set[int] = {0}
         else:
-            var = self._variable(name)
+            var = self.variable(name)
             declared = var._shape if var is not None and var._shape is not None else ()
             if len(declared) != len(shape):  # a time step of the declared variable, or an undeclared one
                 declared = (-1,)
@@ -158,12 +151,6 @@ class TypeEnv:
         self.dtypes[name] = self.dtypes[values]
         self.set_rows(name, self.shapes[values][0])
 
-    def bytes(self, name: str) -> int:
-        """The size of a variable in bytes, an upper bound if it is data-dependent."""
-        return (
-            math.prod(self.max_shapes.get(name) or self.shapes[name]) * to_numpy(self.dtypes[name]).itemsize
-        )
-
     def has(self, name: str, op: Operator | None = None) -> bool:
         """True if a variable that `op` reads has a value; records persistable ones of the scope."""
         if name in self.shapes:
@@ -171,7 +158,7 @@ class TypeEnv:
         like = self._late.get(name)
         if like is not None and self.has(like):
             self.shapes[name] = self.shapes[like]
-            self._type(name, self.dtypes[like])
+            self.set_type(name, self.dtypes[like])
             return True
         found = self._scope.find_var(name) if self._scope is not None else None
         value = found.get() if found is not None else None
@@ -184,54 +171,25 @@ class TypeEnv:
             value.own()
         self.persistable[name] = value
         self.shapes[name] = value.array.shape
-        self._type(name, to_vartype(value.array.dtype))
+        self.set_type(name, to_vartype(value.array.dtype))
         return True
 
-    def _type(self, name: str, dtype: VarType) -> None:
-        self.dtypes[name] = dtype
-        self.has_float16 = self.has_float16 or dtype == VarType.FP16
-        if self.declared(name) not in (None, dtype):
-            self.retyped.add(name)
-
-    def _variable(self, name: str) -> Variable | None:
-        """The declaration of a variable."""
-        if name not in self._variables:
-            self._variables[name] = self.block._find_var_recursive(name)
-        return self._variables[name]
-
-    def declared(self, name: str) -> VarType | None:
-        """The declared element type; None without a declaration."""
-        var = self._variable(name)
-        return None if var is None else var._dtype
-
-    def is_persistable(self, name: str) -> bool:
-        """True if a variable lives in the scope."""
-        if name in self.persistable:
-            return True
-        var = self._variable(name)
-        return var is not None and var.persistable
+    @property
+    def has_float16(self) -> bool:
+        """Whether a variable is of float16."""
+        return VarType.FP16 in self.kinds
 
     def forget_scope(self) -> None:
         """Drop the references to the scope and the feeds, once all shapes are inferred."""
         self._scope = self.make_body = None
         self.ranking.forget_feeds()
 
-    def shape(self, name: str) -> Shape:
-        return self.shapes[name]
-
-    def dtype(self, name: str) -> VarType:
-        return self.dtypes[name]
-
-    def set(self, name: str, shape: Shape, dtype: VarType) -> None:
-        if self.shapes.get(name, shape) != shape or self.dtypes.get(name, dtype) != dtype:
-            raise Unsupported(
-                f"variable {name!r} changes its shape or type: {dtype} {shape} after "
-                f"{self.dtypes[name]} {self.shapes[name]}"
-            )
-        # Declared types are ignored: kernels write inferred ones. The first of several equal symbolic shapes stays:
-        # others may have symbols that are resolved later.
-        self.shapes.setdefault(name, shape)
-        self._type(name, dtype)
+    def conflict(self, name: str, shape: Shape, dtype: VarType) -> Exception:
+        """The error for a variable that would change."""
+        return Unsupported(
+            f"variable {name!r} changes its shape or type: {dtype} {shape} after "
+            f"{self.dtypes.get(name, dtype)} {self.shapes.get(name, shape)}"
+        )
 
     def value(self, name: str) -> np.ndarray | None:
         found = self.constants.get(name)

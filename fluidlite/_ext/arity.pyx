@@ -1,3 +1,5 @@
+# An index out of range is an error of the call. Annotations stay without effect: integers may be a `SymInt`.
+# cython: annotation_typing=False, boundscheck=True, wraparound=True
 """Checks of kernel calls: the numbers of operands, integers and floats, and the bytes that each operand needs.
 
 `abi.h` defines the notation in a kernel's table.
@@ -87,8 +89,8 @@ def count_windows(size: int, before: int, after: int, count: int, dilation: int,
 def _images(ints: Ints) -> dict[str, int]:
     """Bytes of the arrays of a convolution over (len(ints) - 4) / 6 dimensions."""
     dims = (len(ints) - 4) // 6
-    n, c, *sizes = ints[: 2 + dims]
-    filters, *kernel = ints[2 + dims : 3 + 2 * dims]
+    n, c, sizes = ints[0], ints[1], ints[2 : 2 + dims]
+    filters, kernel = ints[2 + dims], ints[3 + dims : 3 + 2 * dims]
     strides, pads, dilations = ints[3 + 2 * dims :][:dims], ints[3 + 3 * dims :], ints[-1 - dims : -1]
     out = [
         count_windows(size, before, after, k, dilation, stride)
