@@ -1,11 +1,11 @@
-"""Writes what is loaded only when somebody asks for it: names of packages, and declarations of operators.
+"""Writes what is loaded only when somebody asks for it: names of packages, and declarations of operators and kernels.
 
 python scripts/lazy_names.py          # write the two tables
 python scripts/lazy_names.py --check  # exit 1 if one is out of date
 
 A package that ends in `missing.lazy(__name__)` says under `if TYPE_CHECKING:` what it has, as imports, which type
 checkers follow; `fluidlite/base/names/lazy_names.py` gets where each of these names is. `fluidlite/ops/places.py` gets
-which module declares which operators.
+which module declares which operators and kernels.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ MARKS = ("# ruff: noqa: E501", "# fmt: off")
 HEAD = f"Written by scripts/{Path(__file__).name}."
 
 
-class Recorder(dict[str, Any]):
+class Recorder(dict[Any, Any]):
     """Declarations, with the module that was being loaded when each was made known."""
 
     def __init__(self) -> None:
-        self.modules: dict[str, str] = {}
+        self.modules: dict[Any, str] = {}
 
-    def __setitem__(self, op_type: str, definition: Any) -> None:
+    def __setitem__(self, key: Any, definition: Any) -> None:
         frame = sys._getframe()
         while frame.f_code.co_name != "<module>":
             assert frame.f_back is not None
             frame = frame.f_back
-        self.modules[op_type] = frame.f_globals["__name__"]
-        super().__setitem__(op_type, definition)
+        self.modules[key] = frame.f_globals["__name__"]
+        super().__setitem__(key, definition)
 
 
 def places() -> str:
@@ -53,9 +53,29 @@ def places() -> str:
     found: dict[str, list[str]] = {}
     for op_type, module in sorted(recorder.modules.items()):
         found.setdefault(module.removeprefix(ops.__name__ + "."), []).append(op_type)
-    lines = [f'"""Operator types by the module that declares them. {HEAD}"""', "", *MARKS, "PLACES = {"]
-    lines += [f'    "{module}": "{" ".join(types)}",' for module, types in sorted(found.items())]
-    return "\n".join([*lines, "}", ""])
+    lines = [f'"""The modules that declare operators and kernels. {HEAD}"""', "", *MARKS]
+    lines += ["PLACES = {", *table(found), "}", '"""Operator types by module."""', ""]
+    lines += ["KERNEL_PLACES = {", *table(kernels()), "}", '"""Names of kernels by module of `kernels/`."""']
+    return "\n".join([*lines, ""])
+
+
+def kernels() -> dict[str, list[str]]:
+    """Names of kernels by the module that declares them."""
+    declarations = importlib.import_module("fluidlite.ops.kernels.kernel_def")
+    recorder = Recorder()
+    for family in declarations.FAMILIES:
+        sys.modules.pop(f"{declarations.__package__}.{family}", None)
+    declarations._DECLARED = recorder  # type: ignore[attr-defined]
+    declarations.declared()
+    found: dict[str, set[str]] = {}
+    for (name, _), module in recorder.modules.items():
+        found.setdefault(module.rpartition(".")[2], set()).add(name)
+    return {module: sorted(names) for module, names in found.items()}
+
+
+def table(found: dict[str, list[str]]) -> list[str]:
+    """The lines of a table of names by module."""
+    return [f'    "{module}": "{" ".join(names)}",' for module, names in sorted(found.items())]
 
 
 def names() -> str:

@@ -1,4 +1,4 @@
-"""Operator types by the module that declares them. Written by scripts/lazy_names.py."""
+"""The modules that declare operators and kernels. Written by scripts/lazy_names.py."""
 
 # ruff: noqa: E501
 # fmt: off
@@ -142,3 +142,21 @@ PLACES = {
     "vision.shuffle": "pixel_shuffle pixel_shuffle_grad shuffle_channel shuffle_channel_grad space_to_depth space_to_depth_grad temporal_shift temporal_shift_grad unfold unfold_grad",
     "vision.similarity_focus": "similarity_focus",
 }
+"""Operator types by module."""
+
+KERNEL_PLACES = {
+    "convolution": "batch_norm batch_norm_blocks batch_norm_blocks_grad batch_norm_blocks_infer batch_norm_grad batch_norm_infer batch_norm_infer_grad bias_blocks_grad conv2d conv2d_blocks conv2d_blocks_grad_filter conv2d_blocks_grad_input conv2d_blocks_norm conv2d_grad_filter conv2d_grad_input conv2d_last conv2d_last_grad_filter conv2d_last_grad_input conv2d_norm conv2d_plain conv2d_plain_grad_filter conv2d_plain_grad_input conv2d_plain_norm conv3d conv3d_grad_filter conv3d_grad_input conv3d_last conv3d_last_grad_filter conv3d_last_grad_input dropout dropout_grad dropout_mask im2sequence im2sequence_grad layer_norm layer_norm_grad pool2d_avg pool2d_avg_grad pool2d_max pool2d_max_grad pool3d_avg pool3d_avg_grad pool3d_max pool3d_max_grad resize resize_grad",
+    "detection": "roi_align roi_align_grad roi_pool roi_pool_grad suppress",
+    "elementwise": "abs abs_grad brelu brelu_grad cast ceil ceil_grad chain clip clip_grad cos cos_grad elementwise_add elementwise_add_dims elementwise_add_dims_grad elementwise_add_grad elementwise_add_mid elementwise_add_mid_grad elementwise_div elementwise_div_dims elementwise_div_dims_grad elementwise_div_grad elementwise_div_mid elementwise_div_mid_grad elementwise_floordiv elementwise_floordiv_dims elementwise_floordiv_mid elementwise_max elementwise_max_dims elementwise_max_dims_grad elementwise_max_grad elementwise_max_mid elementwise_max_mid_grad elementwise_min elementwise_min_dims elementwise_min_dims_grad elementwise_min_grad elementwise_min_mid elementwise_min_mid_grad elementwise_mod elementwise_mod_dims elementwise_mod_mid elementwise_mul elementwise_mul_dims elementwise_mul_dims_grad elementwise_mul_grad elementwise_mul_mid elementwise_mul_mid_grad elementwise_pow elementwise_pow_dims elementwise_pow_dims_grad elementwise_pow_grad elementwise_pow_mid elementwise_pow_mid_grad elementwise_sub elementwise_sub_dims elementwise_sub_dims_grad elementwise_sub_grad elementwise_sub_mid elementwise_sub_mid_grad elu elu_grad equal equal_mid erf erf_grad exp exp_grad fill floor floor_grad gelu gelu_grad greater_equal greater_equal_mid greater_than greater_than_mid hard_shrink hard_shrink_grad hard_sigmoid hard_sigmoid_grad hard_swish hard_swish_grad increment isfinite leaky_relu leaky_relu_grad less_equal less_equal_mid less_than less_than_mid log log_grad logical_and logical_not logical_or logical_xor logsigmoid logsigmoid_grad mish mish_grad not_equal not_equal_mid pow pow_grad range reciprocal reciprocal_grad reduce_fill relu relu6 relu6_grad relu_grad round round_grad rsqrt rsqrt_grad scale selu selu_grad sigmoid sigmoid_cross_entropy_with_logits sigmoid_cross_entropy_with_logits_grad sigmoid_grad sign sign_grad silu silu_grad sin sin_grad softplus softplus_grad softshrink softshrink_grad softsign softsign_grad sqrt sqrt_grad square square_grad stanh stanh_grad sum swish swish_grad tanh tanh_grad tanh_shrink tanh_shrink_grad thresholded_relu thresholded_relu_grad",
+    "losses": "accuracy cross_entropy cross_entropy_grad cross_entropy_soft cross_entropy_soft_grad hierarchical_sigmoid hierarchical_sigmoid_grad hierarchical_sigmoid_grad_rows log_softmax nce nce_grad nce_grad_rows nce_samples softmax softmax_cross_entropy_grad softmax_grad softmax_with_cross_entropy softmax_with_cross_entropy_grad softmax_with_cross_entropy_soft softmax_with_cross_entropy_soft_grad top_k",
+    "moves": "beam_search choose concat copy expand expand_grad first_places gather_nd gather_tree lookup_table lookup_table_grad masked_select_grad one_hot scatter_nd slice slice_at slice_at_grad slice_find slice_grad split transpose where where_grad where_index",
+    "optimizers": "adagrad adagrad_rows adam adam_rows average_accumulates momentum rmsprop sgd sgd_rows",
+    "products": "attention attention_grad gemm gemm_batched gemm_pack gemm_packed",
+    "recurrent": "cudnn_lstm cudnn_lstm_grad gru gru_grad lstm lstm_grad lstm_unit lstm_unit_grad",
+    "reductions": "arg_max arg_min clip_by_norm reduce_all reduce_any reduce_max reduce_max_grad reduce_min reduce_min_grad reduce_prod reduce_sum squared_l2_norm",
+    "rows": "count_rows merge_rows rows_to_dense split_rows",
+    "sequences": "lod_reset row_conv row_conv_grad sequence_concat sequence_concat_grad sequence_conv sequence_conv_grad sequence_enumerate sequence_expand sequence_expand_grad sequence_mask sequence_pad sequence_pad_grad sequence_pool_end sequence_pool_end_grad sequence_pool_max sequence_pool_max_grad sequence_pool_sum sequence_pool_sum_grad sequence_reshape sequence_reverse sequence_scatter sequence_scatter_grad sequence_slice_grad sequence_softmax sequence_softmax_grad sequence_unpad_grad set_offsets",
+    "tags": "chunk_eval crf_decoding ctc_align edit_distance linear_chain_crf linear_chain_crf_grad warpctc warpctc_grad",
+    "tensor_arrays": "array_add array_clear array_concat array_length array_read array_split_add array_take array_write stash_pop stash_push",
+}
+"""Names of kernels by module of `kernels/`."""

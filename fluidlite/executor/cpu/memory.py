@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...base.sizes import always_equal
 from ...ops.kernels.chains import Chain
-from ...ops.kernels.kernel_def import kernel_of
+from ...ops.kernels.kernel_def import KERNELS
 from ...ops.registry import Call
 from ..ir import jumps
 from ..ir.instructions import Instruction, lifetimes
@@ -61,7 +61,7 @@ def _replaceable(instruction: Instruction, roots: Mapping[str, str]) -> list[tup
         return []
     if isinstance(call, Chain):
         pairs: Iterable[tuple[str | None, str | None]] = call.replaceable
-    elif (kernel := kernel_of(call)) is not None:
+    elif (kernel := KERNELS[call.kernel]) is not None:
         pairs = [(kernel.operand(call, source), kernel.operand(call, out)) for out, source in kernel.aliases]
     else:
         return []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..op_view import Call
-from .kernel_def import kernel_of
+from .kernel_def import KERNELS
 
 REAL = ("f32", "f64")
 MOST_OPERANDS, MOST_TEMPORARIES, MOST_STEPS, MOST_OF_A_STEP = 24, 16, 64, 10
@@ -51,7 +51,7 @@ def steps_of(call: Call) -> Steps | None:
     """The steps of a call, if it works element by element on float32 or float64."""
     if call.type not in REAL or len(call.operands) > MOST_OF_A_STEP:
         return None
-    kernel = kernel_of(call)
+    kernel = KERNELS[call.kernel]
     return None if kernel is None or kernel.elementwise is None else kernel.elementwise(kernel, call)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..op_view import Call
-from .kernel_def import kernel_of
+from .kernel_def import KERNELS
 
 
 def copies_of(call: Call) -> list[tuple[int, int]]:
     """Pairs (result, operand) of places in a call whose result has just the values of the operand."""
-    kernel = kernel_of(call)
+    kernel = KERNELS[call.kernel]
     if kernel is None or kernel.copies is None:
         return []
     count, places = len(call.operands), kernel.places
@@ -19,7 +19,7 @@ def copies_of(call: Call) -> list[tuple[int, int]]:
 
 def without(call: Call, gone: Iterable[int]) -> Call | None:
     """The call without the results at these places, which `copies_of` has found; None if no result is left."""
-    kernel, places = kernel_of(call), set(gone)
+    kernel, places = KERNELS[call.kernel], set(gone)
     assert kernel is not None
     left = [None if at in places else name for at, name in enumerate(call.operands)]
     if not any(left[kernel.places[name]] for name in kernel.made):

@@ -81,9 +81,22 @@ _DX = {"elementwise_add": _gradients_of_sums("DX"), "elementwise_sub": _gradient
 _DX_AND_DY = {**_DX, "elementwise_add": _gradients_of_sums("DX", "DY")}
 _GRADS = "X? Y? Out? DOut DX? DY?"
 
-for _name in ("add", "sub", "mul", "div", "max", "min", "pow"):
+def _named(pattern: str, functions: str) -> str:
+    """The names of kernels of several functions."""
+    return " ".join(map(pattern.format, functions.split()))
+
+
+_ARITHMETIC = "add sub mul div max min pow"
+declare(
+    _named("elementwise_{}", _ARITHMETIC),
+    "X Y Out",
+    ints="n",
+    types=NUMERIC,
+    alias="Out=X Out=Y",
+    elementwise=per_element,
+)
+for _name in _ARITHMETIC.split():
     _op, _adds = f"elementwise_{_name}", _name == "add"
-    declare(_op, "X Y Out", ints="n", types=NUMERIC, alias="Out=X Out=Y", elementwise=per_element)
     declare(
         f"{_op}_mid",
         "X Y Out",
@@ -94,7 +107,6 @@ for _name in ("add", "sub", "mul", "div", "max", "min", "pow"):
         epilogue=Epilogue(activation="act") if _adds else None,
         images=SameLayout("X Out", bias_in_blocks, last_act=0) if _adds else None,
     )
-    declare(f"{_op}_dims", "X Y Out", ints="rank sizes* stands*", types=NUMERIC, alias="Out=X")
     declare(
         f"{_op}_grad",
         _GRADS,
@@ -117,19 +129,20 @@ for _name in ("add", "sub", "mul", "div", "max", "min", "pow"):
     declare(
         f"{_op}_dims_grad", _GRADS, "DX DY", ints="rank sizes* stands*", alias="DX=DOut", copies=_DX.get(_op)
     )
+_DIMS = {"ints": "rank sizes* stands*", "alias": "Out=X"}
+declare(_named("elementwise_{}_dims", _ARITHMETIC), "X Y Out", types=NUMERIC, **_DIMS)
 
-for _name in ("mod", "floordiv"):
-    _op = f"elementwise_{_name}"
-    declare(_op, "X Y Out", ints="n", types=INTEGER, alias="Out=X Out=Y")
-    declare(f"{_op}_mid", "X Y Out", ints="pre n post act?", types=INTEGER, alias="Out=X")
-    declare(f"{_op}_dims", "X Y Out", ints="rank sizes* stands*", types=INTEGER, alias="Out=X")
+_WHOLE = "mod floordiv"
+declare(_named("elementwise_{}", _WHOLE), "X Y Out", ints="n", types=INTEGER, alias="Out=X Out=Y")
+declare(
+    _named("elementwise_{}_mid", _WHOLE), "X Y Out", ints="pre n post act?", types=INTEGER, alias="Out=X"
+)
+declare(_named("elementwise_{}_dims", _WHOLE), "X Y Out", types=INTEGER, **_DIMS)
 
-for _name in ("equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal"):
-    declare(_name, "X Y Out", ints="n", types=NUMERIC)
-    declare(f"{_name}_mid", "X Y Out", ints="pre n post", types=NUMERIC)
-
-for _name in ("logical_and", "logical_or", "logical_xor"):
-    declare(_name, "X Y Out", ints="n", types="u8", alias="Out=X Out=Y")
+_COMPARISONS = "equal not_equal less_than less_equal greater_than greater_equal"
+declare(_COMPARISONS, "X Y Out", ints="n", types=NUMERIC)
+declare(_named("{}_mid", _COMPARISONS), "X Y Out", ints="pre n post", types=NUMERIC)
+declare("logical_and logical_or logical_xor", "X Y Out", ints="n", types="u8", alias="Out=X Out=Y")
 declare("logical_not", "X Out", ints="n", types="u8", alias="Out=X")
 
 _KEPT = {"Out": "X? Out DOut DX", "X": "X Out? DOut DX", "": "X? Out? DOut DX"}
@@ -155,27 +168,22 @@ _FUNCTIONS = {
 }
 """Functions of one array: their reals, and what the gradient needs."""
 
-_NUMBERS = {name: number for number, name in ACTIVATIONS.items()}
+_PER_ELEMENT = {"ints": "n", "alias": "Out=X", "elementwise": per_element}
+for _number, _name in ACTIVATIONS.items():
+    declare(_name, "X Out", activation=_number, **_PER_ELEMENT)
+declare("round", "X Out", types="f32 f64 f32.f16", **_PER_ELEMENT)
+_DECLARED_ABOVE = {*ACTIVATIONS.values(), "round"}
 for _names, (_floats, _needs) in _FUNCTIONS.items():
-    for _name in _names.split():
-        declare(
-            _name,
-            "X Out",
-            ints="n",
-            floats=_floats,
-            types="f32 f64 f32.f16" if _name == "round" else "f32 f64",
-            alias="Out=X",
-            elementwise=per_element,
-            activation=_NUMBERS.get(_name, 0),
-        )
-        declare(
-            f"{_name}_grad",
-            _KEPT[_needs],
-            ints="n",
-            floats=_floats,
-            alias="DX=DOut DX=X DX=Out",
-            elementwise=per_element,
-        )
+    _others = [name for name in _names.split() if name not in _DECLARED_ABOVE]
+    declare(" ".join(_others), "X Out", floats=_floats, **_PER_ELEMENT)
+    declare(
+        _named("{}_grad", _names),
+        _KEPT[_needs],
+        ints="n",
+        floats=_floats,
+        alias="DX=DOut DX=X DX=Out",
+        elementwise=per_element,
+    )
 
 declare(
     "scale",

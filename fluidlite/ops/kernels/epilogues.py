@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..op_view import Call
-from .kernel_def import KernelDef, kernel_of
+from .kernel_def import KERNELS, KernelDef
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Epilogue:
 
 def epilogue_of(call: Call) -> tuple[KernelDef, Epilogue] | None:
     """The declaration of a call's kernel and its epilogues; None if it has none."""
-    kernel = kernel_of(call)
+    kernel = KERNELS[call.kernel]
     return None if kernel is None or kernel.epilogue is None else (kernel, kernel.epilogue)
 
 
@@ -105,7 +105,7 @@ def with_norm(call: Call, norm: Call) -> Call | None:
 
 def with_activation(call: Call, activation: Call) -> Call | None:
     """The call for a kernel with an activation as its epilogue, and that activation."""
-    found, function = epilogue_of(call), kernel_of(activation)
+    found, function = epilogue_of(call), KERNELS[activation.kernel]
     if found is None or not found[1].activation or function is None or not function.activation:
         return None
     kernel, end = found

@@ -13,6 +13,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..op_view import Call
+from ..places import KERNEL_PLACES
 
 if TYPE_CHECKING:
     from .chains import Steps
@@ -115,29 +116,45 @@ def _places(text: str) -> dict[str, int]:
     return {name: at if at <= last_repeated else at - len(words) for at, name in enumerate(names)}
 
 
-_KERNELS: dict[tuple[str, bool], KernelDef] = {}
+_DECLARED: dict[tuple[str, bool], KernelDef] = {}
 
 
 def declare(
-    name: str, operands: str, results: str = "", ints: str = "", floats: str = "", **facts: Any
+    names: str, operands: str, results: str = "", ints: str = "", floats: str = "", **facts: Any
 ) -> None:
-    """Make a kernel known; see `KernelDef`."""
-    kernel = KernelDef(name, operands, results, ints, floats, **facts)
-    key = name, bool(kernel.types)
-    if key in _KERNELS:
-        raise ValueError(f"kernel {name!r} is declared twice")
-    _KERNELS[key] = kernel
+    """Make kernels known that differ in their names alone; see `KernelDef`."""
+    for name in names.split():
+        kernel = KernelDef(name, operands, results, ints, floats, **facts)
+        key = name, bool(kernel.types)
+        if key in _DECLARED:
+            raise ValueError(f"kernel {name!r} is declared twice")
+        _DECLARED[key] = kernel
 
 
-def kernel_of(call: Call) -> KernelDef | None:
-    """The declaration of the kernel that a call runs; None of marks for the engine, which are no kernels."""
-    name, dot, _ = call.kernel.partition(".")
-    return declared().get((name, bool(dot)))
+class _Kernels(dict[str, KernelDef | None]):
+    """See `KERNELS`; finds a declaration when it is first asked for."""
+
+    def __missing__(self, kernel: str) -> KernelDef | None:
+        name, dot, _ = kernel.partition(".")
+        family = _families().get(name)
+        if family is not None:
+            importlib.import_module(f"{__package__}.{family}")
+        found = self[kernel] = _DECLARED.get((name, bool(dot)))
+        return found
+
+
+KERNELS = _Kernels()
+"""The declaration of the kernel that a call runs, by `Call.kernel`; None of marks for the engine, which are no kernels."""
 
 
 @cache
+def _families() -> dict[str, str]:
+    """The module of this package that declares a kernel, by its name."""
+    return {name: family for family, names in KERNEL_PLACES.items() for name in names.split()}
+
+
 def declared() -> dict[tuple[str, bool], KernelDef]:
     """All declarations, by name and whether there are element types."""
     for family in FAMILIES:
         importlib.import_module(f"{__package__}.{family}")
-    return _KERNELS
+    return _DECLARED

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from ..op_view import Call
 from .chains import Repeated, steps_of
-from .kernel_def import KernelDef, kernel_of
+from .kernel_def import KERNELS, KernelDef
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class ImageRule(Protocol):
 
 def images_of(call: Call) -> Images | None:
     """The images of a call that can work on them in blocks of channels; None if it cannot."""
-    kernel = kernel_of(call)
+    kernel = KERNELS[call.kernel]
     if kernel is not None and kernel.images is not None:
         return kernel.images.images(kernel, call)
     steps = steps_of(call) if call.type == "f32" else None
@@ -70,7 +70,7 @@ def in_blocks(call: Call, block: int, blocked: Collection[int]) -> Call:
 
     Of a call whose images lie alike these are all of them.
     """
-    kernel = kernel_of(call)
+    kernel = KERNELS[call.kernel]
     if kernel is None or kernel.images is None:
         return call  # elementwise: where elements lie does not matter
     return kernel.images.in_blocks(kernel, call, block, blocked)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...base.selected_rows import SelectedRows
 from .. import native
-from ..kernels.kernel_def import kernel_of
+from ..kernels.kernel_def import KERNELS
 from ..registry import Call, Dispatch, OpDef, OpView, RowRule, Sequences, register
 from ..tensor import selected_rows as rows
 from ..value_checks import forbid
@@ -92,7 +92,7 @@ def native_rows_update(
 
 def update_kind(call: Call) -> tuple[Any, ...] | None:
     """The key of updates that one call can make together; None if the kernel updates one parameter at a time."""
-    kernel = kernel_of(call)
+    kernel = KERNELS[call.kernel]
     if kernel is None or not kernel.multi_tensor:
         return None
     return (call.kernel, call.operands[0], *call.floats, *call.ints[: kernel.int_places["n"]])
@@ -103,7 +103,7 @@ def joined(calls: Sequence[Call]) -> Call:
     first = calls[0]
     if len(calls) == 1:
         return first
-    kernel = kernel_of(first)
+    kernel = KERNELS[first.kernel]
     assert kernel is not None
     leading = kernel.int_places["n"]
     operands = [first.operands[0], *(name for call in calls for name in call.operands[1:])]
