@@ -219,3 +219,11 @@ cdef class View(Operands):
     def building(self):
         """Whether a program is being built, and shapes are what it declares."""
         return getattr(self.meta, "building", False)
+
+
+cdef class Aliases(dict):
+    """Alias -> variable that owns the memory."""
+
+    def root(self, name):
+        """The variable that owns the memory of `name`."""
+        return self.get(name, name)

@@ -22,7 +22,7 @@ from .control_flow.array_ops import GET
 from .control_flow.inlining import Inliner
 from .ir import finite, float16, jumps, sparse
 from .ir.errors import DataDependentShape, Unsupported
-from .ir.inference import NON_TENSORS, SsaNames, fold, in_place_of, infer, is_noop, live
+from .ir.inference import NON_TENSORS, SsaNames, fold, has_blocks, in_place_of, infer, is_noop, live
 from .ir.request import Request
 from .ir.type_env import TypeEnv
 
@@ -78,7 +78,7 @@ def structure(ops: Sequence[Operator], request: Request, meta: TypeEnv) -> Graph
     """The operators with sub-blocks inlined, and temporaries in SSA form."""
     graph = Graph(list(ops), [*request.fetches])
     if request.has_jumps:
-        graph = _inlined(graph, request, meta)
+        graph = _inlined(graph, request, meta) if has_blocks(request.program) else graph
     elif not request.check_finite:
         graph.ops = [*predication.predicated(ops)]
     names = SsaNames(meta.is_persistable, [*request.feed, *request.late])
@@ -235,7 +235,8 @@ class _Inference:
         meta = self._meta
         for one in sparse.densified(op, meta) if meta.sparse else (op,):
             for name in one.reads():
-                meta.has(name, one)  # records its type
+                if name not in meta.shapes:
+                    meta.has(name, one)  # records its type
             if meta.has_float16 and self._widens and not in_branch:
                 yield from float16.in_float32(one, meta, self._fed)
             else:

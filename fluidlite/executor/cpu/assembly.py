@@ -21,7 +21,6 @@ from ..ir.errors import Unsupported
 from .code import Code
 from .memory import Storage
 from .registers import Registers
-from .rollback import is_call
 
 
 class Assembly:
@@ -33,13 +32,13 @@ class Assembly:
         self.registers = Registers(meta.sizes)
         self.tensor_arrays = {name: engine.TensorArray() for name in code.tensor_arrays}
         self.loops: dict[int, ScanSpec] = {}  # scans by index of the instruction
-        self._slots: dict[str, int] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}
-        for name in (
+        names = (
             *code.external, *code.feeds, *code.late, *code.ranked.names, *meta.persistable, *meta.constants, *storages,
             *self.tensor_arrays,
-        ):  # fmt: skip
-            self.slot(name)
+        )  # fmt: skip
+        owners = dict.fromkeys(map(code.root, names))
+        self._slots = {owner: at for at, owner in enumerate(owners)}
         self.engine = engine.Engine(len(self._slots), self.registers.values)
         self._add_instructions()
         for name, array in meta.constants.items():
@@ -50,7 +49,7 @@ class Assembly:
 
     def slot(self, name: str) -> int:
         """The slot of the memory of a variable."""
-        return self._slots.setdefault(self.code.root(name), len(self._slots))
+        return self._slots[self.code.root(name)]
 
     def size(self, size: Any) -> tuple[int, int]:
         """The register of a size, -1 for a constant, and its current value."""
@@ -87,21 +86,9 @@ class Assembly:
     def _add_instructions(self) -> None:
         begun: list[int] = []  # jumps whose targets come later
         for at, instruction in enumerate(progress.over(self.code.instructions, "instructions of the plan")):
-            op, action = instruction.op, instruction.action
-            if is_call(instruction, SCAN_KERNEL):
-                self._add_loop(at, op.attrs["spec"], action)
-            elif is_call(instruction, RESOLVE_SIZES):
-                integer = self.registers.integer
-                places = zip(action.ints[::2], action.ints[1::2], strict=True)
-                self.engine.add_find(
-                    self.slot(instruction.reads[0]),
-                    [(integer(place), integer(size)) for place, size in places],
-                )
-            elif isinstance(action, Call):
-                slots = [-1 if name is None else self.slot(name) for name in action.operands]
-                ints, floats = [current(n) for n in action.ints], [float(current(x)) for x in action.floats]
-                self.engine.add(self._verified(op, action), slots, ints, floats)
-                self._vary(at, action)
+            op, action = instruction.ops[0], instruction.action
+            if isinstance(action, Call):
+                self._add_call(at, op, action)
             elif action in jumps.BEGINS:
                 begun.append(self.engine.add_jump(self.slot(op.inputs["Cond"][0])))
             elif action in jumps.ENDS:
@@ -114,6 +101,24 @@ class Assembly:
                 for name in instruction.accessed:
                     self._shapes[name] = self.registers.shape(self.code.meta.shapes[name])
 
+    def _add_call(self, at: int, op: Operator, call: Call) -> None:
+        if call.kernel == SCAN_KERNEL:
+            self._add_loop(at, op.attrs["spec"], call)
+            return
+        if call.kernel == RESOLVE_SIZES:
+            integer = self.registers.integer
+            places = zip(call.ints[::2], call.ints[1::2], strict=True)
+            (array,) = filter(None, call.operands)
+            self.engine.add_find(
+                self.slot(array), [(integer(place), integer(size)) for place, size in places]
+            )
+            return
+        places_of, root = self._slots, self.code.root
+        slots = [-1 if name is None else places_of[root(name)] for name in call.operands]
+        ints, floats = [*map(current, call.ints)], [*map(float, map(current, call.floats))]
+        self.engine.add(self._verified(op, call), slots, ints, floats)
+        self._vary(at, call)
+
     def _add_loop(self, at: int, spec: ScanSpec, call: Call) -> None:
         """Add a scan with its body plans."""
         layout = spec.layout
@@ -121,7 +126,7 @@ class Assembly:
         moving, read, made = layout.moving(engine.LOOP_KINDS)
         bodies = [body.connections(layout, read, made) for body in spec.bodies]
         slots = [-1 if name is None else self.slot(name) for name in call.operands]
-        ints = [current(n) for n in call.ints]
+        ints = [*map(current, call.ints)]
         self.engine.add_loop(slots, ints, spec.back, moving, layout.sums(), bodies)
         self._vary(at, call)
         self.loops[at] = spec
@@ -139,12 +144,13 @@ class Assembly:
         """Check the operands of a call and return the kernel's address; raises OperatorError if they are wrong."""
         from ..._ext import kernels
 
-        meta = self.code.meta
-        sizes = [0 if name is None else meta.bytes(name) for name in call.operands]
+        meta, given = self.code.meta, []
+        sizes = []
+        for name in call.operands:
+            given.append(name is not None)
+            sizes.append(0 if name is None else meta.bytes(name))
         try:
-            kernels.check(
-                call.kernel, [name is not None for name in call.operands], call.ints, call.floats, sizes
-            )
+            kernels.check(call.kernel, given, call.ints, call.floats, sizes)
         except ValueError as error:
             if meta.size_labels:
                 raise Unsupported("the guesses for data-dependent sizes contradict each other", op) from error

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..._ext import engine
+from ..._ext.operands import Aliases
 from ...base.dtypes import to_numpy
 from ..control_flow.array_ops import CLEAR, TENSOR_ARRAY
 from ..ir.instructions import Instruction
@@ -72,8 +73,11 @@ class Code:
     tensor_arrays: list[str] = field(default_factory=list)
     """Operands that are tensor arrays of the engine."""
 
-    aliases: dict[str, str] = field(default_factory=dict)
+    aliases: Aliases = field(default_factory=Aliases)
     """Alias -> variable that owns the memory."""
+
+    root: Callable[[str], str] = field(init=False, repr=False)
+    """The variable that owns the memory of another one."""
 
     external: set[str] = field(default_factory=set)
     """Temporaries in memory of the caller (of a body), and constants that the caller provides."""
@@ -93,17 +97,20 @@ class Code:
     def __post_init__(self) -> None:
         self.ranked = RankedFeeds(self.meta.ranking, self.feeds, self.meta)
         self.inputs = frozenset([*self.feeds, *self.late, *self.ranked.names])
+        self.root = self.aliases.root
         self.buffers = Buffers(self.meta, self.aliases, self.inputs, self.isolated)
-
-    def root(self, name: str) -> str:
-        """The variable that owns the memory of `name`."""
-        return self.aliases.get(name, name)
 
     def is_temporary(self, name: str) -> bool:
         """Whether a variable lives in the arena of the plan."""
         if name in self.inputs or name in self.meta.constants or name in self.external:
             return False
         return name not in self.tensor_arrays and not self.meta.is_persistable(name)
+
+    def temporaries(self, names: Iterable[str]) -> list[str]:
+        """The variables among `names` that live in the arena."""
+        held = {*self.inputs, *self.meta.constants, *self.external, *self.tensor_arrays}
+        lasts = self.meta.is_persistable
+        return [name for name in names if name not in held and not lasts(name)]
 
     def may_be_shared(self, name: str) -> bool:
         """True if passes may change the layout of a variable, or let it share memory."""

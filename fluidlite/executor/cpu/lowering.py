@@ -50,25 +50,29 @@ class Lowering:
 
         self._available = kernels.available
         self._code, self._meta, self._steps = code, code.meta, steps
-        self._written = Counter(name for op, _ in steps for name in op.output_arg_names)
+        self._written = Counter([name for op, _ in steps for name in op.writes()])
 
     def levels(self, name: str) -> Sequence[str]:
         """The arrays of offsets of a variable, outermost level first."""
         return self._meta.lods.get(name, ())
 
     def instructions(self) -> list[Instruction]:
-        return [instruction for op, view in self._steps for instruction in self._of(op, view)]
+        made: list[Instruction] = []
+        for op, view in self._steps:
+            self._add(op, view, made)
+        return made
 
-    def _of(self, op: Operator, view: OpView) -> Iterable[Instruction]:
+    def _add(self, op: Operator, view: OpView, into: list[Instruction]) -> None:
+        """Add the instructions of an operator."""
         definition = op.definition
-        pending = next((self._meta.pending[name] for name in op.writes() if name in self._meta.pending), None)
-        if pending is not None:
-            yield from self._data_dependent(op, view, pending)
+        pending = self._meta.pending
+        if pending and (measured := [pending[name] for name in op.writes() if name in pending]):
+            into += self._data_dependent(op, view, measured[0])
             return
-        if self._is_view(op):
+        if definition.planning.view is not None and self._is_view(op, *definition.planning.view):
             return
         if definition in jumps.JUMPS:
-            yield Instruction((op,), tuple(op.input_arg_names), (), definition)
+            into.append(Instruction((op,), tuple(op.input_arg_names), (), definition))
             return
         by_rows = None if definition.dispatch.rows is None else sparse.rule(op, view)
         select = definition.native if by_rows is None else by_rows.native
@@ -80,16 +84,16 @@ class Lowering:
                 failures.raise_in_operator(op, error)
         listed = [calls] if isinstance(calls, Call) else calls
         if listed is not None and all(
-            self._available(call.kernel) for call in listed if call.kernel not in (RESOLVE_SIZES, SCAN_KERNEL)
+            [self._available(call.kernel) or call.kernel in (RESOLVE_SIZES, SCAN_KERNEL) for call in listed]
         ):
             passed_on: list[str] = []
             for call in listed:
                 if call.kernel == RESOLVE_SIZES:
-                    yield Instruction((op,), tuple(name for name in call.operands if name), (), call, view)
-                elif not self._is_part_view(op, call):
+                    into.append(Instruction((op,), tuple(filter(None, call.operands)), (), call, view))
+                elif call.kernel != "copy" or not self._is_part_view(op, call):
                     made = native(self._meta, op, call, view if len(listed) == 1 else None, passed_on)
                     passed_on.extend(made.writes)
-                    yield made
+                    into.append(made)
         elif by_rows is not None:
             raise Unsupported(f"operator {op.type} has no native kernel for these SelectedRows", op)
         elif definition.sequences.takes_lod and not definition.sequences.inferred:
@@ -97,16 +101,18 @@ class Lowering:
         else:
             reads, writes = self._arrays(op, op.input_arg_names), self._arrays(op, op.output_arg_names)
             (step,) = reference(op, self._code.buffers, self.levels, None)
-            yield Instruction((op,), reads, writes, step, view)
+            into.append(Instruction((op,), reads, writes, step, view))
 
-    def _data_dependent(self, op: Operator, view: OpView, pending: PendingShapes) -> Iterable[Instruction]:
+    def _data_dependent(self, op: Operator, view: OpView, pending: PendingShapes) -> list[Instruction]:
         """The instructions of an operator whose result sizes come from its reference kernel."""
         reads, writes = self._arrays(op, op.input_arg_names), self._arrays(op, op.output_arg_names)
         places = [n for pair in enumerate(pending.sizes) for n in pair]
         measure, store = reference(op, self._code.buffers, self.levels, pending)
-        yield Instruction((op,), reads, (pending.scratch,), measure, view)
-        yield Instruction((op,), (pending.scratch,), (), Call(RESOLVE_SIZES, [pending.scratch], places), view)
-        yield Instruction((op,), (), writes, store, view)
+        return [
+            Instruction((op,), reads, (pending.scratch,), measure, view),
+            Instruction((op,), (pending.scratch,), (), Call(RESOLVE_SIZES, [pending.scratch], places), view),
+            Instruction((op,), (), writes, store, view),
+        ]
 
     def _arrays(self, op: Operator, names: Iterable[str]) -> tuple[str, ...]:
         """The arrays of variables that a reference kernel reads or writes, with their offsets."""
@@ -118,17 +124,13 @@ class Lowering:
         )
         return (*present, *levels)
 
-    def _is_view(self, op: Operator) -> bool:
-        view = op.definition.planning.view
-        if view is None:
-            return False
-        (out,), (source,) = op.outputs[view[0]], op.inputs[view[1]]
+    def _is_view(self, op: Operator, out_slot: str, in_slot: str) -> bool:
+        """Alias the result of an operator that only has another shape with its source."""
+        (out,), (source,) = op.outputs[out_slot], op.inputs[in_slot]
         return self._may_share(out, source)
 
     def _is_part_view(self, op: Operator, call: Call) -> bool:
-        """Alias an array of SelectedRows, or a tensor with another LoD, with its source, if `call` only copies it."""
-        if call.kernel != "copy":
-            return False
+        """Alias an array of SelectedRows, or a tensor with another LoD, with its source; `call` is a copy."""
         source, out = call.operands
         assert source is not None and out is not None
         size = self._meta.bytes(out)
@@ -156,7 +158,7 @@ def native(
 
     Scratch arrays are both read and written.
     """
-    taken, made = set(op.input_arg_names), set(op.output_arg_names)
+    taken, made = set(op.reads()), set(op.writes())
     reads, writes = [], []
     for name in call.operands:
         if name is None:
@@ -177,8 +179,7 @@ def _overwrites_input(op: Operator) -> bool:
 
     Allowed are updates (`Param` and `ParamOut`), and pairs of slots that its declaration lets share memory.
     """
-    read = {name for names in op.inputs.values() for name in names}
-    if all(read.isdisjoint(names) for names in op.outputs.values()) or op._is_optimize_op():
+    if set(op.reads()).isdisjoint(op.writes()) or op._is_optimize_op():
         return False
     for out_slot, names in op.outputs.items():
         for in_slot, sources in op.inputs.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...base.sizes import always_equal
@@ -28,9 +28,11 @@ class Storage:
 def allocate(code: Code) -> dict[str, Storage]:
     """The storage of each temporary, with its live range; in-place results share that of an input."""
     storages: dict[str, Storage] = {}
-    for name, (first, last) in lifetimes(code.instructions, code.aliases, code.fetches).items():
-        if code.is_temporary(name):
-            storages[name] = Storage(code.meta.bytes(name), [name], first, last)
+    size = code.meta.bytes
+    ranges = lifetimes(code.instructions, code.aliases, code.fetches)
+    for name in code.temporaries(ranges):
+        first, last = ranges[name]
+        storages[name] = Storage(size(name), [name], first, last)
     _share_in_place(code.instructions, storages, code.aliases)
     return storages
 
@@ -40,6 +42,8 @@ def _share_in_place(
 ) -> None:
     """Let outputs take the memory of inputs that die at the instruction, where the kernel allows aliases."""
     for step, instruction in enumerate(instructions):
+        if not isinstance(instruction.action, Call):
+            continue
         taken: set[str] = set()
         for name, result in _replaceable(instruction, roots):
             out, source = storages.get(result), storages.get(name)
@@ -59,15 +63,20 @@ def _replaceable(instruction: Instruction, roots: Mapping[str, str]) -> list[tup
     call = instruction.action
     if not isinstance(call, Call):
         return []
+    pairs: list[tuple[str | None, str | None]] = []
     if isinstance(call, Chain):
-        pairs: Iterable[tuple[str | None, str | None]] = call.replaceable
+        pairs += call.replaceable
     elif (kernel := KERNELS[call.kernel]) is not None:
-        pairs = [(kernel.operand(call, source), kernel.operand(call, out)) for out, source in kernel.aliases]
-    else:
-        return []
-    touched = [roots.get(name, name) for name in call.operands if name is not None]
-    named = [(roots.get(a, a), roots.get(b, b)) for a, b in pairs if a is not None and b is not None]
-    return [(name, result) for name, result in named if touched.count(name) == 1]
+        operands, places = call.operands, kernel.places
+        for out, source in kernel.aliases:
+            pairs.append((operands[places[source]], operands[places[out]]))
+    found = []
+    for a, b in pairs:
+        if a is not None and b is not None:
+            name = roots.get(a, a)
+            if [roots.get(one or "", one) for one in call.operands].count(name) == 1:
+                found.append((name, roots.get(b, b)))
+    return found
 
 
 def coalesce_merges(

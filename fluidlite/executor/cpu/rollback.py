@@ -30,22 +30,19 @@ def changed_early(code: Code) -> list[str] | None:
     Raises Unsupported where guards on data-dependent sizes follow an operator that cannot be rolled back.
     """
     instructions = code.instructions
-    resolved = [at for at, each in enumerate(instructions) if is_call(each, RESOLVE_SIZES)]
+    ops = [(at, op) for at, each in enumerate(instructions) for op in _all_of(each)]
+    resolved = _calls(instructions, RESOLVE_SIZES)
     checked = (jumps.ASSERT_DEFINED, *(MAY_MISS if resolved else MAY_MISS[:2]))
-    guards = [
-        at for at, each in enumerate(instructions) if any(op.definition in checked for op in _all_of(each))
-    ]
+    guards = [at for at, op in ops if op.definition in checked]
     # After data-dependent sizes, a scan checks when it runs whether it has bodies for all of its iterations.
-    guards += [
-        at
-        for at, each in enumerate(instructions)
-        if resolved and at > resolved[0] and is_call(each, SCAN_KERNEL)
-    ]
+    guards += [at for at in _calls(instructions, SCAN_KERNEL) if resolved and at > resolved[0]]
     last = max([*resolved[-1:], *guards], default=0)
     for begin, end in outermost_loops(instructions):  # a later iteration follows all of the loop
         if begin < last < end:
             last = end
-    for at, op in [(at, op) for at, each in enumerate(instructions[:last]) for op in _all_of(each)]:
+    for at, op in ops:
+        if at >= last:
+            break
         effects = op.definition.effects
         if effects.random or (effects.host and op.definition not in REPLAYABLE):
             if not resolved:
@@ -67,7 +64,13 @@ def is_call(instruction: Instruction, kernel: str) -> bool:
     return isinstance(instruction.action, Call) and instruction.action.kernel == kernel
 
 
+def _calls(instructions: Iterable[Instruction], kernel: str) -> list[int]:
+    """The calls of this kernel, by index."""
+    actions = [each.action for each in instructions]
+    return [at for at, action in enumerate(actions) if isinstance(action, Call) and action.kernel == kernel]
+
+
 def _all_of(instruction: Instruction) -> Iterable[Operator]:
     """The operators of an instruction, and those of the iterations that it runs."""
-    op = instruction.op
+    op = instruction.ops[0]
     return (*instruction.ops, *op.attrs["spec"].ops) if op.definition is SCAN else instruction.ops

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ..._ext.operands import Aliases
 from ...framework import OpRole
 from ...ops.registry import LEVEL
 from ..frontend import Typed
@@ -61,7 +62,7 @@ def launches(request: Request, typed: Callable[[Request], Typed]) -> Launches:
     made = [of_operator(op, view) for op, view in found.steps]
     persistable = {*filter(found.meta.is_persistable, {name for each in made for name in each.writes})}
     needed = {*found.fetches, *persistable}
-    aliases: dict[str, str] = {}
+    aliases = Aliases()
     cut = 0
     if request.split:
         backward = [each.op.attrs.get("op_role", 0) & OpRole.Backward for each in made]

@@ -75,13 +75,14 @@ class SsaNames:
 
     def renamed(self, op: Operator) -> Operator:
         """The operator with SSA names; called for all operators in order."""
-        made = renamed(op, self.latest, outputs=False)
-        for name in op.output_arg_names if op.definition is not jumps.COPY_OUT else ():
+        made = renamed(op, self.latest, outputs=False) if self.latest else op
+        writes = op.output_arg_names
+        for name in writes if op.definition is not jumps.COPY_OUT else ():
             if name in self._written and not self._stays(name):
                 self._counts[name] += 1
                 self.latest[name] = f"{name}{VERSION}{self._mark}{self._counts[name]}"
-        self._written.update(op.output_arg_names)
-        return renamed(made, self.latest, inputs=False)
+        self._written.update(writes)
+        return renamed(made, self.latest, inputs=False) if self.latest else made
 
 
 def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:
@@ -93,10 +94,12 @@ def live(ops: list[Operator], targets: Iterable[str]) -> list[Operator]:
             continue  # feeds and fetches have names instead
         if op.definition is jumps.BACK_EDGE:  # an iteration reads values that the previous one has written
             needed.update(name for each in _loop(ops, at) for name in each.reads())
-        if _has_effects(op) or not needed.isdisjoint(op.writes()):
+        if not needed.isdisjoint(op.writes()) or _has_effects(op):
             kept.append(op)
-            # The inputs of gradient operators need not have all variables that their blocks read.
-            needed.update(op.reads(), *map(names_read, op.sub_blocks()))
+            needed.update(op.reads())
+            if op.definition.effects.control:
+                # The inputs of gradient operators need not have all variables that their blocks read.
+                needed.update(*map(names_read, op.sub_blocks()))
     return kept[::-1]
 
 
@@ -112,13 +115,16 @@ def _loop(ops: list[Operator], end: int) -> Iterable[Operator]:
 
 def _has_effects(op: Operator) -> bool:
     """True if an operator, or one in its sub-blocks, has side effects."""
-    inside = (each for block in op.sub_blocks() for inner in block.walk() for each in inner.ops)
-    return any(
-        each.definition.effects.host
-        or any(each.block._is_persistable(name) for name in each.writes())
-        or bool(each.inputs.get(each.definition.effects.consumes))
-        for each in (op, *inside)
-    )
+    effects = op.definition.effects
+    if effects.host or op.inputs.get(effects.consumes):
+        return True
+    variables = op.block.vars
+    for name in op.writes():
+        var = variables.get(name) or op.block._find_var_recursive(name)
+        if var is not None and var.persistable:
+            return True
+    blocks = op.sub_blocks() if effects.control else ()
+    return any([_has_effects(each) for block in blocks for each in block.ops])
 
 
 def is_noop(op: Operator) -> bool:
@@ -136,18 +142,18 @@ def is_unplannable(op: Operator) -> bool:
 
     It has sub-blocks, non-tensor or uninitialised variables, or updates its output.
     """
-    definition = op.definition
-    if (
-        definition.infer is None
-        or definition.effects.control
-        or definition.effects.updates
-        or definition.effects.uninitialized
-    ):
+    definition, effects = op.definition, op.definition.effects
+    if definition.infer is None or effects.control or effects.updates or effects.uninitialized:
         return True
     names = op.block.program._derived(_non_tensors)
     return bool(names) and any(
-        name in names and is_non_tensor(op, name) for name in (*op.reads(), *op.writes())
+        [name in names and is_non_tensor(op, name) for name in (*op.reads(), *op.writes())]
     )
+
+
+def has_blocks(program: Program) -> bool:
+    """True if a program has blocks of branches or loops, or variables that are no tensors, such as tensor arrays."""
+    return len(program.blocks) > 1 or bool(program._derived(_non_tensors))
 
 
 def infer(op: Operator, meta: TypeEnv, fed: Iterable[str]) -> OpView:
@@ -157,23 +163,24 @@ def infer(op: Operator, meta: TypeEnv, fed: Iterable[str]) -> OpView:
     that is persistable and not yet in the scope.
     """
     definition = op.definition
-    for name in op.writes():
-        if meta.is_persistable(name) and not meta.has(name, op):
+    reads, writes = op.reads(), op.writes()
+    for name in writes:
+        if meta.is_persistable(name) and name not in meta.shapes and not meta.has(name, op):
             reason = f"operator {op.type} makes variable {name!r}, which is not in the scope yet"
             raise Unsupported(reason, op, retryable=True)
     if definition.infer is None or is_unplannable(op):
         raise Unsupported(
             f"operator {op.type} has sub-blocks, updates its output, or has non-tensor variables", op
         )
-    for name in op.reads():
-        if not meta.has(name, op):
+    for name in reads:
+        if name not in meta.shapes and not meta.has(name, op):
             raise failures.missing_value(op, name, fed)
     view = OpView(definition, op.inputs, op.outputs, op.attrs, meta)
     try:
-        if not meta.retyped.isdisjoint(op.reads()):
+        if meta.retyped and not meta.retyped.isdisjoint(reads):
             _check_types(view, meta)
         definition.infer(view)
-        unknown = any(n < 0 for name in op.writes() for n in meta.shapes.get(name, ()))
+        unknown = any([n < 0 for name in writes for n in meta.shapes.get(name, ())])
         if unknown or (
             definition.sequences.takes_lod and definition.native is None and not definition.sequences.inferred
         ):
@@ -277,15 +284,15 @@ def fold(op: Operator, view: OpView, meta: TypeEnv, written_once: set[str]) -> b
         or definition.kernel is None
     ):
         return False
-    if definition.planning.size_values is None and not all(
-        name in meta.constants or name in meta.symbolic_values for name in op.reads()
-    ):
+    reads, outputs = op.reads(), op.output_arg_names
+    if definition.planning.size_values is None:
+        for name in reads:
+            if name not in meta.constants and name not in meta.symbolic_values:
+                return False
+    if not outputs or not written_once.issuperset(outputs):
         return False
-    outputs = op.output_arg_names
-    if not outputs or not all(name in written_once for name in outputs):
-        return False
-    if not meta.symbolic_values.keys().isdisjoint(op.reads()) or not all(
-        is_fixed(meta.shapes[name]) for name in (*op.reads(), *outputs)
+    if not meta.symbolic_values.keys().isdisjoint(reads) or not all(
+        [is_fixed(meta.shapes[name]) for name in (*reads, *outputs)]
     ):
         _fold_symbolic(op, view, meta)
         return False

@@ -9,6 +9,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from ..._ext.operands import Aliases
 from ...framework import Operator
 from ...ops.registry import OpDef, OpView
 from . import jumps
@@ -67,6 +68,11 @@ class Instruction:
         return f"{self.name}({_some(self.reads)}) -> {_some(self.writes)}"
 
 
+def has_jumps(instructions: Iterable[Instruction]) -> bool:
+    """True for code with branches or loops."""
+    return any([isinstance(each.action, OpDef) for each in instructions])
+
+
 def _some(names: Sequence[str]) -> str:
     """The first names, separated by commas, and the number of the rest."""
     left = len(names) - _SHOWN
@@ -84,7 +90,7 @@ def lifetimes(
     found: dict[str, tuple[int, int]] = {}
     at, instructions = -1, [*instructions]
     for at, instruction in enumerate(instructions):
-        for name in instruction.accessed:
+        for name in (*instruction.reads, *instruction.writes):
             name = roots.get(name, name)
             found[name] = found[name][0] if name in found else at, at
     for begin, end in loops(instructions):
@@ -131,16 +137,10 @@ class Uses:
     `needed`: variables that are live at the end; `roots`: alias -> variable that owns the memory.
     """
 
-    def __init__(
-        self, instructions: Sequence[Instruction], needed: Iterable[str], roots: dict[str, str]
-    ) -> None:
+    def __init__(self, instructions: Sequence[Instruction], needed: Iterable[str], roots: Aliases) -> None:
         self._instructions = instructions
-        self.roots = roots
+        self.roots, self.root = roots, roots.root
         self.needed = frozenset(map(self.root, needed))
-
-    def root(self, name: str) -> str:
-        """The variable that owns the memory of `name`."""
-        return self.roots.get(name, name)
 
     def merge(self, name: str, other: str) -> None:
         """Make a variable and its aliases aliases of another variable with the same value."""

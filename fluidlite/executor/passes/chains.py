@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ...base.sizes import always_equal
 from ...ops.kernels import chains
+from ...ops.kernels.kernel_def import KERNELS
 from ...ops.registry import Call
 from ..ir.instructions import Instruction, Uses
 from .rewriting import fuse_runs, joined
@@ -40,24 +41,25 @@ class _Run:
         """Add an instruction; False if it is not elementwise or cannot be fused with the others."""
         if not isinstance(each.action, Call) or isinstance(each.action, chains.Chain):
             return False
-        found = chains.steps_of(each.action)
+        kernel = KERNELS[each.action.kernel]
+        found = None if kernel is None or kernel.elementwise is None else chains.steps_of(each.action)
         if found is None:
             return False
         kind, root = each.action.type, self._uses.root
-        steps = sum(len(part.steps) for part in self._parts) + len(found.steps)
+        steps = sum([len(part.steps) for part in self._parts]) + len(found.steps)
         fits = kind == self._type and always_equal(found.elements, self._elements)
         if self._parts and (not fits or steps > chains.MOST_STEPS):
             return False
         made = {root(name): name for name in each.writes}
         read = {root(name): name for name in each.reads}
         outside = read.keys() - self._made
-        if any(self._uses.written[name] != 1 for name in made) or (self._read | outside) & made.keys():
+        written = self._uses.written
+        if any([written[name] != 1 for name in made]) or (self._read | outside) & made.keys():
             return False
         rooted = [self._rooted(step) for step in found.steps]
         operands = [one for step in rooted for one in step.operands]
-        if any(
-            isinstance(one, chains.Repeated) and one.name in (self._made | made.keys()) for one in operands
-        ):
+        repeated = [one.name for one in operands if isinstance(one, chains.Repeated)]
+        if repeated and not (self._made | made.keys()).isdisjoint(repeated):
             return False  # a chain computes no broadcast operands
         self._elements, self._type = found.elements, kind
         self._parts.append(_Part(each, rooted, read, made))

@@ -19,11 +19,12 @@ from dataclasses import replace
 
 from ...base.dtypes import VarType
 from ...base.sizes import always_equal
+from ...ops.kernels.kernel_def import KERNELS
 from ...ops.kernels.layouts import Images, images_of, in_blocks, reordered
 from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import Call
 from ..control_flow.scan import SCAN_KERNEL
-from ..ir.instructions import Instruction, Uses
+from ..ir.instructions import Instruction, Uses, has_jumps
 from ..ir.type_env import TypeEnv
 
 PASS = "channel_blocks"
@@ -65,10 +66,10 @@ class ChannelBlocks:
 
     def __call__(self, instructions: list[Instruction], uses: Uses) -> list[Instruction]:
         self.blocked, self.reordered = frozenset(), 0
-        found = [images_of(each.action) if isinstance(each.action, Call) else None for each in instructions]
-        if not self.block or not any(each and each.independent for each in found):
+        if not self.block or not _has_convolutions(instructions) or has_jumps(instructions):
             return instructions
-        if any(each.is_jump for each in instructions):
+        found = [images_of(each.action) if isinstance(each.action, Call) else None for each in instructions]
+        if not any(each and each.independent for each in found):
             return instructions
         self.blocked = self._chosen(instructions, found, uses)
         return self._rewritten(instructions, found, uses) if self.blocked else instructions
@@ -171,6 +172,16 @@ class ChannelBlocks:
         self.reordered += 1
         call = reordered(source, target, self._meta.shapes[source], self.block, back)
         return Instruction(user.ops, (source,), (target,), call)
+
+
+def _has_convolutions(instructions: list[Instruction]) -> bool:
+    """True if images of a call may each have their own layout."""
+    rules = [
+        kernel.images
+        for each in instructions
+        if isinstance(each.action, Call) and (kernel := KERNELS[each.action.kernel]) is not None
+    ]
+    return any([rule is not None and rule.independent for rule in rules])
 
 
 class _Regions:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ...base import flags
-from ...ops.kernels import epilogues
+from ...framework import OpRole
+from ...ops.kernels.epilogues import with_epilogue
+from ...ops.kernels.kernel_def import KERNELS
 from ...ops.optimizers import updates as optim
 from ...ops.registry import Call
 from ..ir.instructions import Instruction, Uses
@@ -17,8 +19,10 @@ from .rewriting import HorizontalFusion, Member, Pass, Replacement, fuse_matches
 
 def _has_epilogue(call: Call) -> Node | None:
     """A product, convolution, normalisation, softmax or addition that can go on with its result."""
-    found = epilogues.epilogue_of(call)
-    return None if found is None else Node([], [found[0].operand(call, found[0].made[0])])
+    kernel = KERNELS[call.kernel]
+    if kernel is None or kernel.epilogue is None:
+        return None
+    return Node([], [kernel.operand(call, kernel.made[0])])
 
 
 _EPILOGUE = Pattern(
@@ -33,12 +37,8 @@ _EPILOGUE = Pattern(
 def _with_epilogue(match: Match) -> list[Replacement]:
     """A bias, a normalisation by moving statistics, an activation or a logarithm as an epilogue of the call before."""
     call, last = match.call("result"), match.call("out")
-    action = (
-        epilogues.with_bias(call, last)
-        or epilogues.with_norm(call, last)
-        or epilogues.with_activation(call, last)
-        or epilogues.with_logarithm(call, last)
-    )
+    kernel = KERNELS[call.kernel]
+    action = None if kernel is None else with_epilogue(call, kernel, last)
     return [] if action is None else [Replacement([*match.found.values()], action)]
 
 
@@ -47,7 +47,8 @@ class _Updates(HorizontalFusion):
 
     def member(self, position: int) -> Member | None:
         instruction = self.instructions[position]
-        if not isinstance(instruction.action, Call) or not instruction.op._is_optimize_op():
+        role = instruction.ops[0].attrs.get("op_role", 0)
+        if not role & OpRole.Optimize or not isinstance(instruction.action, Call):
             return None
         key = optim.update_kind(instruction.action)
         return None if key is None else Member(key, instruction)

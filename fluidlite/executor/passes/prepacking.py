@@ -16,9 +16,9 @@ from dataclasses import replace
 from ...base import flags
 from ...base.sizes import current
 from ...framework import OpRole
-from ...ops.math.gemm import Matrix, by_packed, packing, shared_matrix
+from ...ops.math.gemm import PRODUCTS, Matrix, by_packed, packing, shared_matrix
 from ...ops.registry import Call
-from ..ir.instructions import Instruction, outermost_loops
+from ..ir.instructions import Instruction, has_jumps, outermost_loops
 from ..ir.type_env import TypeEnv
 
 PACKED = "@PACKED"
@@ -83,17 +83,18 @@ def prepack(instructions: list[Instruction], meta: TypeEnv, root: Callable[[str]
 
     Backward operators have packed matrices of their own: they may run later, after a weight has changed.
     """
-    if any(each.is_jump for each in instructions):
+    if has_jumps(instructions):
         return _packed_before_loops(instructions, meta, root)
     found = Packing(meta, root, lambda name: True)
     products: defaultdict[tuple[Matrix, int], list[int]] = defaultdict(list)
     written: defaultdict[str, list[int]] = defaultdict(list)
     for at, each in enumerate(instructions):
-        matrix = found.matrix(each)
-        if matrix is not None and _pays(each, matrix):
-            products[matrix, _phase(each)].append(at)
-        for name in each.writes:
-            written[root(name)].append(at)
+        if isinstance(each.action, Call) and each.action.kernel in PRODUCTS:
+            matrix = found.matrix(each)
+            if matrix is not None and _pays(each, matrix):
+                products[matrix, _phase(each)].append(at)
+        for name in map(root, each.writes):
+            written[name].append(at)
     out = [[each] for each in instructions]
     for (matrix, _), places in products.items():
         changes = any(places[0] <= at <= places[-1] for at in written[matrix.name])

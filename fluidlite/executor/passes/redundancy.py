@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import replace
 
 from ...base.sizes import SymFloat, SymInt, always_equal
 from ...framework import OpRole
 from ...ops.kernels.copied_results import copies_of, without
+from ...ops.kernels.kernel_def import KERNELS
 from ...ops.registry import Call
-from ..ir.instructions import Instruction, Uses
+from ..ir.instructions import Instruction, Uses, has_jumps
 
 
 def propagate_copies(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
@@ -17,11 +18,13 @@ def propagate_copies(instructions: list[Instruction], uses: Uses) -> list[Instru
 
     Plans with branches or loops are left alone.
     """
-    if any(each.is_jump for each in instructions):
+    if has_jumps(instructions):
         return instructions
     out: list[Instruction] = []
     for each in instructions:
-        if each.view is None or not isinstance(each.action, Call) or each.op._is_optimize_op():
+        is_call = each.view is not None and isinstance(each.action, Call)
+        kernel = KERNELS[each.action.kernel] if is_call else None
+        if kernel is None or kernel.copies is None or _is_update(each):
             out.append(each)
             continue
         gone: dict[int, str] = {}
@@ -32,7 +35,7 @@ def propagate_copies(instructions: list[Instruction], uses: Uses) -> list[Instru
                 uses.merge(name, its)
         left = without(each.action, gone) if gone else each.action
         if left is not None:
-            writes = tuple(name for name in each.writes if name not in gone.values())
+            writes = tuple([name for name in each.writes if name not in gone.values()])
             out.append(replace(each, writes=writes, action=left))
     return out
 
@@ -51,49 +54,53 @@ def eliminate_common_subexpressions(instructions: list[Instruction], uses: Uses)
     Plans with branches or loops are left alone: there an earlier call need not dominate a later one. Backward operators
     do not reuse results of forward ones, or recomputation (`RecomputeOptimizer`) would not save memory.
     """
-    if any(each.is_jump for each in instructions):
+    if has_jumps(instructions):
         return instructions
     out: list[Instruction] = []
-    versions: Counter[str] = Counter()  # the number of writes of each variable so far
+    root = uses.root
+    versions: dict[str, int] = {}  # the number of writes of each variable so far
     found: defaultdict[tuple[object, ...], list[Instruction]] = defaultdict(list)
     for each in instructions:
         if _is_pure(each, uses):
-            read = {uses.root(name) for name in each.reads}
-            key = (
-                each.action.kernel,
-                each.op.attrs.get("op_role", 0) & OpRole.Backward,
-                *(
-                    (name, versions[name]) if (name := uses.root(operand or "")) in read else operand is None
-                    for operand in each.action.operands
-                ),
-            )
-            same = next((other for other in found[key] if _same_numbers(other.action, each.action)), None)
-            if same is not None:
-                for name, other in zip(each.writes, same.writes, strict=True):
+            read = {*map(root, each.reads)}
+            key: list[object] = [each.action.kernel, each.ops[0].attrs.get("op_role", 0) & OpRole.Backward]
+            for operand in each.action.operands:
+                name = root(operand or "")
+                key.append((name, versions.get(name, 0)) if name in read else operand is None)
+            others = found[tuple(key)]
+            same = [other for other in others if _same_numbers(other.action, each.action)] if others else ()
+            if same:
+                for name, other in zip(each.writes, same[0].writes, strict=True):
                     uses.merge(name, other)
                 continue
-            found[key].append(each)
+            others.append(each)
         out.append(each)
-        for name in each.writes:
-            versions[uses.root(name)] += 1
+        for name in map(root, each.writes):
+            versions[name] = versions.get(name, 0) + 1
     return out
+
+
+def _is_update(each: Instruction) -> bool:
+    """True for an update of a parameter."""
+    return bool(each.ops[0].attrs.get("op_role", 0) & OpRole.Optimize)
 
 
 def _is_pure(each: Instruction, uses: Uses) -> bool:
     """True for a native call whose results are written once and depend on its operands and numbers alone."""
     from ..._ext import kernels  # brings SciPy, which importing the package alone should not
 
-    if not isinstance(each.action, Call) or each.view is None or not kernels.available(each.action.kernel):
+    if not isinstance(each.action, Call) or each.view is None or not each.writes:
         return False
-    drawn = each.op.definition.effects.random or any("seed" in name for name in each.op.attrs)
-    made = [uses.root(name) for name in each.writes]
-    return (
-        not drawn
-        and not each.op._is_optimize_op()
-        and bool(made)
-        and not any(uses.written[name] != 1 or name in uses.needed for name in made)
-        and not set(made) & {uses.root(name) for name in each.reads}
-    )
+    op = each.ops[0]
+    if op.definition.effects.random or op.attrs.get("op_role", 0) & OpRole.Optimize:
+        return False
+    if "seed" in " ".join(op.attrs) or not kernels.available(each.action.kernel):
+        return False
+    made, written = {*map(uses.root, each.writes)}, uses.written
+    for name in made:
+        if written[name] != 1:
+            return False
+    return made.isdisjoint(uses.needed) and made.isdisjoint(map(uses.root, each.reads))
 
 
 def _same_numbers(a: Call, b: Call) -> bool:

@@ -13,8 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
+from ..._ext.operands import Aliases
 from ...framework import Operator
-from ...ops.registry import OpView
+from ...ops.registry import OpDef, OpView
 from ..ir.instructions import Instruction, Need, Uses
 from .patterns import Match, NoMatch, Pattern, require
 
@@ -27,12 +28,13 @@ def fuse(
     instructions: list[Instruction],
     needed: Iterable[str],
     passes: Iterable[Pass],
-    roots: dict[str, str] | None = None,
+    roots: Aliases | None = None,
 ) -> list[Instruction]:
     """Apply passes in order. `needed`, `roots`: see `Uses`."""
     needed = list(needed)
+    roots = Aliases() if roots is None else roots
     for each in passes:
-        instructions = each(instructions, Uses(instructions, needed, {} if roots is None else roots))
+        instructions = each(instructions, Uses(instructions, needed, roots))
     return instructions
 
 
@@ -253,15 +255,18 @@ def fuse_runs(start: Callable[[Uses], Run]) -> Pass:
 
     def fuse_all(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
         out: list[Instruction] = []
-        run = start(uses)
+        run, has_begun = start(uses), False
         for each in instructions:
             if run.take(each):
+                has_begun = True
                 continue
-            out += run.finished()
-            run = start(uses)
-            if not run.take(each):
+            if has_begun:
+                out += run.finished()
+                run = start(uses)
+                has_begun = run.take(each)
+            if not has_begun:
                 out.append(each)
-        return out + run.finished()
+        return [*out, *(run.finished() if has_begun else ())]
 
     return fuse_all
 
@@ -310,7 +315,7 @@ class HorizontalFusion:
         open_groups: dict[Any, Group] = {}
         for position, instruction in enumerate(self.instructions):
             member = found.get(position)
-            if instruction.is_jump:
+            if isinstance(instruction.action, OpDef):
                 open_groups.clear()
             if member is None and position in replaced:
                 continue

@@ -49,10 +49,12 @@ class Steps:
 
 def steps_of(call: Call) -> Steps | None:
     """The steps of a call, if it works element by element on float32 or float64."""
+    kernel = KERNELS[call.kernel]
+    if kernel is None or kernel.elementwise is None:
+        return None
     if call.type not in REAL or len(call.operands) > MOST_OF_A_STEP:
         return None
-    kernel = KERNELS[call.kernel]
-    return None if kernel is None or kernel.elementwise is None else kernel.elementwise(kernel, call)
+    return kernel.elementwise(kernel, call)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ ACTIVATIONS = {1: "relu", 2: "sigmoid", 3: "tanh"}
 
 def per_element(kernel: KernelDef, call: Call) -> Steps:
     """One step, whose first integer is the number of elements."""
-    made = (kernel.operand(call, name) for name in kernel.made)
-    names = tuple(name for name in made if name is not None)
+    made = [call.operands[kernel.places[name]] for name in kernel.made]
+    names = tuple([name for name in made if name is not None])
     step = Step(call.kernel, tuple(call.operands), names, tuple(call.ints[1:]), tuple(call.floats))
     return Steps(call.ints[0], (step,))
 
@@ -81,6 +81,7 @@ _DX = {"elementwise_add": _gradients_of_sums("DX"), "elementwise_sub": _gradient
 _DX_AND_DY = {**_DX, "elementwise_add": _gradients_of_sums("DX", "DY")}
 _GRADS = "X? Y? Out? DOut DX? DY?"
 
+
 def _named(pattern: str, functions: str) -> str:
     """The names of kernels of several functions."""
     return " ".join(map(pattern.format, functions.split()))
@@ -134,9 +135,7 @@ declare(_named("elementwise_{}_dims", _ARITHMETIC), "X Y Out", types=NUMERIC, **
 
 _WHOLE = "mod floordiv"
 declare(_named("elementwise_{}", _WHOLE), "X Y Out", ints="n", types=INTEGER, alias="Out=X Out=Y")
-declare(
-    _named("elementwise_{}_mid", _WHOLE), "X Y Out", ints="pre n post act?", types=INTEGER, alias="Out=X"
-)
+declare(_named("elementwise_{}_mid", _WHOLE), "X Y Out", ints="pre n post act?", types=INTEGER, alias="Out=X")
 declare(_named("elementwise_{}_dims", _WHOLE), "X Y Out", types=INTEGER, **_DIMS)
 
 _COMPARISONS = "equal not_equal less_than less_equal greater_than greater_equal"

@@ -1,6 +1,6 @@
 """Epilogue fusion: native calls that add a bias to their result, normalise it, apply an activation, take the logarithm.
 
-Each function returns the one call that does what two do, the second on the result of the first, or None.
+`with_epilogue` returns the one call that does what two do, the second on the result of the first, or None.
 """
 
 from __future__ import annotations
@@ -37,10 +37,17 @@ class Epilogue:
     """The kernel that also takes the logarithm."""
 
 
-def epilogue_of(call: Call) -> tuple[KernelDef, Epilogue] | None:
-    """The declaration of a call's kernel and its epilogues; None if it has none."""
-    kernel = KERNELS[call.kernel]
-    return None if kernel is None or kernel.epilogue is None else (kernel, kernel.epilogue)
+def with_epilogue(call: Call, kernel: KernelDef, last: Call) -> Call | None:
+    """The call of `kernel` that does what `call` of it does and `last`, which works on its result."""
+    end = kernel.epilogue
+    if end is None:
+        return None
+    return (
+        (_with_bias(call, kernel, end, last) if end.bias else None)
+        or (_with_norm(call, kernel, end, last) if end.normalized else None)
+        or (_with_activation(call, kernel, end, last) if end.activation else None)
+        or (_with_logarithm(call, end, last) if end.logarithm else None)
+    )
 
 
 def _activation_at(kernel: KernelDef, end: Epilogue) -> int | None:
@@ -69,12 +76,10 @@ def _has_channels(call: Call, kernel: KernelDef, end: Epilogue, other: Call) -> 
     return list(other.ints[:2]) == [call.ints[kernel.int_places[name]] for name in end.channels]
 
 
-def with_bias(call: Call, add: Call) -> Call | None:
+def _with_bias(call: Call, kernel: KernelDef, end: Epilogue, add: Call) -> Call | None:
     """The call for a product and a bias for each column, or a convolution and a bias for each channel."""
-    found = epilogue_of(call)
-    if found is None or not found[1].bias or add.name != "elementwise_add_mid":
+    if add.name != "elementwise_add_mid":
         return None
-    kernel, end = found
     bias, act_at = kernel.places[end.bias], _activation_at(kernel, end)
     if not _is_plain(call, kernel, end, add) or call.operands[bias] is not None:
         return None
@@ -89,12 +94,10 @@ def with_bias(call: Call, add: Call) -> Call | None:
     return Call(call.kernel, operands, ints, call.floats)
 
 
-def with_norm(call: Call, norm: Call) -> Call | None:
+def _with_norm(call: Call, kernel: KernelDef, end: Epilogue, norm: Call) -> Call | None:
     """The call for a convolution and batch normalisation by moving statistics."""
-    found = epilogue_of(call)
-    if found is None or not found[1].normalized or norm.kernel != "batch_norm_infer.f32":
+    if norm.kernel != "batch_norm_infer.f32":
         return None
-    kernel, end = found
     act, act_at = list(norm.ints[3:]), _activation_at(kernel, end)
     if not _has_channels(call, kernel, end, norm) or any(act if act_at is None else call.ints[act_at:]):
         return None
@@ -103,22 +106,18 @@ def with_norm(call: Call, norm: Call) -> Call | None:
     return Call(f"{end.normalized}.{call.type}", operands, ints, norm.floats)
 
 
-def with_activation(call: Call, activation: Call) -> Call | None:
+def _with_activation(call: Call, kernel: KernelDef, end: Epilogue, activation: Call) -> Call | None:
     """The call for a kernel with an activation as its epilogue, and that activation."""
-    found, function = epilogue_of(call), KERNELS[activation.kernel]
-    if found is None or not found[1].activation or function is None or not function.activation:
-        return None
-    kernel, end = found
-    if not _is_plain(call, kernel, end, activation):
+    function = KERNELS[activation.kernel]
+    if function is None or not function.activation or not _is_plain(call, kernel, end, activation):
         return None
     operands = _put(call, {kernel.places[kernel.made[0]]: activation.operands[1]})
     ints = [*call.ints[: _activation_at(kernel, end)], function.activation]
     return Call(call.kernel, operands, ints, call.floats)
 
 
-def with_logarithm(call: Call, log: Call) -> Call | None:
+def _with_logarithm(call: Call, end: Epilogue, log: Call) -> Call | None:
     """The call for a softmax and its logarithm."""
-    found = epilogue_of(call)
-    if found is None or not found[1].logarithm or log.kernel != f"log.{call.type}":
+    if log.kernel != f"log.{call.type}":
         return None
-    return Call(f"{found[1].logarithm}.{call.type}", [call.operands[0], log.operands[1]], call.ints)
+    return Call(f"{end.logarithm}.{call.type}", [call.operands[0], log.operands[1]], call.ints)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..op_view import Call
 from .kernel_def import KernelDef
@@ -18,6 +19,8 @@ InBlocks = Callable[[KernelDef, Call, int], Call]
 @dataclass(frozen=True)
 class EachLayout:
     """A convolution: each image may have its own layout."""
+
+    independent: ClassVar[bool] = True
 
     of_input: Mapping[str, bool]
     """The operands that are images: True for the input of the forward convolution and its gradient."""
@@ -55,6 +58,8 @@ _GROUPS = 15
 class SameLayout:
     """A call whose images all have the same layout."""
 
+    independent: ClassVar[bool] = False
+
     names: str
     """The operands that are images."""
 
@@ -88,6 +93,8 @@ class SameLayout:
 @dataclass(frozen=True)
 class Joined:
     """A call that concatenates or splits arrays: images by channels, if rows are images."""
+
+    independent: ClassVar[bool] = False
 
     whole: int
     """The place of the operand that is the whole."""

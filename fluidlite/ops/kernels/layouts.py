@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from ..op_view import Call
 from .chains import Repeated, steps_of
@@ -42,7 +42,12 @@ class Images:
 
 
 class ImageRule(Protocol):
-    """The interface of `KernelDef.images`."""
+    """The interface of `KernelDef.images`.
+
+    `independent`: whether each image may have its own layout.
+    """
+
+    independent: ClassVar[bool]
 
     def images(self, kernel: KernelDef, call: Call) -> Images | None:
         """The images of a call that can work on them in blocks; None if it cannot."""

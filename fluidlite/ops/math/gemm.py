@@ -42,6 +42,9 @@ class Matrix(NamedTuple):
         return self.depth * (self.columns + 32)
 
 
+PRODUCTS = ("gemm.f32", "gemm.f64")
+"""The kernels of products that may have a prepacked matrix."""
+
 _LEAST, _MOST_ROWS = 1 << 11, 128
 """The least elements of a matrix that is prepacked, and the most rows of its products."""
 
@@ -51,7 +54,7 @@ def shared_matrix(call: Call) -> Matrix | None:
 
     With many rows packing takes little of the time, and a BLAS is as fast.
     """
-    if call.name != "gemm":
+    if call.kernel not in PRODUCTS:
         return None
     (_, b, _, _), (m, n, k, trans_a, trans_b, *_), (alpha, beta) = call.operands, call.ints, call.floats
     if b is None or not is_fixed((n, k)) or n * k < _LEAST or current(m) > _MOST_ROWS:
