@@ -11,9 +11,9 @@ import fluidlite
 ROOT = Path(fluidlite.__file__).parent
 
 LAYERS = [
+    {"_ext"},
     {"base"},
     {"old_scripts"},
-    {"_ext"},
     {"rpc"},
     {"backend"},
     {"distributed"},

@@ -222,8 +222,104 @@ cdef class View(Operands):
 
 
 cdef class Aliases(dict):
-    """Alias -> variable that owns the memory."""
+    """Alias -> variable that owns the memory; grows by `merge` alone."""
+
+    cdef dict _of  # owner -> its aliases
 
     def root(self, name):
         """The variable that owns the memory of `name`."""
         return self.get(name, name)
+
+    def merge(self, name, other):
+        """Make a variable and its aliases aliases of another variable with the same value."""
+        mine, its = self.root(name), self.root(other)
+        if self._of is None:
+            self._of = {}
+        cdef list moved = self._of.pop(mine, [])
+        for alias in moved:
+            self[alias] = its
+        moved.append(mine)
+        self[mine] = its
+        self._of.setdefault(its, []).extend(moved)
+
+
+cdef class DeclaredTypes:
+    """Shapes and element types as a block declares them: the part of a `Meta` for programs that are being built."""
+
+    cdef public object block
+
+    def __init__(self, block):
+        self.block = block
+
+    cdef object variable(self, name):
+        var = self.block.vars.get(name)
+        return self.block._var_recursive(name) if var is None else var
+
+    def shape(self, name):
+        return self.variable(name)._shape
+
+    def dtype(self, name):
+        return self.variable(name).dtype
+
+    def set(self, name, shape, dtype):
+        var = self.variable(name)
+        var._shape = shape
+        var._shaped = True
+        # As in Fluid, the types that operators compute do not depend on declarations.
+        var._dtype = dtype
+
+
+def names_by_slot(slots, kinds, name_of):
+    """Slot -> names, from strings, variables, or lists of these.
+
+    Args:
+        kinds: the exact classes of variables, which have a `name`.
+        name_of: gives the name of anything else, for a slot and it.
+    """
+    cdef dict found = {}
+    for slot, given in slots.items():
+        if given is None:
+            continue
+        names = []
+        for item in given if isinstance(given, (list, tuple)) else (given,):
+            if type(item) is str:
+                names.append(item)
+            else:
+                names.append(item.name if type(item) in kinds else name_of(slot, item))
+        found[slot] = names
+    return found
+
+
+def fits(slots, declared, required, variables):
+    """Whether names by slot are those of declared slots, fill the required ones, and are names of variables."""
+    for slot, names in slots.items():
+        one = declared.get(slot)
+        if one is None or (len(names) > 1 and not one.many):
+            return False
+        for name in names:
+            if name not in variables:
+                return False
+    for slot in required:
+        if not slots.get(slot):
+            return False
+    return True
+
+
+def retyped(attrs, defaults):
+    """The attributes of another type than their default."""
+    cdef list found = []
+    for name, value in attrs.items():
+        default = defaults.get(name)
+        if default is not None and type(default) is not type(value):
+            found.append(name)
+    return found
+
+
+def converted(attrs, convert):
+    """Attributes without None, and with `convert` of what is no integer, truth value or text."""
+    cdef dict found = {}
+    for name, value in attrs.items():
+        if value is not None:
+            kind = type(value)
+            found[name] = value if kind is int or kind is bool or kind is str else convert(value)
+    return found

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from ..base import flags
+from ..base import collector, flags
 from ..base.sizes import formula
 from ..framework import Operator, Program
 from .control_flow.scan import ScanSpec
@@ -46,6 +46,7 @@ from .ir.type_env import TypeEnv
 from .tensors.scope import Scope
 
 
+@collector.paused()
 def compile_plan(request: Request) -> StepPlan:
     """A plan for a request.
 
@@ -105,6 +106,7 @@ def compile_body(program: Program, scope: Scope, spec: ScanSpec, feeds: Feeds) -
     return body
 
 
+@collector.paused()
 def compile_split(request: Request, early: int, held: Sequence[str]) -> SplitPlan:
     """A plan in two halves; the first `early` fetches belong to the first half.
 

@@ -181,7 +181,9 @@ class Block:
         sequences.carry_over(op)
         put(op)
         for name in op.writes():
-            var = self._find_var_recursive(name)
+            var = self.vars.get(name)
+            if var is None:
+                var = self._find_var_recursive(name)
             if var is not None:
                 var.op = op
                 if stop_gradient:
@@ -196,10 +198,13 @@ class Block:
 
         Only the default main program outside of `program_guard` runs them; other programs are built in any mode.
         """
+        tracer = _dygraph_tracer()
+        if tracer is None:
+            return None
         from .program import default_main_program
 
         mine = self.program is default_main_program() and not mode.is_building()
-        return _dygraph_tracer() if mine and tracing.current() is None else None
+        return tracer if mine and tracing.current() is None else None
 
     def _insert_blank(self, index: int) -> Operator:
         """Insert an operator without type and variables at `index`."""

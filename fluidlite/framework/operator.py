@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from .._ext.operands import DeclaredTypes, Operands, converted, names_by_slot
+from ..base.dtypes import VarType, attribute
+from ..base.errors import NotSupportedError
+from ..ops.registry import Effects, OpDef, OpView, find
+from . import callsite, tracing
 from .._ext.operands import Operands
 from ..base import callsite
 from ..base.dtypes import VarType, attribute
@@ -15,7 +21,7 @@ from ..base.errors import NotSupportedError
 from ..ops.registry import Effects, OpDef, OpView, Shape, find
 from . import tracing
 from .ignored_attrs import tuning
-from .variable import Variable
+from .variable import Parameter, Variable
 
 if TYPE_CHECKING:
     from .program import Block
@@ -61,29 +67,11 @@ _NOTHING = OpDef(
 )
 
 
-class BlockMeta:
+class BlockMeta(DeclaredTypes):
     """Answers an operator's questions about shapes while a block is built."""
 
-    __slots__ = ("block",)
+    __slots__ = ()
     building = True
-
-    def __init__(self, block: Block) -> None:
-        self.block = block
-
-    def shape(self, name: str) -> Shape:
-        var = self.block.vars.get(name)
-        return (self.block._var_recursive(name) if var is None else var)._shape
-
-    def dtype(self, name: str) -> VarType:
-        var = self.block.vars.get(name)
-        return (self.block._var_recursive(name) if var is None else var).dtype
-
-    def set(self, name: str, shape: Shape, dtype: VarType) -> None:
-        var = self.block._var_recursive(name)
-        var._shape = shape
-        var._shaped = True
-        # As in Fluid, the types that operators compute do not depend on declarations.
-        var._dtype = dtype
 
     def declares(self, name: str) -> bool:
         """Whether the variable exists."""
@@ -116,9 +104,10 @@ class Operator(Operands):
         self.block = block
         self.type = type
         self.definition = find(type)
-        self.inputs = _names(inputs, block)
-        self.outputs = _names(outputs, block)
-        self.attrs = {name: attribute(value) for name, value in (attrs or {}).items() if value is not None}
+        name_of = partial(_name, block)
+        self.inputs = names_by_slot(inputs or {}, _VARIABLES, name_of)
+        self.outputs = names_by_slot(outputs or {}, _VARIABLES, name_of)
+        self.attrs = converted(attrs or {}, attribute)
         self.line = callsite.user_line()
 
     @classmethod
@@ -271,18 +260,11 @@ class Operator(Operands):
     __str__ = __repr__
 
 
-def _names(slots: dict[str, Any] | None, block: Block) -> dict[str, list[str]]:
-    """Slot -> names, from a Variable, a name, or a list of either per slot; eager tensors where a trace goes on."""
-    out: dict[str, list[str]] = {}
-    for slot, given in (slots or {}).items():
-        if given is None:
-            continue
-        items = given if isinstance(given, (list, tuple)) else [given]
-        out[slot] = [item if type(item) is str else _name(slot, item, block) for item in items]
-    return out
+_VARIABLES = (Variable, Parameter)
 
 
-def _name(slot: str, item: Any, block: Block) -> str:
+def _name(block: Block, slot: str, item: Any) -> str:
+    """The name of a Variable, or a name; of an eager tensor where a trace goes on."""
     if isinstance(item, str):
         return item
     if hasattr(type(item), "stands_for"):

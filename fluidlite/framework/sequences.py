@@ -105,6 +105,14 @@ def carry_over(op: Operator) -> None:
     block = op.block
     if op.definition.sequences.levels is not None:
         _declare(op, op.definition.sequences.levels)
+    for name in op.reads():
+        var = block.vars.get(name)
+        if var is None:
+            var = block._find_var_recursive(name)
+        if var is not None and var.lod_level:
+            break
+    else:
+        return
     for one in kept(op.view()):
         source, out = block._find_var_recursive(one.source), block._find_var_recursive(one.out)
         if source is None or out is None or not source.lod_level or out.lod_level:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from .._ext.operands import fits, retyped
 from ..base import callsite
 from ..base.dtypes import VarType
 from ..base.errors import EnforceNotMet
@@ -52,9 +53,10 @@ def operator(op: Operator) -> None:
 
 def _check_attributes(op: Operator) -> None:
     declared = op.definition.attrs
-    for name, value in op.attrs.items():
-        kind, given = type(declared.get(name)), type(value)
-        if given is not kind and issubclass(given, _MISFITS.get(kind, ())):
+    for name in retyped(op.attrs, declared):
+        value = op.attrs[name]
+        kind = type(declared[name])
+        if issubclass(type(value), _MISFITS.get(kind, ())):
             raise op.view().fail(
                 f"attribute {name} must be of type {kind.__name__}, as its default {declared[name]!r} is; got {value!r}"
             )
@@ -62,11 +64,14 @@ def _check_attributes(op: Operator) -> None:
 
 def slots(op: Operator) -> None:
     """Check that the slots of `op` are declared and filled and that its variables exist; raises OperatorError."""
-    _check(op, "input", op.inputs, op.definition.inputs_by_name)
-    _check(op, "output", op.outputs, op.definition.outputs_by_name)
-    for slot in op.definition.input_slots:
-        if not slot.optional and not op.inputs.get(slot.name):
-            raise OperatorError(f"operator {op.type}: input {slot.name} is missing")
+    definition, variables = op.definition, op.block.vars
+    if not fits(op.inputs, definition.inputs_by_name, definition.required, variables):
+        _check(op, "input", op.inputs, definition.inputs_by_name)
+    if not fits(op.outputs, definition.outputs_by_name, (), variables):
+        _check(op, "output", op.outputs, definition.outputs_by_name)
+    for slot in definition.required:
+        if not op.inputs.get(slot):
+            raise OperatorError(f"operator {op.type}: input {slot} is missing")
 
 
 def loaded(op: Operator) -> None:

@@ -296,6 +296,7 @@ class OpDef:
         self.output_slots = tuple(Slot.parse(text) for text in self.outputs)
         self.inputs_by_name = {slot.name: slot for slot in self.input_slots}
         self.outputs_by_name = {slot.name: slot for slot in self.output_slots}
+        self.required = tuple(slot.name for slot in self.input_slots if not slot.optional)
         self.shape_only = frozenset(slot.name for slot in self.input_slots if slot.shape_only)
         self.slots = {**self.inputs_by_name, **self.outputs_by_name}
         source, rule = self.sequences.source, self.dispatch.rows

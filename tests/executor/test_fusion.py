@@ -66,7 +66,9 @@ def test_three_are_fused_or_none():
 
 def test_names_for_the_same_memory_are_one_variable():
     chain = [instruction("f", ["x"], ["y"]), instruction("g", ["y2"], ["z"]), instruction("h", ["y2"], ["w"])]
-    found = fuse(chain, ["z", "w"], [fuse_pairs(one_of("f", "g"))], Aliases(y2="y"))
+    aliases = Aliases()
+    aliases.merge("y2", "y")
+    found = fuse(chain, ["z", "w"], [fuse_pairs(one_of("f", "g"))], aliases)
     assert actions(found) == ["f", "g", "h"]
 
 
@@ -104,5 +106,5 @@ def test_nothing_is_moved_past_who_reads_or_writes_it():
 
 
 def test_lifetimes_span_all_names_of_a_variable():
-    found = lifetimes(CHAIN, Aliases(y2="y"), ["y2", "given"])
+    found = lifetimes(CHAIN, {"y2": "y"}, ["y2", "given"])
     assert found == {"x": (0, 0), "y": (0, 3), "z": (1, 2), "w": (2, 2), "given": (3, 3)}

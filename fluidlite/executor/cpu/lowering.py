@@ -147,7 +147,7 @@ class Lowering:
             return False
         if self._meta.is_persistable(out) or (self._meta.is_persistable(source) and written[source]):
             return False
-        self._code.aliases[out] = self._code.root(source)
+        self._code.aliases.merge(out, source)
         return True
 
 

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..._ext.operands import Aliases
 from ...base.sizes import always_equal
 from ...ops.kernels.chains import Chain
 from ...ops.kernels.kernel_def import KERNELS
@@ -80,7 +81,7 @@ def _replaceable(instruction: Instruction, roots: Mapping[str, str]) -> list[tup
 
 
 def coalesce_merges(
-    instructions: Sequence[Instruction], roots: dict[str, str], temporary: Callable[[str], bool]
+    instructions: Sequence[Instruction], roots: Aliases, temporary: Callable[[str], bool]
 ) -> list[Instruction]:
     """Copy coalescing: the instructions without `merge` copies whose source can be computed in the target's memory.
 
@@ -113,8 +114,7 @@ def coalesce_merges(
             for k in touched[place]
             if blocks[at] < k < at
         ):
-            roots.update({name: place for name, root in roots.items() if root == new})
-            roots[new] = place
+            roots.merge(new, place)
             touched[place] = sorted({*touched[place], *touched[new]})
             left.add(at)
     return [each for at, each in enumerate(instructions) if at not in left]

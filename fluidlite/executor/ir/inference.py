@@ -120,7 +120,9 @@ def _has_effects(op: Operator) -> bool:
         return True
     variables = op.block.vars
     for name in op.writes():
-        var = variables.get(name) or op.block._find_var_recursive(name)
+        var = variables.get(name)
+        if var is None:
+            var = op.block._find_var_recursive(name)
         if var is not None and var.persistable:
             return True
     blocks = op.sub_blocks() if effects.control else ()

@@ -142,12 +142,6 @@ class Uses:
         self.roots, self.root = roots, roots.root
         self.needed = frozenset(map(self.root, needed))
 
-    def merge(self, name: str, other: str) -> None:
-        """Make a variable and its aliases aliases of another variable with the same value."""
-        mine, its = self.root(name), self.root(other)
-        self.roots.update({alias: its for alias, root in self.roots.items() if root == mine})
-        self.roots[mine] = its
-
     @cached_property
     def written(self) -> Counter[str]:
         """The number of writes of each variable."""

@@ -32,7 +32,7 @@ def propagate_copies(instructions: list[Instruction], uses: Uses) -> list[Instru
             name, its = each.action.operands[at] or "", each.action.operands[source] or ""
             if _may_alias(name, its, uses):
                 gone[at] = name
-                uses.merge(name, its)
+                uses.roots.merge(name, its)
         left = without(each.action, gone) if gone else each.action
         if left is not None:
             writes = tuple([name for name in each.writes if name not in gone.values()])
@@ -71,7 +71,7 @@ def eliminate_common_subexpressions(instructions: list[Instruction], uses: Uses)
             same = [other for other in others if _same_numbers(other.action, each.action)] if others else ()
             if same:
                 for name, other in zip(each.writes, same[0].writes, strict=True):
-                    uses.merge(name, other)
+                    uses.roots.merge(name, other)
                 continue
             others.append(each)
         out.append(each)

@@ -144,7 +144,7 @@ class _Kernels(dict[str, KernelDef | None]):
 
 
 KERNELS = _Kernels()
-"""The declaration of the kernel that a call runs, by `Call.kernel`; None of marks for the engine, which are no kernels."""
+"""The declaration of the kernel of a call, by `Call.kernel`; None of marks for the engine, which are no kernels."""
 
 
 @cache
