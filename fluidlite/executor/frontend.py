@@ -22,7 +22,7 @@ from .control_flow.array_ops import GET
 from .control_flow.inlining import Inliner
 from .ir import finite, float16, jumps, sparse
 from .ir.errors import DataDependentShape, Unsupported
-from .ir.inference import NON_TENSORS, SsaNames, fold, has_blocks, in_place_of, infer, is_noop, live
+from .ir.inference import NON_TENSORS, SsaNames, fold, has_control_flow, in_place_of, infer, is_noop, live
 from .ir.request import Request
 from .ir.type_env import TypeEnv
 
@@ -78,7 +78,8 @@ def structure(ops: Sequence[Operator], request: Request, meta: TypeEnv) -> Graph
     """The operators with sub-blocks inlined, and temporaries in SSA form."""
     graph = Graph(list(ops), [*request.fetches])
     if request.has_jumps:
-        graph = _inlined(graph, request, meta) if has_blocks(request.program) else graph
+        if has_control_flow(request.program, ops):
+            graph = _inlined(graph, request, meta)
     elif not request.check_finite:
         graph.ops = [*predication.predicated(ops)]
     names = SsaNames(meta.is_persistable, [*request.feed, *request.late])
@@ -111,8 +112,10 @@ def infer_shapes(graph: Graph, request: Request, meta: TypeEnv) -> Typed:
 def _check_fed(ops: Iterable[Operator], meta: TypeEnv, fed: list[str]) -> None:
     written: set[str] = set()
     for op in ops:
-        for name in blocks.reads(op):
-            var = op.block._find_var_recursive(name)
+        for name in blocks.reads(op) if op.definition.effects.control else op.reads():
+            var = op.block.vars.get(name)
+            if var is None:
+                var = op.block._find_var_recursive(name)
             if var is not None and var.is_data and name not in written and not meta.has(name):
                 raise failures.missing_value(op, name, fed)
         written.update(op.writes())

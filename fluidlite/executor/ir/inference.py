@@ -153,9 +153,13 @@ def is_unplannable(op: Operator) -> bool:
     )
 
 
-def has_blocks(program: Program) -> bool:
-    """True if a program has blocks of branches or loops, or variables that are no tensors, such as tensor arrays."""
-    return len(program.blocks) > 1 or bool(program._derived(_non_tensors))
+def has_control_flow(program: Program, ops: Iterable[Operator]) -> bool:
+    """True if a program has blocks of branches or loops, or variables that are no tensors, such as tensor arrays, or
+    if an operator chooses between variables.
+    """
+    if len(program.blocks) > 1 or program._derived(_non_tensors):
+        return True
+    return any([op.definition.effects.control is not None for op in ops])
 
 
 def infer(op: Operator, meta: TypeEnv, fed: Iterable[str]) -> OpView:
