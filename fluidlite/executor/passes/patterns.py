@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
 from ...base.sizes import always_equal
-from ...ops.kernels.kernel_def import kernel_of
+from ...ops.kernels.kernel_def import KERNELS
 from ...ops.registry import Call
 from ..ir.instructions import Instruction, Uses
 
@@ -50,7 +51,7 @@ Reader = Callable[[Call], Node | None]
 
 def node_of(call: Call) -> Node | None:
     """The operands and results of a call as its kernel declares them, and its integers."""
-    kernel = kernel_of(call)
+    kernel = KERNELS[call.kernel]
     if kernel is None or not call.operands:
         return None
     made = {kernel.places[name] % len(call.operands) for name in kernel.made}
@@ -73,6 +74,10 @@ class Pattern:
     def __init__(self, text: str, readers: dict[str, Reader] | None = None) -> None:
         self.readers = readers or {}
         self.lines = [self._line(line.strip()) for line in text.splitlines() if line.strip()]
+        *others, last = self.lines
+        sources = [line for line in others if not line.optional and line.results[0] in last.operands[:1]]
+        self.source = sources[0] if sources and not last.optional else None
+        """The line that makes the first operand of the last one; None if that may be from elsewhere."""
 
     def _line(self, text: str) -> _Line:
         found = _LINE.fullmatch(text)
@@ -82,6 +87,23 @@ class Pattern:
             _WORD.findall(found[part] or "") for part in ("results", "operands", "numbers")
         )
         return _Line(results, found["kernel"], operands, numbers, bool(found["mark"]))
+
+    def may_end(self, each: Instruction, made: AbstractSet[str], uses: Uses) -> bool:
+        """False if an instruction cannot be the last line; `made`: the variables that calls of `source` make."""
+        if not isinstance(each.action, Call):
+            return False
+        kernel = self.lines[-1].kernel
+        if kernel != _ANY and kernel not in self.readers and kernel != each.action.kernel.partition(".")[0]:
+            return False
+        operands = map(uses.root, filter(None, each.action.operands))
+        return self.source is None or not made.isdisjoint(operands)
+
+    def made_by(self, instructions: Iterable[Instruction], uses: Uses) -> set[str]:
+        """The variables that calls of `source` make."""
+        if self.source is None:
+            return set()
+        found = [each for each in instructions if self.read(self.source, each) is not None]
+        return {uses.root(name) for each in found for name in each.writes}
 
     def read(self, line: _Line, each: Instruction | None) -> Node | None:
         """The node of an instruction; None if it does not call the kernel of a line."""

@@ -89,8 +89,12 @@ def fuse_matches(pattern: Pattern, rule: Callable[[Match], Sequence[Replacement]
     """
 
     def run(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+        made = pattern.made_by(instructions, uses)
+        ends = [each for each in instructions if pattern.may_end(each, made, uses)]
+        if not ends:
+            return instructions
         code = _Code(instructions, uses)
-        for each in instructions:
+        for each in ends:
             match = Match(uses)
             if match.extend(pattern, last=each):
                 with suppress(NoMatch):
