@@ -34,7 +34,11 @@ def plain(array: Any) -> np.ndarray:
 
 def owned(array: Any) -> np.ndarray:
     """`array` itself if native code can write into it where it is, otherwise a plain copy."""
-    return array if is_plain(array) and array.flags.writeable else plain_copy(array)
+    if type(array) is np.ndarray:
+        flags, dtype = array.flags, array.dtype
+        if flags.carray and dtype.isnative and dtype.num in NUMBERS:
+            return array
+    return plain_copy(array)
 
 
 def plain_copy(array: Any) -> np.ndarray:

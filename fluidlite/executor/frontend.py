@@ -66,7 +66,8 @@ def prune(request: Request, meta: TypeEnv) -> list[Operator]:
     block = request.declarations
     ops = block.ops if request.ops is None else request.ops
     _check_fed(ops, meta, [*request.feed])
-    if any(var.persistable and var.type in NON_TENSORS for var in request.program.list_vars()):
+    variables = [var for each in request.program.blocks for var in each.vars.values()]
+    if any([var.persistable and var.type in NON_TENSORS for var in variables]):
         raise Unsupported("persistable variables are tensor arrays or rank tables")
     # A body has been pruned, and must keep its jumps.
     if request.check_finite or request.body is not None:
@@ -174,13 +175,7 @@ class _Inference:
         self._fed = [*request.feed]
         self._widens = request.has_jumps
         self._watch = finite.FiniteChecks(request.declarations) if request.check_finite else None
-        self._writes = Counter(name for op in graph.ops for name in op.writes())
-        self._once = {
-            name
-            for op in graph.ops
-            for name in op.writes()
-            if self._writes[name] == 1 and not op.block._is_persistable(name)
-        }
+        self._writes = Counter([name for op in graph.ops for name in op.writes()])
         self.steps: list[Step] = []
         self.ends_early = False
 
@@ -249,7 +244,7 @@ class _Inference:
         view = infer(op, self._meta, self._fed)
         if self._meta.sparse:
             sparse.check_written_once(op, self._meta, self._writes)
-        return [] if fold(op, view, self._meta, self._once) else [(op, view)]
+        return [] if fold(op, view, self._meta, self._writes) else [(op, view)]
 
     def check_sparse(self, fetches: Iterable[str]) -> None:
         sparse.check([op for op, _ in self.steps], fetches)

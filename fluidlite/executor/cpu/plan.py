@@ -77,7 +77,8 @@ class Plan(StepPlan):
         if tensors is None:
             return False
         for name, tensor in tensors.items():
-            tensor.on(None)
+            if type(tensor.array) is not np.ndarray:
+                tensor.on(None)
             self.engine.bind(self.assembly.slot(name), tensor.own())
         self.code.buffers.forget()
         self._written = {name: tensors[name].array for name in tensors if name in self._changed}

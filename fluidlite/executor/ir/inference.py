@@ -277,10 +277,11 @@ def _fold_symbolic(op: Operator, view: OpView, meta: TypeEnv) -> None:
                 meta.symbolic_values[name] = value
 
 
-def fold(op: Operator, view: OpView, meta: TypeEnv, written_once: set[str]) -> bool:
+def fold(op: Operator, view: OpView, meta: TypeEnv, writes: Counter[str]) -> bool:
     """Constant folding: compute small results of constant inputs (`fill_constant`, `shape`, ...).
 
     Returns False for an operator that stays in the plan. Integer results on symbolic sizes are recorded as formulas.
+    `writes`: the number of writes of each variable.
     """
     definition = op.definition
     if (
@@ -295,7 +296,7 @@ def fold(op: Operator, view: OpView, meta: TypeEnv, written_once: set[str]) -> b
         for name in reads:
             if name not in meta.constants and name not in meta.symbolic_values:
                 return False
-    if not outputs or not written_once.issuperset(outputs):
+    if not outputs or any([writes[name] != 1 or op.block._is_persistable(name) for name in outputs]):
         return False
     if not meta.symbolic_values.keys().isdisjoint(reads) or not all(
         [is_fixed(meta.shapes[name]) for name in (*reads, *outputs)]

@@ -78,6 +78,9 @@ class Pattern:
         sources = [line for line in others if not line.optional and line.results[0] in last.operands[:1]]
         self.source = sources[0] if sources and not last.optional else None
         """The line that makes the first operand of the last one; None if that may be from elsewhere."""
+        kernels = {line.kernel for line in self.lines if not line.optional}
+        self.kernels = kernels.difference(self.readers, [_ANY])
+        """The kernels without which nothing matches."""
 
     def _line(self, text: str) -> _Line:
         found = _LINE.fullmatch(text)
@@ -97,6 +100,11 @@ class Pattern:
             return False
         operands = map(uses.root, filter(None, each.action.operands))
         return self.source is None or not made.isdisjoint(operands)
+
+    def may_match(self, instructions: Iterable[Instruction]) -> bool:
+        """False if a kernel of the pattern is not called."""
+        called = [each.action.kernel for each in instructions if isinstance(each.action, Call)]
+        return not self.kernels or self.kernels <= {kernel.partition(".")[0] for kernel in called}
 
     def made_by(self, instructions: Iterable[Instruction], uses: Uses) -> set[str]:
         """The variables that calls of `source` make."""

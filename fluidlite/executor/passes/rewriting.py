@@ -62,12 +62,13 @@ def joined(
 ) -> Instruction:
     """The instruction for the operators of all parts; by default it accesses the variables that the new call does."""
     ops: dict[int, Operator] = {id(op): op for each in parts for op in each.ops}
+    operands = set(action.operands) if reads is None or writes is None else ()
     if reads is None:
-        reads = (name for each in parts for name in each.reads if name in action.operands)
+        reads = [name for each in parts for name in each.reads if name in operands]
     if writes is None:
-        writes = (name for each in parts for name in each.writes if name in action.operands)
-    accessed = (tuple(dict.fromkeys(filter(None, names))) for names in (reads, writes))
-    return Instruction(tuple(ops.values()), *accessed, action)
+        writes = [name for each in parts for name in each.writes if name in operands]
+    read, written = dict.fromkeys(filter(None, reads)), dict.fromkeys(filter(None, writes))
+    return Instruction(tuple(ops.values()), tuple(read), tuple(written), action)
 
 
 @dataclass
@@ -89,6 +90,8 @@ def fuse_matches(pattern: Pattern, rule: Callable[[Match], Sequence[Replacement]
     """
 
     def run(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+        if not pattern.may_match(instructions):
+            return instructions
         made = pattern.made_by(instructions, uses)
         ends = [each for each in instructions if pattern.may_end(each, made, uses)]
         if not ends:

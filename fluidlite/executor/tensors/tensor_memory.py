@@ -84,6 +84,8 @@ class TensorMemory:
 
     def on(self, device: CudaDevice | None) -> Any:
         """The elements as an array of `device` (None: the host), to which they are moved."""
+        if device is None and type(self.array) is np.ndarray:
+            return self.array
         here = moved(self.array, device)
         if here is not self.array:
             self.replace(here)
