@@ -29,12 +29,11 @@ from ..framework import Operator, Program
 from .control_flow.scan import ScanSpec
 from .cpu.assembly import Assembly
 from .cpu.bodies import BodyPlan, write_outside
+from .cpu.code import changed_early
 from .cpu.lowering import lower
 from .cpu.memory import allocate
 from .cpu.optimize import optimize
-from .cpu.plan import Plan
-from .cpu.rollback import changed_early
-from .cpu.split_plan import CpuSplitPlan
+from .cpu.plan import CpuSplitPlan, Plan
 from .frontend import Typed, infer_shapes, prune, structure
 from .ir import jumps
 from .ir.errors import Unsupported

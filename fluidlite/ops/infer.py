@@ -1,12 +1,16 @@
-"""Shape rules that many operators share."""
+"""Shapes: rules that many operators share, broadcasting, and shapes given by attributes or variables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..base.dtypes import VarType
+from ..base.sizes import whole
+from ..base.sizes.shapes import aligned, same_shape
+from ..base.sizes.shapes import middle as middle
 from ..base.sizes.shapes import product as product
-from .registry import GRAD, OpView
+from .registry import GRAD, OpView, Shape
 
 
 def same_as(slot: str = "X", out: str = "Out") -> Callable[[OpView], None]:
@@ -82,3 +86,75 @@ def require_same_dtype(op: OpView, *slots: str) -> VarType:
                 f"{slot} must have the dtype of {slots[0]} ({first}), got {op.dtype(slot)}; cast one of them"
             )
     return first
+
+
+def broadcast_shape(op: OpView, axis: int) -> Shape:
+    """The shape of X and Y broadcast together; raises the operator's error if they do not fit."""
+    x, y = op.shape("X"), op.shape("Y")
+    if same_shape(x, y):
+        return x  # whatever the axis
+    rank = max(len(x), len(y))
+    if not -1 <= axis < max(rank, 1) and len(x) != len(y):
+        raise op.fail(f"axis must be in [-1, {rank}), got {axis}")
+    left, right = aligned(x, y, axis)
+    if len(left) != len(right):
+        raise op.fail(f"X of shape {list(x)} and Y of shape {list(y)} cannot be lined up at axis {axis}")
+    dims = []
+    for m, n in zip(left, right, strict=True):
+        if m != n and min(m, n) > 1:
+            raise op.fail(
+                f"cannot broadcast X of shape {list(x)} with Y of shape {list(y)} at axis {axis}: "
+                f"{m} is not {n}"
+            )
+        # An unknown size with 1 or another unknown one is unknown; with any other it is that one.
+        known = 0 if 0 in (m, n) else max(m, n)
+        dims.append(known if min(m, n) >= 0 or known > 1 else -1)
+    return tuple(dims)
+
+
+def operands(X: Any, Y: Any, axis: int) -> tuple[Any, Any]:
+    """X and Y reshaped so that NumPy's broadcasting aligns them at `axis`."""
+    if X.shape == Y.shape:
+        return X, Y
+    left, right = aligned(X.shape, Y.shape, axis)
+    return X.reshape(left), Y.reshape(right)
+
+
+def reduced(xp: Any, gradient: Any, shape: Shape, other: Shape, axis: int) -> Any:
+    """`gradient` of the broadcast result summed down to `shape`, that of the operand it is for."""
+    if gradient.shape == tuple(shape):
+        return gradient
+    mine, _ = aligned(shape, other, axis)
+    axes = tuple(k for k, (n, m) in enumerate(zip(mine, gradient.shape, strict=True)) if n == 1 != m)
+    return gradient.sum(axis=axes, dtype=gradient.dtype).reshape(shape)
+
+
+def declared_shape(op: OpView) -> list[int]:
+    """The shape that `shape`, `ShapeTensor` or `ShapeTensorList` give `op`; -1 for sizes known only in a run."""
+    shape = [int(n) for n in op.attr("shape")]
+    if op.has("ShapeTensor"):
+        known = op.value("ShapeTensor")
+        if known is not None:
+            return whole(known.reshape(-1))
+        rank = product(op.shape("ShapeTensor"))
+        return shape if len(shape) == rank else [-1] * max(rank, 1)
+    if op.has("ShapeTensorList"):
+        count = op.count("ShapeTensorList")
+        shape += [-1] * (count - len(shape))
+        for axis in range(count):
+            known = op.value("ShapeTensorList", axis)
+            if known is not None:
+                (shape[axis],) = whole(known.reshape(-1))
+        return shape
+    if any(n < 0 for n in shape):
+        raise op.fail(f"every number of shape must be 0 or more, got {shape}")
+    return shape
+
+
+def actual_shape(shape: Sequence[int], tensor: Any, tensors: Sequence[Any]) -> list[int]:
+    """The shape when the operator runs: from `tensor`, from the one-element `tensors`, or the attribute."""
+    if tensor is not None:
+        return [int(n) for n in tensor.reshape(-1).tolist()]
+    if tensors:
+        return [int(n.reshape(-1)[0]) for n in tensors]
+    return [int(n) for n in shape]

@@ -1,14 +1,17 @@
-"""Lowering of operators to instructions for the CPU: native calls, reference kernels, aliases."""
+"""Lowering of operators to instructions for the CPU: native calls, calls of reference kernels, aliases."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
 
 from ...base.sizes import always_equal
 from ...framework import Operator
 from ...ops.op_view import RESOLVE_SIZES
-from ...ops.registry import LEVEL, Call, OpView
+from ...ops.registry import LEVEL, Call, LodArray, OperatorError, OpView, check_result
 from .. import failures
 from ..control_flow.scan import SCAN_KERNEL
 from ..frontend import Typed
@@ -19,7 +22,6 @@ from ..ir.instructions import Instruction
 from ..ir.request import Request
 from ..ir.type_env import TypeEnv
 from .code import Code, tensor_arrays_of
-from .reference import reference
 
 
 def lower(typed: Typed, request: Request) -> Code:
@@ -188,3 +190,69 @@ def _overwrites_input(op: Operator) -> bool:
             if not set(names).isdisjoint(sources):
                 return True
     return False
+
+
+Array = Callable[[str], np.ndarray]
+
+
+def reference(
+    op: Operator,
+    array: Array,
+    levels: Callable[[str], Iterable[str]],
+    pending: PendingShapes | None,
+) -> Sequence[Callable[[], None]]:
+    """The function that calls the reference kernel of `op` on the memory of a plan and stores the results there.
+
+    With data-dependent sizes there are two: `measure` runs the kernel and writes the sizes, `store_held` stores the
+    results after the engine has resolved the sizes.
+
+    Args:
+        array: returns the elements of a variable in this step.
+        levels: returns the names of a variable's offsets.
+    """
+
+    def called() -> Iterable[tuple[str, Any]]:
+        """The results of the kernel by variable."""
+        inputs = {slot: [array(name) for name in names] for slot, names in op.inputs.items() if names}
+        lods = None
+        if op.definition.sequences.takes_lod:
+            lods = {
+                slot: [tuple(map(array, levels(name))) for name in names] for slot, names in op.inputs.items()
+            }
+        try:
+            results = op.definition.call(np, inputs, op.attrs, lods, on_numpy=True)
+        except Exception as error:
+            failures.raise_in_operator(op, error)
+        return op._named(results)
+
+    def store(name: str, value: Any) -> None:
+        """Copy a result to the memory of its variable; raises OperatorError for another shape or element type."""
+        if isinstance(value, LodArray):
+            for level, offsets in zip(levels(name), value.lod, strict=False):
+                if level.startswith(name + LEVEL):  # its own, not an input's
+                    store(level, offsets)
+            value = value.array
+        target = array(name)
+        try:
+            check_result(op.type, value, target.shape, target.dtype)
+        except OperatorError as error:
+            raise failures.in_operator(op, error) from None
+        np.copyto(target, value, casting="same_kind")
+
+    def step() -> None:
+        for name, value in called():
+            store(name, value)
+
+    held: list[tuple[str, Any]] = []
+
+    def measure() -> None:
+        assert pending is not None
+        held[:] = called()
+        array(pending.scratch)[:] = pending.measure(held)
+
+    def store_held() -> None:
+        for name, value in held:
+            store(name, value)
+        held.clear()
+
+    return [step] if pending is None else [measure, store_held]

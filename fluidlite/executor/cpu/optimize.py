@@ -1,15 +1,24 @@
-"""Runs the passes over the instructions for the CPU and counts the instructions that each saves."""
+"""The passes over instructions for the CPU, in order; the instructions that each saves are counted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from ...base import flags
 from ...framework import OpRole
-from ..ir.instructions import Instruction
-from ..passes import cpu_passes
+from ...ops.kernels.epilogues import with_epilogue
+from ...ops.kernels.kernel_def import KERNELS
+from ...ops.optimizers import updates as optim
+from ...ops.registry import Call
+from ..ir.instructions import Instruction, Uses
+from ..passes import channel_blocks, prepacking
+from ..passes.attention import fuse_attention
+from ..passes.chains import join_chains
 from ..passes.channel_blocks import ChannelBlocks
+from ..passes.patterns import Match, Node, Pattern
 from ..passes.prepacking import prepack
-from ..passes.rewriting import fuse
+from ..passes.redundancy import eliminate_common_subexpressions, propagate_copies
+from ..passes.rewriting import HorizontalFusion, Member, Pass, Replacement, fuse, fuse_matches, joined
 from . import memory
 from .code import Code
 
@@ -42,10 +51,97 @@ def optimize(
 
 def _fused(code: Code, instructions: list[Instruction], needed: list[str]) -> list[Instruction]:
     layout = ChannelBlocks(code.meta, lambda name: not code.isolated and code.is_temporary(name))
-    for name, each in cpu_passes.passes(layout).items():
+    for name, each in passes(layout).items():
         before = len(instructions)
         instructions = fuse(instructions, needed, [each], code.aliases)
         code.saved[name] += before - len(instructions)
     if layout.blocked:
         code.notes.append(str(layout))
     return instructions
+
+
+def _has_epilogue(call: Call) -> Node | None:
+    """A product, convolution, normalisation, softmax or addition that can go on with its result."""
+    kernel = KERNELS[call.kernel]
+    if kernel is None or kernel.epilogue is None:
+        return None
+    return Node([], [kernel.operand(call, kernel.made[0])])
+
+
+_EPILOGUE = Pattern(
+    """
+    result = has_epilogue()
+    out = _(result)
+    """,
+    {"has_epilogue": _has_epilogue},
+)
+
+
+def _with_epilogue(match: Match) -> list[Replacement]:
+    """A bias, a normalisation by moving statistics, an activation or a logarithm as an epilogue of the call before."""
+    call, last = match.call("result"), match.call("out")
+    kernel = KERNELS[call.kernel]
+    action = None if kernel is None else with_epilogue(call, kernel, last)
+    return [] if action is None else [Replacement([*match.found.values()], action)]
+
+
+class _Updates(HorizontalFusion):
+    """Multi-tensor updates: the updates of one kind, rate and constants as one call over many parameters."""
+
+    def member(self, position: int) -> Member | None:
+        instruction = self.instructions[position]
+        role = instruction.ops[0].attrs.get("op_role", 0)
+        if not role & OpRole.Optimize or not isinstance(instruction.action, Call):
+            return None
+        key = optim.update_kind(instruction.action)
+        return None if key is None else Member(key, instruction)
+
+    def fused(self, members: list[Member]) -> list[Instruction]:
+        parts = [member.main for member in members]
+        if len(parts) == 1:
+            return parts
+        return [joined(parts, optim.joined([part.action for part in parts]))]
+
+
+def _eliminate_dead_code(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+    """The instructions without calls, of operators with several calls, whose results are not read.
+
+    Such as the gradient of images in that of a convolution.
+    """
+    return [
+        each
+        for each in instructions
+        if each.view is not None or not isinstance(each.action, Call) or any(map(uses.is_used, each.writes))
+    ]
+
+
+_PASSES: dict[str, Pass] = {
+    "dead_code": _eliminate_dead_code,
+    "copy_propagation": propagate_copies,
+    "common_subexpressions": eliminate_common_subexpressions,
+    "attention": fuse_attention,
+    "epilogues": fuse_matches(_EPILOGUE, _with_epilogue),
+    "chains": join_chains,
+    "updates": _Updates.run,
+}
+"""The passes by name, in order; `flags.passes_left_out` names those to skip."""
+
+_AFTER_LAYOUT = ("chains", "updates")
+"""The passes that follow the layout pass."""
+
+
+def passes(in_blocks: Pass) -> dict[str, Pass]:
+    """The enabled passes by name, in order. `in_blocks`: the layout pass.
+
+    Raises ValueError if the user disables a pass that does not exist.
+    """
+    out = flags.passes_left_out()
+    made = {name: each for name, each in _PASSES.items() if name not in _AFTER_LAYOUT}
+    made |= {channel_blocks.PASS: in_blocks} | {name: _PASSES[name] for name in _AFTER_LAYOUT}
+    names = (*made, prepacking.PASS)
+    extra = out.difference(names)
+    if extra:
+        raise ValueError(
+            f"FLUIDLITE_WITHOUT_PASSES may name {', '.join(names)}, got {', '.join(sorted(extra))}"
+        )
+    return {name: each for name, each in made.items() if name not in out}

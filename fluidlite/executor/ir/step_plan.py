@@ -15,9 +15,8 @@ from ...base.sizes import current_shape, formula
 from ...framework import Program
 from ..tensors.lod_tensor import LoDTensor
 from .errors import Unsupported
-from .forking import watch
 from .instructions import Instruction
-from .locking import PlanLock
+from .locking import PlanLock, watch
 from .request import Request
 from .type_env import TypeEnv
 

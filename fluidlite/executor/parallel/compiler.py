@@ -13,7 +13,7 @@ from ...framework import OpRole, Program, default_main_program
 from ...framework.batch_merging import merge_batches
 from ...framework.gradients.exchange import take_loss_gradients
 from ...framework.serialization.ir_graph import Graph
-from ..running.results import or_empty
+from ..running.plan_cache import or_empty
 from ..tensors.scope import Scope, global_scope
 from .place_scopes import PlaceScopes
 from .strategies import BuildStrategy, ExecutionStrategy, GradientScaleStrategy, ReduceStrategy

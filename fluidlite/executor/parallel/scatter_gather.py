@@ -13,7 +13,7 @@ from ...base.lod import Lod, freeze
 from ...base.place import Place
 from ...framework import Program
 from ..feeding import Feed, as_feed, check, split
-from ..running.results import as_results, or_empty
+from ..running.plan_cache import as_results, or_empty
 from ..tensors.lod_tensor import LoDTensor, LoDTensorArray
 
 

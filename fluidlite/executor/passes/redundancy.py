@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from ...base.sizes import SymFloat, SymInt, always_equal
 from ...framework import OpRole
-from ...ops.kernels.copied_results import copies_of, without
-from ...ops.kernels.kernel_def import KERNELS
+from ...ops.kernels.kernel_def import KERNELS, copies_of, without
 from ...ops.registry import Call
 from ..ir.instructions import Instruction, Uses, has_jumps
 

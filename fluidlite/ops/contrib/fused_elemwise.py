@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..broadcast import broadcast_shape, operands, reduced
+from ..infer import broadcast_shape, operands, reduced
 from ..nn.activation import tanh_sigmoid
 from ..registry import Attr, OpDef, OpSpec, OpView, Sequences, grad_name, register, standard_grad
 

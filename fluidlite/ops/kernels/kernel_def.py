@@ -7,7 +7,7 @@ do with them. No pass knows kernels by parts of their names.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
@@ -26,10 +26,7 @@ INTEGER = "i32 i64"
 BYTES = ""
 """Element types, as names of kernels end with them; none: the kernel moves bytes, or has one type of each operand."""
 
-FAMILIES = (
-    "convolution detection elementwise losses moves optimizers products recurrent reductions rows sequences tags "
-    "tensor_arrays"
-).split()
+FAMILIES = ("convolution", "dense", "elementwise", "moves", "recurrent", "sequences", "tags")
 """The modules that declare kernels."""
 
 
@@ -158,3 +155,22 @@ def declared() -> dict[tuple[str, bool], KernelDef]:
     for family in FAMILIES:
         importlib.import_module(f"{__package__}.{family}")
     return _DECLARED
+
+
+def copies_of(call: Call) -> list[tuple[int, int]]:
+    """Pairs (result, operand) of places in a call whose result has just the values of the operand."""
+    kernel = KERNELS[call.kernel]
+    if kernel is None or kernel.copies is None:
+        return []
+    count, places = len(call.operands), kernel.places
+    return [(places[out] % count, places[source] % count) for out, source in kernel.copies(kernel, call)]
+
+
+def without(call: Call, gone: Iterable[int]) -> Call | None:
+    """The call without the results at these places, which `copies_of` has found; None if no result is left."""
+    kernel, places = KERNELS[call.kernel], set(gone)
+    assert kernel is not None
+    left = [None if at in places else name for at, name in enumerate(call.operands)]
+    if not any(left[kernel.places[name]] for name in kernel.made):
+        return None
+    return Call(call.kernel, left, call.ints, call.floats)

@@ -41,3 +41,43 @@ declare(
 )
 declare("where_index", "X Shape Out", ints="n dimensions count", types=BYTES)
 declare("first_places", "X First Index Counts Found", "First Index Counts Found", ints="n", types=INTEGER)
+
+
+declare("stash_push", "TensorArray X", "TensorArray", ints="bytes", types=BYTES)
+declare("stash_pop", "TensorArray Out", "TensorArray Out", ints="bytes", types=BYTES)
+declare("array_write", "TensorArray Index X", "TensorArray", ints="bytes", types=BYTES)
+declare("array_read", "TensorArray Index Out", ints="bytes", types=BYTES)
+declare("array_take", "TensorArray Index Out", "TensorArray Out", ints="bytes", types=BYTES)
+declare("array_add", "TensorArray Index X", "TensorArray", ints="n")
+declare("array_concat", "TensorArray Out", ints="elements blocks bytes", types=BYTES)
+declare("array_split_add", "TensorArray X", "TensorArray", ints="elements blocks n")
+declare("array_length", "TensorArray Out", types=BYTES)
+declare("array_clear", "TensorArray*", types=BYTES)
+
+
+declare("merge_rows", "Rows Values OutRows OutValues", "OutRows OutValues", ints="n height width")
+declare("rows_to_dense", "Rows Values Out", ints="n height width")
+declare("merge_rows", "Mask InTrue InFalse Out", ints="rows true_rows false_rows bytes", types=BYTES)
+declare("count_rows", "Mask Out", ints="rows", types=BYTES)
+declare(
+    "split_rows",
+    "Mask X OutTrue OutFalse",
+    "OutTrue OutFalse",
+    ints="rows true_rows false_rows bytes",
+    types=BYTES,
+)
+
+
+_MAPS = "images channels height width regions bins_down bins_across"
+
+declare("roi_align", "X ROIs Offsets Out", ints=f"{_MAPS} samples", floats="scale")
+declare("roi_align_grad", "DX ROIs Offsets DOut", "DX", ints=f"{_MAPS} samples", floats="scale")
+declare("roi_pool", "X ROIs Offsets Out Argmax", "Out Argmax", ints=_MAPS, floats="scale")
+declare("roi_pool_grad", "Offsets Argmax DOut DX", ints=_MAPS)
+declare(
+    "suppress",
+    "Boxes Areas Kept Found",
+    "Kept Found",
+    ints="n coordinates pixels most",
+    floats="threshold factor",
+)

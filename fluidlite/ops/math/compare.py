@@ -10,8 +10,7 @@ import numpy as np
 from ...base.dtypes import VarType
 from ...base.sizes.shapes import same_shape
 from .. import batchable
-from ..broadcast import broadcast_shape, middle, operands
-from ..infer import grads_like_inputs, require_same_dtype
+from ..infer import broadcast_shape, grads_like_inputs, middle, operands, require_same_dtype
 from ..native import BYTES, NUMERIC, Selector, itemsize, numel, typed
 from ..registry import (
     Call,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..broadcast import broadcast_shape, reduced
 from ..grad_pairs import register_pair
-from ..infer import normalize_axis, require_same_dtype, same_as
+from ..infer import broadcast_shape, normalize_axis, reduced, require_same_dtype, same_as
 from ..registry import Effects, OpView, Sequences
 from .reduce import axes_of, unless_rows
 from .sign import sign_of

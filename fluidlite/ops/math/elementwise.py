@@ -11,8 +11,7 @@ from typing import Any
 from ...base.selected_rows import SelectedRows
 from ...base.sizes.shapes import lacking, same_shape
 from .. import batchable, identities
-from ..broadcast import broadcast_shape, middle, operands, reduced
-from ..infer import grads_like_inputs, require_same_dtype
+from ..infer import broadcast_shape, grads_like_inputs, middle, operands, reduced, require_same_dtype
 from ..native import INTEGERS, NUMERIC, Selector, numel, typed
 from ..native_errors import division_by_zero
 from ..registry import (

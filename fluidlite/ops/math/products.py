@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...backend.products import matmul
-from ..broadcast import reduced
 from ..grad_pairs import bilinear_double_grad, double_grad, register_double_grad, register_pair
-from ..infer import normalize_axis, require_same_dtype
+from ..infer import normalize_axis, reduced, require_same_dtype
 from ..native import typed
 from ..registry import Call, OpView, Sequences, grad_name
 from .gemm import batched

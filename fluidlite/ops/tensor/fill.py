@@ -12,8 +12,8 @@ from ...backend.constants import constant
 from ...base.arrays import halves
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.tensor_array import TensorArray
-from .. import batchable, dims, identities, native
-from ..infer import same_as
+from .. import batchable, identities, native
+from ..infer import actual_shape, declared_shape, same_as
 from ..registry import (
     Attr,
     Call,
@@ -57,7 +57,7 @@ def _fill_call(op: OpView, value: Any) -> Call | None:
 
 def infer_constant(op: OpView) -> None:
     """Out has the declared shape and `dtype`."""
-    op.set("Out", dims.declared(op), to_vartype(op.attr("dtype")))
+    op.set("Out", declared_shape(op), to_vartype(op.attr("dtype")))
 
 
 def _fill_constant(
@@ -70,7 +70,7 @@ def _fill_constant(
     value: float,
     str_value: str,
 ) -> Any:
-    size = dims.actual(shape, ShapeTensor, ShapeTensorList)
+    size = actual_shape(shape, ShapeTensor, ShapeTensorList)
     kind = to_vartype(dtype)
     if ValueTensor is not None:
         return xp.zeros(size, to_numpy(kind)) + ValueTensor.reshape(()).astype(to_numpy(kind))

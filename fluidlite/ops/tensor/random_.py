@@ -14,8 +14,8 @@ from ...base.seeds import is_reseeded as is_reseeded
 from ...base.seeds import reseed as reseed
 from ...base.seeds import stream_of as stream_of
 from ...base.sizes.shapes import with_size_of
-from .. import dims
 from ..grad_pairs import Kernel
+from ..infer import actual_shape
 from ..registry import Attr, Dispatch, Effects, OpDef, OpView, Sequences, register
 from .fill import batch_size_like, infer_constant
 
@@ -60,7 +60,7 @@ def _of_shape(draw: Kernel) -> Kernel:
     """The kernel of operators that take the shape of the result, which `draw` draws, as an attribute or tensors."""
 
     def kernel(xp: Any, ShapeTensor: Any, ShapeTensorList: list[Any], shape: list[int], **attrs: Any) -> Any:
-        return draw(xp, dims.actual(shape, ShapeTensor, ShapeTensorList), **attrs)
+        return draw(xp, actual_shape(shape, ShapeTensor, ShapeTensorList), **attrs)
 
     return kernel
 
