@@ -173,6 +173,8 @@ def placed(feed: Feed, device: CudaDevice | None) -> Feed:
 
 
 def _placed(value: Any, device: CudaDevice | None) -> Any:
+    if device is None and type(value) is np.ndarray:
+        return value
     if isinstance(value, SelectedRows):
         return SelectedRows(moved(value.rows, device), moved(value.values, device), value.height)
     return moved(value, device)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .epilogues import Epilogue
-from .images import EachLayout, SameLayout, norm_in_blocks, pool_in_blocks
 from .kernel_def import declare
+from .layouts import EachLayout, SameLayout, norm_in_blocks, pool_in_blocks
 
 _PLAIN = "n c h w filters kh kw stride_h stride_w pad_top pad_bottom pad_left pad_right dilation_h dilation_w"
 _CONV = f"{_PLAIN} groups"

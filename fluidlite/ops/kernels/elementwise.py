@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...base.sizes import SymFloat, SymInt
 from ..op_view import Call
 from .chains import Operand, Repeated, Step, Steps
 from .epilogues import Epilogue
-from .images import SameLayout, bias_grad_in_blocks, bias_in_blocks
 from .kernel_def import INTEGER, NUMERIC, KernelDef, declare
+from .layouts import SameLayout, bias_grad_in_blocks, bias_in_blocks
 
 _CASTS = ("f32", "f64", "i32", "i64", "u8", "b1")
 
@@ -130,7 +131,7 @@ for _name in _ARITHMETIC.split():
     declare(
         f"{_op}_dims_grad", _GRADS, "DX DY", ints="rank sizes* stands*", alias="DX=DOut", copies=_DX.get(_op)
     )
-_DIMS = {"ints": "rank sizes* stands*", "alias": "Out=X"}
+_DIMS: dict[str, Any] = {"ints": "rank sizes* stands*", "alias": "Out=X"}
 declare(_named("elementwise_{}_dims", _ARITHMETIC), "X Y Out", types=NUMERIC, **_DIMS)
 
 _WHOLE = "mod floordiv"
@@ -167,7 +168,7 @@ _FUNCTIONS = {
 }
 """Functions of one array: their reals, and what the gradient needs."""
 
-_PER_ELEMENT = {"ints": "n", "alias": "Out=X", "elementwise": per_element}
+_PER_ELEMENT: dict[str, Any] = {"ints": "n", "alias": "Out=X", "elementwise": per_element}
 for _number, _name in ACTIVATIONS.items():
     declare(_name, "X Out", activation=_number, **_PER_ELEMENT)
 declare("round", "X Out", types="f32 f64 f32.f16", **_PER_ELEMENT)

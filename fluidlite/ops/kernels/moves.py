@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .images import Joined
 from .kernel_def import BYTES, INTEGER, NUMERIC, REAL, declare
+from .layouts import Joined
 
 declare("copy", "X Out", ints="bytes", types=BYTES, alias="Out=X")
 declare("choose", "Out Mask x*", "Out", ints="bytes", types=BYTES)
