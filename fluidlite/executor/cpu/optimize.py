@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ...base import flags
 from ...framework import OpRole
-from ...ops.kernels.epilogues import with_epilogue
+from ...ops.kernels.epilogues import may_be_epilogue, with_epilogue
 from ...ops.kernels.kernel_def import KERNELS
 from ...ops.optimizers import updates as optim
 from ...ops.registry import Call
@@ -15,7 +15,7 @@ from ..passes import channel_blocks, prepacking
 from ..passes.attention import fuse_attention
 from ..passes.chains import join_chains
 from ..passes.channel_blocks import ChannelBlocks
-from ..passes.patterns import Match, Node, Pattern
+from ..passes.patterns import Match, Node, Pattern, node_of
 from ..passes.prepacking import prepack
 from ..passes.redundancy import eliminate_common_subexpressions, propagate_copies
 from ..passes.rewriting import HorizontalFusion, Member, Pass, Replacement, fuse, fuse_matches, joined
@@ -68,12 +68,18 @@ def _has_epilogue(call: Call) -> Node | None:
     return Node([], [kernel.operand(call, kernel.made[0])])
 
 
+def _continues(call: Call) -> Node | None:
+    """A call that the call before may end with."""
+    kernel = KERNELS[call.kernel]
+    return node_of(call) if kernel is not None and may_be_epilogue(kernel) else None
+
+
 _EPILOGUE = Pattern(
     """
     result = has_epilogue()
-    out = _(result)
+    out = continues(result)
     """,
-    {"has_epilogue": _has_epilogue},
+    {"has_epilogue": _has_epilogue, "continues": _continues},
 )
 
 

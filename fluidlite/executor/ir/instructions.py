@@ -178,9 +178,9 @@ class Uses:
             return Need.ELEMENTS
         here = set(map(id, inside))
         others = [each for each in self._readers.get(name, ()) if id(each) not in here]
-        if all(self._shape_only(each, name) for each in others):
-            return Need.SHAPE if others else Need.NOTHING
-        return Need.ELEMENTS
+        if not others:
+            return Need.NOTHING
+        return Need.SHAPE if all([self._shape_only(each, name) for each in others]) else Need.ELEMENTS
 
     def is_private(self, name: str, inside: Iterable[Instruction]) -> bool:
         """True if nothing but the instructions inside needs a variable that they write."""

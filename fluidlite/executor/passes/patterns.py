@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...base.sizes import always_equal
 from ...ops.kernels.kernel_def import KERNELS
@@ -37,8 +37,7 @@ def require(condition: bool) -> None:
         raise NoMatch
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """What a line of a pattern is compared with: operands that a call reads, its results, and its numbers."""
 
     operands: Sequence[str | None]
@@ -51,12 +50,14 @@ Reader = Callable[[Call], Node | None]
 
 def node_of(call: Call) -> Node | None:
     """The operands and results of a call as its kernel declares them, and its integers."""
-    kernel = KERNELS[call.kernel]
-    if kernel is None or not call.operands:
+    kernel, count = KERNELS[call.kernel], len(call.operands)
+    if kernel is None or not count:
         return None
-    made = {kernel.places[name] % len(call.operands) for name in kernel.made}
-    operands = [name for at, name in enumerate(call.operands) if at not in made]
-    return Node(operands, [call.operands[at] for at in sorted(made)], call.ints)
+    operands, places = [*call.operands], sorted([kernel.places[name] % count for name in kernel.made])
+    results = [operands[at] for at in places]
+    for at in reversed(places):
+        del operands[at]
+    return Node(operands, results, call.ints)
 
 
 @dataclass(frozen=True)
@@ -95,11 +96,9 @@ class Pattern:
         """False if an instruction cannot be the last line; `made`: the variables that calls of `source` make."""
         if not isinstance(each.action, Call):
             return False
-        kernel = self.lines[-1].kernel
-        if kernel != _ANY and kernel not in self.readers and kernel != each.action.kernel.partition(".")[0]:
+        if self.source is not None and made.isdisjoint(map(uses.root, filter(None, each.action.operands))):
             return False
-        operands = map(uses.root, filter(None, each.action.operands))
-        return self.source is None or not made.isdisjoint(operands)
+        return self.read(self.lines[-1], each) is not None
 
     def may_match(self, instructions: Iterable[Instruction]) -> bool:
         """False if a kernel of the pattern is not called."""
@@ -213,15 +212,16 @@ class Match:
         node = pattern.read(line, each)
         if node is None or (self.type and each.action.type not in ("", self.type)):
             return None
-        names, numbers = dict(self.names), dict(self.numbers)
-        pairs = (line.operands, node.operands), (line.results, node.results), (line.numbers, node.numbers)
-        if any(len(words) > len(values) for words, values in pairs):
+        if len(line.operands) > len(node.operands) or len(line.results) > len(node.results):
             return None
-        for words, variables in pairs[:2]:
+        if len(line.numbers) > len(node.numbers):
+            return None
+        names, numbers, root = dict(self.names), dict(self.numbers), self.uses.root
+        for words, variables in (line.operands, node.operands), (line.results, node.results):
             for word, name in zip(words, variables, strict=False):
                 if word == _ANY:
                     continue
-                if name is None or self.uses.root(names.setdefault(word, name)) != self.uses.root(name):
+                if name is None or root(names.setdefault(word, name)) != root(name):
                     return None
         for word, number in zip(line.numbers, node.numbers, strict=False):
             wanted = int(word) if word.isdecimal() else numbers.setdefault(word, number)

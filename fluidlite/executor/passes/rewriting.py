@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -100,8 +99,10 @@ def fuse_matches(pattern: Pattern, rule: Callable[[Match], Sequence[Replacement]
         for each in ends:
             match = Match(uses)
             if match.extend(pattern, last=each):
-                with suppress(NoMatch):
+                try:
                     code.replace(rule(match))
+                except NoMatch:
+                    continue
         return [each for slot in code.slots for each in slot]
 
     return run
@@ -117,13 +118,15 @@ class _Code:
 
     def replace(self, replacements: Sequence[Replacement]) -> None:
         """Make all of these replacements; raises NoMatch if that would change a result."""
+        if not replacements:
+            return
         parts = {id(each): each for one in replacements for each in one.parts}
         require(parts.keys() <= self._places.keys())
         made = [self._moved(one) for one in replacements]
-        lost = self._roots(name for each in parts.values() for name in each.writes)
-        lost -= self._roots(name for _, each in made for name in each.writes)
-        require(not lost & self._roots(name for _, each in made for name in each.reads))
-        require(all(self._uses.is_private(name, parts.values()) for name in lost))
+        lost = self._roots([name for each in parts.values() for name in each.writes])
+        lost -= self._roots([name for _, each in made for name in each.writes])
+        require(lost.isdisjoint(self._roots([name for _, each in made for name in each.reads])))
+        require(all([self._uses.is_private(name, parts.values()) for name in lost]))
         for key in parts:
             at = self._places.pop(key)
             self.slots[at] = [each for each in self.slots[at] if id(each) != key]
@@ -148,6 +151,8 @@ class _Code:
             for each in self.slots[at]
             if id(each) not in own
         ]
+        if not passed:
+            return to, fused
         require(not any(each.is_jump for _, each in passed))
         touched = [(at, self._roots(each.reads), self._roots(each.writes)) for at, each in passed]
         made, kept = self._roots(n for each in parts for n in each.writes), self._roots(fused.writes)

@@ -37,6 +37,11 @@ class Epilogue:
     """The kernel that also takes the logarithm."""
 
 
+def may_be_epilogue(kernel: KernelDef) -> bool:
+    """Whether calls of this kernel may become the epilogue of another call."""
+    return bool(kernel.activation) or kernel.name in ("elementwise_add_mid", "batch_norm_infer", "log")
+
+
 def with_epilogue(call: Call, kernel: KernelDef, last: Call) -> Call | None:
     """The call of `kernel` that does what `call` of it does and `last`, which works on its result."""
     end = kernel.epilogue
