@@ -10,15 +10,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from .._ext.operands import DeclaredTypes, Operands, converted, names_by_slot
-from ..base.dtypes import VarType, attribute
-from ..base.errors import NotSupportedError
-from ..ops.registry import Effects, OpDef, OpView, find
-from . import callsite, tracing
-from .._ext.operands import Operands
 from ..base import callsite
 from ..base.dtypes import VarType, attribute
 from ..base.errors import NotSupportedError
-from ..ops.registry import Effects, OpDef, OpView, Shape, find
+from ..ops.registry import Effects, OpDef, OpView, find
 from . import tracing
 from .ignored_attrs import tuning
 from .variable import Parameter, Variable
