@@ -3,6 +3,7 @@
 import gc
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -401,11 +402,8 @@ def test_threads_train_side_by_side():
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
     assert not errors
 
 
@@ -424,11 +422,8 @@ def test_threads_share_a_model_without_getting_mixed_up():
                 wrong.append(np.abs(got - want).max())
 
     with no_grad():
-        threads = [threading.Thread(target=serve, args=(x,)) for x in inputs]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(len(inputs)) as pool:
+            list(pool.map(serve, inputs))
     assert not wrong
 
 

@@ -1,6 +1,6 @@
 """Dynamic-shape specialisations: when they are made, guards, gradients, threads."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -193,11 +193,8 @@ def test_threads_share_a_dynamic_specialisation():
             if not np.allclose(tanh(Tensor(x)).numpy(), np.tanh(x), atol=1e-6):
                 wrong.append(n)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(work, range(3)))
     assert wrong == [] and len(tanh.opened) == 1
 
 
@@ -218,9 +215,6 @@ def test_threads_meet_a_size_at_the_same_time():
                 if got.shape != want.shape or not np.allclose(got, want, rtol=1e-3, atol=1e-3):
                     wrong.append(got.shape)
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(4) as pool:
+            [each.result() for each in [pool.submit(work) for _ in range(4)]]
     assert wrong == []

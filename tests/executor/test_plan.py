@@ -1,8 +1,8 @@
 """Plans against the interpreter: the same numbers, step after step, for the networks the engine is made for."""
 
 import gc
-import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -274,11 +274,8 @@ def test_threads_may_share_an_executor():
             if got[0] != 2 * 50 * 50 * value:
                 wrong.append((value, got[0]))
 
-    threads = [threading.Thread(target=work, args=(float(k),)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, map(float, range(4))))
     assert wrong == []
 
 

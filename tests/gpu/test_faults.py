@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import sys
-import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -160,11 +160,8 @@ def test_threads_train_programs_of_their_own(seed) -> None:
         def train(number: int) -> None:
             found[number] = nets[number].losses(8)
 
-        threads = [threading.Thread(target=train, args=(number,)) for number in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(3) as pool:
+            list(pool.map(train, range(3)))
         expected = Net(CPU).losses(8)
         for losses in found[:2]:
             np.testing.assert_allclose(losses, expected, rtol=1e-3)

@@ -1,6 +1,6 @@
 """Predictors: both ways of running, configurations, what tensors hold, clones, and what goes wrong."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -145,11 +145,8 @@ def test_clones_run_side_by_side(model):
         except BaseException as error:  # noqa: BLE001 - whatever it is, the test is to show it
             failed.append(error)
 
-    threads = [threading.Thread(target=use, args=(clone,)) for clone in clones]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(len(clones)) as pool:
+        list(pool.map(use, clones))
     assert not failed
     assert type(clones[0]) is core.AnalysisPredictor
     name = next(name for name in predictor.scope().local_var_names() if name.startswith("fc"))

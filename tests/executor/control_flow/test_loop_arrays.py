@@ -1,7 +1,7 @@
 """Loops that go through arrays and end when the data say so, compiled against interpreted."""
 
-import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -236,9 +236,6 @@ def test_threads_have_elements_of_their_own(x):
             if not all(np.array_equal(a, b) for a, b in zip(expected[at], found, strict=True)):
                 wrong.append(at)
 
-    threads = [threading.Thread(target=work, args=(iteration,)) for iteration in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
     assert wrong == []

@@ -1,6 +1,6 @@
 """Static programs on a GPU: the same results as on the CPU, steps as one CUDA graph, feeds and fetches."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -188,11 +188,8 @@ def test_threads_run_the_same_program(gpu):
             if found != pytest.approx(expected[number], rel=1e-5):
                 problems.append((number, found))
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
     assert not problems
 
 
