@@ -210,23 +210,15 @@ def test_the_child_of_a_fork_says_that_it_cannot_use_gpus(simulation) -> None:
 
 
 @pytest.mark.parametrize(
-    "options, reason",
-    [
-        (
-            {"driver_too_old": True},
-            "the driver is for CUDA 11.4, CuPy was built for CUDA 12.9; update the driver",
-        ),
-        ({"no_driver": True}, "no NVIDIA driver is installed"),
-    ],
-    ids=["old driver", "no driver"],
+    "options", [{"driver_too_old": True}, {"no_driver": True}], ids=["old driver", "no driver"]
 )
-def test_programs_run_on_the_cpu_without_a_usable_driver(monkeypatch, options, reason) -> None:
+def test_programs_run_on_the_cpu_without_a_usable_driver(monkeypatch, options) -> None:
     monkeypatch.setattr(places, "_warned", False)
     with simulated(**options):
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
             losses = Net(GPU).losses(3)
-        assert len(seen) == 1 and reason in str(seen[0].message)
+        assert len(seen) == 1 and "finds no usable GPU" in str(seen[0].message)
         np.testing.assert_array_equal(losses, Net(CPU).losses(3))
         monkeypatch.setenv("FLUIDLITE_REQUIRE_GPU", "1")
         with pytest.raises(RuntimeError, match="a GPU is required"):

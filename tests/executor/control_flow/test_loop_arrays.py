@@ -223,7 +223,7 @@ def test_compiled_as_interpreted(x, build):
 
 def test_threads_have_elements_of_their_own(x):
     fetched = states(x)
-    exe, scope = fluid.Executor(fluid.CPUPlace()), fluid.Scope()
+    exe, scope, main = fluid.Executor(fluid.CPUPlace()), fluid.Scope(), fluid.default_main_program()
     given = list(feeds()) * 3
     with fluid.scope_guard(scope):
         expected = [exe.run(feed=feed, fetch_list=fetched) for feed in given]
@@ -232,7 +232,7 @@ def test_threads_have_elements_of_their_own(x):
     def work(iteration):
         for k in range(len(given)):
             at = (k + iteration) % len(given)
-            found = exe.run(feed=given[at], fetch_list=fetched, scope=scope)
+            found = exe.run(main, feed=given[at], fetch_list=fetched, scope=scope)
             if not all(np.array_equal(a, b) for a, b in zip(expected[at], found, strict=True)):
                 wrong.append(at)
 
