@@ -6,11 +6,10 @@ from fluidlite._ext.operands import Aliases
 from fluidlite.executor.ir.instructions import Instruction, lifetimes
 from fluidlite.executor.passes.rewriting import (
     HorizontalFusion,
-    IncompleteFusion,
     Member,
+    Replacement,
     fuse,
     fuse_pairs,
-    joined,
 )
 from fluidlite.framework import Program
 
@@ -23,17 +22,14 @@ def instruction(kind, reads, writes):
     return Instruction((op,), tuple(reads), tuple(writes), kind)
 
 
-def one_of(*kinds):
-    """A rule that fuses instructions with the successive actions `kinds`; incomplete before the last one."""
+def one_of(*pairs):
+    """A rule that fuses instructions whose actions are one of these pairs, such as "f g" or "f g+h"."""
 
     def rule(before, after, uses):
-        known = before.action.views if isinstance(before.action, IncompleteFusion) else (before.action,)
-        now = (*known, after.action)
-        if kinds[: len(now)] != now:
+        if f"{before.action} {after.action}" not in pairs:
             return None
-        action = "+".join(now) if now == kinds else IncompleteFusion(now)
         reads = [*before.reads, *(name for name in after.reads if name not in before.writes)]
-        return joined((before, after), action, reads, after.writes)
+        return Replacement((before, after), f"{before.action}+{after.action}", reads, after.writes)
 
     return rule
 
@@ -46,7 +42,7 @@ CHAIN = [instruction("f", "x", "y"), instruction("g", "y", "z"), instruction("h"
 
 
 def test_neighbours_are_fused_if_intermediate_values_have_no_other_use():
-    grow = fuse_pairs(one_of("f", "g"))
+    grow = fuse_pairs(one_of("f g"))
     (first, last) = fuse(CHAIN, ["w"], [grow])
     assert (first.action, first.reads, first.writes, len(first.ops)) == ("f+g", ("x",), ("z",), 2)
     assert last.action == "h"
@@ -57,18 +53,19 @@ def test_neighbours_are_fused_if_intermediate_values_have_no_other_use():
     assert actions(fuse(written_again, ["w"], [grow])) == ["f", "g", "h", "k"]
 
 
-def test_three_are_fused_or_none():
-    grow = fuse_pairs(one_of("f", "g", "h"))
-    assert actions(fuse(CHAIN, ["w"], [grow])) == ["f+g+h"]
-    assert actions(fuse(CHAIN[:2], ["z"], [grow])) == ["f", "g"]
-    assert actions(fuse(CHAIN, ["w", "z"], [grow])) == ["f", "g", "h"]
+def test_what_is_fused_is_fused_with_others():
+    assert actions(fuse(CHAIN, ["w"], [fuse_pairs(one_of("f g", "f+g h"))])) == ["f+g+h"]
+    backwards = fuse_pairs(one_of("g h", "f g+h"))
+    assert actions(fuse(CHAIN, ["w"], [backwards])) == ["f+g+h"]
+    assert actions(fuse(CHAIN, ["w", "y"], [backwards])) == ["f", "g+h"]
+    assert actions(fuse(CHAIN[:2], ["z"], [backwards])) == ["f", "g"]
 
 
 def test_names_for_the_same_memory_are_one_variable():
     chain = [instruction("f", ["x"], ["y"]), instruction("g", ["y2"], ["z"]), instruction("h", ["y2"], ["w"])]
     aliases = Aliases()
     aliases.merge("y2", "y")
-    found = fuse(chain, ["z", "w"], [fuse_pairs(one_of("f", "g"))], aliases)
+    found = fuse(chain, ["z", "w"], [fuse_pairs(one_of("f g"))], aliases)
     assert actions(found) == ["f", "g", "h"]
 
 

@@ -15,7 +15,7 @@ from ..passes import channel_blocks, prepacking
 from ..passes.attention import fuse_attention
 from ..passes.chains import join_chains
 from ..passes.channel_blocks import ChannelBlocks
-from ..passes.patterns import Match, Node, Pattern, node_of
+from ..passes.patterns import Match, Node, Pattern
 from ..passes.prepacking import prepack
 from ..passes.redundancy import eliminate_common_subexpressions, propagate_copies
 from ..passes.rewriting import HorizontalFusion, Member, Pass, Replacement, fuse, fuse_matches, joined
@@ -71,23 +71,24 @@ def _has_epilogue(call: Call) -> Node | None:
 def _continues(call: Call) -> Node | None:
     """A call that the call before may end with."""
     kernel = KERNELS[call.kernel]
-    return node_of(call) if kernel is not None and may_be_epilogue(kernel) else None
+    return (
+        Node(call.operands[:1], call.operands[-1:])
+        if kernel is not None and may_be_epilogue(kernel)
+        else None
+    )
 
 
 _EPILOGUE = Pattern(
-    """
-    result = has_epilogue()
-    out = continues(result)
-    """,
+    "result = has_epilogue() \n out = continues(result)",
     {"has_epilogue": _has_epilogue, "continues": _continues},
 )
 
 
 def _with_epilogue(match: Match) -> list[Replacement]:
     """A bias, a normalisation by moving statistics, an activation or a logarithm as an epilogue of the call before."""
-    call, last = match.call("result"), match.call("out")
+    call = match.found["result"].action
     kernel = KERNELS[call.kernel]
-    action = None if kernel is None else with_epilogue(call, kernel, last)
+    action = None if kernel is None else with_epilogue(call, kernel, match.found["out"].action)
     return [] if action is None else [Replacement([*match.found.values()], action)]
 
 

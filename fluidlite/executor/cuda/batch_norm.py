@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...ops.registry import OpView, grad_name
 from ..ir.instructions import Instruction, Uses
-from ..passes.rewriting import joined
+from ..passes.rewriting import Replacement
 from .launch import Get, one_by_one
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _INPUTS = ("X", "Scale", "Mean", "Variance")
 _ATTRS = ("is_test", "epsilon", "data_layout", "use_global_stats", "trainable_statistics")
 
 
-def normalized(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
+def normalized(before: Instruction, after: Instruction, uses: Uses) -> Replacement | None:
     """Fuse a normalisation with an addition of a tensor of the same shape, and either with a relu."""
     view, run = after.view, before.action
     if view is None:
@@ -37,7 +37,9 @@ def normalized(before: Instruction, after: Instruction, uses: Uses) -> Instructi
     result, parts = run.results[0], (*run.parts, after)
     if view.type == "relu" and view.name("X") == result:
         run = replace(run, parts=parts, relu=True, results=(view.name("Out"), *run.results[1:]))
-        return joined((before, after), run, before.reads, _replaced(before.writes, result, run.results[0]))
+        return Replacement(
+            (before, after), run, before.reads, _replaced(before.writes, result, run.results[0])
+        )
     names = view.names("X") + view.names("Y")
     if view.type != "elementwise_add" or run.other is not None or names.count(result) != 1:
         return None
@@ -45,7 +47,7 @@ def normalized(before: Instruction, after: Instruction, uses: Uses) -> Instructi
         return None
     other = names[1 - names.index(result)]
     run = replace(run, parts=parts, other=other, results=(view.name("Out"), *run.results[1:]))
-    return joined(
+    return Replacement(
         (before, after), run, (*before.reads, other), _replaced(before.writes, result, run.results[0])
     )
 
@@ -54,7 +56,7 @@ def _replaced(names: Sequence[str], old: str, new: str) -> tuple[str, ...]:
     return tuple(new if name == old else name for name in names)
 
 
-def normalized_grad(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
+def normalized_grad(before: Instruction, after: Instruction, uses: Uses) -> Replacement | None:
     """Fuse the gradient of a normalisation with that of the relu that follows it."""
     relu, view = before.view, after.view
     if relu is None or view is None or relu.type != "relu_grad" or view.type != "batch_norm_grad":
@@ -63,7 +65,7 @@ def normalized_grad(before: Instruction, after: Instruction, uses: Uses) -> Inst
     if relu.name_or_none(_X_GRAD) != slope:
         return None
     run = _Gradient((before, after), view, relu.name("Out"), relu.name(_OUT_GRAD))
-    return joined(
+    return Replacement(
         (before, after), run, (*before.reads, *(n for n in after.reads if n != slope)), after.writes
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...base.dtypes import FLOATS, VarType
 from ...ops.registry import OpView, grad_name
 from ..ir.instructions import Instruction, Uses
-from ..passes.rewriting import IncompleteFusion, joined
+from ..passes.rewriting import Replacement
 from .launch import Get
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _same_dtype(*views_and_slots: tuple[OpView, str]) -> bool:
     return len(dtypes) == 1 and dtypes <= FLOATS and VarType.FP16 not in dtypes
 
 
-def layer(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
+def layer(before: Instruction, after: Instruction, uses: Uses) -> Replacement | None:
     """Fuse a product with its bias, and these with an activation."""
     view, run = after.view, before.action
     if view is None:
@@ -61,7 +61,7 @@ def layer(before: Instruction, after: Instruction, uses: Uses) -> Instruction | 
         if after.kind != "activation" or run.activation is not None or view.name("X") != run.writes[0]:
             return None
         fused = replace(run, writes=(view.name("Out"), *run.writes[1:]), activation=view.type)
-        return joined((before, after), fused, fused.reads, fused.writes)
+        return Replacement((before, after), fused, fused.reads, fused.writes)
     product = before.view
     if product is None or before.kind != "product" or view.type != "elementwise_add":
         return None
@@ -72,22 +72,20 @@ def layer(before: Instruction, after: Instruction, uses: Uses) -> Instruction | 
         return None
     reads = (product.name("X"), product.name("Y"), view.name("Y"))
     fused = _Forward(reads, (view.name("Out"),), sizes, tuple(view.shape("Out")))
-    return joined((before, after), fused, reads, fused.writes)
+    return Replacement((before, after), fused, reads, fused.writes)
 
 
-def layer_grad(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
+def layer_grad(before: Instruction, after: Instruction, uses: Uses) -> Replacement | None:
     """Fuse the gradients of bias and product, and of the activation if there is one."""
-    view = after.view
-    if view is None:
-        return None
-    if before.kind == "activation_grad" and view.type == "elementwise_add_grad":
-        activation = before.view
-        if activation is None or activation.name_or_none(_X_GRAD) != view.name(_OUT_GRAD):
+    first, run = before.view, after.action
+    if before.kind == "activation_grad" and isinstance(run, _Backward):
+        if first is None or run.activation is not None or first.name_or_none(_X_GRAD) != run.dout:
             return None
-        return joined((before, after), IncompleteFusion((activation, view)), before.reads, after.writes)
-    views = before.action.views if isinstance(before.action, IncompleteFusion) else (before.view,)
-    add, first = views[-1], views[0] if len(views) > 1 else None
-    if after.kind != "product_grad" or add is None or add.type != "elementwise_add_grad":
+        activation = first.type.removesuffix("_grad")
+        run = replace(run, out=first.name("Out"), dout=first.name(_OUT_GRAD), activation=activation)
+        return Replacement((before, after), run, run.reads, run.writes)
+    add, view = first, after.view
+    if after.kind != "product_grad" or view is None or add is None or add.type != "elementwise_add_grad":
         return None
     if not (add.has(_X_GRAD) and add.has(_Y_GRAD) and view.has(_Y_GRAD)):
         return None
@@ -101,16 +99,16 @@ def layer_grad(before: Instruction, after: Instruction, uses: Uses) -> Instructi
     run = _Backward(
         view.name("X"),
         view.name("Y"),
-        first.name("Out") if first is not None else None,
-        (first or add).name(_OUT_GRAD),
+        None,
+        add.name(_OUT_GRAD),
         view.name_or_none(_X_GRAD),
         view.name(_Y_GRAD),
         add.name(_Y_GRAD),
         sizes,
         (tuple(view.shape("X")), tuple(view.shape("Y")), tuple(add.shape("Y"))),
-        first.type.removesuffix("_grad") if first is not None else None,
+        None,
     )
-    return joined((before, after), run, run.reads, run.writes)
+    return Replacement((before, after), run, run.reads, run.writes)
 
 
 def _matrix(device: CudaDevice, array: Any, *shape: int) -> Any:

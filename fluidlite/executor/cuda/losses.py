@@ -10,7 +10,7 @@ from ...base.dtypes import VarType
 from ...base.sizes.shapes import product, rows_along
 from ...ops.registry import OpView, grad_name
 from ..ir.instructions import Instruction, Uses
-from ..passes.rewriting import IncompleteFusion, joined
+from ..passes.rewriting import Replacement
 from .launch import Get
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ _OUT_GRAD, _X_GRAD, _Y_GRAD, _LOSS_GRAD = (grad_name(slot) for slot in ("Out", "
 _FUSED = "softmax_with_cross_entropy"
 
 
-def loss(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
+def loss(before: Instruction, after: Instruction, uses: Uses) -> Replacement | None:
     """Fuse a softmax with the cross entropy of class numbers, and these (or one operator for both) with the mean."""
     view = after.view
     if view is None:
@@ -34,7 +34,7 @@ def loss(before: Instruction, after: Instruction, uses: Uses) -> Instruction | N
         if run is None or run.mean is not None or view.type != "mean" or view.name("X") != run.loss[0]:
             return None
         run = replace(run, mean=view.name("Out"))
-    return None if run is None else joined((before, after), run, run.reads, run.writes)
+    return None if run is None else Replacement((before, after), run, run.reads, run.writes)
 
 
 def _loss(first: OpView | None, logits: str, softmax: str, view: OpView | None, result: str) -> _Loss | None:
@@ -55,51 +55,38 @@ def _loss(first: OpView | None, logits: str, softmax: str, view: OpView | None, 
     )
 
 
-def loss_grad(before: Instruction, after: Instruction, uses: Uses) -> Instruction | None:
+def loss_grad(before: Instruction, after: Instruction, uses: Uses) -> Replacement | None:
     """Fuse the gradients of mean, cross entropy and softmax."""
-    view = after.view
+    view, last, run = before.view, after.view, after.action
     if view is None:
         return None
-    views = before.action.views if isinstance(before.action, IncompleteFusion) else (before.view,)
-    mean = views[0] if views[0] is not None and views[0].type == "mean_grad" else None
-    if before.view is mean and mean is not None:
-        slot = {"entropy_grad": _Y_GRAD, _FUSED + "_grad": _LOSS_GRAD}.get(after.kind)
-        if slot is None or mean.name_or_none(_X_GRAD) != view.name(slot) or not product(mean.shape("X")):
+    if view.type == "mean_grad":
+        if after.kind == _FUSED + "_grad" and last is not None:
+            run = _gradient(last, last, "Softmax", _LOSS_GRAD, grad_name("Logits"))
+        if not isinstance(run, _Gradient) or run.factor is not None:
             return None
-        if after.kind == "entropy_grad":
-            return joined(
-                (before, after), IncompleteFusion((mean, view)), before.reads + after.reads, after.writes
-            )
-        run = _gradient(mean, view, view, "Softmax", _LOSS_GRAD, grad_name("Logits"))
+        if view.name_or_none(_X_GRAD) != run.gradient or not product(view.shape("X")):
+            return None
+        run = replace(run, gradient=view.name(_OUT_GRAD), factor=1 / product(view.shape("X")))
     else:
-        entropy = views[-1]
-        if (
-            entropy is None
-            or entropy.definition.planning.pattern != "entropy_grad"
-            or view.type != "softmax_grad"
-        ):
+        if before.kind != "entropy_grad" or last is None or last.type != "softmax_grad":
             return None
-        if not _follows(entropy, view, uses):
-            return None
-        run = _gradient(mean, entropy, view, "Out", _Y_GRAD, _X_GRAD)
-    return None if run is None else joined((before, after), run, run.reads, (run.result,))
+        run = _gradient(view, last, "Out", _Y_GRAD, _X_GRAD) if _follows(view, last, uses) else None
+    return None if run is None else Replacement((before, after), run, run.reads, (run.result,))
 
 
-def _gradient(
-    mean: OpView | None, view: OpView, last: OpView, softmax: str, slot: str, result: str
-) -> _Gradient | None:
+def _gradient(view: OpView, last: OpView, softmax: str, slot: str, result: str) -> _Gradient | None:
     rows = _rows(last, softmax, view)
     if rows is None or not last.has(result):
         return None
     return _Gradient(
         last.name(softmax),
         view.name("Label"),
-        mean.name(_OUT_GRAD) if mean is not None else view.name(slot),
+        view.name(slot),
         last.name(result),
         view.type,
         rows,
         int(view.attr("ignore_index")),
-        1.0 if mean is None else 1 / product(mean.shape("X")),
     )
 
 
@@ -198,7 +185,7 @@ class _Gradient:
     op_type: str
     rows: tuple[int, int]
     ignore: int
-    factor: float
+    factor: float | None = None
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -208,5 +195,6 @@ class _Gradient:
         from ...backend.cupy_.launchers.softmax import label_losses_grad
 
         softmax, label, g = map(get, self.reads)
-        dx = label_losses_grad(device, self.op_type, softmax, label, g, self.rows, self.ignore, self.factor)
+        factor = 1.0 if self.factor is None else self.factor
+        dx = label_losses_grad(device, self.op_type, softmax, label, g, self.rows, self.ignore, factor)
         return {self.result: dx}

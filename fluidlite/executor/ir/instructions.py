@@ -141,6 +141,7 @@ class Uses:
         self._instructions = instructions
         self.roots, self.root = roots, roots.root
         self.needed = frozenset(map(self.root, needed))
+        self._successors: dict[Instruction, list[Instruction]] = defaultdict(list)
 
     @cached_property
     def written(self) -> Counter[str]:
@@ -153,9 +154,21 @@ class Uses:
         """The last instruction that writes each variable."""
         return {self.root(name): each for each in self._instructions for name in each.writes}
 
+    def replace(self, parts: Iterable[Instruction], fused: Instruction) -> None:
+        """Let an instruction be the producer and the reader of what it and its parts access."""
+        self.producers.update({self.root(name): fused for name in fused.writes})
+        for each in parts:
+            self._successors[each].append(fused)
+
     def readers(self, name: str) -> Sequence[Instruction]:
         """The instructions that read a variable, in order; one for each of its operands."""
-        return self._readers.get(self.root(name), ())
+        return [now for each in self._readers.get(self.root(name), ()) for now in self._current(each)]
+
+    def _current(self, each: Instruction) -> list[Instruction]:
+        """The instructions that have replaced one; if none has, itself."""
+        if each not in self._successors:
+            return [each]
+        return [now for successor in self._successors[each] for now in self._current(successor)]
 
     @cached_property
     def _readers(self) -> dict[str, list[Instruction]]:
@@ -176,8 +189,8 @@ class Uses:
         name = self.root(name)
         if name in self.needed or self.written[name] != 1:
             return Need.ELEMENTS
-        here = set(map(id, inside))
-        others = [each for each in self._readers.get(name, ()) if id(each) not in here]
+        here = set(inside)
+        others = [each for each in self.readers(name) if each not in here]
         if not others:
             return Need.NOTHING
         return Need.SHAPE if all([self._shape_only(each, name) for each in others]) else Need.ELEMENTS

@@ -6,109 +6,59 @@ no other use are fused too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from math import prod
+from collections.abc import Sequence
 from typing import Any
 
 from ...base.sizes import SymFloat, SymInt, always_equal, current
 from ...base.sizes.shapes import aligned, product
 from ...ops.registry import Call
-from .patterns import Match, Node, NoMatch, Pattern, require
+from .patterns import Match, Node, NoMatch, Pattern, Reader, require
 from .rewriting import Replacement, fuse_matches
 
 _LEAST_KEYS = 128
 """With fewer keys, keeping the probabilities for the gradients is faster than recomputing them."""
-
-_SIZES = {"q": ("m", "k"), "keys": ("n", "k"), "v": ("n", "d"), "out": ("m", "d")}
-"""The rows and columns of each head, of variables and their gradients ("dq")."""
 
 
 def _equal(one: Sequence[Any], other: Sequence[Any]) -> bool:
     return len(one) == len(other) and all(map(always_equal, one, other))
 
 
-def _is_number(real: Any) -> bool:
-    return not isinstance(real, (SymFloat, SymInt))
-
-
 def _product(call: Call) -> Node | None:
-    """A product of contiguous matrices. Numbers: m, n, k, which factors are transposed, matrices, a factor."""
+    """A product of contiguous matrices. Numbers: m, n, k, which factors are transposed, how many matrices, a factor."""
     if call.name not in ("gemm", "gemm_batched") or call.floats[1] != 0 or any(call.operands[3:]):
         return None
     m, n, k, *trans = call.ints[:5]
-    batch = 1 if call.name == "gemm" else call.ints[5]
-    strides = [0] if call.name == "gemm" else [batch, m * k, k * n, m * n]
-    if not _equal(call.ints[5:], strides) or not _is_number(call.floats[0]):
-        return None
-    return Node(call.operands[:2], call.operands[2:3], [m, n, k, *trans, batch, call.floats[0]])
-
-
-def _scale(call: Call) -> Node | None:
-    """A multiplication by a number."""
-    if call.name != "scale" or call.floats[1] != 0 or not _is_number(call.floats[0]):
-        return None
-    return Node(call.operands[:1], call.operands[1:], call.floats[:1])
-
-
-def _add(call: Call) -> Node | None:
-    """An addition with any broadcasting."""
-    if call.name not in ("elementwise_add", "elementwise_add_mid", "elementwise_add_dims"):
-        return None
-    return Node(call.operands[:2], call.operands[2:])
+    batch, strides = (1, [0]) if call.name == "gemm" else (call.ints[5], [call.ints[5], m * k, k * n, m * n])
+    numbers = [m, n, k, *trans, batch, call.floats[0]]
+    return Node(call.operands[:2], call.operands[2:3], numbers) if _equal(call.ints[5:], strides) else None
 
 
 def _add_grad(call: Call) -> Node | None:
     """The gradient for the first operand of an addition, and only for that."""
-    if call.name not in ("elementwise_add_grad", "elementwise_add_mid_grad", "elementwise_add_dims_grad"):
+    kernels = "elementwise_add_grad", "elementwise_add_mid_grad", "elementwise_add_dims_grad"
+    if call.name not in kernels or call.operands[5] is not None:
         return None
-    return Node(call.operands[3:4], call.operands[4:5]) if call.operands[5] is None else None
+    return Node(call.operands[3:4], call.operands[4:5])
 
 
-def _dropout(call: Call) -> Node | None:
-    """A dropout. Number: the factor of what stays."""
-    if call.name != "dropout" or not _is_number(call.floats[0]):
-        return None
-    left = 1 - call.floats[0]
-    factor = 1.0 if not call.ints[1] else 1 / left if left > 0 else 0.0
-    return Node(call.operands[:1], call.operands[1:], [factor])
-
-
-def _transpose(*perm: int, back: bool = False) -> Callable[[Call], Node | None]:
-    """A transpose of [N, L, H, D] to a matrix for each head, or back. Numbers: the shape with heads in front."""
-
-    def read(call: Call) -> Node | None:
-        if call.name != "transpose" or call.ints[1] != 4 or tuple(call.ints[6:]) != perm:
-            return None
-        shape = call.ints[2:6]
-        return Node(call.operands[:1], call.operands[1:], shape if back else [shape[at] for at in perm])
-
-    return read
-
-
-_READERS = {
+_READERS: dict[str, str | Reader] = {
     "product": _product,
-    "scale": _scale,
-    "add": _add,
+    "add": "elementwise_add elementwise_add_mid elementwise_add_dims",
     "add_grad": _add_grad,
-    "dropout": _dropout,
-    "split": _transpose(0, 2, 1, 3),
-    "join": _transpose(0, 2, 1, 3, back=True),
-    "split_across": _transpose(0, 2, 3, 1),
-    "join_across": _transpose(0, 3, 1, 2, back=True),
 }
 
 _FORWARD = Pattern(
     """
     scores = product(scaled_q, keys | m n k 0 straight batch alpha)
-    scaled = scale(scores | scale)?
+    scaled = scale(scores | _ _ scale 0)?
     biased = add(scaled, bias)?
     p = softmax(biased | _ n)
-    kept, mask = dropout(p | kept_factor)?
-    weights = scale(kept | factor)?
+    kept, mask = dropout(p | elements upscale seed dropped)?
+    weights = scale(kept | _ _ factor 0)?
     out = product(weights, v | m d n 0 0 batch after)
     """,
     _READERS,
+    start="p",
 )
 
 _GRADIENTS = """
@@ -116,143 +66,128 @@ _GRADIENTS = """
     dkept = dropout_grad(dweights, mask)?
     dbiased = softmax_grad(p, dkept)
     dscaled = add_grad(dbiased)?
-    dscores = scale(dscaled | scale)?
+    dscores = scale(dscaled | _ _ scale 0)?
     dv = product(weights, dout | n d m 1 0 batch 1)?
 """
-_STRAIGHT = Pattern(
-    f"""{_GRADIENTS}
-    dscaled_q = product(dscores, keys | m k n 0 0 batch alpha)?
-    dkeys = product(dscores, scaled_q | n k m 1 0 batch alpha)?
-    """,
-    _READERS,
-)
-_ACROSS = Pattern(
-    f"""{_GRADIENTS}
-    dscaled_q = product(dscores, keys | m k n 0 1 batch alpha)?
-    dkeys = product(scaled_q, dscores | k n m 1 0 batch alpha)?
-    """,
-    _READERS,
+_STRAIGHT, _ACROSS = (
+    Pattern(
+        f"""{_GRADIENTS}
+        dscaled_q = product(dscores, keys | m k n 0 {across} batch alpha)?
+        dkeys = product({factors} m 1 0 batch alpha)?
+        """,
+        _READERS,
+    )
+    for across, factors in enumerate(("dscores, scaled_q | n k", "scaled_q, dscores | k n"))
 )
 """The gradients for keys of [n, k], and for keys that are transposed in memory, of [k, n]."""
 
-_FACTOR = Pattern("scaled_q = scale(q | q_factor)", _READERS)
-_FACTOR_AND_GRADIENT = Pattern("scaled_q = scale(q | q_factor)\n dq = scale(dscaled_q | q_factor)", _READERS)
+_Q = "scaled_q = scale(q | _ _ q_factor 0)"
+_FACTOR, _FACTOR_AND_GRADIENT = map(Pattern, (_Q, f"{_Q}\n dq = scale(dscaled_q | _ _ q_factor 0)"))
 
+_SIZES = dict(q="mk", keys="nk", v="nd", out="md", dout="md", dq="mk", dkeys="nk", dv="nd")
+"""The rows and columns of each head."""
 
-@cache
-def _transposes(*names: str, across: bool = False) -> Pattern:
-    """The transposes that split rows of all heads into these variables (or join these, if they are results)."""
-    lines = []
-    for name in names:
-        rows, columns = _sizes(name)
-        sizes, kind = (f"{columns} {rows}", "_across") if across else (f"{rows} {columns}", "")
-        if name in ("q", "keys", "v", "dout"):
-            lines.append(f"{name} = split{kind}({name}_rows | outer heads {sizes})")
-        else:
-            lines.append(f"{name}_rows = join{kind}({name} | outer heads {sizes})")
-    return Pattern("\n".join(lines), _READERS)
-
-
-def _sizes(name: str) -> tuple[str, str]:
-    return _SIZES[name.removeprefix("d")]
+_TRANSPOSES = {
+    name: Pattern(
+        f"{name} = transpose({name}_rows | _ 4 outer {sizes[0]} heads {sizes[1]} 0 2 1 3)"
+        if name in ("q", "keys", "v", "dout")
+        else f"{name}_rows = transpose({name} | _ 4 outer heads {sizes[0]} {sizes[1]} 0 2 1 3)"
+    )
+    for name, sizes in _SIZES.items()
+}
+_KEYS = "keys = transpose(keys_rows | _ 4 outer n heads k 0 2 3 1)"
+_KEYS_GRADIENT = "dkeys_rows = transpose(dkeys | _ 4 outer heads k n 0 3 1 2)"
+_KEYS_ACROSS, _KEYS_AND_GRADIENT_ACROSS = map(Pattern, (_KEYS, f"{_KEYS}\n{_KEYS_GRADIENT}"))
+"""The transposes from, and to, rows of all heads. Keys transposed in memory and their gradient need one layout."""
 
 
 def _attention(match: Match) -> list[Replacement]:
-    """The calls for a match, which is extended by all that they can do; the names of gradients begin with "d"."""
-    numbers = match.numbers
-    numbers["outer"], numbers["heads"] = _lead(match)
-    bias_strides = _bias_strides(match)
+    """The calls for a match, extended by all that they can do; the names of gradients begin with "d"."""
+    numbers, names = match.numbers, match.names
+    numbers["outer"], numbers["heads"], bias_strides = _layout(match)
     across = not numbers["straight"]
     if match.extend(_ACROSS if across else _STRAIGHT):
         require(current(numbers["n"]) >= _LEAST_KEYS and numbers["after"] == 1)
         require(("kept" in match) == ("dkept" in match) and ("scaled" in match) == ("dscores" in match))
     lines = {"dq": "dscaled_q", "dkeys": "dkeys", "dv": "dv"}
-    gradients = {name[1:]: name for name, line in lines.items() if line in match}
-    if not match.extend(_FACTOR_AND_GRADIENT if "q" in gradients else _FACTOR, private=True):
-        match.names.update(q=match.names["scaled_q"], dq=match.names.get("dscaled_q", ""))
-    across = _extend_by_transposes(match, gradients, across)
+    gradients = [name if line in match else None for name, line in lines.items()]
+    if not match.extend(_FACTOR_AND_GRADIENT if gradients[0] else _FACTOR, private=True):
+        names.update(q=names["scaled_q"], dq=names.get("dscaled_q", ""))
+    for name in ("q", "v", "out", *(["dout"] if "dout" in names else []), *filter(None, gradients)):
+        if not (across and name == "dkeys"):
+            match.extend(_TRANSPOSES[name], private=True)
+    if not across:
+        match.extend(_TRANSPOSES["keys"], private=True)
+    elif match.extend(_KEYS_AND_GRADIENT_ACROSS if gradients[1] else _KEYS_ACROSS, private=True):
+        across = False
 
-    def variable(name: str) -> str:
-        return match.names.get(f"{name}_rows", match.names[name])
+    def variable(name: str | None) -> str | None:
+        return None if name is None else names.get(f"{name}_rows", names[name])
 
     def strides(name: str) -> list[Any]:
         """The strides of batch, head and row."""
-        heads, rows, columns = numbers["heads"], *(numbers[size] for size in _sizes(name))
-        if f"{name}_rows" in match.names:
+        heads, rows, columns = (numbers[size] for size in ("heads", *_SIZES[name]))
+        if f"{name}_rows" in names:
             return [rows * heads * columns, columns, heads * columns]
-        width = rows if across and name.endswith("keys") else columns
-        return [heads * rows * columns, rows * columns, width]
+        return [heads * rows * columns, rows * columns, rows if across and name.endswith("keys") else columns]
 
     def call(kernel: str, operands: Sequence[str | None], *sides: str) -> Call:
-        sizes = [*map(numbers.__getitem__, ("outer", "heads", "m", "n", "k", "d")), int(across)]
-        alpha, factor = (
-            prod(float(numbers.get(name, 1)) for name in names)
-            for names in (("alpha", "scale", "q_factor"), ("kept_factor", "factor", "after"))
-        )
-        ints = [*sizes, *(n for side in sides for n in strides(side)), *bias_strides]
-        return Call(f"{kernel}.{match.type}", operands, ints, [alpha, factor])
+        sizes = [numbers[name] for name in ("outer", "heads", "m", "n", "k", "d")]
+        ints = [*sizes, int(across), *(n for side in sides for n in strides(side)), *bias_strides]
+        return Call(f"{kernel}.{match.type}", operands, ints, _factors(match))
 
     inputs = ["q", "keys", "v"]
-    bias, mask = (
-        match.names[name] if line in match else None for line, name in (("biased", "bias"), ("kept", "mask"))
-    )
-    reads = [*map(variable, inputs), bias, mask]
-    found = [
+    bias, mask = names.get("bias"), names.get("mask")
+    reads, out = [*map(variable, inputs), bias, mask], variable("out")
+    forward, backward = (
         [each for line, each in match.found.items() if line.startswith("d") == back] for back in (False, True)
-    ]
-    action = call("attention", [*reads, variable("out")], *inputs, "out")
-    replacements = [Replacement(found[0], action, reads, [variable("out")])]
+    )
+    replacements = [Replacement(forward, call("attention", [*reads, out], *inputs, "out"), reads, [out])]
     if mask is not None:
-        dropout = match.call("kept")
-        draw = Call("dropout_mask", [mask], [dropout.ints[0], dropout.ints[2]], dropout.floats)
+        draw = Call("dropout_mask", [mask], [numbers["elements"], numbers["seed"]], [numbers["dropped"]])
         replacements.insert(0, Replacement([match.found["kept"]], draw, [], [mask]))
-    if found[1]:
+    if backward:
         reads = [*reads, variable("dout")]
-        made = [variable(gradients[name]) if name in gradients else None for name in inputs]
-        like = [gradients.get(name, name) for name in inputs]
+        made = [*map(variable, gradients)]
+        like = [gradient or name for gradient, name in zip(gradients, inputs, strict=True)]
         action = call("attention_grad", [*reads, *made], *inputs, "dout", *like)
-        replacements.append(Replacement(found[1], action, reads, made, at_first=True))
+        replacements.append(Replacement(backward, action, reads, made, at_first=True))
     return replacements
 
 
-def _lead(match: Match) -> tuple[Any, Any]:
-    """Batch and heads, by which the scores are a matrix each; raises NoMatch if they are not."""
-    view, numbers = match.found["scores"].view, match.numbers
-    if view is None or view.type != "matmul":
+def _factors(match: Match) -> list[float]:
+    """The factor of the scores, and that of the weights."""
+
+    def number(name: str, default: float = 1.0) -> float:
+        found = match.numbers.get(name, default)
+        require(not isinstance(found, (SymFloat, SymInt)))
+        return float(found)
+
+    weights, left = number("factor") * number("after"), 1 - number("dropped", 0.0)
+    if match.numbers.get("upscale"):
+        weights = weights / left if left > 0 else 0.0
+    return [number("alpha") * number("scale") * number("q_factor"), weights]
+
+
+def _layout(match: Match) -> tuple[Any, Any, list[Any]]:
+    """Batch, heads, and the strides of batch, head, query and key in the bias (0 where it is repeated)."""
+    scores, added = (match.found[line].view if line in match else None for line in ("scores", "biased"))
+    if scores is None or scores.type != "matmul":
         raise NoMatch
-    x, y = view.shape("X"), view.shape("Y")
+    x, y = scores.shape("X"), scores.shape("Y")
     require(2 <= len(x) <= 4 and _equal(x[:-2], y[:-2]))
-    lead = (*x[:-2], *(1,) * (4 - len(x)))
-    require(_equal([x[-2], lead[0] * lead[1]], [numbers["m"], numbers["batch"]]))
-    return lead[0], lead[1]
-
-
-def _bias_strides(match: Match) -> list[Any]:
-    """The strides of batch, head, query and key in the bias, 0 where it is repeated."""
+    outer, heads = (*x[:-2], *(1,) * (4 - len(x)))
+    require(_equal([x[-2], outer * heads], [match.numbers["m"], match.numbers["batch"]]))
     if "biased" not in match:
-        return [0] * 4
-    view, scores = match.found["biased"].view, match.found["scores"].view
-    if view is None or scores is None:
+        return outer, heads, [0] * 4
+    if added is None:
         raise NoMatch
-    x, y = view.shape("X"), view.shape("Y")
+    x, y = added.shape("X"), added.shape("Y")
     require(_equal(x, scores.shape("Out")) and len(y) <= len(x))
-    y = aligned(x, y, view.attr("axis"))[1]
+    y = aligned(x, y, added.attr("axis"))[1]
     require(len(y) == len(x))  # and each of its dimensions is 1 or as in X, as kernels of additions want it
     strides = [0 if always_equal(n, 1) else product(tuple(y[at + 1 :])) for at, n in enumerate(y)]
-    return [*strides[:-2], *[0] * (4 - len(x)), *strides[-2:]]
-
-
-def _extend_by_transposes(match: Match, gradients: Mapping[str, str], across: bool) -> bool:
-    """Match the transposes that have no other use; returns whether keys are still transposed in memory."""
-    others = [gradients[name] for name in ("q", "v") if name in gradients]
-    for name in ("q", "v", "out", *(["dout"] if "dout" in match.names else []), *others):
-        match.extend(_transposes(name), private=True)
-    if "keys" not in gradients:
-        groups: list[tuple[str, ...]] = [("keys",)]
-    else:  # keys that are transposed in memory and their gradient need one layout
-        groups = [("keys", "dkeys")] if across else [("keys",), ("dkeys",)]
-    taken = [match.extend(_transposes(*names, across=across), private=True) for names in groups]
-    return across and not taken[0]
+    return outer, heads, [*strides[:-2], *[0] * (4 - len(x)), *strides[-2:]]
 
 
 fuse_attention = fuse_matches(_FORWARD, _attention)

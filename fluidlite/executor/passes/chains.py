@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...base.sizes import always_equal
 from ...ops.kernels import chains
@@ -68,10 +68,8 @@ class _Run:
         return True
 
     def _rooted(self, step: chains.Step) -> chains.Step:
-        operands = tuple(map(self._operand, step.operands))
-        return chains.Step(
-            step.kernel, operands, tuple(map(self._uses.root, step.made)), step.ints, step.floats
-        )
+        operands, made = map(self._operand, step.operands), map(self._uses.root, step.made)
+        return replace(step, operands=tuple(operands), made=tuple(made))
 
     def _operand(self, one: chains.Operand) -> chains.Operand:
         if one is None:

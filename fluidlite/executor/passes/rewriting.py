@@ -1,6 +1,7 @@
-"""Passes, which rewrite the instructions of a plan, and the three schemes of fusion that CPU and GPU passes share.
+"""Passes, which rewrite the instructions of a plan, and the schemes of fusion that CPU and GPU passes share.
 
-fuse_pairs        producers with their consumers, neighbours by neighbours
+fuse_matches      graphs of instructions that a pattern describes (`patterns.py`)
+fuse_pairs        neighbours by neighbours, where operators have no native calls
 fuse_runs         runs of neighbours, such as chains of elementwise calls
 HorizontalFusion  instructions of the same kind from anywhere, such as the updates of an optimizer
 """
@@ -9,18 +10,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from ..._ext.operands import Aliases
 from ...framework import Operator
-from ...ops.registry import OpDef, OpView
+from ...ops.registry import OpDef
 from ..ir.instructions import Instruction, Need, Uses
 from .patterns import Match, NoMatch, Pattern, require
 
 Pass = Callable[[list[Instruction], Uses], list[Instruction]]
-Rule = Callable[[Instruction, Instruction, Uses], Instruction | None]
-"""`rule(before, after, uses)`: the instruction that fuses two neighbours; None if they cannot be fused."""
 
 
 def fuse(
@@ -37,20 +37,12 @@ def fuse(
     return instructions
 
 
-@dataclass(frozen=True)
-class IncompleteFusion:
-    """The action of a fusion that is valid only if the next instruction joins it too."""
-
-    views: tuple[OpView, ...]
-
-
 @runtime_checkable
 class ShapeProvider(Protocol):
     """An action that can bind arrays of the right shape to results that it no longer computes."""
 
     def with_shapes(self, names: Sequence[str]) -> Any:
         """The action that also binds arrays with undefined elements to these names."""
-        ...
 
 
 def joined(
@@ -72,7 +64,7 @@ def joined(
 
 @dataclass
 class Replacement:
-    """An action for several instructions, at the position of the last one, or the first; see `joined`."""
+    """One instruction (see `joined`) for several, at the position of the last one, or the first."""
 
     parts: Sequence[Instruction]
     action: Any
@@ -81,141 +73,101 @@ class Replacement:
     at_first: bool = False
 
 
-def fuse_matches(pattern: Pattern, rule: Callable[[Match], Sequence[Replacement]]) -> Pass:
-    """The pass that replaces matches of a pattern, found from its last line, the results of the pass included.
+Rule = Callable[[Instruction, Instruction, Uses], Replacement | None]
+"""`rule(before, after, uses)`: what replaces two neighbours; None if nothing does."""
 
-    It replaces none of which something else needs a result, or whose instructions cannot be moved, so that rules need
-    not check that; they raise `NoMatch` for other reasons.
+
+def fuse_matches(pattern: Pattern, rule: Callable[[Match], Sequence[Replacement]]) -> Pass:
+    """The pass that replaces the matches of a pattern, in order; fused instructions match, too.
+
+    Rules need not check that nothing else needs a result that is lost, nor that the parts can be moved to one position.
     """
 
+    def step(code: _Code, each: Instruction) -> None:
+        match = pattern.match(code.uses, each)
+        if match is not None:
+            with suppress(NoMatch):
+                code.replace(rule(match))
+
+    return _by_steps(step)
+
+
+def fuse_pairs(*rules: Rule) -> Pass:
+    """The pass that fuses neighbours, and the fused ones with their neighbours, as often as possible."""
+    return _by_steps(lambda code, each: code.grow(each, rules))
+
+
+def _by_steps(step: Callable[[_Code, Instruction], None]) -> Pass:
     def run(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
-        if not pattern.may_match(instructions):
-            return instructions
-        made = pattern.made_by(instructions, uses)
-        ends = [each for each in instructions if pattern.may_end(each, made, uses)]
-        if not ends:
-            return instructions
         code = _Code(instructions, uses)
-        for each in ends:
-            match = Match(uses)
-            if match.extend(pattern, last=each):
-                try:
-                    code.replace(rule(match))
-                except NoMatch:
-                    continue
+        for each in instructions:
+            step(code, each)
         return [each for slot in code.slots for each in slot]
 
     return run
 
 
 class _Code:
-    """The instructions while matches are replaced: what is now at the position of each."""
+    """Instructions while some are replaced. `slots`: those that are now at the position of each original one."""
 
     def __init__(self, instructions: Sequence[Instruction], uses: Uses) -> None:
-        self._uses = uses
+        self.uses = uses
         self.slots = [[each] for each in instructions]
-        self._places = {id(each): at for at, each in enumerate(instructions)}
+        self._places = {each: at for at, each in enumerate(instructions)}
 
-    def replace(self, replacements: Sequence[Replacement]) -> None:
-        """Make all of these replacements; raises NoMatch if that would change a result."""
-        if not replacements:
-            return
-        parts = {id(each): each for one in replacements for each in one.parts}
-        require(parts.keys() <= self._places.keys())
+    def grow(self, after: Instruction, rules: Sequence[Rule]) -> None:
+        """Fuse an instruction with the one before it, and the fused one again, as long as a rule does."""
+        at = self._places.get(after, 0) - 1
+        while at > 0 and not self.slots[at]:
+            at -= 1
+        if at >= 0 and self.slots[at]:
+            for one in filter(None, (rule(self.slots[at][-1], after, self.uses) for rule in rules)):
+                with suppress(NoMatch):
+                    return self.grow(self.replace([one])[0], rules)
+
+    def replace(self, replacements: Sequence[Replacement]) -> list[Instruction]:
+        """The instructions of these replacements, in place of their parts; NoMatch if they would change a result."""
+        parts = {each for one in replacements for each in one.parts}
+        require(parts <= self._places.keys())
         made = [self._moved(one) for one in replacements]
-        lost = self._roots([name for each in parts.values() for name in each.writes])
-        lost -= self._roots([name for _, each in made for name in each.writes])
-        require(lost.isdisjoint(self._roots([name for _, each in made for name in each.reads])))
-        require(all([self._uses.is_private(name, parts.values()) for name in lost]))
-        for key in parts:
-            at = self._places.pop(key)
-            self.slots[at] = [each for each in self.slots[at] if id(each) != key]
-        for at, each in made:
-            self.slots[at].append(each)
-            self._places[id(each)] = at
-            self._uses.producers.update(dict.fromkeys(self._roots(each.writes), each))
-
-    def _roots(self, names: Iterable[str]) -> set[str]:
-        return set(map(self._uses.root, names))
-
-    def _moved(self, one: Replacement) -> tuple[int, Instruction]:
-        """The new instruction and its position, if no part moves past a jump or an instruction that depends on it."""
-        parts = sorted(one.parts, key=lambda each: self._places[id(each)])
-        places = [self._places[id(each)] for each in parts]
-        to = places[0 if one.at_first else -1]
-        fused = joined(parts, one.action, one.reads, one.writes)
-        own = set(map(id, parts))
-        passed = [
-            (at, each)
-            for at in range(places[0], places[-1] + 1)
-            for each in self.slots[at]
-            if id(each) not in own
-        ]
-        if not passed:
-            return to, fused
-        require(not any(each.is_jump for _, each in passed))
-        touched = [(at, self._roots(each.reads), self._roots(each.writes)) for at, each in passed]
-        made, kept = self._roots(n for each in parts for n in each.writes), self._roots(fused.writes)
-        for start, each in zip(places, parts, strict=True):
-            result = self._roots(each.writes) & kept
-            fixed = (self._roots(each.reads) - made) | result
-            for at, reads, writes in touched:
-                require(
-                    at not in range(min(start, to), max(start, to) + 1)
-                    or not (writes & fixed or reads & result)
-                )
-        return to, fused
-
-
-def fuse_pairs(*rules: Rule) -> Pass:
-    """The pass that fuses neighbours by rules, as many as possible.
-
-    It drops fusions that lose a result with other uses, so that rules need not check that.
-    """
-
-    def run(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
-        out: list[Instruction] = []
-        position = 0
-        while position < len(instructions):
-            found = _longest_fusion(instructions, position, uses, rules)
-            out.append(found[0])
-            position += found[1]
-        return out
-
-    return run
-
-
-def _longest_fusion(
-    instructions: Sequence[Instruction], position: int, uses: Uses, rules: Sequence[Rule]
-) -> tuple[Instruction, int]:
-    """The longest fusion of the instructions from a position on, and their number."""
-    inside = [instructions[position]]
-    current = inside[0]
-    found = current, 1
-    for place in range(position + 1, len(instructions)):
-        after, longer = instructions[place], None
-        for rule in rules:
-            longer = rule(current, after, uses)
-            if longer is not None:
-                break
-        if longer is None:
-            break
-        inside.append(after)
-        lost = set((*current.writes, *after.writes)).difference(longer.writes)
-        needs = {name: uses.need(name, inside) for name in lost}
-        if Need.ELEMENTS in needs.values():
-            break
+        lost = self._roots([name for each in parts for name in each.writes])
+        lost -= self._roots([name for each in made for name in each.writes])
+        require(all([lost.isdisjoint(map(self.uses.root, each.reads)) for each in made]))
+        needs = {name: self.uses.need(name, parts) for name in lost}
+        require(Need.ELEMENTS not in needs.values())
         shapes = [name for name, need in needs.items() if need is Need.SHAPE]
         if shapes:
-            if not isinstance(longer.action, ShapeProvider):
-                break
-            longer = replace(
-                longer, writes=(*longer.writes, *shapes), action=longer.action.with_shapes(shapes)
-            )
-        current = longer
-        if not isinstance(longer.action, IncompleteFusion):
-            found = longer, len(inside)
-    return found
+            require(len(made) == 1 and isinstance(made[0].action, ShapeProvider))
+            made[0].writes, made[0].action = (*made[0].writes, *shapes), made[0].action.with_shapes(shapes)
+        at = [self._places[one.parts[0 if one.at_first else -1]] for one in replacements]
+        for each in parts:
+            self.slots[self._places.pop(each)].remove(each)
+        for place, one, each in zip(at, replacements, made, strict=True):
+            self.slots[place].append(each)
+            self._places[each] = place
+            self.uses.replace(one.parts, each)
+        return made
+
+    def _roots(self, names: Iterable[str]) -> set[str]:
+        return set(map(self.uses.root, names))
+
+    def _moved(self, one: Replacement) -> Instruction:
+        """The instruction of a replacement, whose parts are sorted; NoMatch if one cannot be moved to the others."""
+        parts = one.parts = sorted(one.parts, key=self._places.__getitem__)
+        fused, moving = joined(parts, one.action, one.reads, one.writes), Group()
+        slots = self.slots[self._places[parts[0]] : self._places[parts[-1]] + 1]
+        span = [each for slot in slots for each in slot]
+        if len(span) == len(parts):
+            return fused
+        made, kept = self._roots([name for each in parts for name in each.writes]), self._roots(fused.writes)
+        for each in reversed(span) if one.at_first else span:
+            reads, writes = self._roots(each.reads), self._roots(each.writes)
+            if each in parts:
+                moving.reads |= reads - made
+                moving.writes |= writes & kept
+            else:
+                require(not each.is_jump and not moving.conflicts(reads, writes))
+        return fused
 
 
 @dataclass
@@ -240,7 +192,7 @@ class Member:
 class Group:
     """Members with one key to fuse at the position of the last one, and the variables that they read and write."""
 
-    place: int
+    place: int = 0
     members: list[Any] = field(default_factory=list)
     reads: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
@@ -320,8 +272,8 @@ class HorizontalFusion:
         }
         if not found:
             return self.instructions
-        places = {id(each): position for position, each in enumerate(self.instructions)}
-        replaced = {places[id(part)] for member in found.values() for part in member.before} | set(found)
+        places = {each: position for position, each in enumerate(self.instructions)}
+        replaced = {places[part] for member in found.values() for part in member.before} | set(found)
         groups: list[Group] = []
         roots = self.roots
         open_groups: dict[Any, Group] = {}
