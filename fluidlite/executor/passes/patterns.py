@@ -2,7 +2,7 @@
 
     scores = product(q, keys | m n k)       results = kernel(operands | integers, then reals)
     biased = add(scores, bias)?             may be missing: its result is its first operand then
-    p      = softmax(biased | _ n)          "_": any variable, number or kernel
+    p      = softmax(biased | _ n)          "_": any variable or number
 
 A name stands for one variable, or one number, in all lines.
 """
@@ -10,7 +10,7 @@ A name stands for one variable, or one number, in all lines.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -82,19 +82,25 @@ class Pattern:
         self.variables = {name for line in self.lines for name in (*line.results, *line.operands)}
         self._start = next((line for line in self.lines if line.results[0] == start), self.lines[-1])
 
-    def match(self, uses: Uses, each: Instruction) -> Match | None:
-        """The match where an instruction is the line to start from; None if there is none."""
-        if not isinstance(each.action, Call) or self.node(self._start, each.action) is None:
-            return None
+    def starts(self, instructions: Iterable[Instruction]) -> list[Instruction]:
+        """The instructions that may be the line to start from."""
+        calls = [each for each in instructions if isinstance(each.action, Call)]
+        reader = self._readers.get(self._start.kernel, self._start.kernel)
+        if isinstance(reader, str):
+            return [each for each in calls if each.action.kernel.partition(".")[0] in reader.split()]
+        return [each for each in calls if reader(each.action) is not None]
+
+    def match(self, uses: Uses, start: Instruction) -> Match | None:
+        """The match that starts from an instruction; None if there is none."""
         match = Match(uses)
-        return match if match._take(self, self._start, [each]) and match.extend(self) else None
+        return match if match._take(self, self._start, [start]) and match.extend(self) else None
 
     def node(self, line: _Line, call: Call) -> Node | None:
         """The node of a call; None if it does not fit a line."""
         reader = self._readers.get(line.kernel, line.kernel)
         if not isinstance(reader, str):
             return reader(call)
-        return node_of(call) if reader == _ANY or call.name in reader.split() else None
+        return node_of(call) if call.name in reader.split() else None
 
 
 @dataclass

@@ -89,7 +89,7 @@ def fuse_matches(pattern: Pattern, rule: Callable[[Match], Sequence[Replacement]
             with suppress(NoMatch):
                 code.replace(rule(match))
 
-    return _by_steps(step)
+    return _by_steps(step, pattern.starts)
 
 
 def fuse_pairs(*rules: Rule) -> Pass:
@@ -97,10 +97,16 @@ def fuse_pairs(*rules: Rule) -> Pass:
     return _by_steps(lambda code, each: code.grow(each, rules))
 
 
-def _by_steps(step: Callable[[_Code, Instruction], None]) -> Pass:
+def _by_steps(
+    step: Callable[[_Code, Instruction], None],
+    starts: Callable[[list[Instruction]], list[Instruction]] = lambda each: each,
+) -> Pass:
     def run(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+        found = starts(instructions)
+        if not found:
+            return instructions
         code = _Code(instructions, uses)
-        for each in instructions:
+        for each in found:
             step(code, each)
         return [each for slot in code.slots for each in slot]
 
