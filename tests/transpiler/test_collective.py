@@ -1,96 +1,16 @@
 """Programs of several trainers, operator by operator as Paddle 1.8.5 made them: type, inputs, ring, role."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import fluidlite as fluid
 from fluidlite.framework.gradients.exchange import in_messages
 from fluidlite.transpiler import collective
+from tests.recorded import sections
 
-CONNECTED = """\
-c_comm_init nccl_id_0 0 0
-c_comm_init nccl_id_1 1 0
-c_broadcast fc_0.w_0 0 0
-c_broadcast fc_0.b_0 1 0
-c_broadcast fc_1.w_0 0 0
-c_broadcast fc_1.b_0 1 0
-c_sync_comm_stream fc_1.b_0 0 0
-c_sync_comm_stream fc_1.b_0 1 0
-"""
-
-SNAPSHOTS = """\
-assign fc_0.w_0 - 0
-assign fc_0.b_0 - 0
-assign fc_1.w_0 - 0
-assign fc_1.b_0 - 0
-"""
-
-REDUCED = """\
-fill_constant - - 257
-scale mean_0.tmp_0@GRAD - 1
-mean_grad mean_0.tmp_0@GRAD,square_error_cost_0.tmp_1 - 1
-square_grad square_error_cost_0.tmp_1@GRAD,square_error_cost_0.tmp_0 - 1
-elementwise_sub_grad square_error_cost_0.tmp_0@GRAD,fc_1.tmp_1,y - 1
-elementwise_add_grad fc_1.tmp_1@GRAD,fc_1.tmp_0,fc_1.b_0 - 1
-c_sync_calc_stream fc_1.b_0@GRAD - 1
-c_allreduce_sum fc_1.b_0@GRAD 1 1
-mul_grad fc_1.tmp_0@GRAD,fc_0.tmp_2,fc_1.w_0 - 1
-c_sync_calc_stream fc_1.w_0@GRAD - 1
-c_allreduce_sum fc_1.w_0@GRAD 0 1
-relu_grad fc_0.tmp_2,fc_0.tmp_2@GRAD - 1
-elementwise_add_grad fc_0.tmp_1@GRAD,fc_0.tmp_0,fc_0.b_0 - 1
-c_sync_calc_stream fc_0.b_0@GRAD - 1
-c_allreduce_sum fc_0.b_0@GRAD 1 1
-mul_grad fc_0.tmp_0@GRAD,x,fc_0.w_0 - 1
-c_sync_calc_stream fc_0.w_0@GRAD - 1
-c_allreduce_sum fc_0.w_0@GRAD 0 1
-c_sync_comm_stream fc_1.b_0@GRAD 0 1
-c_sync_comm_stream fc_1.b_0@GRAD 1 1
-"""
-
-LOCAL = """\
-elementwise_sub fc_0.b_0@SNAPSHOT,fc_0.b_0 - 2
-c_sync_calc_stream fc_0.b_0 - 2
-c_allreduce_sum fc_0.b_0 1 2
-momentum fc_0.w_0@GRAD,learning_rate_0,fc_0.w_0,fc_0.w_0_velocity_0 - 2
-elementwise_sub fc_0.w_0@SNAPSHOT,fc_0.w_0 - 2
-c_sync_calc_stream fc_0.w_0 - 2
-c_allreduce_sum fc_0.w_0 0 2
-momentum fc_1.b_0@GRAD,learning_rate_0,fc_1.b_0,fc_1.b_0_velocity_0 - 2
-elementwise_sub fc_1.b_0@SNAPSHOT,fc_1.b_0 - 2
-c_sync_calc_stream fc_1.b_0 - 2
-c_allreduce_sum fc_1.b_0 1 2
-momentum fc_1.w_0@GRAD,learning_rate_0,fc_1.w_0,fc_1.w_0_velocity_0 - 2
-elementwise_sub fc_1.w_0@SNAPSHOT,fc_1.w_0 - 2
-c_sync_calc_stream fc_1.w_0 - 2
-c_allreduce_sum fc_1.w_0 0 2
-c_sync_comm_stream fc_0.b_0 0 2
-c_sync_comm_stream fc_0.b_0 1 2
-scale fc_0.b_0 - 2
-elementwise_sub fc_0.b_0@SNAPSHOT,fc_0.b_0 - 2
-assign fc_0.b_0 - 2
-scale fc_0.w_0 - 2
-elementwise_sub fc_0.w_0@SNAPSHOT,fc_0.w_0 - 2
-assign fc_0.w_0 - 2
-scale fc_1.b_0 - 2
-elementwise_sub fc_1.b_0@SNAPSHOT,fc_1.b_0 - 2
-assign fc_1.b_0 - 2
-scale fc_1.w_0 - 2
-elementwise_sub fc_1.w_0@SNAPSHOT,fc_1.w_0 - 2
-assign fc_1.w_0 - 2
-"""
-
-TWO_OF_ONE = """\
-c_sync_calc_stream layer_norm_0.b_0@GRAD - 1
-c_allreduce_sum layer_norm_0.w_0@GRAD 0 1
-c_allreduce_sum layer_norm_0.b_0@GRAD 1 1
-sum shared@GRAD@RENAME@block0@0,shared@GRAD@RENAME@block0@1 - 1
-c_sync_calc_stream shared@GRAD - 1
-c_allreduce_sum shared@GRAD 0 1
-c_sync_comm_stream fc_2.b_0@GRAD 0 1
-c_sync_comm_stream fc_2.b_0@GRAD 1 1
-"""
-
+RECORDED = sections(Path(__file__).with_suffix(".txt"))
 ENDPOINTS = ["127.0.0.1:6170", "127.0.0.1:6171", "127.0.0.1:6172"]
 
 
@@ -130,8 +50,8 @@ def lines(block):
 
 def test_gradients_are_reduced_as_soon_as_they_are_there():
     main, startup = transpiled("GradAllReduce")
-    assert lines(startup)[-8:] == CONNECTED.splitlines()
-    expected = REDUCED.splitlines()
+    assert lines(startup)[-8:] == RECORDED["CONNECTED"].splitlines()
+    expected = RECORDED["REDUCED"].splitlines()
     at = lines(main).index(expected[0])
     assert lines(main)[at : at + len(expected)] == expected
     scale = next(op for op in main.ops if op.type == "scale")
@@ -195,15 +115,15 @@ def test_connecting():
 
 def test_one_operator_with_two_gradients():
     main, _ = transpiled("GradAllReduce", normalised=True)
-    expected = TWO_OF_ONE.splitlines()
+    expected = RECORDED["TWO_OF_ONE"].splitlines()
     at = lines(main).index(expected[0])
     assert lines(main)[at : at + len(expected)] == expected
 
 
 def test_local_updates_and_their_mean():
     main, startup = transpiled("LocalSGD")
-    assert lines(startup)[-4:] == SNAPSHOTS.splitlines()
-    expected = LOCAL.splitlines()
+    assert lines(startup)[-4:] == RECORDED["SNAPSHOTS"].splitlines()
+    expected = RECORDED["LOCAL"].splitlines()
     assert lines(main)[-len(expected) :] == expected
     assert main.var("fc_0.w_0@SNAPSHOT").persistable and startup.var("fc_0.w_0@SNAPSHOT").stop_gradient
 
