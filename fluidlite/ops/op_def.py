@@ -97,7 +97,7 @@ class Control:
     """Whether it is the gradient of an operator of this kind."""
 
     predicate: str = ""
-    """The input slot of the condition on which the block runs (again)."""
+    """The input slot with the one variable that decides whether, or how often, the block runs."""
 
     reads: str = ""
     """The input slot of the outer variables that the block reads. Gradients name all of these, with `EMPTY` where no

@@ -8,7 +8,7 @@ from fluidlite.executor.passes.rewriting import (
     HorizontalFusion,
     Member,
     Replacement,
-    fuse,
+    apply_passes,
     fuse_pairs,
 )
 from fluidlite.framework import Program
@@ -43,29 +43,29 @@ CHAIN = [instruction("f", "x", "y"), instruction("g", "y", "z"), instruction("h"
 
 def test_neighbours_are_fused_if_intermediate_values_have_no_other_use():
     grow = fuse_pairs(one_of("f g"))
-    (first, last) = fuse(CHAIN, ["w"], [grow])
+    (first, last) = apply_passes(CHAIN, ["w"], [grow])
     assert (first.action, first.reads, first.writes, len(first.ops)) == ("f+g", ("x",), ("z",), 2)
     assert last.action == "h"
-    assert actions(fuse(CHAIN, ["w", "y"], [grow])) == ["f", "g", "h"]
+    assert actions(apply_passes(CHAIN, ["w", "y"], [grow])) == ["f", "g", "h"]
     read_later = [*CHAIN, instruction("k", "y", "v")]
-    assert actions(fuse(read_later, ["w", "v"], [grow])) == ["f", "g", "h", "k"]
+    assert actions(apply_passes(read_later, ["w", "v"], [grow])) == ["f", "g", "h", "k"]
     written_again = [*CHAIN, instruction("k", "x", "y")]
-    assert actions(fuse(written_again, ["w"], [grow])) == ["f", "g", "h", "k"]
+    assert actions(apply_passes(written_again, ["w"], [grow])) == ["f", "g", "h", "k"]
 
 
 def test_what_is_fused_is_fused_with_others():
-    assert actions(fuse(CHAIN, ["w"], [fuse_pairs(one_of("f g", "f+g h"))])) == ["f+g+h"]
+    assert actions(apply_passes(CHAIN, ["w"], [fuse_pairs(one_of("f g", "f+g h"))])) == ["f+g+h"]
     backwards = fuse_pairs(one_of("g h", "f g+h"))
-    assert actions(fuse(CHAIN, ["w"], [backwards])) == ["f+g+h"]
-    assert actions(fuse(CHAIN, ["w", "y"], [backwards])) == ["f", "g+h"]
-    assert actions(fuse(CHAIN[:2], ["z"], [backwards])) == ["f", "g"]
+    assert actions(apply_passes(CHAIN, ["w"], [backwards])) == ["f+g+h"]
+    assert actions(apply_passes(CHAIN, ["w", "y"], [backwards])) == ["f", "g+h"]
+    assert actions(apply_passes(CHAIN[:2], ["z"], [backwards])) == ["f", "g"]
 
 
 def test_names_for_the_same_memory_are_one_variable():
     chain = [instruction("f", ["x"], ["y"]), instruction("g", ["y2"], ["z"]), instruction("h", ["y2"], ["w"])]
     aliases = Aliases()
     aliases.merge("y2", "y")
-    found = fuse(chain, ["z", "w"], [fuse_pairs(one_of("f g"))], aliases)
+    found = apply_passes(chain, ["z", "w"], [fuse_pairs(one_of("f g"))], aliases)
     assert actions(found) == ["f", "g", "h"]
 
 
@@ -91,14 +91,14 @@ def test_horizontal_fusion_is_at_the_last_member():
         update("u", "c"),
         update("u", "d"),
     ]
-    found = fuse(chain, "abcdy", [Updates.run])
+    found = apply_passes(chain, "abcdy", [Updates.run])
     assert actions(found) == ["f", "v", "uuu"]
     assert found[-1].writes == ["a", "c", "d"]
 
 
 def test_nothing_is_moved_past_who_reads_or_writes_it():
     for meeting in (instruction("f", "a", "y"), instruction("f", "x", ["a@GRAD"]), update("u", "a")):
-        found = fuse([update("u", "a"), meeting, update("u", "b")], "aby", [Updates.run])
+        found = apply_passes([update("u", "a"), meeting, update("u", "b")], "aby", [Updates.run])
         assert found[0].action == "u" and len(found) == 2 + (meeting.action == "f")
 
 

@@ -13,7 +13,7 @@ from fluidlite.executor.cuda.launch import of_operator
 from fluidlite.executor.feeding import as_feed, expanded
 from fluidlite.executor.interpreter.interpreter import Interpreter
 from fluidlite.executor.ir.request import Request
-from fluidlite.executor.passes.rewriting import fuse
+from fluidlite.executor.passes.rewriting import apply_passes
 from fluidlite.optimizer import Adam
 
 
@@ -92,7 +92,7 @@ def _stages(network, size):
         given = expanded(fed)
         counts["plan"], plan = _calls(lambda: compile_for_cpu(Request(main, scope, given, [loss.name])))
         counts["fuse on a GPU"], _ = _calls(
-            lambda: fuse(_launches(main, scope, given), [loss.name], device_fusion.PASSES)
+            lambda: apply_passes(_launches(main, scope, given), [loss.name], device_fusion.PASSES)
         )
         counts["interpret"], _ = _calls(lambda: Interpreter(main, scope, fed).run())
     return counts

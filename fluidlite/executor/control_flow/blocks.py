@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from ...base.dtypes import VarType
 from ...framework import Block, Operator, Program
@@ -11,6 +12,9 @@ from ...framework.gradients.blocks import kept_names
 from ...framework.gradients.versions import changes_nothing
 from ...ops.registry import EMPTY, VERSION, Control, grad_name
 from ..ir.inference import NON_TENSORS, is_non_tensor, is_noop, is_unplannable
+
+if TYPE_CHECKING:
+    from .inlining import Inliner
 
 TRIP_COUNT = "@TRIPS"
 """Suffix of the predicate of a branch, or the trip count of a loop, that inlined gradients read in place of scopes."""
@@ -28,6 +32,13 @@ ON_ARRAYS = frozenset(
 
 
 _WITHOUT_BLOCK = Control()
+
+
+Names = Mapping[str, str]
+"""Variable -> its name after inlining, of the blocks around an operator."""
+
+INLINE: dict[str, Callable[[Inliner, Operator, Names], Iterator[Operator]]] = {}
+"""By type of operator, the function that yields its operators in a plan; `constructs.py` has them."""
 
 
 def control(op: Operator) -> Control:
@@ -110,7 +121,9 @@ def is_inlinable(op: Operator, arrays: bool = False) -> bool:
         return _for_branches_only(op)
     if is_recurrent(op):
         return _steps_are_inlinable(op)
-    return is_block(op) and len(op.inputs.get(_predicate(op), ())) == 1 and _block_is_inlinable(op, arrays)
+    if op.type not in INLINE or len(op.inputs.get(_predicate(op), ())) != 1:
+        return False
+    return _block_is_inlinable(op, arrays)
 
 
 def _predicate(op: Operator) -> str:

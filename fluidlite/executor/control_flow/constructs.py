@@ -14,7 +14,7 @@ those of the forward loop have stashed: `@TRIPS` stands in place of the scopes t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ...base.dtypes import VarType
@@ -26,6 +26,7 @@ from ..ir.inference import in_place_of, is_non_tensor, renamed
 from ..ir.jumps import COPY_IN, NONEMPTY, SELECT
 from .array_ops import STASH_POP, STASH_PUSH
 from .blocks import (
+    INLINE,
     TRIP_COUNT,
     backward_of,
     control,
@@ -38,10 +39,8 @@ from .blocks import (
 )
 
 if TYPE_CHECKING:
+    from .blocks import Names
     from .inlining import Body, Inliner
-
-Names = Mapping[str, str]
-"""Variable -> its name after inlining, of the blocks around an operator."""
 
 
 def branch(inliner: Inliner, op: Operator, names: Names) -> Iterator[Operator]:
@@ -99,9 +98,14 @@ def branch_gradient(inliner: Inliner, op: Operator, names: Names) -> Iterator[Op
 
 
 def loop(inliner: Inliner, op: Operator, names: Names) -> Iterator[Operator]:
-    """`while`: with a gradient, it counts its iterations, and pushes what each of its gradients reads onto a stash."""
-    block = op.attrs["sub_block"]
+    """`while`: as long as the condition, which its block writes, is true."""
     (condition,) = (names.get(name, name) for name in op.inputs["Condition"])
+    yield from _repeated(inliner, op, names, condition)
+
+
+def _repeated(inliner: Inliner, op: Operator, names: Names, condition: str) -> Iterator[Operator]:
+    """The block of a loop. With a gradient, the loop counts its iterations and stashes what that reads of each."""
+    block = op.attrs["sub_block"]
     keeps = kept_names(op) is not None
     if keeps:
         ran = _trip_count(inliner, op, names)
@@ -154,10 +158,8 @@ def loop_gradient(inliner: Inliner, op: Operator, names: Names) -> Iterator[Oper
             inliner.define(total)
         ends.append((total, names.get(out, out)))
     left, more, none = (inliner.introduce(f"{ran}{VERSION}{mark}{block.idx}") for mark in "LMN")
-    yield inliner.copy_in(op, ran, left)
-    yield inliner.constant(op, none, 0)
-    compared = {"X": [left], "Y": [none]}
-    yield in_place_of(op, "greater_than", compared, {"Out": [more]}, {})
+    is_above = in_place_of(op, "greater_than", {"X": [left], "Y": [none]}, {"Out": [more]}, {})
+    yield from (inliner.copy_in(op, ran, left), inliner.constant(op, none, 0), is_above)
     inliner.define(more)
     number = next(k for k, each in enumerate(backward_of(forward)) if each.attrs is op.attrs)
     body = _backward(inliner, op, forward, inner, totals, repeated=True)
@@ -172,7 +174,7 @@ def loop_gradient(inliner: Inliner, op: Operator, names: Names) -> Iterator[Oper
     for part, total in totals.items():
         if part in made:
             body.ops.append(in_place_of(op, "sum", {"X": [total, part]}, {"Out": [total]}, {}))
-    body.ops += [_incremented(op, left, -1), in_place_of(op, "greater_than", compared, {"Out": [more]}, {})]
+    body.ops += [_incremented(op, left, -1), is_above]
     yield from inliner.jump(op, more, body, repeated=True)
     for source_name, out in ends:
         yield inliner.copy_in(op, source_name, out)
@@ -240,7 +242,7 @@ def _backward(
     return body
 
 
-INLINE: dict[str, Callable[[Inliner, Operator, Names], Iterator[Operator]]] = {
+INLINE |= {
     "conditional_block": branch,
     "conditional_block_infer": branch,
     "conditional_block_grad": branch_gradient,
@@ -249,4 +251,3 @@ INLINE: dict[str, Callable[[Inliner, Operator, Names], Iterator[Operator]]] = {
     "select_input": select_input,
     "select_output": select_output,
 }
-"""The function that yields the operators of a construct in a plan, by its type."""

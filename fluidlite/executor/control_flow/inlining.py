@@ -24,9 +24,9 @@ from ...ops.registry import EMPTY, VERSION, grad_name
 from ..ir.errors import Unsupported
 from ..ir.inference import in_place_of, is_noop, is_unplannable, renamed
 from ..ir.jumps import ASSERT_DEFINED, BACK_EDGE, BEGIN, COPY_IN, COPY_OUT, END, JUMPS, LOOP, UNDEFINED
+from . import constructs as constructs  # fills INLINE
 from .array_ops import CLEAR, TENSOR_ARRAY, lowered_array_op
-from .blocks import ON_ARRAYS, is_inlinable, is_recurrent, mangled_names, ranks
-from .constructs import INLINE
+from .blocks import INLINE, ON_ARRAYS, is_inlinable, is_recurrent, mangled_names, ranks
 
 if TYPE_CHECKING:
     from .ragged_scan import RaggedScanLowering
@@ -52,6 +52,9 @@ class Inliner:
 
     `unset`: variables without a value unless a branch runs, with that branch; `touched`: the arrays met so far;
     `stashes`: the names of the stashes.
+
+    A construct names a new variable by `introduce`, and sets it by `constant` or `copy_in`; after another operator that
+    sets it, it calls `define`. What a body writes and is not in `Body.local` is carried by `jump`.
     """
 
     def __init__(

@@ -101,7 +101,7 @@ class Code:
     """The first instruction of the second half."""
 
     saved: Counter[str] = field(default_factory=Counter)
-    """The number of instructions that each pass has saved."""
+    """The number of instructions that each pass has saved, or replaced one by one."""
 
     notes: list[str] = field(default_factory=list)
     """Reports of passes, for descriptions."""

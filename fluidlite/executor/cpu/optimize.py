@@ -1,8 +1,8 @@
-"""The passes over instructions for the CPU, in order; the instructions that each saves are counted."""
+"""The passes over instructions for the CPU, in order; the instructions that each saves or replaces are counted."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ...base import flags
 from ...framework import OpRole
@@ -11,14 +11,13 @@ from ...ops.kernels.kernel_def import KERNELS
 from ...ops.optimizers import updates as optim
 from ...ops.registry import Call
 from ..ir.instructions import Instruction, Uses
-from ..passes import channel_blocks, prepacking
 from ..passes.attention import fuse_attention
 from ..passes.chains import join_chains
 from ..passes.channel_blocks import ChannelBlocks
 from ..passes.patterns import Match, Node, Pattern
 from ..passes.prepacking import prepack
 from ..passes.redundancy import eliminate_common_subexpressions, propagate_copies
-from ..passes.rewriting import HorizontalFusion, Member, Pass, Replacement, fuse, fuse_matches, joined
+from ..passes.rewriting import HorizontalFusion, Member, Pass, Replacement, apply_passes, fuse_matches, joined
 from . import memory
 from .code import Code
 
@@ -37,24 +36,36 @@ def optimize(
     needed = code.needed()
     pack = pack or (lambda instructions: prepack(instructions, code.meta, code.root))
     if not split:
-        code.instructions = pack(_fused(code, code.instructions, needed))
+        code.instructions = _run_passes(code, code.instructions, needed, pack)
     else:
         backward = [each.op.attrs.get("op_role", 0) & OpRole.Backward for each in code.instructions]
         cut = next((at for at, is_backward in enumerate(backward) if is_backward), len(backward))
         first, second = code.instructions[:cut], code.instructions[cut:]
         read = {name for each in second for name in each.reads}
-        first = pack(_fused(code, first, [*needed, *read]))
+        first = _run_passes(code, first, [*needed, *read], pack)
         code.cut = len(first)
-        code.instructions = [*first, *pack(_fused(code, second, needed))]
+        code.instructions = [*first, *_run_passes(code, second, needed, pack)]
     code.instructions = memory.coalesce_merges(code.instructions, code.aliases, code.may_be_shared)
 
 
-def _fused(code: Code, instructions: list[Instruction], needed: list[str]) -> list[Instruction]:
+def _run_passes(
+    code: Code,
+    instructions: list[Instruction],
+    needed: list[str],
+    pack: Callable[[list[Instruction]], list[Instruction]],
+) -> list[Instruction]:
     layout = ChannelBlocks(code.meta, lambda name: not code.isolated and code.is_temporary(name))
-    for name, each in passes(layout).items():
-        before = len(instructions)
-        instructions = fuse(instructions, needed, [each], code.aliases)
-        code.saved[name] += before - len(instructions)
+    made: dict[str, Pass] = {
+        "channel_blocks": layout,
+        "packing": lambda instructions, uses: pack(instructions),
+    }
+    for name, each in enabled(made).items():
+        before = instructions
+        instructions = apply_passes(before, needed, [each], code.aliases)
+        saved = len(before) - len(instructions)
+        if not saved:
+            saved = sum([a.action is not b.action for a, b in zip(before, instructions, strict=True)])
+        code.saved[name] += saved
     if layout.blocked:
         code.notes.append(str(layout))
     return instructions
@@ -122,33 +133,28 @@ def _eliminate_dead_code(instructions: list[Instruction], uses: Uses) -> list[In
     ]
 
 
-_PASSES: dict[str, Pass] = {
+PASSES: dict[str, Pass | None] = {
     "dead_code": _eliminate_dead_code,
     "copy_propagation": propagate_copies,
     "common_subexpressions": eliminate_common_subexpressions,
     "attention": fuse_attention,
     "epilogues": fuse_matches(_EPILOGUE, _with_epilogue),
+    "channel_blocks": None,
     "chains": join_chains,
     "updates": _Updates.run,
+    "packing": None,
 }
-"""The passes by name, in order; `flags.passes_left_out` names those to skip."""
-
-_AFTER_LAYOUT = ("chains", "updates")
-"""The passes that follow the layout pass."""
+"""The passes by name, in order; None for those that are made for each plan: the layout of images, prepacked weights."""
 
 
-def passes(in_blocks: Pass) -> dict[str, Pass]:
-    """The enabled passes by name, in order. `in_blocks`: the layout pass.
+def enabled(of_plan: Mapping[str, Pass]) -> dict[str, Pass]:
+    """The passes by name, in order, without those that the user leaves out. `of_plan`: those made for a plan.
 
     Raises ValueError if the user disables a pass that does not exist.
     """
     out = flags.passes_left_out()
-    made = {name: each for name, each in _PASSES.items() if name not in _AFTER_LAYOUT}
-    made |= {channel_blocks.PASS: in_blocks} | {name: _PASSES[name] for name in _AFTER_LAYOUT}
-    names = (*made, prepacking.PASS)
-    extra = out.difference(names)
-    if extra:
+    if extra := out.difference(PASSES):
         raise ValueError(
-            f"FLUIDLITE_WITHOUT_PASSES may name {', '.join(names)}, got {', '.join(sorted(extra))}"
+            f"FLUIDLITE_WITHOUT_PASSES may name {', '.join(PASSES)}, got {', '.join(sorted(extra))}"
         )
-    return {name: each for name, each in made.items() if name not in out}
+    return {name: each or of_plan[name] for name, each in PASSES.items() if name not in out}

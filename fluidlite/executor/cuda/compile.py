@@ -13,7 +13,7 @@ from ..ir.errors import Unsupported
 from ..ir.instructions import Instruction
 from ..ir.request import Request
 from ..ir.type_env import TypeEnv
-from ..passes.rewriting import fuse
+from ..passes.rewriting import apply_passes
 from .fusion import PASSES
 from .launch import of_operator
 from .plan import DevicePlan
@@ -68,9 +68,9 @@ def launches(request: Request, typed: Callable[[Request], Typed]) -> Launches:
         backward = [each.op.attrs.get("op_role", 0) & OpRole.Backward for each in made]
         at = next((k for k, is_backward in enumerate(backward) if is_backward), len(backward))
         read = {name for each in made[at:] for name in each.reads}
-        first = fuse(made[:at], {*needed, *read}, PASSES, aliases)
+        first = apply_passes(made[:at], {*needed, *read}, PASSES, aliases)
         cut = len(first)
-        made = [*first, *fuse(made[at:], needed, PASSES, aliases)]
+        made = [*first, *apply_passes(made[at:], needed, PASSES, aliases)]
     else:
-        made = fuse(made, needed, PASSES, aliases)
+        made = apply_passes(made, needed, PASSES, aliases)
     return Launches(found.meta, found.fetches, made, persistable, cut)

@@ -15,6 +15,7 @@ from ...framework import Block, Operator, Program
 from ...ops.registry import EMPTY, LEVEL, grad_name
 from ...ops.tensor.selected_rows import parts
 from ..control_flow.blocks import (
+    control,
     everywhere,
     is_inlinable,
     needs_lowering,
@@ -29,9 +30,6 @@ from ..tensors.lod_tensor import LoDTensor
 from ..tensors.scope import Scope
 from .array_accesses import Accesses, separated
 from .frame import Frame, Run
-
-ITERATED = ("recurrent", "recurrent_grad", "while_grad")
-"""Operators whose iterations Python runs if they are fallback operators."""
 
 SEGMENTS_KEPT = 16
 """The number of cached segments for one position of a block."""
@@ -48,7 +46,7 @@ class FallbackOp:
         return True
 
     def describe(self) -> list[str]:
-        way = "iteration by iteration" if self.op.type in ITERATED else "on its own"
+        way = "iteration by iteration" if control(self.op).kind in ("loop", "recurrent") else "on its own"
         return [f"  {self.op.type} {way}: {self.reason}"]
 
 

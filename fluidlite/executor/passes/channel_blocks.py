@@ -27,7 +27,6 @@ from ..control_flow.scan import SCAN_KERNEL
 from ..ir.instructions import Instruction, Uses, has_jumps
 from ..ir.type_env import TypeEnv
 
-PASS = "channel_blocks"
 """The name of the pass."""
 
 PLAIN = "@PLAIN"

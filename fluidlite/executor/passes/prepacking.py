@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 
-from ...base import flags
 from ...base.sizes import current
 from ...framework import OpRole
 from ...ops.math.gemm import PRODUCTS, Matrix, by_packed, packing, shared_matrix
@@ -22,9 +21,6 @@ from ..ir.instructions import Instruction, has_jumps, outermost_loops
 from ..ir.type_env import TypeEnv
 
 PACKED = "@PACKED"
-PASS = "packing"
-"""The name of the pass."""
-
 _LEAST_PRODUCTS, _LEAST_ROWS, _LEAST_ELEMENTS = 3, 8, 1 << 13
 """Thresholds from which packing pays outside of loops: products, rows of each, elements of the matrix."""
 _LEAST_IN_LOOPS = 1 << 10
@@ -41,13 +37,12 @@ class Packing:
 
     def __init__(self, meta: TypeEnv, root: Callable[[str], str], stays: Callable[[str], bool]) -> None:
         self._meta, self._root, self._stays = meta, root, stays
-        self._is_left_out = PASS in flags.passes_left_out()
         self.made: dict[str, Matrix] = {}
         """Packed variable -> its matrix."""
 
     def matrix(self, instruction: Instruction) -> Matrix | None:
         """The matrix of a product that can be packed; None if there is none."""
-        if self._is_left_out or not isinstance(instruction.action, Call):
+        if not isinstance(instruction.action, Call):
             return None
         found = shared_matrix(instruction.action)
         if found is None:

@@ -32,7 +32,10 @@ def propagate_copies(instructions: list[Instruction], uses: Uses) -> list[Instru
             if _may_alias(name, its, uses):
                 gone[at] = name
                 uses.roots.merge(name, its)
-        left = without(each.action, gone) if gone else each.action
+        if not gone:
+            out.append(each)
+            continue
+        left = without(each.action, gone)
         if left is not None:
             writes = tuple([name for name in each.writes if name not in gone.values()])
             out.append(replace(each, writes=writes, action=left))

@@ -23,7 +23,7 @@ from .patterns import Match, NoMatch, Pattern, require
 Pass = Callable[[list[Instruction], Uses], list[Instruction]]
 
 
-def fuse(
+def apply_passes(
     instructions: list[Instruction],
     needed: Iterable[str],
     passes: Iterable[Pass],

@@ -1,6 +1,6 @@
 """`PlanCache`: runs a program for one set of feeds and fetches, by cached plans, segments, or the interpreter.
 
-The results of a step are arrays or tensors, as `of_plan`, `of_run` and `as_results` make them.
+The results of a step are arrays or tensors, as `run_and_fetch`, `fetches_of` and `as_results` make them.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class PlanCache:
         if plan is not None and plan.lock.acquire(blocking=False):
             try:
                 if plan.ready(self.program) and plan.accepts_raw(feed):
-                    return of_plan(plan, return_numpy)
+                    return run_and_fetch(plan, return_numpy)
             except (GuardFailure, MemoryError) as problem:
                 self._note(plan, problem)
             finally:
@@ -111,7 +111,7 @@ class PlanCache:
             self._blocks = ProgramSegments(self.program, self._names, check_finite=self._check_finite)
         run = SegmentedExecutor(self._blocks, scope, feed)
         run.run()
-        found = of_run(run, self._names, return_numpy)
+        found = fetches_of(run, self._names, return_numpy)
         if self.sizes is not None and self._refused is None and self._replan_budget:
             self.sizes.update(run.sizes_found())
             self._plan(arrays, scope)
@@ -122,12 +122,12 @@ class PlanCache:
         run = run_once(self.program, scope, fetches=self._names, check_finite=self._check_finite)
         counts = Counter(op.type for op in self.program.global_block().ops)
         self._started = f"without a plan: {', '.join(f'{count} {kind}' for kind, count in counts.items())}"
-        return of_run(run, self._names, return_numpy)
+        return fetches_of(run, self._names, return_numpy)
 
     def _interpreted(self, feed: Feed, scope: Scope, return_numpy: bool) -> list[Any]:
         run = Interpreter(self.program, scope, feed, self._device, self._check_finite)
         run.run()
-        return of_run(run, self._names, return_numpy)
+        return fetches_of(run, self._names, return_numpy)
 
     def _note(self, plan: StepPlan, problem: GuardFailure | MemoryError) -> None:
         """Record the sizes of a guard failure; raise a MemoryError."""
@@ -146,7 +146,7 @@ class PlanCache:
             try:
                 if not plan.ready(self.program) or not plan.accepts(list(arrays.values())):
                     continue
-                found = of_plan(plan, return_numpy)
+                found = run_and_fetch(plan, return_numpy)
             except (GuardFailure, MemoryError) as problem:
                 self._note(plan, problem)
                 continue
@@ -215,7 +215,7 @@ class PlanCache:
         return lines
 
 
-def of_plan(plan: StepPlan, return_numpy: bool) -> list[Any]:
+def run_and_fetch(plan: StepPlan, return_numpy: bool) -> list[Any]:
     """Run a plan with bound feeds; returns its fetches."""
     plan.run()
     recorder = profiling.active
@@ -226,7 +226,7 @@ def of_plan(plan: StepPlan, return_numpy: bool) -> list[Any]:
     return as_results(tensors, plan.fetched, return_numpy)
 
 
-def of_run(run: Interpreter, names: tuple[str, ...], return_numpy: bool) -> list[Any]:
+def fetches_of(run: Interpreter, names: tuple[str, ...], return_numpy: bool) -> list[Any]:
     """The fetches of a completed run of an interpreter."""
     recorder = profiling.active
     values = [
