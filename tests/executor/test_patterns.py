@@ -6,7 +6,7 @@ from fluidlite._ext.operands import Aliases
 from fluidlite.executor.ir import jumps
 from fluidlite.executor.ir.instructions import Instruction, Uses
 from fluidlite.executor.passes.patterns import Match, Node, NoMatch, Pattern
-from fluidlite.executor.passes.rewriting import Replacement, fuse, fuse_matches
+from fluidlite.executor.passes.rewriting import Replacement, apply_passes, fuse_matches
 from fluidlite.framework import Program
 from fluidlite.ops.registry import Call
 
@@ -39,7 +39,7 @@ def rule(match):
 
 
 def fused(*instructions, needed="cvz", roots=None, rule=rule):
-    made = fuse(instructions, needed, [fuse_matches(PATTERN, rule)], Aliases(roots or {}))
+    made = apply_passes(instructions, needed, [fuse_matches(PATTERN, rule)], Aliases(roots or {}))
     return [(each.action.name, *each.reads, *each.writes) for each in made if isinstance(each.action, Call)]
 
 
