@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
-from .base import missing
+from .base import callsite, missing
 
 __all__ = ["WeightedAverage"]
 
@@ -22,10 +21,8 @@ class WeightedAverage:
     denominator: Any
 
     def __init__(self) -> None:
-        warnings.warn(
-            "The WeightedAverage is deprecated, please use fluid.metrics.Accuracy instead.",
-            Warning,
-            stacklevel=2,
+        callsite.warn(
+            "The WeightedAverage is deprecated, please use fluid.metrics.Accuracy instead.", Warning
         )
         self.reset()
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .base import missing
+from .base import callsite, missing
 from .base.dtypes import VarType, to_numpy
 from .base.errors import ArgumentAssertion, ArgumentError, ArgumentTypeError
 from .base.reports.texts import ShowsArguments
@@ -93,9 +92,8 @@ class GradientClipBase(ShowsArguments):
         if any(isinstance(grad, Tensor) for _, grad in params_grads):
             return list(self._dygraph_clip(params_grads))
         if any(getattr(param, "gradient_clip_attr", None) is not None for param, _ in params_grads):
-            warnings.warn(
-                "'set_gradient_clip' has no effect on this optimizer, because it was given 'grad_clip'",
-                stacklevel=4,
+            callsite.warn(
+                "'set_gradient_clip' has no effect on this optimizer, because it was given 'grad_clip'"
             )
         return list(self._static_clip(params_grads))
 
@@ -299,10 +297,9 @@ def append_gradient_clip_ops(params_grads: Sequence[ParamGrad]) -> list[ParamGra
         return list(params_grads)
     if not all(clips):
         bare = next(param.name for param, _ in trained if param.gradient_clip_attr is None)
-        warnings.warn(
+        callsite.warn(
             f"set_gradient_clip has no effect, as in Fluid 1.8: parameter {bare!r} has no clip, and "
-            "all parameters or none must have one; give the optimizer grad_clip with need_clip instead",
-            stacklevel=3,
+            "all parameters or none must have one; give the optimizer grad_clip with need_clip instead"
         )
         return list(params_grads)
     last: Any = clips[-1]
@@ -318,10 +315,9 @@ def append_gradient_clip_ops(params_grads: Sequence[ParamGrad]) -> list[ParamGra
         else:
             clipped = last._clip(trained)
     if any(vars(clip) != vars(last) or type(clip) is not type(last) for clip in clips):
-        warnings.warn(
+        callsite.warn(
             f"every gradient is clipped by the clip of {trained[-1][0].name!r}, the last one, as in Fluid 1.8, "
-            "although other parameters have different clips; give the optimizer one grad_clip",
-            stacklevel=3,
+            "although other parameters have different clips; give the optimizer one grad_clip"
         )
     made = {param.name: grad for (param, _), grad in zip(trained, clipped, strict=True)}
     _name_results(ops[begin:squares_end], made)

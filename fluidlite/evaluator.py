@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from . import layers, metrics
-from .base import missing, unique_name
+from .base import callsite, missing, unique_name
 from .framework import Program, Variable, program_guard
 from .layer_helper import LayerHelper
 
@@ -28,11 +27,10 @@ class Evaluator:
 
     def __init__(self, name: str, **kwargs: Any) -> None:
         kind = type(self).__name__
-        warnings.warn(
+        callsite.warn(
             f"The {kind} is deprecated, because maintain a modified program inside evaluator cause bug easily, "
             f"please use fluid.metrics.{kind} instead.",
             Warning,
-            stacklevel=3,
         )
         self.states: list[Variable] = []
         self.metrics: list[Variable] = []

@@ -158,6 +158,16 @@ def test_names_in_the_feed_that_the_program_does_not_have(net):
     assert len(caught) == 1 and caught[0].filename == __file__
 
 
+@pytest.mark.parametrize("parallel", [False, True])
+def test_compiled_programs_refuse_them(net, parallel):
+    exe, _, loss = net
+    program = fluid.CompiledProgram(fluid.default_main_program())
+    if parallel:
+        program = program.with_data_parallel(places=fluid.cpu_places(2))
+    with pytest.raises(ValueError, match="^var xx not in this block.*did you mean 'x'"):
+        exe.run(program, feed={"x": np.ones((2, 3), "float32"), "xx": np.ones(2)}, fetch_list=[loss])
+
+
 @pytest.mark.parametrize("value", [1.0, np.float32(1), np.ones(3, "float32")])
 @pytest.mark.parametrize("declare", [fluid.data, fluid.layers.data])
 def test_feeds_of_another_rank(alone, value, declare):

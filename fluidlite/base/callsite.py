@@ -25,22 +25,17 @@ def user_line() -> tuple[str, int] | None:
     return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
 
 
-def stacklevel() -> int:
-    """The `stacklevel` with which `warnings.warn` in the calling function shows the line of `user_line`."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and _is_ours(frame):
-        frame, level = frame.f_back, level + 1
-    return level
-
-
 def called_by_user() -> bool:
     """Whether the function that asks was called from outside of fluidlite, and not by fluidlite itself."""
     return not _is_ours(sys._getframe(2))
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the user's line."""
-    warnings.warn(text, category, stacklevel=stacklevel())
+    """Warn at the innermost line outside of fluidlite."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and _is_ours(frame):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
 
 
 def _is_ours(frame: FrameType) -> bool:

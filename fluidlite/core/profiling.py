@@ -1,7 +1,6 @@
 """The profiler of `fluid.core`; scripts use `fluid.profiler`."""
 
 import os
-import warnings
 from enum import IntEnum
 
 from ..base import callsite
@@ -65,11 +64,7 @@ def disable_profiler(key: EventSortingKey, path: str | os.PathLike[str]) -> None
     try:
         write_trace(recorder, path)
     except OSError as error:
-        warnings.warn(
-            f"the trace could not be written to {path!r}: {error}",
-            RuntimeWarning,
-            stacklevel=callsite.stacklevel(),
-        )
+        callsite.warn(f"the trace could not be written to {path!r}: {error}", RuntimeWarning)
 
 
 def is_profiler_enabled() -> bool:

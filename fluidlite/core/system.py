@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import time
-import warnings
 from typing import Any
+
+from ..base import callsite
 
 __all__ = [
     "get_dso_path",
@@ -33,7 +34,7 @@ def run_cmd(cmd: str, time_out: int = -1, sleep_inter: int = -1) -> str:
             break
         time.sleep(max(sleep_inter, 0) / 1000)
     if done.returncode:
-        warnings.warn(f"status[{done.returncode}], cmd[{cmd}]", stacklevel=2)
+        callsite.warn(f"status[{done.returncode}], cmd[{cmd}]")
     return done.stdout.decode(errors="replace")
 
 
@@ -60,7 +61,7 @@ def load_dso(dso_absolute_path: str | None) -> Any:
     try:
         return ctypes.CDLL(dso_absolute_path, ctypes.RTLD_GLOBAL)
     except OSError:
-        warnings.warn(f"Load {dso_absolute_path} failed", stacklevel=2)
+        callsite.warn(f"Load {dso_absolute_path} failed")
         return None
 
 
@@ -74,7 +75,7 @@ def set_paddle_lib_path() -> None:
 
 def start_imperative_gperf_profiler() -> None:
     """Only a warning, as in Paddle's releases, which are built without gperftools."""
-    warnings.warn("there are no gperftools here; fluid.profiler shows where the time goes", stacklevel=2)
+    callsite.warn("there are no gperftools here; fluid.profiler shows where the time goes")
 
 
 def stop_imperative_gperf_profiler() -> None:

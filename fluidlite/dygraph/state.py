@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from ..base import callsite
 from ..eager import Tensor, placing
 from ..executor.tensors.lod_tensor import LoDTensor
 from .members import Members
@@ -70,12 +70,12 @@ def restore_what_fits(
     for key, target in wanted.items():
         if key not in state:
             missing.append(key)
-            warnings.warn(f"{key!r} is not in the state dict and keeps its value", stacklevel=3)
+            callsite.warn(f"{key!r} is not in the state dict and keeps its value")
             continue
         try:
             pairs.append((target, _fitting(target, key, state[key])))
         except AssertionError as error:
-            warnings.warn(f"{key!r} keeps its value: {error}", stacklevel=3)
+            callsite.warn(f"{key!r} keeps its value: {error}")
     for target, array in pairs:
         target.set_value(array)
     return missing, [key for key in state if key not in wanted]
@@ -108,7 +108,6 @@ def _fitting(target: Any, key: str, value: Any) -> Any:
 def _warn_unused(state: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     unused = [str(key) for key in state if key not in wanted]
     if unused:
-        warnings.warn(
-            f"not used, because the layer has no parameter or buffer of that name: {', '.join(unused)}",
-            stacklevel=4,
+        callsite.warn(
+            f"not used, because the layer has no parameter or buffer of that name: {', '.join(unused)}"
         )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from .._ext import eager as core
+from ..base import callsite
 from ..base.lod import Lod
 from ..base.one_element import convertible
 from ..executor.tensors.lod_tensor import LoDTensor
@@ -105,8 +105,7 @@ class SharedElements(LoDTensor):
     def _take_lod(self, levels: Lod) -> None:
         super()._take_lod(levels)
         if levels:
-            warnings.warn(
+            callsite.warn(
                 "operators in dygraph mode ignore levels of detail: give them lengths as tensors, or use a "
-                "program for the sequences",
-                stacklevel=3,
+                "program for the sequences"
             )

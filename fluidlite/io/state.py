@@ -7,13 +7,13 @@ program.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ..base import callsite
 from ..base.errors import (
     EnforceNotMet,
     FormatError,
@@ -180,9 +180,8 @@ def set_program_state(program: Program, state_dict: Mapping[str, np.ndarray]) ->
         _check_same(tensor_in(scope, var.name), array, var.name)
         values[var.name] = LoDTensor.wrap(array)
     if unused:
-        warnings.warn(
-            f"not set, because the program has no variable of that name: {', '.join(sorted(unused))}",
-            stacklevel=2,
+        callsite.warn(
+            f"not set, because the program has no variable of that name: {', '.join(sorted(unused))}"
         )
     put_all(scope, values)
 

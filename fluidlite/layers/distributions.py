@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..base import missing
+from ..base import callsite, missing
 from ..base.errors import ArgumentError
 from ..framework import Variable
 from ..layer_helper import check_variable
@@ -71,9 +70,8 @@ class Distribution:
             for value in values
         ]
         if any(array.dtype != np.float32 for array in arrays):
-            warnings.warn(
-                "data type of argument only support float32, your argument will be convert to float32.",
-                stacklevel=3,
+            callsite.warn(
+                "data type of argument only support float32, your argument will be convert to float32."
             )
         made = []
         for array in np.broadcast_arrays(*(array.astype("float32") for array in arrays)):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..base import missing
+from ..base import callsite, missing
 from ..base.errors import ArgumentError
 from ..framework.serialization.op_protos import OpProto, OpProtoHolder
 from ..layer_helper import LayerHelper, run_op
@@ -83,7 +82,7 @@ def deprecated(func_or_class: Function) -> Function:
 
     @functools.wraps(func_or_class)
     def warned(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(f"API {func_or_class.__name__} is deprecated.", DeprecationWarning, stacklevel=2)
+        callsite.warn(f"API {func_or_class.__name__} is deprecated.", DeprecationWarning)
         return func_or_class(*args, **kwargs)
 
     return warned  # type: ignore[return-value]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from ..base import callsite
 from ..base.dtypes import FLOATS, VarType, to_vartype
 from ..framework import (
     Block,
@@ -173,10 +173,9 @@ class ExponentialMovingAverage(_Averages):
             if steps is None:
                 return rate
             if steps.dtype not in FLOATS:
-                warnings.warn(
+                callsite.warn(
                     f"thres_steps {steps.name!r} has no effect on ExponentialMovingAverage, as in Fluid 1.8, because "
-                    f"it is {steps.dtype}; give fluid.layers.cast(steps, 'float32')",
-                    stacklevel=3,
+                    f"it is {steps.dtype}; give fluid.layers.cast(steps, 'float32')"
                 )
                 return rate
             early = (steps + 1.0) / (steps + 10.0)

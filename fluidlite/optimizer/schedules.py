@@ -7,13 +7,12 @@ functions of `fluid.layers` (`noam_decay`, ...) instead.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..base import unique_name
+from ..base import callsite, unique_name
 from ..base.dtypes import to_numpy
 from ..base.errors import ArgumentError, ArgumentTypeError
 from ..base.reports.texts import ShowsArguments
@@ -117,10 +116,9 @@ def restore(schedule: object, keys: Sequence[str], state: dict[str, Any]) -> Non
         setattr(schedule, key, value)
     unused = sorted(set(state) - set(keys))
     if unused:
-        warnings.warn(
+        callsite.warn(
             f"{type(schedule).__name__}: there are some unused values in state_dict ({', '.join(unused)}); "
-            "was it saved from another kind of schedule?",
-            stacklevel=3,
+            "was it saved from another kind of schedule?"
         )
 
 

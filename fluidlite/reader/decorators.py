@@ -12,14 +12,13 @@ import math
 import numbers
 import operator
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
-from ..base.callsite import stacklevel
+from ..base import callsite
 from ..base.errors import public
 from .calling import iterating
 
@@ -142,10 +141,8 @@ def compose(*readers: Reader, check_alignment: bool = True, **ignored: Any) -> R
     warn, as Fluid takes them, too.
     """
     if ignored:
-        warnings.warn(
-            f"compose takes check_alignment, and ignores {', '.join(sorted(ignored))}",
-            RuntimeWarning,
-            stacklevel=stacklevel(),
+        callsite.warn(
+            f"compose takes check_alignment, and ignores {', '.join(sorted(ignored))}", RuntimeWarning
         )
     for reader in readers:
         check_reader(reader, "compose")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import struct
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..base import callsite
 from ..base.errors import NotSupportedError
 
 Curve = list[tuple[int, float, float]]
@@ -66,7 +66,7 @@ def _records(file: Path) -> Iterator[bytes]:
                 return
             record = stream.read(length) if whole else b""
             if not whole or _check(record) != struct.unpack("<I", stream.read(4))[0]:
-                warnings.warn(f"{file}: damaged; only the records before the damage are read", stacklevel=2)
+                callsite.warn(f"{file}: damaged; only the records before the damage are read")
                 return
             yield record
 

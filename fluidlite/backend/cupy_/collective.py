@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base import callsite
 from ...base.errors import EnforceNotMet
 from . import library
 from .device import CudaDevice
@@ -56,10 +57,9 @@ class Group:
             else:
                 self._nccl = nccl
                 return
-        warnings.warn(
+        callsite.warn(
             f"{reason}: gradients of {len(numbers)} GPUs are added up on the first one, which is slower",
             RuntimeWarning,
-            stacklevel=3,
         )
 
     @property

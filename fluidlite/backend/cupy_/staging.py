@@ -12,12 +12,12 @@ from __future__ import annotations
 import os
 import sys
 import time
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from ...base import callsite
 from . import library
 from .device import CudaDevice
 from .pinned import counters as pinned_counters
@@ -281,11 +281,7 @@ def _warn_once(problem: str) -> None:
     global _warned
     if not _warned:
         _warned = True
-        warnings.warn(
-            f"{problem}. Batches are copied from ordinary memory, which is slower",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        callsite.warn(f"{problem}. Batches are copied from ordinary memory, which is slower", RuntimeWarning)
 
 
 def counters() -> dict[str, int]:

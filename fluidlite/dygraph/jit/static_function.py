@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import functools
 import types
-import warnings
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any
@@ -139,12 +138,10 @@ class StaticFunction:
     def _count(self) -> None:
         self._made += 1
         if self._made == MANY_TRACES:
-            warnings.warn(
-                f"{self.__name__} was traced {MANY_TRACES} times, for as many kinds of arguments: numbers that change "
-                "should come as tensors, and what asks for the numbers in a shape that changes much (x.shape[0]; "
-                "write 0 or -1 in reshape) is run faster without declarative",
+            callsite.warn(
+                f"{self.__name__} was traced {MANY_TRACES} times: numbers that change should come as tensors; with "
+                "shapes that change much and are asked for (x.shape[0]) it is faster without declarative",
                 RuntimeWarning,
-                callsite.stacklevel(),
             )
 
     def traced(self, *args: Any, specs: Mapping[int, Spec] | None = None, **kwargs: Any) -> Traced:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from ...base import callsite
 from ...layers.recurrent.unit import create_gru_parameters, gru_attrs, gru_step
 from ..layers import Layer
 
@@ -40,11 +40,9 @@ class GRUUnit(Layer):
         attrs = gru_attrs("GRUUnit", activation, gate_activation)
         self.activation, self.gate_activation = attrs["activation"], attrs["gate_activation"]
         if origin_mode:
-            warnings.warn(
+            callsite.warn(
                 "GRUUnit computes as with origin_mode=False, as Fluid 1.8 does: the update gate is the share of "
-                "the candidate",
-                UserWarning,
-                stacklevel=2,
+                "the candidate"
             )
         self._bias_attr = bias_attr
         self.weight, self.bias = create_gru_parameters(

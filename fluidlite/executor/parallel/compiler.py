@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from ...framework import OpRole, Program, default_main_program
 from ...framework.batch_merging import merge_batches
 from ...framework.gradients.exchange import take_loss_gradients
 from ...framework.serialization.ir_graph import Graph
+from ...framework.verify import suggest
 from ..running.plan_cache import or_empty
 from ..tensors.scope import Scope, global_scope
 from .place_scopes import PlaceScopes
@@ -158,7 +159,8 @@ class CompiledProgram:
         return_numpy: bool,
         return_merged: bool,
     ) -> list[Any]:
-        """Run one step; see `Executor.run`."""
+        """Run one step; see `Executor.run`. Raises ValueError for a fed name that the program does not have."""
+        self._check_names(feed)
         program, places = self._program, [executor.place]
         if self._is_data_parallel:
             scope = self._scope = self._unpruned._scope = self._scope_with_variables(scope)
@@ -176,6 +178,14 @@ class CompiledProgram:
         if executor.place != places[0]:
             executor = type(executor)(places[0])
         return list(map(or_empty, executor._run_alone(program, feed, fetch_list, scope, return_numpy)))
+
+    def _check_names(self, feed: Any) -> None:
+        known = self._unpruned._program.global_block().vars
+        for part in feed if isinstance(feed, (list, tuple)) else (feed,):
+            for name in part if isinstance(part, Mapping) else ():
+                if name not in known:
+                    near = suggest(name, known)
+                    raise ValueError(f"var {name} not in this block: the program has no such variable{near}")
 
     def _scope_with_variables(self, scope: Scope) -> Scope:
         """The scope of the program whose variables are shared (`share_vars_from`), or else the given one."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-import warnings
 import weakref
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...base.callsite import describe, stacklevel
+from ...base import callsite
 from ...base.errors import EnforceNotMet
 from ...framework import Operator, Program
 from ..tensors.lod_tensor import LoDTensor
@@ -79,10 +78,9 @@ def add_to(
     taken = take(program, device, of)
     both = sorted(feed.keys() & taken.keys()) if feed else []
     if both:
-        warnings.warn(
+        callsite.warn(
             f"{both} were fed, but the program reads them from its DataLoader: the loader's batch is used",
             RuntimeWarning,
-            stacklevel=stacklevel(),
         )
     return {**feed, **taken}
 
@@ -92,8 +90,8 @@ def source_of(program: Program, op: Operator) -> Source:
     source = lookup(_queue_name(program, op.input("Reader")[0]))
     if source is None:
         raise EnforceNotMet(
-            f"operator read{describe(op.line)} reads {op.input('Reader')[0]!r}, but its DataLoader does not exist any "
-            "more: keep the loader object as long as the program runs"
+            f"operator read{callsite.describe(op.line)} reads {op.input('Reader')[0]!r}, but its DataLoader does not "
+            "exist any more: keep the loader object as long as the program runs"
         )
     return source
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from ...base import callsite
 from ...base.context import Slot
 from ...base.errors import EnforceNotMet
 from ...base.rank_table import RankTable
@@ -222,7 +222,5 @@ def scope_guard(scope: Scope) -> Iterator[None]:
         return
     given = f"{scope!r}" if isinstance(scope, str) else f"a {type(scope).__name__}"
     text = f"scope_guard takes a fluid.Scope, got {given}: the global scope stays the one that it was"
-    warnings.warn(
-        text + (f"; was fluid.name_scope({given}) meant?" if isinstance(scope, str) else ""), stacklevel=3
-    )
+    callsite.warn(text + (f"; was fluid.name_scope({given}) meant?" if isinstance(scope, str) else ""))
     yield

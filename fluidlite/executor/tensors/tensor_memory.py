@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from ...backend import device_at, device_of, dlpack, moved, on_device, to_host
 from ...backend.cupy_.pinned import is_pinned, pinned_array
+from ...base import callsite
 from ...base.arrays import owned, plain_copy
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.errors import EnforceNotMet
@@ -122,10 +122,9 @@ class TensorMemory:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if self.array is None:
-            warnings.warn(
+            callsite.warn(
                 "a LoDTensor that has not been set was read: it gives an empty array, as in Fluid. "
-                "If it should hold a parameter, run the startup program in this scope first.",
-                stacklevel=2,
+                "If it should hold a parameter, run the startup program in this scope first."
             )
             return np.empty(0, "float64" if dtype is None else dtype)
         elements = self.array

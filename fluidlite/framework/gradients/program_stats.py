@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 
+from ...base import callsite
 from ..block import Block
 from ..operator import Operator
 from .recompute import seed_dropouts
@@ -89,7 +89,7 @@ class ProgramStats:
             if name in self.var_op_deps:
                 known.append(name)
             else:
-                warnings.warn(f"checkpoint {name!r} is left out: no operator has it", stacklevel=2)
+                callsite.warn(f"checkpoint {name!r} is left out: no operator has it")
         return sorted(known, key=lambda name: max(self._of(name)["var_as_output_ops"], default=-1))
 
     def modify_forward_desc_for_recompute(self) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from ...base import callsite
 from ...base.errors import ArgumentAssertion
 from ...framework import Variable
 from ...initializer import Constant
@@ -94,9 +94,7 @@ def swish(x: Variable, beta: float = 1.0, name: str | None = None) -> Variable:
     As in Fluid 1.8, whose models rely on it, `beta` has no effect; a UserWarning says so if it is not 1.
     """
     if beta != 1.0:
-        warnings.warn(
-            f"swish computes with beta 1 as Fluid 1.8 does, not with {beta}", UserWarning, stacklevel=2
-        )
+        callsite.warn(f"swish computes with beta 1 as Fluid 1.8 does, not with {beta}")
     return run_layer("swish", locals(), without=("beta",))
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ...base import callsite
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...layer_helper import LayerHelper, run_op
@@ -50,11 +50,9 @@ def gru_unit(
     check_dtypes("gru_unit", input=input, hidden=hidden)
     gru_attrs("gru_unit", activation, gate_activation)
     if (activation, gate_activation) != ("tanh", "sigmoid"):
-        warnings.warn(
+        callsite.warn(
             "gru_unit computes with tanh and sigmoid as Fluid 1.8 does, not with "
-            f"{activation} and {gate_activation}",
-            UserWarning,
-            stacklevel=2,
+            f"{activation} and {gate_activation}"
         )
     helper = LayerHelper("gru_unit")
     parameters = create_gru_parameters(helper.create_parameter, size, param_attr, bias_attr, input.dtype)

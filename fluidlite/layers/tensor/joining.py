@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from ...base import callsite
 from ...base.dtypes import VarType
 from ...base.errors import ArgumentAssertion, ArgumentError
 from ...eager import as_numbers
@@ -58,7 +58,7 @@ def concat(input: Sequence[Variable], axis: int | Variable = 0, name: str | None
     if isinstance(input, Variable) and is_eager(input):
         input = list(input)
     elif isinstance(input, Variable):
-        warnings.warn("concat was given a single Variable; pass a list of them", UserWarning, stacklevel=2)
+        callsite.warn("concat was given a single Variable; pass a list of them")
         input = [input]
     input = _listed(input, "input", "concat")
     if isinstance(axis, Variable):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from ...base import callsite
 from ...base.errors import ArgumentAssertion, ArgumentError
 from ...eager import Tensor, as_number_list
 from ...framework import Variable
@@ -80,9 +80,7 @@ def reshape(
     if isinstance(x, Tensor):
         actual_shape = None
         if inplace:
-            warnings.warn(
-                "reshape leaves an eager tensor as it is: inplace=True is for programs", stacklevel=2
-            )
+            callsite.warn("reshape leaves an eager tensor as it is: inplace=True is for programs")
             inplace = False
     elif actual_shape is not None:
         check_variable(actual_shape, "actual_shape", "reshape")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
+from ...base import callsite
 from ...base.errors import ArgumentAssertion
 from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variables, run_op
@@ -102,9 +102,7 @@ def clamp(
     if min is None and max is None:
         raise ArgumentAssertion("either 'min' or 'max' of clamp must be given")
     if min is None:
-        warnings.warn(
-            "clamp without min raises what is below 0 to 0, as Fluid 1.8 does; give min as well", stacklevel=2
-        )
+        callsite.warn("clamp without min raises what is below 0 to 0, as Fluid 1.8 does; give min as well")
     inputs: dict[str, Any] = {"X": input}
     attrs: dict[str, float] = {"min": 0.0, "max": math.inf}
     for slot, key, limit in (("Min", "min", min), ("Max", "max", max)):

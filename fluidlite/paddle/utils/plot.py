@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
-import warnings
 from typing import Any
 
-from ...base import missing
+from ...base import callsite, missing
 from ...base.storage.files import atomic_writer
 
 __all__ = ["PlotData", "Ploter"]
@@ -45,7 +44,7 @@ class Ploter:
         self.__plot_data__ = {title: PlotData() for title in args}
         self.__disable_plot__ = os.environ.get("DISABLE_PLOT")
         if not self.__plot_is_disabled__() and importlib.util.find_spec("matplotlib") is None:
-            warnings.warn("Ploter draws nothing: matplotlib is not installed", stacklevel=2)
+            callsite.warn("Ploter draws nothing: matplotlib is not installed")
             self.__disable_plot__ = "True"
 
     def __plot_is_disabled__(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import time
-import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -160,7 +159,7 @@ class Epoch:
         barren = self._format.barren
         if barren and self.state is State.EXHAUSTED and not self.meter.batches and not self._begun:
             self._begun = -1  # warned once
-            warnings.warn(barren(left), RuntimeWarning, stacklevel=callsite.stacklevel())
+            callsite.warn(barren(left), RuntimeWarning)
 
     def waiting(self) -> int:
         """How many items are under way."""

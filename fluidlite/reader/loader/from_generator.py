@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from ...base import callsite
@@ -81,10 +80,7 @@ def make_loader(
     buffered = bool(use_double_buffer)
     if mode.in_dygraph_mode():
         if not iterable:
-            warnings.warn(
-                "loaders are always iterable in dygraph mode: iterable=False is ignored",
-                stacklevel=callsite.stacklevel(),
-            )
+            callsite.warn("loaders are always iterable in dygraph mode: iterable=False is ignored")
         return EagerLoader(size, use_process, buffered, persistent)
     if feed_list is None:
         raise ValueError(

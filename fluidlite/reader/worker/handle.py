@@ -29,12 +29,10 @@ def warn_of_shortage(label: str, pool: str, needed: int, available: int) -> None
     if pool in _short:
         return
     _short.add(pool)
-    warnings.warn(
-        f"{label}: shared memory is too small: {needed / 1e6:.1f} MB are needed for the next array, and about "
-        f"{available / 1e6:.1f} MB are available. What does not fit is copied through a pipe, which is slower. Give "
-        "the process more memory, read fewer batches ahead (capacity, prefetch_factor), or make batches smaller",
+    callsite.warn(
+        f"{label}: shared memory is too small: {needed / 1e6:.1f} MB are needed, about {available / 1e6:.1f} MB are "
+        "available. A pipe is slower: give it more, or read smaller batches, or fewer ahead (prefetch_factor)",
         RuntimeWarning,
-        stacklevel=callsite.stacklevel(),
     )
 
 
