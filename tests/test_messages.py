@@ -87,6 +87,20 @@ def test_frames_of_the_users_code_stay(python, tmp_path):
     assert lines[-1] == "KeyError: 'mine'"
 
 
+def test_errors_of_worker_processes_show_the_users_lines_of_both_processes(python, tmp_path):
+    text = HEAD + (
+        "class Data(paddle.io.Dataset):\n    def __len__(self):\n        return 3\n"
+        "    def __getitem__(self, index):\n        return {'a': 1}['b']\n"
+        "for _ in paddle.io.DataLoader(Data(), num_workers=1):\n    pass\n"
+    )
+    lines = failed(python, tmp_path, text).splitlines()
+    assert [line.split(", ", 1)[1] for line in lines if line.startswith("  File")] == [
+        "line 8, in __getitem__",
+        "line 9, in <module>",
+    ]
+    assert lines[-1] == "KeyError: 'b'"
+
+
 def test_causes_that_say_more_stay():
     """Those that the error repeats, and that have no frame of the user's code, go."""
     error, same, other = ValueError("no: because"), OSError("because"), OSError("something else")
@@ -96,7 +110,7 @@ def test_causes_that_say_more_stay():
         fluid.layers.fc(None, 1)
     except TypeError as raised:
         error.__traceback__ = raised.__traceback__.tb_next  # only frames of the package
-    assert tracebacks.shorten(error, full=False)
+    assert not tracebacks.shorten(error, full=False)  # the cause says whose fault it is
     assert error.__traceback__ is None and error.__cause__ is other
 
 

@@ -34,7 +34,7 @@ def shorten(error: BaseException, full: bool) -> bool:
     """Remove this package's frames from the tracebacks of `error` and its causes; with `full` only those of the runner.
 
     Causes go that had no other frames and whose message the error repeats. Returns whether the frame that raised a
-    built-in exception is gone, which may be a fault of this package.
+    built-in exception is gone, and nothing else is its cause: it may be a fault of this package.
     """
     raised_here = hidden = False
     if isinstance(error, TypeError) and not full:
@@ -54,7 +54,7 @@ def shorten(error: BaseException, full: bool) -> bool:
                 cause = None
             current.__cause__ = cause  # and leaves out the context
         current = cause
-    return raised_here and not full
+    return raised_here and not full and error.__cause__ is None
 
 
 _UNEXPECTED = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base.errors import public
+from ...base.reports import tracebacks
 
 # (pickled recipe of the error, or None if it has none; type and message; traceback)
 Portable = tuple[bytes | None, str, str]
@@ -45,7 +46,8 @@ class PoolClosed(Exception):
 
 
 def portable(error: BaseException) -> Portable:
-    """An error of this process in a form that can be pickled."""
+    """An error of this process in a form that can be pickled; its traceback has the user's frames (`tracebacks`)."""
+    tracebacks.shorten(error, tracebacks.is_full())
     described = "".join(traceback.format_exception_only(type(error), error)).strip()
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
     return _recipe(error), described, trace
@@ -82,7 +84,7 @@ def _made(pickled: bytes) -> BaseException:
 
 
 def rebuilt(error: Portable, label: str) -> BaseException:
-    """The error of a worker that messages call `label`; its cause is a WorkerTraceback.
+    """The error of a worker that messages call `label`; its cause is a WorkerTraceback, if that has frames to show.
 
     A RuntimeError with its type and message if it cannot be reconstructed.
     """
@@ -95,7 +97,7 @@ def rebuilt(error: Portable, label: str) -> BaseException:
             pass  # its class cannot be imported here: it is described below
     if copy is None:
         copy = RuntimeError(f"{label} failed: {described}")
-    copy.__cause__ = WorkerTraceback(trace)
+    copy.__cause__ = WorkerTraceback(trace) if trace.strip() != described else None
     return copy
 
 
