@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     )
     from .base.version import VersionError  # noqa: F401
     from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
-    from .core.constants import core_suffix, legacy_core
+    from .core.system import core_suffix, legacy_core
     from .data_feeder import DataFeeder
     from .deprecated import memory_optimize, monkey_patch_varbase, monkey_patch_variable, release_memory
     from .distributed.communicator import DistributedError, RankLost  # noqa: F401
@@ -134,8 +134,8 @@ if TYPE_CHECKING:
     from .reader.loader.source import FieldCountError, ItemCountError  # noqa: F401
     from .reader.slots.datasets import DatasetFactory, InMemoryDataset, QueueDataset
     from .reader.slots.feed_description import DataFeedDesc
-    from .reader.worker.errors import WorkerDied, WorkerTimeout, WorkerTraceback  # noqa: F401
-    from .rpc.messages import RpcError, ServerLost, TrainerLost  # noqa: F401
+    from .reader.worker.channel import WorkerDied, WorkerTimeout, WorkerTraceback  # noqa: F401
+    from .rpc.transport import RpcError, ServerLost, TrainerLost  # noqa: F401
 
 Tensor = LoDTensor
 __version__ = "0.2.0"

@@ -177,7 +177,7 @@ _COMMANDS: dict[str, tuple[str, str, Callable[[Parser], None]]] = {
         _plot,
     ),
     "export": (
-        "fluidlite.onnx.command_line:export_model",
+        "fluidlite.onnx.exporting:export_model",
         "write a saved inference model as an ONNX model (needs the extra onnx)",
         _export,
     ),

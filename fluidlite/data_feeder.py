@@ -7,9 +7,7 @@ from .base import missing
 from .base.dtypes import to_numpy
 from .framework import Variable
 from .framework.mode import in_dygraph_mode
-from .reader.batched import BatchedTensorProvider
-from .reader.converting import DataToLoDTensorConverter
-from .reader.feeder import DataFeeder
+from .reader.feeder import BatchedTensorProvider, DataFeeder, DataToLoDTensorConverter
 
 __all__ = [
     "BatchedTensorProvider",

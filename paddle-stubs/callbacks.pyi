@@ -1,15 +1,11 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.paddle.hapi.callback import (
-    Callback as Callback,
-)
+from fluidlite.paddle.hapi.callbacks import Callback as Callback
 from fluidlite.paddle.hapi.callbacks import (
     EarlyStopping as EarlyStopping,
     LRScheduler as LRScheduler,
     ModelCheckpoint as ModelCheckpoint,
     ReduceLROnPlateau as ReduceLROnPlateau,
 )
-from fluidlite.paddle.hapi.progress import (
-    ProgBarLogger as ProgBarLogger,
-)
+from fluidlite.paddle.hapi.callbacks import ProgBarLogger as ProgBarLogger

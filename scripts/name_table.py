@@ -12,7 +12,7 @@ from pathlib import Path
 import generated
 
 from fluidlite.base import missing
-from fluidlite.base.names import fluid_names, unsupported
+from fluidlite.base.names import fluid_modules, stand_ins
 from fluidlite.base.names.stand_ins import is_stand_in, why_never
 
 PAGE = Path(__file__).parents[1] / "docs" / "names.md"
@@ -40,15 +40,15 @@ def state(module: str, name: str) -> str:
         return "missing"
     why = why_never(value)
     if why:
-        return "raises in Fluid, too" if why.startswith(unsupported.RAISES) else "never"
+        return "raises in Fluid, too" if why.startswith(stand_ins.RAISES) else "never"
     return "raises when used" if is_stand_in(value) else "here"
 
 
 def states(module: str) -> dict[str, list[str]]:
     """The names that a module of Fluid, or one below it, defines, by their state; without modules."""
     found: dict[str, list[str]] = {}
-    for name in sorted(fluid_names.public()[module]):
-        origin = fluid_names.listed()[module][name]
+    for name in sorted(fluid_modules.public()[module]):
+        origin = fluid_modules.listed()[module][name]
         if origin.name and (origin.module == module or origin.module.startswith(module + ".")):
             found.setdefault(state(module, name), []).append(name)
     return found
@@ -57,7 +57,7 @@ def states(module: str) -> dict[str, list[str]]:
 def page() -> str:
     """The text of docs/names.md."""
     rows, parts = [], []
-    for module in sorted(name for name in fluid_names.public() if not _private(name)):
+    for module in sorted(name for name in fluid_modules.public() if not _private(name)):
         found = states(module)
         if found:
             rows.append((module, found))
@@ -84,9 +84,9 @@ def _reasons(modules: list[str]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for module in modules:
         for name in (name for kind in _NEVER for name in states(module).get(kind, ())):
-            origin = fluid_names.listed()[module][name]
+            origin = fluid_modules.listed()[module][name]
             full = f"{origin.module}.{origin.name}"
-            found.setdefault(unsupported.reason(full) or "", set()).add(full)
+            found.setdefault(stand_ins.reason(full) or "", set()).add(full)
     return found
 
 

@@ -20,7 +20,7 @@ import generated
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from fluidlite.base import missing
-from fluidlite.base.names import fluid_names
+from fluidlite.base.names import fluid_modules
 from fluidlite.base.names.fluid_modules import fluid_name, real_name
 from fluidlite.base.names.stand_ins import is_stand_in
 
@@ -31,7 +31,7 @@ HEAD = f"# Written by scripts/{Path(__file__).name}.\n# ruff: noqa\n# fmt: off\n
 
 def modules() -> dict[str, ModuleType]:
     """The modules of Paddle that are here, by their names there."""
-    names = {f"paddle.{name}" if name.startswith("fluid") else name for name in fluid_names.listed()}
+    names = {f"paddle.{name}" if name.startswith("fluid") else name for name in fluid_modules.listed()}
     package = importlib.import_module("fluidlite.paddle")
     own = (one.name for one in pkgutil.walk_packages(package.__path__, "fluidlite.paddle."))
     names |= {fluid_name(name) for name in own if name.split(".")[2] not in OF_THE_RUNNER}
@@ -65,7 +65,7 @@ def stub(name: str, module: ModuleType, submodules: list[str]) -> str:
 def public(name: str, module: ModuleType) -> list[str]:
     """The public names of a module: Fluid's, and those in its own `__all__`."""
     short = name.removeprefix("paddle.") if name.startswith("paddle.fluid") else name
-    names = {*fluid_names.public().get(short, ()), *getattr(module, "__all__", ())}
+    names = {*fluid_modules.public().get(short, ()), *getattr(module, "__all__", ())}
     return sorted(part for part in names if part.isidentifier() and part[0] != "_")
 
 

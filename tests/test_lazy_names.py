@@ -52,7 +52,9 @@ def test_a_script_of_two_lines_loads_what_it_needs(python):
     "first", ["import fluidlite", "from fluidlite import __main__, old_scripts, __version__"]
 )
 def test_fluids_names_are_not_read_until_one_is_missing(python, first):
-    size = "from fluidlite.base.names.fluid_names import listed; print(listed.cache_info().currsize, end=' ')"
+    size = (
+        "from fluidlite.base.names.fluid_modules import listed; print(listed.cache_info().currsize, end=' ')"
+    )
     code = f"{first}; {size}; import fluidlite as fluid; fluid.nets; {size}; fluid.no_such_name"
     done = python("-c", code)
     assert done.stdout == "0 0 "

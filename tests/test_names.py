@@ -5,21 +5,21 @@ from pathlib import Path
 import pytest
 
 from fluidlite.base import missing
-from fluidlite.base.names import fluid_names
+from fluidlite.base.names import fluid_modules
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "name_table.py"
 
 
-@pytest.mark.parametrize("name", sorted(fluid_names.listed()))
+@pytest.mark.parametrize("name", sorted(fluid_modules.listed()))
 def test_every_name_of_fluid_can_be_had(name):
     module = missing.module_here(name) or missing.module_in_place(name)
-    for part in fluid_names.listed()[name]:
+    for part in fluid_modules.listed()[name]:
         assert hasattr(module, part), f"{name}.{part}"
 
 
 def test_every_module_of_fluid_can_be_imported(python, tmp_path):
     script = tmp_path / "script.py"
-    names = [name if name.startswith("paddle") else f"paddle.{name}" for name in fluid_names.listed()]
+    names = [name if name.startswith("paddle") else f"paddle.{name}" for name in fluid_modules.listed()]
     script.write_text("".join(f"import {name}\n" for name in sorted(names)))
     done = python("-W", "ignore", "-m", "fluidlite", script)
     assert done.returncode == 0, done.stderr

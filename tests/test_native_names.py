@@ -10,7 +10,7 @@ import fluidlite as fluid
 from fluidlite import core, distribute_lookup_table, multiprocess_utils, net_drawer
 from fluidlite.base import missing
 from fluidlite.base.errors import EnforceNotMet
-from fluidlite.base.names import unsupported
+from fluidlite.base.names import stand_ins
 from fluidlite.base.names.stand_ins import why_never
 from fluidlite.layers import control_flow
 from fluidlite.layers.layer_function_generator import escape_math
@@ -27,16 +27,14 @@ def linear(programs):
 
 
 def test_what_never_comes_says_why():
-    for name in unsupported._REASONS:
+    for name in stand_ins._REASONS:
         module, _, last = name.rpartition(".")
         found = missing.found_or_stand_in(module, last)
-        assert why_never(found) == unsupported.reason(name)
+        assert why_never(found) == stand_ins.reason(name)
         with pytest.raises(missing.NotSupportedError, match=r"will not be in fluidlite: \w"):
             found()
-    assert unsupported.reason("fluid.load_op_library") == unsupported.reason(
-        "fluid.framework.load_op_library"
-    )
-    assert unsupported.reason("fluid.layers.fc") is None and why_never(fluid.layers.fc) is None
+    assert stand_ins.reason("fluid.load_op_library") == stand_ins.reason("fluid.framework.load_op_library")
+    assert stand_ins.reason("fluid.layers.fc") is None and why_never(fluid.layers.fc) is None
 
 
 def test_graphs(linear):

@@ -19,9 +19,8 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from .errors import NotSupportedError
-from .names import fluid_names, unsupported
-from .names.fluid_modules import ADVICE, ALIASES, fluid_name, real_name
-from .names.fluid_names import Origin
+from .names import fluid_modules, stand_ins
+from .names.fluid_modules import ADVICE, ALIASES, Origin, fluid_name, real_name
 from .names.lazy_names import LAZY
 from .names.stand_ins import StandInModule, is_stand_in, stand_in
 
@@ -31,13 +30,13 @@ _IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
 def in_fluid(name: str) -> bool:
     """Whether Fluid 1.8 has `name`, such as `fluid.layers.fc`, `fluid.layers` or `paddle.reader`."""
     module, _, last = name.rpartition(".")
-    listed = fluid_names.listed()
+    listed = fluid_modules.listed()
     return name in listed or last in listed.get(module, ())
 
 
 def explain(name: str) -> str:
     """The message for a name that Fluid 1.8, or Paddle after it, has and this package does not."""
-    reason = unsupported.reason(name)
+    reason = stand_ins.reason(name)
     if reason:
         return f"{name} of Fluid 1.8 will not be in fluidlite: {reason}"
     if in_fluid(name):
@@ -61,7 +60,7 @@ def module_in_place(name: str) -> StandInModule:
     """A stand-in for the module `name` of Fluid, which is missing here."""
 
     def find(part: str) -> Any:
-        if part in fluid_names.listed()[name]:
+        if part in fluid_modules.listed()[name]:
             return found_or_stand_in(name, part)
         error = NotSupportedError if name in ADVICE and not part.startswith("__") else AttributeError
         raise error(
@@ -70,16 +69,16 @@ def module_in_place(name: str) -> StandInModule:
             else explain(f"{name}.{part}")
         )
 
-    return StandInModule(name, find, sorted(fluid_names.public()[name]))
+    return StandInModule(name, find, sorted(fluid_modules.public()[name]))
 
 
 @cache
 def found_or_stand_in(module: str, name: str) -> Any:
     """Find `name` of Fluid's `module` anywhere in this package; if it is missing, return a stand-in."""
-    origin = fluid_names.listed()[module][name]
+    origin = fluid_modules.listed()[module][name]
     if not origin.name:
         return module_here(origin.module) or module_in_place(origin.module)
-    for place in fluid_names.places()[origin]:
+    for place in fluid_modules.places()[origin]:
         result = _held(place, origin)
         if result is not None and not isinstance(result, ModuleType) and not is_stand_in(result):
             return result
@@ -89,9 +88,9 @@ def found_or_stand_in(module: str, name: str) -> Any:
 @cache
 def _in_place(origin: Origin) -> Any:
     """The stand-in for an object that Fluid has under several names; it has the shortest."""
-    module, name = min(fluid_names.places()[origin], key=lambda place: (len(place.module), place))
+    module, name = min(fluid_modules.places()[origin], key=lambda place: (len(place.module), place))
     full = f"{module}.{name}"
-    return stand_in(module, name, lambda: explain(full), unsupported.reason(full))
+    return stand_in(module, name, lambda: explain(full), stand_ins.reason(full))
 
 
 def _held(place: Origin, origin: Origin) -> Any:
@@ -100,7 +99,7 @@ def _held(place: Origin, origin: Origin) -> Any:
     if owner is None:
         return None
     # A module that plays several of Fluid's may have something else by this name.
-    if fluid_names.listed().get(fluid_name(owner.__name__), {}).get(place.name, origin) != origin:
+    if fluid_modules.listed().get(fluid_name(owner.__name__), {}).get(place.name, origin) != origin:
         return None
     return getattr(owner, place.name) if place.name in _lazy(owner.__name__) else vars(owner).get(place.name)
 
@@ -130,7 +129,7 @@ def lazy(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
 
     def __dir__() -> list[str]:
         names = vars(sys.modules[package])
-        shown = {*names.get("__all__", ()), *fluid_names.listed().get(fluid_name(package), ())}
+        shown = {*names.get("__all__", ()), *fluid_modules.listed().get(fluid_name(package), ())}
         listed = {name for name in {*names, *_lazy(package)} if name in shown or name.startswith("__")}
         return sorted(listed if "." not in package else listed.union(_lazy(package)))
 
@@ -164,7 +163,7 @@ def reporter(module: str) -> Callable[[str], Any]:
         # it imports them: not worth reading the list of names.
         if name.startswith("__") or (asks == "fromlist" and spec_of(f"{module}.{name}") is not None):
             raise unknown
-        listed = fluid_names.listed()
+        listed = fluid_modules.listed()
         played = next((each for each in _played_by(module) if name in listed.get(each, ())), None)
         if asks == "fromlist" and played is None:
             raise unknown

@@ -11,7 +11,7 @@ from ..base.place import cuda_device_count as get_cuda_device_count
 from ..base.rank_table import RankTable as LodRankTable
 from ..eager import Tensor as VarBase
 from ..eager import Tracer
-from ..eager.strategy import BackwardStrategy
+from ..eager.tracer import BackwardStrategy
 from ..executor.running.op_on_scope import BoundOperator as Operator
 from ..executor.tensors.lod_tensor import LoDTensor, LoDTensorArray, from_dlpack
 from ..executor.tensors.rows_in_scope import RowsInScope as SelectedRows
@@ -22,26 +22,10 @@ from ..framework.serialization.ir_graph import Graph
 from ..framework.serialization.ir_graph import IrNode as Node
 from ..reader.loader import tensor_queue
 from ..reader.loader.tensor_queue import *  # noqa: F403
-from . import (
-    constants,
-    graphs,
-    native_executor,
-    operators,
-    ops,
-    profiling,
-    programs,
-    settings,
-    system,
-    var_names,
-)
+from . import native_executor, ops, programs, system, var_names
 from . import roles as op_proto_and_checker_maker
-from .constants import *  # noqa: F403
-from .graphs import *  # noqa: F403
 from .native_executor import *  # noqa: F403
-from .operators import *  # noqa: F403
-from .profiling import *  # noqa: F403
 from .programs import *  # noqa: F403
-from .settings import *  # noqa: F403
 from .system import *  # noqa: F403
 
 if TYPE_CHECKING:
@@ -50,12 +34,12 @@ if TYPE_CHECKING:
     from .processes import *  # noqa: F403
 
 _Scope = Scope
-_set_eager_deletion_mode = settings._set_eager_deletion_mode
-_set_fuse_parameter_group_size = settings._set_fuse_parameter_group_size
-_set_fuse_parameter_memory_size = settings._set_fuse_parameter_memory_size
-_dygraph_debug_level = settings._dygraph_debug_level
-_is_dygraph_debug_enabled = settings._is_dygraph_debug_enabled
-_is_program_version_supported = constants._is_program_version_supported
+_set_eager_deletion_mode = system._set_eager_deletion_mode
+_set_fuse_parameter_group_size = system._set_fuse_parameter_group_size
+_set_fuse_parameter_memory_size = system._set_fuse_parameter_memory_size
+_dygraph_debug_level = system._dygraph_debug_level
+_is_dygraph_debug_enabled = system._is_dygraph_debug_enabled
+_is_program_version_supported = system._is_program_version_supported
 Tensor = LoDTensor
 
 __all__ = [
@@ -92,15 +76,10 @@ __all__ = [
     "ops",
     "var_names",
 ]
-__all__ += constants.__all__
-__all__ += tensor_queue.__all__
-__all__ += graphs.__all__
-__all__ += native_executor.__all__
-__all__ += operators.__all__
-__all__ += profiling.__all__
-__all__ += programs.__all__
-__all__ += settings.__all__
 __all__ += system.__all__
+__all__ += tensor_queue.__all__
+__all__ += programs.__all__
+__all__ += native_executor.__all__
 __all__ += missing.public(__name__)
 
 __getattr__, __dir__ = missing.lazy(__name__)

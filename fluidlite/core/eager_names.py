@@ -6,7 +6,7 @@ from typing import Any
 
 from ..base.place import Place
 from ..eager import Tensor, autograd
-from ..eager.strategy import BackwardStrategy
+from ..eager.tracer import BackwardStrategy
 
 __all__ = ["Layer", "dygraph_partial_grad"]
 

@@ -10,10 +10,8 @@ import numpy as np
 
 from ..base import missing
 from ..io.pickles import parse_pickle
-from . import common
-from .reading import files
-from .reading.archives import tar_members
-from .reading.samples import samples
+from . import common, reading
+from .reading import samples, tar_members
 
 __all__ = ["fetch", "reader_creator", "test10", "test100", "train10", "train100"]
 
@@ -101,14 +99,14 @@ def _decode(filename: str, sub_name: str) -> tuple[np.ndarray, list[int]]:
         images.append(data)
         labels += numbers
     if not images:
-        raise files.damaged(filename, f"none of its members has {sub_name!r} in its name")
+        raise reading.damaged(filename, f"none of its members has {sub_name!r} in its name")
     return np.concatenate(images), labels
 
 
 def _batch(filename: str, member: str, batch: Any) -> tuple[np.ndarray, list[int]]:
     """The images and labels of one unpickled member."""
     if not isinstance(batch, dict):
-        raise files.damaged(filename, f"{member} holds no dictionary")
+        raise reading.damaged(filename, f"{member} holds no dictionary")
     data = batch.get(b"data")
     labels = batch.get(b"labels", batch.get(b"fine_labels"))
     if (
@@ -117,9 +115,11 @@ def _batch(filename: str, member: str, batch: Any) -> tuple[np.ndarray, list[int
         or data.ndim != 2
         or data.shape[1] != _PIXELS
     ):
-        raise files.damaged(filename, f"{member} has no bytes of shape [n, {_PIXELS}]")
+        raise reading.damaged(filename, f"{member} has no bytes of shape [n, {_PIXELS}]")
     if not isinstance(labels, list) or len(labels) != len(data):
-        raise files.damaged(filename, f"{member} does not have one label for each of its {len(data)} images")
+        raise reading.damaged(
+            filename, f"{member} does not have one label for each of its {len(data)} images"
+        )
     return data, [int(label) for label in labels]
 
 

@@ -12,9 +12,9 @@ from ..base import missing
 from ..base.errors import DownloadError
 from ..base.storage.files import atomic_writer
 from ..io.pickles import parse_pickle
-from .reading import files
-from .reading.download import download as _download
-from .reading.download import md5 as md5file
+from . import reading
+from .reading import download as _download
+from .reading import md5 as md5file
 
 __all__ = ["DATA_HOME", "cluster_files_reader", "download", "fetch_all", "md5file", "must_mkdirs", "split"]
 
@@ -76,7 +76,7 @@ def local(url: str, module_name: str, md5sum: str | None, save_name: str | None 
     path = _cached(url, module_name, save_name)
     name = os.path.basename(path)
     # Some names hold an encoded slash (imdb%2FaclImdb_v1.tar.gz): the part after it is the usual name of the file.
-    found = files.find(module_name, name) or files.find(module_name, name.rpartition("%2F")[2])
+    found = reading.find(module_name, name) or reading.find(module_name, name.rpartition("%2F")[2])
     if found is None and os.path.exists(path) and md5sum in (None, md5file(path)):
         found = path
     return found

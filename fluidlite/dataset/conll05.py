@@ -9,9 +9,8 @@ from io import BytesIO
 from typing import Any
 
 from ..base import missing
-from . import common
-from .reading import files
-from .reading.archives import tar_member
+from . import common, reading
+from .reading import tar_member
 
 __all__ = [
     "corpus_reader",
@@ -62,7 +61,7 @@ def load_label_dict(filename: str) -> dict[str, int]:
 
 
 def _text(filename: str) -> str:
-    return files.read(filename).decode("utf8", "replace")
+    return reading.read(filename).decode("utf8", "replace")
 
 
 def corpus_reader(data_path: str, words_name: str, props_name: str) -> Corpus:
@@ -93,7 +92,7 @@ def _sentences(data_path: str, words_name: str, props_name: str) -> Iterator[Sen
         verbs = [row[0] for row in rows if row[0] != "-"]
         for number, verb in enumerate(verbs, 1):
             if any(len(row) <= number for row in rows):
-                raise files.damaged(
+                raise reading.damaged(
                     data_path, f"{props_name} has fewer columns than verbs at {' '.join(words)}"
                 )
             yield words, verb, _labels(data_path, [row[number] for row in rows])
@@ -102,8 +101,8 @@ def _sentences(data_path: str, words_name: str, props_name: str) -> Iterator[Sen
 
 def _lines(path: str, name: str) -> list[list[str]]:
     packed = tar_member(path, name)
-    text = files.read_packed(
-        gzip.GzipFile(fileobj=BytesIO(packed)), f"{name} in {path}", files.room(len(packed))
+    text = reading.read_packed(
+        gzip.GzipFile(fileobj=BytesIO(packed)), f"{name} in {path}", reading.room(len(packed))
     )
     return [line.split() for line in text.decode("utf8", "replace").split("\n")[:-1]]
 
@@ -118,7 +117,7 @@ def _labels(path: str, column: list[str]) -> list[str]:
         elif text in ("*", "*)"):
             labels.append(f"I-{kind}" if kind else "O")
         else:
-            raise files.damaged(path, f"expected a bracket such as (A0*), got {text}")
+            raise reading.damaged(path, f"expected a bracket such as (A0*), got {text}")
         if text.endswith(")"):
             kind = ""
     return labels

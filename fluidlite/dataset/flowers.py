@@ -12,10 +12,9 @@ import numpy as np
 from ..base import missing
 from ..reader.decorators import map_readers
 from ..reader.threaded import xmap_readers
-from . import common
+from . import common, reading
 from .image import load_image_bytes, simple_transform
-from .reading import files
-from .reading.archives import tar_members
+from .reading import tar_members
 
 __all__ = [
     "default_mapper",
@@ -115,7 +114,7 @@ def reader_creator(
     kinds = _numbers(label_file, "labels")
     listed = _numbers(setid_file, dataset_name)
     if listed.size and not 1 <= listed.min() <= listed.max() <= kinds.size:
-        raise files.damaged(setid_file, f"{dataset_name} has numbers outside of 1 ... {kinds.size}")
+        raise reading.damaged(setid_file, f"{dataset_name} has numbers outside of 1 ... {kinds.size}")
     labels = {f"jpg/image_{number:05}.jpg": int(kinds[number - 1]) - 1 for number in listed.tolist()}
     reader = partial(_samples, data_file, labels, cycle)
     if use_xmap:
@@ -140,9 +139,9 @@ def _numbers(path: str, name: str) -> np.ndarray:
     except FileNotFoundError:
         raise
     except Exception as error:  # noqa: BLE001  (SciPy has no error of its own for damaged files)
-        raise files.damaged(path, f"{name}: {error}") from error
+        raise reading.damaged(path, f"{name}: {error}") from error
     if numbers.dtype.kind not in "ui":
-        raise files.damaged(path, f"{name} are no integers")
+        raise reading.damaged(path, f"{name} are no integers")
     return numbers
 
 

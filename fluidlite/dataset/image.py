@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base import missing
 from ..base.storage.files import atomic_writer
-from .reading.archives import tar_members
+from .reading import tar_members
 
 __all__ = [
     "batch_images_from_tar",

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..base import missing
 from . import common
-from .reading.archives import tar_members
+from .reading import tar_members
 
 __all__ = ["build_dict", "fetch", "reader_creator", "test", "tokenize", "train", "word_dict"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..base import missing
 from . import common
-from .reading.archives import tar_member
+from .reading import tar_member
 
 __all__ = ["DataType", "build_dict", "fetch", "reader_creator", "test", "train", "word_count"]
 

@@ -11,9 +11,8 @@ import numpy as np
 
 from ..base import callsite, missing
 from ..base.errors import DownloadError
-from . import common
-from .reading import files
-from .reading.samples import samples
+from . import common, reading
+from .reading import samples
 
 __all__ = ["fetch", "reader_creator", "test", "train"]
 
@@ -121,28 +120,30 @@ def _decode(image_filename: str, label_filename: str) -> tuple[np.ndarray, list[
     images = _idx(image_filename, _IMAGES, (_SIDE, _SIDE)).reshape(-1, _SIDE * _SIDE)
     labels = _idx(label_filename, _LABELS, ())
     if len(images) != len(labels):
-        raise files.damaged(
+        raise reading.damaged(
             label_filename, f"{len(labels)} labels for {len(images)} images in {image_filename}"
         )
     if labels.size and labels.max() > 9:
-        raise files.damaged(label_filename, f"labels must be 0 to 9, one is {labels.max()}")
+        raise reading.damaged(label_filename, f"labels must be 0 to 9, one is {labels.max()}")
     return images, labels.tolist()
 
 
 def _idx(path: str, magic: int, item: tuple[int, ...]) -> np.ndarray:
     """The items of shape `item` in an IDX file of bytes."""
-    data = files.read(path)
+    data = reading.read(path)
     header = 4 * (2 + len(item))
     if len(data) < header:
-        raise files.damaged(path, f"it has {len(data)} bytes, not even a header")
+        raise reading.damaged(path, f"it has {len(data)} bytes, not even a header")
     found, count, *shape = struct.unpack_from(f">{2 + len(item)}i", data)
     if found != magic:
-        raise files.damaged(path, f"it begins with {found}, expected {magic}")
+        raise reading.damaged(path, f"it begins with {found}, expected {magic}")
     if tuple(shape) != item:
-        raise files.damaged(path, f"items have the shape {tuple(shape)}, expected {item}")
+        raise reading.damaged(path, f"items have the shape {tuple(shape)}, expected {item}")
     expected = count * int(np.prod(item, dtype=np.int64))
     if count < 0 or len(data) - header != expected:
-        raise files.damaged(path, f"it has {len(data) - header} bytes for {count} items, expected {expected}")
+        raise reading.damaged(
+            path, f"it has {len(data) - header} bytes for {count} items, expected {expected}"
+        )
     return np.frombuffer(data, np.uint8, offset=header).reshape(count, *item)
 
 

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..base import missing
-from . import common
-from .reading import files
-from .reading.archives import zip_member
+from . import common, reading
+from .reading import zip_member
 
 __all__ = [
     "MovieInfo",
@@ -175,7 +174,7 @@ def _load() -> None:
     for number, title, kinds in _rows(path, "movies.dat", 3):
         found = _TITLE.match(title)
         if found is None:
-            raise files.damaged(path, f"movies.dat has a title without a year: {title}")
+            raise reading.damaged(path, f"movies.dat has a title without a year: {title}")
         movie = MovieInfo(number, kinds.split("|"), found[1])
         movies[movie.index] = movie
         words.update(dict.fromkeys(movie.title.lower().split()))
@@ -183,7 +182,7 @@ def _load() -> None:
     try:
         users = [UserInfo(*row[:4]) for row in _rows(path, "users.dat", 5)]
     except ValueError as error:
-        raise files.damaged(path, f"users.dat: {error}") from error
+        raise reading.damaged(path, f"users.dat: {error}") from error
     MOVIE_INFO = movies
     MOVIE_TITLE_DICT = {word: number for number, word in enumerate(words)}
     CATEGORIES_DICT = {name: number for number, name in enumerate(categories)}
@@ -204,7 +203,7 @@ def _rows(path: str, name: str, columns: int) -> Iterator[list[str]]:
     for line in zip_member(path, f"ml-1m/{name}").decode("latin1").splitlines():
         row = line.strip().split("::")
         if len(row) != columns:
-            raise files.damaged(path, f"{name} has a line with {len(row)} columns, expected {columns}")
+            raise reading.damaged(path, f"{name} has a line with {len(row)} columns, expected {columns}")
         yield row
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base import missing
-from . import common
-from .reading import files
+from . import common, reading
 
 __all__ = [
     "Query",
@@ -114,7 +113,7 @@ def _parse(path: str, line: str, fill_missing: float) -> Query:
         numbers = [fill_missing if text.endswith(":NULL") else float(text.split(":")[1]) for text in features]
         return Query(int(question.split(":")[1]), int(relevance), numbers, comment.strip() or line.strip())
     except (ValueError, IndexError) as error:
-        raise files.damaged(path, f"in the line {line[:40]!r}: {error}") from None
+        raise reading.damaged(path, f"in the line {line[:40]!r}: {error}") from None
 
 
 def query_filter(querylists: Iterable[QueryList]) -> list[QueryList]:
@@ -222,10 +221,10 @@ def fetch() -> str:
 
 def _text(filepath: str) -> tuple[str, str]:
     """A file's path and contents."""
-    homes = [os.environ.get(files.DATA_VARIABLE), common.DATA_HOME]
+    homes = [os.environ.get(reading.DATA_VARIABLE), common.DATA_HOME]
     for path in (filepath, *(os.path.join(home, "MQ2007", filepath) for home in homes if home)):
         if os.path.isfile(path):
-            return path, files.read(path).decode("utf8", "replace")
+            return path, reading.read(path).decode("utf8", "replace")
     archive = fetch()
     try:
         import rarfile
@@ -238,10 +237,10 @@ def _text(filepath: str) -> tuple[str, str]:
         with rarfile.RarFile(archive) as rar:
             name = next((n for n in rar.namelist() if f"/{filepath}".endswith(f"/{n}")), None)
             if name is None:
-                raise files.damaged(archive, f"it has no member {filepath}")
+                raise reading.damaged(archive, f"it has no member {filepath}")
             return archive, rar.read(name).decode("utf8", "replace")
     except rarfile.Error as error:
-        raise files.damaged(archive, str(error)) from error
+        raise reading.damaged(archive, str(error)) from error
 
 
 __getattr__ = missing.reporter(__name__)

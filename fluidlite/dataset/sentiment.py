@@ -11,9 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from ..base import missing
-from . import common
-from .reading import files
-from .reading.archives import zip_members
+from . import common, reading
+from .reading import zip_members
 
 __all__ = [
     "download_data_if_not_yet",
@@ -106,7 +105,7 @@ def _reviews(path: str) -> dict[str, list[str]]:
         if name.endswith(".txt") and name.split("/")[-2:-1] in ([kind] for kind in _KINDS)
     }
     if not found:
-        raise files.damaged(path, "it has no reviews movie_reviews/neg/*.txt and movie_reviews/pos/*.txt")
+        raise reading.damaged(path, "it has no reviews movie_reviews/neg/*.txt and movie_reviews/pos/*.txt")
     return found
 
 

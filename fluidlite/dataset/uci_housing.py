@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..base import missing
-from . import common
-from .reading import files
-from .reading.archives import unpack
+from . import common, reading
+from .reading import unpack
 
 __all__ = [
     "FLUID_MD5_MODEL",
@@ -71,11 +70,11 @@ def load_data(filename: str, feature_num: int = 14, ratio: float = 0.8) -> None:
     """
     global UCI_TRAIN_DATA, UCI_TEST_DATA
     try:
-        numbers = np.array(files.read(filename).split(), dtype=np.float64)
+        numbers = np.array(reading.read(filename).split(), dtype=np.float64)
     except ValueError as error:
-        raise files.damaged(filename, str(error)) from error
+        raise reading.damaged(filename, str(error)) from error
     if not numbers.size or numbers.size % feature_num:
-        raise files.damaged(filename, f"it holds {numbers.size} numbers, expected rows of {feature_num}")
+        raise reading.damaged(filename, f"it holds {numbers.size} numbers, expected rows of {feature_num}")
     rows = numbers.reshape(-1, feature_num)
     features = rows[:, :-1]
     span = features.max(axis=0) - features.min(axis=0)

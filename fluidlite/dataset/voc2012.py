@@ -9,9 +9,8 @@ from functools import partial
 import numpy as np
 
 from ..base import missing
-from . import common
-from .reading import files
-from .reading.archives import tar_member, tar_members
+from . import common, reading
+from .reading import tar_member, tar_members
 
 __all__ = ["reader_creator", "test", "train", "val"]
 
@@ -69,11 +68,11 @@ def _samples(filename: str, sub_name: str) -> Iterator[tuple[np.ndarray, np.ndar
         try:
             photograph, marks = (members[pattern.format(name)] for pattern in (DATA_FILE, LABEL_FILE))
         except KeyError as error:
-            raise files.damaged(filename, f"it has no member {error}") from None
+            raise reading.damaged(filename, f"it has no member {error}") from None
         try:
             sample = np.array(image.open(io.BytesIO(photograph))), np.array(image.open(io.BytesIO(marks)))
         except (OSError, SyntaxError, ValueError, image.DecompressionBombError) as error:
-            raise files.damaged(filename, f"the picture {name}: {error}") from error
+            raise reading.damaged(filename, f"the picture {name}: {error}") from error
         yield sample
 
 

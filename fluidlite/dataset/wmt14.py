@@ -7,8 +7,7 @@ from functools import partial
 
 from ..base import missing
 from . import common
-from .reading.archives import tar_member
-from .reading.pairs import Pair, marked, two_columns
+from .reading import Pair, marked, tar_member, two_columns
 
 __all__ = ["fetch", "gen", "get_dict", "reader_creator", "test", "train"]
 

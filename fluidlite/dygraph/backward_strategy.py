@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..base import missing
-from ..eager.strategy import BackwardStrategy
+from ..eager.tracer import BackwardStrategy
 
 __all__ = ["BackwardStrategy"]
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..base import missing
-from ..base.storage.urls import also_by_url
+from ..base.storage.files import also_by_url
 from ..eager import Parameter, Tensor
 from ..io.pickles import read_pickle, write_pickle
-from .state import NAME_TABLE
+from .members import NAME_TABLE
 
 __all__ = ["load_dygraph", "save_dygraph"]
 

@@ -16,7 +16,7 @@ from ..eager import Tensor, placing, set_recording
 from ..framework import default_main_program, mode, tracing
 from ..initializer import Initializer
 from ..param_attr import ParamAttr
-from . import state
+from . import members
 from .layer_object_helper import LayerObjectHelper
 from .members import Members
 
@@ -246,7 +246,7 @@ class Layer(Members):
         before the names.
         """
         into = OrderedDict() if destination is None else destination
-        return state.gather(self, into, structured_name_prefix, include_sublayers)
+        return members.gather(self, into, structured_name_prefix, include_sublayers)
 
     def set_dict(
         self, stat_dict: Mapping[str, Any], include_sublayers: bool = True, use_structured_name: bool = True
@@ -262,7 +262,7 @@ class Layer(Members):
             RuntimeError: a name is missing. AssertionError, as in Fluid: a value has another shape or dtype.
             Nothing has changed then. Names that nothing has are warned of.
         """
-        state.restore(self.state_dict(None, include_sublayers), stat_dict, use_structured_name)
+        members.restore(self.state_dict(None, include_sublayers), stat_dict, use_structured_name)
 
     def load_dict(
         self, stat_dict: Mapping[str, Any], include_sublayers: bool = True, use_structured_name: bool = True
@@ -278,7 +278,7 @@ class Layer(Members):
 
         Returns the names that are missing in `state_dict`, and those in it that the layer does not have.
         """
-        return state.restore_what_fits(self.state_dict(), state_dict, use_structured_name)
+        return members.restore_what_fits(self.state_dict(), state_dict, use_structured_name)
 
     def to(self: Any, device: Any = None, dtype: Any = None, blocking: bool | None = None) -> Any:
         """Move the parameters and buffers, with their gradients, to `device`, in place; returns the layer.

@@ -11,7 +11,7 @@ from ..base import missing
 from ..eager import Tensor
 from ..executor import Scope, scope_guard
 from ..io import load_inference_model
-from ..ops.program.feed_fetch import ENDS
+from ..ops.program.host import ENDS
 from .base import to_variable
 from .jit.models import TranslatedLayer, apply_operator
 

@@ -19,8 +19,8 @@ from .autograd import add_up, backward, grad, is_recording, no_grad, recording, 
 from .dispatch import explain, form
 from .elements import as_number_list, as_numbers
 from .parameters import initial_value
+from .program_record import divert
 from .tensor import Parameter, Tensor, apply, apply_into, empty, put, to_variable
-from .traced_dispatch import divert
 from .tracer import Tracer
 
 _core.setup(Tensor, Variable, _slot.frames, add_up, explain, plain, NUMBERS)

@@ -14,11 +14,11 @@ from ..base.errors import EnforceNotMet, NotSupportedError
 from ..base.selected_rows import SelectedRows
 from ..base.sizes import SymInt, current
 from ..ops.kernel_types import gradient_kinds
-from ..ops.native_errors import native_error
+from ..ops.native import native_error
 from ..ops.registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, check_result, find, grad_name
 from . import device_calls, dynamic_shapes
+from .dynamic_shapes import EagerMeta
 from .elements import as_numbers
-from .meta import EagerMeta
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice

@@ -1,18 +1,22 @@
-"""The elements of a tensor as NumPy arrays, numbers and text; those of a GPU are copied to the host for it."""
+"""The elements of a tensor as NumPy arrays, numbers and text, and the private names of `VarBase` that scripts use."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._ext import eager as core
 from ..base import callsite
+from ..base.arrays import convertible
 from ..base.lod import Lod
-from ..base.one_element import convertible
 from ..executor.tensors.lod_tensor import LoDTensor
-from ..framework import tracing
+from ..framework import Block, default_main_program, tracing
+from ..ops.registry import grad_name
 from . import placing
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 
 class Elements(core.Value):
@@ -109,3 +113,37 @@ class SharedElements(LoDTensor):
                 "operators in dygraph mode ignore levels of detail: give them lengths as tensors, or use a "
                 "program for the sequences"
             )
+
+
+class PrivateNames(core.Value):
+    """Names of `fluid.core.VarBase` that begin with an underscore, and `block`."""
+
+    @property
+    def block(self) -> Block:
+        """The global block of the default main program, as in Fluid; the tensor is not in it."""
+        return default_main_program().global_block()
+
+    def _grad_name(self) -> str:
+        return grad_name(self.name)  # type: ignore[attr-defined]
+
+    def _grad_ivar(self) -> Tensor | None:
+        """The gradient as a tensor that shares its memory; None before `backward`."""
+        gradient: Tensor | None = self.grad  # type: ignore[attr-defined]
+        if gradient is not None:
+            gradient.stop_gradient = False
+        return gradient
+
+    def _grad_value(self) -> LoDTensor | None:
+        """The gradient as a LoDTensor that shares its memory; None before `backward`."""
+        gradient = self._grad_ivar()
+        return None if gradient is None else gradient.get_tensor()
+
+    def _set_grad_type(self, type: Any) -> None:
+        """Without effect: the operators determine if a gradient is sparse."""
+
+    def _alive_vars(self) -> list[str]:
+        """Always empty."""
+        return []
+
+    def _run_backward(self, backward_strategy: Any, tracer: Any, retain_graph: bool = False) -> None:
+        self.backward(backward_strategy, retain_graph)  # type: ignore[attr-defined]

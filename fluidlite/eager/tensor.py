@@ -18,8 +18,7 @@ from ..framework import math_ops, mode, tracing
 from ..framework.math_ops import VariableMath
 from . import autograd, dispatch, placing
 from .device_copies import Located
-from .elements import Elements, SharedElements
-from .private_names import PrivateNames
+from .elements import Elements, PrivateNames, SharedElements
 
 
 class Tensor(Elements, Located, PrivateNames, VariableMath):

@@ -1,4 +1,6 @@
-"""`Tracer`: runs operators by name in dygraph mode (`fluid.dygraph.Tracer`)."""
+"""`Tracer` runs operators by name in dygraph mode (`fluid.dygraph.Tracer`); `BackwardStrategy` has the options of
+`backward`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,8 @@ from ..framework import mode
 from . import placing
 from .autograd import is_recording, set_recording
 from .tensor import Tensor, apply_into
+
+__all__ = ["BackwardStrategy"]
 
 
 def _varbase_creator(
@@ -124,3 +128,13 @@ class Tracer:
             for tensors in outputs.values():
                 for tensor in tensors:
                     tensor.stop_gradient = True
+
+
+class BackwardStrategy:
+    """How `backward` sums gradients. `sort_sum_gradient` asks for a fixed order, which is always kept here.
+
+    Follows `fluid.dygraph.BackwardStrategy`.
+    """
+
+    def __init__(self) -> None:
+        self.sort_sum_gradient = False

@@ -10,8 +10,8 @@ from ..base.callsite import describe
 from ..base.errors import EnforceNotMet, EOFException, called
 from ..framework import Operator, Program, Variable
 from ..framework.verify import suggest
-from ..ops.native_errors import native_error
-from ..ops.program.feed_fetch import ENDS
+from ..ops.native import native_error
+from ..ops.program.host import ENDS
 from ..ops.registry import OperatorError
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..base.dtypes import VarType, to_numpy
-from ..base.reports.pages import filled
+from ..base.reports.profile_report import filled
 from .operator import OpRole
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from ..base.context import Slot
-from ..ops.program.reader import READING
+from ..ops.program.host import READING
 from . import mode
 from .block import Block
 from .devices import current_device

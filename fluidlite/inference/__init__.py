@@ -1,10 +1,11 @@
 """The Python inference API of Fluid 1.8 (`fluid.core.AnalysisConfig`, `create_paddle_predictor`)."""
 
-from .config import AnalysisConfig, NativeConfig
-from .passes import (
+from .config import (
+    AnalysisConfig,
     CpuPassStrategy,
     GpuPassStrategy,
     MkldnnQuantizerConfig,
+    NativeConfig,
     PaddlePassBuilder,
     PassStrategy,
 )

@@ -10,11 +10,10 @@ from typing import Any
 from ..base import flags
 from ..base.dtypes import VarType
 from ..base.errors import FormatError, NotSupportedError
-from ..base.storage.files import atomic_files, write_file
-from ..base.storage.urls import also_by_url
+from ..base.storage.files import also_by_url, atomic_files, write_file
 from ..framework import Program, Variable
 from ..framework.serialization.proto import parse_program
-from ..ops.program.feed_fetch import ENDS
+from ..ops.program.host import ENDS
 from .saving import Folder, load_persistables, save_persistables
 from .selection import as_program
 

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.dtypes import VarType
 from ..base.errors import MissingFileError, NotSupportedError
-from ..base.storage.files import atomic_files, atomic_writer, make_folder
-from ..base.storage.urls import also_by_url
+from ..base.storage.files import also_by_url, atomic_files, atomic_writer, make_folder
 from ..executor.tensors.lod_tensor import LoDTensor
 from ..executor.tensors.scope import global_scope
 from ..executor.tensors.tensor_file import read_tensors, write_tensor
 from ..framework import Program, Variable
-from . import on_servers
+from . import selection
 from .selection import as_program, check_fits, is_parameter, is_persistable, put_all, tensor_in
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def save_vars(
     the folder; TypeError for a `main_program` that is no Program; OSError as `open` does.
     """
     chosen = _choose(main_program, vars, predicate)
-    tensors = on_servers.looked_up(chosen.values())
+    tensors = selection.looked_up(chosen.values())
     tensors |= {name: tensor_in(global_scope(), name) for name in chosen if name not in tensors}
     if dirname is None:
         if filename is not None:
@@ -89,7 +88,7 @@ def save_persistables(
     there is a file for each variable, whatever `filename`. Follows `fluid.io.save_persistables`.
     """
     if main_program is not None and getattr(main_program, "_is_distributed", False) and dirname is not None:
-        remote = on_servers.held_elsewhere(main_program) if not on_servers.is_server(main_program) else set()
+        remote = selection.held_elsewhere(main_program) if not selection.is_server(main_program) else set()
         with atomic_files():
             save_vars(
                 executor,
@@ -98,7 +97,7 @@ def save_persistables(
                 predicate=lambda var: is_persistable(var) and var.name not in remote,
             )
             if remote:
-                on_servers.save_remote(main_program, dirname)
+                selection.save_remote(main_program, dirname)
         return None
     return save_vars(executor, dirname, main_program, predicate=is_persistable, filename=filename)
 
@@ -174,8 +173,8 @@ def load_parts(folder: Path, program: Program, own: dict[str, Path] | None = Non
     `own`: files of single parts, by the names of their variables.
     """
     own = own or {}
-    here = on_servers.on_this_server(program) if on_servers.is_server(program) else None
-    gone = on_servers.held_elsewhere(program)
+    here = selection.on_this_server(program) if selection.is_server(program) else None
+    gone = selection.held_elsewhere(program)
 
     def wanted(var: Variable) -> bool:
         return is_persistable(var) and (var.name in here if here is not None else var.name not in gone)

@@ -22,8 +22,7 @@ from ..base.errors import (
     MissingValueError,
     TypeAssertion,
 )
-from ..base.storage.files import atomic_files, is_draft, write_file
-from ..base.storage.urls import also_by_url
+from ..base.storage.files import also_by_url, atomic_files, is_draft, write_file
 from ..executor import Executor
 from ..executor.tensors.lod_tensor import LoDTensor
 from ..executor.tensors.scope import Scope, global_scope

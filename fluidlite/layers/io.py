@@ -15,7 +15,7 @@ from ..reader.loader import program_reader
 from ..reader.loader import py_reader as readers
 from ..reader.loader.source import variables
 from .remote import BlockGuardServ, ListenAndServ, Recv, Send
-from .tensor.files import load
+from .tensor.variables import load
 
 __all__ = [
     "BlockGuardServ",

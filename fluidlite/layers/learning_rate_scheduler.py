@@ -18,8 +18,8 @@ from ..framework import Variable, default_main_program, mode
 from ..framework.pruning import LR_COUNTER
 from ..layer_helper import run_op
 from ..optimizer import schedules
-from .control_flow.counter import autoincreased_step_counter
-from .control_flow.switch import Switch
+from .control_flow.arrays import autoincreased_step_counter
+from .control_flow.conditional_block import Switch
 from .tensor.constants import fill_constant
 from .tensor.variables import assign, cast, create_global_var
 

@@ -10,7 +10,7 @@ from ..base.errors import ArgumentAssertion
 from ..framework import Block, Operator, Variable, default_main_program
 from ..framework.operator import OpRole
 from ..layer_helper import LayerHelper
-from .control_flow.blocks import BlockGuard
+from .control_flow.conditional_block import BlockGuard
 
 __all__ = ["BlockGuardServ", "ListenAndServ", "Recv", "Send"]
 

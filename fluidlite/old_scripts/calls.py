@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.one_element import Convertible
+from ..base.arrays import Convertible
 from . import rewriting
 from .adapters import ADAPTED
 from .names import METHODS

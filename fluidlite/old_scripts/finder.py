@@ -9,11 +9,28 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from ..base.names.alias import AliasLoader, Loader
+from ..base.names.fluid_modules import AliasLoader, Loader
 from . import rewriting
 from .names import EMPTY, MODULES, NAMES
 from .notes import installed, note, users
-from .processes import fork_by_default
+
+
+def fork_by_default(context: ModuleType) -> None:
+    """Make fork the default start method of the module `multiprocessing.context`.
+
+    With it, lambdas and the script's existing objects are available in the new process.
+
+    Other systems than Linux keep their method, and so does a process that has chosen one.
+    """
+    default = context._default_context
+    forked = context._concrete_contexts.get("fork")
+    if (
+        default._actual_context is None
+        and default._default_context.get_start_method() == "forkserver"
+        and forked
+    ):
+        default._default_context = forked
+
 
 if TYPE_CHECKING:
     from importlib.abc import MetaPathFinder

@@ -101,16 +101,18 @@ NAMES: dict[str, dict[str, Old]] = {
         "get_loader": Old(f"{_SUBSTITUTES}:find_loader", "importlib.util.find_spec"),
     },
     "urllib.request": _ours(
-        f"{_OURS}.downloads",
+        f"{_OURS}.removed_modules",
         URLopener="urllib.request.urlretrieve",
         FancyURLopener="urllib.request.urlretrieve",
     ),
     "unittest": _ours(_SUBSTITUTES, makeSuite="unittest.defaultTestLoader.loadTestsFromTestCase"),
     "pipes": _same("shlex", "quote"),
     "imp": {
-        **_ours(f"{_OURS}.loading", load_source="importlib.util.spec_from_file_location"),
+        **_ours(f"{_OURS}.removed_modules", load_source="importlib.util.spec_from_file_location"),
         **_ours(
-            f"{_OURS}.loading", find_module="importlib.util.find_spec", load_module="importlib.import_module"
+            f"{_OURS}.removed_modules",
+            find_module="importlib.util.find_spec",
+            load_module="importlib.import_module",
         ),
         **_same("importlib", "reload"),
         **_as("types", new_module="ModuleType"),
@@ -118,7 +120,7 @@ NAMES: dict[str, dict[str, Old]] = {
     "distutils": {},
     "distutils.util": _ours(_SUBSTITUTES, strtobool="a function of your own"),
     "distutils.version": _ours(
-        f"{_OURS}.versions",
+        f"{_OURS}.removed_modules",
         LooseVersion="packaging.version.Version",
         StrictVersion="packaging.version.Version",
     ),
@@ -214,7 +216,7 @@ METHODS: dict[str, dict[str, Old]] = {
         "xml.etree.ElementTree.ElementTree": Old("xml.etree.ElementTree:ElementTree.iter", "iter"),
     },
     "load_module": {
-        cls: Old(f"{_OURS}.loading:load_by", "importlib.util.spec_from_file_location")
+        cls: Old(f"{_OURS}.removed_modules:load_by", "importlib.util.spec_from_file_location")
         for cls in ("_frozen_importlib_external.FileLoader", "zipimport.zipimporter")
     },
     "unescape": {"html.parser.HTMLParser": Old(f"{_SUBSTITUTES}:unescape", "html.unescape")},

@@ -1,10 +1,13 @@
-"""Programs as ONNX models."""
+"""Programs as ONNX models, and the command `fluidlite export`."""
 
 from __future__ import annotations
 
 import math
 import os
+import sys
+from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,12 +16,14 @@ from onnx import helper
 
 from ..base.dtypes import VarType
 from ..base.errors import NotSupportedError
+from ..base.place import CPUPlace
 from ..base.reports import progress
 from ..base.storage.files import write_file
-from ..executor import Scope, global_scope
+from ..executor import Executor, Scope, global_scope, scope_guard
 from ..framework import Program, Variable
-from ..ops.program.feed_fetch import ENDS
-from .graph import EXPORTERS, LENGTHS, OPSET, Graph, element_type
+from ..io import load_inference_model
+from ..ops.program.host import ENDS
+from .graph import EXPORTERS, LENGTHS, OPSET, Exported, Graph, element_type
 
 _SMALL = 256
 """Constants of at most this many elements are folded when sizes are computed."""
@@ -192,3 +197,91 @@ def _used_constants(graph: Graph, outputs: list[str]) -> list[onnx.TensorProto]:
 
     look(graph.nodes)
     return [tensor for tensor in graph.initializers if tensor.name in read]
+
+
+def export_model(given: Namespace) -> int:
+    """Run `fluidlite export`; returns the exit status."""
+    try:
+        from . import export
+
+        with scope_guard(Scope()):
+            executor = Executor(CPUPlace())
+            program, feeds, fetches = load_inference_model(given.folder, executor, given.model, given.params)
+            made = export(program, feeds, fetches, given.path)
+    except (NotSupportedError, OSError, ValueError) as error:
+        print(f"fluidlite export: {error}", file=sys.stderr)
+        if isinstance(error, FileNotFoundError) and str(error.filename).startswith(given.folder):
+            print(
+                "MODEL_DIR is a folder that save_inference_model wrote; --model names the file of the program if that "
+                "is not __model__, --params that of the parameters if they are in one",
+                file=sys.stderr,
+            )
+        return 1 if isinstance(error, NotSupportedError) else 2
+    ends = [", ".join(info.name for info in infos) for infos in (made.graph.input, made.graph.output)]
+    print(f"{given.path}: opset {made.opset_import[0].version}, from {ends[0]} to {ends[1]}")
+    return 0
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """ONNX values that describe B sequences of N rows in all, the longest of T steps."""
+
+    lengths: str
+    """[B]"""
+    starts: str
+    """[B], the first row of each."""
+    ends: str
+    """[B], one past the last row of each."""
+    rows: str
+    """[T, B], the row of each step; an arbitrary valid row beyond the end of a sequence."""
+    inside: str
+    """[T, B], whether the step is within its sequence."""
+    owner: str
+    """[N], the sequence of each row."""
+    place: str
+    """[N], the step of each row in its sequence."""
+
+
+def sequences(o: Exported, lengths: str) -> Sequences:
+    """Return the values derived from `lengths`, computed once a graph."""
+    graph = o.graph
+    known = graph.known.get(("sequences", lengths))
+    if isinstance(known, Sequences):
+        return known
+    zero, one = o.constant(0), o.constant(1)
+    ends = o.node("CumSum", lengths, zero)
+    starts = o.node("Sub", ends, lengths)
+    longest = o.node("ReduceMax", lengths, keepdims=0)
+    times = o.node("Unsqueeze", o.node("Range", zero, longest, one), o.ints(1))
+    inside = o.node("Less", times, lengths)
+    last = o.node("Max", o.node("Sub", lengths, one), zero)
+    rows = o.node("Add", o.node("Min", times, last), starts)
+    total = o.node("ReduceSum", lengths, keepdims=0)
+    # Empty sequences at the end start past the last row: clamp to it.
+    rows = o.node("Min", rows, o.node("Max", o.node("Sub", total, one), zero))
+    row = o.node("Range", zero, total, one)
+    past_ends = o.node("GreaterOrEqual", o.node("Unsqueeze", row, o.ints(1)), ends)
+    owner = o.node("ReduceSum", o.cast(past_ends, VarType.INT64), o.ints(1), keepdims=0)
+    place = o.node("Sub", row, o.node("Gather", starts, owner))
+    found = Sequences(lengths, starts, ends, rows, inside, owner, place)
+    graph.known["sequences", lengths] = found  # type: ignore[assignment]
+    return found
+
+
+def padded(o: Exported, value: str, parts: Sequences) -> str:
+    """[N, ...] as [T, B, ...]; steps beyond the end of a sequence hold arbitrary rows."""
+    return str(o.node("Gather", value, parts.rows))
+
+
+def filled(o: Exported, value: str, rank: int, parts: Sequences, filling: str) -> str:
+    """[N, ...] of this rank as [T, B, ...], with `filling` beyond the end of each sequence."""
+    inside = parts.inside
+    if rank > 1:
+        inside = o.node("Unsqueeze", inside, o.ints(*range(2, rank + 1)))
+    return str(o.node("Where", inside, padded(o, value, parts), filling))
+
+
+def unpadded(o: Exported, value: str, parts: Sequences) -> str:
+    """[T, B, ...] as [N, ...]."""
+    columns = [o.node("Unsqueeze", part, o.ints(1)) for part in (parts.place, parts.owner)]
+    return str(o.node("GatherND", value, o.node("Concat", *columns, axis=1)))

@@ -164,10 +164,10 @@ class Planning:
     """(output, input): nothing is left to do where both are one variable."""
 
     identity: Callable[[OpView], tuple[str, str] | None] | None = None
-    """(output, input) where the output has just the values of the input, else None; rules: `ops/identities.py`."""
+    """(output, input) where the output has just the values of the input, else None; rules: `ops/planning_rules.py`."""
 
     batchable: Callable[[OpView, Callable[[str], bool]], bool] | None = None
-    """Whether many iterations of a loop may be one call, along axis 0 (`ops/batchable.py`); None: never."""
+    """Whether many iterations of a loop may be one call, along axis 0 (`ops/planning_rules.py`); None: never."""
 
     size_values: Callable[[OpView], Sequence[int]] | None = None
     """The elements of the only output, integers that follow from the sizes of inputs."""

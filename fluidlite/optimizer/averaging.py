@@ -22,7 +22,7 @@ from ..framework import (
 from ..framework.pruning import EMA_COUNTER
 from ..initializer import Constant
 from ..layer_helper import LayerHelper, run_op
-from ..layers.control_flow.switch import Switch
+from ..layers.control_flow.conditional_block import Switch
 from ..layers.tensor.variables import assign
 from .base import Optimizer
 from .descent import number

@@ -9,7 +9,7 @@ from ..framework import (
     default_startup_program,
     program_guard,
 )
-from ..layers.control_flow.switch import Switch
+from ..layers.control_flow.conditional_block import Switch
 from ..layers.tensor.arithmetic import elementwise_add, elementwise_mod, elementwise_mul, elementwise_sub
 from ..layers.tensor.constants import fill_constant
 from ..layers.tensor.variables import assign, cast

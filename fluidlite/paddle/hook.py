@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import old_scripts
 from ..base import errors, flags, missing
-from ..base.names import fluid_names
-from ..base.names.alias import AliasLoader, Loader
-from ..base.names.fluid_modules import ADVICE, real_name
+from ..base.names import fluid_modules
+from ..base.names.fluid_modules import ADVICE, AliasLoader, Loader, real_name
 from ..base.reports import tracebacks
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ class PaddleFinder(MetaPathFinder):
             return ModuleSpec(
                 fullname, AliasLoader(real), is_package=found.submodule_search_locations is not None
             )
-        if short in fluid_names.listed():
+        if short in fluid_modules.listed():
             return ModuleSpec(fullname, _StandInLoader(short), is_package=True)
         why = missing.explain(short) if short in ADVICE else "neither Fluid 1.8 nor fluidlite has it"
         raise ModuleNotFoundError(f"No module named {fullname!r}: {why}", name=fullname)

@@ -11,7 +11,7 @@ import numpy as np
 from .. import layers, metrics
 from ..base import missing
 from ..eager import Tensor
-from .run_mode import by_arguments, run
+from .modes import by_arguments, run
 from .tensor.manipulation import unsqueeze
 from .tensor.search import argmax
 

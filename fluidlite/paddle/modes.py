@@ -1,11 +1,20 @@
-"""Switching between computing at once and building programs (`paddle.enable_static` and its like)."""
+"""Modes of Paddle 2.0: the switches, and how its functions run operators in the mode of their arguments."""
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, TypeVar
 
+import numpy as np
+
+from .. import layers
+from ..base.dtypes import to_numpy, to_vartype
 from ..base.place import Place
-from ..framework import mode
+from ..eager import Tensor, mixture, placing
+from ..framework import Variable, mode
+from ..layer_helper import run_op
 
 __all__ = [
     "disable_dygraph",
@@ -49,3 +58,77 @@ def enable_dygraph(place: Any = None) -> None:
 def disable_dygraph() -> None:
     """The same as `enable_static` (`paddle.disable_dygraph`)."""
     enable_static()
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+run = functools.partial(run_op, any_type=True)
+"""`run_op` for the functions of Paddle 2.0."""
+
+
+def reshaped(op_type: str, x: Any, attrs: dict[str, Any], name: str | None = None) -> Any:
+    """The result of `reshape2`, `squeeze2`, `unsqueeze2` or `transpose2`, whose gradients need to know the shape."""
+    return run(op_type, {"X": x}, ("Out", "XShape"), attrs, name, stop_gradient=("XShape",))[0]
+
+
+def follows(*values: Any) -> bool:
+    """Whether a call with these arguments runs eagerly: decided by tensors among them, else by the mode."""
+    if mixture(values):
+        return True
+    flat = [item for value in values for item in (value if isinstance(value, (list, tuple)) else (value,))]
+    return mode.eager_by_default() and not any(isinstance(item, Variable) for item in flat)
+
+
+def in_mode_of(*values: Any) -> AbstractContextManager[bool | None]:
+    """A context with the mode that `follows` gives, for layers of Fluid, which use the ambient mode."""
+    return mode.guard(follows(*values))
+
+
+def by_arguments(function: Function) -> Function:
+    """`function` of Fluid, run in the mode of its arguments."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with mode.guard(follows(*args, *kwargs.values())):
+            return function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+def constant(value: Any, like: Any, dtype: Any = None) -> Any:
+    """An array or number as a tensor of the same mode as the tensor `like`, by default of its type."""
+    array = np.ascontiguousarray(value, to_numpy(like.dtype if dtype is None else dtype))
+    if isinstance(like, Tensor):
+        return Tensor(placing.to_device_of(array if array.ndim else array.reshape(1), like.array))
+    with mode.guard(False):
+        return layers.assign(array)
+
+
+def operand(value: Any, like: Any) -> Any:
+    """`value` if it is a tensor; a number or array as a constant in the mode of the tensor `like`."""
+    return value if isinstance(value, Variable) else constant(value, like)
+
+
+def as_dtype(x: Any, dtype: Any) -> Any:
+    """The tensor `x` converted to `dtype`; itself if it is of that type already, or for None."""
+    return x if dtype is None or to_vartype(dtype) == x.dtype else x.astype(dtype)
+
+
+def axes_of(axis: Any) -> list[int] | None:
+    """An axis, several, or None for all, as a list or None."""
+    if axis is None:
+        return None
+    return [int(one) for one in axis] if isinstance(axis, (list, tuple)) else [int(axis)]
+
+
+def eager_array(x: Any, who: str) -> np.ndarray:
+    """The elements of the eager tensor `x`, for the function `who`, whose result shape depends on them.
+
+    Raises TypeError for a Variable of a static program.
+    """
+    if not isinstance(x, Tensor):
+        raise TypeError(
+            f"paddle.{who} works on eager tensors only (the shape of its result depends on the elements)"
+        )
+    return x._on_host

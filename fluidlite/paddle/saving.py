@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..base.storage.files import make_folder
-from ..dygraph.state import NAME_TABLE
+from ..dygraph.members import NAME_TABLE
 from ..eager import Tensor, placing
 from ..io.pickles import parse_pickle, pickled, write_pickle
 

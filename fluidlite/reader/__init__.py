@@ -8,7 +8,6 @@ from ..base import missing
 
 if TYPE_CHECKING:
     from .collating import default_collate_fn
-    from .creator import np_array, recordio, text_file
     from .dataset import (
         ChainDataset,
         ComposeDataset,
@@ -19,12 +18,24 @@ if TYPE_CHECKING:
         TensorDataset,
         random_split,
     )
-    from .decorators import ComposeNotAligned, batch, cache, chain, compose, firstn, map_readers, shuffle
+    from .decorators import (
+        ComposeNotAligned,
+        batch,
+        cache,
+        chain,
+        compose,
+        firstn,
+        map_readers,
+        np_array,
+        recordio,
+        shuffle,
+        text_file,
+    )
     from .feeder import DataFeeder
     from .leak_counters import leaks
     from .loader.dataset import DataLoader
     from .loader.epoch import LoaderError, State
-    from .loader.fluid_names import (
+    from .loader.from_generator import (
         KEEP_DATA_LOADER_ORDER,
         QUEUE_GET_TIMEOUT,
         DataLoaderBase,
@@ -34,7 +45,7 @@ if TYPE_CHECKING:
         keep_data_loader_order,
         multiprocess_queue_set,
     )
-    from .loader.fluid_names import _cleanup as _cleanup
+    from .loader.from_generator import _cleanup as _cleanup
     from .loader.of_files import DatasetLoader
     from .loader.py_reader import PyReader
     from .processes import multiprocess_reader

@@ -1,8 +1,4 @@
-"""Readers from readers, without threads (`paddle.reader`, `fluid.io`).
-
-A reader is a callable without arguments that returns an iterable of samples; a decorator returns another
-reader.
-"""
+"""Readers from arrays, from files and from readers, without threads (`paddle.reader`, `fluid.io`)."""
 
 from __future__ import annotations
 
@@ -13,14 +9,52 @@ import numbers
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from ..base import callsite
-from ..base.errors import public
-from .calling import iterating
+from ..base.errors import NotSupportedError, public
+
+
+def describe(reader: Callable[[], Any]) -> str:
+    """The name of a reader in messages: the name and line of the user's function."""
+    while hasattr(reader, "__wrapped__"):
+        reader = reader.__wrapped__
+    if isinstance(reader, functools.partial):
+        return describe(reader.func)
+    name = getattr(reader, "__qualname__", None) or type(reader).__qualname__
+    code = getattr(reader, "__code__", None)
+    return f"{name}()" if code is None else f"{name}() ({code.co_filename}:{code.co_firstlineno})"
+
+
+@contextmanager
+def iterating(reader: Callable[[], Iterable[Any]]) -> Iterator[Iterator[Any]]:
+    """Call `reader`, give an iterator over what it returns, and close that iterator at the end whatever
+    happens.
+
+    Raises TypeError naming the reader if it returns something else.
+    """
+    result = reader()
+    if not hasattr(result, "__iter__") and not hasattr(result, "__getitem__"):
+        raise TypeError(
+            f"the reader {describe(reader)} returned {type(result).__name__}, expected an iterable of samples or "
+            "batches: it should yield them, or return a generator or list"
+        )
+    iterator = iter(result)
+    try:
+        yield iterator
+    finally:
+        close = getattr(iterator, "close", None)
+        if close is not None:
+            close()
+
+
+# Readers from readers, without threads (`paddle.reader`, `fluid.io`).
+#
+# A reader is a callable without arguments that returns an iterable of samples; a decorator returns another reader.
 
 Reader = Callable[[], Iterable[Any]]
 
@@ -202,3 +236,32 @@ def batch(reader: Reader, batch_size: int, drop_last: bool = False) -> Reader:
                     yield rows
 
     return batched
+
+
+def np_array(x: Any) -> Reader:
+    """A reader of the rows of an array (of the array itself if it has no dimensions)."""
+    array = np.asarray(x)
+
+    def rows() -> Iterator[Any]:
+        yield from array if array.ndim else [array]
+
+    return rows
+
+
+def text_file(path: str | PathLike[str]) -> Reader:
+    """A reader of the lines of a UTF-8 text file, without the ends of the lines."""
+
+    def lines() -> Iterator[str]:
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                yield line.rstrip("\n")
+
+    return lines
+
+
+def recordio(paths: Any, buf_size: int = 100) -> Reader:
+    """RecordIO files cannot be read here: raises NotSupportedError."""
+    raise NotSupportedError(
+        f"recordio files ({paths!r:.80}) cannot be read by fluidlite; convert them to .npy or text files "
+        "once and read those with paddle.reader.creator.np_array or text_file"
+    )

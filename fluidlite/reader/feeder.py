@@ -1,17 +1,19 @@
-"""`DataFeeder`: lists of samples -> feed dictionaries (`fluid.DataFeeder`)."""
+"""Lists of samples as feed dictionaries: `DataFeeder`, and the converters of `fluid.data_feeder`."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
+from ..base.dtypes import to_numpy
 from ..base.place import CUDAPlace, Place, cpu_places, cuda_places
 from ..base.reports.texts import names_shortly
 from ..executor.tensors.lod_tensor import LoDTensor
 from ..framework import Program
-from .calling import iterating
-from .decorators import Reader, after
+from .decorators import Reader, after, iterating
 from .loader.source import collator, spec_of, variables
 
 
@@ -98,3 +100,90 @@ class DataFeeder:
         if num_places is not None:
             return int(num_places)
         return len(cuda_places() if isinstance(self.place, CUDAPlace) else cpu_places())
+
+
+class DataToLoDTensorConverter:
+    """Collects values of `dtype`, nested `lod_level` deep, and makes them one tensor.
+
+    `shape`: that of the tensor, -1 for what is unknown; taken where it fits. Follows
+    `fluid.data_feeder.DataToLoDTensorConverter`.
+    """
+
+    def __init__(self, place: Place, lod_level: int, shape: Sequence[int], dtype: Any) -> None:
+        self.place, self.lod_level = place, lod_level
+        self.shape = [-1 if n is None or n < 0 else int(n) for n in shape]
+        self.dtype = to_numpy(dtype).name
+        self._reset()
+
+    def _reset(self) -> None:
+        self.data: list[Any] = []
+        self.lod: list[list[int]] = [[] for _ in range(self.lod_level)]
+
+    def feed(self, data: Any) -> None:
+        """Add the value of one sample; with levels of detail, a list of values (of lists, ...)."""
+        self._add(data, 0)
+
+    def _add(self, data: Any, level: int) -> None:
+        if level == self.lod_level:
+            self.data.append(data)
+            return
+        self.lod[level].append(len(data))
+        for item in data:
+            self._add(item, level + 1)
+
+    def done(self) -> LoDTensor:
+        """The tensor of the values fed since the last call; ValueError if there are none, or their shapes differ."""
+        if not self.data:
+            raise ValueError("done() makes a tensor of what was fed, but nothing was")
+        array = np.array(self.data, dtype=self.dtype)
+        rest = [n for n in self.shape[1:] if n >= 0]
+        if len(rest) == len(self.shape) - 1 and array.size == len(self.data) * int(np.prod(rest)):
+            array = array.reshape([len(self.data), *rest])
+        elif -1 not in self.shape and array.size == int(np.prod(self.shape)):
+            array = array.reshape(self.shape)
+        tensor = LoDTensor()
+        tensor.set(array, self.place)
+        tensor.set_recursive_sequence_lengths(self.lod)
+        self._reset()
+        return tensor
+
+
+class BatchedTensorProvider:
+    """Calling one gives lists of tensors, one for each variable, of `batch_size` samples each.
+
+    `feed_list`: Variables; `generator()`: gives samples, a field for each of them; `drop_last`: leave out a last batch
+    that is smaller. Raises AssertionError for samples of another number of fields.
+    Follows `fluid.data_feeder.BatchedTensorProvider`.
+    """
+
+    def __init__(
+        self,
+        feed_list: Iterable[Any],
+        place: Place,
+        batch_size: int,
+        generator: Callable[[], Iterable[Any]],
+        drop_last: bool,
+    ) -> None:
+        self.place, self.batch_size, self.generator, self.drop_last = place, batch_size, generator, drop_last
+        self.converters = [
+            DataToLoDTensorConverter(place, var.lod_level, var.shape, var.dtype) for var in feed_list
+        ]
+
+    def _done(self) -> list[LoDTensor]:
+        return [converter.done() for converter in self.converters]
+
+    def __call__(self) -> Iterator[list[LoDTensor]]:
+        count = 0
+        for sample in self.generator():
+            if len(sample) != len(self.converters):
+                raise AssertionError(
+                    f"there are {len(self.converters)} variables, a sample has {len(sample)} fields"
+                )
+            for converter, field in zip(self.converters, sample, strict=True):
+                converter.feed(field)
+            count += 1
+            if count == self.batch_size:
+                yield self._done()
+                count = 0
+        if count and not self.drop_last:
+            yield self._done()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._ext import collate, queue, shm
 from ..backend.cupy_ import pinned, staging
-from .background import live_threads
+from .threaded import live_threads
 from .worker.pool import live_processes
 
 

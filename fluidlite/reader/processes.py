@@ -7,9 +7,8 @@ from contextlib import closing
 from typing import Any
 
 from ..base.errors import ArgumentAssertion
-from .calling import iterating
-from .decorators import Reader, check_reader, whole
-from .worker.errors import WorkerDone
+from .decorators import Reader, check_reader, iterating, whole
+from .worker.channel import WorkerDone
 from .worker.pool import WorkerPool
 from .worker.process import WorkerInfo, as_asked
 

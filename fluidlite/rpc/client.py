@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .messages import Message, RpcError, ServerLost
-from .transport import Line
+from .transport import Line, Message, RpcError, ServerLost
 
 PATIENCE = 180.0
 """Seconds that a trainer waits for a server to start."""

@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from ..base import flags
-from .messages import Message, RpcError, TrainerLost
-from .transport import Listener, Stream
+from .transport import Listener, Message, RpcError, Stream, TrainerLost
 
 TRAINERS_RETURN = "FLUIDLITE_TRAINERS_RETURN"
 """The variable by which a launcher announces that it restarts trainers and servers that have ended."""

@@ -13,20 +13,29 @@ from ..framework import Operator, Program, Variable, default_main_program, defau
 from ..framework.operator import OpRole
 from . import collective
 from .details import VarsDistributed, VarStruct, delete_ops, wait_server_ready
-from .parameter_server.optimizers import is_known, kept_shape
-from .parameter_server.server import GRADIENT, PARAMETER, ServerProgram, is_update, startup_of
-from .parameter_server.slicing import VarBlock as VarBlock
-from .parameter_server.slicing import cut, original_name, slice_variable
-from .parameter_server.slicing import same_or_split_var as same_or_split_var
+from .parameter_server.server import (
+    GRADIENT,
+    PARAMETER,
+    ServerProgram,
+    is_known,
+    is_update,
+    kept_shape,
+    startup_of,
+)
 from .parameter_server.trainer import (
     LOOKUPS,
     counts_steps,
+    cut,
     looks_up_on_servers,
+    original_name,
     receives_parameters,
     sends_gradients,
+    slice_variable,
     sparse_lookups,
     starts_from_servers,
 )
+from .parameter_server.trainer import VarBlock as VarBlock
+from .parameter_server.trainer import same_or_split_var as same_or_split_var
 from .ps_dispatcher import PSDispatcher, RoundRobin
 
 LOOKUP_TABLE_TYPE = list(LOOKUPS)

@@ -15,8 +15,7 @@ from .distribute_transpiler import RPC_OP_ROLE_ATTR_VALUE as RPC_OP_ROLE_ATTR_VA
 from .distribute_transpiler import DistributedMode, DistributeTranspiler, DistributeTranspilerConfig
 from .distribute_transpiler import op_role_attr_name as op_role_attr_name
 from .parameter_server.server import startup_of
-from .parameter_server.slicing import cut, slice_variable
-from .parameter_server.trainer import LOOKUPS, control_var, starts_from_servers
+from .parameter_server.trainer import LOOKUPS, control_var, cut, slice_variable, starts_from_servers
 
 UNUSED = "127.0.0.1:6164"
 """A placeholder address in Fluid's programs, replaced by the communicator."""

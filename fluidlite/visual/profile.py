@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.reports import profiling
-from ..base.reports.pages import filled
-from ..base.reports.profile_report import write_trace
+from ..base.reports.profile_report import filled, write_trace
 from ..base.reports.profiling import Kind, Lane, ProfilerState, Recorder, Row, Span
 from ..base.storage.files import write_file
 from ..paddle import hook, script

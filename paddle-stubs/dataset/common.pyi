@@ -12,6 +12,4 @@ from fluidlite.dataset.common import (
     must_mkdirs as must_mkdirs,
     split as split,
 )
-from fluidlite.dataset.reading.download import (
-    md5 as md5file,
-)
+from fluidlite.dataset.reading import md5 as md5file

@@ -19,12 +19,8 @@ from fluidlite.framework.program import (
 from fluidlite.framework.variable import (
     Variable as Variable,
 )
-from fluidlite.reader.batched import (
-    BatchedTensorProvider as BatchedTensorProvider,
-)
-from fluidlite.reader.converting import (
-    DataToLoDTensorConverter as DataToLoDTensorConverter,
-)
+from fluidlite.reader.feeder import BatchedTensorProvider as BatchedTensorProvider
+from fluidlite.reader.feeder import DataToLoDTensorConverter as DataToLoDTensorConverter
 from fluidlite.reader.feeder import (
     DataFeeder as DataFeeder,
 )

@@ -8,6 +8,4 @@ from fluidlite.executor.tensors.lod_tensor import (
     create_lod_tensor as create_lod_tensor,
     create_random_int_lodtensor as create_random_int_lodtensor,
 )
-from fluidlite.reader.converting import (
-    DataToLoDTensorConverter as DataToLoDTensorConverter,
-)
+from fluidlite.reader.feeder import DataToLoDTensorConverter as DataToLoDTensorConverter

@@ -1,9 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.paddle.hapi.callback import (
-    Callback as Callback,
-)
+from fluidlite.paddle.hapi.callbacks import Callback as Callback
 from fluidlite.paddle.hapi.callbacks import (
     EarlyStopping as EarlyStopping,
     LRScheduler as LRScheduler,
@@ -11,6 +9,4 @@ from fluidlite.paddle.hapi.callbacks import (
     ReduceLROnPlateau as ReduceLROnPlateau,
     all_of as all_of,
 )
-from fluidlite.paddle.hapi.progress import (
-    ProgBarLogger as ProgBarLogger,
-)
+from fluidlite.paddle.hapi.callbacks import ProgBarLogger as ProgBarLogger

@@ -1,6 +1,4 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.paddle.hapi.progress import (
-    ProgBarLogger as ProgBarLogger,
-)
+from fluidlite.paddle.hapi.callbacks import ProgBarLogger as ProgBarLogger

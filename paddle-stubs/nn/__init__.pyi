@@ -128,12 +128,7 @@ from fluidlite.paddle.nn.layer.rnn import (
     RNN as RNN,
     SimpleRNN as SimpleRNN,
 )
-from fluidlite.paddle.nn.layer.rnn_cell import (
-    GRUCell as GRUCell,
-    LSTMCell as LSTMCell,
-    RNNCellBase as RNNCellBase,
-    SimpleRNNCell as SimpleRNNCell,
-)
+from fluidlite.paddle.nn.layer.rnn import GRUCell as GRUCell, LSTMCell as LSTMCell, RNNCellBase as RNNCellBase, SimpleRNNCell as SimpleRNNCell
 from fluidlite.paddle.nn.layer.transformer import (
     MultiHeadAttention as MultiHeadAttention,
     Transformer as Transformer,

@@ -10,9 +10,7 @@ from fluidlite.base.place import (
     cpu_places as cpu_places,
     cuda_places as cuda_places,
 )
-from fluidlite.dygraph.jit.input_spec import (
-    InputSpec as InputSpec,
-)
+from fluidlite.dygraph.jit.models import InputSpec as InputSpec
 from fluidlite.executor.parallel.compiler import (
     CompiledProgram as CompiledProgram,
     ParallelExecutor as ParallelExecutor,
@@ -51,9 +49,7 @@ from fluidlite.io.state import (
     save as save,
     set_program_state as set_program_state,
 )
-from fluidlite.layers.control_flow.printing import (
-    Print as Print,
-)
+from fluidlite.layers.control_flow.arrays import Print as Print
 from fluidlite.layers.tensor.variables import (
     create_global_var as create_global_var,
     create_parameter as create_parameter,

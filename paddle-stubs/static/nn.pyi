@@ -10,9 +10,7 @@ from fluidlite.layers.loss.sampled import (
 from fluidlite.layers.nn.activations import (
     prelu as prelu,
 )
-from fluidlite.layers.nn.batch_normalization import (
-    batch_norm as batch_norm,
-)
+from fluidlite.layers.nn.normalization import batch_norm as batch_norm
 from fluidlite.layers.nn.convolution import (
     conv2d as conv2d,
     conv2d_transpose as conv2d_transpose,
@@ -25,9 +23,7 @@ from fluidlite.layers.nn.normalization import (
     layer_norm as layer_norm,
     spectral_norm as spectral_norm,
 )
-from fluidlite.layers.recurrent.unit import (
-    row_conv as row_conv,
-)
+from fluidlite.layers.recurrent.sequences import row_conv as row_conv
 from fluidlite.layers.tensor.matrix import (
     bilinear_tensor_product as bilinear_tensor_product,
 )

@@ -1,6 +1,4 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.paddle.tensor.summation import (
-    einsum as einsum,
-)
+from fluidlite.paddle.tensor.linalg import einsum as einsum

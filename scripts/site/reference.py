@@ -16,7 +16,7 @@ from docstrings import markdown, summary
 
 import fluidlite as fluid
 from fluidlite.base import missing
-from fluidlite.base.names import fluid_names
+from fluidlite.base.names import fluid_modules
 from fluidlite.base.names.stand_ins import is_stand_in
 from fluidlite.framework import mode
 
@@ -51,12 +51,12 @@ class Thing:
 def modules() -> dict[str, dict[str, Any]]:
     """Every public module with its public names that are here."""
     found: dict[str, dict[str, Any]] = {}
-    for module, names in fluid_names.public().items():
+    for module, names in fluid_modules.public().items():
         if any(part.startswith("_") for part in module.split(".")):
             continue
         owner = missing.module_here(module) or missing.module_in_place(module)
         found[module] = {
-            name: getattr(owner, name, None) for name in names if fluid_names.listed()[module][name].name
+            name: getattr(owner, name, None) for name in names if fluid_modules.listed()[module][name].name
         }
     for module in (*PADDLE, *OWN):
         real = importlib.import_module(module if module in OWN else "fluidlite." + module)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fluidlite.backend.cupy_.device import device
-from fluidlite.backend.products import matmul
+from fluidlite.backend.functions import matmul
 
 RNG = np.random.default_rng(0)
 

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from fluidlite.base.one_element import Convertible, convertible
+from fluidlite.base.arrays import Convertible, convertible
 
 
 def test_becomes_a_number():

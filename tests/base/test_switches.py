@@ -8,7 +8,7 @@ from fluidlite import old_scripts
 from fluidlite.base import flags
 from fluidlite.base.errors import DownloadError
 from fluidlite.base.place import cpu_places
-from fluidlite.dataset.reading.download import download
+from fluidlite.dataset.reading import download
 
 SWITCHES = {
     "FLUIDLITE_REQUIRE_GPU": lambda: flags.device() == "gpu",

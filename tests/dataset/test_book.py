@@ -287,14 +287,14 @@ def test_everything_is_fetched_by_one_call(monkeypatch):
 
 def test_public_names():
     """Everything that Fluid 1.8's modules define, but for what looks for other packages."""
-    from fluidlite.base.names import fluid_names
+    from fluidlite.base.names import fluid_modules
 
     left = {"unittest", "movie_reviews", "_check_cv2", "err", "out", "retcode", "import_cv2_proc"}
     for name in NAMES:
-        there = set(fluid_names.listed()[f"paddle.dataset.{name}"]) - left
+        there = set(fluid_modules.listed()[f"paddle.dataset.{name}"]) - left
         own = {
             row
-            for row, origin in fluid_names.listed()[f"paddle.dataset.{name}"].items()
+            for row, origin in fluid_modules.listed()[f"paddle.dataset.{name}"].items()
             if name in origin.module
         }
         assert all(hasattr(dataset(name), row) for row in there), name

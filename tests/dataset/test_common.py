@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from fluidlite.base.errors import DownloadError, FormatError
-from fluidlite.dataset import common
-from fluidlite.dataset.reading import download
+from fluidlite.dataset import common, reading
 
 CONTENTS = bytes(range(256)) * 1000
 MD5 = hashlib.md5(CONTENTS).hexdigest()
@@ -122,7 +121,7 @@ def test_missing_file_on_the_server(serve, source):
 
 
 def test_silent_server_is_given_up(monkeypatch):
-    monkeypatch.setattr(download, "CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(reading, "CONNECT_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         start = time.monotonic()
         with pytest.raises(DownloadError, match="no answer within 0.2 seconds"):

@@ -11,8 +11,7 @@ import zipfile
 import pytest
 
 from fluidlite.base.errors import FormatError
-from fluidlite.dataset import cifar, conll05, mnist, uci_housing
-from fluidlite.dataset.reading import archives, files
+from fluidlite.dataset import cifar, conll05, mnist, reading, uci_housing
 
 HUGE = 16 << 20
 """Of zeros. More than `room` allows for the few bytes into which they pack, with `AT_LEAST` as here."""
@@ -22,8 +21,8 @@ ALLOWED = 8 << 20
 @pytest.fixture(autouse=True)
 def a_small_machine(monkeypatch):
     """1.5 GB of zeros, and the memory that may be taken for them, made smaller: tests are to be quick."""
-    assert files.room(1_500_000) < 100 << 20  # as many bytes as 1.5 GB of zeros pack into
-    monkeypatch.setattr(files, "AT_LEAST", 1 << 20)
+    assert reading.room(1_500_000) < 100 << 20  # as many bytes as 1.5 GB of zeros pack into
+    monkeypatch.setattr(reading, "AT_LEAST", 1 << 20)
 
 
 def packed(pack):
@@ -92,11 +91,11 @@ CASES = {
         lambda path: cifar.reader_creator(path, "data_batch"),
     ),
     "sparse.tar": (sparse_tar, lambda path: cifar.reader_creator(path, "data_batch")),
-    "movies.zip": (zip_of_zeros, lambda path: archives.zip_members(path)),
-    "one of the movies.zip": (zip_of_zeros, lambda path: archives.zip_member(path, "ml-1m/users.dat")),
+    "movies.zip": (zip_of_zeros, lambda path: reading.zip_members(path)),
+    "one of the movies.zip": (zip_of_zeros, lambda path: reading.zip_member(path, "ml-1m/users.dat")),
     "model.tar.gz": (
         lambda: tar_of_zeros(tarfile.REGTYPE),
-        lambda path: archives.unpack(path, str(path) + ".unpacked"),
+        lambda path: reading.unpack(path, str(path) + ".unpacked"),
     ),
 }
 

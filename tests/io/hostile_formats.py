@@ -91,9 +91,9 @@ def _dygraph(path: Path) -> None:
 
 
 def _events(path: Path) -> None:
-    from fluidlite.visual import curves, events
+    from fluidlite.visual import curves
 
-    curves.page(events.runs(path.parent), "logs")
+    curves.page(curves.runs(path.parent), "logs")
 
 
 def _onnx(path: Path) -> None:

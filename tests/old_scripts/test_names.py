@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 import fluidlite
-from fluidlite.old_scripts import downloads, names
-from fluidlite.old_scripts.processes import fork_by_default
+from fluidlite.old_scripts import names, removed_modules
+from fluidlite.old_scripts.finder import fork_by_default
 
 HERE = Path(fluidlite.__file__).parents[1]
 
@@ -224,7 +224,7 @@ def test_the_default_way_to_start_processes(default, actual, expected):
 def test_urls_are_opened_and_saved(tmp_path, monkeypatch):
     (tmp_path / "page").write_bytes(bytes(10_000))
     url, progress = (tmp_path / "page").as_uri(), []
-    opener = downloads.FancyURLopener()
+    opener = removed_modules.FancyURLopener()
     opener.addheader("X", "y")
     with opener.open(url) as page:
         assert page.read() == bytes(10_000)

@@ -8,7 +8,7 @@ from fluidlite._ext import kernels
 from fluidlite._ext.engine import KernelFailure
 from fluidlite.eager import Tensor, apply
 from fluidlite.ops import registry
-from fluidlite.ops.detection import suppression
+from fluidlite.ops.detection import nms
 
 RNG = np.random.default_rng(5)
 WHERE, UNIQUE = registry.find("where_index"), registry.find("unique_with_counts")
@@ -103,13 +103,13 @@ def test_boxes_left_are_those_of_the_matrix_of_overlaps(normalized, kind):
         boxes = RNG.random((n, 4))
         boxes[:, 2:] += boxes[:, :2] if number % 4 else 0
         boxes = (np.round(boxes * 8) if number % 5 == 0 else boxes).astype(kind)
-        found = suppression.suppressed(boxes, threshold, eta, normalized, most)
-        want = suppression._by_pairs(boxes, threshold, eta, normalized, most)
+        found = nms.suppressed(boxes, threshold, eta, normalized, most)
+        want = nms._by_pairs(boxes, threshold, eta, normalized, most)
         assert found.tolist() == want.tolist(), (number, boxes)
 
 
 def test_boxes_that_are_not_finite_go_by_the_matrix():
     boxes = np.array([[0, 0, 1, 1], [0, 0, np.nan, 1], [0, 0, np.inf, 1], [0, 0, 1, 1]], "float32")
     with np.errstate(invalid="ignore"):
-        want = suppression._by_pairs(boxes, 0.5, 1.0, True, -1)
-        assert suppression.suppressed(boxes, 0.5, 1.0, True).tolist() == want.tolist()
+        want = nms._by_pairs(boxes, 0.5, 1.0, True, -1)
+        assert nms.suppressed(boxes, 0.5, 1.0, True).tolist() == want.tolist()

@@ -10,7 +10,7 @@ import pytest
 
 from fluidlite import reader as r
 from fluidlite.base.errors import NotSupportedError
-from fluidlite.reader.calling import describe
+from fluidlite.reader.decorators import describe
 
 from ..refusals import refuses
 from .helpers import Watched, endless, failing, numbers

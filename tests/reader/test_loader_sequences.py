@@ -14,7 +14,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.reader import LoaderError
-from fluidlite.reader.worker.errors import WorkerDied
+from fluidlite.reader.worker.channel import WorkerDied
 
 PLACE = fluid.CPUPlace()
 BATCH = 3

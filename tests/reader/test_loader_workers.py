@@ -18,7 +18,7 @@ import fluidlite as fluid
 from fluidlite._ext import shm
 from fluidlite.framework import mode
 from fluidlite.reader import LoaderError, leaks
-from fluidlite.reader.worker.errors import WorkerDied, WorkerTraceback
+from fluidlite.reader.worker.channel import WorkerDied, WorkerTraceback
 
 from ..refusals import refuses
 

@@ -15,7 +15,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.reader.loader.epoch import LoaderError
-from fluidlite.reader.worker.errors import WorkerDied
+from fluidlite.reader.worker.channel import WorkerDied
 
 pytestmark = pytest.mark.usefixtures("no_descriptor_left")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fluidlite.reader import leaks, multiprocess_reader
-from fluidlite.reader.worker.errors import WorkerTraceback
+from fluidlite.reader.worker.channel import WorkerTraceback
 
 from .helpers import endless, failing, numbers
 

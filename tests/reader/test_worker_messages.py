@@ -18,7 +18,7 @@ from fluidlite.base.place import CPUPlace
 from fluidlite.dygraph import guard
 from fluidlite.paddle.io import BatchSampler, DataLoader, Dataset
 from fluidlite.reader import DataLoader as FluidLoader
-from fluidlite.reader.worker.errors import WorkerDied
+from fluidlite.reader.worker.channel import WorkerDied
 from fluidlite.reader.worker.pool import WorkerPool
 
 BIG = 1 << 15  # bytes: more than what travels in the message

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from fluidlite.executor.tensors.lod_tensor import LoDTensor
-from fluidlite.reader.worker.errors import PoolClosed, WorkerDied, WorkerDone, WorkerTimeout, WorkerTraceback
+from fluidlite.reader.worker.channel import PoolClosed, WorkerDied, WorkerDone, WorkerTimeout, WorkerTraceback
 from fluidlite.reader.worker.pool import WorkerPool
 from fluidlite.reader.worker.process import WorkerInfo, current_worker
 

@@ -349,19 +349,19 @@ _WORK = dict(zip(USES, (_forward, _backward_data, _backward_filter), strict=True
 
 @contextmanager
 def _opened(open_library: Callable[[], Any]) -> Iterator[None]:
-    from fluidlite.backend.cupy_ import dnn, dnn_library
+    from fluidlite.backend.cupy_ import dnn
 
     def forget() -> None:
-        dnn_library._found.cache_clear()
+        dnn._found.cache_clear()
         dnn.convolution.cache_clear()
         dnn._handle.cache_clear()
 
-    real, dnn_library.open_library = dnn_library.open_library, open_library
+    real, dnn.open_library = dnn.open_library, open_library
     forget()
     try:
         yield
     finally:
-        dnn_library.open_library = real
+        dnn.open_library = real
         forget()
 
 

@@ -5,51 +5,49 @@ from ctypes import c_int, c_void_p
 
 import pytest
 
-from fluidlite.backend.cupy_ import dnn_library
+from fluidlite.backend.cupy_ import dnn
 from fluidlite.base.errors import EnforceNotMet
 
 from . import cudnn
 
-NUMBERS = dnn_library.integers
+NUMBERS = dnn.integers
 
 
 @pytest.fixture
 def fake(simulation):
     with cudnn.patched() as found:
-        dnn_library.cudnn()
+        dnn.cudnn()
         yield found
 
 
-def tensor(shape, kind=dnn_library.FLOAT):
-    made = dnn_library.created("TensorDescriptor")
+def tensor(shape, kind=dnn.FLOAT):
+    made = dnn.created("TensorDescriptor")
     strides = [1]
     for n in reversed(shape[1:]):
         strides.insert(0, strides[0] * n)
-    dnn_library.call("cudnnSetTensorNdDescriptor", made, kind, len(shape), NUMBERS(shape), NUMBERS(strides))
+    dnn.call("cudnnSetTensorNdDescriptor", made, kind, len(shape), NUMBERS(shape), NUMBERS(strides))
     return made
 
 
 def filters(shape):
-    made = dnn_library.created("FilterDescriptor")
-    dnn_library.call("cudnnSetFilterNdDescriptor", made, 0, 0, len(shape), NUMBERS(shape))
+    made = dnn.created("FilterDescriptor")
+    dnn.call("cudnnSetFilterNdDescriptor", made, 0, 0, len(shape), NUMBERS(shape))
     return made
 
 
 def convolution(groups=1, pads=(0, 0), strides=(1, 1)):
-    made = dnn_library.created("ConvolutionDescriptor")
+    made = dnn.created("ConvolutionDescriptor")
     how = (NUMBERS(pads), NUMBERS(strides), NUMBERS((1, 1)))
-    dnn_library.call("cudnnSetConvolutionNdDescriptor", made, 2, *how, 1, 0)
-    dnn_library.call("cudnnSetConvolutionGroupCount", made, groups)
+    dnn.call("cudnnSetConvolutionNdDescriptor", made, 2, *how, 1, 0)
+    dnn.call("cudnnSetConvolutionGroupCount", made, groups)
     return made
 
 
 def room(x, w, how, y, number=0):
     """Ask for the workspace of a forward convolution, which compares all descriptors."""
     size = ctypes.c_size_t()
-    handle = dnn_library.created("")
-    dnn_library.call(
-        "cudnnGetConvolutionForwardWorkspaceSize", handle, x, w, how, y, number, ctypes.byref(size)
-    )
+    handle = dnn.created("")
+    dnn.call("cudnnGetConvolutionForwardWorkspaceSize", handle, x, w, how, y, number, ctypes.byref(size))
     return size.value
 
 
@@ -73,7 +71,7 @@ def test_sizes_that_do_not_fit(fake, x, w, groups, y):
 
 def test_other_types(fake):
     with pytest.raises(EnforceNotMet, match="2000"):
-        double = tensor((2, 6, 3, 3), dnn_library.DOUBLE)
+        double = tensor((2, 6, 3, 3), dnn.DOUBLE)
         room(tensor((2, 4, 5, 5)), filters((6, 4, 3, 3)), convolution(), double)
 
 
@@ -94,15 +92,15 @@ def test_descriptors_of_another_kind_or_none(fake):
     for wrong in ((w, w), (x, x)):
         with pytest.raises(EnforceNotMet, match="2000"):
             room(*wrong, convolution(), y)
-    dnn_library.call("cudnnDestroyTensorDescriptor", y)
+    dnn.call("cudnnDestroyTensorDescriptor", y)
     with pytest.raises(EnforceNotMet, match="2000"):
         room(x, w, convolution(), y)
     with pytest.raises(EnforceNotMet, match="cudnnDestroyTensorDescriptor reports"):
-        dnn_library.call("cudnnDestroyTensorDescriptor", y)
+        dnn.call("cudnnDestroyTensorDescriptor", y)
 
 
 def test_arguments_are_converted_as_c_wants_them(fake):
     with pytest.raises(ctypes.ArgumentError):
-        dnn_library.call("cudnnSetConvolutionGroupCount", c_void_p(0x5000), 1.5)
+        dnn.call("cudnnSetConvolutionGroupCount", c_void_p(0x5000), 1.5)
     with pytest.raises(TypeError):
         fake.cudnnSetConvolutionGroupCount(c_int(1))

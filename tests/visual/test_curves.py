@@ -15,7 +15,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.__main__ import main
-from fluidlite.visual import LogWriter, curves, events
+from fluidlite.visual import LogWriter, curves
 
 from .browser import drawn, needs_browser
 
@@ -40,7 +40,7 @@ def test_scalars_are_read_back_by_run_and_tag(tmp_path):
     with LogWriter(logdir=str(tmp_path / "b" / "c")) as writer, fluid.dygraph.guard():
         writer.add_scalar("acc", np.array([[0.75]], "float32"), 7, walltime=100.0)
         writer.add_scalar("acc", fluid.dygraph.to_variable(np.array([0.125], "float32")), 3, walltime=90.0)
-    found = events.runs(tmp_path)
+    found = curves.runs(tmp_path)
     assert sorted(found) == ["a", "b/c"]
     assert [(step, str(value)) for step, value, _ in found["a"]["loss"]] == [
         (0, "0.5"),
@@ -65,7 +65,7 @@ def test_other_kinds_are_written(tmp_path):
     (file,) = tmp_path.glob("*tfevents*")
     values = {
         value.tag: (event.step, value)
-        for event in map(Event.FromString, events._records(file))
+        for event in map(Event.FromString, curves._records(file))
         for value in event.summary.value
     }
     assert {"display_name/text_summary", "weights", "picture", "note/text_summary", "pr"} <= set(values)
@@ -84,9 +84,9 @@ def test_bad_values_are_refused_by_name(tmp_path):
             writer.add_scalar("loss", np.zeros(2), 0)
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match="no event file"):
-        events.runs(tmp_path / "empty")
+        curves.runs(tmp_path / "empty")
     with pytest.raises(FileNotFoundError, match="no folder .*none"):
-        events.runs(tmp_path / "none")
+        curves.runs(tmp_path / "none")
 
 
 @pytest.mark.parametrize("place", [12 + 3, 2])
@@ -101,7 +101,7 @@ def test_damage_is_reported_and_earlier_records_are_read(tmp_path, place):
     content[starts[-1] + place] ^= 4
     file.write_bytes(content)
     with pytest.warns(UserWarning, match="damaged; only the records before"):
-        found = events.runs(tmp_path)
+        found = curves.runs(tmp_path)
     assert [value for _, value, _ in found["."]["loss"]] == [1.0, 2.0]
 
 
@@ -111,7 +111,7 @@ def test_a_file_that_still_grows_is_read_up_to_its_end(tmp_path):
     whole = file.read_bytes()
     for length in range(0, len(whole), 7):
         file.write_bytes(whole[:length])
-        values = [value for _, value, _ in events.runs(tmp_path).get(".", {}).get("loss", [])]
+        values = [value for _, value, _ in curves.runs(tmp_path).get(".", {}).get("loss", [])]
         assert values == [1.0, 2.0][: len(values)]
 
 
@@ -155,7 +155,7 @@ def test_a_full_disk_neither_ends_nor_stops_a_training(tmp_path, caplog):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     (logged,) = [record.getMessage() for record in caplog.records]
     assert logged.startswith(f"LogWriter: the events of {tmp_path} are lost from here on: ")
-    assert 10 < len(events.runs(tmp_path)["."]["loss"]) < 300
+    assert 10 < len(curves.runs(tmp_path)["."]["loss"]) < 300
 
 
 def test_writers_that_begin_in_the_same_second_have_files_of_their_own(tmp_path, monkeypatch):
@@ -164,7 +164,7 @@ def test_writers_that_begin_in_the_same_second_have_files_of_their_own(tmp_path,
         with LogWriter(logdir=str(tmp_path)) as writer:
             writer.add_scalar("loss", value, 0)
     assert len(list(tmp_path.glob("*tfevents*"))) == 2
-    ((_, points),) = events.runs(tmp_path)["."].items()
+    ((_, points),) = curves.runs(tmp_path)["."].items()
     assert sorted(value for _, value, _ in points) == [1.0, 2.0]
 
 
@@ -174,13 +174,13 @@ def test_what_is_flushed_is_there_and_what_comes_after_the_end_has_another_file(
     for step in range(50):
         writer.add_scalar("loss", 0.5, step)
     writer.flush()
-    assert len(events.runs(tmp_path)["."]["loss"]) == 50
+    assert len(curves.runs(tmp_path)["."]["loss"]) == 50
     writer.close()
     writer.close()
     writer.flush()
     writer.add_scalar("loss", 0.5, 50)
     writer.close()
-    assert [step for step, _, _ in events.runs(tmp_path)["."]["loss"]] == list(range(51))
+    assert [step for step, _, _ in curves.runs(tmp_path)["."]["loss"]] == list(range(51))
 
 
 def test_plot_says_what_is_wrong(tmp_path, capsys):
@@ -203,7 +203,7 @@ def test_scripts_import_visualdl(tmp_path):
     command = [sys.executable, "-m", "fluidlite", "train.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout == "fluidlite.visual.writer\n", done.stderr
-    assert events.runs(tmp_path / "logs")["."]["x"][0][:2] == (0, 1.0)
+    assert curves.runs(tmp_path / "logs")["."]["x"][0][:2] == (0, 1.0)
     (tmp_path / "visualdl.py").write_text("class LogWriter:\n    pass\n")
     script.write_text("from visualdl import LogWriter\nprint(LogWriter.__module__)\n")
     assert subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout == "visualdl\n"

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...base import flags
 from ...base.errors import EnforceNotMet
-from . import library, shared_library
+from . import library
 from .device import CudaDevice
 
 _STATUS = {
@@ -59,7 +59,7 @@ def open_library() -> Any:
     major = library.load().cuda.runtime.runtimeGetVersion() // 1000
     versions = sorted((12, 13), key=lambda version: version != major)
     names = [f"libcublas.so.{version}" for version in versions]
-    return shared_library.open_first(names, ["nvidia.cublas", "nvidia.cu13"], "FLUIDLITE_CUBLAS")
+    return library.open_first(names, ["nvidia.cublas", "nvidia.cu13"], "FLUIDLITE_CUBLAS")
 
 
 class Blas:

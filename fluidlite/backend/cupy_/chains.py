@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import launch, library, modules
+from . import launch, library
 from .device import CudaDevice
 
 _UNARY = """
@@ -77,7 +77,7 @@ def run(
         arguments: list[Any] = [np.int64(size), *inputs, *outs]
         arguments += [np.int64(n) for layout in layouts if layout is not None for n in layout]
         arguments += [dtype.type(number) for number in numbers]
-        kernel = _kernel(chain, modules.typed(dtype))
+        kernel = _kernel(chain, launch.typed(dtype))
         with library.errors("launching a kernel for a chain of operators"):
             kernel((launch.blocks_for(size),), (launch.THREADS,), tuple(arguments))
     return outs
@@ -86,7 +86,7 @@ def run(
 @functools.lru_cache(maxsize=1024)
 def _kernel(chain: Chain, macros: tuple[tuple[str, str], ...]) -> Any:
     with library.errors("compiling a kernel for a chain of operators"):
-        return modules.compiled(source(chain), macros).get_function("chain")
+        return launch.compiled(source(chain), macros).get_function("chain")
 
 
 def source(chain: Chain) -> str:
@@ -122,12 +122,12 @@ def _functions() -> str:
     """The CUDA C of all functions that chains may apply."""
     return "".join(
         (
-            modules.text("common.cuh"),
+            launch.text("common.cuh"),
             _UNARY,
-            modules.text("unary.cu"),
-            modules.text("functions.cu"),
+            launch.text("unary.cu"),
+            launch.text("functions.cu"),
             _BINARY,
-            modules.text("binary.cu"),
+            launch.text("binary.cu"),
             _OTHERS,
         )
     )

@@ -1,10 +1,4 @@
-"""Convolutions by cuDNN, on the compute stream of a device.
-
-The module has the same interface as `patches` and `depthwise`. Its functions raise `Unsupported` where cuDNN is missing
-or has no algorithm, before anything is written.
-
-cuDNN pads both sides of an axis equally, so excess padding of one side is applied by hand.
-"""
+"""Convolutions by cuDNN 9, a C library whose functions are declared here, on the compute stream of a device."""
 
 from __future__ import annotations
 
@@ -13,21 +7,158 @@ import functools
 import math
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from ctypes import c_void_p
+from ctypes import POINTER, c_char_p, c_float, c_int, c_size_t, c_void_p
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ...base import flags
 from ...base.errors import EnforceNotMet
 from ...base.sizes.windows import Geometry
-from . import dnn_library as dnn
 from . import library
 from .device import CudaDevice
-from .dnn_library import Unsupported, integers
+from .library import open_first
 
-_TYPES = {"float32": (dnn.FLOAT, ctypes.c_float), "float64": (dnn.DOUBLE, ctypes.c_double)}
+NAMES = ("libcudnn.so.9",)
+PACKAGES = ("nvidia.cudnn", "torch")
+VARIABLE = "FLUIDLITE_CUDNN"
+
+FLOAT, DOUBLE = 0, 1  # cudnnDataType_t
+NCHW = 0  # cudnnTensorFormat_t
+CROSS_CORRELATION = 1  # cudnnConvolutionMode_t
+DEFAULT_MATH, TENSOR_MATH, TENSOR_MATH_CONVERTING, FMA_MATH = 0, 1, 2, 3  # cudnnMathType_t
+DETERMINISTIC = 1  # cudnnDeterminism_t
+
+OLDEST = 90000
+"""The oldest supported version."""
+
+
+class Performance(ctypes.Structure):
+    """The properties of an algorithm (cudnnConvolutionFwdAlgoPerf_t and those for the gradients)."""
+
+    _fields_ = [
+        ("algorithm", c_int),
+        ("status", c_int),
+        ("time", c_float),
+        ("memory", c_size_t),
+        ("determinism", c_int),
+        ("math", c_int),
+        ("reserved", c_int * 3),
+    ]
+
+
+_INTS = POINTER(c_int)
+_NEW = (POINTER(c_void_p),)
+_OLD = (c_void_p,)
+_FOUR = (c_void_p,) * 4
+_CHOICE = (c_void_p, *_FOUR, c_int, _INTS, POINTER(Performance))
+_ROOM = (c_void_p, *_FOUR, c_int, POINTER(c_size_t))
+_RUN = (c_void_p, c_void_p, *_FOUR, c_void_p, c_int, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p)
+
+SIGNATURES: Mapping[str, Sequence[Any]] = {
+    "cudnnCreate": _NEW,
+    "cudnnDestroy": _OLD,
+    "cudnnSetStream": (c_void_p, c_void_p),
+    "cudnnCreateTensorDescriptor": _NEW,
+    "cudnnDestroyTensorDescriptor": _OLD,
+    "cudnnSetTensorNdDescriptor": (c_void_p, c_int, c_int, _INTS, _INTS),
+    "cudnnCreateFilterDescriptor": _NEW,
+    "cudnnDestroyFilterDescriptor": _OLD,
+    "cudnnSetFilterNdDescriptor": (c_void_p, c_int, c_int, c_int, _INTS),
+    "cudnnCreateConvolutionDescriptor": _NEW,
+    "cudnnDestroyConvolutionDescriptor": _OLD,
+    "cudnnSetConvolutionNdDescriptor": (c_void_p, c_int, _INTS, _INTS, _INTS, c_int, c_int),
+    "cudnnSetConvolutionGroupCount": (c_void_p, c_int),
+    "cudnnSetConvolutionMathType": (c_void_p, c_int),
+    "cudnnGetConvolutionForwardAlgorithm_v7": _CHOICE,
+    "cudnnGetConvolutionBackwardDataAlgorithm_v7": _CHOICE,
+    "cudnnGetConvolutionBackwardFilterAlgorithm_v7": _CHOICE,
+    "cudnnGetConvolutionForwardWorkspaceSize": _ROOM,
+    "cudnnGetConvolutionBackwardDataWorkspaceSize": _ROOM,
+    "cudnnGetConvolutionBackwardFilterWorkspaceSize": _ROOM,
+    "cudnnConvolutionForward": _RUN,
+    "cudnnConvolutionBackwardData": _RUN,
+    "cudnnConvolutionBackwardFilter": _RUN,
+}
+"""The functions that are used, with the types of their arguments; all of them return a cudnnStatus_t."""
+
+
+class Unsupported(Exception):
+    """cuDNN has no algorithm for a case, or none within the limits."""
+
+
+def open_library() -> Any:
+    """cuDNN without signatures; OSError if it cannot be found or opened."""
+    return open_first(NAMES, PACKAGES, VARIABLE)
+
+
+def cudnn() -> Any | None:
+    """cuDNN; None if it cannot be used, see `problem`."""
+    return _found()[0]
+
+
+def problem() -> str:
+    """The reason why cuDNN cannot be used, for a message; empty if it can."""
+    return _found()[1]
+
+
+@functools.cache
+def _found() -> tuple[Any | None, str]:
+    try:
+        lib = open_library()
+        lib.cudnnGetVersion.argtypes, lib.cudnnGetVersion.restype = (), c_size_t
+        lib.cudnnGetErrorString.argtypes, lib.cudnnGetErrorString.restype = (c_int,), c_char_p
+        version = int(lib.cudnnGetVersion())
+        if version < OLDEST:
+            return None, f"cuDNN 9 is needed, found version number {version}"
+        for name, arguments in SIGNATURES.items():
+            function = getattr(lib, name)
+            function.argtypes, function.restype = arguments, c_int
+    except (OSError, AttributeError) as error:
+        return None, f"cuDNN cannot be used: {error}"
+    return lib, ""
+
+
+def call(name: str, *arguments: Any) -> None:
+    """Call a function of cuDNN.
+
+    Raises Unsupported for its statuses NOT_SUPPORTED, EnforceNotMet for any other that is not success.
+    """
+    lib = cudnn()
+    assert lib is not None, problem()
+    status = getattr(lib, name)(*arguments)
+    if not status:
+        return
+    said = lib.cudnnGetErrorString(status)
+    text = f"{name} reports {said.decode() if said else 'status'} ({status})"
+    if 3000 <= status < 4000:
+        raise Unsupported(text)
+    raise EnforceNotMet(text)
+
+
+def integers(numbers: Sequence[int]) -> Any:
+    """An array of C integers."""
+    return (c_int * len(numbers))(*numbers)
+
+
+def created(kind: str) -> c_void_p:
+    """A new object of cuDNN: cudnnCreate<kind>."""
+    made = c_void_p()
+    call(f"cudnnCreate{kind}", ctypes.byref(made))
+    return made
+
+
+library.on_forget(_found.cache_clear)
+
+# Convolutions by cuDNN, on the compute stream of a device.
+#
+# The module has the same interface as `patches` and `depthwise`. Its functions raise `Unsupported` where cuDNN is
+# missing or has no algorithm, before anything is written.
+#
+# cuDNN pads both sides of an axis equally, so excess padding of one side is applied by hand.
+
+_TYPES = {"float32": (FLOAT, ctypes.c_float), "float64": (DOUBLE, ctypes.c_double)}
 _ASKED = 8  # at least the number of algorithms of any kind
 _TOO_MANY = 2**31  # elements of an array
 _KEPT = 512  # size of the cache of descriptors and algorithms
@@ -41,7 +172,7 @@ class Handle:
         self._lock = threading.Lock()
         self._stream: int | None = None
         with device.active(), library.errors(f"setting up cuDNN on GPU {device.number}"):
-            self._pointer = dnn.created("")
+            self._pointer = created("")
 
     @contextmanager
     def bound(self) -> Iterator[c_void_p]:
@@ -49,7 +180,7 @@ class Handle:
         with self._lock:
             stream = self._device.compute.ptr
             if stream != self._stream:
-                dnn.call("cudnnSetStream", self._pointer, stream)
+                call("cudnnSetStream", self._pointer, stream)
                 self._stream = stream
             yield self._pointer
 
@@ -57,8 +188,8 @@ class Handle:
 @functools.cache
 def _handle(device: CudaDevice) -> Handle | str:
     """cuDNN's handle for a device, or the reason why there is none."""
-    if dnn.cudnn() is None:
-        return dnn.problem()
+    if cudnn() is None:
+        return problem()
     try:
         return Handle(device)
     except (Unsupported, EnforceNotMet) as error:
@@ -95,10 +226,10 @@ class Descriptor:
     """An object of cuDNN's, made by cudnnCreate<kind> and filled by cudnnSet<kind>[Nd]Descriptor."""
 
     def __init__(self, kind: str, setter: str, *values: Any) -> None:
-        self.pointer = dnn.created(kind)
-        lib = dnn.cudnn()
+        self.pointer = created(kind)
+        lib = cudnn()
         weakref.finalize(self, getattr(lib, f"cudnnDestroy{kind}"), self.pointer).atexit = False
-        dnn.call(setter, self.pointer, *values)
+        call(setter, self.pointer, *values)
 
 
 def _tensor(kind: int, shape: Sequence[int]) -> Descriptor:
@@ -125,7 +256,7 @@ class Convolution:
             "FilterDescriptor",
             "cudnnSetFilterNdDescriptor",
             kind,
-            dnn.NCHW,
+            NCHW,
             len(filters),
             integers(filters),
         )
@@ -136,14 +267,14 @@ class Convolution:
             integers([before for before, _ in g.pads]),
             integers(g.strides),
             integers(g.dilations),
-            dnn.CROSS_CORRELATION,
+            CROSS_CORRELATION,
             kind,
         )
-        dnn.call("cudnnSetConvolutionGroupCount", self.convolution.pointer, sizes.groups)
+        call("cudnnSetConvolutionGroupCount", self.convolution.pointer, sizes.groups)
         # Full precision as in Fluid, unless TF32, cuDNN's default on newer GPUs, is allowed.
         self.tf32 = flags.allow_tf32() and sizes.dtype == "float32"
-        products = dnn.DEFAULT_MATH if self.tf32 else dnn.FMA_MATH
-        dnn.call("cudnnSetConvolutionMathType", self.convolution.pointer, products)
+        products = DEFAULT_MATH if self.tf32 else FMA_MATH
+        call("cudnnSetConvolutionMathType", self.convolution.pointer, products)
         self.algorithms: dict[str, tuple[int, int] | str] = {}
 
     def run(
@@ -160,7 +291,7 @@ class Convolution:
         one, zero = self.number(1), self.number(0)
         try:
             with self.handle.bound() as pointer:
-                dnn.call(
+                call(
                     f"cudnnConvolution{use}",
                     pointer,
                     ctypes.addressof(one),
@@ -193,8 +324,8 @@ class Convolution:
     ) -> tuple[int, int]:
         """The fastest allowed algorithm by cuDNN's heuristic, and its workspace in bytes."""
         what = (first.pointer, second.pointer, self.convolution.pointer, to.pointer)
-        results, count = (dnn.Performance * _ASKED)(), ctypes.c_int()
-        dnn.call(
+        results, count = (Performance * _ASKED)(), ctypes.c_int()
+        call(
             f"cudnnGetConvolution{use}Algorithm_v7",
             pointer,
             *what,
@@ -204,13 +335,13 @@ class Convolution:
         )
         limit, same = flags.convolution_workspace(), flags.cudnn_deterministic()
         for found in results[: count.value]:
-            if found.status or (same and found.determinism != dnn.DETERMINISTIC):
+            if found.status or (same and found.determinism != DETERMINISTIC):
                 continue
-            if not self.tf32 and found.math in (dnn.TENSOR_MATH, dnn.TENSOR_MATH_CONVERTING):
+            if not self.tf32 and found.math in (TENSOR_MATH, TENSOR_MATH_CONVERTING):
                 continue
             size = ctypes.c_size_t()
             try:
-                dnn.call(
+                call(
                     f"cudnnGetConvolution{use}WorkspaceSize",
                     pointer,
                     *what,

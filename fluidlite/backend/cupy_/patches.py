@@ -8,14 +8,32 @@ that a convolution is one product for each group. Batches whose patches would ta
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from ...base import flags
 from ...base.sizes.windows import Geometry
 from . import blas, launch
 from .device import CudaDevice
-from .spatial import geometry_arguments
+
+
+def three(numbers: Sequence[int], missing: int) -> list[np.int32]:
+    """Sizes along one to three axes as three C integers, `missing` in front."""
+    return [np.int32(n) for n in (*[missing] * (3 - len(numbers)), *numbers)]
+
+
+def geometry_arguments(g: Geometry) -> list[np.int32]:
+    """A geometry as the kernels of `cuda/im2col.cu` take it."""
+    return [
+        *three(g.image, 1),
+        *three(g.kernel, 1),
+        *three(g.strides, 1),
+        *three(g.dilations, 1),
+        *three([before for before, _ in g.pads], 0),
+        *three(g.out, 1),
+    ]
 
 
 def _parts(batch: int, channels: int, g: Geometry, itemsize: int) -> Iterator[tuple[int, int]]:

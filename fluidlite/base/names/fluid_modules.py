@@ -1,6 +1,14 @@
-"""Modules of Fluid 1.8 and the modules here that have their role, and names for messages."""
+"""Modules of Fluid 1.8, the modules here that have their role, and the names in them."""
 
 from __future__ import annotations
+
+import importlib
+import os
+import sys
+from functools import cache
+from importlib.machinery import ModuleSpec
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 _LAYERS = [
     "io",
@@ -65,3 +73,91 @@ def fluid_name(module: str) -> str:
         if module == prefix or module.startswith(prefix + "."):
             return name + module[len(prefix) :]
     return module
+
+
+if TYPE_CHECKING:
+    from importlib.abc import Loader as Loader
+else:
+
+    class Loader:
+        """The part of `importlib.abc.Loader` that the import system needs; that module is slow to import."""
+
+        def create_module(self, spec: ModuleSpec) -> None:
+            """Have the import system make the module."""
+
+
+class _Package(ModuleType):
+    """A package with functions of the same names as its modules, which stay when the modules are imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (isinstance(value, ModuleType) and isinstance(getattr(self, name, None), FunctionType)):
+            super().__setattr__(name, value)
+
+
+class AliasLoader(Loader):
+    """Loads the module `real` under another name."""
+
+    def __init__(self, real: str) -> None:
+        self.real = real
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """The module itself."""
+        module = importlib.import_module(self.real)
+        # The import system is going to put it into its package. In Fluid `data`, `batch` and `layers.rnn` are
+        # functions whatever of the modules of these names is imported.
+        package, _, name = spec.name.rpartition(".")
+        above = sys.modules.get(package)
+        if type(above) is ModuleType and isinstance(getattr(above, name, None), FunctionType):
+            above.__class__ = _Package
+        # The import system replaces the module's spec by the alias': keep the original.
+        self.spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leave the module as it was."""
+        module.__spec__ = self.spec
+
+
+# The names in the modules of Fluid 1.8, from `fluid_names.txt`, which is read at the first missing name.
+#
+# A line of it is a module and its names; `@` precedes the module that defines a name which several modules have.
+# `scripts/list_fluid_names.py` writes it.
+
+
+class Origin(NamedTuple):
+    """The definition of a name: its module, and its name there ('' for a module itself)."""
+
+    module: str
+    name: str
+
+
+@cache
+def listed() -> dict[str, dict[str, Origin]]:
+    """The names of each module of Fluid 1.8 by the module's name (`fluid.layers`), private ones too."""
+    with open(os.path.join(os.path.dirname(__file__), "fluid_names.txt"), encoding="ascii") as file:
+        rows = [line.split(":", 1) for line in file]
+    return {module: dict(_entry(module, name) for name in names.split()) for module, names in rows}
+
+
+def _entry(module: str, text: str) -> tuple[str, Origin]:
+    name, _, home = text.rstrip("/").partition("@")
+    if text.endswith("/"):
+        return name, Origin(home or f"{module}.{name}", "")
+    home, _, last = (home or module).partition(":")
+    return name, Origin(home, last or name)
+
+
+@cache
+def public() -> dict[str, frozenset[str]]:
+    """The public names of each module of Fluid 1.8."""
+    return {module: frozenset(n for n in names if n[0] != "_") for module, names in listed().items()}
+
+
+@cache
+def places() -> dict[Origin, list[Origin]]:
+    """All modules and names of an object, by its definition, which comes first."""
+    result: dict[Origin, list[Origin]] = {}
+    for module, names in listed().items():
+        for name, origin in names.items():
+            result.setdefault(origin, [origin]).append(Origin(module, name))
+    return result

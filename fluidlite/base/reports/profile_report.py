@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from pathlib import Path
@@ -186,3 +187,14 @@ def _of_lane(lane: Lane, number: int, start: int) -> list[dict[str, Any]]:
         if span.device is not None:
             event(span.name, span.kind, 1, *span.device)
     return result
+
+
+_HEAD = Path(__file__).with_name("page.html")
+
+
+def filled(template: Path, data: Any) -> str:
+    """The page of `template`, after the common head, with `data` as JSON in its script."""
+    # No text in the data can end the script element.
+    text = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    body = template.read_text(encoding="utf-8").replace("/*DATA*/null", text)
+    return _HEAD.read_text(encoding="utf-8") + body

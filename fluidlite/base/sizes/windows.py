@@ -1,7 +1,8 @@
-"""Sizes of convolutions and pooling, and the windows over an image."""
+"""Sizes of convolutions and pooling, the windows over an image, and the attributes of batch normalisation."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -159,3 +160,17 @@ def window_count(room: int, stride: int, ceil_mode: bool = False) -> int:
         room = room + stride - 1
     # As C divides: a window that is less than a stride larger than the image gives one result, of the whole image.
     return max((room // stride if room >= 0 else -(-room // stride)) + 1, 0)
+
+
+def uses_moving_statistics(is_test: bool, use_global_stats: bool, trainable_statistics: bool) -> bool:
+    """Whether batch_norm uses its moving statistics instead of those of the batch."""
+    return use_global_stats or (is_test and not trainable_statistics)
+
+
+def extents(shape: Sequence[int], layout: str) -> tuple[int, int, int]:
+    """An image's sizes as [n, c, hw]: the axes before the channels, the channels, and the axes after them. hw is 1 if
+    `layout` has the channels last.
+    """
+    if channels_last(layout):
+        return math.prod(shape[:-1]), shape[-1], 1
+    return shape[0], shape[1], math.prod(shape[2:])

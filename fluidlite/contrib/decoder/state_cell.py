@@ -10,7 +10,7 @@ from ...base.dtypes import VarType
 from ...base.errors import ArgumentError
 from ...framework import Block, Variable
 from ...layer_helper import LayerHelper
-from ...layers.control_flow.blocks import from_outside
+from ...layers.control_flow.conditional_block import from_outside
 
 __all__ = ["InitState", "StateCell"]
 

@@ -15,7 +15,7 @@ from ...initializer import Constant
 from ...layer_helper import LayerHelper
 from ...layers.control_flow import autoincreased_step_counter
 from ...param_attr import ParamAttr
-from ..slim.quantization import nodes
+from ..slim.quantization import transform
 
 __all__ = ["QuantizeTranspiler", "quant"]
 
@@ -162,7 +162,7 @@ class QuantizeTranspiler:
         """Freeze a block. `scales`: of parameters frozen already; `replaced`: variables' new names, by the old ones."""
         activations: dict[str, str] = {}
         for op in list(block.ops):
-            if op.type in nodes.QUANTIZING:
+            if op.type in transform.QUANTIZING:
                 _rename_inputs(op, replaced)
                 (source,), (quantized,) = op.input("X"), op.output("Out")
                 if not block._var_recursive(source).persistable:
@@ -172,7 +172,7 @@ class QuantizeTranspiler:
                     scales[source] = self._freeze_weight(op, source, place, scope)
                 replaced[quantized] = source
                 block._remove_op(op.idx)
-            elif op.type in nodes.DEQUANTIZING:
+            elif op.type in transform.DEQUANTIZING:
                 (quantized,), (back,) = op.input("X"), op.output("Out")
                 replaced[back] = replaced.get(quantized, quantized)
                 block._remove_op(op.idx)
@@ -184,11 +184,11 @@ class QuantizeTranspiler:
 
     def _freeze_weight(self, op: Operator, name: str, place: Any, scope: Scope) -> float:
         """Convert a parameter in the scope to integers; returns its scale."""
-        weight = nodes.read(scope, name)
+        weight = transform.read(scope, name)
         if op.type == "fake_quantize_abs_max":
             scale = float(np.abs(weight).max())
         else:
-            scale = float(nodes.read(scope, op.output("OutScale")[0]).reshape(-1)[0])
+            scale = float(transform.read(scope, op.output("OutScale")[0]).reshape(-1)[0])
         frozen = quant(np.clip(weight, -scale, scale), scale, self.weight_bits).astype(weight.dtype)
         scope.var(name).get_tensor().set(frozen, place)
         return scale
@@ -266,7 +266,7 @@ def _store_int8(program: Program, var: Variable, place: Any, scope: Scope) -> st
     made = program.global_block().create_parameter(
         name=f"{var.name}.int8", type=var.type, shape=var.shape, dtype=VarType.INT8
     )
-    scope.var(made.name).get_tensor().set(nodes.read(scope, var.name).astype(np.int8), place)
+    scope.var(made.name).get_tensor().set(transform.read(scope, var.name).astype(np.int8), place)
     return made.name
 
 

@@ -11,8 +11,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from ...base import missing
-from ...base.storage.files import atomic_writer, is_draft
-from ...base.storage.urls import file_system, is_url
+from ...base.storage.files import atomic_writer, file_system, is_draft, is_url
 
 __all__ = ["HDFSClient", "multi_download", "multi_upload"]
 

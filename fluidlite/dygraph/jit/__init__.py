@@ -7,10 +7,10 @@ and the eager tensors that they meet (parameters, buffers) become persistable va
 import logging
 
 from ...base import missing
+from .models import create_program_from_desc, extract_vars
 from .static_function import StaticFunction, declarative, dygraph_to_static_func
 from .traced_layer import TracedLayer
 from .translator import ProgramTranslator
-from .variables import create_program_from_desc, extract_vars
 
 logger = logging.getLogger("fluid")
 

@@ -1,4 +1,6 @@
-"""Models in files: layers saved as programs with their parameters, and loaded as layers (`paddle.jit`)."""
+"""Models in files: layers saved as programs with their parameters, and loaded as layers. `InputSpec` has shapes and
+types of inputs.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +10,127 @@ from typing import Any
 
 import numpy as np
 
+from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...eager import Parameter, Tensor, apply
 from ...eager.placing import host, to_default_device
 from ...executor import Scope, scope_guard
-from ...framework import Operator, Program
-from ...io import load_inference_model
-from ...ops.program.feed_fetch import ENDS
+from ...framework import Operator, Program, Variable
+from ...framework.serialization.descs import ProgramDesc
+from ...framework.variable import as_shape
+from ...io import load_inference_model, save_inference_model
+from ...ops.program.host import ENDS
 from ..layers import Layer
 from ..nested import replaced
-from . import input_spec as specs
-from . import saving
 from .static_function import StaticFunction, declarative
 from .traced import Spec, Traced, of_program
+
+
+def save_program(
+    traced: Traced,
+    dirname: str,
+    feed: Sequence[int] | None = None,
+    fetch: Sequence[int] | None = None,
+    model_filename: str | None = None,
+    params_filename: str | None = None,
+) -> None:
+    """Write the program with the current values of its parameters, for `fluid.io.load_inference_model`.
+
+    `feed`, `fetch`: indices of the inputs and outputs to keep, all by default. Raises IndexError for an index out of
+    range, TypeError for anything but an integer.
+    """
+    feeds = [var.name for var in _selected(traced.inputs, feed, "feed")]
+    traced.refresh()
+    with scope_guard(traced.scope):
+        save_inference_model(
+            dirname,
+            feeds,
+            _selected(traced.outputs, fetch, "fetch"),
+            None,
+            traced.program,
+            model_filename,
+            params_filename,
+        )
+
+
+def _selected(items: list[Any], numbers: Sequence[int] | None, what: str) -> list[Any]:
+    if numbers is None:
+        return list(items)
+    for number in numbers:
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise TypeError(f"{what} holds the numbers of inputs or outputs, got {number!r}")
+        if not 0 <= number < len(items):
+            raise IndexError(f"{what} asks for number {number}, but the model has {len(items)}")
+    return [items[number] for number in numbers]
+
+
+class InputSpec:
+    """Shape, type and name of an input of a model to be saved (`paddle.static.InputSpec`).
+
+    Args:
+        shape: its sizes; None or -1 where any will do.
+        dtype: its element type.
+        name: its name in the saved model, by default generated.
+
+    Raises:
+        TypeError: a shape of something else than integers and None, an unknown type.
+    """
+
+    def __init__(self, shape: Sequence[int | None], dtype: Any = "float32", name: str | None = None) -> None:
+        if isinstance(shape, int):
+            raise TypeError(f"the shape of an InputSpec is a list of integers and None, got {shape}")
+        self.shape = as_shape(shape, "an InputSpec")
+        self.dtype: VarType = to_vartype(dtype)
+        self.name = name
+        self.stop_gradient = False
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, name: str | None = None) -> InputSpec:
+        """The spec of tensors like `tensor`."""
+        return cls(tensor.shape, tensor.dtype, name or tensor.name)
+
+    @classmethod
+    def from_numpy(cls, ndarray: np.ndarray, name: str | None = None) -> InputSpec:
+        """The spec of arrays like `ndarray`."""
+        return cls(ndarray.shape, ndarray.dtype, name)
+
+    def batch(self, batch_size: int) -> InputSpec:
+        """Insert a first dimension of `batch_size`; returns the spec."""
+        self.shape = (int(batch_size), *self.shape)
+        return self
+
+    def unbatch(self) -> InputSpec:
+        """Remove the first dimension; returns the spec. Raises ValueError if there is none."""
+        if not self.shape:
+            raise ValueError("an InputSpec without dimensions has no batch to take away")
+        self.shape = self.shape[1:]
+        return self
+
+    def example(self) -> np.ndarray:
+        """Zeros of this shape, with 1 for unknown sizes."""
+        return np.zeros([1 if n < 0 else n for n in self.shape], to_numpy(self.dtype))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, InputSpec):
+            return NotImplemented
+        return (self.shape, self.dtype, self.name) == (other.shape, other.dtype, other.name)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype, self.name))
+
+    def __repr__(self) -> str:
+        return f"InputSpec(shape={self.shape}, dtype={self.dtype}, name={self.name})"
+
+
+def of(given: Any) -> InputSpec:
+    """The InputSpec of a spec, tensor or array. Raises TypeError for anything else."""
+    if isinstance(given, InputSpec):
+        return given
+    if isinstance(given, Tensor):
+        return InputSpec(given.shape, given.dtype)
+    if isinstance(given, np.ndarray):
+        return InputSpec.from_numpy(given)
+    raise TypeError(f"input_spec holds InputSpecs, tensors or arrays, got {type(given).__name__}")
+
 
 MODEL, PARAMETERS = ".pdmodel", ".pdiparams"
 
@@ -50,14 +161,14 @@ def save(layer: Any, path: str, input_spec: Sequence[Any] | None = None) -> None
     folder, stem = os.path.split(os.fspath(path))
     if not stem:
         raise ValueError(f"path must end in the beginning of the files' names, got the folder {path!r}")
-    saving.save(traced, folder or ".", None, None, stem + MODEL, stem + PARAMETERS)
+    save_program(traced, folder or ".", None, None, stem + MODEL, stem + PARAMETERS)
 
 
 def _traced(function: StaticFunction, input_spec: Sequence[Any]) -> Traced:
-    listed: list[specs.InputSpec] = []
+    listed: list[InputSpec] = []
 
     def example(value: Any) -> np.ndarray:
-        listed.append(specs.of(value))
+        listed.append(of(value))
         return listed[-1].example()
 
     args = replaced(tuple(input_spec), lambda value: not isinstance(value, (list, tuple, dict)), example)
@@ -177,3 +288,17 @@ def apply_operator(op: Operator, values: dict[str, Any], changed: Mapping[str, A
     results = apply(op.type, inputs, [(slot, len(names)) for slot, names in slots.items()], attrs)
     flat = results if isinstance(results, tuple) else (results,)
     values.update(zip([name for names in slots.values() for name in names], flat, strict=True))
+
+
+def extract_vars(inputs: Any) -> list[Any]:
+    """The tensors and Variables in nested lists and tuples, in order (`fluid.dygraph.jit.extract_vars`)."""
+    if isinstance(inputs, (Tensor, Variable)):
+        return [inputs]
+    if isinstance(inputs, (list, tuple)):
+        return [var for item in inputs for var in extract_vars(item)]
+    return []
+
+
+def create_program_from_desc(program_desc: ProgramDesc) -> Program:
+    """A copy of the program that `program_desc` describes (`fluid.dygraph.jit.create_program_from_desc`)."""
+    return program_desc._shown.clone()

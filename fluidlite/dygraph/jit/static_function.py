@@ -9,15 +9,123 @@ import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from ...base import callsite, context
 from ...eager import Tensor
+from ...eager.placing import to_default_device
 from ...framework import Variable, mode, tracing
 from ..dygraph_to_static.runtime.calls import built, rewriting, rewritten
 from ..members import Members
-from .dynamic_shapes import Shapes
-from .nested_tensors import signature
-from .trace_cache import TraceCache
-from .traced import Spec, Traced, trace
+from .traced import DynamicShapes, Shapes, Spec, Traced, trace
+
+Held = list[Any]
+
+
+def signature(value: Any, leaves: list[Tensor], held: Held) -> Any:
+    """The part of a trace's cache key for `value`: ranks and types of tensors and arrays, everything else by value.
+
+    The tensors, whose shapes count as well, are appended to `leaves`, arrays as tensors that share their memory. What
+    cannot be compared by value is compared by identity, and appended to `held`: as long as it is kept, nothing else
+    gets its identity. Layers count by identity and mode, also those that are attributes of an object.
+    """
+    if isinstance(value, Tensor):
+        leaves.append(value)
+        array = value.array
+        return (array.ndim, array.dtype.num)
+    if isinstance(value, np.ndarray):
+        tensor = Tensor(to_default_device(np.ascontiguousarray(value).reshape(value.shape)))
+        return signature(tensor, leaves, held)
+    if isinstance(value, (list, tuple)):
+        return (type(value), *[signature(item, leaves, held) for item in value])
+    if isinstance(value, dict):
+        return (dict, *[(key, signature(item, leaves, held)) for key, item in value.items()])
+    if isinstance(value, Members):
+        held.append(value)
+        return modes(value)
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
+        return (type(value), value)
+    if isinstance(value, np.generic) or type(value).__hash__ not in (object.__hash__, None):
+        return (type(value), value)
+    held.append(value)
+    inner: dict[str, Any] = getattr(value, "__dict__", {})
+    watched: list[Hashable] = [modes(item) for item in inner.values() if isinstance(item, Members)]
+    return (type(value), id(value), *watched)
+
+
+def modes(layer: Any) -> Hashable:
+    """The identities and training modes of a layer and all its sublayers."""
+    parts: list[Any] = []
+    _add_modes(layer, parts)
+    return tuple(parts)
+
+
+def _add_modes(layer: Any, parts: list[Any]) -> None:
+    parts += (id(layer), layer.training)
+    for inner in layer._sub_layers.values():
+        if inner is not None:
+            _add_modes(inner, parts)
+
+
+SHAPES_KEPT = 256
+"""The size of the cache from shapes to the dynamic-shape trace that is valid for them."""
+
+
+class TraceCache:
+    """Finds and makes traces: the first is specialised on its shapes, later ones have dynamic dimensions.
+
+    Dimensions that differ between the calls so far are dynamic. Where the code needs the number of such a dimension, it
+    is traced for each number; where it compares, for each outcome.
+    """
+
+    def __init__(self) -> None:
+        self._exact: dict[Shapes, Traced] = {}
+        self._dynamic: list[Traced] = []
+        self._remembered: dict[Shapes, Traced] = {}
+        self._first: Shapes | None = None
+        self._axes: set[tuple[int, int]] = set()
+        self._closed = False
+
+    def find(self, shapes: Shapes) -> Traced | None:
+        """The trace that is valid for tensors of these shapes, or None."""
+        cached = self._exact.get(shapes) or self._remembered.get(shapes)
+        if cached is not None:
+            return cached
+        for traced in reversed(self._dynamic):
+            if traced.dynamic_shapes is not None and traced.dynamic_shapes.fit(shapes):
+                if len(self._remembered) >= SHAPES_KEPT:
+                    self._remembered.clear()
+                self._remembered[shapes] = traced
+                return traced
+        return None
+
+    def make(self, shapes: Shapes, trace: Callable[[DynamicShapes | None], Traced]) -> Traced:
+        """Trace for these shapes, by `trace`, whose argument holds the dynamic dimensions, None without any."""
+        if self._first is None:
+            self._first = shapes
+        for k, (one, other) in enumerate(zip(self._first, shapes, strict=True)):
+            self._axes.update((k, axis) for axis, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
+        if self._axes and not self._closed:
+            try:
+                traced = trace(DynamicShapes(shapes, self._axes))
+            except Exception:
+                # The code needs integers as shapes, or fails in any case; then the trace below raises as well.
+                self._closed = True
+            else:
+                assert traced.dynamic_shapes is not None
+                self._closed = not traced.dynamic_shapes.varies
+                self._dynamic.append(traced)
+                return traced
+        traced = self._exact[shapes] = trace(None)
+        return traced
+
+    def forget(self, traced: Traced) -> None:
+        """Remove `traced` from the cache."""
+        self._dynamic = [one for one in self._dynamic if one is not traced]
+        for cache in (self._exact, self._remembered):
+            for shapes in [shapes for shapes, one in cache.items() if one is traced]:
+                del cache[shapes]
+
 
 TRACES_KEPT = 64
 """At most this many traces of a function are kept; the oldest is dropped first."""

@@ -12,7 +12,7 @@ from ...eager.program_record import ProgramRecord
 from ...executor.running.steps import run_program
 from ...framework import Program
 from ..layers import Layer
-from . import saving
+from . import models
 from .traced import Traced
 
 
@@ -96,4 +96,4 @@ class TracedLayer:
         `feed`, `fetch`: the indices of the inputs and outputs to keep, all by default. Raises IndexError for an index
         out of range, TypeError for anything but an integer.
         """
-        saving.save(self._traced, dirname, feed, fetch)
+        models.save_program(self._traced, dirname, feed, fetch)

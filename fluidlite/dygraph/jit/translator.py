@@ -14,7 +14,7 @@ from ...framework import Program, Variable
 from ..dygraph_to_static.rewriting import Refusal
 from ..dygraph_to_static.runtime.calls import built
 from ..dygraph_to_static.source import text_of
-from . import saving, static_function
+from . import models, static_function
 from .static_function import kept, undecorated
 
 
@@ -145,7 +145,7 @@ class ProgramTranslator:
         traced = static_function.latest()
         if traced is None:
             raise RuntimeError("save_inference_model: no declarative function has run yet")
-        saving.save(traced, dirname, feed, fetch)
+        models.save_program(traced, dirname, feed, fetch)
 
 
 def _check(function: Any, method: str) -> None:

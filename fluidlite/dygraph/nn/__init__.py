@@ -1,17 +1,11 @@
 """Layers with parameters (`fluid.dygraph.nn`)."""
 
 from ...base import missing
-from .activation import PRelu
-from .convolution import Conv2D, Conv2DTranspose, Conv3D, Conv3DTranspose
-from .dropout import Dropout
-from .embedding import NCE, Embedding
-from .linear import BilinearTensorProduct, Linear
+from .convolution import Conv2D, Conv2DTranspose, Conv3D, Conv3DTranspose, Pool2D, TreeConv
+from .linear import NCE, BilinearTensorProduct, Dropout, Embedding, Linear, PRelu
 from .loss import BCELoss, L1Loss, MSELoss, NLLLoss
 from .normalization import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, SpectralNorm
-from .pooling import Pool2D
-from .recurrent import GRUUnit
-from .sequence import RowConv, SequenceConv
-from .tree import TreeConv
+from .sequence import GRUUnit, RowConv, SequenceConv
 
 __all__ = [
     "BCELoss",

@@ -1,14 +1,14 @@
-"""Convolutions and their transposes."""
+"""Convolutions and their transposes, pooling, and convolution over trees."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ...layers.checks import numbers
-from ...layers.nn.convolution import Convolution
+from ...layers.nn.convolution import Convolution, pooling_attrs
 from ..layers import Layer, setting
 
-__all__ = ["Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose"]
+__all__ = ["Conv2D", "Conv2DTranspose", "Conv3D", "Conv3DTranspose", "Pool2D", "TreeConv"]
 
 
 class _Convolution(Layer):
@@ -171,3 +171,96 @@ class Conv3DTranspose(_Convolution):
         dtype: Any = "float32",
     ) -> None:
         self._prepare(locals())
+
+
+class Pool2D(Layer):
+    """The maximum or the mean of each window of an image (`fluid.dygraph.Pool2D`).
+
+    Args:
+        pool_size: the window: an integer or [height, width].
+        pool_type: 'max' or 'avg'.
+        pool_stride, pool_padding: an integer or [height, width].
+        global_pooling: the window is the whole image; size and padding are ignored.
+        use_cudnn: accepted and without effect.
+        ceil_mode: keep a last window that reaches beyond the image.
+        exclusive: averages ignore the padding.
+
+    Raises:
+        ValueError: for arguments that do not fit; names them.
+    """
+
+    _pool_type, _pool_size, _pool_stride = setting("pooling_type"), setting("ksize"), setting("strides")
+    _pool_padding, _global_pooling = setting("paddings"), setting("global_pooling")
+    _use_cudnn, _ceil_mode, _exclusive = setting("use_cudnn"), setting("ceil_mode"), setting("exclusive")
+    _l_type = "pool2d"
+
+    def __init__(
+        self,
+        pool_size: Any = -1,
+        pool_type: str = "max",
+        pool_stride: Any = 1,
+        pool_padding: Any = 0,
+        global_pooling: bool = False,
+        use_cudnn: bool = True,
+        ceil_mode: bool = False,
+        exclusive: bool = True,
+    ) -> None:
+        pool_padding, global_pooling = (
+            numbers(pool_padding, 2, "pool_padding", "Pool2D"),
+            bool(global_pooling),
+        )
+        attrs = pooling_attrs("Pool2D", 2, locals())
+        super().__init__()
+        self._attrs = attrs
+
+    def forward(self, input: Any) -> Any:
+        """`input` is [N, C, H, W]; the result has the same N and C."""
+        return self._helper.run(self._l_type, {"X": input}, attrs=self._attrs)
+
+    def extra_repr(self) -> str:
+        return f"{self._pool_type}, size={self._pool_size}, stride={self._pool_stride}"
+
+
+class TreeConv(Layer):
+    """Convolves over each node of a tree and its descendants (`fluid.dygraph.TreeConv`; Mou et al. 2016).
+
+    Args:
+        feature_size: the number of features of a node.
+        output_size: the number of features of the result.
+        num_filters: how many filters there are.
+        max_depth: how many levels a filter looks at.
+        act: the name of an activation.
+        param_attr, bias_attr: a ParamAttr, a name or an initializer of `weight`, [feature_size, 3, output_size,
+            num_filters], and `bias`, [num_filters]; there is no bias if it is None or False.
+        name: accepted and without effect, as in Fluid.
+        dtype: 'float32' or 'float64'.
+    """
+
+    _max_depth = setting("max_depth")
+
+    def __init__(
+        self,
+        feature_size: int,
+        output_size: int,
+        num_filters: int = 1,
+        max_depth: int = 2,
+        act: str | None = "tanh",
+        param_attr: Any = None,
+        bias_attr: Any = None,
+        name: str | None = None,
+        dtype: Any = "float32",
+    ) -> None:
+        super().__init__(dtype=dtype)
+        self._act, self._name, self._param_attr, self._bias_attr = act, name, param_attr, bias_attr
+        self._feature_size, self._output_size, self._num_filters = feature_size, output_size, num_filters
+        self._attrs = {"max_depth": max_depth}
+        self.bias = self.create_parameter([num_filters], bias_attr or False, dtype, is_bias=True)
+        self.weight = self.create_parameter([feature_size, 3, output_size, num_filters], param_attr, dtype)
+
+    def forward(self, nodes_vector: Any, edge_set: Any) -> Any:
+        """`nodes_vector` is [N, nodes, feature_size], `edge_set` int32 [N, edges, 2]: pairs of nodes, parent first,
+        counted from 1. The result is [N, nodes, output_size, num_filters].
+        """
+        inputs = {"NodesVector": nodes_vector, "EdgeSet": edge_set, "Filter": self.weight}
+        out = self._helper.run("tree_conv", inputs, attrs=self._attrs)
+        return self._helper.append_activation(self._helper.add_bias(out, self.bias, 3), self._act)

@@ -8,8 +8,9 @@ from typing import Any
 
 from ...base.dtypes import VarType, to_vartype
 from ...layers.checks import FORMATS, check_choice
-from ...layers.nn.batch_normalization import batch_normalized, create_moving_averages
 from ...layers.nn.normalization import (
+    batch_normalized,
+    create_moving_averages,
     create_scale_and_bias,
     create_singular_vectors,
     normalized,

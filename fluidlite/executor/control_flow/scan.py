@@ -11,7 +11,7 @@ import numpy as np
 from ...base.dtypes import VarType
 from ...base.sizes import SymInt, always_equal, current
 from ...framework import Block, Operator
-from ...ops.math.gemm import Matrix, packing
+from ...ops.math.matmul import Matrix, packing
 from ...ops.native import bytes_of_row, itemsize, numel
 from ...ops.registry import Call, OpDef, OpView, Sequences
 from ..ir.errors import DataDependentShape, Unsupported

@@ -8,7 +8,7 @@ from typing import Any
 from ...base.dtypes import VarType, to_numpy
 from ...base.sizes import SymInt, always_equal, current, free_symbols, substituted
 from ...framework import Operator
-from ...ops.math.gemm import Matrix
+from ...ops.math.matmul import Matrix
 from ...ops.registry import Call, Shape
 from ..control_flow.array_ops import STASH_POP, STASH_PUSH
 from ..control_flow.scan import Layout, ScanSpec

@@ -91,7 +91,7 @@ class _Normalized:
         return replace(self, results=(*self.results, *names))
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ...backend.cupy_.launchers.batch_norm import forward
+        from ...backend.cupy_.launchers.normalization import forward
 
         other = None if self.other is None else get(self.other)
         arguments = _arguments(self.view, get, (*_INPUTS, "MomentumTensor", "Bias"), (*_ATTRS, "momentum"))
@@ -113,7 +113,7 @@ class _Gradient:
     dout: str
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ...backend.cupy_.launchers.batch_norm import gradient
+        from ...backend.cupy_.launchers.normalization import gradient
 
         arguments = _arguments(self.view, get, (*_INPUTS, "SavedMean", "SavedVariance"), _ATTRS)
         wanted = [slot for slot, names in self.view.outputs.items() if names]

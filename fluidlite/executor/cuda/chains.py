@@ -245,8 +245,8 @@ def _mean_grad(run: _Run, view: OpView) -> dict[str, _Value]:
 
 
 _FAMILIES: Mapping[str, Callable[[_Run, OpView, str], dict[str, _Value] | None]] = {
-    "activations.forward": _unary,
-    "activations.grad": _unary_grad,
+    "elementwise.function": _unary,
+    "elementwise.function_grad": _unary_grad,
     "elementwise.forward": _binary,
     "elementwise.grad": _binary_grad,
 }

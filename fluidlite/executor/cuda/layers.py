@@ -131,7 +131,7 @@ class _Forward:
         return replace(self, writes=(*self.writes, *names))
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ...backend.cupy_.launchers.fully_connected import layer
+        from ...backend.cupy_.launchers.products import layer
 
         x, w, bias = map(get, self.reads)
         m, n, k = self.sizes
@@ -163,7 +163,7 @@ class _Backward:
         return tuple(name for name in (self.dx, self.dw, self.dbias) if name is not None)
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ...backend.cupy_.launchers.fully_connected import layer_grad
+        from ...backend.cupy_.launchers.products import layer_grad
 
         m, n, k = self.sizes
         results = layer_grad(

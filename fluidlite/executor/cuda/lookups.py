@@ -83,7 +83,7 @@ class _Sum:
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
         from ...backend.cupy_ import launch
-        from ...backend.cupy_.launchers import lookup
+        from ...backend.cupy_.launchers import moves
 
         table = get(self.views[0].name("W"))
         pairs = [(get(view.name("Ids")), get(view.name(_OUT_GRAD))) for view in self.views]
@@ -91,5 +91,5 @@ class _Sum:
             return {self.total: one_by_one(self.launches, device, get)[self.total]}
         total = device.xp.zeros(table.shape, table.dtype)
         for view, (ids, g) in zip(self.views, pairs, strict=True):
-            lookup.add_rows(device, total, ids, g, view.attr("padding_idx"))
+            moves.add_rows(device, total, ids, g, view.attr("padding_idx"))
         return {self.total: total}

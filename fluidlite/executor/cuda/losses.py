@@ -148,7 +148,7 @@ class _Loss:
         return tuple(name for name in names if name is not None)
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ...backend.cupy_.launchers.softmax import label_losses
+        from ...backend.cupy_.launchers.losses import label_losses
 
         logits, label = map(get, self.reads)
         losses = label_losses(
@@ -192,7 +192,7 @@ class _Gradient:
         return self.softmax, self.label, self.gradient
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ...backend.cupy_.launchers.softmax import label_losses_grad
+        from ...backend.cupy_.launchers.losses import label_losses_grad
 
         softmax, label, g = map(get, self.reads)
         factor = 1.0 if self.factor is None else self.factor

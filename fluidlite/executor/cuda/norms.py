@@ -102,7 +102,7 @@ class _Squares:
         return tuple(dict.fromkeys(part.source for part in self.parts))
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ...backend.cupy_.multi_tensor import sums_of_squares
+        from ...backend.cupy_.launchers.updates import sums_of_squares
 
         sums = sums_of_squares(device, [get(part.source) for part in self.parts])
         return {part.target: total.reshape(part.shape) for part, total in zip(self.parts, sums, strict=True)}
@@ -123,7 +123,7 @@ class _Products:
         return tuple(dict.fromkeys((*(part.source for part in self.parts), self._by)))
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        from ...backend.cupy_.multi_tensor import scaled
+        from ...backend.cupy_.launchers.updates import scaled
 
         results = scaled(device, [get(part.source) for part in self.parts], get(self._by))
         return {part.target: array for part, array in zip(self.parts, results, strict=True)}

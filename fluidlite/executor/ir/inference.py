@@ -15,7 +15,7 @@ from ...base.sizes import SymInt, is_fixed
 from ...framework import Operator, Program, sequences
 from ...framework.gradients.blocks import names_read
 from ...ops import kernel_types
-from ...ops.program.feed_fetch import ENDS
+from ...ops.program.host import ENDS
 from ...ops.registry import VERSION, OpDef, OperatorError, OpView, check_result, find
 from .. import failures
 from . import jumps

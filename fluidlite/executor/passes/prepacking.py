@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from ...base.sizes import current
 from ...framework import OpRole
-from ...ops.math.gemm import PRODUCTS, Matrix, by_packed, packing, shared_matrix
+from ...ops.math.matmul import PRODUCTS, Matrix, by_packed, packing, shared_matrix
 from ...ops.registry import Call
 from ..ir.instructions import Instruction, has_jumps, outermost_loops
 from ..ir.type_env import TypeEnv

@@ -16,8 +16,8 @@ import numpy as np
 from ...backend import to_host
 from ...backend.cupy_ import faults
 from ...base import flags
+from ...base.arrays import convertible
 from ...base.errors import EnforceNotMet
-from ...base.one_element import convertible
 from ...base.reports import profiling
 from ...framework import Program
 from ...ops.registry import GRAD

@@ -1,4 +1,4 @@
-"""LoDTensors in files of the format of `base/storage/tensor_file.py`."""
+"""LoDTensors in files of the format of `base/storage/messages.py`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from ...backend import to_host
 from ...base.errors import FormatError
-from ...base.storage import tensor_file
+from ...base.storage import messages
 from .lod_tensor import LoDTensor
 
 
@@ -20,7 +20,7 @@ def write_tensor(file: BinaryIO, tensor: LoDTensor) -> None:
     """
     if tensor.array is None:
         raise ValueError("a LoDTensor that has not been set cannot be written: it holds no elements")
-    tensor_file.write(file, to_host(tensor.array), tensor.offsets)
+    messages.write(file, to_host(tensor.array), tensor.offsets)
 
 
 def read_tensors(file: BinaryIO, names: Sequence[str], what: str | os.PathLike[str]) -> dict[str, LoDTensor]:
@@ -29,7 +29,7 @@ def read_tensors(file: BinaryIO, names: Sequence[str], what: str | os.PathLike[s
     `what` names the file in errors. Raises FormatError if the file holds fewer or more, is cut off, or is no
     such file.
     """
-    reader = tensor_file.Reader(file, os.fspath(what))
+    reader = messages.Reader(file, os.fspath(what))
     tensors = {}
     for number, name in enumerate(names):
         if number and reader.left == 0:

@@ -1,21 +1,34 @@
-"""Tensor arrays: lists of tensors that programs fill while they run. In dygraph mode they are Python lists."""
+"""Tensor arrays, layers that count, and `Print`."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 
+from ... import eager
 from ...base.dtypes import VarType
 from ...base.errors import ArgumentAssertion, TypeAssertion
+from ...eager import Tensor
 from ...framework import Variable, mode
+from ...initializer import Constant
 from ...layer_helper import LayerHelper, check_variable
 from ...op_functions import run_layer
-from ..checks import check_dtype
+from ..checks import check_choice, check_dtype
 from ..tensor.joining import concat, stack
 from ..tensor.variables import assign
 
-__all__ = ["array_length", "array_read", "array_write", "create_array", "tensor_array_to_tensor"]
+__all__ = [
+    "Print",
+    "array_length",
+    "array_read",
+    "array_write",
+    "autoincreased_step_counter",
+    "create_array",
+    "increment",
+    "tensor_array_to_tensor",
+]
 
 
 def create_array(dtype: Any) -> Any:
@@ -143,3 +156,75 @@ def _position(i: Any, layer: str) -> int:
     if index < 0:
         raise IndexError(f"i in {layer} must not be negative, got {index}")
     return index
+
+
+def increment(x: Variable, value: float = 1.0, in_place: bool = True) -> Variable:
+    """`x`, which has one element, plus `value`; written back into `x` unless `in_place` is False.
+
+    Follows `fluid.layers.increment`.
+    """
+    if in_place and isinstance(x, Tensor) and not x.stop_gradient:
+        # The operator counts and has no gradient; a tensor that wants one passes it on, as in Fluid.
+        eager.apply_into("scale", {"X": x}, {"Out": x}, {"scale": 1.0, "bias": float(value)})
+        return x
+    out = x if in_place else None
+    return run_layer("increment", locals(), without=("in_place",), step="value")
+
+
+def autoincreased_step_counter(counter_name: str | None = None, begin: int = 1, step: int = 1) -> Variable:
+    """A persistable int64 variable of one element: `begin` - 1 before the first run, `step` more in each.
+
+    Further calls with the same `counter_name` return the same variable. Follows
+    `fluid.layers.autoincreased_step_counter`.
+    """
+    helper = LayerHelper("global_step_counter")
+    counter, new = helper.create_or_get_global_variable(
+        name="@STEP_COUNTER@" if counter_name is None else counter_name,
+        dtype=VarType.INT64,
+        shape=[1],
+        persistable=True,
+        belong_to_optimizer=True,
+    )
+    if new:
+        helper.set_variable_initializer(counter, Constant(begin - 1, force_cpu=True))
+        helper.main_program.global_block()._prepend_op(
+            type="increment", inputs={"X": [counter]}, outputs={"Out": [counter]}, attrs={"step": float(step)}
+        )
+        counter.stop_gradient = True
+    return counter
+
+
+_serial = itertools.count(1)
+
+
+def Print(
+    input: Variable,
+    first_n: int = -1,
+    message: str | None = None,
+    summarize: int = 20,
+    print_tensor_name: bool = True,
+    print_tensor_type: bool = True,
+    print_tensor_shape: bool = True,
+    print_tensor_lod: bool = True,
+    print_phase: str = "both",
+) -> Variable:
+    """Shows `input` whenever the program computes it, and passes it on (`fluid.layers.Print`).
+
+    Only what uses the result is sure to come after the print.
+
+    Args:
+        input: the variable to show.
+        first_n: the number of times to show it; -1: always.
+        message: text put before it.
+        summarize: how many elements to show; -1: all.
+        print_tensor_name, print_tensor_type, print_tensor_shape, print_tensor_lod: what to show besides.
+        print_phase: 'forward' shows the value, 'backward' its gradient, 'both' both.
+
+    Returns:
+        A variable equal to `input`.
+    """
+    check_variable(input, "input", "Print")
+    check_choice(print_phase.upper(), "print_phase", ("FORWARD", "BACKWARD", "BOTH"), "Print")
+    print_phase, message, tensor_name = print_phase.upper(), message or "", input.name
+    serial, helper = next(_serial), LayerHelper(f"print_{input.name}")
+    return run_layer("print", locals(), without=("helper",), helper=helper, In="input")

@@ -10,8 +10,7 @@ from ...framework import Variable
 from ...layer_helper import LayerHelper, check_variable
 from ...op_functions import run_layer
 from ..tensor.variables import assign
-from .blocks import GuardOf, from_outside, outer_block, programs_only
-from .conditional_block import ConditionalBlock
+from .conditional_block import ConditionalBlock, GuardOf, from_outside, outer_block, programs_only
 
 __all__ = ["IfElse"]
 

@@ -16,7 +16,7 @@ from ...framework.gradients.blocks import names_from_outside
 from ...layer_helper import LayerHelper
 from ..tensor.variables import assign
 from ..utils import assert_same_structure, map_structure
-from .blocks import BlockGuard, programs_only
+from .conditional_block import BlockGuard, programs_only
 
 __all__ = ["While", "while_loop"]
 

@@ -11,7 +11,7 @@ from ...base.errors import ArgumentAssertion, ArgumentError
 from ...framework import Block, Variable
 from ...framework.gradients.blocks import names_from_outside
 from ...layer_helper import LayerHelper, check_variable, check_variables
-from .blocks import GuardOf, from_outside, outer_block, programs_only
+from .conditional_block import GuardOf, from_outside, outer_block, programs_only
 
 __all__ = ["StaticRNN"]
 

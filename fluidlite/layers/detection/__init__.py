@@ -6,16 +6,12 @@ from ...base import missing
 
 if TYPE_CHECKING:
     from .anchors import *  # noqa: F403
-    from .boxes import *  # noqa: F403
-    from .masks import *  # noqa: F403
-    from .matching import *  # noqa: F403
-    from .precision import detection_map as detection_map
+    from .one_stage import *  # noqa: F403
     from .proposals import *  # noqa: F403
     from .regions import *  # noqa: F403
-    from .retinanet import *  # noqa: F403
     from .ssd import *  # noqa: F403
     from .suppression import *  # noqa: F403
-    from .yolo import *  # noqa: F403
+    from .suppression import detection_map as detection_map
 else:
     __all__ = missing.public(__name__)
 

@@ -9,18 +9,15 @@ from typing import Any
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ...layer_helper import LayerHelper
-from ..loss.classification import softmax_with_cross_entropy
-from ..loss.regression import smooth_l1
+from ..loss.classification import smooth_l1, softmax_with_cross_entropy
 from ..nn.convolution import conv2d
 from ..nn.probability import softmax
+from ..tensor.arithmetic import reduce_sum
 from ..tensor.joining import concat
-from ..tensor.reductions import reduce_sum
 from ..tensor.shapes import flatten, reshape, shape, transpose
 from ..tensor.slicing import slice
 from ..tensor.variables import cast
-from .anchors import prior_box
-from .boxes import box_coder, iou_similarity
-from .matching import bipartite_match, target_assign
+from .anchors import bipartite_match, box_coder, iou_similarity, prior_box, target_assign
 from .suppression import detected
 
 __all__ = ["detection_output", "multi_box_head", "ssd_loss"]

@@ -1,16 +1,17 @@
-"""The boxes that a detector found: non-maximum suppression."""
+"""The boxes that a detector found: non-maximum suppression, masks, and how good they are."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import NoneType
 from typing import Any
 
 from ...base.errors import ArgumentError
 from ...framework import Variable
-from ...layer_helper import LayerHelper
+from ...layer_helper import LayerHelper, check_variables
 from ...op_functions import of_kind, run_layer
 
-__all__ = ["locality_aware_nms", "matrix_nms", "multiclass_nms"]
+__all__ = ["generate_mask_labels", "locality_aware_nms", "matrix_nms", "multiclass_nms"]
 
 
 def detected(
@@ -146,3 +147,89 @@ def matrix_nms(
         TypeError, OperatorError: for arguments that do not fit.
     """
     return detected("matrix_nms", locals())
+
+
+def detection_map(
+    detect_res: Variable,
+    label: Variable,
+    class_num: int,
+    background_label: int = 0,
+    overlap_threshold: float = 0.3,
+    evaluate_difficult: bool = True,
+    has_state: Variable | None = None,
+    input_states: Sequence[Variable] | None = None,
+    out_states: Sequence[Variable] | None = None,
+    ap_version: str = "integral",
+) -> Variable:
+    """The mean average precision of found boxes (`fluid.layers.detection.detection_map`; Everingham et al. 2010).
+
+    Args:
+        detect_res: float32 [boxes, 6] with a sequence for each image: class, score, xmin, ymin, xmax, ymax; parts of
+            the size of the image.
+        label: float32 [boxes, 6], class, difficult (1 or 0), corners, or [boxes, 5] without `difficult`; sequences too.
+        class_num: how many classes there are.
+        background_label: has no effect, as in Fluid.
+        overlap_threshold: a box is right if it overlaps one of `label` of its class by more; the common area over that
+            of both. Only the best box counts as such.
+        evaluate_difficult: whether difficult boxes count.
+        has_state: int32 [1], whether `input_states` are added to this batch.
+        input_states, out_states: three Variables each: boxes of each class, int32 [class_num, 1], right boxes and wrong
+            ones, [n, 2] of a score and 1 or 0 with a sequence for each class.
+        ap_version: "integral": the area under the curve of precision over recall; "11point": the mean of the best
+            precision at 11 recalls.
+
+    Returns:
+        float32 [1].
+
+    Raises:
+        TypeError, OperatorError: for arguments that do not fit.
+    """
+    check_variables("detection_map", detect_res=detect_res, label=label)
+    counts = (("PosCount", "AccumPosCount"), ("TruePos", "AccumTruePos"), ("FalsePos", "AccumFalsePos"))
+    inputs = {"DetectRes": detect_res, "Label": label, "HasState": has_state}
+    if input_states is not None:
+        inputs.update(zip([slot for slot, _ in counts], input_states, strict=True))
+    attrs = {
+        "overlap_threshold": overlap_threshold,
+        "evaluate_difficult": evaluate_difficult,
+        "ap_type": ap_version,
+        "class_num": class_num,
+    }
+    outputs = [slot for _, slot in counts]
+    into = {} if out_states is None else dict(zip(outputs, out_states, strict=True))
+    return LayerHelper("detection_map").run("detection_map", inputs, ("MAP", *outputs), attrs, into=into)[0]
+
+
+def generate_mask_labels(
+    im_info: Variable,
+    gt_classes: Variable,
+    is_crowd: Variable,
+    gt_segms: Variable,
+    rois: Variable,
+    labels_int32: Variable,
+    num_classes: int,
+    resolution: int,
+) -> tuple[Variable, Variable, Variable]:
+    """Target masks for a mask branch: the part of an object in each region (`fluid.layers.generate_mask_labels`).
+
+    Args:
+        im_info: floats [N, 3]: height, width and scale of each image.
+        gt_classes: int32 [objects, 1] with sequences: the classes, from 1 on.
+        is_crowd: int32 [objects, 1] with sequences: 1 for objects that do not count.
+        gt_segms: floats [points, 2] with three levels of sequences, those of images, objects and outlines: the corners
+            of the outlines, in pixels of the image before it was scaled.
+        rois: floats [regions, 4] with sequences, of images as scaled.
+        labels_int32: int32 [regions, 1] with sequences: the class of each region, 0 for none.
+        num_classes: how many classes there are, with that of no object.
+        resolution: the side of the square masks in pixels.
+
+    Returns:
+        The regions with an object [M, 4], their places among the regions of their image, int32 [M, 1], and their masks,
+        int32 [M, num_classes resolution resolution]: 1 inside of the object that overlaps the region most, 0 outside,
+        and -1 for all classes but that of the region. All have sequences. An image without any gives its first region
+        without an object, and -1 alone.
+
+    Raises:
+        TypeError, OperatorError: for arguments that do not fit.
+    """
+    return run_layer("generate_mask_labels", locals(), stop_gradient=True)

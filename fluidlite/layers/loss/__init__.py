@@ -5,14 +5,11 @@ from typing import TYPE_CHECKING
 from ...base import missing
 
 if TYPE_CHECKING:
-    from .centers import *  # noqa: F403
     from .classification import *  # noqa: F403
     from .classification import cross_entropy2 as cross_entropy2
     from .classification import kIgnoreIndex as kIgnoreIndex
-    from .crf import *  # noqa: F403
-    from .ctc import *  # noqa: F403
-    from .regression import *  # noqa: F403
     from .sampled import *  # noqa: F403
+    from .sequences import *  # noqa: F403
 else:
     __all__ = missing.public(__name__)
 

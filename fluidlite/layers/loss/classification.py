@@ -1,30 +1,40 @@
-"""Losses (`fluid.layers.loss`)."""
+"""Losses of classes and numbers (`fluid.layers.loss`, and those that Fluid keeps among `fluid.layers.nn`)."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...base import missing
 from ...base.dtypes import VarType
+from ...base.errors import ArgumentError
 from ...framework import Variable
-from ...layer_helper import LayerHelper, check_variables
+from ...layer_helper import LayerHelper, check_variable, check_variables
+from ...layer_helper_base import is_eager
 from ...op_functions import run_layer
-from ..checks import check_choice, check_dtype, check_dtypes
+from ..checks import INTEGERS, check_choice, check_dtype, check_dtypes
+from ..nn.probability import one_hot
 from ..ops import square
+from ..tensor.arithmetic import reduce_mean, reduce_sum
 from ..tensor.comparison import equal
-from ..tensor.manipulation import expand
+from ..tensor.joining import expand
 from ..tensor.matrix import matmul
-from ..tensor.reductions import reduce_mean, reduce_sum
 from ..tensor.shapes import reshape, transpose
 
 __all__ = [
     "bpr_loss",
+    "center_loss",
     "cross_entropy",
+    "dice_loss",
     "huber_loss",
     "kldiv_loss",
+    "label_smooth",
+    "log_loss",
     "margin_rank_loss",
     "mse_loss",
     "npair_loss",
     "rank_loss",
     "sigmoid_cross_entropy_with_logits",
+    "smooth_l1",
     "softmax_with_cross_entropy",
     "square_error_cost",
     "teacher_student_sigmoid_loss",
@@ -193,6 +203,114 @@ def npair_loss(anchor: Variable, positive: Variable, labels: Variable, l2_reg: f
     penalty = (lengths[0] + lengths[1]) * 0.25 * l2_reg
     cost = softmax_with_cross_entropy(matmul(anchor, positive, transpose_y=True), weights, soft_label=True)
     return penalty + reduce_mean(reduce_sum(weights * cost, 0))
+
+
+def center_loss(
+    input: Variable,
+    label: Variable,
+    num_classes: int,
+    alpha: float | Variable,
+    param_attr: Any,
+    update_center: bool = True,
+) -> Variable:
+    """Half the squared distance of each row from the centre of its class (`fluid.layers.center_loss`).
+
+    Follows Wen et al. (2016). The centres are moved towards the rows by each run, not by an optimizer.
+
+    Args:
+        input: floats [batch, width].
+        label: integers [batch, 1].
+        num_classes: how many classes there are.
+        alpha: how fast the centres move, a number or a Variable [1].
+        param_attr: a ParamAttr, a name or an initializer of the centres [classes, width].
+        update_center: whether they move.
+
+    Returns:
+        [batch, 1].
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit.
+    """
+    check_dtype(input, "input", "center_loss")
+    check_variable(label, "label", "center_loss")
+    helper = LayerHelper("center_loss", param_attr=param_attr)
+    shape = [num_classes, input.shape[1]]
+    centers = helper.create_parameter(attr=helper.param_attr, shape=shape, dtype=input.dtype)
+    centers.stop_gradient = True
+    if isinstance(alpha, Variable):
+        rate = alpha
+    else:
+        rate = helper.create_variable(
+            name="centerloss_alpha", shape=[1], dtype="float32", persistable=True, stop_gradient=True
+        )
+        attrs = {"shape": [1], "dtype": int(rate.dtype), "value": float(alpha)}
+        # At the beginning of the block, as Fluid: of several layers the first decides.
+        block = helper.main_program.current_block()
+        block._prepend_op(type="fill_constant", outputs={"Out": [rate]}, attrs=attrs)
+    inputs = {"X": input, "Label": label, "Centers": centers, "CenterUpdateRate": rate}
+    outputs, attrs = ("SampleCenterDiff", "Loss", "CentersOut"), {"cluster_num": num_classes}
+    attrs["need_update"] = update_center
+    return helper.run("center_loss", inputs, outputs, attrs, into={"CentersOut": centers})[1]
+
+
+def log_loss(input: Variable, label: Variable, epsilon: float = 0.0001, name: str | None = None) -> Variable:
+    """-label * log(input + epsilon) - (1 - label) * log(1 - input + epsilon) (`fluid.layers.log_loss`).
+
+    `input` holds probabilities, `label` zeros and ones as floats, both [N, 1].
+    """
+    return run_layer("log_loss", locals(), Predicted="input", Labels="label")
+
+
+def smooth_l1(
+    x: Variable,
+    y: Variable,
+    inside_weight: Variable | None = None,
+    outside_weight: Variable | None = None,
+    sigma: float | None = None,
+) -> Variable:
+    """The loss of box regression, summed over each sample (`fluid.layers.smooth_l1`).
+
+    With d = inside_weight * (x - y): 0.5 * (sigma * d)^2 where |d| < 1 / sigma^2, else |d| - 0.5 / sigma^2;
+    times outside_weight. All have one shape; `outside_weight` alone counts as none; `sigma` is 1 by default. The
+    result is [N, 1].
+    """
+    return run_layer("smooth_l1_loss", locals())[1]
+
+
+def label_smooth(
+    label: Variable,
+    prior_dist: Variable | None = None,
+    epsilon: float = 0.1,
+    dtype: Any = "float32",
+    name: str | None = None,
+) -> Variable:
+    """(1 - epsilon) * label + epsilon * prior, where the prior is uniform unless given
+    (`fluid.layers.label_smooth`).
+
+    `label` is a float variable [..., classes], whose `stop_gradient` this sets in a program as Fluid does. Raises
+    ValueError unless `epsilon` is in [0, 1].
+    """
+    if not 0 <= epsilon <= 1:
+        raise ArgumentError(f"The value of epsilon must be between 0 and 1, got {epsilon}")
+    check_variable(label, "label", "label_smooth")
+    if not is_eager(label):
+        label.stop_gradient = True
+    return run_layer("label_smooth", locals(), without=("dtype",), X="label")
+
+
+def dice_loss(input: Variable, label: Variable, epsilon: float = 1e-05, name: str | None = None) -> Variable:
+    """1 - 2 * overlap / (sum of both), averaged over the samples (`fluid.layers.dice_loss`), of shape [1].
+
+    `input` holds probabilities [N, ..., classes], `label` class numbers [N, ..., 1]; `name` has no effect, as in Fluid.
+    """
+    check_dtype(input, "input", "dice_loss")
+    check_dtype(label, "label", "dice_loss", INTEGERS)
+    wanted = one_hot(label, depth=input.shape[-1])
+    dims = list(range(1, len(input.shape)))
+
+    overlap = reduce_sum(input * wanted, dims)
+    both = reduce_sum(input, dims) + reduce_sum(wanted, dims)
+    return reduce_mean(1 - overlap * 2 / (both + epsilon))
 
 
 __getattr__ = missing.reporter(__name__)

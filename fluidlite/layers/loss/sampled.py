@@ -13,7 +13,7 @@ from ...framework import Variable
 from ...initializer import NumpyArrayInitializer
 from ...layer_helper import LayerHelper, check_variable
 from ...layer_helper_base import is_eager
-from ...ops.loss.nce import SAMPLERS
+from ...ops.loss.sampled import SAMPLERS
 from ...param_attr import ParamAttr
 from ..checks import check_choice, check_dtype
 

@@ -6,17 +6,11 @@ from ...base import missing
 
 if TYPE_CHECKING:
     from .activations import *  # noqa: F403
-    from .batch_normalization import *  # noqa: F403
     from .click_values import *  # noqa: F403
-    from .clipping import *  # noqa: F403
     from .convolution import *  # noqa: F403
     from .dense import *  # noqa: F403
     from .normalization import *  # noqa: F403
-    from .pooling import *  # noqa: F403
-    from .position_encoding import *  # noqa: F403
     from .probability import *  # noqa: F403
-    from .resizing import *  # noqa: F403
-    from .similarity import *  # noqa: F403
     from .user_functions import *  # noqa: F403
     from .vision import *  # noqa: F403
 else:

@@ -1,4 +1,4 @@
-"""Layers about probabilities and classes: softmax, dropout, one-hot vectors, the largest scores."""
+"""Layers about probabilities and classes - softmax, dropout, one-hot vectors - and sinusoidal position encodings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...layer_helper import LayerHelper
 from ...op_functions import run_layer
 from ..checks import alone, check_choice, check_dtype
 
-__all__ = ["dropout", "log_softmax", "mean_iou", "one_hot", "softmax", "topk"]
+__all__ = ["add_position_encoding", "dropout", "log_softmax", "mean_iou", "one_hot", "softmax", "topk"]
 
 
 def softmax(input: Variable, use_cudnn: bool = False, name: str | None = None, axis: int = -1) -> Variable:
@@ -145,3 +145,18 @@ def mean_iou(input: Variable, label: Variable, num_classes: int) -> tuple[Variab
     the numbers of wrong and of correct elements (int32 [num_classes]).
     """
     return run_layer("mean_iou", locals(), Predictions="input", Labels="label")
+
+
+def add_position_encoding(input: Variable, alpha: float, beta: float, name: str | None = None) -> Variable:
+    """alpha times `input`, and beta times sines and cosines of the place (`fluid.layers.add_position_encoding`).
+
+    Follows Vaswani et al. (2017): sines in the first half of a row, cosines in the second.
+
+    Args:
+        input: floats [batch, time, width], or [rows, width] with sequences; the width is even.
+        alpha, beta: what both parts are multiplied by.
+
+    Raises:
+        TypeError, ValueError: for arguments that do not fit.
+    """
+    return run_layer("add_position_encoding", locals(), X="input")

@@ -11,7 +11,7 @@ from ...base.errors import ArgumentError
 from ...executor.tensors.lod_tensor import LoDTensor
 from ...framework import Variable
 from ...layer_helper import LayerHelper
-from ...ops.program.py_func import registered
+from ...ops.program.host import registered
 from ...ops.registry import LodArray, OperatorError
 
 __all__ = ["PyFuncRegistry", "py_func"]

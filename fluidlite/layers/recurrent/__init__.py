@@ -7,10 +7,8 @@ from ...base import missing
 if TYPE_CHECKING:
     from .beams import *  # noqa: F403
     from .cells import *  # noqa: F403
-    from .decode_helpers import *  # noqa: F403
     from .decoding import *  # noqa: F403
     from .sequences import *  # noqa: F403
-    from .unit import *  # noqa: F403
 else:
     __all__ = missing.public(__name__)
 

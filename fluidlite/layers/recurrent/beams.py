@@ -16,8 +16,7 @@ from ..tensor.arithmetic import elementwise_add, elementwise_floordiv, elementwi
 from ..tensor.comparison import equal, logical_not, logical_or
 from ..tensor.constants import fill_constant, fill_constant_batch_size_like, zeros_like
 from ..tensor.constants import range as range_
-from ..tensor.joining import stack
-from ..tensor.manipulation import expand
+from ..tensor.joining import expand, stack
 from ..tensor.shapes import reshape, shape, transpose, unsqueeze
 from ..tensor.slicing import gather_nd
 from ..tensor.variables import assign, cast

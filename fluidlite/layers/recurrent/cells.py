@@ -14,8 +14,7 @@ from ..control_flow.static_rnn import StaticRNN
 from ..sequence_lod import sequence_mask
 from ..tensor.arithmetic import elementwise_mul
 from ..tensor.constants import fill_constant_batch_size_like
-from ..tensor.joining import stack
-from ..tensor.manipulation import reverse
+from ..tensor.joining import reverse, stack
 from ..tensor.shapes import shape, transpose
 from ..utils import assert_same_structure, flatten, is_sequence, map_structure, pack_sequence_as
 

@@ -12,7 +12,7 @@ from ...layer_helper import LayerHelper, check_variable, check_variables
 from ...op_functions import run_layer
 from ..checks import alone
 from .constants import fill_constant
-from .shape_arguments import check_list, number_inputs
+from .shapes import check_list, number_inputs
 
 __all__ = [
     "crop",

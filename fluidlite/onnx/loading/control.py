@@ -12,7 +12,7 @@ from ... import layers
 from ...base.dtypes import VarType
 from ...dygraph.dygraph_to_static.runtime.branching import Checkpoint
 from ...framework import Variable
-from .graphs import follow
+from .reading import follow
 from .sequences import copied
 from .values import Maker, Node, Value, imports
 

@@ -1,5 +1,5 @@
 """Exporters of Fluid's operators to ONNX nodes, by topic. Importing this fills the table."""
 
-from . import arrays, branches, images, math, norms, recurrent, search, sequences, tensors
+from . import branches, images, math, recurrent, sequences, tensors
 
-__all__ = ["arrays", "branches", "images", "math", "norms", "recurrent", "search", "sequences", "tensors"]
+__all__ = ["branches", "images", "math", "recurrent", "sequences", "tensors"]

@@ -1,14 +1,17 @@
-"""LSTM and GRU over sequences; in Fluid the inputs are already projected by the input weights."""
+"""LSTM and GRU over sequences, top-k, sorting, and best paths."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from onnx import helper
 
-from ..graph import Exported, exports
-from ..padding import padded, sequences, unpadded
+from ...base.dtypes import VarType, to_numpy
+from ..exporting import padded, sequences, unpadded
+from ..graph import Exported, Graph, element_type, exports
 from .math import scalar
+from .tensors import size_of
 
 _ACTIVATIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu"}
 
@@ -126,3 +129,171 @@ def _gru_unit(o: Exported) -> None:
     o.out("Gate", o.node("Concat", both, candidate, axis=1))
     o.out("ResetHiddenPrev", kept)
     o.out("Hidden", o.node("Add", old, o.node("Mul", update, o.node("Sub", new, old))))
+
+
+@exports("top_k")
+def _top_k(o: Exported) -> None:
+    count = (
+        o.cast(o.node("Reshape", o.input("K"), o.ints(1)), VarType.INT64)
+        if o.has("K")
+        else o.ints(o.attr("k"))
+    )
+    values, places = o.node("TopK", o.input("X"), count, count=2, axis=-1)
+    o.out("Out", values)
+    o.out("Indices", places)
+
+
+@exports("argsort")
+def _argsort(o: Exported) -> None:
+    axis, x = o.attr("axis") % o.rank("X"), o.input("X")
+    values, places = o.node(
+        "TopK", x, size_of(o, x, axis), count=2, axis=axis, largest=int(o.attr("descending"))
+    )
+    o.out("Out", values)
+    o.out("Indices", places)
+
+
+@exports("arg_max", "arg_min")
+def _arg(o: Exported) -> None:
+    kind = "ArgMax" if o.op.type == "arg_max" else "ArgMin"
+    value = o.node(kind, o.input("X"), axis=o.attr("axis"), keepdims=int(bool(o.attr("keepdims"))))
+    if o.attr("dtype") not in (None, -1, VarType.INT64):
+        value = o.cast(value, VarType(o.attr("dtype")))
+    if o.rank("X") == 1 and not o.attr("keepdims"):
+        value = o.node("Reshape", value, o.ints(1))
+    o.out("Out", value)
+
+
+@exports("crf_decoding")
+def _crf_decoding(o: Exported) -> None:
+    """The best path of tags: its cost step by step, and then backwards from where it ends."""
+    if o.has("Length"):
+        raise o.fail("takes padded sequences")
+    lengths = o.lengths("Emission")
+    parts = sequences(o, lengths)
+    kind, (tags,) = to_numpy(o.dtype("Emission")), o.static("Emission", 1)
+    transition = o.input("Transition")
+    first, last, between = (
+        o.node("Slice", transition, o.ints(begin), o.ints(end))
+        for begin, end in ((0, 1), (1, 2), (2, tags + 2))
+    )
+    steps, rest = padded(o, o.input("Emission"), parts), (o.ints(1), o.ints(np.iinfo(np.int64).max))
+    start = o.node("Add", o.node("Gather", steps, o.constant(0)), first)
+    forward = _forward_step(o, between, tags, kind)
+    scores, came_from = o.node(
+        "Scan", start, o.node("Slice", steps, *rest), o.node("Slice", parts.inside, *rest),
+        count=2, body=forward, num_scan_inputs=2,
+    )  # fmt: skip
+    end = o.node("ArgMax", o.node("Add", scores, last), axis=1, keepdims=1)
+    begin, path = o.node(
+        "Scan", end, came_from, count=2, body=_backward_step(o), num_scan_inputs=1,
+        scan_input_directions=[1], scan_output_directions=[1],
+    )  # fmt: skip
+    found = o.node("Concat", o.node("Unsqueeze", begin, o.ints(0)), path, axis=0)
+    result = unpadded(o, found, parts)
+    if o.has("Label"):
+        result = o.cast(o.node("Equal", result, o.input("Label")), VarType.INT64)
+    o.out("ViterbiPath", result, lengths)
+
+
+def _forward_step(o: Exported, between: str, tags: int, kind: np.dtype) -> object:
+    """Map scores [B, tags] and the emissions of a step to new scores and back-pointers; ended sequences keep theirs."""
+    body = Graph(o.graph.block, o.graph)
+    scores, given, inside = (body.fresh(hint) for hint in ("scores", "given", "inside"))
+    inputs = [
+        helper.make_tensor_value_info(scores, element_type(kind), None),
+        helper.make_tensor_value_info(given, element_type(kind), None),
+        helper.make_tensor_value_info(inside, element_type("bool"), None),
+    ]
+    every = body.node("Add", [body.node("Unsqueeze", [scores, o.ints(2)]), between])
+    best = body.node("ReduceMax", [every], axes=[1], keepdims=0)
+    goes_on = body.node("Unsqueeze", [inside, o.ints(1)])
+    after = body.node("Where", [goes_on, body.node("Add", [best, given]), scores])
+    stays = o.constant(np.arange(tags))
+    before = body.node("Where", [goes_on, body.node("ArgMax", [every], axis=1, keepdims=0), stays])
+    outputs = [
+        helper.make_tensor_value_info(after, element_type(kind), None),
+        helper.make_tensor_value_info(before, element_type("int64"), None),
+    ]
+    return helper.make_graph(body.nodes, body.root.fresh("forward"), inputs, outputs)
+
+
+def _backward_step(o: Exported) -> object:
+    """Map the tag [B, 1] of a step and the back-pointers of the step to the tag before it."""
+    body = Graph(o.graph.block, o.graph)
+    tag, came_from = body.fresh("tag"), body.fresh("came_from")
+    inputs = [helper.make_tensor_value_info(name, element_type("int64"), None) for name in (tag, came_from)]
+    made = body.node("GatherElements", [came_from, tag], axis=1), body.node("Identity", [tag])
+    outputs = [helper.make_tensor_value_info(name, element_type("int64"), None) for name in made]
+    return helper.make_graph(body.nodes, body.root.fresh("backward"), inputs, outputs)
+
+
+@exports("multiclass_nms", "multiclass_nms2")
+def _multiclass_nms(o: Exported) -> None:
+    """Non-maximum suppression by class, then the best boxes of each image; zero rows if there are none."""
+    if not o.attr("normalized") or o.attr("nms_eta") != 1 or o.rank("Scores") != 3 or o.wants("Index"):
+        raise o.fail("has boxes in pixels, of each class, or with indices, or a threshold that changes")
+    boxes, scores = o.input("BBoxes"), o.input("Scores")
+    kind = to_numpy(o.dtype("Scores"))
+    least = o.constant(np.finfo(kind).min, kind)
+    background, most, kept = o.attr("background_label"), o.attr("nms_top_k"), o.attr("keep_top_k")
+    (classes,) = o.static("Scores", 1)
+    if 0 <= background < classes:
+        nothing = np.arange(classes).reshape(-1, 1) == background
+        scores = o.node("Where", o.constant(nothing), least, scores)
+    count = size_of(o, boxes, 1)
+    if most > -1:
+        _, places = o.node("TopK", scores, o.node("Min", count, o.ints(most)), count=2, axis=-1)
+        none = o.node("Expand", o.constant([False]), o.node("Shape", scores))
+        chosen = o.node("Expand", o.constant([True]), o.node("Shape", places))
+        scores = o.node("Where", o.node("ScatterElements", none, places, chosen, axis=-1), scores, least)
+    limits = (
+        o.constant([o.attr("nms_threshold")], "float32"),
+        o.constant([o.attr("score_threshold")], "float32"),
+    )
+    found = o.node("NonMaxSuppression", boxes, scores, count, *limits)
+    image, label, box = (o.node("Slice", found, o.ints(i), o.ints(i + 1), o.ints(1)) for i in range(3))
+    score = o.node("Unsqueeze", o.node("GatherND", scores, found), o.ints(1))
+    if kept > -1:
+        # The number of boxes of the same image that score higher, or equal and come earlier.
+        transposed = o.node("Transpose", score, perm=[1, 0])
+        number = o.node("Range", o.constant(0), o.node("Squeeze", size_of(o, found, 0)), o.constant(1))
+        before = o.node("Less", number, o.node("Unsqueeze", number, o.ints(1)))
+        better = o.node(
+            "Or",
+            o.node("Greater", transposed, score),
+            o.node("And", o.node("Equal", transposed, score), before),
+        )
+        same = o.node("Equal", o.node("Transpose", image, perm=[1, 0]), image)
+        rank = o.node("ReduceSum", o.cast(o.node("And", same, better), VarType.INT64), o.ints(1), keepdims=0)
+        best = o.node("Less", rank, o.constant(kept))
+        image, label, box, score = (
+            o.node("Compress", part, best, axis=0) for part in (image, label, box, score)
+        )
+    corners = o.node("GatherND", boxes, o.node("Concat", image, box, axis=1))
+    images = o.node("Range", o.constant(0), o.node("Squeeze", size_of(o, boxes, 0)), o.constant(1))
+    lengths = o.node(
+        "ReduceSum", o.cast(o.node("Equal", image, images), VarType.INT64), o.ints(0), keepdims=0
+    )
+    o.out("Out", o.node("Concat", o.cast(label, o.dtype("Scores")), score, corners, axis=1), lengths)
+
+
+@exports("gather_tree")
+def _gather_tree(o: Exported) -> None:
+    """Follow the parents of the hypotheses backwards from the last step."""
+    kind = element_type(o.dtype("Ids"))
+    body = Graph(o.graph.block, o.graph)
+    places, ids, parents = (body.fresh(hint) for hint in ("places", "ids", "parents"))
+    inputs = [helper.make_tensor_value_info(name, kind, [None, None]) for name in (places, ids, parents)]
+    before = body.node("GatherElements", [parents, places], axis=1)
+    found = body.node("GatherElements", [ids, places], axis=1)
+    outputs = [helper.make_tensor_value_info(name, kind, [None, None]) for name in (before, found)]
+    step = helper.make_graph(body.nodes, body.root.fresh("step"), inputs, outputs)
+    first = o.node("Gather", o.input("Ids"), o.constant(0), axis=0)
+    ones = o.cast(o.node("Expand", o.constant(1), o.node("Shape", first)), o.dtype("Ids"))
+    start = o.node("CumSum", ones, o.constant(1), exclusive=1)
+    _, out = o.node(
+        "Scan", start, o.input("Ids"), o.input("Parents"), count=2, body=step, num_scan_inputs=2,
+        scan_input_directions=[1, 1], scan_output_directions=[1],
+    )  # fmt: skip
+    o.out("Out", out)

@@ -1,4 +1,4 @@
-"""Sequences sorted by length: the table of their ranks, and rows and sequences in its order."""
+"""Sequences sorted by length: the table of their ranks, and conversion between sequences and arrays of their steps."""
 
 from __future__ import annotations
 
@@ -7,11 +7,27 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from ...base.lod import Lod
+from ...base.lod import Lod, freeze
 from ...base.rank_table import RankTable
+from ...base.tensor_array import TensorArray
 from ..infer import same_as
-from ..registry import Levels, LodArray, OpDef, OperatorError, OpSpec, OpView, Sequences, grad_name, register
-from ..sequence import Lods, input_lod, offsets_of, ranges
+from ..native import bytes_of_row
+from ..registry import (
+    Call,
+    Effects,
+    Levels,
+    LodArray,
+    OpDef,
+    OperatorError,
+    OpSpec,
+    OpView,
+    Planning,
+    Sequences,
+    grad_name,
+    register,
+    standard_grad,
+)
+from ..sequence import Lods, grads_keep_sequences, input_lod, offsets_of, ranges
 
 
 def _makes_a_table(op: OpView) -> None:
@@ -117,5 +133,221 @@ register(
         no_grad=("RankTable",),
         sequences=Sequences(takes_lod=True),
         doc="Rows, or the sequences of X, that are in the order of a rank table, in the order that was ranked.",
+    )
+)
+
+DX, DOUT = grad_name("X"), grad_name("Out")
+
+
+def _any_rows(op: OpView) -> None:
+    op.set("Out", (-1, *op.shape("X")[1:]), op.dtype("X"))
+
+
+def _split(xp: Any, X: Any, RankTable: RankTable, Out: Any, accumulate: bool, lod: Lods) -> TensorArray:
+    order, bounds, lods = _ordered_rows(RankTable, input_lod(lod, "X"))
+    rows = X.take(xp.asarray(order), axis=0)
+    if not accumulate or Out is None or not len(Out):
+        return TensorArray.cut(rows, bounds, lods)
+    array: TensorArray = Out
+    for step, (first, last) in enumerate(zip(bounds, bounds[1:], strict=False)):
+        value = rows[first:last]
+        if step < len(array) and array.arrays[step] is not None:
+            value = array.arrays[step] + value
+        array.write(step, value, lods[step])
+    return array
+
+
+def _ordered_rows(table: RankTable, deep: Lod) -> tuple[np.ndarray, list[int], list[Lod]]:
+    """The rows of sequences in the order of steps, where each step begins and the last one ends, and its sequences."""
+    level = table.level
+    if len(deep) <= level:
+        raise OperatorError(
+            f"operator lod_tensor_to_array: X has {len(deep)} levels of sequences, but RankTable ranks level {level}: "
+            "feed sequences made with fluid.create_lod_tensor"
+        )
+    items = _items(table, deep[level])
+    bounds = table.bounds
+    lods: list[Lod] = [()] * table.longest
+    for offsets in deep[level + 1 :]:
+        lengths = (offsets[1:] - offsets[:-1])[items]
+        ends = offsets_of(lengths)
+        for step, (first, last) in enumerate(zip(bounds, bounds[1:], strict=False)):
+            lods[step] = (*lods[step], freeze(ends[first : last + 1] - ends[first]))
+        items = ranges(offsets[:-1][items], lengths)
+        bounds = ends[bounds].tolist()
+    return items, bounds, lods
+
+
+def _items(table: RankTable, offsets: np.ndarray) -> np.ndarray:
+    """The items of sequences in the order of steps; OperatorError unless they match `table`."""
+    if np.array_equal(offsets, table.offsets):
+        return table.by_step()
+    if len(offsets) != len(table.offsets):
+        raise OperatorError(
+            f"operator lod_tensor_to_array: X has {len(offsets) - 1} sequences, but RankTable ranks {len(table)}"
+        )
+    lengths = offsets[1:] - offsets[:-1]
+    short = np.flatnonzero(lengths[table.order] < table.lengths)
+    if len(short):
+        sequence = table.order[short[0]]
+        raise OperatorError(
+            f"operator lod_tensor_to_array: sequence {sequence} of X has {lengths[sequence]} steps, but "
+            f"RankTable has {table.lengths[short[0]]} for it"
+        )
+    return table.items_of(offsets)
+
+
+def _split_rule(op: OpView) -> list[OpSpec]:
+    takes = {"X": [grad_name(op.name("Out"))], "RankTable": [op.name("RankTable")]}
+    takes["X_W"] = [op.name("X")]
+    return [OpSpec("array_to_lod_tensor", takes, {"Out": [grad_name(op.name("X"))]})]
+
+
+register(
+    OpDef(
+        "lod_tensor_to_array",
+        inputs=("X", "RankTable"),
+        attrs={"accumulate": False},
+        infer=_any_rows,
+        kernel=_split,
+        grad=_split_rule,
+        no_grad=("RankTable",),
+        sequences=Sequences(takes_lod=True, levels=Levels("X", more=-1)),
+        effects=Effects(updates=("Out",)),
+        doc="The first step of all ranked sequences, longest first, the second one of those that have two, and so on. "
+        "With `accumulate`, as gradients are written, added to what there is.",
+    )
+)
+
+
+def _join(xp: Any, X: TensorArray, RankTable: RankTable, X_W: Any, lod: Lods) -> Any:
+    if X_W is not None:
+        return _join_gradient(xp, X, RankTable, X_W, input_lod(lod, "X_W"))
+    if len(X) != RankTable.longest:
+        raise OperatorError(
+            f"operator array_to_lod_tensor: X has {len(X)} steps, but RankTable has {RankTable.longest}"
+        )
+    if X.whole is not None and not any(X.lods) and X.bounds == RankTable.bounds and X.lods:
+        rows = X.whole.take(xp.asarray(RankTable.places()), axis=0)
+        return LodArray(rows, [*RankTable.outer, RankTable.offsets])
+    for step, (running, (rows, deep)) in enumerate(zip(RankTable.running, X, strict=True)):
+        count = -1 if rows is None else len(deep[0]) - 1 if deep else len(rows)
+        if count != running:
+            found = "was never written" if rows is None else f"has {count} {'sequences' if deep else 'rows'}"
+            raise OperatorError(
+                f"operator array_to_lod_tensor: element {step} of X {found}, but {running} sequences have such a step"
+            )
+    made = [*RankTable.outer, RankTable.offsets]
+    items = RankTable.by_step()
+    for level in range(len(X.lods[0]) if X.lods else 0):
+        lengths = np.concatenate([np.diff(deep[level]) for deep in X.lods])
+        ordered = np.empty_like(lengths)
+        ordered[items] = lengths
+        offsets = offsets_of(ordered)
+        made.append(offsets)
+        items = ranges(offsets[:-1][items], lengths)
+    if not X.arrays:
+        return LodArray(_nothing(xp, X), made)
+    rows = xp.concatenate(X.arrays)
+    out = xp.empty_like(rows)
+    out[xp.asarray(items)] = rows
+    return LodArray(out, made)
+
+
+def _nothing(xp: Any, array: TensorArray) -> Any:
+    """No rows, in the shape that the elements of `array` would have."""
+    shape, dtype = array.like or ((-1,), "float32")
+    return xp.zeros((0, *(max(size, 0) for size in shape[1:])), dtype)
+
+
+def _join_gradient(xp: Any, X: TensorArray, table: RankTable, source: Any, deep: Lod) -> LodArray:
+    """The gradient of `source`, which was split into steps; zero for steps without a gradient."""
+    order, bounds, _ = _ordered_rows(table, deep)
+    if X.whole is not None and order is table.by_step() and len(order) == len(source) and X.bounds == bounds:
+        return LodArray(X.whole.take(xp.asarray(table.places()), axis=0), deep)
+    out = xp.zeros_like(source)
+    if X.arrays and len(X) == table.longest and not any(rows is None for rows in X.arrays):
+        out[xp.asarray(order)] = xp.concatenate(X.arrays)
+        return LodArray(out, deep)
+    for rows, first, last in zip(X.arrays, bounds, bounds[1:], strict=False):
+        if rows is not None:
+            out[xp.asarray(order[first:last])] = rows
+    return LodArray(out, deep)
+
+
+def _join_rule(op: OpView) -> list[OpSpec]:
+    takes = {"X": [grad_name(op.name("Out"))], "RankTable": [op.name("RankTable")]}
+    return [OpSpec("lod_tensor_to_array", takes, {"Out": [grad_name(op.name("X"))]}, {"accumulate": True})]
+
+
+register(
+    OpDef(
+        "array_to_lod_tensor",
+        inputs=("X", "RankTable", "X_W?"),
+        infer=same_as("X"),
+        kernel=_join,
+        grad=_join_rule,
+        no_grad=("RankTable", "X_W"),
+        sequences=Sequences(takes_lod=True, levels=Levels("X", more=1)),
+        doc="The sequences whose steps an array has, in the order that was ranked. With X_W, as gradients are read, as "
+        "many rows as there, zero where the array has nothing.",
+    )
+)
+
+
+def _shrink(xp: Any, X: Any, RankTable: RankTable, I: Any, lod: Lods) -> Any:  # noqa: E741, N803 - the slot
+    running = RankTable.running_at(int(I.reshape(-1)[0]))
+    deep = input_lod(lod, "X")
+    count = len(deep[0]) - 1 if deep else len(X)
+    if count < running:
+        raise OperatorError(
+            f"operator shrink_rnn_memory: X has {count} {'sequences' if deep else 'rows'}, but {running} sequences "
+            "have such a step; was it updated in the step before?"
+        )
+    rows = running
+    made = []
+    for level in deep:
+        made.append(level[: rows + 1])
+        rows = int(level[rows])
+    return LodArray(X[:rows], made)
+
+
+def _shrink_grad(xp: Any, X: Any, Out_grad: Any, lod: Lods) -> Any:
+    if len(Out_grad) == len(X):
+        return LodArray(Out_grad, input_lod(lod, "X"))
+    dx = xp.empty(X.shape, X.dtype)
+    dx[: len(Out_grad)] = Out_grad
+    dx[len(Out_grad) :] = 0
+    return LodArray(dx, input_lod(lod, "X"))
+
+
+def _shrink_grad_native(op: OpView) -> Call:
+    (rows, *_), (running, *_), row = op.shape("X"), op.shape(DOUT), bytes_of_row(op, "X")
+    return Call("slice_grad", [op.name(DOUT), op.name(DX)], [1, 2, rows, row, 0, 0, running, row])
+
+
+register(
+    OpDef(
+        "shrink_rnn_memory",
+        inputs=("X", "RankTable", "I"),
+        infer=_any_rows,
+        kernel=_shrink,
+        grad=standard_grad(inputs=("X",)),
+        no_grad=("RankTable", "I"),
+        sequences=Sequences(takes_lod=True, levels=Levels("X")),
+        planning=Planning(pattern="shorten"),
+        doc="The first rows (or sequences) of X: those of the sequences that have a step number I.",
+    )
+)
+register(
+    OpDef(
+        "shrink_rnn_memory_grad",
+        inputs=("X#", DOUT),
+        outputs=(DX,),
+        infer=grads_keep_sequences,
+        kernel=_shrink_grad,
+        native=_shrink_grad_native,
+        sequences=Sequences(takes_lod=True),
+        doc="The gradient of shrink_rnn_memory: zero for sequences that have ended.",
     )
 )

@@ -1,12 +1,14 @@
-"""fusion_gru, fusion_lstm: a recurrent layer with the product in front of it."""
+"""Recurrent layers fused with what is around them: fusion_gru, fusion_lstm, attention_lstm, fused_embedding_fc_lstm."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...backend.products import matmul
-from ..registry import OpDef, OpView, Sequences, find, register
-from ..sequence import Lods
+from ...backend.functions import matmul
+from ..host_fallback import hosted
+from ..registry import LodArray, OpDef, OperatorError, OpView, Sequences, find, register
+from ..rnn.unit import ACTIVATIONS, activate
+from ..sequence import Lods, one_level
 
 
 def _gru(
@@ -149,5 +151,178 @@ register(
         ),
         sequences=Sequences(takes_lod=True, inferred=True),
         doc="lstm of the product of X and WeightX; what is between is not kept.",
+    )
+)
+
+_LSTM = {"gate_activation": "sigmoid", "cell_activation": "tanh", "candidate_activation": "tanh"}
+
+
+@hosted
+def _attention(
+    xp: Any,
+    X: Any,
+    C0: Any,
+    H0: Any,
+    AttentionWeight: Any,
+    AttentionBias: Any,
+    AttentionScalar: Any,
+    AttentionScalarBias: Any,
+    LSTMWeight: Any,
+    LSTMBias: Any,
+    gate_activation: str,
+    cell_activation: str,
+    candidate_activation: str,
+    lod: Lods,
+) -> Any:
+    offsets = one_level("attention_lstm", lod, "X")
+    width, size = X.shape[1], C0.shape[1]
+    if (offsets[1:] == offsets[:-1]).any():
+        raise OperatorError("operator attention_lstm: there is a sequence without rows to pay attention to")
+    scores = matmul(xp, X, AttentionWeight[:width])
+    if AttentionBias is not None:
+        scores = scores + AttentionBias.reshape(-1)[0]
+    hidden, cell = xp.empty((2, len(X), size), X.dtype)
+    for number, (begin, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+        c = C0[number : number + 1]
+        h = None if H0 is None else H0[number : number + 1]
+        for row in range(begin, end):
+            attention = activate(xp, scores[begin:end] + matmul(xp, c, AttentionWeight[width:]), "relu")
+            if AttentionScalar is not None:
+                attention = attention * AttentionScalar.reshape(-1)[0]
+                if AttentionScalarBias is not None:
+                    attention = attention + AttentionScalarBias.reshape(-1)[0]
+                attention = activate(xp, attention, "relu")
+            share = xp.exp(attention - attention.max())
+            seen = matmul(xp, (share / share.sum()).T, X[begin:end])
+            gates = matmul(xp, seen, LSTMWeight[size:]) + LSTMBias.reshape(1, -1)
+            if h is not None:
+                gates = gates + matmul(xp, h, LSTMWeight[:size])
+            forget, into, out = (
+                activate(xp, gates[:, k * size : (k + 1) * size], gate_activation) for k in range(3)
+            )
+            c = forget * c + into * activate(xp, gates[:, 3 * size :], candidate_activation)
+            h = activate(xp, c, cell_activation) * out
+            cell[row], hidden[row] = c[0], h[0]
+    levels = [offsets]
+    return LodArray(hidden, levels), LodArray(cell, levels), scores, None, None, None
+
+
+def _infer_attention(op: OpView) -> None:
+    x, cell = op.shape("X"), op.shape("C0")
+    if len(x) != 2 or len(cell) != 2:
+        raise op.fail(f"X and C0 must be matrices, got shapes {list(x)} and {list(cell)}")
+    width, size = x[1], cell[1]
+    wanted = {
+        "AttentionWeight": (width + size, 1),
+        "LSTMWeight": (width + size, 4 * size),
+        "LSTMBias": (1, 4 * size),
+        "AttentionBias": (1, 1),
+        "AttentionScalar": (1, 1),
+        "AttentionScalarBias": (1, 1),
+    }
+    for slot, shape in wanted.items():
+        if op.has(slot) and op.shape(slot) != shape:
+            raise op.fail(f"{slot} must have shape {list(shape)}, got {list(op.shape(slot))}")
+    _check_activations(op)
+    for out in ("Hidden", "Cell"):
+        op.set(out, (x[0], size), op.dtype("X"))
+        op.carry(out, op.lod("X"))
+    if op.outputs.get("AttentionedX"):
+        op.set("AttentionedX", (x[0], 1), op.dtype("X"))
+
+
+def _check_activations(op: OpView) -> None:
+    for name in _LSTM:
+        if op.attr(name) not in ACTIVATIONS:
+            raise op.fail(f"{name} must be one of {', '.join(ACTIVATIONS)}, got {op.attr(name)!r}")
+
+
+def _embedded(
+    xp: Any,
+    Ids: Any,
+    Embeddings: Any,
+    WeightH: Any,
+    Bias: Any,
+    H0: Any,
+    C0: Any,
+    use_peepholes: bool,
+    is_reverse: bool,
+    gate_activation: str,
+    cell_activation: str,
+    candidate_activation: str,
+    lod: Lods,
+) -> Any:
+    """The rows of Embeddings are products with weights already, and have the bias of the gates in them."""
+    lookup, layer = find("lookup_table").kernel, find("lstm").kernel
+    assert lookup is not None and layer is not None
+    size = WeightH.shape[0]
+    bias = xp.concatenate([xp.zeros((1, 4 * size), Bias.dtype), Bias[:, 4 * size :]], axis=1)
+    made = layer(
+        xp,
+        Input=lookup(xp, W=Embeddings, Ids=Ids, padding_idx=-1),
+        H0=H0,
+        C0=C0,
+        Weight=WeightH,
+        Bias=bias,
+        use_peepholes=use_peepholes,
+        is_reverse=is_reverse,
+        gate_activation=gate_activation,
+        cell_activation=cell_activation,
+        candidate_activation=candidate_activation,
+        lod={"Input": lod["Ids"]},
+    )
+    return *made[:2], *[None] * 6
+
+
+def _infer_embedded(op: OpView) -> None:
+    ids, table, state = op.shape("Ids"), op.shape("Embeddings"), op.shape("WeightH")
+    size = state[0]
+    if len(ids) != 2 or ids[1] != 1 or len(table) != 2 or table[1] != 4 * size or state != (size, 4 * size):
+        raise op.fail(
+            "Ids must be [rows, 1], Embeddings [entries, 4 * size] and WeightH [size, 4 * size], got "
+            f"{list(ids)}, {list(table)} and {list(state)}"
+        )
+    biases = (7 if op.attr("use_peepholes") else 4) * size
+    if op.shape("Bias") != (1, biases):
+        raise op.fail(f"Bias must be [1, {biases}], got {list(op.shape('Bias'))}")
+    _check_activations(op)
+    for out in ("Hidden", "Cell"):
+        op.set(out, (ids[0], size), op.dtype("Embeddings"))
+        op.carry(out, op.lod("Ids"))
+
+
+_ATTENTION_OUTS = ("Hidden", "Cell", "AttentionedX?", "AttentionFCOut?", "LSTMX?", "LSTMOUT?")
+_EMBEDDED_OUTS = (
+    *("Hidden", "Cell", "XX?", "BatchedInput?", "BatchedHidden?", "BatchedCell?"),
+    *("ReorderedH0?", "ReorderedC0?"),
+)
+
+register(
+    OpDef(
+        "attention_lstm",
+        (
+            *("X", "C0", "H0?", "AttentionWeight", "AttentionBias?", "AttentionScalar?"),
+            *("AttentionScalarBias?", "LSTMWeight", "LSTMBias"),
+        ),
+        _ATTENTION_OUTS,
+        _LSTM,
+        infer=_infer_attention,
+        kernel=_attention,
+        no_grad=tuple(name.rstrip("?") for name in _ATTENTION_OUTS),
+        sequences=Sequences(takes_lod=True, inferred=True),
+        doc="An LSTM that sees in each step the rows of its sequence, weighted by how they go with the last cell.",
+    )
+)
+register(
+    OpDef(
+        "fused_embedding_fc_lstm",
+        ("Ids", "Embeddings", "WeightH", "Bias", "H0?", "C0?"),
+        _EMBEDDED_OUTS,
+        {"use_peepholes": True, "is_reverse": False, "use_seq": True, **_LSTM},
+        infer=_infer_embedded,
+        kernel=_embedded,
+        no_grad=tuple(name.rstrip("?") for name in _EMBEDDED_OUTS),
+        sequences=Sequences(takes_lod=True, inferred=True),
+        doc="lstm of rows of a table that holds the products with its weights.",
     )
 )

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
-from .. import batchable
+from .. import planning_rules
 from ..grad_pairs import double_grad, register_double_grad
 from ..infer import grads_like, grads_like_inputs, normalize_axis, product
 from ..native import Selector, element, typed
-from ..nn.softmax import rows_of, shifted
+from ..nn.probability import rows_of, shifted
 from ..registry import (
     Call,
     Dispatch,
@@ -213,7 +213,7 @@ register(
         no_grad=("Label",),
         native=_native,
         dispatch=Dispatch(cuda="losses.cross_entropy"),
-        planning=Planning(batchable=batchable.along_last_axis, pattern="entropy"),
+        planning=Planning(batchable=planning_rules.along_last_axis, pattern="entropy"),
         doc=(
             "The cross entropy of each row of probabilities and its label: a class number, or a weight "
             "for each class."
@@ -231,7 +231,7 @@ register(
         grad=double_grad("Y", ("X",)),
         native=_native_grad,
         dispatch=Dispatch(cuda="losses.cross_entropy_grad"),
-        planning=Planning(batchable=batchable.along_last_axis, inplace=((DX, "X"),)),
+        planning=Planning(batchable=planning_rules.along_last_axis, inplace=((DX, "X"),)),
         doc="The gradient of cross_entropy for the probabilities.",
     )
 )
@@ -248,7 +248,7 @@ register(
         native=_native,
         dispatch=Dispatch(cuda="losses.cross_entropy2"),
         sequences=Sequences(source={"Y": "X"}),
-        planning=Planning(batchable=batchable.along_last_axis, pattern="entropy"),
+        planning=Planning(batchable=planning_rules.along_last_axis, pattern="entropy"),
         doc=(
             "Cross entropy for class numbers; MatchX is the probability of each label, XShape only has a "
             "shape."
@@ -265,7 +265,7 @@ register(
         kernel=_cross_entropy_grad2,
         native=_native_grad2,
         dispatch=Dispatch(cuda="losses.cross_entropy_grad2"),
-        planning=Planning(batchable=batchable.along_last_axis, pattern="entropy_grad"),
+        planning=Planning(batchable=planning_rules.along_last_axis, pattern="entropy_grad"),
         doc="The gradient of cross_entropy2 for the probabilities.",
     )
 )
@@ -368,8 +368,8 @@ register(
         grad=_softmax_rule,
         no_grad=("Label", "Softmax"),
         native=_softmax_native("", ("Logits",), ("Logits", "Label", "Softmax", "Loss")),
-        dispatch=Dispatch(cuda="softmax.cross_entropy"),
-        planning=Planning(inplace=(("Softmax", "Logits"),), batchable=batchable.along_other_axis),
+        dispatch=Dispatch(cuda="losses.softmax_cross_entropy"),
+        planning=Planning(inplace=(("Softmax", "Logits"),), batchable=planning_rules.along_other_axis),
         doc="Softmax along an axis, and its cross entropy with class numbers or soft labels.",
     )
 )
@@ -384,8 +384,8 @@ register(
         grad=standard_grad(inputs=("Label", "Softmax", DLOSS)),
         no_grad=("Label",),
         native=_softmax_native("_grad", ("Softmax", DLOSS), ("Softmax", "Label", DLOSS, DLOGITS)),
-        dispatch=Dispatch(cuda="softmax.cross_entropy_grad"),
-        planning=Planning(inplace=((DLOGITS, "Softmax"),), batchable=batchable.along_other_axis),
+        dispatch=Dispatch(cuda="losses.softmax_cross_entropy_grad"),
+        planning=Planning(inplace=((DLOGITS, "Softmax"),), batchable=planning_rules.along_other_axis),
         doc="The gradient of softmax_with_cross_entropy for the logits.",
     )
 )

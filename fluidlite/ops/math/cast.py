@@ -9,7 +9,7 @@ import numpy as np
 from ...base.arrays import halves
 from ...base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from ...base.selected_rows import SelectedRows
-from .. import batchable, identities, native
+from .. import native, planning_rules
 from ..infer import same_as
 from ..registry import Call, Dispatch, OpDef, OpSpec, OpView, Planning, RowRule, grad_name, register
 from ..tensor import selected_rows as rows
@@ -63,7 +63,7 @@ register(
         kernel=_cast,
         grad=_cast_grad,
         native=_cast_native,
-        planning=Planning(batchable=batchable.all_batched),
+        planning=Planning(batchable=planning_rules.all_batched),
         doc="X converted to the element type `out_dtype`; floats lose their fraction in integers, and "
         "what float16 cannot hold.",
     )
@@ -132,7 +132,7 @@ register(
             cuda="elementwise.scale",
         ),
         planning=Planning(
-            batchable=batchable.scaled, inplace=(("Out", "X"),), identity=identities.scaled_by_one
+            batchable=planning_rules.scaled, inplace=(("Out", "X"),), identity=planning_rules.scaled_by_one
         ),
         doc="scale * X + bias, or scale * (X + bias); ScaleTensor's element takes the place of `scale`.",
     )

@@ -78,7 +78,7 @@ register(
         native=_clip_native,
         dispatch=Dispatch(
             rows=RowRule(_clip_rows, slots=("X",), out="Out", native=_rows_native("clip", "min", "max")),
-            cuda="activations.clip",
+            cuda="elementwise.clip",
         ),
         effects=Effects(numbered=False),
         planning=Planning(inplace=(("Out", "X"),)),
@@ -108,7 +108,7 @@ register(
         kernel=_clip_grad,
         grad=self_adjoint_double_grad,
         native=_clip_grad_native,
-        dispatch=Dispatch(cuda="activations.clip_grad"),
+        dispatch=Dispatch(cuda="elementwise.clip_grad"),
         planning=Planning(inplace=(("X@GRAD", "Out@GRAD"),)),
         doc="The gradient of clip: that of Out where X lies strictly between the limits.",
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ...base.sizes.shapes import same_shape
-from .. import batchable
+from .. import planning_rules
 from ..infer import broadcast_shape, grads_like_inputs, middle, operands, require_same_dtype
 from ..native import BYTES, NUMERIC, Selector, itemsize, numel, typed
 from ..registry import (
@@ -57,7 +57,7 @@ def _register_comparison(op_type: str, symbol: str, function: Kernel, pattern: s
             kernel=kernel,
             no_grad=("Out",),
             native=_compare(op_type),
-            planning=Planning(batchable=batchable.with_operand, pattern=pattern),
+            planning=Planning(batchable=planning_rules.with_operand, pattern=pattern),
             doc=f"Whether X {symbol} Y, element by element.",
         )
     )
@@ -133,7 +133,7 @@ def _register_logical(op_type: str, inputs: tuple[str, ...], kernel: Kernel, doc
             kernel=kernel,
             no_grad=("Out",),
             native=_logical(op_type),
-            planning=Planning(batchable=batchable.all_batched, inplace=(("Out", "X"),)),
+            planning=Planning(batchable=planning_rules.all_batched, inplace=(("Out", "X"),)),
             doc=doc,
         )
     )

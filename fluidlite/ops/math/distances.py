@@ -8,8 +8,8 @@ from typing import Any
 from ..grad_pairs import register_pair
 from ..infer import broadcast_shape, normalize_axis, reduced, require_same_dtype, same_as
 from ..registry import Effects, OpView, Sequences
+from .functions import sign_of
 from .reduce import axes_of, unless_rows
-from .sign import sign_of
 
 
 def _length(xp: Any, x: Any, p: float, axes: Any) -> Any:

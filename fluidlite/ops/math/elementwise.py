@@ -10,10 +10,9 @@ from typing import Any
 
 from ...base.selected_rows import SelectedRows
 from ...base.sizes.shapes import lacking, same_shape
-from .. import batchable, identities
+from .. import planning_rules
 from ..infer import broadcast_shape, grads_like_inputs, middle, operands, reduced, require_same_dtype
-from ..native import INTEGERS, NUMERIC, Selector, numel, typed
-from ..native_errors import division_by_zero
+from ..native import INTEGERS, NUMERIC, Selector, division_by_zero, numel, typed
 from ..registry import (
     Call,
     Dispatch,
@@ -118,7 +117,7 @@ def _register(
             dispatch=Dispatch(
                 rows=by_rows, cuda=f"elementwise.forward:{name}" if native is not INTEGERS else None
             ),
-            planning=Planning(inplace=(("Out", "X"),), batchable=batchable.with_operand),
+            planning=Planning(inplace=(("Out", "X"),), batchable=planning_rules.with_operand),
             doc=doc,
         )
     )
@@ -143,7 +142,7 @@ def _register(
             grad=_double_grad_rule if second else None,
             native=_native_grad(op_type, *needs),
             dispatch=Dispatch(cuda=f"elementwise.grad:{name}"),
-            planning=Planning(inplace=((DX, DOUT),), identity=copied, batchable=batchable.with_operand),
+            planning=Planning(inplace=((DX, DOUT),), identity=copied, batchable=planning_rules.with_operand),
             doc=f"Gradients of {op_type}.",
         )
     )
@@ -258,7 +257,7 @@ _register(
     "X + Y.",
     grads=lambda xp, x, y, dout: (dout, dout),
     second=lambda xp, x, y, dout, ddx, ddy: (x * 0, y * 0, ddx + ddy),
-    copied=identities.of_a_sum,
+    copied=planning_rules.of_a_sum,
 )
 _register(
     "sub",
@@ -266,7 +265,7 @@ _register(
     "X - Y.",
     grads=lambda xp, x, y, dout: (dout, -dout),
     second=lambda xp, x, y, dout, ddx, ddy: (x * 0, y * 0, ddx - ddy),
-    copied=identities.of_a_sum,
+    copied=planning_rules.of_a_sum,
 )
 _register(
     "mul",

@@ -1,15 +1,17 @@
-"""Products of vectors and matrices beyond `matmul`: bmm, dot, addmm, cross, kron."""
+"""Products of vectors and matrices beyond `matmul`, functions of pairs of rows, inverses and triangular factors."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...backend.products import matmul
+from ..._ext.forks import library_call
+from ...backend.functions import matmul
 from ..grad_pairs import bilinear_double_grad, double_grad, register_double_grad, register_pair
+from ..host_fallback import hosted
 from ..infer import normalize_axis, reduced, require_same_dtype
 from ..native import typed
-from ..registry import Call, OpView, Sequences, grad_name
-from .gemm import batched
+from ..registry import Call, OperatorError, OpView, Sequences, grad_name
+from .matmul import batched
 
 DOUT, DX, DY = (grad_name(slot) for slot in ("Out", "X", "Y"))
 
@@ -222,3 +224,153 @@ for _type, _forward, _back in (
     ("kron", _kron, _kron_grad),
 ):
     register_double_grad(_type, ("X", "Y"), "Out", ("X", "Y"), bilinear_double_grad(_forward, _back), {})
+
+
+def _square(slot: str, out: str) -> Any:
+    def infer(op: OpView) -> None:
+        shape = op.shape(slot)
+        if len(shape) < 2 or (shape[-1] != shape[-2] and min(shape[-2:]) >= 0):
+            raise op.fail(f"{slot} must be a square matrix or a batch of them, got shape {list(shape)}")
+        op.set(out, shape, op.dtype(slot))
+
+    return infer
+
+
+@hosted
+def _inverse(xp: Any, Input: Any) -> Any:
+    try:
+        return library_call(xp.linalg.inv, Input)
+    except xp.linalg.LinAlgError:
+        raise OperatorError("operator inverse: Input has no inverse: it is singular") from None
+
+
+def _inverse_grad(xp: Any, Output: Any, Output_grad: Any) -> Any:
+    transposed = Output.swapaxes(-1, -2)
+    return -matmul(xp, matmul(xp, transposed, Output_grad), transposed)
+
+
+register_pair(
+    "inverse",
+    ("Input",),
+    _inverse,
+    _inverse_grad,
+    _square("Input", "Output"),
+    "The inverse of a matrix, or of each of a batch.",
+    outputs=("Output",),
+    keep=(),
+    keep_out=("Output",),
+)
+
+
+@hosted
+def _cholesky(xp: Any, X: Any, upper: bool) -> Any:
+    # Only the selected triangle is read.
+    low = X.swapaxes(-1, -2) if upper else X
+    try:
+        factor = library_call(xp.linalg.cholesky, low)
+    except xp.linalg.LinAlgError:
+        raise OperatorError("operator cholesky: X must be symmetric and positive definite") from None
+    return xp.ascontiguousarray(factor.swapaxes(-1, -2)) if upper else factor
+
+
+@hosted
+def _cholesky_grad(xp: Any, Out: Any, Out_grad: Any, upper: bool) -> Any:
+    """The symmetric gradient, by Murray (2016)."""
+    low, dlow = (a.swapaxes(-1, -2) if upper else a for a in (Out, Out_grad))
+    transposed = low.swapaxes(-1, -2)
+    half = xp.tril(matmul(xp, transposed, dlow))
+    half = half - 0.5 * half * xp.eye(half.shape[-1], dtype=half.dtype)
+    inverse = library_call(xp.linalg.inv, low)
+    found = matmul(xp, matmul(xp, inverse.swapaxes(-1, -2), half), inverse)
+    return 0.5 * (found + found.swapaxes(-1, -2))
+
+
+register_pair(
+    "cholesky",
+    ("X",),
+    _cholesky,
+    _cholesky_grad,
+    _square("X", "Out"),
+    "The triangular factor L (or its transpose) of a symmetric positive definite matrix L L^T.",
+    attrs={"upper": False},
+    keep=(),
+    keep_out=("Out",),
+)
+
+
+def _flat(x: Any) -> Any:
+    return x.reshape(len(x), -1)
+
+
+def _distance(xp: Any, X: Any, Y: Any) -> Any:
+    difference = _flat(X) - _flat(Y)
+    return difference, (difference * difference).sum(axis=1, keepdims=True)
+
+
+def _distance_grad(xp: Any, X: Any, Y: Any, sub_result: Any, Out_grad: Any) -> Any:
+    dx = 2 * Out_grad * sub_result
+    dy = -dx if len(X) == len(Y) else -dx.sum(axis=0, keepdims=True)
+    return dx.reshape(X.shape), dy.reshape(Y.shape)
+
+
+def _infer_distance(op: OpView) -> None:
+    x, y = op.shape("X"), op.shape("Y")
+    if len(x) < 2 or x[1:] != y[1:] or (y[0] not in (1, x[0]) and min(x[0], y[0]) >= 0):
+        raise op.fail(f"Y must have the shape of X, or its first dimension be 1, got {list(x)} and {list(y)}")
+    width = 1
+    for n in x[1:]:
+        width = width * n
+    op.set("sub_result", (x[0], width), op.dtype("X"))
+    op.set("Out", (x[0], 1), op.dtype("X"))
+
+
+register_pair(
+    "squared_l2_distance",
+    ("X", "Y"),
+    _distance,
+    _distance_grad,
+    _infer_distance,
+    "The squared distance of each row of X from that of Y, or from its only row.",
+    outputs=("sub_result", "Out"),
+    keep=("X#", "Y#"),
+    keep_out=("sub_result",),
+    no_grad=("sub_result",),
+    sequences=Sequences(source={"Out": "X"}),
+)
+
+
+def _windows(xp: Any, width: int, window: int) -> Any:
+    """[width, window]: which columns the window around each column sees; beyond the ends it begins anew."""
+    return (xp.arange(width)[:, None] + xp.arange(window) - (window - 1) // 2) % width
+
+
+def _shift(xp: Any, X: Any, Y: Any) -> Any:
+    return (X[:, _windows(xp, X.shape[1], Y.shape[1])] * Y[:, None, :]).sum(axis=2)
+
+
+def _shift_grad(xp: Any, X: Any, Y: Any, Out_grad: Any) -> Any:
+    windows = _windows(xp, X.shape[1], Y.shape[1])
+    dy = (X[:, windows] * Out_grad[:, :, None]).sum(axis=1)
+    dx = xp.zeros_like(X)
+    for k in range(Y.shape[1]):
+        dx[:, windows[:, k]] += Out_grad * Y[:, k : k + 1]
+    return dx, dy
+
+
+def _infer_shift(op: OpView) -> None:
+    x, y = op.shape("X"), op.shape("Y")
+    if len(x) != 2 or len(y) != 2 or (x[0] != y[0] and min(x[0], y[0]) >= 0):
+        raise op.fail(f"X and Y must be matrices with as many rows, got {list(x)} and {list(y)}")
+    if y[1] >= 0 and (y[1] % 2 == 0 or 0 <= x[1] < y[1]):
+        raise op.fail(f"the width of Y must be odd and at most that of X, got {y[1]} and {x[1]}")
+    op.set("Out", x, op.dtype("X"))
+
+
+register_pair(
+    "conv_shift",
+    ("X", "Y"),
+    _shift,
+    _shift_grad,
+    _infer_shift,
+    "The circular convolution of each row of X with that of Y (Graves et al. 2014).",
+)

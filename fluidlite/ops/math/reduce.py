@@ -8,7 +8,7 @@ from typing import Any
 from ...base.dtypes import VarType
 from ...base.sizes.shapes import collapse
 from ...base.sizes.shapes import reduced_axes as axes_of
-from .. import batchable
+from .. import planning_rules
 from ..grad_pairs import Rule, double_grad, linear_double_grad, or_zeros, register_double_grad
 from ..infer import grads_like_inputs, normalize_axis, same_as
 from ..native import BYTES, NUMERIC, REAL, Selector, numel, typed
@@ -60,7 +60,7 @@ register(
         kernel=lambda xp, X: X.mean(dtype=X.dtype).reshape(1),
         grad=standard_grad(inputs=("X",)),
         native=_mean_native,
-        dispatch=Dispatch(cuda="reductions.mean"),
+        dispatch=Dispatch(cuda="elementwise.mean"),
         sequences=Sequences(source=None),
         doc="The mean of all elements, of shape [1].",
     )
@@ -74,7 +74,7 @@ register(
         kernel=_mean_grad,
         grad=linear_double_grad("mean"),
         native=_mean_grad_native,
-        dispatch=Dispatch(cuda="reductions.mean_grad"),
+        dispatch=Dispatch(cuda="elementwise.mean_grad"),
         doc="Gradient of mean.",
     )
 )
@@ -212,10 +212,12 @@ def _register_reduction(
             grad=standard_grad(inputs=("X",), outputs=("Out",) if needs_out else ()) if grad else None,
             no_grad=() if grad else ("Out",),
             native=_native(native, types, mean) if native else None,
-            dispatch=Dispatch(cuda=f"reductions.forward:{name}" if native and types is not BYTES else None),
+            dispatch=Dispatch(
+                cuda=f"elementwise.reduction:{name}" if native and types is not BYTES else None
+            ),
             sequences=Sequences(source=unless_rows),
             effects=effects,
-            planning=Planning(batchable=batchable.reduced, padding_rows=padding_rows),
+            planning=Planning(batchable=planning_rules.reduced, padding_rows=padding_rows),
             doc=doc,
         )
     )
@@ -231,8 +233,8 @@ def _register_reduction(
             kernel=grad,
             grad=grad_grad,
             native=_native_grad(native_grad, mean) if native_grad else None,
-            dispatch=Dispatch(cuda=f"reductions.grad:{name}" if native_grad else None),
-            planning=Planning(batchable=batchable.reduced),
+            dispatch=Dispatch(cuda=f"elementwise.reduction_grad:{name}" if native_grad else None),
+            planning=Planning(batchable=planning_rules.reduced),
             doc=f"Gradient of {op_type}.",
         )
     )

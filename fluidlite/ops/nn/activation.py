@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...backend.special import erf
-from ..math.pointwise import register_function
+from ...backend.functions import erf
+from ..math.functions import register_function
 from ..registry import Effects
 
 

@@ -1,21 +1,17 @@
-"""Convolutions over two or three spatial dimensions, their transposes, and the gradients of both.
-
-The reference kernels gather patches (im2col) and multiply matrices. Filters are stored as Fluid stores them:
-[M, C / groups, K...], also where the images are channels-last; those of a transposed convolution as [C, M /
-groups, K...].
-"""
+"""Convolutions over two or three spatial dimensions, their transposes, and the second derivatives of both."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ...backend.products import matmul
+from ...backend.functions import matmul
 from ...base import flags
 from ...base.sizes import current
 from ...base.sizes.windows import Geometry, channels_last, forward_geometry, transposed_geometry
-from ..grad_pairs import double_grad
+from ..grad_pairs import Kernel, double_grad, or_zeros, register_double_grad
 from ..infer import grads_like_inputs, product
 from ..native import element
 from ..registry import (
@@ -30,7 +26,61 @@ from ..registry import (
     register,
     standard_grad,
 )
-from .patches import gather_patches, scatter_patches
+
+
+def _places(g: Geometry) -> list[tuple[slice, ...]]:
+    """For each element of the kernel, the slices of a padded image that it is multiplied with."""
+    steps = []
+    for k, stride, dilation, out in zip(g.kernel, g.strides, g.dilations, g.out, strict=True):
+        steps.append([slice(i * dilation, i * dilation + (out - 1) * stride + 1, stride) for i in range(k)])
+    return list(itertools.product(*steps))
+
+
+def _padded_size(g: Geometry) -> list[int]:
+    """Image sizes with padding, at least as large as the patches reach."""
+    sizes = []
+    for axis, n in enumerate(g.image):
+        reach = (g.out[axis] - 1) * g.strides[axis] + g.dilations[axis] * (g.kernel[axis] - 1) + 1
+        sizes.append(max(n + sum(g.pads[axis]), reach))
+    return sizes
+
+
+def gather_patches(xp: Any, x: Any, g: Geometry, groups: int) -> Any:
+    """[N, C, S...] to [N, groups, C / groups * K, L]: for each of the L places of `g.out`, the patch around
+    it.
+    """
+    n, c = x.shape[:2]
+    if min(g.out, default=1) <= 0 or n == 0:
+        return xp.zeros((n, groups, c // groups * product(g.kernel), product(g.out)), x.dtype)
+    room = _padded_size(g)
+    widths = [(b, total - b - s) for (b, _), total, s in zip(g.pads, room, g.image, strict=True)]
+    if any(low or high for low, high in widths):
+        x = xp.pad(x, [(0, 0), (0, 0), *widths])
+    patches = xp.stack([x[(slice(None),) * 2 + place] for place in _places(g)], axis=2)
+    return patches.reshape(n, groups, c // groups * product(g.kernel), product(g.out))
+
+
+def scatter_patches(xp: Any, patches: Any, g: Geometry) -> Any:
+    """The adjoint of `gather_patches`: add up patches [N, groups, C / groups * K, L] to images [N, C,
+    S...].
+    """
+    n, groups, rows, _ = patches.shape
+    k = product(g.kernel)
+    c = groups * (rows // k)
+    padded = xp.zeros((n, c, *_padded_size(g)), patches.dtype)
+    if n and min(g.out, default=1) > 0:
+        patches = patches.reshape(n, c, k, *g.out)
+        for index, place in enumerate(_places(g)):
+            padded[(slice(None),) * 2 + place] += patches[:, :, index]
+    inner = tuple(slice(before, before + size) for (before, _), size in zip(g.pads, g.image, strict=True))
+    return padded[(slice(None),) * 2 + inner]
+
+
+# Convolutions over two or three spatial dimensions, their transposes, and the gradients of both.
+#
+# The reference kernels gather patches (im2col) and multiply matrices. Filters are stored as Fluid stores them: [M, C
+# / groups, K...], also where the images are channels-last; those of a transposed convolution as [C, M / groups,
+# K...].
 
 DINPUT, DFILTER, DOUTPUT, DBIAS = (grad_name(slot) for slot in ("Input", "Filter", "Output", "Bias"))
 
@@ -318,3 +368,48 @@ _register(
 )
 _register("depthwise_conv2d_transpose", 2, "A conv2d_transpose with groups = channels.", True)
 _register("conv3d_transpose", 3, "The adjoint of conv3d.", True)
+
+
+def _second(forward: Kernel, back: Kernel) -> Kernel:
+    """The kernel of the gradients for images, filters and the gradient of the output.
+
+    Convolutions are linear in images and in filters, so `forward` and `back` compute them with one of the two replaced
+    by the gradient of its gradient.
+    """
+
+    def kernel(
+        xp: Any, Input: Any, Filter: Any, DOutput: Any, DDInput: Any, DDFilter: Any, DDBias: Any, **attrs: Any
+    ) -> Any:
+        some, others = or_zeros(xp, DDInput, Input), or_zeros(xp, DDFilter, Filter)
+        for_images, _, _ = back(xp, Input, others, None, DOutput, **attrs)
+        _, for_filters, _ = back(xp, some, Filter, None, DOutput, **attrs)
+        for_dout = forward(xp, some, Filter, DDBias, **attrs) + forward(xp, Input, others, None, **attrs)
+        return for_images, for_filters, for_dout
+
+    return kernel
+
+
+_KEPT, _WANTED = ("Input", "Filter", "Bias?"), ("Input", "Filter")
+_GIVEN = (*_WANTED, "Bias")
+
+for _type, _dims in (("conv2d", 2), ("depthwise_conv2d", 2), ("conv3d", 3)):
+    register_double_grad(
+        _type,
+        _KEPT,
+        "Output",
+        _WANTED,
+        _second(convolve, convolve_grad),
+        convolution_attrs(_dims),
+        _GIVEN,
+        "convolution.double_grad",
+    )
+    register_double_grad(
+        _type + "_transpose",
+        _KEPT,
+        "Output",
+        _WANTED,
+        _second(convolve_transposed, convolve_transposed_grad),
+        convolution_attrs(_dims, output_size=[]),
+        _GIVEN,
+        "convolution.transposed_double_grad",
+    )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base.sizes.windows import channels_last
-from .. import batchable
+from .. import planning_rules
 from ..grad_pairs import double_grad
 from ..infer import grads_like, grads_like_inputs, normalize_axis, product
 from ..native import Selector, typed
@@ -167,9 +167,9 @@ register(
         grad=standard_grad(inputs=("X", "Scale", "Bias"), outputs=("Mean", "Variance")),
         no_grad=("Mean", "Variance"),
         native=_native(_sample_rows, "Mean", "Variance"),
-        dispatch=Dispatch(cuda="layer_norm.layer_norm"),
+        dispatch=Dispatch(cuda="normalization.layer_norm"),
         sequences=Sequences(source={"Y": "X"}),
-        planning=Planning(batchable=batchable.layer_norm, inplace=(("Y", "X"),)),
+        planning=Planning(batchable=planning_rules.layer_norm, inplace=(("Y", "X"),)),
         doc="Normalises each sample over all its axes from begin_norm_axis on, then scales and shifts.",
     )
 )
@@ -183,8 +183,8 @@ register(
         kernel=_layer_norm_grad,
         grad=double_grad("Y", ("X", "Scale")),
         native=_native_grad(_sample_rows, "Mean", "Variance"),
-        dispatch=Dispatch(cuda="layer_norm.layer_norm_grad"),
-        planning=Planning(batchable=batchable.layer_norm, inplace=((DX, DY),)),
+        dispatch=Dispatch(cuda="normalization.layer_norm_grad"),
+        planning=Planning(batchable=planning_rules.layer_norm, inplace=((DX, DY),)),
         doc="The gradients of layer_norm for X, Scale and Bias.",
     )
 )

@@ -68,7 +68,7 @@ register(
         grad=standard_grad(inputs=("X", "FactorTensor")),
         no_grad=("FactorTensor",),
         native=lambda op: _pow_call(op, "pow", ("X",), [op.name("X"), op.name("Out")]),
-        dispatch=Dispatch(cuda="activations.power"),
+        dispatch=Dispatch(cuda="elementwise.power"),
         effects=Effects(numbered=False),
         planning=Planning(inplace=(("Out", "X"),)),
         doc="x to the power of `factor`, or of the one element of FactorTensor.",
@@ -84,7 +84,7 @@ register(
         kernel=_pow_grad,
         grad=double_grad("Out", ("X",)),
         native=_pow_grad_native,
-        dispatch=Dispatch(cuda="activations.power_grad"),
+        dispatch=Dispatch(cuda="elementwise.power_grad"),
         planning=Planning(inplace=((DX, DOUT),)),
         doc="Gradient of pow.",
     )

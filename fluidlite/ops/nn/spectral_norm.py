@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...backend.products import matmul
+from ...backend.functions import matmul
 from ..grad_pairs import register_pair
 from ..infer import normalize_axis, product
 from ..registry import OpView

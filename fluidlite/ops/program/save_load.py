@@ -11,7 +11,7 @@ import numpy as np
 
 from ...backend import to_host
 from ...base.dtypes import to_vartype
-from ...base.storage import tensor_file
+from ...base.storage import messages
 from ...base.storage.files import atomic_writer
 from ..registry import Attr, Effects, LodArray, OpDef, OperatorError, OpView, Sequences, register
 from ..sequence import Lods
@@ -30,7 +30,7 @@ def _write(
         with atomic_writer(path) as file:
             for x, lod in tensors:
                 array = to_host(x)
-                tensor_file.write(file, array.astype("float16") if narrow else array, lod or ())
+                messages.write(file, array.astype("float16") if narrow else array, lod or ())
     except OSError as error:
         raise OperatorError(f"operator {op_type}: {error.strerror or error}") from None
 
@@ -53,7 +53,7 @@ def _tensors(xp: Any, op_type: str, path: str, narrow: bool) -> list[LodArray]:
     found: list[LodArray] = []
     try:
         with open(path, "rb") as file:
-            reader = tensor_file.Reader(file, path)
+            reader = messages.Reader(file, path)
             while reader.left or not found:
                 array, lod = reader.tensor(f"number {len(found)}")
                 found.append(LodArray(xp.asarray(array.astype("float16") if narrow else array), lod))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backend.products import matmul
+from ...backend.functions import matmul
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
 from ..infer import require_same_dtype

@@ -8,8 +8,16 @@ from ..infer import grads_like_inputs, require_same_dtype
 from ..native import typed
 from ..registry import Call, Levels, LodArray, OpDef, OpView, Sequences, grad_name, register, standard_grad
 from ..sequence import Lods, one_level, segments_of, set_rows, single
-from .steps import NATIVE, Steps, activate, check_activations, check_initial, check_width
-from .unit import gru_step, gru_step_grad
+from .unit import (
+    NATIVE,
+    Steps,
+    activate_clipped,
+    check_activations,
+    check_initial,
+    check_width,
+    gru_step,
+    gru_step_grad,
+)
 
 DX, DH0, DWEIGHT, DBIAS, DHIDDEN = (grad_name(slot) for slot in ("Input", "H0", "Weight", "Bias", "Hidden"))
 
@@ -32,7 +40,7 @@ def _gru(
     state = steps.start(xp, H0, size, dtype)
     made: list[tuple[Any, Any, Any]] = []
     for t, n in enumerate(steps.counts):
-        rule = gate_activation, activation, origin_mode, activate
+        rule = gate_activation, activation, origin_mode, activate_clipped
         made.append(gru_step(xp, steps.of(given, t), state[:n], Weight, *rule))
         state = made[-1][2]
     gates, kept, states = ([step[k] for step in made] for k in range(3))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...backend.products import matmul
+from ...backend.functions import matmul
 from ..infer import require_same_dtype
 from ..native import typed
 from ..registry import (
@@ -20,8 +20,15 @@ from ..registry import (
     standard_grad,
 )
 from ..sequence import Lods, one_level, segments_of, set_rows, single
-from .steps import NATIVE, Steps, activate, check_activations, check_initial, check_width
-from .unit import activation_slope
+from .unit import (
+    NATIVE,
+    Steps,
+    activate_clipped,
+    activation_slope,
+    check_activations,
+    check_initial,
+    check_width,
+)
 
 
 def _clipped(xp: Any, x: Any, bound: float) -> Any:
@@ -78,17 +85,17 @@ def _lstmp(
     for t, n in enumerate(steps.counts):
         before = cell[:n]
         candidate, i, f, o = _four(steps.of(given, t) + matmul(xp, state[:n], Weight))
-        candidate = activate(xp, candidate, candidate_activation)
-        i = activate(xp, i + before * into, gate_activation)
-        f = activate(xp, f + before * forgetting, gate_activation)
+        candidate = activate_clipped(xp, candidate, candidate_activation)
+        i = activate_clipped(xp, i + before * into, gate_activation)
+        f = activate_clipped(xp, f + before * forgetting, gate_activation)
         cell = _clipped(xp, candidate * i + before * f, cell_clip)
-        o = activate(xp, o + cell * showing, gate_activation)
-        seen = activate(xp, cell, cell_activation)
+        o = activate_clipped(xp, o + cell * showing, gate_activation)
+        seen = activate_clipped(xp, cell, cell_activation)
         state = o * seen
         hidden.append(state)
         if ProjWeight is not None:
             act = _projecting(proj_activation, cell_activation)
-            state = _clipped(xp, activate(xp, matmul(xp, state, ProjWeight), act), proj_clip)
+            state = _clipped(xp, activate_clipped(xp, matmul(xp, state, ProjWeight), act), proj_clip)
         gates.append(xp.concatenate([candidate, i, f, o], axis=1))
         cells.append(cell)
         shown.append(seen)

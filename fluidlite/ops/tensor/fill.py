@@ -12,7 +12,7 @@ from ...backend.constants import constant
 from ...base.arrays import halves
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.tensor_array import TensorArray
-from .. import batchable, identities, native
+from .. import native, planning_rules
 from ..infer import actual_shape, declared_shape, same_as
 from ..registry import (
     Attr,
@@ -161,7 +161,7 @@ register(
         kernel=_fill_constant_batch_size_like,
         native=_fill_constant_native,
         sequences=Sequences(takes_lod=True, source=None),
-        planning=Planning(batchable=batchable.filled_like),
+        planning=Planning(batchable=planning_rules.filled_like),
         doc="As fill_constant, with one dimension taken from Input (its sequences if it holds any).",
     )
 )
@@ -184,7 +184,7 @@ register(
         kernel=_zeros_like,
         native=lambda op: _fill_call(op, 0),
         effects=Effects(numbered=False),
-        planning=Planning(batchable=batchable.all_batched),
+        planning=Planning(batchable=planning_rules.all_batched),
         doc="Zeros with the shape and type of X; for a tensor array, an array of them.",
     )
 )
@@ -268,7 +268,7 @@ register(
         grad=_assign_grad,
         native=native.copy("X", "Out"),
         planning=Planning(
-            inplace=(("Out", "X"),), batchable=batchable.all_batched, identity=identities.always()
+            inplace=(("Out", "X"),), batchable=planning_rules.all_batched, identity=planning_rules.always()
         ),
         doc="A copy of X.",
     )

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...backend.functions import add_at
 from ...base.dtypes import VarType
 from ...base.sizes.shapes import Shape, product
 from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, require_same_dtype
 from ..native import NUMERIC, Selector, itemsize, typed
 from ..registry import Call, Effects, OpDef, OpView, Planning, Sequences, grad_name, register, standard_grad
-from ..scatter import add_at
 from ..value_checks import require_in_range
 
 DOUT, DX, DUPDATES = grad_name("Out"), grad_name("X"), grad_name("Updates")

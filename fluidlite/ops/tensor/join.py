@@ -7,7 +7,7 @@ from typing import Any
 
 from ...base.selected_rows import SelectedRows
 from ...base.tensor_array import TensorArray
-from .. import batchable
+from .. import planning_rules
 from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, normalize_axis, product
 from ..native import NUMERIC, itemsize, numel, typed
@@ -125,9 +125,9 @@ register(
         grad=standard_grad(inputs=("X", "AxisTensor")),
         no_grad=("AxisTensor",),
         native=_concat_native,
-        dispatch=Dispatch(cuda="concat_split.concat"),
+        dispatch=Dispatch(cuda="moves.concat"),
         sequences=Sequences(source=_concat_lod),
-        planning=Planning(batchable=batchable.joined),
+        planning=Planning(batchable=planning_rules.joined),
         doc="The X one after another along dimension `axis`.",
     )
 )
@@ -141,8 +141,8 @@ register(
         kernel=_concat_grad,
         grad=linear_double_grad("concat"),
         native=lambda op: _split_call(op, DOUT, DX, "X"),
-        dispatch=Dispatch(cuda="concat_split.concat_grad"),
-        planning=Planning(batchable=batchable.joined),
+        dispatch=Dispatch(cuda="moves.concat_grad"),
+        planning=Planning(batchable=planning_rules.joined),
         doc="Gradients of concat.",
     )
 )
@@ -209,9 +209,9 @@ register(
         kernel=_split,
         grad=_split_grad,
         native=lambda op: _split_call(op, "X", "Out", "Out"),
-        dispatch=Dispatch(cuda="concat_split.split"),
+        dispatch=Dispatch(cuda="moves.split"),
         sequences=Sequences(source=lambda op: None if _axis_of(op) in (0, -len(op.shape("X"))) else "X"),
-        planning=Planning(batchable=batchable.joined),
+        planning=Planning(batchable=planning_rules.joined),
         doc="X cut along dimension `axis` into `num` equal parts or parts of the sizes `sections`.",
     )
 )
@@ -290,7 +290,7 @@ register(
             rows=RowRule(_sum_rows, slots=("X",), out="Out", native=_sum_rows_native),
         ),
         effects=Effects(numbered=False),
-        planning=Planning(batchable=batchable.all_batched, inplace=(("Out", "X"),)),
+        planning=Planning(batchable=planning_rules.all_batched, inplace=(("Out", "X"),)),
         doc="The sum of the X, all of one shape; of SelectedRows, the rows of all; of arrays, element by element.",
     )
 )

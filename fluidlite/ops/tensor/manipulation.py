@@ -323,7 +323,7 @@ register(
         kernel=lambda xp, X, axis: xp.stack(X, axis=axis),
         grad=standard_grad(),
         native=lambda op: _row_call(op, "concat", "Y", "X"),
-        dispatch=Dispatch(cuda="concat_split.stack"),
+        dispatch=Dispatch(cuda="moves.stack"),
         effects=Effects(numbered=False),
         doc="The X, all of one shape, side by side along a new dimension `axis`.",
     )
@@ -338,7 +338,7 @@ register(
         kernel=lambda xp, Y_grad, axis: _unstacked(xp, Y_grad, axis),
         grad=linear_double_grad("stack", out="Y"),
         native=lambda op: _row_call(op, "split", DY, DX),
-        dispatch=Dispatch(cuda="concat_split.stack_grad"),
+        dispatch=Dispatch(cuda="moves.stack_grad"),
         doc="Gradients of stack.",
     )
 )
@@ -371,7 +371,7 @@ register(
         kernel=lambda xp, X, axis: _unstacked(xp, X, axis),
         grad=standard_grad(),
         native=lambda op: _row_call(op, "split", "X", "Y"),
-        dispatch=Dispatch(cuda="concat_split.unstack"),
+        dispatch=Dispatch(cuda="moves.unstack"),
         sequences=Sequences(source=None),
         effects=Effects(numbered=False),
         doc="X split into its entries along dimension `axis`.",
@@ -387,7 +387,7 @@ register(
         kernel=lambda xp, Y_grad, axis: xp.stack(Y_grad, axis=axis),
         grad=linear_double_grad("unstack", out="Y"),
         native=lambda op: _row_call(op, "concat", DX, DY),
-        dispatch=Dispatch(cuda="concat_split.unstack_grad"),
+        dispatch=Dispatch(cuda="moves.unstack_grad"),
         doc="Gradient of unstack.",
     )
 )

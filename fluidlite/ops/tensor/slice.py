@@ -10,7 +10,7 @@ import numpy as np
 from ...backend.constants import constant
 from ...base.dtypes import VarType, to_numpy
 from ...base.sizes import is_fixed
-from .. import batchable
+from .. import planning_rules
 from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, product
 from ..native import itemsize
@@ -228,7 +228,7 @@ register(
         no_grad=("StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"),
         native=lambda op: _slice_call(op, "slice", "Input", "Out"),
         sequences=Sequences(source=lambda op: None if [*op.attr("axes")][:1] == [0] else "Input"),
-        planning=Planning(batchable=batchable.sliced),
+        planning=Planning(batchable=planning_rules.sliced),
         doc="Input from starts to ends along `axes`; dimensions in `decrease_axis` are dropped.",
     )
 )
@@ -242,7 +242,7 @@ register(
         kernel=_slice_grad,
         grad=linear_double_grad("slice", "Input"),
         native=lambda op: _slice_call(op, "slice_grad", DOUT, DINPUT),
-        planning=Planning(batchable=batchable.sliced),
+        planning=Planning(batchable=planning_rules.sliced),
         doc="Gradient of slice: 0 outside.",
     )
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...backend.constants import constant
-from ...backend.products import matmul
+from ...backend.functions import matmul
 from ...base.sizes.windows import channels_last
 from ..grad_pairs import register_pair
 from ..infer import require_same_dtype

@@ -11,7 +11,7 @@ from ...backend import to_host
 from ...base.sizes.windows import Geometry, window_count
 from ..grad_pairs import register_pair
 from ..native import typed
-from ..nn.patches import gather_patches, scatter_patches
+from ..nn.conv import gather_patches, scatter_patches
 from ..registry import Call, Levels, LodArray, OperatorError, OpView, Sequences, grad_name
 from ..sequence import Lods, grads_keep_sequences, has_lod, offsets_of
 

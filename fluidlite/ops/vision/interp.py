@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...backend.constants import constant
-from ...backend.products import matmul
+from ...backend.functions import matmul
 from ...base.dtypes import VarType
 from ...base.sizes.windows import channels_last
 from ..grad_pairs import linear_double_grad, register_pair

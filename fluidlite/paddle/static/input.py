@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...data import data as fluid_data
-from ...dygraph.jit.input_spec import InputSpec
+from ...dygraph.jit.models import InputSpec
 from ..dtypes import get_default_dtype
 
 __all__ = ["InputSpec", "data"]

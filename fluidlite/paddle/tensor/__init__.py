@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from .random import *  # noqa: F403
     from .search import *  # noqa: F403
     from .stat import *  # noqa: F403
-    from .summation import *  # noqa: F403
 else:
     __all__ = missing.public(__name__)
 

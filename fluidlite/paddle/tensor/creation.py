@@ -18,7 +18,7 @@ from ...initializer import Initializer
 from ...layer_helper import LayerHelper
 from ...param_attr import ParamAttr
 from ..dtypes import get_default_dtype
-from ..run_mode import constant, follows, in_mode_of, reshaped, run
+from ..modes import constant, follows, in_mode_of, reshaped, run
 
 __all__ = [
     "arange",

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...eager import Tensor, is_recording, placing
 from ...framework import tracing
-from ..run_mode import constant, run
+from ..modes import constant, run
 from .manipulation import in_place, reshape, scatter
 
 _PLAIN = (int, np.integer, slice, type(Ellipsis))

@@ -7,7 +7,7 @@ from typing import Any
 from ... import layers
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ..run_mode import by_arguments, run
+from ..modes import by_arguments, run
 from . import stat
 from .creation import assign
 

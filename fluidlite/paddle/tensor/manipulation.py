@@ -12,7 +12,7 @@ from ... import layers
 from ...base.dtypes import to_vartype
 from ...eager import Tensor, placing
 from ...framework import Variable
-from ..run_mode import axes_of, by_arguments, constant, eager_array, reshaped, run
+from ..modes import axes_of, by_arguments, constant, eager_array, reshaped, run
 
 __all__ = [
     "broadcast_shape",

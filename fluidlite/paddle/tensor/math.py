@@ -11,7 +11,7 @@ from ... import layers
 from ...base.dtypes import FLOATS, VarType, to_numpy
 from ...framework import Variable
 from ...op_functions import modern_unary
-from ..run_mode import as_dtype, constant, operand, reshaped, run
+from ..modes import as_dtype, constant, operand, reshaped, run
 
 __all__ = [
     "abs",

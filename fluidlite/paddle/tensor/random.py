@@ -12,7 +12,7 @@ from ...framework import Variable
 from ...layer_helper import run_op
 from ...ops.tensor.random_ import reseed
 from ..dtypes import get_default_dtype
-from ..run_mode import in_mode_of, run
+from ..modes import in_mode_of, run
 from .manipulation import cast, reshape
 from .search import topk
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ..run_mode import constant, reshaped, run
+from ..modes import constant, reshaped, run
 from .manipulation import gather_nd, reshape
 
 __all__ = [

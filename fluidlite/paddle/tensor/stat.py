@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ...eager import Tensor
-from ..run_mode import as_dtype, axes_of, constant, reshaped, run
+from ..modes import as_dtype, axes_of, constant, reshaped, run
 
 __all__ = [
     "all",

@@ -13,10 +13,10 @@ import numpy as np
 from ...base.place import CPUPlace
 from ...framework import mode
 from .. import order
+from ..collating import as_lod_tensors, as_tensors
 from ..dataset import Dataset, IterableDataset, is_numbered
 from ..fetcher import Fetcher, FetcherConfig
 from ..samplers import BatchSampler, FluidBatchSampler, RandomSampler, SequenceSampler, is_count, require
-from ..structure import as_lod_tensors, as_tensors
 from ..worker.dataset import Numbered, Streamed, serve
 from ..worker.pool import WorkerPool
 from .base import BaseLoader
@@ -24,8 +24,7 @@ from .device_buffer import DevicePrefetcher, devices_at, memory_for
 from .epoch import BatchFormat, Epoch, Position
 from .from_generator import GeneratorLoaders
 from .generator import as_places
-from .prefetcher import Direct, FromWorkers, Prefetcher, Threaded
-from .source import FetchedBatch, spec_of, variables
+from .source import Direct, FetchedBatch, FromWorkers, Prefetcher, Threaded, spec_of, variables
 from .stats import Meter
 
 

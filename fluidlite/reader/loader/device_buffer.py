@@ -14,10 +14,9 @@ from ...backend.cupy_.staging import Carrier, Copied, Immediate, Staging, Stagin
 from ...base.place import Place
 from ...eager import Tensor
 from ...executor.tensors.lod_tensor import LoDTensor
-from ..background import Stream
-from ..structure import transform
-from .prefetcher import Prefetcher
-from .source import ORDINARY, FetchedBatch, Memory
+from ..collating import transform
+from ..threaded import Stream
+from .source import ORDINARY, FetchedBatch, Memory, Prefetcher
 from .stats import Meter
 
 if TYPE_CHECKING:

@@ -13,11 +13,10 @@ from ..._ext.queue import QueueClosed, QueueForked
 from ...base import callsite
 from ...base.errors import called
 from ...base.reports import profiling
-from ..background import finalize
-from ..structure import size_of
+from ..collating import size_of
+from ..threaded import finalize
 from .device_buffer import DevicePrefetcher, Devices
-from .prefetcher import Prefetcher
-from .source import FetchedBatch
+from .source import FetchedBatch, Prefetcher
 from .stats import Meter
 
 

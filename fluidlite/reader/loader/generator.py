@@ -21,8 +21,7 @@ from ..worker.generated import Generated, worker_of
 from .base import BaseLoader
 from .device_buffer import DevicePrefetcher, Devices, delivered, devices_at, memory_for
 from .epoch import BatchFormat, Epoch, LoaderError, Position, State
-from .prefetcher import FromWorkers, Prefetcher, Threaded
-from .source import Batch, Feeding, Ready, SampleLists, Samples
+from .source import Batch, Feeding, FromWorkers, Prefetcher, Ready, SampleLists, Samples, Threaded
 from .stats import Meter
 
 if TYPE_CHECKING:

@@ -8,13 +8,12 @@ from typing import Any
 
 from ...base.errors import TypeAssertion
 from ...executor import LoDTensor
+from ..collating import rows_of
 from ..slots.datasets import DatasetBase
-from ..structure import rows_of
 from .base import BaseLoader
 from .epoch import BatchFormat, Epoch, Position
 from .generator import as_places
-from .prefetcher import Direct
-from .source import FetchedBatch
+from .source import Direct, FetchedBatch
 from .stats import Meter
 
 

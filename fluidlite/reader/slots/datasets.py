@@ -12,12 +12,10 @@ import numpy as np
 from ..._ext.slots import Engine, Records
 from ...base import missing
 from ...base.context import Slot as Ambient
-from ...base.storage.urls import is_url
+from ...base.storage.files import is_url
 from ...distributed import world
-from .exchange import globally_shuffled
 from .feed_description import FeedDescription, SlotDescription, whole
-from .files import Slot, SlotReader
-from .reading import Feed, Loading, Share, batches_of_files, feed_of
+from .files import Feed, Loading, Share, Slot, SlotReader, batches_of_files, feed_of, globally_shuffled
 
 __all__ = ["DatasetBase", "DatasetFactory", "InMemoryDataset", "QueueDataset"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...base import missing
 from ...base.errors import FormatError
-from ...base.messages import block, said
+from ...base.storage.messages import block, said
 
 __all__ = ["DataFeedDesc"]
 

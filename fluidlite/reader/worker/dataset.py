@@ -7,12 +7,11 @@ from collections.abc import Generator, Iterator
 from typing import Any, NamedTuple
 
 from ..._ext.queue import QueueClosed
+from ..collating import plain
 from ..fetcher import FetcherConfig
 from ..loader.source import FetchedBatch, Memory
-from ..structure import plain
-from .pool import WorkerPool
+from .pool import BatchRequests, WorkerPool
 from .process import WorkerInfo, current_worker
-from .requests import BatchRequests
 
 
 class DatasetWorkerInfo(NamedTuple):

@@ -10,10 +10,9 @@ from ..._ext.queue import QueueClosed
 from ...base.lod import freeze
 from ...executor.tensors.lod_tensor import LoDTensor
 from ..loader.source import Feeding, FetchedBatch, Memory
-from .pool import WorkerPool
+from .pool import BatchRequests, WorkerPool
 from .process import WorkerInfo, as_asked
 from .random_state import RandomState, go_on
-from .requests import BatchRequests
 
 
 class Generated(BatchRequests):

@@ -14,14 +14,16 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._ext.queue import QueueForked
-from ..background import PATIENCE, finalize
-from .channel import HungUp
-from .errors import PoolClosed, WorkerDied, WorkerDone, WorkerTimeout, rebuilt
+from ..threaded import PATIENCE, finalize
+from .channel import HungUp, PoolClosed, WorkerDied, WorkerDone, WorkerTimeout, rebuilt
 from .handle import Worker
 from .process import BATCH, DONE, FINISH, Run, Setup
+
+if TYPE_CHECKING:
+    from ..loader.source import FetchedBatch
 
 # Most seconds to sleep before signals are checked: a system call is not interrupted by a signal that arrives just
 # before it, or in another thread.
@@ -400,3 +402,26 @@ def _close_at_exit() -> None:
 def _close_all() -> None:
     for pool in list(_pools):
         pool.close()
+
+
+class BatchRequests:
+    """The batches of an epoch, requested from the processes of `pool`."""
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self.pool = pool
+
+    def get(self) -> FetchedBatch:
+        """The next batch. Raises QueueClosed at the end of the epoch, and the errors of `WorkerPool.receive`."""
+        raise NotImplementedError
+
+    def waiting(self) -> int:
+        """The number of requested batches that have not been taken."""
+        raise NotImplementedError
+
+    def leave(self) -> None:
+        """Abandon the epoch: outstanding batches are discarded, and the workers go on."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End the processes. May be called at any time, from any thread, any number of times."""
+        self.pool.close()

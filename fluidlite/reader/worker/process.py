@@ -29,9 +29,8 @@ from ..._ext import threads
 from ..._ext.shm import Arena, pack
 from ...base.place import CPUPlace
 from ...framework import mode
-from ..background import PATIENCE, without_frames
-from .channel import Channel, HungUp
-from .errors import portable
+from ..threaded import PATIENCE, without_frames
+from .channel import Channel, HungUp, portable
 
 BATCH, DONE, ERROR = range(3)  # kinds of messages to the parent
 FINISH = b""  # the message that no more requests come

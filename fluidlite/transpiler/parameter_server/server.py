@@ -3,18 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...base.dtypes import VarType
 from ...framework import Block, Operator, Program, Variable
 from ...framework.operator import OpRole
 from ...framework.pruning import LR_COUNTER
-from .optimizers import kept_shape
-from .slicing import name_parts, original_name, same_or_split_var
+from .trainer import name_parts, original_name, same_or_split_var
 
 if TYPE_CHECKING:
     from ..distribute_transpiler import DistributeTranspiler
+
+_LIKE_PARAMETER = {
+    "adam": ("Moment1", "Moment2"),
+    "adagrad": ("Moment",),
+    "adamax": ("Moment", "InfNorm"),
+    "momentum": ("Velocity",),
+    "lars_momentum": ("Velocity",),
+    "rmsprop": ("Moment", "MeanSquare", "MeanGrad"),
+    "decayed_adagrad": ("Moment",),
+    "ftrl": ("SquaredAccumulator", "LinearAccumulator"),
+    "sgd": (),
+    "dpsgd": (),
+}
+
+
+def is_known(op_type: str) -> bool:
+    """True if parameter servers support an optimizer."""
+    return op_type in _LIKE_PARAMETER
+
+
+def kept_shape(op_type: str, slot: str, shape: Sequence[int], part: Sequence[int]) -> tuple[int, ...]:
+    """The shape of an optimizer's state in `slot` for a block of shape `part`; `shape`: that for the whole parameter.
+
+    Raises ValueError for optimizers that Fluid's parameter servers do not support.
+    """
+    if op_type not in _LIKE_PARAMETER:
+        raise ValueError(f"Not supported optimizer for distributed training: {op_type}")
+    return tuple(part) if slot in _LIKE_PARAMETER[op_type] else tuple(shape)
+
 
 PARAMETER, GRADIENT, RATE = "Param", "Grad", "LearningRate"
 

@@ -70,31 +70,8 @@ from fluidlite.core import (
     paddle_dtype_size as paddle_dtype_size,
     paddle_tensor_to_bytes as paddle_tensor_to_bytes,
 )
-from fluidlite.core.constants import (
-    avx_supported as avx_supported,
-    empty_var_name as empty_var_name,
-    get_glibc_ver as get_glibc_ver,
-    grad_var_suffix as grad_var_suffix,
-    is_compiled_with_brpc as is_compiled_with_brpc,
-    is_compiled_with_dist as is_compiled_with_dist,
-    is_compiled_with_mkldnn as is_compiled_with_mkldnn,
-    kControlDepVarName as kControlDepVarName,
-    empty_var_name as kEmptyVarName,
-    grad_var_suffix as kGradVarSuffix,
-    kNewGradSuffix as kNewGradSuffix,
-    kTempVarName as kTempVarName,
-    kZeroVarSuffix as kZeroVarSuffix,
-    less_than_ver as less_than_ver,
-    loaded_var_suffix as loaded_var_suffix,
-    size_of_dtype as size_of_dtype,
-)
-from fluidlite.core.graphs import (
-    build_adjacency_list as build_adjacency_list,
-    graph_num as graph_num,
-    graph_safe_remove_nodes as graph_safe_remove_nodes,
-    has_circle as has_circle,
-    topology_sort as topology_sort,
-)
+from fluidlite.core.system import avx_supported as avx_supported, empty_var_name as empty_var_name, get_glibc_ver as get_glibc_ver, grad_var_suffix as grad_var_suffix, is_compiled_with_brpc as is_compiled_with_brpc, is_compiled_with_dist as is_compiled_with_dist, is_compiled_with_mkldnn as is_compiled_with_mkldnn, kControlDepVarName as kControlDepVarName, empty_var_name as kEmptyVarName, grad_var_suffix as kGradVarSuffix, kNewGradSuffix as kNewGradSuffix, kTempVarName as kTempVarName, kZeroVarSuffix as kZeroVarSuffix, less_than_ver as less_than_ver, loaded_var_suffix as loaded_var_suffix, size_of_dtype as size_of_dtype
+from fluidlite.core.programs import build_adjacency_list as build_adjacency_list, graph_num as graph_num, graph_safe_remove_nodes as graph_safe_remove_nodes, has_circle as has_circle, topology_sort as topology_sort
 from fluidlite.core.native_executor import (
     DeviceContext as DeviceContext,
     Executor as Executor,
@@ -104,23 +81,8 @@ from fluidlite.core.native_executor import (
     get_fetch_variable as get_fetch_variable,
     set_feed_variable as set_feed_variable,
 )
-from fluidlite.core.operators import (
-    get_grad_op_desc as get_grad_op_desc,
-    get_op_attrs_default_value as get_op_attrs_default_value,
-    get_variable_tensor as get_variable_tensor,
-    has_grad_op_maker as has_grad_op_maker,
-    has_infer_inplace as has_infer_inplace,
-    has_grad_op_maker as has_non_empty_grad_op_maker,
-    op_support_gpu as op_support_gpu,
-)
-from fluidlite.core.profiling import (
-    TracerOption as TracerOption,
-    disable_profiler as disable_profiler,
-    enable_profiler as enable_profiler,
-    is_profiler_enabled as is_profiler_enabled,
-    reset_profiler as reset_profiler,
-    set_tracer_option as set_tracer_option,
-)
+from fluidlite.core.programs import get_grad_op_desc as get_grad_op_desc, get_op_attrs_default_value as get_op_attrs_default_value, get_variable_tensor as get_variable_tensor, has_grad_op_maker as has_grad_op_maker, has_infer_inplace as has_infer_inplace, has_grad_op_maker as has_non_empty_grad_op_maker, op_support_gpu as op_support_gpu
+from fluidlite.core.system import TracerOption as TracerOption, disable_profiler as disable_profiler, enable_profiler as enable_profiler, is_profiler_enabled as is_profiler_enabled, reset_profiler as reset_profiler, set_tracer_option as set_tracer_option
 from fluidlite.core.programs import (
     get_all_op_protos as get_all_op_protos,
     infer_no_need_buffer_slots as infer_no_need_buffer_slots,
@@ -128,12 +90,7 @@ from fluidlite.core.programs import (
     prune_backward as prune_backward,
     save_op_compatible_info as save_op_compatible_info,
 )
-from fluidlite.core.settings import (
-    init_devices as init_devices,
-    init_gflags as init_gflags,
-    init_glog as init_glog,
-    set_num_threads as set_num_threads,
-)
+from fluidlite.core.system import init_devices as init_devices, init_gflags as init_gflags, init_glog as init_glog, set_num_threads as set_num_threads
 from fluidlite.core.system import (
     get_dso_path as get_dso_path,
     load_dso as load_dso,
@@ -147,9 +104,7 @@ from fluidlite.core.system import (
 from fluidlite.dygraph.parallel import (
     ParallelStrategy as ParallelStrategy,
 )
-from fluidlite.eager.strategy import (
-    BackwardStrategy as BackwardStrategy,
-)
+from fluidlite.eager.tracer import BackwardStrategy as BackwardStrategy
 from fluidlite.eager.tracer import (
     Tracer as Tracer,
 )

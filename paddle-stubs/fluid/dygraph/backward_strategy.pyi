@@ -4,6 +4,4 @@
 from fluidlite import (
     core as core,
 )
-from fluidlite.eager.strategy import (
-    BackwardStrategy as BackwardStrategy,
-)
+from fluidlite.eager.tracer import BackwardStrategy as BackwardStrategy

@@ -22,10 +22,7 @@ from fluidlite.dygraph.jit.traced_layer import (
 from fluidlite.dygraph.jit.translator import (
     ProgramTranslator as ProgramTranslator,
 )
-from fluidlite.dygraph.jit.variables import (
-    create_program_from_desc as create_program_from_desc,
-    extract_vars as extract_vars,
-)
+from fluidlite.dygraph.jit.models import create_program_from_desc as create_program_from_desc, extract_vars as extract_vars
 from fluidlite.dygraph.layers import (
     Layer as Layer,
 )

@@ -18,22 +18,15 @@ from fluidlite.dygraph import (
 from fluidlite.dygraph.layer_object_helper import (
     LayerObjectHelper as LayerObjectHelper,
 )
-from fluidlite.dygraph.nn.activation import (
-    PRelu as PRelu,
-)
+from fluidlite.dygraph.nn.linear import PRelu as PRelu
 from fluidlite.dygraph.nn.convolution import (
     Conv2D as Conv2D,
     Conv2DTranspose as Conv2DTranspose,
     Conv3D as Conv3D,
     Conv3DTranspose as Conv3DTranspose,
 )
-from fluidlite.dygraph.nn.dropout import (
-    Dropout as Dropout,
-)
-from fluidlite.dygraph.nn.embedding import (
-    Embedding as Embedding,
-    NCE as NCE,
-)
+from fluidlite.dygraph.nn.linear import Dropout as Dropout
+from fluidlite.dygraph.nn.linear import Embedding as Embedding, NCE as NCE
 from fluidlite.dygraph.nn.linear import (
     BilinearTensorProduct as BilinearTensorProduct,
     Linear as Linear,
@@ -51,19 +44,13 @@ from fluidlite.dygraph.nn.normalization import (
     LayerNorm as LayerNorm,
     SpectralNorm as SpectralNorm,
 )
-from fluidlite.dygraph.nn.pooling import (
-    Pool2D as Pool2D,
-)
-from fluidlite.dygraph.nn.recurrent import (
-    GRUUnit as GRUUnit,
-)
+from fluidlite.dygraph.nn.convolution import Pool2D as Pool2D
+from fluidlite.dygraph.nn.sequence import GRUUnit as GRUUnit
 from fluidlite.dygraph.nn.sequence import (
     RowConv as RowConv,
     SequenceConv as SequenceConv,
 )
-from fluidlite.dygraph.nn.tree import (
-    TreeConv as TreeConv,
-)
+from fluidlite.dygraph.nn.convolution import TreeConv as TreeConv
 from fluidlite.framework.mode import (
     in_dygraph_mode as in_dygraph_mode,
 )

@@ -60,11 +60,7 @@ from fluidlite.transpiler.distribute_transpiler import (
     log as log,
     op_role_attr_name as op_role_attr_name,
 )
-from fluidlite.transpiler.parameter_server.slicing import (
-    VarBlock as VarBlock,
-    same_or_split_var as same_or_split_var,
-    slice_variable as slice_variable,
-)
+from fluidlite.transpiler.parameter_server.trainer import VarBlock as VarBlock, same_or_split_var as same_or_split_var, slice_variable as slice_variable
 from fluidlite.transpiler.ps_dispatcher import (
     PSDispatcher as PSDispatcher,
     RoundRobin as RoundRobin,

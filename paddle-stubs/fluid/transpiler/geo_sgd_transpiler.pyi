@@ -40,10 +40,7 @@ from fluidlite.transpiler.geo_sgd_transpiler import (
     RPC_OP_ROLE_ATTR_VALUE as RPC_OP_ROLE_ATTR_VALUE,
     op_role_attr_name as op_role_attr_name,
 )
-from fluidlite.transpiler.parameter_server.slicing import (
-    same_or_split_var as same_or_split_var,
-    slice_variable as slice_variable,
-)
+from fluidlite.transpiler.parameter_server.trainer import same_or_split_var as same_or_split_var, slice_variable as slice_variable
 from fluidlite.transpiler.ps_dispatcher import (
     PSDispatcher as PSDispatcher,
     RoundRobin as RoundRobin,

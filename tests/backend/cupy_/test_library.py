@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
-from fluidlite.backend.cupy_ import library, shared_library
+from fluidlite.backend.cupy_ import library
 from fluidlite.backend.cupy_.device import device
 
 from ...simulated_cuda import simulated
@@ -82,7 +82,7 @@ def _without_compiler(sim, monkeypatch, loadable):
             raise OSError("no such file")
 
     monkeypatch.setattr(sim.cupy.cuda.nvrtc, "getVersion", version)
-    monkeypatch.setattr(shared_library, "open_first", opened)
+    monkeypatch.setattr(library, "open_first", opened)
     return tried
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fluidlite.backend.cupy_ import multi_tensor
+from fluidlite.backend.cupy_.launchers import updates
 
 from .agreement import gpu, rand, same
 
@@ -18,7 +18,7 @@ def test_sums_of_squares(dtype):
     with here.active():
         given = [here.put(array) for array in arrays]
         for _ in range(2):
-            for array, total in zip(arrays, multi_tensor.sums_of_squares(here, given), strict=True):
+            for array, total in zip(arrays, updates.sums_of_squares(here, given), strict=True):
                 same(here.get(total), np.square(array).sum(dtype=dtype).reshape(1), "sum", 5)
 
 
@@ -27,8 +27,8 @@ def test_products(count):
     arrays, here = [rand(k % 7, 3, seed=k) for k in range(count)], gpu()
     with here.active():
         given, factor = [here.put(array) for array in arrays], here.put(np.array([2.5], "float32"))
-        made = multi_tensor.scaled(here, given, factor)
-        sums = multi_tensor.sums_of_squares(here, given)
+        made = updates.scaled(here, given, factor)
+        sums = updates.sums_of_squares(here, given)
     assert len(made) == len(sums) == count
     for array, product, total in zip(arrays, made, sums, strict=True):
         same(here.get(product), array * np.float32(2.5), "product")
@@ -38,6 +38,6 @@ def test_products(count):
 def test_large_arrays_take_several_blocks_next_to_small_ones():
     arrays, here = [rand(3), rand(30000, seed=1), rand(2, seed=2), rand(9000, seed=3)], gpu()
     with here.active():
-        made = multi_tensor.scaled(here, [here.put(array) for array in arrays], here.put(np.float32([-1])))
+        made = updates.scaled(here, [here.put(array) for array in arrays], here.put(np.float32([-1])))
     for array, product in zip(arrays, made, strict=True):
         same(here.get(product), -array, "product")

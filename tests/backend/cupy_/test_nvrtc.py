@@ -6,10 +6,10 @@ from importlib import util
 
 import pytest
 
-from fluidlite.backend.cupy_ import chains, modules
+from fluidlite.backend.cupy_ import chains, launch
 from fluidlite.backend.cupy_.chains import Chain, Step
 
-FILES = sorted(path.stem for path in pathlib.Path(modules.__file__).with_name("cuda").glob("*.cu"))
+FILES = sorted(path.stem for path in pathlib.Path(launch.__file__).with_name("cuda").glob("*.cu"))
 MACROS = {"rows": ["RATE"], "updates": ["RATE"]}
 """Further macros that must be defined, as element types."""
 NAMES = ("libnvrtc.so.13", "libnvrtc.so.12")
@@ -56,7 +56,7 @@ def messages(nvrtc: ctypes.CDLL, source: str, types: list[str]) -> str:
 @pytest.mark.parametrize("name", FILES)
 def test_it_compiles_without_warnings(nvrtc, name, scalar):
     types = [f"{macro}={scalar}" for macro in ["SCALAR", *MACROS.get(name, ())]]
-    assert not messages(nvrtc, modules.source(name), types)
+    assert not messages(nvrtc, launch.source(name), types)
 
 
 @pytest.mark.parametrize("scalar", ["float", "double"])

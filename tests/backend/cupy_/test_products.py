@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fluidlite import backend
-from fluidlite.backend.cupy_.launchers import fully_connected
+from fluidlite.backend.cupy_.launchers import products as fully_connected
 
 from .agreement import agree, gpu, launched, on_gpu, rand, refused, same
 

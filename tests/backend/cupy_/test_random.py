@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from fluidlite.backend.cupy_ import modules
+from fluidlite.backend.cupy_ import launch
 from fluidlite.backend.cupy_.launchers import random
 from fluidlite.base import seeds
 from fluidlite.base.dtypes import VarType
@@ -30,7 +30,7 @@ KNOWN = [  # the authors' vectors: counter, key, result
 def test_philox_gives_the_published_words(cuda):
     more = 'extern "C" __global__ void words(u64 a, u64 b, u64 key, u32 *out) { philox(a, b, key, out); }'
     kernel = cuda.RawModule(
-        code=modules.source("random") + more, options=("-std=c++17", "-DSCALAR=float")
+        code=launch.source("random") + more, options=("-std=c++17", "-DSCALAR=float")
     ).get_function("words")
     for (a, b, c, d), (low, high), expected in KNOWN:
         with gpu().active():

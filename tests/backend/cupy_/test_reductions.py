@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fluidlite.backend.cupy_.launchers import reductions
+from fluidlite.backend.cupy_.launchers import elementwise
 
 from .agreement import agree, gpu, rand, refused
 
@@ -71,7 +71,7 @@ def test_sums_in_float_are_taken_in_a_tree():
     x = np.full(1 << 20, 0.1, "float32")
     here = gpu()
     with here.active():
-        total = reductions.reduced(here, here.put(x), "sum", (1, x.size, 1))
+        total = elementwise.reduced(here, here.put(x), "sum", (1, x.size, 1))
     np.testing.assert_allclose(here.get(total)[0, 0], x.sum(dtype="float64"), 1e-6)
 
 
@@ -79,5 +79,5 @@ def test_sums_in_float_are_taken_in_a_tree():
 def test_sum_to_the_middle(layout):
     x, here = rand(*layout), gpu()
     with here.active():
-        total = reductions.summed_to_middle(here, here.put(x.reshape(-1)), layout, -2.0)
+        total = elementwise.summed_to_middle(here, here.put(x.reshape(-1)), layout, -2.0)
     np.testing.assert_allclose(here.get(total), -2 * x.sum(axis=(0, 2)), 1e-4, 1e-4)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fluidlite import backend
-from fluidlite.backend.cupy_.launchers import sparse_updates, updates
+from fluidlite.backend.cupy_.launchers import updates
 from fluidlite.base.selected_rows import SelectedRows
 from fluidlite.ops.registry import find
 
@@ -98,18 +98,18 @@ def test_nothing_waits(simulation):
     attrs = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "Beta1Tensor": None, "Beta2Tensor": None}
     with device.active():
         for lazy, launches in ((True, 2), (False, 3)):
-            sparse_updates.adam(device, **here, **attrs, lazy_mode=lazy)
+            updates.adam(device, **here, **attrs, lazy_mode=lazy)
             simulation.counters.reset()
-            sparse_updates.adam(device, **here, **attrs, lazy_mode=lazy)
+            updates.adam(device, **here, **attrs, lazy_mode=lazy)
             assert (simulation.counters.launches, simulation.counters.syncs) == (launches, 0)
 
 
 @pytest.mark.usefixtures("cuda")
 def test_many_rows_are_left_to_the_reference_kernel(monkeypatch):
-    monkeypatch.setattr(sparse_updates, "_MOST", 5)
+    monkeypatch.setattr(updates, "_MOST", 5)
     given = inputs("sgd", (HEIGHT, 3))
     device = gpu()
     grad = SelectedRows(device.put(np.arange(6)), device.put(rand(6, 3)), HEIGHT)
     with device.active():
-        made = sparse_updates.sgd(device, device.put(given["Param"]), grad, device.put(given["LearningRate"]))
+        made = updates.sgd(device, device.put(given["Param"]), grad, device.put(given["LearningRate"]))
     assert made is NotImplemented

@@ -6,7 +6,7 @@ import pytest
 import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.contrib.slim.quantization import PostTrainingQuantization, WeightQuantization
-from fluidlite.contrib.slim.quantization.divergence import kl_threshold
+from fluidlite.contrib.slim.quantization.post_training_quantization import kl_threshold
 
 PLACE = fluid.CPUPlace()
 

@@ -8,7 +8,7 @@ import pytest
 import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.contrib.layers import search_pyramid_hash
-from fluidlite.ops.contrib.byte_hashes import murmur3, xxh32
+from fluidlite.ops.contrib.pyramid_hash import murmur3, xxh32
 from fluidlite.ops.registry import OperatorError
 
 from ..harness import infer, run_kernel

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from fluidlite.ops.detection.boxes import overlaps
-from fluidlite.ops.detection.polygons import polygon_overlap
+from fluidlite.ops.detection.boxes import overlaps, polygon_overlap
 from fluidlite.ops.registry import OperatorError
 
 from ..harness import check, infer, run_kernel

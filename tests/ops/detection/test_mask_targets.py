@@ -5,7 +5,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite import layers
-from fluidlite.ops.detection.mask_targets import filled
+from fluidlite.ops.detection.proposals import filled
 
 from ..harness import check
 

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from fluidlite.ops.program import print_
+from fluidlite.ops.program import host
 from fluidlite.ops.registry import OpView, find
 
 from ..harness import ArrayMeta, run_kernel
@@ -45,7 +45,7 @@ def test_parts_can_be_left_out(capsys):
 
 
 def test_only_so_often(capsys, monkeypatch):
-    monkeypatch.setattr(print_, "_shown", Counter())
+    monkeypatch.setattr(host, "_shown", Counter())
     assert [bool(shown(capsys, serial=-3, first_n=2)) for _ in range(4)] == [True, True, False, False]
 
 

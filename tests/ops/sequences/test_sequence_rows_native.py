@@ -5,7 +5,7 @@ import pytest
 
 from fluidlite._ext.engine import KernelFailure
 from fluidlite.base.dtypes import VarType
-from fluidlite.ops.native_errors import native_error
+from fluidlite.ops.native import native_error
 from fluidlite.ops.registry import OperatorError
 
 from .. import in_native

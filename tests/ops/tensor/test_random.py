@@ -5,7 +5,7 @@ import pytest
 
 from fluidlite.base.dtypes import VarType
 from fluidlite.ops.registry import OperatorError, find
-from fluidlite.ops.tensor.random_crop import _place
+from fluidlite.ops.tensor.random_ import _place
 
 from ..harness import infer, run_kernel
 

@@ -1,20 +1,55 @@
-"""Launchers of convolutions and of their transposes, with their gradients.
-
-A convolution, its gradient for the images and that for the filters are all there is: transposes are the same three,
-with the parts of images and results exchanged. Each comes from kernels of our own where every channel has its own
-filters, else from cuDNN, and where that is missing or has no algorithm from products of matrices.
-"""
+"""Launchers of convolutions, of their transposes, and of their first and second derivatives."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from ....base.sizes.windows import Geometry, channels_last, forward_geometry, transposed_geometry
-from .. import dnn, patches
+from .. import dnn, launch, patches
 from ..device import CudaDevice
 from ..launch import dense, real
-from . import depthwise
+from ..patches import geometry_arguments
+
+
+def _sizes(batch: int, filters: int, groups: int, g: Geometry) -> tuple[Any, ...]:
+    return batch, groups, filters // groups, *geometry_arguments(g)
+
+
+def correlate(device: CudaDevice, image: Any, filters: Any, g: Geometry, groups: int) -> Any:
+    """The convolution of images [N, groups, S...] with filters [M, 1, K...]: [N, M, O...]."""
+    maps = filters.shape[0]
+    out = device.xp.empty((image.shape[0], maps, *g.out), image.dtype)
+    sizes = _sizes(image.shape[0], maps, groups, g)
+    launch.each("im2col", "depthwise", image.dtype, out.size, image, filters, out, *sizes)
+    return out
+
+
+def spread(device: CudaDevice, out: Any, filters: Any, g: Geometry, groups: int) -> Any:
+    """The gradient of `correlate` for the images from `out`, that of its result: [N, groups, S...]."""
+    image = device.xp.empty((out.shape[0], groups, *g.image), out.dtype)
+    sizes = _sizes(out.shape[0], filters.shape[0], groups, g)
+    launch.each("im2col", "depthwise_spread", out.dtype, image.size, out, filters, image, *sizes)
+    return image
+
+
+def filter_gradient(device: CudaDevice, image: Any, out: Any, g: Geometry, groups: int) -> Any:
+    """The gradient of `correlate` for the filters from `out`, that of its result: [M, 1, K...]."""
+    batch, maps = out.shape[:2]
+    filters = device.xp.empty((maps, 1, *g.kernel), image.dtype)
+    blocks = launch.blocks_for(filters.size, 1)
+    arguments = (image, out, filters, *_sizes(batch, maps, groups, g))
+    launch.grid("im2col", "depthwise_filters", image.dtype, blocks, launch.THREADS, *arguments)
+    return filters
+
+
+_DEPTHWISE = {function.__name__: function for function in (correlate, spread, filter_gradient)}
+
+# Launchers of convolutions and of their transposes, with their gradients.
+#
+# A convolution, its gradient for the images and that for the filters are all there is: transposes are the same three,
+# with the parts of images and results exchanged. Each comes from kernels of our own where every channel has its own
+# filters, else from cuDNN, and where that is missing or has no algorithm from products of matrices.
 
 _EVERYTHING = ("Input@GRAD", "Filter@GRAD", "Bias@GRAD")
 
@@ -27,7 +62,7 @@ def _computed(
     `channels`: those of the image for each group.
     """
     if channels == 1 and groups > 1:
-        return getattr(depthwise, what)(device, first, second, g, groups)
+        return _DEPTHWISE[what](device, first, second, g, groups)
     if first.size and second.size:
         try:
             return getattr(dnn, what)(device, first, second, g, groups)
@@ -136,3 +171,71 @@ def transposed_gradient(
 ) -> Any:
     """The gradients of `transposed`."""
     return _gradients(device, "correlate", Input, Filter, Bias, Output_grad, attrs, wanted)
+
+
+def _second(
+    device: CudaDevice,
+    ahead: Callable[..., Any],
+    back: Callable[..., Any],
+    given: Sequence[Any],
+    attrs: Mapping[str, Any],
+    wanted: Collection[str] | None,
+) -> Any:
+    """The second derivatives of `ops/nn/conv.py`, without terms that are zero or not wanted."""
+    if not real(*given):
+        return NotImplemented
+    images, filters, dout, dd_images, dd_filters, dd_bias = given
+    if dd_images is None and (dd_filters is None or dd_bias is not None):
+        return NotImplemented
+    xp = device.xp
+    for_images = for_filters = for_dout = None
+    if wanted is None or "DInput" in wanted:
+        if dd_filters is None:
+            for_images = xp.zeros_like(images)
+        else:
+            for_images = back(device, images, dd_filters, None, dout, wanted=("Input@GRAD",), **attrs)[0]
+    if wanted is None or "DFilter" in wanted:
+        if dd_images is None:
+            for_filters = xp.zeros_like(filters)
+        else:
+            for_filters = back(device, dd_images, filters, None, dout, wanted=("Filter@GRAD",), **attrs)[1]
+    if wanted is None or "DDOutput" in wanted:
+        parts = []
+        if dd_images is not None:
+            parts.append(ahead(device, dd_images, filters, dd_bias, **attrs))
+        if dd_filters is not None:
+            parts.append(ahead(device, images, dd_filters, None, **attrs))
+        for_dout = parts[0] if len(parts) == 1 else xp.add(*parts, out=parts[0])
+    return for_images, for_filters, for_dout
+
+
+def double_grad(
+    device: CudaDevice,
+    Input: Any,
+    Filter: Any,
+    DOutput: Any,
+    DDInput: Any,
+    DDFilter: Any,
+    DDBias: Any,
+    wanted: Collection[str] | None = None,
+    **attrs: Any,
+) -> Any:
+    """conv2d_grad_grad and the like."""
+    given = (Input, Filter, DOutput, DDInput, DDFilter, DDBias)
+    return _second(device, forward, gradient, given, attrs, wanted)
+
+
+def transposed_double_grad(
+    device: CudaDevice,
+    Input: Any,
+    Filter: Any,
+    DOutput: Any,
+    DDInput: Any,
+    DDFilter: Any,
+    DDBias: Any,
+    wanted: Collection[str] | None = None,
+    **attrs: Any,
+) -> Any:
+    """conv2d_transpose_grad_grad and the like."""
+    given = (Input, Filter, DOutput, DDInput, DDFilter, DDBias)
+    return _second(device, transposed, transposed_gradient, given, attrs, wanted)

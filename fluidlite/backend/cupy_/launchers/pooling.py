@@ -13,7 +13,7 @@ from ....base.sizes.windows import channels_last, resolve_pads, window_spans
 from .. import launch
 from ..device import CudaDevice
 from ..launch import dense, real
-from ..spatial import three
+from ..patches import three
 
 _WIDE = 128
 """Windows of a whole image with at least so many elements get a block each instead of a thread."""

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import launch, library, modules
+from ....base.selected_rows import SelectedRows
+from .. import launch, library
 from ..device import CudaDevice
 
 ENTRIES = 48
@@ -153,7 +154,7 @@ def update(device: CudaDevice, op_type: str, entries: Sequence[Mapping[str, Any]
         table, blocks = _table(rule, entries[start : start + ENTRIES], grads)
         launch.grid(
             "updates", op_type, dtype, blocks, _THREADS, table, *numbers,
-            macros={"RATE": modules.SCALARS[str(rate)]},
+            macros={"RATE": launch.SCALARS[str(rate)]},
         )  # fmt: skip
 
 
@@ -224,3 +225,143 @@ def tickets(device: CudaDevice) -> Any:
 @library.on_forget
 def _forget() -> None:
     _made.clear()
+
+
+# Updates of the rows of `SelectedRows` without a synchronization: the number of distinct rows stays on the GPU.
+#
+# Merged rows keep the original length, padded with row -1, as in plans on the CPU.
+
+_MOST = 16384
+"""The most rows that are merged here, by comparing each with all others."""
+
+_WIDTH = 128
+
+
+def _merged(device: CudaDevice, grad: SelectedRows) -> SelectedRows:
+    """Every distinct row once, with its values added in order; padded with row -1."""
+    xp = device.xp
+    rows, values = launch.dense(device, grad.rows), launch.dense(device, grad.values)
+    made = SelectedRows(xp.empty_like(rows), xp.empty_like(values), grad.height)
+    if len(rows):
+        width = values.size // len(rows)
+        sizes = (len(rows), width, grad.height)
+        launch.grid(
+            "rows", "merge_rows", values.dtype, len(rows), _WIDTH, rows, values, made.rows, made.values, *sizes,
+            macros=_macros(values.dtype),
+        )  # fmt: skip
+    return made
+
+
+def _macros(rate: Any) -> dict[str, str]:
+    return {"RATE": launch.SCALARS[str(rate)]}
+
+
+def _takes(op_type: str, grad: SelectedRows, entry: dict[str, Any], attrs: dict[str, Any]) -> bool:
+    """Whether the kernels can update these tables."""
+    if len(grad.rows) > _MOST or grad.rows.dtype != "int64" or not launch.real(grad.values, entry["Param"]):
+        return False
+    like = {**entry, "Grad": entry["Param"]}  # a dense gradient of the same type and shape
+    return grad.shape == entry["Param"].shape and fits(op_type, like, attrs)
+
+
+def _run(kernel: str, grad: SelectedRows, rate: Any, arrays: tuple[Any, ...], *numbers: Any) -> None:
+    """Launch a kernel for each value of merged rows; the first of `arrays` is the parameter."""
+    size = grad.values.size
+    width = size // max(1, len(grad.rows))
+    param, *state = arrays
+    launch.each(
+        "rows", kernel, param.dtype, size, grad.rows, grad.values, param, rate, *state, size, width, *numbers,
+        macros=_macros(rate.dtype),
+    )  # fmt: skip
+
+
+def sgd(device: CudaDevice, Param: Any, Grad: Any, LearningRate: Any) -> Any:
+    """Launcher of `sgd` for SelectedRows."""
+    if not _takes("sgd", Grad, {"Param": Param, "LearningRate": LearningRate}, {}):
+        return NotImplemented
+    _run("sgd_rows", _merged(device, Grad), LearningRate, (Param,))
+    return Param
+
+
+def adagrad(device: CudaDevice, Param: Any, Grad: Any, Moment: Any, LearningRate: Any, epsilon: float) -> Any:
+    """Launcher of `adagrad` for SelectedRows."""
+    entry = {"Param": Param, "Moment": Moment, "LearningRate": LearningRate}
+    if not _takes("adagrad", Grad, entry, {}):
+        return NotImplemented
+    _run("adagrad_rows", _merged(device, Grad), LearningRate, (Param, Moment), float(epsilon))
+    return Param, Moment
+
+
+def adam(
+    device: CudaDevice, Param: Any, Grad: Any, LearningRate: Any, Moment1: Any, Moment2: Any, Beta1Pow: Any,
+    Beta2Pow: Any, Beta1Tensor: Any, Beta2Tensor: Any, beta1: float, beta2: float, epsilon: float, lazy_mode: bool,
+) -> Any:  # fmt: skip
+    """Launcher of `adam` for SelectedRows: of the rows that are named, or with zeros for the others."""
+    entry = {
+        "Param": Param, "LearningRate": LearningRate, "Moment1": Moment1, "Moment2": Moment2, "Beta1Pow": Beta1Pow,
+        "Beta2Pow": Beta2Pow, "Beta1Tensor": Beta1Tensor, "Beta2Tensor": Beta2Tensor,
+    }  # fmt: skip
+    attrs = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "ahead": True}
+    if not _takes("adam", Grad, entry, attrs) or (lazy_mode and not Grad.values.size):
+        return NotImplemented
+    grad = _merged(device, Grad)
+    if lazy_mode:
+        numbers = (float(beta1), 1.0 - beta1, float(beta2), 1.0 - beta2, float(epsilon))
+        arrays = (Param, Moment1, Moment2, Beta1Pow, Beta2Pow)
+        given = (Beta1Tensor, Beta2Tensor, tickets(device))
+        _run("adam_rows", grad, LearningRate, arrays, *numbers, *given)
+    else:
+        table = device.xp.zeros_like(Param)
+        size = grad.values.size
+        sizes = (size, size // max(1, len(grad.rows)))
+        macros = _macros(Param.dtype)
+        launch.each(
+            "rows", "spread_rows", Param.dtype, size, grad.rows, grad.values, table, *sizes, macros=macros
+        )
+        update(device, "adam", [{**entry, "Grad": table}], attrs)
+    return Param, Moment1, Moment2, Beta1Pow, Beta2Pow
+
+
+TABLE_ENTRIES = 96
+"""The number of arrays that one launch takes."""
+
+_MULTI_TENSOR_SHARE = 8192
+_MULTI_TENSOR_TABLE = np.dtype([("words", np.uint64, (4 * TABLE_ENTRIES + 1,))])
+
+
+def _multi_tensor_table(sources: Sequence[Any], targets: Sequence[Any]) -> tuple[np.ndarray, int]:
+    """The `Table` of `many.cu`, and the number of blocks. It is passed by value, so nothing is uploaded."""
+    words: list[int] = []
+    blocks = 0
+    for source, target in zip(sources, targets, strict=True):
+        words += [source.data.ptr, 0 if target is None else target.data.ptr, source.size, blocks]
+        blocks += max(1, -(-source.size // _MULTI_TENSOR_SHARE))
+    table = np.zeros((), _MULTI_TENSOR_TABLE)
+    table["words"][: len(words)] = words
+    table["words"][-1] = len(sources)
+    return table, blocks
+
+
+def sums_of_squares(device: CudaDevice, arrays: Sequence[Any]) -> list[Any]:
+    """The sum of the squares of each array, as arrays of one element. All are float32, or all float64."""
+    found: list[Any] = []
+    for start in range(0, len(arrays), TABLE_ENTRIES):
+        some = [launch.dense(device, array) for array in arrays[start : start + TABLE_ENTRIES]]
+        table, blocks = _multi_tensor_table(some, [None] * len(some))
+        out, part = (device.xp.empty((count,), some[0].dtype) for count in (len(some), blocks))
+        args = (table, part, out, tickets(device))
+        launch.grid("many", "sums_of_squares", out.dtype, blocks, launch.THREADS, *args)
+        found += [out[k : k + 1] for k in range(len(some))]
+    return found
+
+
+def scaled(device: CudaDevice, arrays: Sequence[Any], factor: Any) -> list[Any]:
+    """Each array times the one element of `factor`. All are of one type, float32 or float64."""
+    found: list[Any] = []
+    for start in range(0, len(arrays), TABLE_ENTRIES):
+        some = [launch.dense(device, array) for array in arrays[start : start + TABLE_ENTRIES]]
+        made = [device.xp.empty(array.shape, array.dtype) for array in some]
+        table, blocks = _multi_tensor_table(some, made)
+        launch.grid("many", "scaled", factor.dtype, blocks, launch.THREADS, table, factor)
+        found += made
+    return found

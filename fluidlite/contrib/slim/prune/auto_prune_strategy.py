@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ....base import missing
-from .pruning import PruneStrategy, _tensor, _update
+from .prune_strategy import PruneStrategy, _tensor, _update
 
 __all__ = ["AutoPruneStrategy"]
 

@@ -15,15 +15,58 @@ from ....executor import Executor, Scope, global_scope, scope_guard
 from ....framework import Program
 from ....framework.serialization.ir_graph import IrGraph
 from ....reader import DataLoader
-from . import nodes
-from .activations import AddQuantDequantPass
-from .divergence import kl_threshold
-from .freezing import QuantizationFreezePass
-from .out_scale import WATCHED
+from . import transform
+from .freezing import WATCHED, AddQuantDequantPass, QuantizationFreezePass
 from .transform import QuantizationTransformPass
 from .weight_quantization import WeightQuantization
 
 __all__ = ["PostTrainingQuantization", "WeightQuantization"]
+
+_BINS = 2048
+_FIRST = 0.7
+
+
+def kl_threshold(magnitudes: np.ndarray, steps: int) -> float:
+    """The threshold with which `steps` integers tell most about the histogram of `magnitudes` (Migacz 2017).
+
+    Candidates are the ends of the upper bins of 2048; magnitudes beyond count with the last bin.
+    """
+    magnitudes = magnitudes.astype(float)
+    counts, edges = np.histogram(
+        magnitudes, bins=_BINS, range=(float(magnitudes.min()), float(magnitudes.max()))
+    )
+    first = int((_BINS - 1) * _FIRST)
+    best, lowest = None, 0.0
+    for end in range(first, _BINS):
+        if counts[end - 1] == 0:
+            continue
+        reference = counts[:end].astype(float)
+        reference[-1] += counts[end:].sum()
+        divergence = _divergence(reference, _quantized(counts[:end], reference, steps))
+        if best is None or lowest == 0 or divergence < lowest:
+            best, lowest = end, divergence
+    if best is None:
+        held = np.flatnonzero(counts[: first + 1])
+        best = int(held[-1]) if held.size else 0
+    return float((best + 0.5) * (edges[1] - edges[0]))
+
+
+def _quantized(counts: np.ndarray, reference: np.ndarray, steps: int) -> np.ndarray:
+    """`counts` summed in `steps` groups of bins, each spread evenly over its bins that are not empty in `reference`."""
+    width = len(counts) // steps
+    group = np.minimum(np.arange(len(counts)) // width, steps - 1)
+    total = np.bincount(group, counts, steps)
+    present = np.bincount(group, reference > 0, steps)
+    mean = np.divide(total, present, out=np.zeros(steps), where=present > 0)
+    return np.where(reference > 0, mean[group], 0.0)
+
+
+def _divergence(reference: np.ndarray, candidate: np.ndarray) -> float:
+    held = (reference > 0) & (candidate > 0)
+    p, q = reference[held], candidate[held]
+    total = reference.sum()
+    return float((p * np.log(candidate.sum() * p / (total * q))).sum() / total)
+
 
 _STEPS = 255
 _WITH_WEIGHTS = QuantizationTransformPass._supported_quantizable_op_type
@@ -147,9 +190,9 @@ class PostTrainingQuantization:
         for op in block.ops:
             names: list[str] = []
             if op.type in self._quantizable_op_type:
-                names += [name for slot in nodes.INPUTS[op.type] for name in op.input(slot)]
+                names += [name for slot in transform.INPUTS[op.type] for name in op.input(slot)]
             if op.type in self._quantizable_op_type or op.type in WATCHED:
-                names += op.output(nodes.OUTPUTS[op.type])
+                names += op.output(transform.OUTPUTS[op.type])
             observed.update(dict.fromkeys(names))
         return [
             name for name in observed if not block.var(name).persistable and block.var(name).dtype in FLOATS
@@ -217,11 +260,11 @@ class PostTrainingQuantization:
         values = {**self._values, **self._weight_ranges()}
         for op in self._program.global_block().ops:
             if op.type in self._quantizable_op_type:
-                for name in (name for slot in nodes.INPUTS[op.type] for name in op.input(slot)):
+                for name in (name for slot in transform.INPUTS[op.type] for name in op.input(slot)):
                     if name in values:
                         op._set_attr(f"{name}.min", values[name][0])
                         op._set_attr(f"{name}.max", values[name][1])
-            for name in op.output(nodes.OUTPUTS[op.type]) if op.type in WATCHED else ():
+            for name in op.output(transform.OUTPUTS[op.type]) if op.type in WATCHED else ():
                 if name in values:
                     op._set_attr("out_min", values[name][0])
                     op._set_attr("out_max", values[name][1])
@@ -230,10 +273,10 @@ class PostTrainingQuantization:
         """The least and largest value of each quantized parameter, or those of its channels."""
         ranges = {}
         for op in self._program.global_block().ops:
-            for slot in nodes.INPUTS[op.type] if op.type in self._quantizable_op_type else ():
+            for slot in transform.INPUTS[op.type] if op.type in self._quantizable_op_type else ():
                 for name in op.input(slot):
                     if self._program.global_block().var(name).persistable:
-                        value = nodes.read(self._scope, name)
+                        value = transform.read(self._scope, name)
                         if self._kinds["weight_quantize_type"] == "channel_wise_abs_max":
                             value = value.reshape(len(value), -1)
                             ranges[name] = value.min(1).tolist(), value.max(1).tolist()
@@ -244,7 +287,7 @@ class PostTrainingQuantization:
     def _note_outputs(self) -> None:
         for op in self._program.global_block().ops:
             if op.type in WATCHED:
-                for name in op.output(nodes.OUTPUTS[op.type]):
+                for name in op.output(transform.OUTPUTS[op.type]):
                     if name in self._values:
                         op._set_attr("out_threshold", float(np.float32(self._values[name])))
 

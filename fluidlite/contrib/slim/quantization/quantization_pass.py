@@ -1,9 +1,14 @@
 """The passes of quantization-aware training (`fluid.contrib.slim.quantization.quantization_pass`)."""
 
 from ....base import missing
-from .activations import AddQuantDequantPass
-from .freezing import ConvertToInt8Pass, QuantizationFreezePass, TransformForMobilePass
-from .out_scale import OutScaleForInferencePass, OutScaleForTrainingPass
+from .freezing import (
+    AddQuantDequantPass,
+    ConvertToInt8Pass,
+    OutScaleForInferencePass,
+    OutScaleForTrainingPass,
+    QuantizationFreezePass,
+    TransformForMobilePass,
+)
 from .transform import QuantizationTransformPass
 
 __all__ = [

@@ -12,7 +12,7 @@ from ....base.dtypes import to_vartype
 from ....base.place import CPUPlace
 from ....executor import Executor, Scope, scope_guard
 from ....framework import Operator
-from . import nodes
+from . import transform
 
 _BINS = 5000
 _TYPES = {8: np.int8, 16: np.int16}
@@ -84,7 +84,7 @@ class WeightQuantization:
                     op._set_attr("quantization_type", f"post_weight_{weight_quantize_type}")
                     op._set_attr("quantize_weight_bits", weight_bits)
                     for name in _weights(op):
-                        weight = nodes.read(scope, name)
+                        weight = transform.read(scope, name)
                         axis = 1 if op.type == "mul" else 0
                         if weight_quantize_type == "abs_max":
                             scale = _threshold(np.abs(weight), threshold_rate)
@@ -115,7 +115,7 @@ class WeightQuantization:
 
 def _weights(op: Operator) -> list[str]:
     """The parameters among the quantized inputs of an operator."""
-    names = [name for slot in nodes.INPUTS[op.type] for name in op.input(slot)]
+    names = [name for slot in transform.INPUTS[op.type] for name in op.input(slot)]
     return [name for name in names if op.block._is_persistable(name)]
 
 

@@ -25,7 +25,7 @@ from ....layers import shape as shape_of
 from ....optimizer.schedules import LearningRateDecay
 from .. import source
 from ..rewriting import Refusal
-from . import arrays, iterables, values
+from . import iterables, values
 from .branching import choose, deciding, given
 from .records import TensorRecords
 from .values import here, is_tensor, scalar
@@ -272,7 +272,7 @@ def numpy(value: Any) -> Any:
     lasts = isinstance(value, Variable) and getattr(value, "persistable", False)
     if not is_tensor(value) or (isinstance(value, Tensor) and not lasts):
         return value.numpy()
-    return arrays.array(values.variable(value))
+    return values.array(values.variable(value))
 
 
 def rows(items: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....op_functions import modern_unary
-from ...run_mode import as_dtype, run
+from ...modes import as_dtype, run
 from ...tensor import stat
 from ...tensor.manipulation import split
 from ...tensor.math import clip, sigmoid, tanh

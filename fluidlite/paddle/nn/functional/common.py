@@ -14,7 +14,7 @@ from ....layers.nn.dense import lookup_attrs
 from ....layers.nn.probability import DROPOUTS, dropout_attrs
 from ....op_functions import of_kind
 from ....ops.tensor.random_ import is_reseeded
-from ...run_mode import axes_of, by_arguments, in_mode_of, run
+from ...modes import axes_of, by_arguments, in_mode_of, run
 from ...tensor import stat
 from ...tensor.linalg import norm
 from ...tensor.manipulation import cast, squeeze, unsqueeze

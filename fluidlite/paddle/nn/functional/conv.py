@@ -11,7 +11,7 @@ from typing import Any
 from ....layers.checks import FORMATS, check_choice, numbers
 from ....layers.nn.convolution import Convolution
 from ....op_functions import of_kind
-from ...run_mode import run
+from ...modes import run
 from ...tensor.manipulation import squeeze, unsqueeze
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Any
 from .... import layers
 from ....base.dtypes import VarType
 from ....layers.checks import check_choice
-from ...run_mode import by_arguments, run
+from ...modes import by_arguments, run
 from ...tensor import stat
 from ...tensor.manipulation import gather, moveaxis, reshape, squeeze, unsqueeze
 from ...tensor.math import abs, clip, exp, log, log1p, pow, sigmoid, sqrt, square

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ....layers.checks import check_choice
-from ....layers.nn.batch_normalization import batch_normalized
-from ....layers.nn.normalization import normalized, normalized_from
-from ...run_mode import constant, reshaped, run
+from ....layers.nn.normalization import batch_normalized, normalized, normalized_from
+from ...modes import constant, reshaped, run
 from ...tensor.manipulation import squeeze, unsqueeze
 
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm"]

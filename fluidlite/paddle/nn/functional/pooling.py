@@ -10,7 +10,7 @@ from typing import Any
 
 from ....layers.checks import FORMATS, check_choice, numbers, paddings
 from ....op_functions import of_kind
-from ...run_mode import run
+from ...modes import run
 from ...tensor.manipulation import squeeze, unsqueeze
 from .conv import along_width, wide
 

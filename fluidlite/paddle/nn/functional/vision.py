@@ -6,7 +6,7 @@ from typing import Any
 
 from .... import layers
 from ....layers.checks import check_choice
-from ...run_mode import by_arguments, run
+from ...modes import by_arguments, run
 
 __all__ = ["affine_grid", "grid_sample"]
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from .norm import *  # noqa: F403
     from .pooling import *  # noqa: F403
     from .rnn import *  # noqa: F403
-    from .rnn_cell import *  # noqa: F403
     from .transformer import *  # noqa: F403
 else:
     __all__ = missing.public(__name__)

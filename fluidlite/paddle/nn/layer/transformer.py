@@ -11,7 +11,7 @@ from ....base.dtypes import VarType
 from ....dygraph.container import LayerList
 from ....dygraph.layers import Layer
 from ....layers.checks import check_choice
-from ...run_mode import in_mode_of
+from ...modes import in_mode_of
 from ...tensor.creation import to_tensor
 from ...tensor.linalg import matmul
 from ...tensor.manipulation import reshape, transpose

@@ -7,11 +7,7 @@ from fluidlite import (
 from fluidlite.base.dtypes import (
     to_vartype as convert_np_dtype_to_dtype_,
 )
-from fluidlite.contrib.layers.matching import (
-    match_matrix_tensor as match_matrix_tensor,
-    sequence_topk_avg_pooling as sequence_topk_avg_pooling,
-    var_conv_2d as var_conv_2d,
-)
+from fluidlite.contrib.layers.text_matching import match_matrix_tensor as match_matrix_tensor, sequence_topk_avg_pooling as sequence_topk_avg_pooling, var_conv_2d as var_conv_2d
 from fluidlite.contrib.layers.nn import (
     fused_elemwise_activation as fused_elemwise_activation,
     fused_embedding_seq_pool as fused_embedding_seq_pool,
@@ -19,17 +15,9 @@ from fluidlite.contrib.layers.nn import (
     partial_sum as partial_sum,
     shuffle_batch as shuffle_batch,
 )
-from fluidlite.contrib.layers.pyramids import (
-    search_pyramid_hash as search_pyramid_hash,
-)
-from fluidlite.contrib.layers.ranks import (
-    rank_attention as rank_attention,
-)
-from fluidlite.contrib.layers.trees import (
-    tdm_child as tdm_child,
-    tdm_sampler as tdm_sampler,
-    tree_conv as tree_conv,
-)
+from fluidlite.contrib.layers.text_matching import search_pyramid_hash as search_pyramid_hash
+from fluidlite.contrib.layers.nn import rank_attention as rank_attention
+from fluidlite.contrib.layers.nn import tdm_child as tdm_child, tdm_sampler as tdm_sampler, tree_conv as tree_conv
 from fluidlite.data_feeder import (
     check_dtype as check_dtype,
     check_type as check_type,

@@ -26,9 +26,7 @@ from fluidlite.initializer import (
 from fluidlite.layer_helper import (
     LayerHelper as LayerHelper,
 )
-from fluidlite.layers.control_flow.counter import (
-    autoincreased_step_counter as autoincreased_step_counter,
-)
+from fluidlite.layers.control_flow.arrays import autoincreased_step_counter as autoincreased_step_counter
 from fluidlite.param_attr import (
     ParamAttr as ParamAttr,
 )

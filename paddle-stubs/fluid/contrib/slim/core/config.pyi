@@ -35,25 +35,15 @@ from fluidlite.contrib.slim.prune.pruner import (
     Pruner as Pruner,
     StructurePruner as StructurePruner,
 )
-from fluidlite.contrib.slim.prune.pruning import (
-    PruneStrategy as PruneStrategy,
-    UniformPruneStrategy as UniformPruneStrategy,
-)
-from fluidlite.contrib.slim.prune.sensitive_prune_strategy import (
-    SensitivePruneStrategy as SensitivePruneStrategy,
-)
-from fluidlite.contrib.slim.quantization.activations import (
-    AddQuantDequantPass as AddQuantDequantPass,
-)
+from fluidlite.contrib.slim.prune.prune_strategy import PruneStrategy as PruneStrategy, UniformPruneStrategy as UniformPruneStrategy
+from fluidlite.contrib.slim.prune.prune_strategy import SensitivePruneStrategy as SensitivePruneStrategy
+from fluidlite.contrib.slim.quantization.freezing import AddQuantDequantPass as AddQuantDequantPass
 from fluidlite.contrib.slim.quantization.freezing import (
     ConvertToInt8Pass as ConvertToInt8Pass,
     QuantizationFreezePass as QuantizationFreezePass,
     TransformForMobilePass as TransformForMobilePass,
 )
-from fluidlite.contrib.slim.quantization.out_scale import (
-    OutScaleForInferencePass as OutScaleForInferencePass,
-    OutScaleForTrainingPass as OutScaleForTrainingPass,
-)
+from fluidlite.contrib.slim.quantization.freezing import OutScaleForInferencePass as OutScaleForInferencePass, OutScaleForTrainingPass as OutScaleForTrainingPass
 from fluidlite.contrib.slim.quantization.post_training_quantization import (
     PostTrainingQuantization as PostTrainingQuantization,
 )

@@ -13,10 +13,5 @@ from fluidlite.contrib.slim.prune.pruner import (
     Pruner as Pruner,
     StructurePruner as StructurePruner,
 )
-from fluidlite.contrib.slim.prune.pruning import (
-    PruneStrategy as PruneStrategy,
-    UniformPruneStrategy as UniformPruneStrategy,
-)
-from fluidlite.contrib.slim.prune.sensitive_prune_strategy import (
-    SensitivePruneStrategy as SensitivePruneStrategy,
-)
+from fluidlite.contrib.slim.prune.prune_strategy import PruneStrategy as PruneStrategy, UniformPruneStrategy as UniformPruneStrategy
+from fluidlite.contrib.slim.prune.prune_strategy import SensitivePruneStrategy as SensitivePruneStrategy

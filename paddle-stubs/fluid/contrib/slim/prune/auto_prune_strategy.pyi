@@ -4,9 +4,7 @@
 from fluidlite.contrib.slim.prune.auto_prune_strategy import (
     AutoPruneStrategy as AutoPruneStrategy,
 )
-from fluidlite.contrib.slim.prune.pruning import (
-    PruneStrategy as PruneStrategy,
-)
+from fluidlite.contrib.slim.prune.prune_strategy import PruneStrategy as PruneStrategy
 from fluidlite.log_helper import (
     get_logger as get_logger,
 )

@@ -12,13 +12,8 @@ from fluidlite.contrib.slim.graph.graph_wrapper import (
     OpWrapper as OpWrapper,
     VarWrapper as VarWrapper,
 )
-from fluidlite.contrib.slim.prune.pruning import (
-    PruneStrategy as PruneStrategy,
-    UniformPruneStrategy as UniformPruneStrategy,
-)
-from fluidlite.contrib.slim.prune.sensitive_prune_strategy import (
-    SensitivePruneStrategy as SensitivePruneStrategy,
-)
+from fluidlite.contrib.slim.prune.prune_strategy import PruneStrategy as PruneStrategy, UniformPruneStrategy as UniformPruneStrategy
+from fluidlite.contrib.slim.prune.prune_strategy import SensitivePruneStrategy as SensitivePruneStrategy
 from fluidlite.framework.program import (
     Program as Program,
     program_guard as program_guard,

@@ -6,18 +6,13 @@ from . import (
     quantization_pass as quantization_pass,
     quantization_strategy as quantization_strategy,
 )
-from fluidlite.contrib.slim.quantization.activations import (
-    AddQuantDequantPass as AddQuantDequantPass,
-)
+from fluidlite.contrib.slim.quantization.freezing import AddQuantDequantPass as AddQuantDequantPass
 from fluidlite.contrib.slim.quantization.freezing import (
     ConvertToInt8Pass as ConvertToInt8Pass,
     QuantizationFreezePass as QuantizationFreezePass,
     TransformForMobilePass as TransformForMobilePass,
 )
-from fluidlite.contrib.slim.quantization.out_scale import (
-    OutScaleForInferencePass as OutScaleForInferencePass,
-    OutScaleForTrainingPass as OutScaleForTrainingPass,
-)
+from fluidlite.contrib.slim.quantization.freezing import OutScaleForInferencePass as OutScaleForInferencePass, OutScaleForTrainingPass as OutScaleForTrainingPass
 from fluidlite.contrib.slim.quantization.post_training_quantization import (
     PostTrainingQuantization as PostTrainingQuantization,
 )

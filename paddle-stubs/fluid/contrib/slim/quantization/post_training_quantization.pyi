@@ -6,9 +6,7 @@ from fluidlite import (
     framework as framework,
     io as io,
 )
-from fluidlite.contrib.slim.quantization.activations import (
-    AddQuantDequantPass as AddQuantDequantPass,
-)
+from fluidlite.contrib.slim.quantization.freezing import AddQuantDequantPass as AddQuantDequantPass
 from fluidlite.contrib.slim.quantization.freezing import (
     QuantizationFreezePass as QuantizationFreezePass,
 )

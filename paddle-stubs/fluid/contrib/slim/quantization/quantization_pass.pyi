@@ -5,18 +5,13 @@ from fluidlite import (
     core as core,
     unique_name as unique_name,
 )
-from fluidlite.contrib.slim.quantization.activations import (
-    AddQuantDequantPass as AddQuantDequantPass,
-)
+from fluidlite.contrib.slim.quantization.freezing import AddQuantDequantPass as AddQuantDequantPass
 from fluidlite.contrib.slim.quantization.freezing import (
     ConvertToInt8Pass as ConvertToInt8Pass,
     QuantizationFreezePass as QuantizationFreezePass,
     TransformForMobilePass as TransformForMobilePass,
 )
-from fluidlite.contrib.slim.quantization.out_scale import (
-    OutScaleForInferencePass as OutScaleForInferencePass,
-    OutScaleForTrainingPass as OutScaleForTrainingPass,
-)
+from fluidlite.contrib.slim.quantization.freezing import OutScaleForInferencePass as OutScaleForInferencePass, OutScaleForTrainingPass as OutScaleForTrainingPass
 from fluidlite.contrib.slim.quantization.transform import (
     QuantizationTransformPass as QuantizationTransformPass,
 )
@@ -38,9 +33,7 @@ from fluidlite.framework.serialization.ir_graph import (
     IrGraph as IrGraph,
     IrNode as IrNode,
 )
-from fluidlite.layers.tensor.reductions import (
-    mean as mean,
-)
+from fluidlite.layers.tensor.arithmetic import mean as mean
 from fluidlite.paddle import (
     compat as cpt,
 )

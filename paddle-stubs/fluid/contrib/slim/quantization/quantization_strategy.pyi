@@ -8,18 +8,13 @@ from fluidlite import (
 from fluidlite.contrib.slim.core.strategy import (
     Strategy as Strategy,
 )
-from fluidlite.contrib.slim.quantization.activations import (
-    AddQuantDequantPass as AddQuantDequantPass,
-)
+from fluidlite.contrib.slim.quantization.freezing import AddQuantDequantPass as AddQuantDequantPass
 from fluidlite.contrib.slim.quantization.freezing import (
     ConvertToInt8Pass as ConvertToInt8Pass,
     QuantizationFreezePass as QuantizationFreezePass,
     TransformForMobilePass as TransformForMobilePass,
 )
-from fluidlite.contrib.slim.quantization.out_scale import (
-    OutScaleForInferencePass as OutScaleForInferencePass,
-    OutScaleForTrainingPass as OutScaleForTrainingPass,
-)
+from fluidlite.contrib.slim.quantization.freezing import OutScaleForInferencePass as OutScaleForInferencePass, OutScaleForTrainingPass as OutScaleForTrainingPass
 from fluidlite.contrib.slim.quantization.quantization_strategy import (
     QuantizationStrategy as QuantizationStrategy,
 )

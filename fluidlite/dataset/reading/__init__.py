@@ -1,1 +1,0 @@
-"""Helpers of data sets: finding, downloading and unpacking files, samples of images, pairs of sentences."""

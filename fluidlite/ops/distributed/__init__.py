@@ -1,1 +1,0 @@
-"""Operators of trainers and parameter servers."""

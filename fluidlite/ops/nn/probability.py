@@ -1,0 +1,234 @@
+"""Softmax along an axis, and dropout with the masks real Fluid draws on the CPU for a seed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._ext import rng
+from ...base.dtypes import VarType
+from ...base.sizes.shapes import rows_along
+from .. import planning_rules
+from ..grad_pairs import double_grad, register_double_grad, self_adjoint_double_grad
+from ..infer import grads_like_inputs, normalize_axis, product
+from ..native import numel, typed
+from ..registry import (
+    Call,
+    Dispatch,
+    Effects,
+    OpDef,
+    OpSpec,
+    OpView,
+    Planning,
+    Sequences,
+    grad_name,
+    register,
+    standard_grad,
+)
+from ..tensor.random_ import fresh_seed
+
+DOUT, DX = grad_name("Out"), grad_name("X")
+
+FLOOR = -64.0
+"""Fluid takes exponents below the maximum by more than this as this: no probability is ever zero."""
+
+_ATTRS: dict[str, Any] = {"axis": -1, "use_cudnn": False, "data_format": "AnyLayout", "is_test": False}
+
+
+def shifted(xp: Any, x: Any, axis: int) -> Any:
+    """`x` minus its maximum along `axis`, not less than FLOOR."""
+    return xp.maximum(x - x.max(axis=axis, keepdims=True), x.dtype.type(FLOOR))
+
+
+def _softmax(xp: Any, X: Any, axis: int) -> Any:
+    if X.size == 0:
+        return X
+    powers = xp.exp(shifted(xp, X, axis))
+    return powers / powers.sum(axis=axis, keepdims=True)
+
+
+def _softmax_grad(xp: Any, Out: Any, Out_grad: Any, axis: int) -> Any:
+    return Out * (Out_grad - (Out * Out_grad).sum(axis=axis, keepdims=True))
+
+
+def _softmax_double_grad(xp: Any, Out: Any, DOut: Any, DDX: Any, axis: int) -> Any:
+    mean = (Out * DOut).sum(axis=axis, keepdims=True)
+    seen = (Out * DDX).sum(axis=axis, keepdims=True)
+    return DDX * (DOut - mean) - DOut * seen, Out * (DDX - seen)
+
+
+def _infer(op: OpView) -> None:
+    normalize_axis(op, op.attr("axis"), len(op.shape("X")))
+    op.set("Out", op.shape("X"), op.dtype("X"))
+
+
+def rows_of(op: OpView, slot: str, axis: int) -> list[int] | None:
+    """[rows, n] when `axis` is the last axis of `slot` that is longer than 1, which row kernels need; else
+    None.
+    """
+    found = rows_along(op.shape(slot), axis)
+    return None if found is None else list(found)
+
+
+def _native(op: OpView) -> Call | None:
+    name, rows = typed(op, "softmax", ("X",)), rows_of(op, "X", op.attr("axis"))
+    return None if name is None or rows is None else Call(name, [op.name("X"), op.name("Out")], rows)
+
+
+def _native_grad(op: OpView) -> Call | None:
+    name, rows = typed(op, "softmax_grad", ("Out", DOUT)), rows_of(op, "Out", op.attr("axis"))
+    return (
+        None
+        if name is None or rows is None
+        else Call(name, [op.name("Out"), op.name(DOUT), op.name(DX)], rows)
+    )
+
+
+register(
+    OpDef(
+        "softmax",
+        inputs=("X",),
+        attrs=_ATTRS,
+        infer=_infer,
+        kernel=_softmax,
+        grad=standard_grad(outputs=("Out",)),
+        native=_native,
+        dispatch=Dispatch(cuda="losses.softmax"),
+        planning=Planning(inplace=(("Out", "X"),), batchable=planning_rules.along_other_axis),
+        doc="Exponentials divided by their sum along an axis.",
+    )
+)
+register(
+    OpDef(
+        "softmax_grad",
+        inputs=("Out", DOUT),
+        outputs=(DX,),
+        attrs=_ATTRS,
+        infer=grads_like_inputs,
+        kernel=_softmax_grad,
+        grad=double_grad("Out", ("Out",)),
+        native=_native_grad,
+        dispatch=Dispatch(cuda="losses.softmax_grad"),
+        planning=Planning(inplace=((DX, DOUT),), batchable=planning_rules.along_other_axis),
+        doc="The gradient of softmax from its output.",
+    )
+)
+register_double_grad("softmax", ("Out",), "Out", ("Out",), _softmax_double_grad, _ATTRS, ("X",))
+
+UPSCALE = "upscale_in_train"
+
+_DROPOUT_ATTRS: dict[str, Any] = {
+    "dropout_prob": 0.5,
+    "is_test": False,
+    "fix_seed": False,
+    "seed": 0,
+    "dropout_implementation": "downgrade_in_infer",
+}
+
+
+def _seed(given: int, fixed: bool) -> int:
+    """The seed of a mask; 0 if each run draws its own. Fluid's generator treats a fixed seed of 0 as 1."""
+    return (int(given) or 1) if fixed else int(given)
+
+
+def _masked(xp: Any, values: Any, mask: Any, prob: float, kind: str) -> Any:
+    """`values` where they are kept, scaled by `kind`, and 0 elsewhere."""
+    kept = xp.where(mask != 0, values, values.dtype.type(0))
+    return kept / values.dtype.type(1.0 - prob) if kind == UPSCALE and prob < 1 else kept
+
+
+def _dropout(
+    xp: Any,
+    X: Any,
+    Seed: Any,
+    dropout_prob: float,
+    is_test: bool,
+    fix_seed: bool,
+    seed: int,
+    dropout_implementation: str,
+) -> Any:
+    if is_test:
+        return (X if dropout_implementation == UPSCALE else X * X.dtype.type(1.0 - dropout_prob)), None
+    if Seed is not None:
+        seed, fix_seed = int(Seed.ravel()[0]), True
+    drawn = rng.dropout_mask(_seed(seed, fix_seed) or fresh_seed(), dropout_prob, product(X.shape))
+    mask = xp.asarray(drawn).reshape(X.shape)
+    return _masked(xp, X, mask, dropout_prob, dropout_implementation), mask
+
+
+def _dropout_grad(xp: Any, Mask: Any, Out_grad: Any, dropout_prob: float, dropout_implementation: str) -> Any:
+    return _masked(xp, Out_grad, Mask, dropout_prob, dropout_implementation)
+
+
+def _dropout_infer(op: OpView) -> None:
+    prob, kind = op.attr("dropout_prob"), op.attr("dropout_implementation")
+    if not 0 <= prob <= 1:
+        raise op.fail(f"dropout_prob must be in [0, 1], got {prob}")
+    if kind not in (UPSCALE, "downgrade_in_infer"):
+        raise op.fail(f"dropout_implementation must be 'downgrade_in_infer' or '{UPSCALE}', got {kind!r}")
+    op.set("Out", op.shape("X"), op.dtype("X"))
+    op.set("Mask", op.shape("X"), VarType.UINT8)
+
+
+def _rule(op: OpView) -> list[OpSpec]:
+    if op.attr("is_test"):
+        raise op.fail("has no gradient with is_test=True; differentiate the training program")
+    return standard_grad(outputs=("Mask",))(op)
+
+
+def _dropout_native(op: OpView) -> Call | None:
+    prob, upscale = op.attr("dropout_prob"), op.attr("dropout_implementation") == UPSCALE
+    x, out, n = op.name("X"), op.name("Out"), numel(op, "X")
+    if op.attr("is_test"):
+        name = typed(op, "scale", ("X",))
+        return None if name is None else Call(name, [x, out], [n, 1], [1.0 if upscale else 1.0 - prob, 0.0])
+    name = typed(op, "dropout", ("X",))
+    if name is None or op.has("Seed") or not op.has("Mask"):
+        return None
+    seed = _seed(op.attr("seed"), op.attr("fix_seed"))
+    return Call(name, [x, out, op.name("Mask")], [n, int(upscale), seed], [prob])
+
+
+def _dropout_native_grad(op: OpView) -> Call | None:
+    name = typed(op, "dropout_grad", (DOUT,))
+    if name is None:
+        return None
+    ints = [numel(op, DOUT), int(op.attr("dropout_implementation") == UPSCALE)]
+    return Call(name, [op.name(DOUT), op.name("Mask"), op.name(DX)], ints, [op.attr("dropout_prob")])
+
+
+register(
+    OpDef(
+        "dropout",
+        inputs=("X", "Seed?"),
+        outputs=("Out", "Mask"),
+        attrs=_DROPOUT_ATTRS,
+        infer=_dropout_infer,
+        kernel=_dropout,
+        grad=_rule,
+        no_grad=("Seed", "Mask"),
+        native=_dropout_native,
+        dispatch=Dispatch(cuda="random.dropout"),
+        sequences=Sequences(source={"Out": "X"}),
+        effects=Effects(random=True),
+        planning=Planning(inplace=(("Out", "X"),)),
+        doc=(
+            "Sets elements to zero with probability dropout_prob in training; Mask (uint8) says which "
+            "were kept."
+        ),
+    )
+)
+register(
+    OpDef(
+        "dropout_grad",
+        inputs=("Mask", DOUT),
+        outputs=(DX,),
+        attrs=_DROPOUT_ATTRS,
+        infer=grads_like_inputs,
+        kernel=_dropout_grad,
+        grad=self_adjoint_double_grad,
+        native=_dropout_native_grad,
+        dispatch=Dispatch(cuda="random.dropout_grad"),
+        planning=Planning(inplace=((DX, DOUT),)),
+        doc="The gradient of dropout: that of the kept elements, scaled as they were.",
+    )
+)

@@ -1,1 +1,0 @@
-"""Pooling: windows, bins, and maxima put back."""

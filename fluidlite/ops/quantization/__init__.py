@@ -1,1 +1,0 @@
-"""Numbers of few bits: quantising, also in training, and back."""
