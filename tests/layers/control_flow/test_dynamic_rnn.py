@@ -288,45 +288,51 @@ def second_block(rnn, x, word):
         pass
 
 
+REFUSED = {
+    ValueError: [
+        (lambda rnn, x, w: rnn(), "can only be visited outside the rnn block"),
+        (second_block, "can only be invoke once"),
+        (lambda rnn, x, w: rnn.update_memory(w, w), "invoke memory before update_memory"),
+    ],
+    TypeError: [
+        (lambda rnn, x, w: rnn.step_input("x"), "can only take a Variable"),
+        (lambda rnn, x, w: rnn.static_input(3), "can only take a Variable"),
+        (lambda rnn, x, w: rnn.output(3), "can only take Variables"),
+        (lambda rnn, x, w: rnn.memory(), "needs init or shape"),
+        (lambda rnn, x, w: rnn.memory(init=3), "`init` of memory"),
+        (lambda rnn, x, w: rnn.update_memory("a", w), "`ex_mem` of update_memory"),
+        (lambda rnn, x, w: rnn.update_memory(w, 3), "`new_mem` of update_memory"),
+    ],
+}
+# Outside of the block, or before its inputs.
+OUTSIDE = [
+    (
+        lambda: layers.DynamicRNN().step_input(3),
+        ValueError,
+        "step_input can only be invoked inside rnn block",
+    ),
+    (
+        lambda: layers.DynamicRNN().memory(shape=[1]),
+        ValueError,
+        "memory can only be invoked inside rnn block",
+    ),
+    (lambda: layers.DynamicRNN().output(3), ValueError, "output can only be invoked inside rnn block"),
+    (lambda: layers.DynamicRNN()(), ValueError, "can only be visited outside the rnn block"),
+    (
+        before_input(lambda rnn, x: rnn.memory(shape=[3])),
+        ValueError,
+        "step_input should be invoked before memory",
+    ),
+    (before_input(lambda rnn, x: rnn.memory(init=x, need_reorder=True)), ValueError, "need_reorder=True"),
+    (before_input(lambda rnn, x: None), ValueError, "needs a step_input"),
+    (before_input(lambda rnn, x: rnn.memory(init=x)), TypeError, "step_input be invoked before memory"),
+    (before_input(lambda rnn, x: rnn.static_input(x)), RuntimeError, "must be called after step_input"),
+]
+
+
 @pytest.mark.parametrize(
     ("build", "error", "message"),
-    [
-        (
-            lambda: layers.DynamicRNN().step_input(3),
-            ValueError,
-            "step_input can only be invoked inside rnn block",
-        ),
-        (
-            lambda: layers.DynamicRNN().memory(shape=[1]),
-            ValueError,
-            "memory can only be invoked inside rnn block",
-        ),
-        (lambda: layers.DynamicRNN().output(3), ValueError, "output can only be invoked inside rnn block"),
-        (lambda: layers.DynamicRNN()(), ValueError, "can only be visited outside the rnn block"),
-        (inside(lambda rnn, x, word: rnn()), ValueError, "can only be visited outside the rnn block"),
-        (inside(second_block), ValueError, "can only be invoke once"),
-        (
-            before_input(lambda rnn, x: rnn.memory(shape=[3])),
-            ValueError,
-            "step_input should be invoked before memory",
-        ),
-        (before_input(lambda rnn, x: rnn.memory(init=x)), TypeError, "step_input be invoked before memory"),
-        (before_input(lambda rnn, x: rnn.memory(init=x, need_reorder=True)), ValueError, "need_reorder=True"),
-        (before_input(lambda rnn, x: rnn.static_input(x)), RuntimeError, "must be called after step_input"),
-        (before_input(lambda rnn, x: None), ValueError, "needs a step_input"),
-        (inside(lambda rnn, x, word: rnn.step_input("x")), TypeError, "can only take a Variable"),
-        (inside(lambda rnn, x, word: rnn.static_input(3)), TypeError, "can only take a Variable"),
-        (inside(lambda rnn, x, word: rnn.output(3)), TypeError, "can only take Variables"),
-        (inside(lambda rnn, x, word: rnn.memory()), TypeError, "needs init or shape"),
-        (inside(lambda rnn, x, word: rnn.memory(init=3)), TypeError, "`init` of memory"),
-        (inside(lambda rnn, x, word: rnn.update_memory("a", word)), TypeError, "`ex_mem` of update_memory"),
-        (inside(lambda rnn, x, word: rnn.update_memory(word, 3)), TypeError, "`new_mem` of update_memory"),
-        (
-            inside(lambda rnn, x, word: rnn.update_memory(word, word)),
-            ValueError,
-            "invoke memory before update_memory",
-        ),
-    ],
+    [*OUTSIDE, *((inside(use), error, message) for error, uses in REFUSED.items() for use, message in uses)],
 )
 def test_refused(programs, build, error, message):
     with pytest.raises(error, match=message):

@@ -222,74 +222,51 @@ def inside(use):
     return build
 
 
-@pytest.mark.parametrize(
-    ("build", "error", "message"),
-    [
+REFUSED = {
+    ValueError: [
+        (lambda rnn, x, w: rnn(), "can only be retrieved after rnn block"),
+        (lambda rnn, x, w: rnn.memory(), "memory at least need shape and batch_ref"),
+        (lambda rnn, x, w: rnn.memory(shape=[-1, 2]), "at least need shape and batch_ref"),
         (
-            lambda: layers.StaticRNN().step_input(data("x", [4, 2], "float32")),
-            ValueError,
-            "must invoke step_input in",
-        ),
-        (lambda: layers.StaticRNN().memory(shape=[1]), ValueError, "must invoke memory in rnn block"),
-        (lambda: layers.StaticRNN()(), ValueError, "can only be retrieved after rnn block"),
-        (inside(lambda rnn, x, word: rnn()), ValueError, "can only be retrieved after rnn block"),
-        (
-            inside(lambda rnn, x, word: rnn.step_input("x")),
-            TypeError,
-            "'x' in fluid.layers.StaticRNN.step_input",
-        ),
-        (inside(lambda rnn, x, word: rnn.memory()), ValueError, "memory at least need shape and batch_ref"),
-        (
-            inside(lambda rnn, x, word: rnn.memory(shape=[-1, 2])),
-            ValueError,
-            "at least need shape and batch_ref",
-        ),
-        (
-            inside(lambda rnn, x, word: rnn.memory(init=3)),
-            TypeError,
-            "'init' in fluid.layers.StaticRNN.memory",
-        ),
-        (
-            inside(lambda rnn, x, word: rnn.memory(shape=3, batch_ref=x)),
-            TypeError,
-            "'shape' in fluid.layers.Static",
-        ),
-        (
-            inside(lambda rnn, x, word: rnn.memory(shape=[2], batch_ref=3)),
-            TypeError,
-            "'batch_ref' in fluid.layers",
-        ),
-        (
-            inside(lambda rnn, x, word: rnn.memory(shape=[-1, 3], batch_ref=layers.scale(word, 2.0))),
-            ValueError,
+            lambda rnn, x, w: rnn.memory(shape=[-1, 3], batch_ref=layers.scale(w, 2.0)),
             "batch_ref of memory must be a step input or a variable from outside of the block, and 'scale_0.tmp_0' is",
         ),
+        (lambda rnn, x, w: rnn.update_memory(w, w), "'x' is no memory of this StaticRNN"),
         (
-            inside(lambda rnn, x, word: rnn.update_memory(word, word)),
-            ValueError,
-            "'x' is no memory of this StaticRNN",
-        ),
-        (
-            inside(lambda rnn, x, word: rnn.update_memory(word, 3)),
-            TypeError,
-            "'var' in fluid.layers.StaticRNN.update",
-        ),
-        (
-            inside(lambda rnn, x, word: rnn.step_output(3)),
-            TypeError,
-            "'o' in fluid.layers.StaticRNN.step_output",
-        ),
-        (
-            inside(lambda rnn, x, word: rnn.memory(shape=[-1, 3], batch_ref=word)),
-            AssertionError,
-            "static_rnn_0@mem_0 should be updated in every step",
-        ),
-        (
-            inside(lambda rnn, x, word: rnn.step_input(data("y", [5, 2, 3], "float32"))),
-            ValueError,
+            lambda rnn, x, w: rnn.step_input(data("y", [5, 2, 3], "float32")),
             "Static RNN only take fix seq_len input: 'y' has 5 steps, and 'x' has 4",
         ),
     ],
+    TypeError: [
+        (lambda rnn, x, w: rnn.step_input("x"), "'x' in fluid.layers.StaticRNN.step_input"),
+        (lambda rnn, x, w: rnn.memory(init=3), "'init' in fluid.layers.StaticRNN.memory"),
+        (lambda rnn, x, w: rnn.memory(shape=3, batch_ref=x), "'shape' in fluid.layers.Static"),
+        (lambda rnn, x, w: rnn.memory(shape=[2], batch_ref=3), "'batch_ref' in fluid.layers"),
+        (lambda rnn, x, w: rnn.update_memory(w, 3), "'var' in fluid.layers.StaticRNN.update"),
+        (lambda rnn, x, w: rnn.step_output(3), "'o' in fluid.layers.StaticRNN.step_output"),
+    ],
+    AssertionError: [
+        (
+            lambda rnn, x, w: rnn.memory(shape=[-1, 3], batch_ref=w),
+            "static_rnn_0@mem_0 should be updated in every step",
+        )
+    ],
+}
+# Outside of the block, or before its inputs.
+OUTSIDE = [
+    (
+        lambda: layers.StaticRNN().step_input(data("x", [4, 2], "float32")),
+        ValueError,
+        "must invoke step_input in",
+    ),
+    (lambda: layers.StaticRNN().memory(shape=[1]), ValueError, "must invoke memory in rnn block"),
+    (lambda: layers.StaticRNN()(), ValueError, "can only be retrieved after rnn block"),
+]
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "message"),
+    [*OUTSIDE, *((inside(use), error, message) for error, uses in REFUSED.items() for use, message in uses)],
 )
 def test_refused(programs, build, error, message):
     with pytest.raises(error, match=message):
