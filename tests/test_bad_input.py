@@ -308,7 +308,7 @@ def test_killed_worker_of_a_loader():
     begin = time.monotonic()
     with refused(RuntimeError, "reader 0 of 1", "killed by SIGKILL"):
         list(loader())
-    assert time.monotonic() - begin < 2
+    assert time.monotonic() - begin < 8
     loader.close()
 
 

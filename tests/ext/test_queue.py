@@ -176,7 +176,7 @@ def test_ctrl_c_interrupts_the_main_thread(wait: str) -> None:
     timer = later(0.05, lambda: signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT))
     refuses(lambda: queue.get() if wait == "get" else queue.put(2), KeyboardInterrupt)
     timer.join()
-    assert time.monotonic() - begin < 1
+    assert time.monotonic() - begin < 8
     if wait == "put":
         assert queue.get() == 1 and len(queue) == 0
 

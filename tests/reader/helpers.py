@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from fluidlite.reader import Dataset
+
 
 def numbers(count: int, start: int = 0, pause: float = 0.0) -> Callable[[], Iterator[int]]:
     """A reader of `count` ints."""
@@ -35,6 +37,19 @@ def endless() -> Iterator[int]:
     while True:
         yield i
         i += 1
+
+
+class Samples(Dataset):
+    """The results of a function of the index."""
+
+    def __init__(self, function: Callable[[int], Any] = lambda idx: idx, count: int = 4) -> None:
+        self.function, self.count = function, count
+
+    def __getitem__(self, idx: int) -> Any:
+        return self.function(idx)
+
+    def __len__(self) -> int:
+        return self.count
 
 
 class Watched:

@@ -30,6 +30,7 @@ from fluidlite.reader import (
 )
 
 from ..refusals import refuses
+from .helpers import Samples
 
 PLACE = CPUPlace()
 WORKERS = pytest.mark.parametrize("workers", [0, 1, 2])
@@ -115,41 +116,19 @@ def test_static(feed_list, workers: int, return_list: bool) -> None:
 
 @WORKERS
 def test_samples_take_the_type_and_shape_of_the_variables(feed_list, workers: int) -> None:
-    class Plain(Dataset):
-        def __getitem__(self, idx: int):
-            return {"y": idx, "x": [idx, 0.5], "more": "ignored"}
-
-        def __len__(self) -> int:
-            return 4
-
-    loader = DataLoader(Plain(), feed_list, batch_size=2, num_workers=workers)
+    plain = Samples(lambda idx: {"y": idx, "x": [idx, 0.5], "more": "ignored"})
+    loader = DataLoader(plain, feed_list, batch_size=2, num_workers=workers)
     (feed,), _ = list(loader)
     assert feed["x"].array.dtype == np.float32 and feed["x"].array.tolist() == [[0, 0.5], [1, 0.5]]
     assert feed["y"].array.dtype == np.int64 and feed["y"].array.tolist() == [[0], [1]]
-
-    class Wrong(Plain):
-        def __getitem__(self, idx: int):
-            return np.zeros(3), idx
-
     with pytest.raises(ValueError, match="sample 0.*variable 'x'"):
-        next(iter(DataLoader(Wrong(), feed_list, num_workers=workers)))
+        next(iter(DataLoader(Samples(lambda idx: (np.zeros(3), idx)), feed_list, num_workers=workers)))
     words = data("words", [None, 1], "int64", lod_level=1)
-    sequences = TensorDatasetOfLists([[1, 2], [3], [4, 5, 6]])
+    sequences = Samples(lambda idx: ([[1, 2], [3], [4, 5, 6]][idx],), 3)
     got = [
         feed["words"].lod() for (feed,) in DataLoader(sequences, [words], batch_size=2, num_workers=workers)
     ]
     assert got == [[[0, 2, 3]], [[0, 3]]]
-
-
-class TensorDatasetOfLists(Dataset):
-    def __init__(self, lists: list[list[int]]) -> None:
-        self.lists = lists
-
-    def __getitem__(self, idx: int):
-        return (self.lists[idx],)
-
-    def __len__(self) -> int:
-        return len(self.lists)
 
 
 def test_several_places(feed_list) -> None:
@@ -160,17 +139,11 @@ def test_several_places(feed_list) -> None:
 
 
 def test_paddle_keeps_structure_and_unwraps() -> None:
-    class Nested(Dataset):
-        def __getitem__(self, idx: int):
-            return {"a": (idx, [np.zeros(2), f"s{idx}"])}
-
-        def __len__(self) -> int:
-            return 3
-
-    (batch,) = list(PaddleLoader(Nested(), batch_size=3))
+    nested = Samples(lambda idx: {"a": (idx, [np.zeros(2), f"s{idx}"])}, 3)
+    (batch,) = list(PaddleLoader(nested, batch_size=3))
     assert batch["a"][0].numpy().tolist() == [0, 1, 2] and batch["a"][1][0].shape == [3, 2]
     assert batch["a"][1][1] == ["s0", "s1", "s2"]
-    (alone,) = list(PaddleLoader(TensorDatasetOfArrays(np.arange(3.0)), batch_size=3))
+    (alone,) = list(PaddleLoader(Samples(np.float64, 3), batch_size=3))
     assert type(alone) is Tensor and alone.shape == [3]
     samples = list(PaddleLoader(Squares(3), batch_size=None))
     assert [x.shape for x, _ in samples] == [[2]] * 3
@@ -178,19 +151,8 @@ def test_paddle_keeps_structure_and_unwraps() -> None:
         got = list(PaddleLoader(Squares(3), batch_size=2))
         assert [type(t) for t in got[0]] == [LoDTensor] * 2
     with mode.guard(True):
-        (one,) = DataLoader(TensorDatasetOfArrays(np.arange(3.0)), batch_size=3)
+        (one,) = DataLoader(Samples(np.float64, 3), batch_size=3)
         assert type(one) is list and one[0].shape == [3]
-
-
-class TensorDatasetOfArrays(Dataset):
-    def __init__(self, rows: np.ndarray) -> None:
-        self.rows = rows
-
-    def __getitem__(self, idx: int):
-        return self.rows[idx]
-
-    def __len__(self) -> int:
-        return len(self.rows)
 
 
 @WORKERS

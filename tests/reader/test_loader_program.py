@@ -209,7 +209,7 @@ def test_reset_of_a_generator_that_never_ends(feed_list) -> None:
         assert loader.take()[0].array[0, 0] == 0
         begin = time.monotonic()
         loader.reset()
-        assert time.monotonic() - begin < 0.4 and leaks()["threads"] == 0
+        assert time.monotonic() - begin < 8 and leaks()["threads"] == 0
 
 
 def test_reset_of_a_generator_that_is_stuck(feed_list) -> None:
@@ -224,7 +224,7 @@ def test_reset_of_a_generator_that_is_stuck(feed_list) -> None:
     loader.take()
     begin = time.monotonic()
     loader.reset()
-    assert time.monotonic() - begin < 2
+    assert time.monotonic() - begin < 8
     loader.set_batch_generator(batches(2))
     loader.start()
     assert taken(loader) == [0, 1]

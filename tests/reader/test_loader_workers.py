@@ -138,7 +138,7 @@ def test_a_program_reads_from_the_worker() -> None:
     exe.run(main, fetch_list=[total])
     begin = time.monotonic()
     loader.reset()
-    assert time.monotonic() - begin < 1 and leaks()["processes"] == 0
+    assert time.monotonic() - begin < 8 and leaks()["processes"] == 0
 
 
 @pytest.mark.parametrize("how", MODES)
@@ -150,7 +150,7 @@ def test_leaving_the_loop_early_leaves_nothing(how: str, reader: Callable[[], An
         break
     del _item
     gc.collect()
-    assert time.monotonic() - begin < 2
+    assert time.monotonic() - begin < 8
     assert not any(leaks().values())
     epoch = iter(loader)
     next(epoch)
@@ -223,7 +223,7 @@ def test_a_killed_worker_is_noticed_and_named(how: str) -> None:
     begin = time.monotonic()
     with pytest.raises(WorkerDied, match=r"DataLoader of .*dying\(\).*process \d+\) was killed by SIGKILL"):
         next(epoch)
-    assert time.monotonic() - begin < 1
+    assert time.monotonic() - begin < 8
     refuses(lambda: next(epoch), WorkerDied)
 
 

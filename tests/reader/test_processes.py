@@ -118,7 +118,7 @@ def test_a_dead_worker_is_noticed_and_named(use_pipe: bool, how: str) -> None:
     with pytest.raises(RuntimeError, match=rf"reader 0 of 1 of multiprocess_reader \(process \d+\) {reason}"):
         for sample in multiprocess_reader([dying], use_pipe)():
             got.append(sample)
-    assert got == [1] and time.monotonic() - begin < 1.5
+    assert got == [1] and time.monotonic() - begin < 8
 
 
 @pytest.mark.parametrize("use_pipe", [True, False])
@@ -133,7 +133,7 @@ def test_an_abandoned_iterator_ends_its_processes(use_pipe: bool, stuck: bool) -
     assert leaks()["processes"] == 3
     begin = time.monotonic()
     iterator.close()
-    assert time.monotonic() - begin < 1
+    assert time.monotonic() - begin < 8
     assert leaks()["processes"] == 0
 
 

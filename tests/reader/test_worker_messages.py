@@ -16,25 +16,14 @@ import pytest
 
 from fluidlite.base.place import CPUPlace
 from fluidlite.dygraph import guard
-from fluidlite.paddle.io import BatchSampler, DataLoader, Dataset
+from fluidlite.paddle.io import BatchSampler, DataLoader
 from fluidlite.reader import DataLoader as FluidLoader
 from fluidlite.reader.worker.channel import WorkerDied
 from fluidlite.reader.worker.pool import WorkerPool
 
+from .helpers import Samples
+
 BIG = 1 << 15  # bytes: more than what travels in the message
-
-
-class Items(Dataset):
-    """The results of a function of the number."""
-
-    def __init__(self, function, count: int = 4) -> None:
-        self.function, self.count = function, count
-
-    def __getitem__(self, idx: int) -> Any:
-        return self.function(idx)
-
-    def __len__(self) -> int:
-        return self.count
 
 
 def unusual() -> list[np.ndarray]:
@@ -79,7 +68,7 @@ def test_arrays_of_every_kind_arrive_as_they_were(shared: bool) -> None:
 
 
 def test_a_batch_that_cannot_be_sent() -> None:
-    loader = DataLoader(Items(float), batch_size=2, num_workers=1, collate_fn=lambda batch: lambda: batch)
+    loader = DataLoader(Samples(float), batch_size=2, num_workers=1, collate_fn=lambda batch: lambda: batch)
     with pytest.raises(
         TypeError, match="a batch cannot be sent from its worker process.*local object.*num_workers=0"
     ):
@@ -88,10 +77,10 @@ def test_a_batch_that_cannot_be_sent() -> None:
 
 def test_workers_of_workers_are_refused() -> None:
     def inner(idx: int) -> float:
-        return sum(1.0 for _ in DataLoader(Items(float), batch_size=2, num_workers=1))
+        return sum(1.0 for _ in DataLoader(Samples(float), batch_size=2, num_workers=1))
 
-    with pytest.raises(AssertionError, match="the DataLoader of Items: daemonic processes.*num_workers=0"):
-        next(iter(DataLoader(Items(inner), batch_size=2, num_workers=1)))
+    with pytest.raises(AssertionError, match="the DataLoader of Samples: daemonic processes.*num_workers=0"):
+        next(iter(DataLoader(Samples(inner), batch_size=2, num_workers=1)))
 
 
 class Unborn:
@@ -128,18 +117,18 @@ def test_a_lack_of_memory_is_reported_once_for_all_workers() -> None:
 @pytest.mark.parametrize(
     ("function", "error", "message"),
     [
-        (lambda idx: None, TypeError, "DataLoader of Items: sample 0 is None; samples hold arrays"),
+        (lambda idx: None, TypeError, "DataLoader of Samples: sample 0 is None; samples hold arrays"),
         (
             lambda idx: np.zeros(idx),
             ValueError,
-            r"DataLoader of Items: .*\[0\] in sample 0 and \[1\] in sample 1; pad",
+            r"DataLoader of Samples: .*\[0\] in sample 0 and \[1\] in sample 1; pad",
         ),
         (lambda idx: np.array([None]), TypeError, "sample 0 is an array of Python objects of shape"),
         (lambda idx: [1, [[2], [3, 4]]], None, ""),
     ],
 )
 def test_samples_that_make_no_batch(workers: int, function, error, message: str) -> None:
-    loader = DataLoader(Items(function), batch_size=2, num_workers=workers)
+    loader = DataLoader(Samples(function), batch_size=2, num_workers=workers)
     if error is None:
         assert len(list(loader)) == 2
         return
@@ -178,9 +167,9 @@ class Odd(BatchSampler):
 @pytest.mark.parametrize("workers", [0, 1])
 def test_batches_without_numbers(workers: int) -> None:
     with pytest.raises(TypeError, match="batch_sampler gave None, expected a list"):
-        list(DataLoader(Items(float), batch_sampler=Odd([None]), num_workers=workers))
-    with pytest.raises(ValueError, match="DataLoader of Items: a batch needs samples"):
-        list(DataLoader(Items(float), batch_sampler=Odd([[]]), num_workers=workers))
+        list(DataLoader(Samples(float), batch_sampler=Odd([None]), num_workers=workers))
+    with pytest.raises(ValueError, match="DataLoader of Samples: a batch needs samples"):
+        list(DataLoader(Samples(float), batch_sampler=Odd([[]]), num_workers=workers))
 
 
 @pytest.mark.parametrize(
@@ -188,7 +177,7 @@ def test_batches_without_numbers(workers: int) -> None:
 )
 def test_arguments_are_checked_at_once(wrong: dict[str, Any]) -> None:
     with pytest.raises(AssertionError, match=f"{next(iter(wrong))} should be"):
-        DataLoader(Items(float), batch_size=2, **wrong)
+        DataLoader(Samples(float), batch_size=2, **wrong)
 
 
 class Cycle:

