@@ -8,7 +8,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.executor.compile import compile_for_cpu, typed
-from fluidlite.executor.cuda import fusion as device_fusion
+from fluidlite.executor.cuda import compile as device_compile
 from fluidlite.executor.cuda.launch import of_operator
 from fluidlite.executor.feeding import as_feed, expanded
 from fluidlite.executor.interpreter.interpreter import Interpreter
@@ -92,7 +92,7 @@ def _stages(network, size):
         given = expanded(fed)
         counts["plan"], plan = _calls(lambda: compile_for_cpu(Request(main, scope, given, [loss.name])))
         counts["fuse on a GPU"], _ = _calls(
-            lambda: apply_passes(_launches(main, scope, given), [loss.name], device_fusion.PASSES)
+            lambda: apply_passes(_launches(main, scope, given), [loss.name], device_compile.PASSES)
         )
         counts["interpret"], _ = _calls(lambda: Interpreter(main, scope, fed).run())
     return counts

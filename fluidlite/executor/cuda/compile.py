@@ -13,11 +13,14 @@ from ..ir.errors import Unsupported
 from ..ir.instructions import Instruction
 from ..ir.request import Request
 from ..ir.type_env import TypeEnv
-from ..passes.rewriting import apply_passes
-from .fusion import PASSES
+from ..passes.rewriting import Pass, apply_passes, fuse_pairs
+from .chains import join_chains
+from .gradients import Products, Squares, join_lookups
 from .launch import of_operator
-from .plan import DevicePlan
-from .split_plan import DeviceSplitPlan
+from .layers import layer, layer_grad, normalized, normalized_grad
+from .losses import loss, loss_grad
+from .plan import DevicePlan, DeviceSplitPlan
+from .updates import Updates
 
 
 @dataclass
@@ -74,3 +77,16 @@ def launches(request: Request, typed: Callable[[Request], Typed]) -> Launches:
     else:
         made = apply_passes(made, needed, PASSES, aliases)
     return Launches(found.meta, found.fetches, made, persistable, cut)
+
+
+PASSES: tuple[Pass, ...] = (
+    fuse_pairs(loss_grad),
+    fuse_pairs(loss),
+    Squares.run,
+    Products.run,
+    join_lookups,
+    fuse_pairs(layer_grad, normalized_grad),
+    fuse_pairs(layer, normalized),
+    Updates.run,
+    join_chains,
+)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,14 +16,15 @@ from ...base import flags
 from ...base.dtypes import to_numpy
 from ...base.reports import profiling
 from ..ir.request import Request
-from ..ir.step_plan import StepPlan
+from ..ir.step_plan import SplitPlan, StepPlan
 from ..tensors.lod_tensor import LoDTensor
-from .calls import needs_host
 from .feeds import FeedSlots, Fetcher, Layout, Pace
-from .resources import Resources
+from .launch import needs_host
 from .run import LaunchList
 
 if TYPE_CHECKING:
+    from ...backend.cupy_.device import CudaDevice
+    from ..ir.locking import PlanLock
     from .compile import Launches
 
 
@@ -205,3 +207,132 @@ class DevicePlan(StepPlan):
         count = f"{len(self.instructions)} launches"
         lines = [f"{count} on GPU {self.device.number} for {self._for_feeds()}; {head}"]
         return "\n".join([*lines, *(f"  {launch.describe()}" for launch in self.instructions)])
+
+
+class DeviceSplitPlan(SplitPlan):
+    """The halves of a plan for `request`: the launches up to `cut` with the first `early` fetches, and the others."""
+
+    def __init__(self, plan: DevicePlan, request: Request, cut: int, early: int) -> None:
+        self.plan: DevicePlan = plan
+        self._cut = cut
+        self._first, self._second = [*request.fetches][:early], [*request.fetches][early:]
+        self._late = [*request.late]
+        self._values: dict[str, Any] = {}
+
+    def run_first(self) -> list[Any]:
+        with self.plan.device.active():
+            self.plan._pace.begin()
+            self._values = self.plan._list.start()
+            try:
+                self.plan._list.advance(self._values, 0, self._cut)
+            finally:
+                self.plan._pace.end()
+            return self._copies(self._first)
+
+    def run_second(self, arrays: Sequence[Any]) -> list[Any]:
+        """Run the backward operators with the late feeds `arrays`, which have the planned shapes and dtypes.
+
+        Returns copies of the late fetches, on the device.
+        """
+        with self.plan.device.active():
+            for name, array in zip(self._late, arrays, strict=True):
+                self._values[name] = self.plan.device.put(array)
+            self.plan._list.advance(self._values, self._cut, len(self.plan.instructions))
+            return self._copies(self._second)
+
+    def _copies(self, names: Sequence[str]) -> list[Any]:
+        get = self.plan._list.getter(self._values)
+        with library.errors("copying results"):
+            return [self.plan.device.xp.array(get(name), order="C") for name in names]
+
+    def snapshot(self) -> dict[str, Any]:
+        return dict(self._values)
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        self._values = dict(snapshot)
+
+    def rest(self) -> None:
+        self._values = {}
+
+
+_live: weakref.WeakSet[Resources] = weakref.WeakSet()
+
+
+class Resources:
+    """Stream, memory pool and graph of a plan on `device`, created on first use.
+
+    `lock`: is held while the plan runs. `warm`: a step has run with this pool, so its memory is allocated and all
+    kernels are compiled. `busy`: a step, and with it copies from the plan's page-locked memory, may be under way.
+    """
+
+    def __init__(self, device: CudaDevice, lock: PlanLock) -> None:
+        self._device = device
+        self._lock = lock
+        self._pool: pools.PlanPool | None = None
+        self._stream: Any = None
+        self.graph: Recording | None = None
+        self.warm = self.busy = False
+        _live.add(self)
+
+    @property
+    def stream(self) -> Any:
+        """The stream of the first step and of recording, so that the pool has allocated memory for it."""
+        if self._stream is None:
+            self._stream = self._device.xp.cuda.Stream(non_blocking=True)
+        return self._stream
+
+    @contextmanager
+    def memory(self) -> Iterator[None]:
+        """Allocate from the pool of the plan inside the block."""
+        if self._pool is None:
+            self._pool = pools.PlanPool(self._device)
+        if self._device.recording is not None:
+            self._pool.lift_limit()
+        with self._device.xp.cuda.using_allocator(self._pool.pool.malloc):
+            yield
+
+    @contextmanager
+    def on_own_stream(self) -> Iterator[None]:
+        """Compute on `stream` inside the block, ordered after earlier and before later work of the main stream.
+
+        One thread at a time: kernels on other streams than the main one share workspaces and tickets.
+        """
+        device, stream = self._device, self.stream
+        with device.lock:
+            device.chain(device.main, stream)
+            try:
+                with device.diverted(stream):
+                    yield
+            finally:
+                device.chain(stream, device.main)
+
+    def forget_graph(self) -> None:
+        """Free the graph after its last run has finished."""
+        if self.busy:
+            with suppress(self._device.xp.cuda.runtime.CUDARuntimeError):  # the next wait raises it
+                self._device.main.synchronize()
+            self.busy = False
+        self.graph = None
+
+    def release(self) -> None:
+        """Free everything; the next step starts cold."""
+        self.forget_graph()
+        self._pool = self._stream = None
+        self.warm = False
+
+
+@pools.on_shortage
+def _release_idle(device: CudaDevice) -> None:
+    """Free the resources of plans that are not running."""
+    for resources in list(_live):
+        if resources._device is device and resources._lock.acquire(blocking=False):
+            try:
+                resources.release()
+            finally:
+                resources._lock.release()
+
+
+@library.on_forget
+def _release_all() -> None:
+    for resources in list(_live):
+        resources.release()

@@ -27,7 +27,7 @@ from ...ops import kernel_types
 from ...ops.registry import LodArray, OpView, Shape
 from ...ops.tensor.selected_rows import ROWS, VALUES
 from .. import failures
-from ..cuda import calls as device_calls
+from ..cuda import launch as device_launch
 from ..feeding import Feed, placed
 from ..ir import finite
 from ..ir.inference import declared_type
@@ -209,7 +209,7 @@ class Interpreter(Run):
                 results = definition.call(np, args, op.attrs, lods)
             else:
                 with library.errors(f"operator {op.type}"):
-                    results = device_calls.call(op, args, self.device, lods)
+                    results = device_launch.call(op, args, self.device, lods)
         except Exception as error:
             if self.device is not None and isinstance(error, MemoryError):
                 raise
