@@ -32,7 +32,9 @@ def test_bundled_digits_are_small():
     assert len(files) == 4 and sum(files.values()) < 2_400_000
 
 
-@pytest.mark.parametrize("name", ["collate", "dnn", "engine", "kernels", "queue", "rng", "threads"])
+@pytest.mark.parametrize(
+    "name", ["arity", "collate", "dnn", "engine", "kernels", "operands", "queue", "rng", "sizes", "threads"]
+)
 def test_extensions_are_built(name):
     spec = importlib.util.find_spec(f"fluidlite._ext.{name}")
     assert spec is not None and spec.origin.endswith((".so", ".pyd", ".dylib"))

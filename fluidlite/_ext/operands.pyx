@@ -154,6 +154,9 @@ cdef class View(Operands):
         self.meta = meta
         self.types = meta if isinstance(meta, Types) else None
 
+    def __copy__(self):
+        return type(self)(self.definition, self.inputs, self.outputs, self.attrs, self.meta)
+
     cpdef names(self, slot):
         """The variables of an input or output slot."""
         return self.inputs.get(slot) or self.outputs.get(slot) or []
