@@ -14,7 +14,7 @@ from ..eager import Tracer
 from ..eager.tracer import BackwardStrategy
 from ..executor.running.op_on_scope import BoundOperator as Operator
 from ..executor.tensors.lod_tensor import LoDTensor, LoDTensorArray, from_dlpack
-from ..executor.tensors.rows_in_scope import RowsInScope as SelectedRows
+from ..executor.tensors.scope import RowsInScope as SelectedRows
 from ..executor.tensors.scope import Scope
 from ..executor.tensors.scope import ScopeVariable as Variable
 from ..framework.serialization.descs import AttrType, BlockDesc, OpDesc, ProgramDesc, VarDesc

@@ -11,11 +11,17 @@ if TYPE_CHECKING:
     # Loaded on first use.
     from .reading.from_dataset import FetchHandler
     from .running.executor import Executor
-    from .running.feed_fetch_ops import check_feed_shape_type, has_feed_operators, has_fetch_operators
-    from .tensors.inspection import _as_lodtensor as _as_lodtensor
-    from .tensors.inspection import _fetch_var as _fetch_var
-    from .tensors.inspection import _to_name_str as _to_name_str
-    from .tensors.inspection import as_numpy, dimension_is_compatible_with, dtype_is_compatible_with
+    from .running.functions import _as_lodtensor as _as_lodtensor
+    from .running.functions import _fetch_var as _fetch_var
+    from .running.functions import _to_name_str as _to_name_str
+    from .running.functions import (
+        as_numpy,
+        check_feed_shape_type,
+        dimension_is_compatible_with,
+        dtype_is_compatible_with,
+        has_feed_operators,
+        has_fetch_operators,
+    )
 
 g_scope = global_scope()
 

@@ -81,8 +81,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {
             ".reading.from_dataset": "FetchHandler",
             ".running.executor": "Executor",
-            ".running.feed_fetch_ops": "check_feed_shape_type has_feed_operators has_fetch_operators",
-            ".tensors.inspection": "_as_lodtensor _fetch_var _to_name_str as_numpy dimension_is_compatible_with dtype_is_compatible_with",
+            ".running.functions": "_as_lodtensor _fetch_var _to_name_str as_numpy check_feed_shape_type dimension_is_compatible_with dtype_is_compatible_with has_feed_operators has_fetch_operators",
         },
     ),
     "fluidlite.framework": (

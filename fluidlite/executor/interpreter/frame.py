@@ -18,8 +18,7 @@ from ...framework import Block, Operator, Program
 from ...ops.registry import EMPTY
 from .. import failures
 from ..tensors.lod_tensor import LoDTensor, LoDTensorArray
-from ..tensors.rows_in_scope import RowsInScope
-from ..tensors.scope import Scope
+from ..tensors.scope import RowsInScope, Scope
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice

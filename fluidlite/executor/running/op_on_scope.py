@@ -17,8 +17,7 @@ from ...base.tensor_array import TensorArray
 from ...framework import Program
 from ...ops.registry import OpDef, find
 from ..tensors.lod_tensor import LoDTensorArray
-from ..tensors.rows_in_scope import RowsInScope
-from ..tensors.scope import Scope
+from ..tensors.scope import RowsInScope, Scope
 from .startup import run_once
 
 Slots = dict[str, list[str]]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from ...base import callsite
+import numpy as np
+
+from ...base import callsite, selected_rows
 from ...base.context import Slot
 from ...base.errors import EnforceNotMet
 from ...base.rank_table import RankTable
 from ...base.reports.texts import names_shortly
 from .lod_tensor import LoDTensor, LoDTensorArray
-from .rows_in_scope import RowsInScope
 
 T = TypeVar("T")
 
@@ -224,3 +225,46 @@ def scope_guard(scope: Scope) -> Iterator[None]:
     text = f"scope_guard takes a fluid.Scope, got {given}: the global scope stays the one that it was"
     callsite.warn(text + (f"; was fluid.name_scope({given}) meant?" if isinstance(scope, str) else ""))
     yield
+
+
+class RowsInScope:
+    """Some rows of a table: their indices (`rows()`) and values (`get_tensor()`), and its `height()`."""
+
+    def __init__(self, rows: Sequence[int] = (), height: int = 0) -> None:
+        self._rows = [int(row) for row in rows]
+        self._height = int(height)
+        self._tensor = LoDTensor()
+
+    def height(self) -> int:
+        return self._height
+
+    def set_height(self, height: int) -> None:
+        self._height = int(height)
+
+    def rows(self) -> list[int]:
+        return self._rows
+
+    def set_rows(self, rows: Sequence[int]) -> None:
+        self._rows = [int(row) for row in rows]
+
+    def get_tensor(self) -> LoDTensor:
+        """The values, [len(rows), ...], as a tensor that can be set."""
+        return self._tensor
+
+    def numel(self) -> int:
+        """The number of elements of the values."""
+        return int(np.prod(self._tensor.shape()))
+
+    def sync_index(self) -> None:
+        """Do nothing: there is no index of rows."""
+
+    def value(self) -> selected_rows.SelectedRows:
+        """The rows as operators take them; ValueError unless there is a row for each value."""
+        return selected_rows.SelectedRows(
+            np.array(self._rows, "int64"), self._tensor._elements(), self._height
+        )
+
+    def take(self, value: selected_rows.SelectedRows) -> None:
+        """Take over the rows that an operator has computed."""
+        self._rows, self._height = [int(row) for row in value.rows], value.height
+        self._tensor.replace(value.values)
