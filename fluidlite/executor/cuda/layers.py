@@ -1,18 +1,15 @@
-"""GPU fusion of fully connected layers: a product with bias and activation as one launch, and their gradients."""
+"""GPU fusion of layers and of their gradients: a launch for a product with bias and activation, one for batch
+normalisation with the sum and the relu that follow it.
+"""
 
 from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
+
 from ...base.dtypes import FLOATS, VarType
-from ...ops.registry import OpView, grad_name
-from ..ir.instructions import Instruction, Uses
-from ..passes.rewriting import Replacement
-from .launch import Get
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
 from ...ops.registry import OpView, grad_name
 from ..ir.instructions import Instruction, Uses
 from ..passes.rewriting import Replacement
