@@ -157,22 +157,6 @@ def test_branches_with_data_dependent_sizes_run_in_segments():
         assert exe.run(feed={"x": x, "step": np.array([count])}, fetch_list=[doubled])[0] == expected
 
 
-def test_a_condition_of_several_elements_is_refused_each_time():
-    flag = fluid.data("flag", [None], "bool")
-    state = persistable("state", 0.0)
-    with layers.Switch() as cases, cases.case(flag):
-        layers.assign(number(1.0, "float32"), state)
-    exe = fluid.Executor(fluid.CPUPlace())
-    exe.run(fluid.default_startup_program())
-    for given in ([True], [True, False], [False], [True, True]):
-        feed = {"flag": np.array(given)}
-        if len(given) == 1:
-            assert exe.run(feed=feed, fetch_list=[state])[0] == 1.0
-        else:
-            with pytest.raises(EnforceNotMet, match="must have one element"):
-                exe.run(feed=feed, fetch_list=[state])
-
-
 def schedules(kind, place, steps=6):
     """The rates of some steps, and how these were run."""
     main, startup = fluid.Program(), fluid.Program()

@@ -99,18 +99,6 @@ def used_before_it_is_replaced(x):
     return out + early
 
 
-def array_elements(x):
-    array = layers.create_array("float64")
-    places = [layers.fill_constant([1], "int64", n) for n in (0, 1)]
-    layers.array_write(x, places[0], array=array)
-    layers.array_write(layers.exp(x), places[1], array=array)
-    return layers.cond(
-        flag(),
-        lambda: layers.square(layers.array_read(array, places[0])),
-        lambda: layers.sin(layers.array_read(array, places[1])),
-    )
-
-
 def a_sparse_lookup(x):
     ids = layers.fill_constant([2, 1], "int64", 2)
 
@@ -118,34 +106,6 @@ def a_sparse_lookup(x):
         return layers.embedding(ids, [5, 3], param_attr="w", dtype="float64", is_sparse=True) * x
 
     return layers.cond(flag(), look_up, lambda: x)
-
-
-def counted(trips, start, body):
-    """An array written by a loop with trip count `trips`, and the index of its last element."""
-    i, n = (layers.fill_constant([1], "int64", value) for value in (0, trips))
-    array = layers.create_array("float64")
-    layers.array_write(start, i, array=array)
-    going = layers.less_than(i, n)
-    loop = layers.While(going)
-    with loop.block():
-        made = body(i, layers.array_read(array, i))
-        layers.increment(i, 1.0, in_place=True)
-        layers.array_write(made, i, array=array)
-        layers.less_than(i, n, cond=going)
-    return layers.array_read(array, n)
-
-
-def a_branch_in_a_loop(x):
-    one = layers.fill_constant([1], "int64", 1)
-    return counted(
-        3,
-        x,
-        lambda i, h: layers.cond(layers.equal(i, one), lambda: layers.square(h), lambda: layers.sin(h) * x),
-    )
-
-
-def a_loop_in_a_branch(x):
-    return layers.cond(flag(), lambda: counted(3, x, lambda i, h: layers.sin(h) * x), lambda: x * 4.0)
 
 
 def branches_in_while_loop(x):
@@ -177,10 +137,7 @@ PROGRAMS = [
     (replaced_or_not, feeds("p", "q")),
     (both_may_run, feeds("p", "q")),
     (used_before_it_is_replaced, feeds("p")),
-    (array_elements, feeds("p")),
     (a_sparse_lookup, feeds("p")),
-    (a_branch_in_a_loop, feeds()),
-    (a_loop_in_a_branch, feeds("p")),
     (branches_in_while_loop, feeds()),
     (printed, feeds("p")),
 ]
@@ -276,24 +233,6 @@ def test_prints_of_the_branch_that_is_taken(capfd):
         exe.run(feed={**feed, "x": np.ones(1, "float32")}, fetch_list=[])
     shown = capfd.readouterr()
     assert (shown.out + shown.err).count("yes") == 1
-
-
-def test_a_condition_of_several_elements():
-    made = layers.cond(fluid.data("p", [None], "bool"), lambda: flag("q"), lambda: flag("q"))
-    feed = {"p": np.array([True, False]), "q": np.array([True])}
-    with pytest.raises(
-        EnforceNotMet, match=r"conditional_block.*'p' must have one element.*test_branches.py"
-    ):
-        executor().run(feed=feed, fetch_list=[made])
-
-
-def test_a_mask_with_another_number_of_rows():
-    choice = layers.IfElse(fluid.data("m", [None, 1], "bool"))
-    with choice.true_block():
-        choice.output(choice.input(fluid.data("x", [None, 1], "float32")))
-    feed = {"x": np.ones((3, 1), "float32"), "m": np.ones((2, 1), bool)}
-    with pytest.raises(EnforceNotMet, match=r"split_lod_tensor.*each of the 3 rows of X.*test_branches.py"):
-        executor().run(feed=feed, fetch_list=choice())
 
 
 def test_select_input_takes_a_number_that_there_is():

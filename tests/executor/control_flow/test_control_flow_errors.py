@@ -123,22 +123,6 @@ def test_an_index_that_is_none(wrong):
         run([out], at=np.array(wrong).reshape(-1))
 
 
-def test_a_loop_variable_that_changes_its_type():
-    with raises("operator assign", "of type float32 before the loop", "of type int64 after an iteration"):
-        layers.while_loop(
-            lambda i, x: i < 3, lambda i, x: (i + 1, layers.cast(x, "int64")), [number(0), ones(2)]
-        )
-
-
-@pytest.mark.parametrize("size", [0, 2])
-def test_a_condition_of_several_elements(size):
-    x = fluid.data("x", [None], "float32")
-    out = layers.cond(x > 0, lambda: x + 1, lambda: x - 1)
-    assert run([out], x=np.ones(1, "float32"))[0].tolist() == [2]
-    with raises("operator conditional_block", "must have one element"):
-        run([out], x=np.ones(size, "float32"))
-
-
 def test_a_loops_condition_of_several_elements():
     x = fluid.data("x", [2], "float32")
     with pytest.raises(TypeError, match="one element"):

@@ -1,8 +1,6 @@
 """Loops in loops and branches, and through arrays, with gradients: one plan, and the numbers of single operators."""
 
 import os
-import signal
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -138,20 +136,6 @@ def test_threads_and_forks():
         finally:
             os._exit(failed)
     assert os.waitpid(child, 0)[1] == 0
-
-
-def test_ctrl_c_in_a_loop_with_a_stash():
-    main = fluid.Program()
-    with fluid.program_guard(main):
-        x = fluid.data("x", [2, 3])
-        x.stop_gradient = False
-        loss = layers.reduce_mean(loop(number(2**40), lambda i, a: [layers.tanh(a)], x)[0])
-        gradients = fluid.gradients([loss], [x])
-    interrupt = threading.Timer(0.5, signal.raise_signal, [signal.SIGINT])
-    interrupt.start()
-    with pytest.raises(KeyboardInterrupt):
-        fluid.Executor(fluid.CPUPlace()).run(main, {"x": np.ones((2, 3), "float32")}, gradients)
-    interrupt.join()
 
 
 def test_an_unused_inner_loop_ends():

@@ -28,18 +28,6 @@ def test_operators_on_their_own_get_what_was_fed_instead_of_what_was_declared(dt
         assert found[0].dtype == expected[0].dtype and found[1] == expected[1]
 
 
-def test_an_index_with_several_elements_is_refused_each_time():
-    x, i = fluid.data("x", [2, 3]), fluid.data("i", [None], "int64")
-    states = layers.array_write(x, number(0))
-    read = layers.array_read(states, i)
-    exe = fluid.Executor(fluid.CPUPlace())
-    x = np.ones((2, 3), "float32")
-    for index in ([0, 0], [-1], [0, 0]):
-        with pytest.raises(fluid.core.EnforceNotMet, match="read_from_array.*index must"):
-            exe.run(feed={"x": x, "i": np.array(index)}, fetch_list=[read])
-    np.testing.assert_array_equal(exe.run(feed={"x": x, "i": np.array([0])}, fetch_list=[read])[0], x)
-
-
 def test_what_is_fed_does_not_change_with_the_parameter_whose_memory_it_is():
     x = fluid.data("x", [2, 3])
     weight = layers.create_parameter(

@@ -435,34 +435,6 @@ def run_alone(build, feed=None):
     return fluid.Executor(fluid.CPUPlace()).run(main, feed=feed or {}, fetch_list=fetch)
 
 
-def test_a_condition_with_several_elements_at_run_time():
-    def build():
-        c = layers.cast(layers.data("c", [-1], append_batch_size=False), "bool")
-        c.desc.set_shape([1])
-        with layers.While(c).block():
-            layers.assign(c, c)
-        return [c]
-
-    message = r"operator while: its condition 'cast_0.tmp_0' must have one element, got shape \[2\].*test_loops\.py:\d+"
-    refuses(lambda: run_alone(build, {"c": np.ones(2, "float32")}), fluid.core.EnforceNotMet, message)
-
-
-@pytest.mark.parametrize("write", [True, False])
-def test_an_index_out_of_range(write):
-    def build():
-        array = layers.create_array("float32")
-        value = layers.fill_constant([2], "float32", 1.0)
-        layers.array_write(value, number(-1 if write else 2), array)
-        return [layers.array_read(array, number(0))]
-
-    message = (
-        "write_to_array.* must not be negative, got -1"
-        if write
-        else "read_from_array.* element 0 of 3 .* not been"
-    )
-    refuses(lambda: run_alone(build), fluid.core.EnforceNotMet, message + r".*test_loops\.py:\d+")
-
-
 def test_fetched_arrays_are_lists():
     def build():
         value = layers.fill_constant([2], "float32", 1.0)
