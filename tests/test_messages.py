@@ -87,6 +87,13 @@ def test_frames_of_the_users_code_stay(python, tmp_path):
     assert lines[-1] == "KeyError: 'mine'"
 
 
+def test_what_may_be_a_fault_of_the_package_says_how_to_see_more(python, tmp_path):
+    broken = "fluid.layers.fc.__globals__['LayerHelper'] = None\nfluid.layers.fc(x, 1)\n"
+    text = failed(python, tmp_path, HEAD + broken)
+    assert "TypeError: 'NoneType' object is not callable" in text and text.endswith(tracebacks.HINT + "\n")
+    assert tracebacks.HINT not in failed(python, tmp_path, HEAD + WRONG_FEED)
+
+
 def test_errors_of_worker_processes_show_the_users_lines_of_both_processes(python, tmp_path):
     text = HEAD + (
         "class Data(paddle.io.Dataset):\n    def __len__(self):\n        return 3\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import opcode
 import os
 import re
 import sys
@@ -33,10 +34,11 @@ def is_full() -> bool:
 def shorten(error: BaseException, full: bool) -> bool:
     """Remove this package's frames from the tracebacks of `error` and its causes; with `full` only those of the runner.
 
-    Causes go that had no other frames and whose message the error repeats. Returns whether the frame that raised a
-    built-in exception is gone, and nothing else is its cause: it may be a fault of this package.
+    Causes go that had no other frames and whose message the error repeats. Returns whether the error may be a fault of
+    this package: one of the kinds that faults have, from a hidden frame and not from a `raise` there.
     """
-    raised_here = hidden = False
+    may_be_fault = isinstance(error, _FAULTS) and not full and not _is_raised(error.__traceback__)
+    came_from_ours = hidden = False
     if isinstance(error, TypeError) and not full:
         suggest_argument(error)
     current: BaseException | None = error
@@ -45,7 +47,7 @@ def shorten(error: BaseException, full: bool) -> bool:
         seen.add(id(current))
         current.__traceback__, hidden = _without_ours(current.__traceback__, full, hidden)
         if current is error:
-            raised_here = hidden and type(error).__module__ == "builtins"
+            came_from_ours = hidden
         cause = _cause(current)
         while hidden and not full and cause is not None and _is_repeated(cause, current):
             seen.add(id(cause))
@@ -54,9 +56,22 @@ def shorten(error: BaseException, full: bool) -> bool:
                 cause = None
             current.__cause__ = cause  # and leaves out the context
         current = cause
-    return raised_here and not full and error.__cause__ is None
+    return may_be_fault and came_from_ours and error.__cause__ is None
 
 
+def _is_raised(traceback: TracebackType | None) -> bool:
+    """Whether the innermost frame is at a `raise` statement."""
+    if traceback is None:
+        return False
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    code = traceback.tb_frame.f_code
+    compiled = not code.co_filename.endswith(".py")  # raises what it means to
+    return compiled or code.co_code[traceback.tb_lasti] == _RAISE
+
+
+_FAULTS = (AttributeError, LookupError, NameError, TypeError, AssertionError, ZeroDivisionError)
+_RAISE = opcode.opmap["RAISE_VARARGS"]
 _UNEXPECTED = re.compile(r"([\w.]+)\(\) got an unexpected keyword argument '(\w+)'")
 
 
