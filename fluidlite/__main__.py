@@ -87,7 +87,9 @@ def _commands() -> Any:
 
 
 def _wrong_use(message: str) -> NoReturn:
-    _commands().wrong_use("fluidlite", message)
+    from .commands import wrong_use
+
+    wrong_use("fluidlite", message)
 
 
 def _keep_package_importable() -> None:

@@ -33,19 +33,10 @@ from . import (
 from fluidlite import (
     paddle as paddle,
 )
-from fluidlite.base.place import (
+from fluidlite.paddle import (
     CPUPlace as CPUPlace,
     CUDAPinnedPlace as CUDAPinnedPlace,
     CUDAPlace as CUDAPlace,
-    is_compiled_with_cuda as is_compiled_with_cuda,
-)
-from fluidlite.eager.autograd import (
-    grad as grad,
-    is_recording as is_grad_enabled,
-    no_grad as no_grad,
-    recording as set_grad_enabled,
-)
-from fluidlite.paddle import (
     DataParallel as DataParallel,
     Parameter as Parameter,
     Tensor as Tensor,
@@ -64,6 +55,7 @@ from fluidlite.paddle import (
     asin as asin,
     assign as assign,
     atan as atan,
+    batch as batch,
     bernoulli as bernoulli,
     bincount as bincount,
     bmm as bmm,
@@ -72,6 +64,7 @@ from fluidlite.paddle import (
     broadcast_to as broadcast_to,
     cast as cast,
     ceil as ceil,
+    check_import_scipy as check_import_scipy,
     cholesky as cholesky,
     chunk as chunk,
     clip as clip,
@@ -85,12 +78,16 @@ from fluidlite.paddle import (
     cumsum as cumsum,
     diag as diag,
     diagonal as diagonal,
+    disable_dygraph as disable_dygraph,
+    disable_static as disable_static,
     dist as dist,
     divide as divide,
     dot as dot,
     einsum as einsum,
     empty as empty,
     empty_like as empty_like,
+    enable_dygraph as enable_dygraph,
+    enable_static as enable_static,
     equal as equal,
     equal_all as equal_all,
     erf as erf,
@@ -112,9 +109,15 @@ from fluidlite.paddle import (
     full_like as full_like,
     gather as gather,
     gather_nd as gather_nd,
+    get_cudnn_version as get_cudnn_version,
+    get_default_dtype as get_default_dtype,
+    get_device as get_device,
+    grad as grad,
     greater_equal as greater_equal,
     greater_than as greater_than,
     histogram as histogram,
+    in_dygraph_mode as in_dygraph_mode,
+    in_dynamic_mode as in_dynamic_mode,
     increment as increment,
     index_sample as index_sample,
     index_select as index_select,
@@ -124,7 +127,11 @@ from fluidlite.paddle import (
     int64 as int64,
     int8 as int8,
     inverse as inverse,
+    is_compiled_with_cuda as is_compiled_with_cuda,
+    is_compiled_with_npu as is_compiled_with_npu,
+    is_compiled_with_xpu as is_compiled_with_xpu,
     is_empty as is_empty,
+    is_grad_enabled as is_grad_enabled,
     is_tensor as is_tensor,
     isclose as isclose,
     isfinite as isfinite,
@@ -162,6 +169,7 @@ from fluidlite.paddle import (
     multiply as multiply,
     mv as mv,
     neg as neg,
+    no_grad as no_grad,
     nonzero as nonzero,
     norm as norm,
     normal as normal,
@@ -193,6 +201,9 @@ from fluidlite.paddle import (
     scatter_nd as scatter_nd,
     scatter_nd_add as scatter_nd_add,
     seed as seed,
+    set_default_dtype as set_default_dtype,
+    set_device as set_device,
+    set_grad_enabled as set_grad_enabled,
     shape as shape,
     sigmoid as sigmoid,
     sign as sign,
@@ -235,29 +246,4 @@ from fluidlite.paddle import (
     where as where,
     zeros as zeros,
     zeros_like as zeros_like,
-)
-from fluidlite.paddle.check_import_scipy import (
-    check_import_scipy as check_import_scipy,
-)
-from fluidlite.paddle.device import (
-    get_cudnn_version as get_cudnn_version,
-    get_device as get_device,
-    is_compiled_with_npu as is_compiled_with_npu,
-    is_compiled_with_xpu as is_compiled_with_xpu,
-    set_device as set_device,
-)
-from fluidlite.paddle.dtypes import (
-    get_default_dtype as get_default_dtype,
-    set_default_dtype as set_default_dtype,
-)
-from fluidlite.paddle.modes import (
-    disable_dygraph as disable_dygraph,
-    disable_static as disable_static,
-    enable_dygraph as enable_dygraph,
-    enable_static as enable_static,
-    in_dynamic_mode as in_dygraph_mode,
-    in_dynamic_mode as in_dynamic_mode,
-)
-from fluidlite.reader.decorators import (
-    batch as batch,
 )

@@ -1,6 +1,6 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.reader.decorators import (
+from fluidlite.paddle.batch import (
     batch as batch,
 )

@@ -2,29 +2,21 @@
 # ruff: noqa
 # fmt: off
 from fluidlite.paddle.io import (
-    DataLoader as DataLoader,
-)
-from fluidlite.reader.collating import (
-    nested_collate_fn as default_collate_fn,
-)
-from fluidlite.reader.dataset import (
+    BatchSampler as BatchSampler,
     ChainDataset as ChainDataset,
     ComposeDataset as ComposeDataset,
     ConcatDataset as ConcatDataset,
+    DataLoader as DataLoader,
     Dataset as Dataset,
-    IterableDataset as IterableDataset,
-    Subset as Subset,
-    TensorDataset as TensorDataset,
-    random_split as random_split,
-)
-from fluidlite.reader.samplers import (
-    BatchSampler as BatchSampler,
     DistributedBatchSampler as DistributedBatchSampler,
+    IterableDataset as IterableDataset,
     RandomSampler as RandomSampler,
     Sampler as Sampler,
     SequenceSampler as SequenceSampler,
+    Subset as Subset,
+    TensorDataset as TensorDataset,
     WeightedRandomSampler as WeightedRandomSampler,
-)
-from fluidlite.reader.worker.dataset import (
+    default_collate_fn as default_collate_fn,
     get_worker_info as get_worker_info,
+    random_split as random_split,
 )

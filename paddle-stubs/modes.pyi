@@ -6,6 +6,6 @@ from fluidlite.paddle.modes import (
     disable_static as disable_static,
     enable_dygraph as enable_dygraph,
     enable_static as enable_static,
-    in_dynamic_mode as in_dygraph_mode,
+    in_dygraph_mode as in_dygraph_mode,
     in_dynamic_mode as in_dynamic_mode,
 )

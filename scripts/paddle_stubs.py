@@ -70,12 +70,15 @@ def public(name: str, module: ModuleType) -> list[str]:
 
 
 def origin(module: ModuleType, name: str, value: Any) -> tuple[str, str]:
-    """The module that defines a name for type checkers, and the name there."""
+    """The module from which type checkers import a name, and the name there.
+
+    It is the module's counterpart here, so that the stubs stay as they are when something moves behind it.
+    """
     if isinstance(value, ModuleType):
         package, _, last = value.__name__.rpartition(".")
         return package, last
     home = module.__name__
-    if name not in missing._lazy(home):
+    if name not in missing._lazy(home) and name not in vars(module):
         there, own = getattr(value, "__module__", None), getattr(value, "__name__", None)
         if (
             there
@@ -110,6 +113,12 @@ def stubs() -> dict[Path, str]:
 
 if __name__ == "__main__":
     texts = stubs()
+    stale = sorted(set(ROOT.rglob("*.pyi")) - texts.keys())
+    for path in stale:
+        if "--check" in sys.argv:
+            print(f"{path} is of no module: run scripts/{Path(__file__).name}", file=sys.stderr)
+        else:
+            path.unlink()
     for path in texts:
         path.parent.mkdir(parents=True, exist_ok=True)
-    sys.exit(generated.write(texts))
+    sys.exit(generated.write(texts) or int(bool(stale) and "--check" in sys.argv))

@@ -5,19 +5,15 @@ from . import (
     helper as helper,
     tensor as tensor,
 )
-from fluidlite.paddle.complex.tensor.linalg import (
-    matmul as matmul,
-)
-from fluidlite.paddle.complex.tensor.manipulation import (
-    reshape as reshape,
-    transpose as transpose,
-)
-from fluidlite.paddle.complex.tensor.math import (
+from fluidlite.paddle.complex import (
     elementwise_add as elementwise_add,
     elementwise_div as elementwise_div,
     elementwise_mul as elementwise_mul,
     elementwise_sub as elementwise_sub,
     kron as kron,
+    matmul as matmul,
+    reshape as reshape,
     sum as sum,
     trace as trace,
+    transpose as transpose,
 )

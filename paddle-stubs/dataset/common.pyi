@@ -9,7 +9,7 @@ from fluidlite.dataset.common import (
     cluster_files_reader as cluster_files_reader,
     download as download,
     fetch_all as fetch_all,
+    md5file as md5file,
     must_mkdirs as must_mkdirs,
     split as split,
 )
-from fluidlite.dataset.reading import md5 as md5file

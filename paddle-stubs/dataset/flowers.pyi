@@ -19,12 +19,16 @@ from fluidlite.dataset.flowers import (
     VALID_FLAG as VALID_FLAG,
     default_mapper as default_mapper,
     fetch as fetch,
+    load_image_bytes as load_image_bytes,
+    map_readers as map_readers,
     reader_creator as reader_creator,
+    simple_transform as simple_transform,
     test as test,
     test_mapper as test_mapper,
     train as train,
     train_mapper as train_mapper,
     valid as valid,
+    xmap_readers as xmap_readers,
 )
 from fluidlite.dataset.image import (
     batch_images_from_tar as batch_images_from_tar,
@@ -32,10 +36,8 @@ from fluidlite.dataset.image import (
     left_right_flip as left_right_flip,
     load_and_transform as load_and_transform,
     load_image as load_image,
-    load_image_bytes as load_image_bytes,
     random_crop as random_crop,
     resize_short as resize_short,
-    simple_transform as simple_transform,
     to_chw as to_chw,
 )
 from fluidlite.paddle import (
@@ -46,7 +48,6 @@ from fluidlite.reader.decorators import (
     chain as chain,
     compose as compose,
     firstn as firstn,
-    map_readers as map_readers,
     shuffle as shuffle,
 )
 from fluidlite.reader.processes import (
@@ -54,5 +55,4 @@ from fluidlite.reader.processes import (
 )
 from fluidlite.reader.threaded import (
     buffered as buffered,
-    xmap_readers as xmap_readers,
 )

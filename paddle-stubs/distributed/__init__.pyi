@@ -8,10 +8,8 @@ from . import (
     launch_ps as launch_ps,
     utils as utils,
 )
-from fluidlite.dygraph.parallel import (
+from fluidlite.paddle.distributed import (
     ParallelEnv as ParallelEnv,
-)
-from fluidlite.paddle.distributed.collective import (
     ReduceOp as ReduceOp,
     all_gather as all_gather,
     all_reduce as all_reduce,
@@ -22,7 +20,5 @@ from fluidlite.paddle.distributed.collective import (
     init_parallel_env as init_parallel_env,
     reduce as reduce,
     scatter as scatter,
-)
-from fluidlite.paddle.distributed.spawning import (
     spawn as spawn,
 )

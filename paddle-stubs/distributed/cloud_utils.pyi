@@ -6,9 +6,7 @@ from fluidlite import (
 )
 from fluidlite.paddle.distributed.cloud_utils import (
     get_cloud_cluster as get_cloud_cluster,
+    get_cluster as get_cluster,
     get_trainers_num as get_trainers_num,
     logger as logger,
-)
-from fluidlite.paddle.distributed.utils import (
-    get_cluster as get_cluster,
 )

@@ -56,7 +56,11 @@ from fluidlite import (
     BatchNorm as BatchNorm,
     BilinearTensorProduct as BilinearTensorProduct,
     BuildStrategy as BuildStrategy,
+    CPUPlace as CPUPlace,
+    CUDAPinnedPlace as CUDAPinnedPlace,
+    CUDAPlace as CUDAPlace,
     CompiledProgram as CompiledProgram,
+    ComplexVariable as ComplexVariable,
     Conv2D as Conv2D,
     Conv2DTranspose as Conv2DTranspose,
     Conv3D as Conv3D,
@@ -66,6 +70,7 @@ from fluidlite import (
     DatasetFactory as DatasetFactory,
     Dropout as Dropout,
     Embedding as Embedding,
+    ErrorClipByValue as ErrorClipByValue,
     ExecutionStrategy as ExecutionStrategy,
     Executor as Executor,
     GRUUnit as GRUUnit,
@@ -76,25 +81,45 @@ from fluidlite import (
     Layer as Layer,
     LayerNorm as LayerNorm,
     Linear as Linear,
+    LoDTensor as LoDTensor,
+    LoDTensorArray as LoDTensorArray,
     MSELoss as MSELoss,
     NCE as NCE,
     NLLLoss as NLLLoss,
     PRelu as PRelu,
     ParallelExecutor as ParallelExecutor,
+    ParamAttr as ParamAttr,
     Pool2D as Pool2D,
+    Program as Program,
     QueueDataset as QueueDataset,
+    Scope as Scope,
     SpectralNorm as SpectralNorm,
+    Tensor as Tensor,
     TreeConv as TreeConv,
+    Variable as Variable,
+    WeightNormParamAttr as WeightNormParamAttr,
+    append_backward as append_backward,
     core as core_avx,
     core_suffix as core_suffix,
+    cpu_places as cpu_places,
     create_lod_tensor as create_lod_tensor,
     create_random_int_lodtensor as create_random_int_lodtensor,
+    cuda_pinned_places as cuda_pinned_places,
+    cuda_places as cuda_places,
+    data as data,
+    default_main_program as default_main_program,
+    default_startup_program as default_startup_program,
+    device_guard as device_guard,
     disable_dygraph as disable_dygraph,
     disable_imperative as disable_imperative,
     embedding as embedding,
     enable_dygraph as enable_dygraph,
     enable_imperative as enable_imperative,
+    get_flags as get_flags,
+    global_scope as global_scope,
+    gradients as gradients,
     in_dygraph_mode as in_dygraph_mode,
+    is_compiled_with_cuda as is_compiled_with_cuda,
     legacy_core as legacy_core,
     load as load,
     load_dygraph as load_dygraph,
@@ -102,74 +127,21 @@ from fluidlite import (
     memory_optimize as memory_optimize,
     monkey_patch_varbase as monkey_patch_varbase,
     monkey_patch_variable as monkey_patch_variable,
+    name_scope as name_scope,
     one_hot as one_hot,
+    program_guard as program_guard,
     proto as proto,
     release_memory as release_memory,
+    require_version as require_version,
     save as save,
     save_dygraph as save_dygraph,
-    set_program_state as set_program_state,
-)
-from fluidlite.base.fluid_flags import (
-    get_flags as get_flags,
-    set_flags as set_flags,
-)
-from fluidlite.base.place import (
-    CPUPlace as CPUPlace,
-    CUDAPinnedPlace as CUDAPinnedPlace,
-    CUDAPlace as CUDAPlace,
-    cpu_places as cpu_places,
-    cuda_pinned_places as cuda_pinned_places,
-    cuda_places as cuda_places,
-    is_compiled_with_cuda as is_compiled_with_cuda,
-)
-from fluidlite.base.version import (
-    require_version as require_version,
-)
-from fluidlite.clip import (
-    ErrorClipByValue as ErrorClipByValue,
-)
-from fluidlite.data import (
-    data as data,
-)
-from fluidlite.executor.tensors.lod_tensor import (
-    LoDTensor as LoDTensor,
-    LoDTensorArray as LoDTensorArray,
-    LoDTensor as Tensor,
-)
-from fluidlite.executor.tensors.scope import (
-    Scope as Scope,
-    global_scope as global_scope,
     scope_guard as scope_guard,
-)
-from fluidlite.framework.complex_variable import (
-    ComplexVariable as ComplexVariable,
-)
-from fluidlite.framework.devices import (
-    device_guard as device_guard,
-)
-from fluidlite.framework.gradients.backward import (
-    append_backward as append_backward,
-    gradients as gradients,
-)
-from fluidlite.framework.name_scopes import (
-    name_scope as name_scope,
-)
-from fluidlite.framework.program import (
-    Program as Program,
-    default_main_program as default_main_program,
-    default_startup_program as default_startup_program,
-    program_guard as program_guard,
-)
-from fluidlite.framework.variable import (
-    Variable as Variable,
+    set_flags as set_flags,
+    set_program_state as set_program_state,
 )
 from fluidlite.incubate import (
     data_generator as data_generator,
     fleet as fleet,
-)
-from fluidlite.param_attr import (
-    ParamAttr as ParamAttr,
-    WeightNormParamAttr as WeightNormParamAttr,
 )
 from fluidlite.transpiler.distribute_transpiler import (
     DistributeTranspiler as DistributeTranspiler,

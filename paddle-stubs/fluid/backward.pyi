@@ -9,20 +9,14 @@ from fluidlite import (
     unique_name as unique_name,
 )
 from fluidlite.backward import (
+    ProgramStats as ProgramStats,
+    append_backward as append_backward,
     calc_gradient as calc_gradient,
+    gradients as gradients,
+    serialize_op_decs as serialize_op_decs,
 )
 from fluidlite.data_feeder import (
     check_type as check_type,
-)
-from fluidlite.framework.gradients.backward import (
-    append_backward as append_backward,
-    gradients as gradients,
-)
-from fluidlite.framework.gradients.names import (
-    serialize_op_decs as serialize_op_decs,
-)
-from fluidlite.framework.gradients.program_stats import (
-    ProgramStats as ProgramStats,
 )
 from fluidlite.paddle import (
     compat as cpt,

@@ -8,9 +8,9 @@ from fluidlite import (
 )
 from fluidlite.clip import (
     BaseErrorClipAttr as BaseErrorClipAttr,
-    GradientClipByGlobalNorm as ClipByGlobalNorm,
-    GradientClipByNorm as ClipByNorm,
-    GradientClipByValue as ClipByValue,
+    ClipByGlobalNorm as ClipByGlobalNorm,
+    ClipByNorm as ClipByNorm,
+    ClipByValue as ClipByValue,
     ErrorClipByValue as ErrorClipByValue,
     GradientClipBase as GradientClipBase,
     GradientClipByGlobalNorm as GradientClipByGlobalNorm,
@@ -18,11 +18,9 @@ from fluidlite.clip import (
     GradientClipByValue as GradientClipByValue,
     append_gradient_clip_ops as append_gradient_clip_ops,
     error_clip_callback as error_clip_callback,
+    name_scope as name_scope,
     set_gradient_clip as set_gradient_clip,
 )
 from fluidlite.dygraph import (
     base as imperative_base,
-)
-from fluidlite.framework.name_scopes import (
-    name_scope as name_scope,
 )

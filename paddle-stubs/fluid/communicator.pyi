@@ -6,13 +6,9 @@ from fluidlite import (
 )
 from fluidlite.communicator import (
     Communicator as Communicator,
+    DistributedMode as DistributedMode,
+    Program as Program,
 )
 from fluidlite.executor.tensors.scope import (
     global_scope as global_scope,
-)
-from fluidlite.framework.program import (
-    Program as Program,
-)
-from fluidlite.transpiler.distribute_transpiler import (
-    DistributedMode as DistributedMode,
 )

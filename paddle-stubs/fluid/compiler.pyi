@@ -9,11 +9,9 @@ from fluidlite.base.place import (
     cpu_places as cpu_places,
     cuda_places as cuda_places,
 )
-from fluidlite.executor.parallel.compiler import (
-    CompiledProgram as CompiledProgram,
-)
-from fluidlite.executor.parallel.strategies import (
+from fluidlite.compiler import (
     BuildStrategy as BuildStrategy,
+    CompiledProgram as CompiledProgram,
     ExecutionStrategy as ExecutionStrategy,
 )
 from fluidlite.inference.config import (

@@ -7,6 +7,10 @@ from fluidlite import (
     unique_name as unique_name,
 )
 from fluidlite.debugger import (
+    GraphPreviewGenerator as GraphPreviewGenerator,
+    Program as Program,
+    Variable as Variable,
+    default_main_program as default_main_program,
     draw_block_graphviz as draw_block_graphviz,
     op_repr_handlers as op_repr_handlers,
     pprint_block_codes as pprint_block_codes,
@@ -23,16 +27,6 @@ from fluidlite.debugger import (
     reprtpl as reprtpl,
     run_fast_nan_inf_debug as run_fast_nan_inf_debug,
     type_handlers as type_handlers,
-)
-from fluidlite.framework.program import (
-    Program as Program,
-    default_main_program as default_main_program,
-)
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
-from fluidlite.graphviz import (
-    GraphPreviewGenerator as GraphPreviewGenerator,
 )
 from fluidlite.layer_helper import (
     LayerHelper as LayerHelper,

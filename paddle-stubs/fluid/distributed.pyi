@@ -1,18 +1,14 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
-    DistributedError as DistributedError,
-    RankLost as RankLost,
-)
-from fluidlite.distributed.communicator import (
+from fluidlite.distributed import (
     Alone as Alone,
     Communicator as Communicator,
+    DistributedError as DistributedError,
+    RankLost as RankLost,
+    Trainer as Trainer,
     begin_step as begin_step,
     is_parallel as is_parallel,
-    world as world,
-)
-from fluidlite.distributed.environment import (
-    Trainer as Trainer,
     trainer as trainer,
+    world as world,
 )

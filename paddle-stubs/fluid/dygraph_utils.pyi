@@ -4,6 +4,6 @@
 from fluidlite import (
     core as core,
 )
-from fluidlite.framework.mode_switches import (
+from fluidlite.dygraph_utils import (
     dygraph_only as dygraph_only,
 )

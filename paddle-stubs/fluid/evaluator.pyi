@@ -12,19 +12,13 @@ from fluidlite.evaluator import (
     DetectionMAP as DetectionMAP,
     EditDistance as EditDistance,
     Evaluator as Evaluator,
-)
-from fluidlite.framework.program import (
+    LayerHelper as LayerHelper,
     Program as Program,
-    program_guard as program_guard,
-)
-from fluidlite.framework.variable import (
     Variable as Variable,
+    program_guard as program_guard,
 )
 from fluidlite.initializer import (
     ConstantInitializer as Constant,
-)
-from fluidlite.layer_helper import (
-    LayerHelper as LayerHelper,
 )
 from fluidlite.layers import (
     detection as detection,

@@ -14,25 +14,21 @@ from fluidlite.data_feeder import (
 from fluidlite.executor import (
     Executor as Executor,
     FetchHandler as FetchHandler,
+    LoDTensor as LoDTensor,
+    LoDTensorArray as LoDTensorArray,
+    Scope as Scope,
     as_numpy as as_numpy,
     check_feed_shape_type as check_feed_shape_type,
+    create_lod_tensor as create_lod_tensor,
+    create_random_int_lodtensor as create_random_int_lodtensor,
     dimension_is_compatible_with as dimension_is_compatible_with,
     dtype_is_compatible_with as dtype_is_compatible_with,
     g_scope as g_scope,
+    global_scope as global_scope,
     has_feed_operators as has_feed_operators,
     has_fetch_operators as has_fetch_operators,
-    signature_safe_contextmanager as signature_safe_contextmanager,
-)
-from fluidlite.executor.tensors.lod_tensor import (
-    LoDTensor as LoDTensor,
-    LoDTensorArray as LoDTensorArray,
-    create_lod_tensor as create_lod_tensor,
-    create_random_int_lodtensor as create_random_int_lodtensor,
-)
-from fluidlite.executor.tensors.scope import (
-    Scope as Scope,
-    global_scope as global_scope,
     scope_guard as scope_guard,
+    signature_safe_contextmanager as signature_safe_contextmanager,
 )
 from fluidlite.framework.operator import (
     Operator as Operator,

@@ -5,86 +5,58 @@ from fluidlite import (
     core as core,
     unique_name as unique_name,
 )
-from fluidlite.base.dtypes import (
-    VarType as VarType,
-    to_vartype as convert_np_dtype_to_dtype_,
-)
-from fluidlite.base.fluid_flags import (
-    get_flags as get_flags,
-    set_flags as set_flags,
-)
-from fluidlite.base.place import (
+from fluidlite.framework import (
+    Block as Block,
+    CONTROL_DEP_VAR_PREFIX as CONTROL_DEP_VAR_PREFIX,
     CPUPlace as CPUPlace,
     CUDAPinnedPlace as CUDAPinnedPlace,
     CUDAPlace as CUDAPlace,
-    cpu_places as cpu_places,
-    cuda_pinned_places as cuda_pinned_places,
-    cuda_places as cuda_places,
-    is_compiled_with_cuda as is_compiled_with_cuda,
-)
-from fluidlite.framework import (
-    CONTROL_DEP_VAR_PREFIX as CONTROL_DEP_VAR_PREFIX,
+    ComplexVariable as ComplexVariable,
     EMPTY_VAR_NAME as EMPTY_VAR_NAME,
     GRAD_VAR_SUFFIX as GRAD_VAR_SUFFIX,
     IrGraph as IrGraph,
     IrNode as IrNode,
     IrOpNode as IrOpNode,
     IrVarNode as IrVarNode,
+    NameScope as NameScope,
     OpProtoHolder as OpProtoHolder,
+    OpRole as OpRole,
+    Operator as Operator,
     ParamBase as ParamBase,
+    Parameter as Parameter,
+    ParameterMetaClass as ParameterMetaClass,
+    Program as Program,
     TEMP_VAR_NAME as TEMP_VAR_NAME,
+    VarType as VarType,
+    Variable as Variable,
+    VariableMetaClass as VariableMetaClass,
     ZERO_VAR_SUFFIX as ZERO_VAR_SUFFIX,
-    get_all_op_protos as get_all_op_protos,
-    global_prog_seed as global_prog_seed,
-    require_version as require_version,
-    signature_safe_contextmanager as signature_safe_contextmanager,
-)
-from fluidlite.framework.block import (
-    Block as Block,
-)
-from fluidlite.framework.complex_variable import (
-    ComplexVariable as ComplexVariable,
-)
-from fluidlite.framework.devices import (
+    convert_np_dtype_to_dtype_ as convert_np_dtype_to_dtype_,
+    cpu_places as cpu_places,
+    cuda_pinned_places as cuda_pinned_places,
+    cuda_places as cuda_places,
+    default_main_program as default_main_program,
+    default_startup_program as default_startup_program,
     device_guard as device_guard,
-    switch_device as switch_device,
-)
-from fluidlite.framework.mode import (
-    in_dygraph_mode as in_dygraph_mode,
-)
-from fluidlite.framework.mode_switches import (
+    dtype_is_floating as dtype_is_floating,
     dygraph_not_support as dygraph_not_support,
     dygraph_only as dygraph_only,
     fake_interface_only as fake_interface_only,
-)
-from fluidlite.framework.name_scopes import (
-    NameScope as NameScope,
-    name_scope as name_scope,
-)
-from fluidlite.framework.names import (
-    dtype_is_floating as dtype_is_floating,
     generate_control_dev_var_name as generate_control_dev_var_name,
-)
-from fluidlite.framework.operator import (
-    OpRole as OpRole,
-    Operator as Operator,
-)
-from fluidlite.framework.program import (
-    Program as Program,
-    default_main_program as default_main_program,
-    default_startup_program as default_startup_program,
+    get_all_op_protos as get_all_op_protos,
+    get_flags as get_flags,
+    global_prog_seed as global_prog_seed,
+    grad_var_name as grad_var_name,
+    in_dygraph_mode as in_dygraph_mode,
+    is_compiled_with_cuda as is_compiled_with_cuda,
+    name_scope as name_scope,
     program_guard as program_guard,
+    require_version as require_version,
+    set_flags as set_flags,
+    signature_safe_contextmanager as signature_safe_contextmanager,
+    switch_device as switch_device,
     switch_main_program as switch_main_program,
     switch_startup_program as switch_startup_program,
-)
-from fluidlite.framework.variable import (
-    Parameter as Parameter,
-    _VariableKind as ParameterMetaClass,
-    Variable as Variable,
-    _VariableKind as VariableMetaClass,
-)
-from fluidlite.ops.op_view import (
-    grad_name as grad_var_name,
 )
 from fluidlite.paddle import (
     compat as cpt,

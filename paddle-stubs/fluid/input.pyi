@@ -8,10 +8,8 @@ from fluidlite.data_feeder import (
 from fluidlite.framework.mode import (
     in_dygraph_mode as in_dygraph_mode,
 )
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
 from fluidlite.input import (
+    Variable as Variable,
     embedding as embedding,
     one_hot as one_hot,
 )

@@ -11,24 +11,20 @@ from fluidlite import (
     unique_name as unique_name,
 )
 from fluidlite.base.place import (
-    cpu_places as cpu_places,
     cuda_places as cuda_places,
 )
 from fluidlite.dygraph import (
     nn as nn,
 )
-from fluidlite.dygraph.layers import (
-    Layer as Layer,
-)
-from fluidlite.framework.program import (
-    Program as Program,
-    program_guard as program_guard,
-)
 from fluidlite.initializer import (
     ConstantInitializer as Constant,
 )
 from fluidlite.install_check import (
+    Layer as Layer,
+    Program as Program,
     SimpleLayer as SimpleLayer,
+    cpu_places as cpu_places,
+    program_guard as program_guard,
     run_check as run_check,
 )
 from fluidlite.param_attr import (

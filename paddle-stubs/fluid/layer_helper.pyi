@@ -16,19 +16,13 @@ from fluidlite.framework.names import (
 from fluidlite.framework.serialization.op_protos import (
     OpProtoHolder as OpProtoHolder,
 )
-from fluidlite.framework.variable import (
-    Parameter as Parameter,
-)
 from fluidlite.initializer import (
     ConstantInitializer as Constant,
     XavierInitializer as Xavier,
 )
 from fluidlite.layer_helper import (
     LayerHelper as LayerHelper,
-)
-from fluidlite.layer_helper_base import (
     LayerHelperBase as LayerHelperBase,
-)
-from fluidlite.param_attr import (
     ParamAttr as ParamAttr,
+    Parameter as Parameter,
 )

@@ -10,17 +10,11 @@ from fluidlite.base import (
 from fluidlite.framework.mode import (
     in_dygraph_mode as in_dygraph_mode,
 )
-from fluidlite.framework.program import (
-    default_main_program as default_main_program,
-    default_startup_program as default_startup_program,
-)
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
 from fluidlite.layer_helper_base import (
     LayerHelperBase as LayerHelperBase,
-)
-from fluidlite.param_attr import (
     ParamAttr as ParamAttr,
+    Variable as Variable,
     WeightNormParamAttr as WeightNormParamAttr,
+    default_main_program as default_main_program,
+    default_startup_program as default_startup_program,
 )

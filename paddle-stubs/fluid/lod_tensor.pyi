@@ -4,8 +4,10 @@
 from fluidlite import (
     core as core,
 )
-from fluidlite.executor.tensors.lod_tensor import (
+from fluidlite.lod_tensor import (
     create_lod_tensor as create_lod_tensor,
     create_random_int_lodtensor as create_random_int_lodtensor,
 )
-from fluidlite.reader.feeder import DataToLoDTensorConverter as DataToLoDTensorConverter
+from fluidlite.reader.feeder import (
+    DataToLoDTensorConverter as DataToLoDTensorConverter,
+)

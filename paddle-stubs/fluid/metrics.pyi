@@ -7,18 +7,8 @@ from fluidlite import (
 from fluidlite.base import (
     unique_name as unique_name,
 )
-from fluidlite.framework.program import (
-    Program as Program,
-    program_guard as program_guard,
-)
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
 from fluidlite.initializer import (
     ConstantInitializer as Constant,
-)
-from fluidlite.layer_helper import (
-    LayerHelper as LayerHelper,
 )
 from fluidlite.layers import (
     detection as detection,
@@ -30,7 +20,11 @@ from fluidlite.metrics import (
     CompositeMetric as CompositeMetric,
     DetectionMAP as DetectionMAP,
     EditDistance as EditDistance,
+    LayerHelper as LayerHelper,
     MetricBase as MetricBase,
     Precision as Precision,
+    Program as Program,
     Recall as Recall,
+    Variable as Variable,
+    program_guard as program_guard,
 )

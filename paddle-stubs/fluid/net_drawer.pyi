@@ -4,15 +4,13 @@
 from fluidlite import (
     core as core,
 )
-from fluidlite.graphviz import (
-    Graph as Graph,
-)
 from fluidlite.log_helper import (
     get_logger as get_logger,
 )
 from fluidlite.net_drawer import (
     GRAPH_ID as GRAPH_ID,
     GRAPH_STYLE as GRAPH_STYLE,
+    Graph as Graph,
     OP_STYLE as OP_STYLE,
     VAR_STYLE as VAR_STYLE,
     draw_edge as draw_edge,

@@ -10,10 +10,8 @@ from fluidlite import (
 from fluidlite.data_feeder import (
     check_type as check_type,
 )
-from fluidlite.executor.parallel.compiler import (
-    ParallelExecutor as ParallelExecutor,
-)
-from fluidlite.executor.parallel.strategies import (
+from fluidlite.parallel_executor import (
     BuildStrategy as BuildStrategy,
     ExecutionStrategy as ExecutionStrategy,
+    ParallelExecutor as ParallelExecutor,
 )

@@ -6,10 +6,10 @@ from fluidlite.data_feeder import (
 )
 from fluidlite.initializer import (
     ConstantInitializer as Constant,
-    Initializer as Initializer,
     XavierInitializer as Xavier,
 )
 from fluidlite.param_attr import (
+    Initializer as Initializer,
     ParamAttr as ParamAttr,
     WeightNormParamAttr as WeightNormParamAttr,
 )

@@ -81,7 +81,9 @@ from fluidlite.reader import (
     text_file as text_file,
     xmap_readers as xmap_readers,
 )
-from fluidlite.reader.feeder import BatchedTensorProvider as BatchedTensorProvider
+from fluidlite.reader.feeder import (
+    BatchedTensorProvider as BatchedTensorProvider,
+)
 from fluidlite.reader.slots.datasets import (
     DatasetBase as DatasetBase,
     InMemoryDataset as InMemoryDataset,

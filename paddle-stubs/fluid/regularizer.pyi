@@ -9,9 +9,9 @@ from fluidlite.framework.mode import (
     in_dygraph_mode as in_dygraph_mode,
 )
 from fluidlite.regularizer import (
-    L1DecayRegularizer as L1Decay,
+    L1Decay as L1Decay,
     L1DecayRegularizer as L1DecayRegularizer,
-    L2DecayRegularizer as L2Decay,
+    L2Decay as L2Decay,
     L2DecayRegularizer as L2DecayRegularizer,
     WeightDecayRegularizer as WeightDecayRegularizer,
     append_regularization_ops as append_regularization_ops,

@@ -7,9 +7,6 @@ from fluidlite.device_worker import (
     Hogwild as Hogwild,
     Section as Section,
 )
-from fluidlite.executor.reading.from_dataset import (
-    FetchHandler as FetchHandler,
-)
 from fluidlite.framework.variable import (
     Variable as Variable,
 )
@@ -22,6 +19,7 @@ from fluidlite.trainer_desc import (
     PipelineTrainer as PipelineTrainer,
 )
 from fluidlite.trainer_factory import (
+    FetchHandler as FetchHandler,
     FetchHandlerMonitor as FetchHandlerMonitor,
     TrainerFactory as TrainerFactory,
     local_logger as local_logger,

@@ -4,11 +4,8 @@
 from . import (
     callbacks as callbacks,
     model as model,
-    progress as progress,
 )
-from fluidlite.paddle.hapi.model import (
+from fluidlite.paddle.hapi import (
     Model as Model,
-)
-from fluidlite.paddle.hapi.summary import (
     summary as summary,
 )

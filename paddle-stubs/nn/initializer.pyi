@@ -1,13 +1,11 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.initializer import (
-    BilinearInitializer as Bilinear,
-    Initializer as Initializer,
-)
 from fluidlite.paddle.nn.initializer import (
     Assign as Assign,
+    Bilinear as Bilinear,
     Constant as Constant,
+    Initializer as Initializer,
     KaimingNormal as KaimingNormal,
     KaimingUniform as KaimingUniform,
     Normal as Normal,

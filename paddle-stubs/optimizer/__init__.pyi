@@ -5,10 +5,7 @@ from . import (
     clip as clip,
     lr as lr,
 )
-from fluidlite.paddle.optimizer.optimizer import (
-    Optimizer as Optimizer,
-)
-from fluidlite.paddle.optimizer.rules import (
+from fluidlite.paddle.optimizer import (
     Adadelta as Adadelta,
     Adagrad as Adagrad,
     Adam as Adam,
@@ -16,6 +13,7 @@ from fluidlite.paddle.optimizer.rules import (
     Adamax as Adamax,
     Lamb as Lamb,
     Momentum as Momentum,
+    Optimizer as Optimizer,
     RMSProp as RMSProp,
     SGD as SGD,
 )

@@ -6,21 +6,17 @@ from . import (
     decorator as decorator,
 )
 from fluidlite import (
-    ComposeNotAligned as ComposeNotAligned,
     paddle as paddle,
 )
-from fluidlite.reader.decorators import (
+from fluidlite.paddle.reader import (
+    ComposeNotAligned as ComposeNotAligned,
+    buffered as buffered,
     cache as cache,
     chain as chain,
     compose as compose,
     firstn as firstn,
     map_readers as map_readers,
-    shuffle as shuffle,
-)
-from fluidlite.reader.processes import (
     multiprocess_reader as multiprocess_reader,
-)
-from fluidlite.reader.threaded import (
-    buffered as buffered,
+    shuffle as shuffle,
     xmap_readers as xmap_readers,
 )

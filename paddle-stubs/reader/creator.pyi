@@ -1,4 +1,8 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.reader.decorators import np_array as np_array, recordio as recordio, text_file as text_file
+from fluidlite.paddle.reader.creator import (
+    np_array as np_array,
+    recordio as recordio,
+    text_file as text_file,
+)

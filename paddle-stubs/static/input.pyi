@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.dygraph.jit.models import InputSpec as InputSpec
 from fluidlite.paddle.static.input import (
+    InputSpec as InputSpec,
     data as data,
 )

@@ -10,7 +10,6 @@ from . import (
     random as random,
     search as search,
     stat as stat,
-    summation as summation,
 )
 from fluidlite.paddle.tensor import (
     abs as abs,

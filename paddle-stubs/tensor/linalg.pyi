@@ -10,6 +10,7 @@ from fluidlite.paddle.tensor.linalg import (
     diagonal as diagonal,
     dist as dist,
     dot as dot,
+    einsum as einsum,
     histogram as histogram,
     inner as inner,
     inverse as inverse,

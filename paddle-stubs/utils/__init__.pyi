@@ -9,6 +9,6 @@ from . import (
     preprocess_img as preprocess_img,
     preprocess_util as preprocess_util,
 )
-from fluidlite.paddle.utils.plot import (
+from fluidlite.paddle.utils import (
     Ploter as Ploter,
 )

@@ -4,11 +4,9 @@
 from fluidlite.paddle.utils import (
     preprocess_util as preprocess_util,
 )
-from fluidlite.paddle.utils.image_util import (
-    crop_img as crop_img,
-    resize_image as resize_image,
-)
 from fluidlite.paddle.utils.preprocess_img import (
     DiskImage as DiskImage,
     ImageClassificationDatasetCreater as ImageClassificationDatasetCreater,
+    crop_img as crop_img,
+    resize_image as resize_image,
 )

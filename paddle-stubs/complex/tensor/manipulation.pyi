@@ -15,9 +15,6 @@ from fluidlite.data_feeder import (
     check_variable_and_dtype as check_variable_and_dtype,
     convert_dtype as convert_dtype,
 )
-from fluidlite.framework.complex_variable import (
-    ComplexVariable as ComplexVariable,
-)
 from fluidlite.framework.devices import (
     device_guard as device_guard,
 )
@@ -63,6 +60,7 @@ from fluidlite.paddle.complex.helper import (
     is_real as is_real,
 )
 from fluidlite.paddle.complex.tensor.manipulation import (
+    ComplexVariable as ComplexVariable,
     reshape as reshape,
     transpose as transpose,
 )

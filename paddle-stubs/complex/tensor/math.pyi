@@ -15,9 +15,6 @@ from fluidlite.data_feeder import (
     check_variable_and_dtype as check_variable_and_dtype,
     convert_dtype as convert_dtype,
 )
-from fluidlite.framework.complex_variable import (
-    ComplexVariable as ComplexVariable,
-)
 from fluidlite.framework.devices import (
     device_guard as device_guard,
 )
@@ -58,11 +55,12 @@ from fluidlite.layers.tensor.constants import (
     fill_constant as fill_constant,
 )
 from fluidlite.paddle.complex.helper import (
-    complex_variable_exists as complex_variable_exists,
     is_complex as is_complex,
     is_real as is_real,
 )
 from fluidlite.paddle.complex.tensor.math import (
+    ComplexVariable as ComplexVariable,
+    complex_variable_exists as complex_variable_exists,
     elementwise_add as elementwise_add,
     elementwise_div as elementwise_div,
     elementwise_mul as elementwise_mul,

@@ -6,11 +6,9 @@ from fluidlite import (
 )
 from fluidlite.contrib.memory_usage_calc import (
     DEBUG as DEBUG,
+    Program as Program,
     dtype_to_size as dtype_to_size,
     memory_usage as memory_usage,
-)
-from fluidlite.framework.program import (
-    Program as Program,
 )
 from fluidlite.framework.variable import (
     Variable as Variable,

@@ -2,8 +2,6 @@
 # ruff: noqa
 # fmt: off
 from fluidlite.contrib.op_frequence import (
-    op_freq_statistic as op_freq_statistic,
-)
-from fluidlite.framework.program import (
     Program as Program,
+    op_freq_statistic as op_freq_statistic,
 )

@@ -4,4 +4,6 @@
 from fluidlite import (
     core as core,
 )
-from fluidlite.eager.tracer import BackwardStrategy as BackwardStrategy
+from fluidlite.dygraph.backward_strategy import (
+    BackwardStrategy as BackwardStrategy,
+)

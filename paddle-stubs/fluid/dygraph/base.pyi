@@ -6,27 +6,21 @@ from fluidlite import (
     framework as framework,
 )
 from fluidlite.dygraph.base import (
+    Tracer as Tracer,
     disable_dygraph as disable_dygraph,
-    disable_dygraph as disable_imperative,
+    disable_imperative as disable_imperative,
     enable_dygraph as enable_dygraph,
-    enable_dygraph as enable_imperative,
+    enable_imperative as enable_imperative,
     enabled as enabled,
+    grad as grad,
     guard as guard,
+    in_dygraph_mode as in_dygraph_mode,
+    no_grad as no_grad,
     param_guard as param_guard,
     program_desc_tracing_guard as program_desc_tracing_guard,
     signature_safe_contextmanager as signature_safe_contextmanager,
-    _switch_to_static_graph_ as switch_to_static_graph,
+    switch_to_static_graph as switch_to_static_graph,
     to_variable as to_variable,
-)
-from fluidlite.eager.autograd import (
-    grad as grad,
-    no_grad as no_grad,
-)
-from fluidlite.eager.tracer import (
-    Tracer as Tracer,
-)
-from fluidlite.framework.mode import (
-    in_dygraph_mode as in_dygraph_mode,
 )
 from fluidlite.multiprocess_utils import (
     CleanupFuncRegistrar as CleanupFuncRegistrar,

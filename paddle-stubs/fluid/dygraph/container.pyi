@@ -2,12 +2,10 @@
 # ruff: noqa
 # fmt: off
 from fluidlite.dygraph.container import (
+    Layer as Layer,
     LayerList as LayerList,
     ParameterList as ParameterList,
     Sequential as Sequential,
-)
-from fluidlite.dygraph.layers import (
-    Layer as Layer,
 )
 from fluidlite.framework.variable import (
     Parameter as Parameter,

@@ -9,20 +9,15 @@ from fluidlite.dygraph.base import (
     _switch_to_static_graph_ as switch_to_static_graph,
 )
 from fluidlite.dygraph.jit import (
-    logger as logger,
-)
-from fluidlite.dygraph.jit.static_function import (
+    ProgramTranslator as ProgramTranslator,
     StaticFunction as StaticFunction,
+    TracedLayer as TracedLayer,
+    create_program_from_desc as create_program_from_desc,
     declarative as declarative,
     dygraph_to_static_func as dygraph_to_static_func,
+    extract_vars as extract_vars,
+    logger as logger,
 )
-from fluidlite.dygraph.jit.traced_layer import (
-    TracedLayer as TracedLayer,
-)
-from fluidlite.dygraph.jit.translator import (
-    ProgramTranslator as ProgramTranslator,
-)
-from fluidlite.dygraph.jit.models import create_program_from_desc as create_program_from_desc, extract_vars as extract_vars
 from fluidlite.dygraph.layers import (
     Layer as Layer,
 )

@@ -15,13 +15,9 @@ from fluidlite.dygraph.base import (
     param_guard as param_guard,
     program_desc_tracing_guard as program_desc_tracing_guard,
 )
-from fluidlite.dygraph.layer_object_helper import (
-    LayerObjectHelper as LayerObjectHelper,
-)
 from fluidlite.dygraph.layers import (
     HookRemoveHelper as HookRemoveHelper,
     Layer as Layer,
-)
-from fluidlite.param_attr import (
+    LayerObjectHelper as LayerObjectHelper,
     ParamAttr as ParamAttr,
 )

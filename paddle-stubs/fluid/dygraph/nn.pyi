@@ -18,39 +18,32 @@ from fluidlite.dygraph import (
 from fluidlite.dygraph.layer_object_helper import (
     LayerObjectHelper as LayerObjectHelper,
 )
-from fluidlite.dygraph.nn.linear import PRelu as PRelu
-from fluidlite.dygraph.nn.convolution import (
+from fluidlite.dygraph.nn import (
+    BCELoss as BCELoss,
+    BatchNorm as BatchNorm,
+    BilinearTensorProduct as BilinearTensorProduct,
     Conv2D as Conv2D,
     Conv2DTranspose as Conv2DTranspose,
     Conv3D as Conv3D,
     Conv3DTranspose as Conv3DTranspose,
-)
-from fluidlite.dygraph.nn.linear import Dropout as Dropout
-from fluidlite.dygraph.nn.linear import Embedding as Embedding, NCE as NCE
-from fluidlite.dygraph.nn.linear import (
-    BilinearTensorProduct as BilinearTensorProduct,
-    Linear as Linear,
-)
-from fluidlite.dygraph.nn.loss import (
-    BCELoss as BCELoss,
-    L1Loss as L1Loss,
-    MSELoss as MSELoss,
-    NLLLoss as NLLLoss,
-)
-from fluidlite.dygraph.nn.normalization import (
-    BatchNorm as BatchNorm,
+    Dropout as Dropout,
+    Embedding as Embedding,
+    GRUUnit as GRUUnit,
     GroupNorm as GroupNorm,
     InstanceNorm as InstanceNorm,
+    L1Loss as L1Loss,
     LayerNorm as LayerNorm,
-    SpectralNorm as SpectralNorm,
-)
-from fluidlite.dygraph.nn.convolution import Pool2D as Pool2D
-from fluidlite.dygraph.nn.sequence import GRUUnit as GRUUnit
-from fluidlite.dygraph.nn.sequence import (
+    Linear as Linear,
+    MSELoss as MSELoss,
+    NCE as NCE,
+    NLLLoss as NLLLoss,
+    PRelu as PRelu,
+    Pool2D as Pool2D,
     RowConv as RowConv,
     SequenceConv as SequenceConv,
+    SpectralNorm as SpectralNorm,
+    TreeConv as TreeConv,
 )
-from fluidlite.dygraph.nn.convolution import TreeConv as TreeConv
 from fluidlite.framework.mode import (
     in_dygraph_mode as in_dygraph_mode,
 )

@@ -14,7 +14,7 @@ from fluidlite.dygraph.base import (
 )
 from fluidlite.dygraph.parallel import (
     DataParallel as DataParallel,
-    ParallelEnv as Env,
+    Env as Env,
     ParallelEnv as ParallelEnv,
     ParallelStrategy as ParallelStrategy,
     prepare_context as prepare_context,

@@ -4,9 +4,7 @@
 from fluidlite import (
     unique_name as unique_name,
 )
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
-from fluidlite.layer_helper import (
+from fluidlite.layers.collective import (
     LayerHelper as LayerHelper,
+    Variable as Variable,
 )

@@ -4,13 +4,9 @@
 from fluidlite import (
     unique_name as unique_name,
 )
-from fluidlite.annotations import (
-    deprecated as deprecated,
-)
-from fluidlite.layer_helper import (
-    LayerHelper as LayerHelper,
-)
 from fluidlite.layers.device import (
+    LayerHelper as LayerHelper,
+    deprecated as deprecated,
     get_places as get_places,
 )
 from fluidlite.layers.layer_function_generator import (

@@ -13,16 +13,12 @@ from fluidlite.data_feeder import (
 from fluidlite.framework.mode import (
     in_dygraph_mode as in_dygraph_mode,
 )
-from fluidlite.framework.serialization.op_protos import (
-    OpProtoHolder as OpProtoHolder,
-)
 from fluidlite.framework.variable import (
     Variable as Variable,
 )
-from fluidlite.layer_helper import (
-    LayerHelper as LayerHelper,
-)
 from fluidlite.layers.layer_function_generator import (
+    LayerHelper as LayerHelper,
+    OpProtoHolder as OpProtoHolder,
     autodoc as autodoc,
     deprecated as deprecated,
     escape_math as escape_math,

@@ -46,9 +46,9 @@ from fluidlite.layers import (
     utils as utils,
 )
 from fluidlite.layers.control_flow.arrays import (
+    autoincreased_step_counter as autoincreased_step_counter,
     tensor_array_to_tensor as tensor_array_to_tensor,
 )
-from fluidlite.layers.control_flow.arrays import autoincreased_step_counter as autoincreased_step_counter
 from fluidlite.layers.detection.regions import (
     deformable_conv as deformable_conv,
     deformable_roi_pooling as deformable_roi_pooling,
@@ -61,9 +61,18 @@ from fluidlite.layers.layer_function_generator import (
     autodoc as autodoc,
     templatedoc as templatedoc,
 )
-from fluidlite.layers.loss.sequences import chunk_eval as chunk_eval, crf_decoding as crf_decoding, linear_chain_crf as linear_chain_crf
-from fluidlite.layers.loss.sequences import ctc_greedy_decoder as ctc_greedy_decoder
-from fluidlite.layers.loss.classification import dice_loss as dice_loss, label_smooth as label_smooth, log_loss as log_loss, smooth_l1 as smooth_l1
+from fluidlite.layers.loss.classification import (
+    dice_loss as dice_loss,
+    label_smooth as label_smooth,
+    log_loss as log_loss,
+    smooth_l1 as smooth_l1,
+)
+from fluidlite.layers.loss.sequences import (
+    chunk_eval as chunk_eval,
+    crf_decoding as crf_decoding,
+    ctc_greedy_decoder as ctc_greedy_decoder,
+    linear_chain_crf as linear_chain_crf,
+)
 from fluidlite.layers.nn import (
     PyFuncRegistry as PyFuncRegistry,
     adaptive_pool2d as adaptive_pool2d,
@@ -139,7 +148,9 @@ from fluidlite.layers.ops import (
 from fluidlite.layers.recurrent.beams import (
     gather_tree as gather_tree,
 )
-from fluidlite.layers.recurrent.sequences import row_conv as row_conv
+from fluidlite.layers.recurrent.sequences import (
+    row_conv as row_conv,
+)
 from fluidlite.layers.tensor.arithmetic import (
     elementwise_add as elementwise_add,
     elementwise_div as elementwise_div,
@@ -151,6 +162,15 @@ from fluidlite.layers.tensor.arithmetic import (
     elementwise_pow as elementwise_pow,
     elementwise_sub as elementwise_sub,
     elementwise_floordiv as func,
+    logsumexp as logsumexp,
+    mean as mean,
+    reduce_all as reduce_all,
+    reduce_any as reduce_any,
+    reduce_max as reduce_max,
+    reduce_mean as reduce_mean,
+    reduce_min as reduce_min,
+    reduce_prod as reduce_prod,
+    reduce_sum as reduce_sum,
     scale as scale,
     sum as sum,
 )
@@ -182,15 +202,28 @@ from fluidlite.layers.tensor.indexing import (
 )
 from fluidlite.layers.tensor.joining import (
     concat as concat,
+    expand as expand,
+    expand_as as expand_as,
+    flip as flip,
     multiplex as multiplex,
+    pad as pad,
+    pad2d as pad2d,
+    pad_constant_like as pad_constant_like,
     split as split,
     stack as stack,
     unstack as unstack,
 )
-from fluidlite.layers.tensor.variables import lod_append as lod_append, lod_reset as lod_reset
-from fluidlite.layers.tensor.joining import expand as expand, expand_as as expand_as, flip as flip, pad as pad, pad2d as pad2d, pad_constant_like as pad_constant_like
 from fluidlite.layers.tensor.matrix import (
+    addcmul as addcmul,
+    addmm as addmm,
+    allclose as allclose,
     bilinear_tensor_product as bilinear_tensor_product,
+    bmm as bmm,
+    clamp as clamp,
+    cos_sim as cos_sim,
+    cross as cross,
+    dist as dist,
+    dot as dot,
     fsp_matrix as fsp_matrix,
     matmul as matmul,
     mul as mul,
@@ -204,8 +237,6 @@ from fluidlite.layers.tensor.random import (
     uniform_random as uniform_random,
     uniform_random_batch_size_like as uniform_random_batch_size_like,
 )
-from fluidlite.layers.tensor.arithmetic import logsumexp as logsumexp, mean as mean, reduce_all as reduce_all, reduce_any as reduce_any, reduce_max as reduce_max, reduce_mean as reduce_mean, reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_sum as reduce_sum
-from fluidlite.layers.tensor.variables import get_tensor_from_selected_rows as get_tensor_from_selected_rows, merge_selected_rows as merge_selected_rows
 from fluidlite.layers.tensor.shapes import (
     flatten as flatten,
     rank as rank,
@@ -227,10 +258,13 @@ from fluidlite.layers.tensor.slicing import (
     slice as slice,
     strided_slice as strided_slice,
 )
-from fluidlite.layers.tensor.matrix import addcmul as addcmul, addmm as addmm, allclose as allclose, bmm as bmm, clamp as clamp, cos_sim as cos_sim, cross as cross, dist as dist, dot as dot
 from fluidlite.layers.tensor.variables import (
     assign as assign,
     cast as cast,
+    get_tensor_from_selected_rows as get_tensor_from_selected_rows,
+    lod_append as lod_append,
+    lod_reset as lod_reset,
+    merge_selected_rows as merge_selected_rows,
 )
 from fluidlite.param_attr import (
     ParamAttr as ParamAttr,

@@ -7,13 +7,11 @@ from fluidlite.data_feeder import (
     check_variable_and_dtype as check_variable_and_dtype,
     convert_dtype as convert_dtype,
 )
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
 from fluidlite.layer_helper import (
     LayerHelper as LayerHelper,
 )
 from fluidlite.layers.utils import (
+    Variable as Variable,
     assert_same_structure as assert_same_structure,
     convert_to_list as convert_to_list,
     copy_mutable_vars as copy_mutable_vars,

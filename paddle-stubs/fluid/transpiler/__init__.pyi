@@ -8,15 +8,11 @@ from . import (
     geo_sgd_transpiler as geo_sgd_transpiler,
     ps_dispatcher as ps_dispatcher,
 )
-from fluidlite.deprecated import (
-    memory_optimize as memory_optimize,
-    release_memory as release_memory,
-)
-from fluidlite.transpiler.distribute_transpiler import (
+from fluidlite.transpiler import (
     DistributeTranspiler as DistributeTranspiler,
     DistributeTranspilerConfig as DistributeTranspilerConfig,
-)
-from fluidlite.transpiler.ps_dispatcher import (
     HashName as HashName,
     RoundRobin as RoundRobin,
+    memory_optimize as memory_optimize,
+    release_memory as release_memory,
 )

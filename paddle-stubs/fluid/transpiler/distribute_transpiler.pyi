@@ -13,11 +13,6 @@ from fluidlite.distribute_lookup_table import (
 from fluidlite.framework.block import (
     Block as Block,
 )
-from fluidlite.framework.program import (
-    Program as Program,
-    default_main_program as default_main_program,
-    default_startup_program as default_startup_program,
-)
 from fluidlite.framework.variable import (
     Parameter as Parameter,
 )
@@ -27,19 +22,11 @@ from fluidlite.ops.op_view import (
 from fluidlite.transpiler import (
     collective as collective,
 )
-from fluidlite.transpiler.details.checkport import (
-    wait_server_ready as wait_server_ready,
-)
 from fluidlite.transpiler.details.program_utils import (
-    delete_ops as delete_ops,
     find_op_by_output_arg as find_op_by_output_arg,
 )
 from fluidlite.transpiler.details.ufind import (
     UnionFind as UnionFind,
-)
-from fluidlite.transpiler.details.vars_distributed import (
-    VarStruct as VarStruct,
-    VarsDistributed as VarsDistributed,
 )
 from fluidlite.transpiler.distribute_transpiler import (
     CLIP_OP_NAME_SCOPE as CLIP_OP_NAME_SCOPE,
@@ -54,14 +41,21 @@ from fluidlite.transpiler.distribute_transpiler import (
     OP_NAME_SCOPE as OP_NAME_SCOPE,
     OP_ROLE_VAR_ATTR_NAME as OP_ROLE_VAR_ATTR_NAME,
     PRINT_LOG as PRINT_LOG,
+    PSDispatcher as PSDispatcher,
+    Program as Program,
     RPC_OP_ROLE_ATTR_NAME as RPC_OP_ROLE_ATTR_NAME,
     RPC_OP_ROLE_ATTR_VALUE as RPC_OP_ROLE_ATTR_VALUE,
+    RoundRobin as RoundRobin,
     ServerRuntimeConfig as ServerRuntimeConfig,
+    VarBlock as VarBlock,
+    VarStruct as VarStruct,
+    VarsDistributed as VarsDistributed,
+    default_main_program as default_main_program,
+    default_startup_program as default_startup_program,
+    delete_ops as delete_ops,
     log as log,
     op_role_attr_name as op_role_attr_name,
-)
-from fluidlite.transpiler.parameter_server.trainer import VarBlock as VarBlock, same_or_split_var as same_or_split_var, slice_variable as slice_variable
-from fluidlite.transpiler.ps_dispatcher import (
-    PSDispatcher as PSDispatcher,
-    RoundRobin as RoundRobin,
+    same_or_split_var as same_or_split_var,
+    slice_variable as slice_variable,
+    wait_server_ready as wait_server_ready,
 )

@@ -8,39 +8,34 @@ from fluidlite import (
 from fluidlite.distribute_lookup_table import (
     find_distributed_lookup_table as find_distributed_lookup_table,
 )
-from fluidlite.framework.block import (
-    Block as Block,
-)
-from fluidlite.framework.program import (
-    Program as Program,
-    default_main_program as default_main_program,
-    default_startup_program as default_startup_program,
-)
 from fluidlite.framework.variable import (
     Parameter as Parameter,
-)
-from fluidlite.transpiler.details.checkport import (
-    wait_server_ready as wait_server_ready,
 )
 from fluidlite.transpiler.details.program_utils import (
     delete_ops as delete_ops,
 )
-from fluidlite.transpiler.details.vars_distributed import (
-    VarsDistributed as VarsDistributed,
-)
 from fluidlite.transpiler.distribute_transpiler import (
-    DistributeTranspiler as DistributeTranspiler,
-    DistributeTranspilerConfig as DistributeTranspilerConfig,
-    DistributedMode as DistributedMode,
     ServerRuntimeConfig as ServerRuntimeConfig,
 )
 from fluidlite.transpiler.geo_sgd_transpiler import (
+    Block as Block,
+    DistributeTranspiler as DistributeTranspiler,
+    DistributeTranspilerConfig as DistributeTranspilerConfig,
+    DistributedMode as DistributedMode,
     GeoSgdTranspiler as GeoSgdTranspiler,
+    Program as Program,
     RPC_OP_ROLE_ATTR_NAME as RPC_OP_ROLE_ATTR_NAME,
     RPC_OP_ROLE_ATTR_VALUE as RPC_OP_ROLE_ATTR_VALUE,
+    VarsDistributed as VarsDistributed,
+    default_main_program as default_main_program,
+    default_startup_program as default_startup_program,
     op_role_attr_name as op_role_attr_name,
+    slice_variable as slice_variable,
+    wait_server_ready as wait_server_ready,
 )
-from fluidlite.transpiler.parameter_server.trainer import same_or_split_var as same_or_split_var, slice_variable as slice_variable
+from fluidlite.transpiler.parameter_server.trainer import (
+    same_or_split_var as same_or_split_var,
+)
 from fluidlite.transpiler.ps_dispatcher import (
     PSDispatcher as PSDispatcher,
     RoundRobin as RoundRobin,

@@ -1,12 +1,8 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.dygraph.parallel import (
-    ParallelEnv as ParallelEnv,
-)
 from fluidlite.paddle.incubate.hapi.distributed import (
-    DistributedBatchSampler as DistributedBatchSampler,
-)
-from fluidlite.reader.samplers import (
     BatchSampler as BatchSampler,
+    DistributedBatchSampler as DistributedBatchSampler,
+    ParallelEnv as ParallelEnv,
 )

@@ -19,16 +19,14 @@ from fluidlite.paddle.nn.functional.activation import (
     relu as relu,
     relu6 as relu6,
     selu as selu,
+    sigmoid as sigmoid,
     silu as silu,
     softmax as softmax,
     softplus as softplus,
     softshrink as softshrink,
     softsign as softsign,
     swish as swish,
+    tanh as tanh,
     tanhshrink as tanhshrink,
     thresholded_relu as thresholded_relu,
-)
-from fluidlite.paddle.tensor.math import (
-    sigmoid as sigmoid,
-    tanh as tanh,
 )

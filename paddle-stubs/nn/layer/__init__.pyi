@@ -10,7 +10,6 @@ from . import (
     norm as norm,
     pooling as pooling,
     rnn as rnn,
-    rnn_cell as rnn_cell,
     transformer as transformer,
 )
 from fluidlite.paddle.nn.layer import (

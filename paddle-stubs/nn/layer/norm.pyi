@@ -1,11 +1,8 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.dygraph.nn.normalization import (
-    BatchNorm as BatchNorm,
-    SpectralNorm as SpectralNorm,
-)
 from fluidlite.paddle.nn.layer.norm import (
+    BatchNorm as BatchNorm,
     BatchNorm1D as BatchNorm1D,
     BatchNorm2D as BatchNorm2D,
     BatchNorm3D as BatchNorm3D,
@@ -15,5 +12,6 @@ from fluidlite.paddle.nn.layer.norm import (
     InstanceNorm3D as InstanceNorm3D,
     LayerNorm as LayerNorm,
     LocalResponseNorm as LocalResponseNorm,
+    SpectralNorm as SpectralNorm,
     SyncBatchNorm as SyncBatchNorm,
 )

@@ -4,7 +4,11 @@
 from fluidlite.paddle.nn.layer.rnn import (
     BiRNN as BiRNN,
     GRU as GRU,
+    GRUCell as GRUCell,
     LSTM as LSTM,
+    LSTMCell as LSTMCell,
     RNN as RNN,
+    RNNCellBase as RNNCellBase,
     SimpleRNN as SimpleRNN,
+    SimpleRNNCell as SimpleRNNCell,
 )

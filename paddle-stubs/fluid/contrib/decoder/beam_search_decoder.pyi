@@ -9,16 +9,10 @@ from fluidlite import (
 )
 from fluidlite.contrib.decoder.beam_search_decoder import (
     BeamSearchDecoder as BeamSearchDecoder,
-    TrainingDecoder as TrainingDecoder,
-    signature_safe_contextmanager as signature_safe_contextmanager,
-)
-from fluidlite.contrib.decoder.state_cell import (
     InitState as InitState,
-    StateCell as StateCell,
-)
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
-from fluidlite.layer_helper import (
     LayerHelper as LayerHelper,
+    StateCell as StateCell,
+    TrainingDecoder as TrainingDecoder,
+    Variable as Variable,
+    signature_safe_contextmanager as signature_safe_contextmanager,
 )

@@ -2,17 +2,13 @@
 # ruff: noqa
 # fmt: off
 from fluidlite.contrib.layers.metric_op import (
-    ctr_metric_bundle as ctr_metric_bundle,
-)
-from fluidlite.framework.variable import (
+    LayerHelper as LayerHelper,
     Variable as Variable,
+    ctr_metric_bundle as ctr_metric_bundle,
 )
 from fluidlite.initializer import (
     ConstantInitializer as Constant,
     NormalInitializer as Normal,
-)
-from fluidlite.layer_helper import (
-    LayerHelper as LayerHelper,
 )
 from fluidlite.layers import (
     nn as nn,

@@ -8,14 +8,12 @@ from fluidlite import (
 from fluidlite.contrib.layers.rnn_impl import (
     BasicGRUUnit as BasicGRUUnit,
     BasicLSTMUnit as BasicLSTMUnit,
+    Layer as Layer,
     basic_gru as basic_gru,
     basic_lstm as basic_lstm,
 )
 from fluidlite.dygraph.layer_object_helper import (
     LayerObjectHelper as LayerObjectHelper,
-)
-from fluidlite.dygraph.layers import (
-    Layer as Layer,
 )
 from fluidlite.layers.control_flow.static_rnn import (
     StaticRNN as StaticRNN,

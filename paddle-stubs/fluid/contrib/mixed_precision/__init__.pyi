@@ -6,9 +6,7 @@ from . import (
     fp16_lists as fp16_lists,
     fp16_utils as fp16_utils,
 )
-from fluidlite.contrib.mixed_precision.decorator import (
-    decorate as decorate,
-)
-from fluidlite.contrib.mixed_precision.fp16_lists import (
+from fluidlite.contrib.mixed_precision import (
     AutoMixedPrecisionLists as AutoMixedPrecisionLists,
+    decorate as decorate,
 )

@@ -9,18 +9,12 @@ from fluidlite.contrib.mixed_precision import (
     fp16_utils as fp16_utils,
 )
 from fluidlite.contrib.mixed_precision.decorator import (
+    AutoMixedPrecisionLists as AutoMixedPrecisionLists,
     OptimizerWithMixedPrecision as OptimizerWithMixedPrecision,
     decorate as decorate,
-)
-from fluidlite.contrib.mixed_precision.fp16_lists import (
-    AutoMixedPrecisionLists as AutoMixedPrecisionLists,
-)
-from fluidlite.contrib.mixed_precision.fp16_utils import (
+    default_main_program as default_main_program,
+    default_startup_program as default_startup_program,
     rewrite_program as rewrite_program,
     update_loss_scaling as update_loss_scaling,
     update_role_var_grad as update_role_var_grad,
-)
-from fluidlite.framework.program import (
-    default_main_program as default_main_program,
-    default_startup_program as default_startup_program,
 )

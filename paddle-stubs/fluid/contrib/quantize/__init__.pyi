@@ -4,6 +4,6 @@
 from . import (
     quantize_transpiler as quantize_transpiler,
 )
-from fluidlite.contrib.quantize.quantize_transpiler import (
+from fluidlite.contrib.quantize import (
     QuantizeTranspiler as QuantizeTranspiler,
 )

@@ -10,13 +10,9 @@ from . import (
     quantization as quantization,
     searcher as searcher,
 )
-from fluidlite.contrib.slim.core.compressor import (
+from fluidlite.contrib.slim import (
     Compressor as Compressor,
-    Context as Context,
-)
-from fluidlite.contrib.slim.core.config import (
     ConfigFactory as ConfigFactory,
-)
-from fluidlite.contrib.slim.core.strategy import (
+    Context as Context,
     Strategy as Strategy,
 )

@@ -5,12 +5,12 @@ from . import (
     hdfs_utils as hdfs_utils,
     lookup_table_utils as lookup_table_utils,
 )
-from fluidlite.contrib.utils.hdfs_utils import (
+from fluidlite.contrib.utils import (
     HDFSClient as HDFSClient,
+    get_inference_model as get_inference_model,
     multi_download as multi_download,
     multi_upload as multi_upload,
 )
 from fluidlite.contrib.utils.lookup_table_utils import (
-    get_inference_model as get_inference_model,
     load_persistables_for_increment as load_persistables_for_increment,
 )

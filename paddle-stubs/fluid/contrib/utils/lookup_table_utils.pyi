@@ -7,13 +7,11 @@ from fluidlite import (
     paddle as paddle,
 )
 from fluidlite.contrib.utils.lookup_table_utils import (
+    Program as Program,
     get_inference_model as get_inference_model,
     load_persistables_for_increment as load_persistables_for_increment,
     lookup_table_dir as lookup_table_dir,
     model_filename as model_filename,
-)
-from fluidlite.framework.program import (
-    Program as Program,
 )
 from fluidlite.log_helper import (
     get_logger as get_logger,

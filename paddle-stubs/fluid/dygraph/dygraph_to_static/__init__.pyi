@@ -10,9 +10,7 @@ from fluidlite.dygraph.dygraph_to_static import (
     AstNodeWrapper as AstNodeWrapper,
     DygraphToStaticAst as DygraphToStaticAst,
     ProgramTranslator as ProgramTranslator,
+    convert_call as convert_call,
+    convert_function_with_cache as convert_function_with_cache,
     convert_to_static as convert_to_static,
-)
-from fluidlite.dygraph.dygraph_to_static.runtime.calls import (
-    call as convert_call,
-    rewritten as convert_function_with_cache,
 )

@@ -5,7 +5,5 @@ from fluidlite.dygraph.dygraph_to_static.ast_transformer import (
     AstNodeWrapper as AstNodeWrapper,
     DygraphToStaticAst as DygraphToStaticAst,
     ast_to_func as ast_to_func,
-)
-from fluidlite.dygraph.dygraph_to_static.runtime.calls import (
-    rewritten as convert_to_static,
+    convert_to_static as convert_to_static,
 )

@@ -10,33 +10,23 @@ from fluidlite.distributed.files import (
     LocalFS as LocalFS,
 )
 from fluidlite.executor.parallel.compiler import (
-    CompiledProgram as CompiledProgram,
     ParallelExecutor as ParallelExecutor,
-)
-from fluidlite.executor.running.executor import (
-    Executor as Executor,
-)
-from fluidlite.framework.program import (
-    Program as Program,
-)
-from fluidlite.incubate.fleet.base.fleet_base import (
-    DistributedOptimizer as DistributedOptimizer,
-    Fleet as Fleet,
-)
-from fluidlite.incubate.fleet.base.mode import (
-    Mode as Mode,
 )
 from fluidlite.incubate.fleet.collective import (
     Collective as Collective,
     CollectiveOpBasedOptimizer as CollectiveOpBasedOptimizer,
     CollectiveOptimizer as CollectiveOptimizer,
+    CompiledProgram as CompiledProgram,
     DistFCConfig as DistFCConfig,
+    DistributedOptimizer as DistributedOptimizer,
     DistributedStrategy as DistributedStrategy,
+    Executor as Executor,
+    Fleet as Fleet,
     LambConfig as LambConfig,
-    fleet as fleet,
-)
-from fluidlite.incubate.fleet.collective.checkpoints import (
+    Mode as Mode,
+    Program as Program,
     TrainStatus as TrainStatus,
+    fleet as fleet,
 )
 from fluidlite.transpiler import (
     distribute_transpiler as dist_transpiler,

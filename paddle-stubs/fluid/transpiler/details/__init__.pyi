@@ -15,12 +15,10 @@ from fluidlite.framework.variable import (
     Variable as Variable,
 )
 from fluidlite.transpiler.details import (
-    string_types as string_types,
-)
-from fluidlite.transpiler.details.checkport import (
-    wait_server_ready as wait_server_ready,
-)
-from fluidlite.transpiler.details.program_utils import (
+    UnionFind as UnionFind,
+    VarDistributed as VarDistributed,
+    VarStruct as VarStruct,
+    VarsDistributed as VarsDistributed,
     block_to_code as block_to_code,
     delete_ops as delete_ops,
     find_op_by_input_arg as find_op_by_input_arg,
@@ -28,13 +26,7 @@ from fluidlite.transpiler.details.program_utils import (
     get_indent_space as get_indent_space,
     op_to_code as op_to_code,
     program_to_code as program_to_code,
+    string_types as string_types,
     variable_to_code as variable_to_code,
-)
-from fluidlite.transpiler.details.ufind import (
-    UnionFind as UnionFind,
-)
-from fluidlite.transpiler.details.vars_distributed import (
-    VarDistributed as VarDistributed,
-    VarStruct as VarStruct,
-    VarsDistributed as VarsDistributed,
+    wait_server_ready as wait_server_ready,
 )

@@ -4,7 +4,7 @@
 from . import (
     transforms as transforms,
 )
-from fluidlite.paddle.incubate.hapi.vision.transforms.transforms import (
+from fluidlite.paddle.incubate.hapi.vision import (
     BrightnessTransform as BrightnessTransform,
     ColorJitter as ColorJitter,
     ContrastTransform as ContrastTransform,

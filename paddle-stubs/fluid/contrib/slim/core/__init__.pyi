@@ -6,13 +6,9 @@ from . import (
     config as config,
     strategy as strategy,
 )
-from fluidlite.contrib.slim.core.compressor import (
+from fluidlite.contrib.slim.core import (
     Compressor as Compressor,
-    Context as Context,
-)
-from fluidlite.contrib.slim.core.config import (
     ConfigFactory as ConfigFactory,
-)
-from fluidlite.contrib.slim.core.strategy import (
+    Context as Context,
     Strategy as Strategy,
 )

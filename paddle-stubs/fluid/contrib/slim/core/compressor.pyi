@@ -11,31 +11,21 @@ from fluidlite.base.place import (
 )
 from fluidlite.contrib.slim.core.compressor import (
     Compressor as Compressor,
-    Context as Context,
-    cached_reader as cached_reader,
-)
-from fluidlite.contrib.slim.core.config import (
     ConfigFactory as ConfigFactory,
-)
-from fluidlite.contrib.slim.graph.executor import (
+    Context as Context,
+    EOFException as EOFException,
+    GraphWrapper as GraphWrapper,
     SlimGraphExecutor as SlimGraphExecutor,
+    cached_reader as cached_reader,
+    get_logger as get_logger,
+    scope_guard as scope_guard,
 )
 from fluidlite.contrib.slim.graph.graph_wrapper import (
-    GraphWrapper as GraphWrapper,
     OpWrapper as OpWrapper,
     VarWrapper as VarWrapper,
 )
-from fluidlite.core import (
-    EOFException as EOFException,
-)
-from fluidlite.executor.tensors.scope import (
-    scope_guard as scope_guard,
-)
 from fluidlite.framework.variable import (
     Variable as Variable,
-)
-from fluidlite.log_helper import (
-    get_logger as get_logger,
 )
 from fluidlite.reader.feeder import (
     DataFeeder as DataFeeder,

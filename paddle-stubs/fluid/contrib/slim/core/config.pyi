@@ -31,19 +31,23 @@ from fluidlite.contrib.slim.nas.search_space import (
 from fluidlite.contrib.slim.prune.auto_prune_strategy import (
     AutoPruneStrategy as AutoPruneStrategy,
 )
+from fluidlite.contrib.slim.prune.prune_strategy import (
+    PruneStrategy as PruneStrategy,
+    SensitivePruneStrategy as SensitivePruneStrategy,
+    UniformPruneStrategy as UniformPruneStrategy,
+)
 from fluidlite.contrib.slim.prune.pruner import (
     Pruner as Pruner,
     StructurePruner as StructurePruner,
 )
-from fluidlite.contrib.slim.prune.prune_strategy import PruneStrategy as PruneStrategy, UniformPruneStrategy as UniformPruneStrategy
-from fluidlite.contrib.slim.prune.prune_strategy import SensitivePruneStrategy as SensitivePruneStrategy
-from fluidlite.contrib.slim.quantization.freezing import AddQuantDequantPass as AddQuantDequantPass
 from fluidlite.contrib.slim.quantization.freezing import (
+    AddQuantDequantPass as AddQuantDequantPass,
     ConvertToInt8Pass as ConvertToInt8Pass,
+    OutScaleForInferencePass as OutScaleForInferencePass,
+    OutScaleForTrainingPass as OutScaleForTrainingPass,
     QuantizationFreezePass as QuantizationFreezePass,
     TransformForMobilePass as TransformForMobilePass,
 )
-from fluidlite.contrib.slim.quantization.freezing import OutScaleForInferencePass as OutScaleForInferencePass, OutScaleForTrainingPass as OutScaleForTrainingPass
 from fluidlite.contrib.slim.quantization.post_training_quantization import (
     PostTrainingQuantization as PostTrainingQuantization,
 )

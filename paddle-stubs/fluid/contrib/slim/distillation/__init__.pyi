@@ -5,10 +5,8 @@ from . import (
     distillation_strategy as distillation_strategy,
     distiller as distiller,
 )
-from fluidlite.contrib.slim.distillation.distillation_strategy import (
+from fluidlite.contrib.slim.distillation import (
     DistillationStrategy as DistillationStrategy,
-)
-from fluidlite.contrib.slim.distillation.distiller import (
     FSPDistiller as FSPDistiller,
     L2Distiller as L2Distiller,
     SoftLabelDistiller as SoftLabelDistiller,

@@ -13,11 +13,11 @@ from fluidlite.contrib.slim.distillation.distiller import (
     L2DistillerPass as L2DistillerPass,
     SoftLabelDistiller as SoftLabelDistiller,
     SoftLabelDistillerPass as SoftLabelDistillerPass,
+    program_guard as program_guard,
 )
 from fluidlite.executor.running.executor import (
     Executor as Executor,
 )
 from fluidlite.framework.program import (
     Program as Program,
-    program_guard as program_guard,
 )

@@ -5,11 +5,9 @@ from . import (
     executor as executor,
     graph_wrapper as graph_wrapper,
 )
-from fluidlite.contrib.slim.graph.executor import (
-    SlimGraphExecutor as SlimGraphExecutor,
-)
-from fluidlite.contrib.slim.graph.graph_wrapper import (
+from fluidlite.contrib.slim.graph import (
     GraphWrapper as GraphWrapper,
     OpWrapper as OpWrapper,
+    SlimGraphExecutor as SlimGraphExecutor,
     VarWrapper as VarWrapper,
 )

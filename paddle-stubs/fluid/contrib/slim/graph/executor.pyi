@@ -5,14 +5,10 @@ from fluidlite import (
     executor as executor,
 )
 from fluidlite.contrib.slim.graph.executor import (
-    SlimGraphExecutor as SlimGraphExecutor,
-)
-from fluidlite.contrib.slim.graph.graph_wrapper import (
+    DataFeeder as DataFeeder,
     GraphWrapper as GraphWrapper,
+    SlimGraphExecutor as SlimGraphExecutor,
 )
 from fluidlite.executor.parallel.compiler import (
     CompiledProgram as CompiledProgram,
-)
-from fluidlite.reader.feeder import (
-    DataFeeder as DataFeeder,
 )

@@ -6,21 +6,15 @@ from fluidlite import (
     io as io,
 )
 from fluidlite.contrib.slim.graph.graph_wrapper import (
+    Executor as Executor,
     GraphWrapper as GraphWrapper,
     OPTIMIZER_OPS as OPTIMIZER_OPS,
     OpWrapper as OpWrapper,
-    VarWrapper as VarWrapper,
-)
-from fluidlite.executor.running.executor import (
-    Executor as Executor,
-)
-from fluidlite.framework.program import (
-    Program as Program,
-    program_guard as program_guard,
-)
-from fluidlite.framework.variable import (
     Parameter as Parameter,
+    Program as Program,
+    VarWrapper as VarWrapper,
     Variable as Variable,
+    program_guard as program_guard,
 )
 from fluidlite.io.inference import (
     load_inference_model as load_inference_model,

@@ -9,21 +9,13 @@ from . import (
     search_space as search_space,
 )
 from fluidlite.contrib.slim.nas import (
+    ControllerServer as ControllerServer,
     LOCK_EX as LOCK_EX,
     LOCK_UN as LOCK_UN,
-)
-from fluidlite.contrib.slim.nas.controller_server import (
-    ControllerServer as ControllerServer,
-)
-from fluidlite.contrib.slim.nas.light_nas_strategy import (
     LightNASStrategy as LightNASStrategy,
+    SearchAgent as SearchAgent,
+    SearchSpace as SearchSpace,
 )
 from fluidlite.contrib.slim.nas.lock import (
     unlock as unlock,
-)
-from fluidlite.contrib.slim.nas.search_agent import (
-    SearchAgent as SearchAgent,
-)
-from fluidlite.contrib.slim.nas.search_space import (
-    SearchSpace as SearchSpace,
 )

@@ -3,7 +3,5 @@
 # fmt: off
 from fluidlite.contrib.slim.nas.controller_server import (
     ControllerServer as ControllerServer,
-)
-from fluidlite.log_helper import (
     get_logger as get_logger,
 )

@@ -6,12 +6,11 @@ from . import (
     prune_strategy as prune_strategy,
     pruner as pruner,
 )
-from fluidlite.contrib.slim.prune.auto_prune_strategy import (
+from fluidlite.contrib.slim.prune import (
     AutoPruneStrategy as AutoPruneStrategy,
-)
-from fluidlite.contrib.slim.prune.pruner import (
+    PruneStrategy as PruneStrategy,
     Pruner as Pruner,
+    SensitivePruneStrategy as SensitivePruneStrategy,
     StructurePruner as StructurePruner,
+    UniformPruneStrategy as UniformPruneStrategy,
 )
-from fluidlite.contrib.slim.prune.prune_strategy import PruneStrategy as PruneStrategy, UniformPruneStrategy as UniformPruneStrategy
-from fluidlite.contrib.slim.prune.prune_strategy import SensitivePruneStrategy as SensitivePruneStrategy

@@ -3,8 +3,8 @@
 # fmt: off
 from fluidlite.contrib.slim.prune.auto_prune_strategy import (
     AutoPruneStrategy as AutoPruneStrategy,
+    PruneStrategy as PruneStrategy,
 )
-from fluidlite.contrib.slim.prune.prune_strategy import PruneStrategy as PruneStrategy
 from fluidlite.log_helper import (
     get_logger as get_logger,
 )

@@ -6,22 +6,15 @@ from . import (
     quantization_pass as quantization_pass,
     quantization_strategy as quantization_strategy,
 )
-from fluidlite.contrib.slim.quantization.freezing import AddQuantDequantPass as AddQuantDequantPass
-from fluidlite.contrib.slim.quantization.freezing import (
+from fluidlite.contrib.slim.quantization import (
+    AddQuantDequantPass as AddQuantDequantPass,
     ConvertToInt8Pass as ConvertToInt8Pass,
-    QuantizationFreezePass as QuantizationFreezePass,
-    TransformForMobilePass as TransformForMobilePass,
-)
-from fluidlite.contrib.slim.quantization.freezing import OutScaleForInferencePass as OutScaleForInferencePass, OutScaleForTrainingPass as OutScaleForTrainingPass
-from fluidlite.contrib.slim.quantization.post_training_quantization import (
+    OutScaleForInferencePass as OutScaleForInferencePass,
+    OutScaleForTrainingPass as OutScaleForTrainingPass,
     PostTrainingQuantization as PostTrainingQuantization,
-)
-from fluidlite.contrib.slim.quantization.quantization_strategy import (
+    QuantizationFreezePass as QuantizationFreezePass,
     QuantizationStrategy as QuantizationStrategy,
-)
-from fluidlite.contrib.slim.quantization.transform import (
     QuantizationTransformPass as QuantizationTransformPass,
-)
-from fluidlite.contrib.slim.quantization.weight_quantization import (
+    TransformForMobilePass as TransformForMobilePass,
     WeightQuantization as WeightQuantization,
 )

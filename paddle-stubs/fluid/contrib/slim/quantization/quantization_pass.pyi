@@ -5,15 +5,14 @@ from fluidlite import (
     core as core,
     unique_name as unique_name,
 )
-from fluidlite.contrib.slim.quantization.freezing import AddQuantDequantPass as AddQuantDequantPass
-from fluidlite.contrib.slim.quantization.freezing import (
+from fluidlite.contrib.slim.quantization.quantization_pass import (
+    AddQuantDequantPass as AddQuantDequantPass,
     ConvertToInt8Pass as ConvertToInt8Pass,
+    OutScaleForInferencePass as OutScaleForInferencePass,
+    OutScaleForTrainingPass as OutScaleForTrainingPass,
     QuantizationFreezePass as QuantizationFreezePass,
-    TransformForMobilePass as TransformForMobilePass,
-)
-from fluidlite.contrib.slim.quantization.freezing import OutScaleForInferencePass as OutScaleForInferencePass, OutScaleForTrainingPass as OutScaleForTrainingPass
-from fluidlite.contrib.slim.quantization.transform import (
     QuantizationTransformPass as QuantizationTransformPass,
+    TransformForMobilePass as TransformForMobilePass,
 )
 from fluidlite.data import (
     data as data,
@@ -33,7 +32,9 @@ from fluidlite.framework.serialization.ir_graph import (
     IrGraph as IrGraph,
     IrNode as IrNode,
 )
-from fluidlite.layers.tensor.arithmetic import mean as mean
+from fluidlite.layers.tensor.arithmetic import (
+    mean as mean,
+)
 from fluidlite.paddle import (
     compat as cpt,
 )

@@ -5,21 +5,20 @@ from fluidlite import (
     core as core,
     io as io,
 )
-from fluidlite.contrib.slim.core.strategy import (
-    Strategy as Strategy,
-)
-from fluidlite.contrib.slim.quantization.freezing import AddQuantDequantPass as AddQuantDequantPass
 from fluidlite.contrib.slim.quantization.freezing import (
-    ConvertToInt8Pass as ConvertToInt8Pass,
-    QuantizationFreezePass as QuantizationFreezePass,
-    TransformForMobilePass as TransformForMobilePass,
+    AddQuantDequantPass as AddQuantDequantPass,
+    OutScaleForInferencePass as OutScaleForInferencePass,
+    OutScaleForTrainingPass as OutScaleForTrainingPass,
 )
-from fluidlite.contrib.slim.quantization.freezing import OutScaleForInferencePass as OutScaleForInferencePass, OutScaleForTrainingPass as OutScaleForTrainingPass
 from fluidlite.contrib.slim.quantization.quantization_strategy import (
+    ConvertToInt8Pass as ConvertToInt8Pass,
+    IrGraph as IrGraph,
+    QuantizationFreezePass as QuantizationFreezePass,
     QuantizationStrategy as QuantizationStrategy,
-)
-from fluidlite.contrib.slim.quantization.transform import (
     QuantizationTransformPass as QuantizationTransformPass,
+    Strategy as Strategy,
+    TransformForMobilePass as TransformForMobilePass,
+    scope_guard as scope_guard,
 )
 from fluidlite.executor.parallel.compiler import (
     CompiledProgram as CompiledProgram,
@@ -30,14 +29,8 @@ from fluidlite.executor.parallel.strategies import (
 from fluidlite.executor.running.executor import (
     Executor as Executor,
 )
-from fluidlite.executor.tensors.scope import (
-    scope_guard as scope_guard,
-)
 from fluidlite.framework.program import (
     Program as Program,
-)
-from fluidlite.framework.serialization.ir_graph import (
-    IrGraph as IrGraph,
 )
 from fluidlite.framework.variable import (
     Variable as Variable,

@@ -4,7 +4,7 @@
 from . import (
     controller as controller,
 )
-from fluidlite.contrib.slim.searcher.controller import (
+from fluidlite.contrib.slim.searcher import (
     EvolutionaryController as EvolutionaryController,
     SAController as SAController,
 )

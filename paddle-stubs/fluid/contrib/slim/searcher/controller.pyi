@@ -4,7 +4,5 @@
 from fluidlite.contrib.slim.searcher.controller import (
     EvolutionaryController as EvolutionaryController,
     SAController as SAController,
-)
-from fluidlite.log_helper import (
     get_logger as get_logger,
 )

@@ -1,10 +1,8 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.incubate.fleet.base.mode import (
-    Mode as Mode,
-)
 from fluidlite.incubate.fleet.parameter_server.version import (
     BUILD_MODE as BUILD_MODE,
+    Mode as Mode,
     is_transpiler as is_transpiler,
 )

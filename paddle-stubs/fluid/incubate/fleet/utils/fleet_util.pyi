@@ -7,10 +7,8 @@ from fluidlite.incubate.fleet.utils import (
 )
 from fluidlite.incubate.fleet.utils.fleet_util import (
     FleetUtil as FleetUtil,
-    fleet_transpiler as fleet_transpiler,
-)
-from fluidlite.incubate.fleet.utils.hdfs import (
     HDFSClient as HDFSClient,
+    fleet_transpiler as fleet_transpiler,
 )
 from fluidlite.log_helper import (
     get_logger as get_logger,

@@ -5,10 +5,8 @@ from fluidlite import (
     core as core,
     debugger as debugger,
 )
-from fluidlite.framework.program import (
-    Program as Program,
-)
 from fluidlite.incubate.fleet.utils.utils import (
+    Program as Program,
     all_vars_out_fn as all_vars_out_fn,
     append_load_op as append_load_op,
     append_save_op as append_save_op,
@@ -17,6 +15,7 @@ from fluidlite.incubate.fleet.utils.utils import (
     check_saved_vars_try_dump as check_saved_vars_try_dump,
     feed_fetch_type_list as feed_fetch_type_list,
     feed_gen as feed_gen,
+    get_logger as get_logger,
     graphviz as graphviz,
     load_program as load_program,
     load_program_binary as load_program_binary,
@@ -32,7 +31,4 @@ from fluidlite.incubate.fleet.utils.utils import (
     save_program as save_program,
     save_var as save_var,
     try_load_model_vars as try_load_model_vars,
-)
-from fluidlite.log_helper import (
-    get_logger as get_logger,
 )

@@ -7,51 +7,39 @@ from . import (
 from fluidlite import (
     io as io,
 )
-from fluidlite.communicator import (
-    Communicator as Communicator,
-)
 from fluidlite.executor.parallel.compiler import (
-    CompiledProgram as CompiledProgram,
     ParallelExecutor as ParallelExecutor,
-)
-from fluidlite.executor.running.executor import (
-    Executor as Executor,
-)
-from fluidlite.framework.program import (
-    Program as Program,
-    default_main_program as default_main_program,
-    default_startup_program as default_startup_program,
 )
 from fluidlite.incubate.fleet.base.fleet_base import (
     DistributedOptimizer as DistributedOptimizer,
-    Fleet as Fleet,
-)
-from fluidlite.incubate.fleet.base.mode import (
-    Mode as Mode,
 )
 from fluidlite.incubate.fleet.base.role_maker import (
     MPISymetricRoleMaker as MPISymetricRoleMaker,
 )
 from fluidlite.incubate.fleet.parameter_server.distribute_transpiler import (
-    DistributedTranspiler as DistributedTranspiler,
-    TranspilerOptimizer as TranspilerOptimizer,
-    fleet as fleet,
-)
-from fluidlite.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import (
     AsyncStrategy as AsyncStrategy,
+    Communicator as Communicator,
+    CompiledProgram as CompiledProgram,
+    DistributeTranspilerConfig as DistributeTranspilerConfig,
+    DistributedMode as DistributedMode,
     DistributedStrategy as DistributedStrategy,
+    DistributedTranspiler as DistributedTranspiler,
+    Executor as Executor,
+    Fleet as Fleet,
     GeoStrategy as GeoStrategy,
     HalfAsyncStrategy as HalfAsyncStrategy,
+    Mode as Mode,
+    Optimizer as Optimizer,
+    OriginTranspiler as OriginTranspiler,
+    Program as Program,
     StrategyFactory as StrategyFactory,
     SyncStrategy as SyncStrategy,
     TrainerRuntimeConfig as TrainerRuntimeConfig,
-)
-from fluidlite.optimizer.base import (
-    Optimizer as Optimizer,
+    TranspilerOptimizer as TranspilerOptimizer,
+    default_main_program as default_main_program,
+    default_startup_program as default_startup_program,
+    fleet as fleet,
 )
 from fluidlite.transpiler.distribute_transpiler import (
-    DistributeTranspilerConfig as DistributeTranspilerConfig,
-    DistributedMode as DistributedMode,
-    DistributeTranspiler as OriginTranspiler,
     ServerRuntimeConfig as ServerRuntimeConfig,
 )

@@ -3,15 +3,13 @@
 # fmt: off
 from fluidlite.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import (
     AsyncStrategy as AsyncStrategy,
+    DistributeTranspilerConfig as DistributeTranspilerConfig,
+    DistributedMode as DistributedMode,
     DistributedStrategy as DistributedStrategy,
     GeoStrategy as GeoStrategy,
     HalfAsyncStrategy as HalfAsyncStrategy,
+    ServerRuntimeConfig as ServerRuntimeConfig,
     StrategyFactory as StrategyFactory,
     SyncStrategy as SyncStrategy,
     TrainerRuntimeConfig as TrainerRuntimeConfig,
-)
-from fluidlite.transpiler.distribute_transpiler import (
-    DistributeTranspilerConfig as DistributeTranspilerConfig,
-    DistributedMode as DistributedMode,
-    ServerRuntimeConfig as ServerRuntimeConfig,
 )
