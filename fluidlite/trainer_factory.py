@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import device_worker, trainer_desc
+from . import trainer_desc
 from .base import missing
 from .executor import FetchHandler, LoDTensor, Scope
 
@@ -45,7 +45,7 @@ class TrainerFactory:
         """
         options = opt_info or {}
         trainer = getattr(trainer_desc, options.get("trainer", "MultiTrainer"))()
-        trainer._set_device_worker(getattr(device_worker, options.get("device_worker", "Hogwild"))())
+        trainer._set_device_worker(getattr(trainer_desc, options.get("device_worker", "Hogwild"))())
         if "fleet_desc" in options:
             trainer._device_worker._set_fleet_desc(options["fleet_desc"])
             trainer._set_fleet_desc(options["fleet_desc"])

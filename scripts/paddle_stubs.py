@@ -23,6 +23,7 @@ from fluidlite.base import missing
 from fluidlite.base.names import fluid_modules
 from fluidlite.base.names.fluid_modules import fluid_name, real_name
 from fluidlite.base.names.stand_ins import is_stand_in
+from fluidlite.base.names.views import VIEWS
 
 ROOT = Path(__file__).parents[1] / "paddle-stubs"
 OF_THE_RUNNER = ("children", "hook", "in_child", "of_children", "run_mode", "script")
@@ -34,6 +35,7 @@ def modules() -> dict[str, ModuleType]:
     names = {f"paddle.{name}" if name.startswith("fluid") else name for name in fluid_modules.listed()}
     package = importlib.import_module("fluidlite.paddle")
     own = (one.name for one in pkgutil.walk_packages(package.__path__, "fluidlite.paddle."))
+    names |= {fluid_name(f"fluidlite.{view}") for view in VIEWS if view.startswith("paddle.")}
     names |= {fluid_name(name) for name in own if name.split(".")[2] not in OF_THE_RUNNER}
     found = {"paddle": package}
     for name in sorted(names):
@@ -78,6 +80,10 @@ def origin(module: ModuleType, name: str, value: Any) -> tuple[str, str]:
         package, _, last = value.__name__.rpartition(".")
         return package, last
     home = module.__name__
+    for source, listed in VIEWS.get(home.removeprefix("fluidlite."), {}).items():
+        for entry in listed.split():
+            if entry.partition("=")[0] == name:
+                return f"fluidlite.{source}", entry.partition("=")[2] or name
     if name not in missing._lazy(home) and name not in vars(module):
         there, own = getattr(value, "__module__", None), getattr(value, "__name__", None)
         if (

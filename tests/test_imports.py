@@ -21,7 +21,7 @@ LAYERS = [
     {"framework"},
     {"executor"},
     {"eager"},
-    {"reader", "multiprocess_utils"},
+    {"reader"},
     # The public building blocks, and thin modules that give Fluid's names to what stands above.
     {
         "annotations", "log_helper", "deprecated", "layer_helper_base",
@@ -29,12 +29,12 @@ LAYERS = [
         "nets", "metrics", "io", "profiler", "data", "input", "average", "evaluator", "wrapped_decorator", "op",
         "default_scope_funcs", "distribute_lookup_table",
         "backward", "compiler", "core", "data_feeder", "lod_tensor", "parallel_executor", "unique_name", "weight_norm",
-        "inference", "device_worker", "proto", "trainer_desc", "trainer_factory",
+        "inference", "proto", "trainer_desc", "trainer_factory",
     },
     {"dygraph"},
     {"contrib", "onnx", "weights"},
     {"graphviz"},
-    {"install_check", "dygraph_utils", "debugger", "net_drawer", "transpiler"},
+    {"install_check", "dygraph_utils", "debugger", "transpiler"},
     {"communicator"},
     {"incubate"},
     {"__init__"},

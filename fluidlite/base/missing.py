@@ -19,10 +19,12 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from .errors import NotSupportedError
-from .names import fluid_modules, stand_ins
+from .names import fluid_modules, stand_ins, views
 from .names.fluid_modules import ADVICE, ALIASES, Origin, fluid_name, real_name
 from .names.lazy_names import LAZY
 from .names.stand_ins import StandInModule, is_stand_in, stand_in
+
+views.install()
 
 _IMPORT_FROM = opcode.opmap["IMPORT_FROM"]
 

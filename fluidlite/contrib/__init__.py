@@ -1,27 +1,13 @@
 """`fluid.contrib`: extensions of Fluid's core."""
 
 from ..base import missing
-from . import (
-    decoder,
-    extend_optimizer,
-    layers,
-    memory_usage_calc,
-    mixed_precision,
-    model_stat,
-    op_frequence,
-    quantize,
-    reader,
-    slim,
-    utils,
-)
+from . import decoder, extend_optimizer, layers, mixed_precision, model_stat, quantize, reader, slim, utils
 from .decoder import BeamSearchDecoder, InitState, StateCell, TrainingDecoder
 from .extend_optimizer import extend_with_decoupled_weight_decay
 from .layers import BasicGRUUnit, BasicLSTMUnit, basic_gru, basic_lstm, ctr_metric_bundle
 from .layers.nn import *  # noqa: F403
-from .memory_usage_calc import memory_usage
 from .mixed_precision import AutoMixedPrecisionLists, decorate
-from .model_stat import summary
-from .op_frequence import op_freq_statistic
+from .model_stat import memory_usage, op_freq_statistic, summary
 from .quantize import QuantizeTranspiler
 from .reader import distributed_batch_reader
 from .utils import HDFSClient, multi_download, multi_upload
@@ -46,13 +32,11 @@ __all__ = [
     "extend_with_decoupled_weight_decay",
     "layers",
     "memory_usage",
-    "memory_usage_calc",
     "mixed_precision",
     "model_stat",
     "multi_download",
     "multi_upload",
     "op_freq_statistic",
-    "op_frequence",
     "quantize",
     "reader",
     "slim",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -228,6 +228,23 @@ def _sum_of_rows(gradient: SelectedRows) -> SelectedRows:
 def _scaled(gradient: SelectedRows, factor: float) -> SelectedRows:
     values = gradient.values
     return SelectedRows(gradient.rows, values * values.dtype.type(factor), gradient.height)
+
+
+def _is_data_parallel_mode() -> bool:
+    """Always False."""
+    return False
+
+
+def _set_parallel_ctx(nccl_parallel_context: Any) -> None:
+    """Accepted and without effect."""
+
+
+def _init_parallel_ctx() -> None:
+    """Without effect."""
+
+
+def _broadcast_parameters(parameters: Iterable[Any]) -> None:
+    """Without effect."""
 
 
 __getattr__ = missing.reporter(__name__)

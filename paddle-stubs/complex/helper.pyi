@@ -4,7 +4,7 @@
 from fluidlite import (
     framework as framework,
 )
-from fluidlite.paddle.complex.helper import (
+from fluidlite.paddle.complex import (
     complex_variable_exists as complex_variable_exists,
     is_complex as is_complex,
     is_real as is_real,

@@ -1,14 +1,14 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.device_worker import (
+from fluidlite.incubate.fleet.parameter_server import (
+    version as version,
+)
+from fluidlite.trainer_desc import (
     DeviceWorker as DeviceWorker,
     DeviceWorkerFactory as DeviceWorkerFactory,
     DownpourSGD as DownpourSGD,
     DownpourSGDOPT as DownpourSGDOPT,
     Hogwild as Hogwild,
     Section as Section,
-)
-from fluidlite.incubate.fleet.parameter_server import (
-    version as version,
 )

@@ -4,7 +4,7 @@
 from fluidlite import (
     core as core,
 )
-from fluidlite.multiprocess_utils import (
+from fluidlite.reader.watchdog import (
     CleanupFuncRegistrar as CleanupFuncRegistrar,
     multiprocess_queue_set as multiprocess_queue_set,
 )

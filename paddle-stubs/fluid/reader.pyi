@@ -30,9 +30,6 @@ from fluidlite.layers.io import (
     double_buffer as double_buffer,
     monkey_patch_reader_methods as monkey_patch_reader_methods,
 )
-from fluidlite.multiprocess_utils import (
-    CleanupFuncRegistrar as CleanupFuncRegistrar,
-)
 from fluidlite.reader import (
     BatchSampler as BatchSampler,
     ChainDataset as ChainDataset,
@@ -87,4 +84,7 @@ from fluidlite.reader.feeder import (
 from fluidlite.reader.slots.datasets import (
     DatasetBase as DatasetBase,
     InMemoryDataset as InMemoryDataset,
+)
+from fluidlite.reader.watchdog import (
+    CleanupFuncRegistrar as CleanupFuncRegistrar,
 )

@@ -1,12 +1,6 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.device_worker import (
-    DownpourSGD as DownpourSGD,
-    DownpourSGDOPT as DownpourSGDOPT,
-    Hogwild as Hogwild,
-    Section as Section,
-)
 from fluidlite.framework.variable import (
     Variable as Variable,
 )
@@ -15,8 +9,12 @@ from fluidlite.log_helper import (
 )
 from fluidlite.trainer_desc import (
     DistMultiTrainer as DistMultiTrainer,
+    DownpourSGD as DownpourSGD,
+    DownpourSGDOPT as DownpourSGDOPT,
+    Hogwild as Hogwild,
     MultiTrainer as MultiTrainer,
     PipelineTrainer as PipelineTrainer,
+    Section as Section,
 )
 from fluidlite.trainer_factory import (
     FetchHandler as FetchHandler,

@@ -2,8 +2,8 @@
 # ruff: noqa
 # fmt: off
 from . import (
-    clip as clip,
     lr as lr,
+    rules as rules,
 )
 from fluidlite.paddle.optimizer import (
     Adadelta as Adadelta,

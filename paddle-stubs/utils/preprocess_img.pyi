@@ -4,9 +4,11 @@
 from fluidlite.paddle.utils import (
     preprocess_util as preprocess_util,
 )
-from fluidlite.paddle.utils.preprocess_img import (
-    DiskImage as DiskImage,
-    ImageClassificationDatasetCreater as ImageClassificationDatasetCreater,
+from fluidlite.paddle.utils.image_util import (
     crop_img as crop_img,
     resize_image as resize_image,
+)
+from fluidlite.paddle.utils.preprocess_util import (
+    DiskImage as DiskImage,
+    ImageClassificationDatasetCreater as ImageClassificationDatasetCreater,
 )

@@ -11,7 +11,7 @@ from fluidlite.eager import Parameter, Tensor, apply
 from fluidlite.executor import Executor, Scope
 from fluidlite.framework import Program, mode, program_guard
 from fluidlite.paddle import optimizer
-from fluidlite.paddle.optimizer import clip, lr
+from fluidlite.paddle.optimizer import lr, rules
 from tests.refusals import refuses
 
 _rng = np.random.RandomState(0)
@@ -33,10 +33,10 @@ OPTIMIZERS = {
     "rmsprop": lambda p: optimizer.RMSProp(0.1, parameters=p),
     "adagrad": lambda p: optimizer.Adagrad(0.1, parameters=p, initial_accumulator_value=0.1),
     "clip by global norm": lambda p: optimizer.SGD(
-        1.0, parameters=p, grad_clip=clip.ClipGradByGlobalNorm(0.1)
+        1.0, parameters=p, grad_clip=rules.ClipGradByGlobalNorm(0.1)
     ),
-    "clip by norm": lambda p: optimizer.SGD(1.0, parameters=p, grad_clip=clip.ClipGradByNorm(0.1)),
-    "clip by value": lambda p: optimizer.SGD(1.0, parameters=p, grad_clip=clip.ClipGradByValue(0.01)),
+    "clip by norm": lambda p: optimizer.SGD(1.0, parameters=p, grad_clip=rules.ClipGradByNorm(0.1)),
+    "clip by value": lambda p: optimizer.SGD(1.0, parameters=p, grad_clip=rules.ClipGradByValue(0.01)),
     "groups": lambda p: optimizer.Adam(
         0.1, parameters=[{"params": p[:1]}, {"params": p[1:], "learning_rate": 0.1, "weight_decay": 0.1}]
     ),
@@ -155,7 +155,7 @@ def test_minimize_some_and_clear():
 
 def test_parameters_that_need_no_clip():
     params = [Parameter(W.copy(), "w", need_clip=False), Parameter(B.copy(), "b")]
-    made = optimizer.SGD(1.0, parameters=params, grad_clip=clip.ClipGradByNorm(0.25))
+    made = optimizer.SGD(1.0, parameters=params, grad_clip=rules.ClipGradByNorm(0.25))
     _loss(params).backward()
     grads = [p.gradient() for p in params]
     made.step()

@@ -94,6 +94,17 @@ class _Package(ModuleType):
             super().__setattr__(name, value)
 
 
+def keep_functions(module: str) -> None:
+    """Let a function that has the name of a module stay in its package, where the import system puts modules.
+
+    In Fluid `data`, `batch` and `layers.rnn` are functions whatever of the modules of these names is imported.
+    """
+    package, _, name = module.rpartition(".")
+    above = sys.modules.get(package)
+    if type(above) is ModuleType and isinstance(getattr(above, name, None), FunctionType):
+        above.__class__ = _Package
+
+
 class AliasLoader(Loader):
     """Loads the module `real` under another name."""
 
@@ -103,12 +114,7 @@ class AliasLoader(Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """The module itself."""
         module = importlib.import_module(self.real)
-        # The import system is going to put it into its package. In Fluid `data`, `batch` and `layers.rnn` are
-        # functions whatever of the modules of these names is imported.
-        package, _, name = spec.name.rpartition(".")
-        above = sys.modules.get(package)
-        if type(above) is ModuleType and isinstance(getattr(above, name, None), FunctionType):
-            above.__class__ = _Package
+        keep_functions(spec.name)
         # The import system replaces the module's spec by the alias': keep the original.
         self.spec = module.__spec__
         return module

@@ -9,8 +9,7 @@ from ... import layers
 from ...base import missing
 from ...framework import Operator, Parameter, Program, Variable, default_main_program, default_startup_program
 from ...optimizer import Optimizer
-from .fp16_lists import AutoMixedPrecisionLists
-from .fp16_utils import rewrite_program, update_loss_scaling, update_role_var_grad
+from .fp16_utils import AutoMixedPrecisionLists, rewrite_program, update_loss_scaling, update_role_var_grad
 
 __all__ = ["decorate"]
 

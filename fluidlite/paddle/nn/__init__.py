@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from ...base import missing
 from ...dygraph.layers import Layer as Layer
 from ...framework import mode
-from ..optimizer.clip import ClipGradByGlobalNorm as ClipGradByGlobalNorm
-from ..optimizer.clip import ClipGradByNorm as ClipGradByNorm
-from ..optimizer.clip import ClipGradByValue as ClipGradByValue
+from ..optimizer.rules import ClipGradByGlobalNorm as ClipGradByGlobalNorm
+from ..optimizer.rules import ClipGradByNorm as ClipGradByNorm
+from ..optimizer.rules import ClipGradByValue as ClipGradByValue
 from ..param_attr import ParamAttr as ParamAttr
 from . import functional as functional
 from . import initializer as initializer

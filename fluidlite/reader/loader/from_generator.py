@@ -16,10 +16,10 @@ from ...base.unique_name import UniqueNameGenerator
 from ...eager import Tensor
 from ...executor.tensors.lod_tensor import LoDTensor
 from ...framework import mode
-from ...multiprocess_utils import _cleanup as _cleanup
-from ...multiprocess_utils import multiprocess_queue_set as multiprocess_queue_set
 from ..collating import collate, rows_of
 from ..decorators import iterating
+from ..watchdog import _cleanup as _cleanup
+from ..watchdog import multiprocess_queue_set as multiprocess_queue_set
 from . import program_reader
 from .epoch import LoaderError
 from .generator import IterableLoader, Loader, ProgramLoader, as_capacity, as_places

@@ -6,7 +6,7 @@ from . import (
     manipulation as manipulation,
     math as math,
 )
-from fluidlite.paddle.complex.tensor import (
+from fluidlite.paddle.complex import (
     elementwise_add as elementwise_add,
     elementwise_div as elementwise_div,
     elementwise_mul as elementwise_mul,

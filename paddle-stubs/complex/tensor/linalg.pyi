@@ -4,12 +4,12 @@
 from fluidlite import (
     layers as layers,
 )
-from fluidlite.paddle.complex.helper import (
+from fluidlite.framework.complex_variable import (
+    ComplexVariable as ComplexVariable,
+)
+from fluidlite.paddle.complex import (
+    complex_variable_exists as complex_variable_exists,
     is_complex as is_complex,
     is_real as is_real,
-)
-from fluidlite.paddle.complex.tensor.linalg import (
-    ComplexVariable as ComplexVariable,
-    complex_variable_exists as complex_variable_exists,
     matmul as matmul,
 )

@@ -15,6 +15,9 @@ from fluidlite.data_feeder import (
     check_variable_and_dtype as check_variable_and_dtype,
     convert_dtype as convert_dtype,
 )
+from fluidlite.framework.complex_variable import (
+    ComplexVariable as ComplexVariable,
+)
 from fluidlite.framework.devices import (
     device_guard as device_guard,
 )
@@ -54,17 +57,14 @@ from fluidlite.layers.tensor.arithmetic import (
 from fluidlite.layers.tensor.constants import (
     fill_constant as fill_constant,
 )
-from fluidlite.paddle.complex.helper import (
-    is_complex as is_complex,
-    is_real as is_real,
-)
-from fluidlite.paddle.complex.tensor.math import (
-    ComplexVariable as ComplexVariable,
+from fluidlite.paddle.complex import (
     complex_variable_exists as complex_variable_exists,
     elementwise_add as elementwise_add,
     elementwise_div as elementwise_div,
     elementwise_mul as elementwise_mul,
     elementwise_sub as elementwise_sub,
+    is_complex as is_complex,
+    is_real as is_real,
     kron as kron,
     sum as sum,
     trace as trace,

@@ -53,6 +53,6 @@ from fluidlite.contrib import (
 from fluidlite.contrib.slim.core.compressor import (
     Compressor as Compressor,
 )
-from fluidlite.contrib.utils.lookup_table_utils import (
+from fluidlite.contrib.utils import (
     load_persistables_for_increment as load_persistables_for_increment,
 )

@@ -4,11 +4,13 @@
 from fluidlite import (
     core as core,
 )
-from fluidlite.contrib.memory_usage_calc import (
+from fluidlite.contrib.model_stat import (
     DEBUG as DEBUG,
-    Program as Program,
     dtype_to_size as dtype_to_size,
     memory_usage as memory_usage,
+)
+from fluidlite.framework import (
+    Program as Program,
 )
 from fluidlite.framework.variable import (
     Variable as Variable,

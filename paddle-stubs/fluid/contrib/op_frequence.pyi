@@ -1,7 +1,9 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.contrib.op_frequence import (
-    Program as Program,
+from fluidlite.contrib.model_stat import (
     op_freq_statistic as op_freq_statistic,
+)
+from fluidlite.framework import (
+    Program as Program,
 )

@@ -22,7 +22,7 @@ from fluidlite.dygraph.base import (
     switch_to_static_graph as switch_to_static_graph,
     to_variable as to_variable,
 )
-from fluidlite.multiprocess_utils import (
+from fluidlite.reader.watchdog import (
     CleanupFuncRegistrar as CleanupFuncRegistrar,
 )
 from fluidlite.wrapped_decorator import (

@@ -4,7 +4,7 @@
 from fluidlite import (
     core as core,
 )
-from fluidlite.dygraph.layer_object_helper import (
+from fluidlite.dygraph.layers import (
     LayerObjectHelper as LayerObjectHelper,
 )
 from fluidlite.framework.mode import (

@@ -15,7 +15,7 @@ from fluidlite.data_feeder import (
 from fluidlite.dygraph import (
     layers as layers,
 )
-from fluidlite.dygraph.layer_object_helper import (
+from fluidlite.dygraph.layers import (
     LayerObjectHelper as LayerObjectHelper,
 )
 from fluidlite.dygraph.nn import (

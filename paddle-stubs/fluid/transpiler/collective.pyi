@@ -15,6 +15,6 @@ from fluidlite.transpiler.collective import (
     default_main_program as default_main_program,
     default_startup_program as default_startup_program,
 )
-from fluidlite.transpiler.details.checkport import (
+from fluidlite.transpiler.details import (
     wait_server_ready as wait_server_ready,
 )

@@ -22,11 +22,9 @@ from fluidlite.ops.op_view import (
 from fluidlite.transpiler import (
     collective as collective,
 )
-from fluidlite.transpiler.details.program_utils import (
-    find_op_by_output_arg as find_op_by_output_arg,
-)
-from fluidlite.transpiler.details.ufind import (
+from fluidlite.transpiler.details import (
     UnionFind as UnionFind,
+    find_op_by_output_arg as find_op_by_output_arg,
 )
 from fluidlite.transpiler.distribute_transpiler import (
     CLIP_OP_NAME_SCOPE as CLIP_OP_NAME_SCOPE,

@@ -11,7 +11,7 @@ from fluidlite.distribute_lookup_table import (
 from fluidlite.framework.variable import (
     Parameter as Parameter,
 )
-from fluidlite.transpiler.details.program_utils import (
+from fluidlite.transpiler.details import (
     delete_ops as delete_ops,
 )
 from fluidlite.transpiler.distribute_transpiler import (

@@ -1,10 +1,9 @@
 """`fluid.contrib.slim.core`: strategies, their context, and the loop that calls them."""
 
 from ....base import missing
-from . import compressor, config, strategy
+from . import compressor, config
 from .compressor import Compressor, Context
-from .config import ConfigFactory
-from .strategy import Strategy
+from .config import ConfigFactory, Strategy
 
 __all__ = ["Compressor", "ConfigFactory", "Context", "Strategy", "compressor", "config", "strategy"]
 

@@ -18,8 +18,7 @@ from ....executor import Scope, scope_guard
 from ....framework import Program
 from ....log_helper import get_logger
 from ..graph import GraphWrapper, SlimGraphExecutor
-from .config import ConfigFactory
-from .strategy import Strategy
+from .config import ConfigFactory, Strategy
 
 __all__ = ["Compressor", "Context", "cached_reader"]
 

@@ -1,12 +1,10 @@
 """`fluid.contrib.slim.nas`: network architecture search, with one controller for several agents."""
 
 from ....base import missing
-from . import controller_server, light_nas_strategy, lock, search_agent, search_space
-from .controller_server import ControllerServer
+from . import controller_server, light_nas_strategy, lock
+from .controller_server import ControllerServer, SearchAgent, SearchSpace
 from .light_nas_strategy import LightNASStrategy
 from .lock import LOCK_EX, LOCK_UN
-from .search_agent import SearchAgent
-from .search_space import SearchSpace
 
 __all__ = [
     "LOCK_EX",

@@ -6,13 +6,40 @@ import logging
 import math
 import socket
 import threading
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from ....base import missing
 from ....log_helper import get_logger
-from . import messages
 
 __all__ = ["ControllerServer"]
+
+LIMIT = 1 << 16
+
+
+def received(connection: socket.socket) -> str:
+    """The next line. Raises ValueError if it is too long, truncated or not ASCII."""
+    data = b""
+    while not data.endswith(b"\n"):
+        part = connection.recv(4096)
+        data += part
+        if not part or len(data) > LIMIT:
+            raise ValueError(f"a message of {len(data)} bytes is cut off or too long")
+    return data[:-1].decode("ascii")
+
+
+def send(connection: socket.socket, text: str) -> None:
+    connection.sendall(text.encode("ascii") + b"\n")
+
+
+def as_text(tokens: Sequence[int]) -> str:
+    return ",".join(str(int(token)) for token in tokens)
+
+
+def as_tokens(text: str) -> list[int]:
+    """The integers of a line; ValueError for anything else."""
+    return [int(part) for part in text.split(",")]
+
 
 _logger = get_logger(__name__, logging.INFO, fmt="ControllerServer-%(asctime)s-%(levelname)s: %(message)s")
 
@@ -75,7 +102,7 @@ class ControllerServer:
                 with agent:
                     agent.settimeout(10)
                     try:
-                        messages.send(agent, self._answer(messages.received(agent)))
+                        send(agent, self._answer(received(agent)))
                     except (OSError, ValueError) as error:
                         _logger.info("no answer to an agent: %s", error)
         self._closed = True
@@ -88,11 +115,67 @@ class ControllerServer:
             reward = float(rest[1])
             if math.isnan(reward):
                 raise ValueError("the reward is no number")
-            self._controller.update(messages.as_tokens(rest[0]), reward)
+            self._controller.update(as_tokens(rest[0]), reward)
             self._steps += 1
         elif kind != "next" or rest:
             raise ValueError(f"an unknown message {kind!r}")
-        return messages.as_text(self._controller.next_tokens())
+        return as_text(self._controller.next_tokens())
+
+
+class SearchAgent:
+    """A client of a `ControllerServer` (`fluid.contrib.slim.nas.SearchAgent`).
+
+    `server_ip`, `server_port`: its address; `key`: its key. Raises OSError without a server, ValueError for a malformed
+    answer.
+    """
+
+    def __init__(
+        self, server_ip: str | None = None, server_port: int | None = None, key: str | None = None
+    ) -> None:
+        self.server_ip, self.server_port = server_ip, server_port
+        self._key = key or "light-nas"
+
+    def update(self, tokens: Sequence[int], reward: float) -> list[int]:
+        """Send the reward of a network; returns the next one to try."""
+        return self._asked(f"update\t{self._key}\t{as_text(tokens)}\t{float(reward)!r}")
+
+    def next_tokens(self) -> list[int]:
+        """The next network to try."""
+        return self._asked(f"next\t{self._key}")
+
+    def _asked(self, text: str) -> list[int]:
+        with socket.create_connection(
+            (self.server_ip or "127.0.0.1", self.server_port or 0), timeout=60
+        ) as server:
+            send(server, text)
+            return as_tokens(received(server))
+
+
+class SearchSpace:
+    """Base of spaces of networks, each a list of integers (`fluid.contrib.slim.nas.SearchSpace`)."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Accepts the arguments of subclasses."""
+
+    def init_tokens(self) -> Any:
+        """The network to begin with."""
+        _abstract("init_tokens")
+
+    def range_table(self) -> Any:
+        """The number of values of each integer."""
+        _abstract("range_table")
+
+    def create_net(self, tokens: Any) -> Any:
+        """The programs, metrics and readers of a network."""
+        _abstract("create_net")
+
+    def get_model_latency(self, program: Any) -> Any:
+        """The latency of a network."""
+        _abstract("get_model_latency")
+
+
+def _abstract(name: str) -> NoReturn:
+    raise NotImplementedError(f"Abstract method: a SearchSpace defines {name}")
 
 
 __getattr__ = missing.reporter(__name__)

@@ -10,10 +10,9 @@ from typing import Any
 from ....base import missing
 from ....executor import Executor
 from ....log_helper import get_logger
-from ..core.strategy import Strategy
-from .controller_server import ControllerServer
+from ..core.config import Strategy
+from .controller_server import ControllerServer, SearchAgent
 from .lock import lock, unlock
-from .search_agent import SearchAgent
 
 __all__ = ["LightNASStrategy"]
 

@@ -16,7 +16,7 @@ from ....base.storage.files import write_file
 from ....executor import Scope
 from ....io.pickles import read_pickle
 from ....log_helper import get_logger
-from ..core.strategy import Strategy
+from ..core.config import Strategy
 from ..graph import GraphWrapper, VarWrapper
 from .pruner import Channels
 

@@ -9,7 +9,7 @@ from .... import core, io
 from ....base import missing
 from ....executor import scope_guard
 from ....framework import IrGraph
-from ..core.strategy import Strategy
+from ..core.config import Strategy
 from .freezing import ConvertToInt8Pass, QuantizationFreezePass, TransformForMobilePass
 from .transform import QuantizationTransformPass
 

@@ -1,7 +1,7 @@
 """Base classes of `fleet` and role makers (`fluid.incubate.fleet.base`)."""
 
 from ....base import missing
-from . import fleet_base, mode, role_maker
+from . import fleet_base, role_maker
 
 __all__ = ["fleet_base", "mode", "role_maker"]
 

@@ -9,10 +9,17 @@ from typing import Any
 from ....base import missing
 from ....base.place import CPUPlace
 from ....executor import Executor
-from .mode import Mode
 from .role_maker import MPISymetricRoleMaker, RoleMakerBase
 
 __all__ = ["DistributedOptimizer", "Fleet", "Mode"]
+
+
+class Mode:
+    """TRANSPILER: parameter servers; PSLIB: those of Baidu's PSLib; COLLECTIVE: workers that exchange gradients."""
+
+    TRANSPILER = 1
+    PSLIB = 2
+    COLLECTIVE = 3
 
 
 class Fleet(metaclass=ABCMeta):

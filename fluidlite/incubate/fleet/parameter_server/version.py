@@ -1,7 +1,7 @@
 """The kind of parameter servers (`fluid.incubate.fleet.parameter_server.version`)."""
 
 from ....base import missing
-from ..base.mode import Mode
+from ..base.fleet_base import Mode
 
 __all__ = ["is_transpiler"]
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+import tempfile
+import time
 from collections.abc import Sequence
 
 from ....base import missing
+from ....base.errors import NotSupportedError
 from ....base.storage.files import is_draft
-from ....contrib.utils import hdfs_utils
+from ....contrib import utils
+from ..parameter_server.distribute_transpiler import fleet
 
 __all__ = ["HDFSClient", "get_logger"]
 
@@ -23,7 +27,7 @@ def get_logger(name: str, level: int, fmt: str) -> logging.Logger:
     return logger
 
 
-class HDFSClient(hdfs_utils.HDFSClient):
+class HDFSClient(utils.HDFSClient):
     """`fluid.contrib.utils.HDFSClient` for files and folders (`fluid.incubate.fleet.utils.hdfs.HDFSClient`)."""
 
     def is_file(self, hdfs_path: str) -> bool:
@@ -80,7 +84,7 @@ class HDFSClient(hdfs_utils.HDFSClient):
             if not overwrite:
                 return False
             self.delete(target)
-        folders = {os.path.dirname(name) for name in hdfs_utils.getfilelist(local_dir)}
+        folders = {os.path.dirname(name) for name in utils.getfilelist(local_dir)}
         below = {folder: os.path.relpath(folder, local_dir) for folder in sorted(folders)}
         return all(
             [
@@ -115,6 +119,29 @@ class HDFSClient(hdfs_utils.HDFSClient):
         share, more = divmod(len(files), trainers)
         begin = trainer_id * share + min(trainer_id, more)
         return list(files[begin : begin + share + (trainer_id < more)])
+
+
+def check_all_trainers_ready(ready_path: str, epoch: int) -> None:
+    """Upload a file for this worker and `epoch` to the folder `ready_path`, and wait for those of all workers.
+
+    Environment variables: `HADOOP_HOME`, `FS_NAME`, `FS_UGI`. Raises NotSupportedError without `FS_NAME`. Follows
+    `fluid.incubate.fleet.utils.fleet_barrier_util.check_all_trainers_ready`.
+    """
+    home, name, ugi = (os.environ.get(each) for each in ("HADOOP_HOME", "FS_NAME", "FS_UGI"))
+    if name is None:
+        raise NotSupportedError("check_all_trainers_ready needs FS_NAME, and FS_UGI, in the environment")
+    client = HDFSClient(home or "", {"fs.default.name": name, "hadoop.job.ugi": ugi or ""})
+    with tempfile.TemporaryDirectory() as folder:
+        local = os.path.join(folder, f"ready.{epoch}.{fleet.worker_index()}.done")
+        with open(local, "w", encoding="utf-8") as file:
+            file.write("")
+        client.upload(ready_path, local, overwrite=True)
+    while True:
+        ready = [path for path in client.ls(ready_path) if f"ready.{epoch}." in os.path.basename(path)]
+        print(f"epoch {epoch}: {len(ready)} of {fleet.worker_num()} trainers are ready")
+        if len(ready) >= fleet.worker_num():
+            return
+        time.sleep(10)
 
 
 __getattr__ = missing.reporter(__name__)

@@ -12,7 +12,7 @@ from fluidlite.contrib.layers.rnn_impl import (
     basic_gru as basic_gru,
     basic_lstm as basic_lstm,
 )
-from fluidlite.dygraph.layer_object_helper import (
+from fluidlite.dygraph.layers import (
     LayerObjectHelper as LayerObjectHelper,
 )
 from fluidlite.layers.control_flow.static_rnn import (

@@ -8,9 +8,7 @@ from . import (
 from fluidlite.contrib.utils import (
     HDFSClient as HDFSClient,
     get_inference_model as get_inference_model,
+    load_persistables_for_increment as load_persistables_for_increment,
     multi_download as multi_download,
     multi_upload as multi_upload,
-)
-from fluidlite.contrib.utils.lookup_table_utils import (
-    load_persistables_for_increment as load_persistables_for_increment,
 )

@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.contrib.utils.hdfs_utils import (
+from fluidlite.contrib.utils import (
     HDFSClient as HDFSClient,
     getfilelist as getfilelist,
     multi_download as multi_download,

@@ -6,12 +6,16 @@ from fluidlite import (
     io as io,
     paddle as paddle,
 )
-from fluidlite.contrib.utils.lookup_table_utils import (
-    Program as Program,
+from fluidlite.contrib.utils import (
     get_inference_model as get_inference_model,
     load_persistables_for_increment as load_persistables_for_increment,
     lookup_table_dir as lookup_table_dir,
-    model_filename as model_filename,
+)
+from fluidlite.framework import (
+    Program as Program,
+)
+from fluidlite.io.inference import (
+    MODEL as model_filename,
 )
 from fluidlite.log_helper import (
     get_logger as get_logger,

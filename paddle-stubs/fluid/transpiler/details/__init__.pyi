@@ -11,13 +11,11 @@ from fluidlite import (
     core as core,
     paddle as paddle,
 )
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
 from fluidlite.transpiler.details import (
     UnionFind as UnionFind,
     VarDistributed as VarDistributed,
     VarStruct as VarStruct,
+    Variable as Variable,
     VarsDistributed as VarsDistributed,
     block_to_code as block_to_code,
     delete_ops as delete_ops,

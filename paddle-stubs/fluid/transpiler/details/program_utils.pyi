@@ -5,7 +5,17 @@ from fluidlite import (
     core as core,
     paddle as paddle,
 )
-from fluidlite.transpiler.details.program_utils import (
+from fluidlite.base.dtypes import (
+    VarType as VarType,
+)
+from fluidlite.framework import (
+    Block as Block,
+    Operator as Operator,
+    Parameter as Parameter,
+    Program as Program,
+    Variable as Variable,
+)
+from fluidlite.transpiler.details import (
     block_to_code as block_to_code,
     delete_ops as delete_ops,
     find_op_by_input_arg as find_op_by_input_arg,

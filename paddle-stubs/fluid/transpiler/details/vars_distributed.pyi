@@ -1,9 +1,11 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.transpiler.details.vars_distributed import (
+from fluidlite.framework import (
+    Variable as Variable,
+)
+from fluidlite.transpiler.details import (
     VarDistributed as VarDistributed,
     VarStruct as VarStruct,
-    Variable as Variable,
     VarsDistributed as VarsDistributed,
 )

@@ -20,7 +20,7 @@ from fluidlite.contrib.slim.core.compressor import (
     get_logger as get_logger,
     scope_guard as scope_guard,
 )
-from fluidlite.contrib.slim.graph.graph_wrapper import (
+from fluidlite.contrib.slim.graph import (
     OpWrapper as OpWrapper,
     VarWrapper as VarWrapper,
 )

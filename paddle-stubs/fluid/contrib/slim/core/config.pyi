@@ -4,29 +4,21 @@
 from fluidlite.contrib.slim.core.config import (
     ConfigFactory as ConfigFactory,
     PLUGINS as PLUGINS,
-)
-from fluidlite.contrib.slim.core.strategy import (
     Strategy as Strategy,
 )
-from fluidlite.contrib.slim.distillation.distillation_strategy import (
+from fluidlite.contrib.slim.distillation import (
     DistillationStrategy as DistillationStrategy,
-)
-from fluidlite.contrib.slim.distillation.distiller import (
     FSPDistiller as FSPDistiller,
     L2Distiller as L2Distiller,
     SoftLabelDistiller as SoftLabelDistiller,
 )
 from fluidlite.contrib.slim.nas.controller_server import (
     ControllerServer as ControllerServer,
+    SearchAgent as SearchAgent,
+    SearchSpace as SearchSpace,
 )
 from fluidlite.contrib.slim.nas.light_nas_strategy import (
     LightNASStrategy as LightNASStrategy,
-)
-from fluidlite.contrib.slim.nas.search_agent import (
-    SearchAgent as SearchAgent,
-)
-from fluidlite.contrib.slim.nas.search_space import (
-    SearchSpace as SearchSpace,
 )
 from fluidlite.contrib.slim.prune.auto_prune_strategy import (
     AutoPruneStrategy as AutoPruneStrategy,
@@ -60,7 +52,7 @@ from fluidlite.contrib.slim.quantization.transform import (
 from fluidlite.contrib.slim.quantization.weight_quantization import (
     WeightQuantization as WeightQuantization,
 )
-from fluidlite.contrib.slim.searcher.controller import (
+from fluidlite.contrib.slim.searcher import (
     EvolutionaryController as EvolutionaryController,
     SAController as SAController,
 )

@@ -1,14 +1,18 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.contrib.slim.distillation.distillation_strategy import (
-    DistillationStrategy as DistillationStrategy,
-    Program as Program,
+from fluidlite.contrib.slim.core.config import (
     Strategy as Strategy,
-    program_guard as program_guard,
+)
+from fluidlite.contrib.slim.distillation import (
+    DistillationStrategy as DistillationStrategy,
 )
 from fluidlite.executor.running.executor import (
     Executor as Executor,
+)
+from fluidlite.framework import (
+    Program as Program,
+    program_guard as program_guard,
 )
 from fluidlite.framework.variable import (
     Variable as Variable,

@@ -6,17 +6,19 @@ from fluidlite import (
     optimizer as optimizer,
     regularizer as regularizer,
 )
-from fluidlite.contrib.slim.distillation.distiller import (
+from fluidlite.contrib.slim.distillation import (
     FSPDistiller as FSPDistiller,
     FSPDistillerPass as FSPDistillerPass,
     L2Distiller as L2Distiller,
     L2DistillerPass as L2DistillerPass,
     SoftLabelDistiller as SoftLabelDistiller,
     SoftLabelDistillerPass as SoftLabelDistillerPass,
-    program_guard as program_guard,
 )
 from fluidlite.executor.running.executor import (
     Executor as Executor,
+)
+from fluidlite.framework import (
+    program_guard as program_guard,
 )
 from fluidlite.framework.program import (
     Program as Program,

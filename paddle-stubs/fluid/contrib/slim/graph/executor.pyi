@@ -4,11 +4,13 @@
 from fluidlite import (
     executor as executor,
 )
-from fluidlite.contrib.slim.graph.executor import (
-    DataFeeder as DataFeeder,
+from fluidlite.contrib.slim.graph import (
     GraphWrapper as GraphWrapper,
     SlimGraphExecutor as SlimGraphExecutor,
 )
 from fluidlite.executor.parallel.compiler import (
     CompiledProgram as CompiledProgram,
+)
+from fluidlite.reader.feeder import (
+    DataFeeder as DataFeeder,
 )

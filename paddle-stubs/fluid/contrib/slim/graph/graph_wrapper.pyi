@@ -5,14 +5,18 @@ from fluidlite import (
     compiler as compiler,
     io as io,
 )
-from fluidlite.contrib.slim.graph.graph_wrapper import (
-    Executor as Executor,
+from fluidlite.contrib.slim.graph import (
     GraphWrapper as GraphWrapper,
     OPTIMIZER_OPS as OPTIMIZER_OPS,
     OpWrapper as OpWrapper,
+    VarWrapper as VarWrapper,
+)
+from fluidlite.executor import (
+    Executor as Executor,
+)
+from fluidlite.framework import (
     Parameter as Parameter,
     Program as Program,
-    VarWrapper as VarWrapper,
     Variable as Variable,
     program_guard as program_guard,
 )

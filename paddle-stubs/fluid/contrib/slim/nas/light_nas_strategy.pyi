@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.contrib.slim.graph.graph_wrapper import (
+from fluidlite.contrib.slim.graph import (
     GraphWrapper as GraphWrapper,
 )
 from fluidlite.contrib.slim.nas.light_nas_strategy import (

@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.contrib.slim.nas.search_agent import (
+from fluidlite.contrib.slim.nas.controller_server import (
     SearchAgent as SearchAgent,
 )
 from fluidlite.log_helper import (

@@ -4,7 +4,7 @@
 from fluidlite import (
     layers as layers,
 )
-from fluidlite.contrib.slim.graph.graph_wrapper import (
+from fluidlite.contrib.slim.graph import (
     OpWrapper as OpWrapper,
 )
 from fluidlite.contrib.slim.prune.prune_strategy import (

@@ -1,8 +1,10 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.incubate.fleet.utils.fleet_barrier_util import (
+from fluidlite.incubate.fleet.parameter_server.distribute_transpiler import (
+    fleet as fleet,
+)
+from fluidlite.incubate.fleet.utils.hdfs import (
     HDFSClient as HDFSClient,
     check_all_trainers_ready as check_all_trainers_ready,
-    fleet as fleet,
 )

@@ -1,16 +1,89 @@
-"""Arithmetic, sums and Kronecker products of complex numbers (`paddle.complex.tensor.math`)."""
+"""Functions of complex numbers, which are pairs of variables (`paddle.complex`)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from .... import layers
-from ....base import missing
-from ....framework.complex_variable import ComplexVariable
-from ..helper import complex_variable_exists
-from .parts import each, parts, product
+from .. import layers
+from ..base import missing
+from ..framework import Variable
+from ..framework.complex_variable import ComplexVariable
 
-__all__ = ["elementwise_add", "elementwise_div", "elementwise_mul", "elementwise_sub", "kron", "sum", "trace"]
+__path__: list[str] = []  # the modules below are views: base/names/views.py
+
+
+def is_complex(x: Any) -> bool:
+    """Whether `x` is a ComplexVariable."""
+    return isinstance(x, ComplexVariable)
+
+
+def is_real(x: Any) -> bool:
+    """Whether `x` is a variable or tensor of real numbers."""
+    return isinstance(x, Variable)
+
+
+def complex_variable_exists(inputs: Sequence[Any], layer_name: str) -> None:
+    """Raise ValueError unless one of `inputs` of `paddle.complex.LAYER_NAME` is a ComplexVariable."""
+    if not any(is_complex(item) for item in inputs):
+        one = "the input" if len(inputs) == 1 else "at least one of the inputs"
+        raise ValueError(
+            f"{one} of paddle.complex.{layer_name} must be a ComplexVariable, got "
+            f"{', '.join(type(item).__name__ for item in inputs)}; for real numbers there is the layer of that name"
+        )
+
+
+def parts(x: Any) -> tuple[Any, Any]:
+    """The real part of `x` and the imaginary one, None if it is real."""
+    return (x.real, x.imag) if is_complex(x) else (x, None)
+
+
+def each(x: ComplexVariable, name: str, function: Callable[[Any], Any]) -> ComplexVariable:
+    """Apply `function` to the real and to the imaginary part."""
+    complex_variable_exists([x], name)
+    return ComplexVariable(function(x.real), function(x.imag))
+
+
+def product(x: Any, y: Any, times: Callable[[Any, Any], Any]) -> ComplexVariable:
+    """The complex product by `times`, a bilinear function of real tensors."""
+    (a, b), (c, d) = parts(x), parts(y)
+    if d is None:
+        return ComplexVariable(times(a, c), times(b, c))
+    if b is None:
+        return ComplexVariable(times(a, c), times(a, d))
+    return ComplexVariable(times(a, c) - times(b, d), times(b, c) + times(a, d))
+
+
+def matmul(
+    x: Any,
+    y: Any,
+    transpose_x: bool = False,
+    transpose_y: bool = False,
+    alpha: float = 1.0,
+    name: str | None = None,
+) -> ComplexVariable:
+    """The product of matrices times `alpha`, of which one may be real (`paddle.complex.matmul`).
+
+    Transposed matrices are not conjugated. Raises ValueError if both are real.
+    """
+    complex_variable_exists([x, y], "matmul")
+    return product(x, y, lambda p, q: layers.matmul(p, q, transpose_x, transpose_y, alpha, name))
+
+
+def reshape(x: Any, shape: Sequence[int], inplace: bool = False, name: str | None = None) -> ComplexVariable:
+    """`x` with another shape, as by `fluid.layers.reshape` (`paddle.complex.reshape`).
+
+    `inplace`: change `x` itself, in programs. Raises ValueError unless `x` is a ComplexVariable.
+    """
+    return each(x, "reshape", lambda part: layers.reshape(part, shape, inplace=inplace, name=name))
+
+
+def transpose(x: Any, perm: Sequence[int], name: str | None = None) -> ComplexVariable:
+    """`x` with its dimensions in the order `perm` (`paddle.complex.transpose`).
+
+    Raises ValueError unless `x` is a ComplexVariable.
+    """
+    return each(x, "transpose", lambda part: layers.transpose(part, perm, name))
 
 
 def elementwise_add(x: Any, y: Any, axis: int = -1, name: str | None = None) -> ComplexVariable:

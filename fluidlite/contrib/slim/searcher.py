@@ -1,4 +1,4 @@
-"""Controllers of searches, which propose trials (`fluid.contrib.slim.searcher.controller`)."""
+"""Controllers of searches, which propose trials (`fluid.contrib.slim.searcher`)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ....base import missing
-from ....log_helper import get_logger
+from ...base import missing
+from ...log_helper import get_logger
+
+__path__: list[str] = []  # the modules below are views: base/names/views.py
 
 __all__ = ["EvolutionaryController", "SAController"]
 

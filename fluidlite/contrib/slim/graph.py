@@ -1,4 +1,4 @@
-"""`GraphWrapper`: a program with named inputs and outputs, and queries about its operators."""
+"""Programs as graphs, for strategies (`fluid.contrib.slim.graph`)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from .... import io
-from ....base import missing
-from ....base.place import CPUPlace
-from ....base.storage.files import atomic_files, write_file
-from ....compiler import BuildStrategy, CompiledProgram
-from ....executor import Executor, Scope, global_scope, scope_guard
-from ....framework import Operator, OpRole, Parameter, Program, Variable, program_guard
-from ....io.saving import read_file
+from ... import io
+from ...base import missing
+from ...base.place import CPUPlace, Place
+from ...base.storage.files import atomic_files, write_file
+from ...compiler import BuildStrategy, CompiledProgram
+from ...executor import Executor, Scope, global_scope, scope_guard
+from ...framework import Operator, OpRole, Parameter, Program, Variable, program_guard
+from ...io.saving import read_file
+from ...reader.feeder import DataFeeder
 
-__all__ = ["OPTIMIZER_OPS", "GraphWrapper", "OpWrapper", "VarWrapper"]
+__path__: list[str] = []  # the modules below are views: base/names/views.py
+
+__all__ = ["GraphWrapper", "OpWrapper", "SlimGraphExecutor", "VarWrapper"]
 
 OPTIMIZER_OPS = (
     ["momentum", "lars_momentum", "adagrad", "adam", "adamax", "dpsgd", "decayed_adagrad"]
@@ -346,6 +349,32 @@ def _cut(var: VarWrapper, shape: Sequence[int]) -> None:
     if holder is not None and holder.is_set():
         tensor = holder.get_tensor()
         tensor.set(np.array(tensor)[tuple(map(slice, shape))], CPUPlace())
+
+
+class SlimGraphExecutor:
+    """Runs a `GraphWrapper` at `place` (`fluid.contrib.slim.graph.SlimGraphExecutor`)."""
+
+    def __init__(self, place: Place) -> None:
+        self.exe = Executor(place)
+        self.place = place
+
+    def run(self, graph: GraphWrapper, scope: Scope, data: Any = None) -> tuple[list[Any], list[str]]:
+        """The values of the graph's `out_nodes`, and their names there.
+
+        `data`: samples in the order of `in_nodes`, or a feed dictionary in a list; None if the program reads by itself.
+        """
+        feed = None
+        if data is not None:
+            if len(data) == 1 and isinstance(data[0], dict):
+                feed = data[0]
+            else:
+                feeder = DataFeeder(list(graph.in_nodes.values()), self.place, program=graph.program)
+                feed = feeder.feed(data)
+        fetches = list(graph.out_nodes.values())
+        program = graph.compiled_graph or graph.program
+        with scope_guard(scope):
+            results = self.exe.run(program, feed=feed, fetch_list=fetches, scope=scope)
+        return [float(np.mean(value)) for value in results], list(graph.out_nodes)
 
 
 __getattr__ = missing.reporter(__name__)

@@ -1,0 +1,105 @@
+"""Modules that exist by name alone: Fluid or Paddle has them, and their names are defined in other modules here.
+
+`import fluidlite.average` gives a module with the names that the table lists, each the object of the module that
+defines it.
+"""
+
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from .fluid_modules import Loader, fluid_name, keep_functions
+
+if TYPE_CHECKING:
+    from importlib.abc import MetaPathFinder
+else:
+    MetaPathFinder = object  # `importlib.abc` is slow to import
+
+_ROOT = "fluidlite."
+
+# fmt: off
+VIEWS: dict[str, dict[str, str]] = {
+    "contrib.memory_usage_calc": {"contrib.model_stat": "memory_usage | DEBUG dtype_to_size", "framework": "| Program"},
+    "contrib.mixed_precision.fp16_lists": {"contrib.mixed_precision.fp16_utils": "AutoMixedPrecisionLists | white_list black_list gray_list"},
+    "contrib.op_frequence": {"contrib.model_stat": "op_freq_statistic", "framework": "| Program"},
+    "contrib.slim.core.strategy": {"contrib.slim.core.config": "Strategy"},
+    "contrib.slim.distillation.distillation_strategy": {"contrib.slim.distillation": "DistillationStrategy", "framework": "| Program program_guard", "contrib.slim.core.config": "| Strategy"},
+    "contrib.slim.distillation.distiller": {"contrib.slim.distillation": "FSPDistiller FSPDistillerPass L2Distiller L2DistillerPass SoftLabelDistiller SoftLabelDistillerPass | Pairs", "framework": "| program_guard"},
+    "contrib.slim.graph.executor": {"contrib.slim.graph": "SlimGraphExecutor | GraphWrapper", "reader.feeder": "| DataFeeder"},
+    "contrib.slim.graph.graph_wrapper": {"contrib.slim.graph": "OPTIMIZER_OPS GraphWrapper OpWrapper VarWrapper | Nodes", "executor": "| Executor", "framework": "| Parameter Program Variable program_guard"},
+    "contrib.slim.nas.search_agent": {"contrib.slim.nas.controller_server": "SearchAgent"},
+    "contrib.slim.nas.search_space": {"contrib.slim.nas.controller_server": "SearchSpace"},
+    "contrib.slim.searcher.controller": {"contrib.slim.searcher": "EvolutionaryController SAController | _logger", "log_helper": "| get_logger"},
+    "contrib.utils.hdfs_utils": {"contrib.utils": "HDFSClient multi_download multi_upload | _logger by_url getfilelist"},
+    "contrib.utils.lookup_table_utils": {"contrib.utils": "get_inference_model load_persistables_for_increment lookup_table_dir", "io.inference": "model_filename=MODEL", "framework": "| Program"},
+    "device_worker": {"trainer_desc": "DeviceWorker DownpourSGD DownpourSGDOPT Hogwild Section | DeviceWorkerFactory"},
+    "dygraph.layer_object_helper": {"dygraph.layers": "LayerObjectHelper"},
+    "dygraph.parallel_helper": {"dygraph.parallel": "| _is_data_parallel_mode _set_parallel_ctx _init_parallel_ctx _broadcast_parameters"},
+    "incubate.fleet.base.mode": {"incubate.fleet.base.fleet_base": "Mode"},
+    "incubate.fleet.utils.fleet_barrier_util": {"incubate.fleet.utils.hdfs": "check_all_trainers_ready | HDFSClient", "incubate.fleet.parameter_server.distribute_transpiler": "| fleet"},
+    "multiprocess_utils": {"reader.watchdog": "CleanupFuncRegistrar multiprocess_queue_set | _cleanup"},
+    "net_drawer": {"framework": "Operator Program", "graphviz": "Graph Node crepr OP_STYLE VAR_STYLE GRAPH_STYLE GRAPH_ID logger unique_id draw_node draw_edge parse_graph draw_graph"},
+    "paddle.complex.helper": {"paddle.complex": "complex_variable_exists is_complex is_real"},
+    "paddle.complex.tensor": {},
+    "paddle.complex.tensor.linalg": {"paddle.complex": "matmul | complex_variable_exists", "framework.complex_variable": "| ComplexVariable"},
+    "paddle.complex.tensor.manipulation": {"paddle.complex": "reshape transpose", "framework.complex_variable": "| ComplexVariable"},
+    "paddle.complex.tensor.math": {"paddle.complex": "elementwise_add elementwise_div elementwise_mul elementwise_sub kron sum trace | complex_variable_exists", "framework.complex_variable": "| ComplexVariable"},
+    "paddle.utils.preprocess_img": {"paddle.utils.preprocess_util": "DiskImage ImageClassificationDatasetCreater | Dataset DatasetCreater Label get_label_set_from_dir list_images save_file", "paddle.utils.image_util": "resize_image | crop_img"},
+    "transpiler.details.checkport": {"transpiler.details": "string_types wait_server_ready"},
+    "transpiler.details.program_utils": {"base.dtypes": "VarType", "framework": "Block Operator Parameter Program Variable", "transpiler.details": "delete_ops find_op_by_input_arg find_op_by_output_arg get_indent_space variable_to_code op_to_code block_to_code program_to_code"},
+    "transpiler.details.ufind": {"transpiler.details": "UnionFind"},
+    "transpiler.details.vars_distributed": {"framework": "Variable", "transpiler.details": "VarStruct VarDistributed VarsDistributed"},
+}
+# fmt: on
+"""The names of each such module by the module that defines them; a module with others below it is a package.
+
+Names behind `|` are not in `__all__`; `old=new` is a name with another one where it is defined. A module of a file that
+has such modules below it sets `__path__`.
+"""
+
+
+class _ViewLoader(Loader):
+    """Fills a module with the names that the table lists for it."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        from .. import missing  # which installs the finder
+
+        view = VIEWS[module.__name__.removeprefix(_ROOT)]
+        exported: list[str] = []
+        for home, names in view.items():
+            source = importlib.import_module(_ROOT + home)
+            public, _, others = names.partition("|")
+            for entry in (*public.split(), *others.split()):
+                name, _, there = entry.partition("=")
+                setattr(module, name, getattr(source, there or name))
+            exported += (entry.partition("=")[0] for entry in public.split())
+        homes = ", ".join(f"`{_ROOT}{home}`" for home in view)
+        module.__doc__ = f"`{fluid_name(module.__name__)}`: names of {homes}."
+        module.__dict__.update(__all__=exported, __getattr__=missing.reporter(module.__name__))
+        keep_functions(module.__name__)
+
+
+class ViewFinder(MetaPathFinder):
+    """Finds the modules of `VIEWS`."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of a module in the table; None for every other one."""
+        short = fullname.removeprefix(_ROOT)
+        if short == fullname or short not in VIEWS:
+            return None
+        package = any(view.startswith(short + ".") for view in VIEWS)
+        return ModuleSpec(fullname, _ViewLoader(), is_package=package)
+
+
+def install() -> None:
+    """Have Python find the modules of `VIEWS`."""
+    sys.meta_path.insert(0, ViewFinder())

@@ -1,0 +1,47 @@
+"""Modules that exist by name alone (`base/names/views.py`) can be imported, and have the objects of other modules."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from fluidlite.base.names import fluid_modules
+from fluidlite.base.names.views import VIEWS
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_has_the_objects_of_the_modules_that_define_them(view):
+    module = importlib.import_module(f"fluidlite.{view}")
+    shown = []
+    for home, names in VIEWS[view].items():
+        source = importlib.import_module(f"fluidlite.{home}")
+        public, _, others = names.partition("|")
+        for entry in (*public.split(), *others.split()):
+            name, _, there = entry.partition("=")
+            assert getattr(module, name) is getattr(source, there or name)
+        shown += [entry.partition("=")[0] for entry in public.split()]
+    assert module.__all__ == shown and module.__name__ == f"fluidlite.{view}" and module.__doc__
+    with pytest.raises(AttributeError, match="nosuch"):
+        module.nosuch  # noqa: B018
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_is_a_module_of_its_package(view):
+    package, _, name = f"fluidlite.{view}".rpartition(".")
+    code = f"import sys, fluidlite.{view} as found; assert found is sys.modules['fluidlite.{view}']; "
+    code += f"from {package} import {name} as again; assert again is found"
+    if view in (
+        "transpiler.details.ufind",
+        "paddle.complex.tensor.math",
+        "device_worker",
+    ):  # the same for all
+        subprocess.run([sys.executable, "-c", code], check=True)
+    assert fluid_modules.fluid_name(f"fluidlite.{view}") != f"fluidlite.{view}"
+
+
+def test_starting_loads_no_view():
+    code = "import sys, fluidlite; from fluidlite.base.names.views import VIEWS; "
+    code += "print([view for view in VIEWS if 'fluidlite.' + view in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
