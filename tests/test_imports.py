@@ -131,3 +131,45 @@ def test_every_folder_and_module_is_listed():
         path.parent.name for path in ROOT.glob("*/__init__.py")
     }
     assert found <= set(RANK)
+
+
+CIRCLES = {
+    "distributed": "by_mpi communicator joining",
+    "dygraph/dygraph_to_static/runtime": "calls helpers",
+    "dygraph/jit": "models static_function translator",
+    "eager": "autograd device_copies tensor",
+    "executor/interpreter": "interpreter segmented server",
+    "framework": "block drawing operator program pruning tracing",
+    "old_scripts": "adapters calls finder rewriting",
+    "ops": "host_fallback op_def registry",
+}
+"""Files of a folder that import each other, in functions at least; none may join them."""
+
+
+def for_types(tree):
+    """The lines of imports that only type checkers follow."""
+    return {
+        line
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for line in range(node.lineno, node.body[-1].end_lineno + 1)
+    }
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in FILES}), ids=str)
+def test_files_of_a_folder_do_not_import_each_other_in_circles(folder):
+    imports = {}
+    for path in folder.glob("*.py"):
+        if path.name != "__init__.py":
+            lines = for_types(parsed(path))
+            here = list(folder.relative_to(ROOT).parts)
+            parts = [found for line, found in imported(path) if line not in lines]
+            imports[path.stem] = {found[len(here)] for found in parts if found[: len(here)] == here != found}
+    reached = {name: set(found) for name, found in imports.items()}
+    for middle in imports:
+        for found in reached.values():
+            if middle in found:
+                found |= reached[middle]
+    circle = {name for name, found in reached.items() if name in found}
+    known = set(CIRCLES.get(folder.relative_to(ROOT).as_posix(), "").split())
+    assert circle <= known, f"{folder}: {sorted(circle - known)} import each other"
