@@ -2,8 +2,8 @@
 
 import copy
 import gc
-import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -534,11 +534,8 @@ def test_threads_call_at_the_same_time():
             if not np.allclose(call(inputs[k]).numpy(), expected[k], rtol=1e-5, atol=1e-6):
                 wrong.append(k)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
     assert not wrong
 
 
