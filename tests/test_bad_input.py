@@ -336,8 +336,10 @@ def test_wrong_feed_of_several_devices():
     def run(feed):
         return net.exe.run(parallel, feed=feed, fetch_list=[net.loss])
 
-    with refused(ValueError, "yy", "did you mean 'y'"):
+    with refused(ValueError, "var yy not in this block", "did you mean 'y'"):
         run({"x": X, "yy": Y})
+    with refused(fluid.core.EnforceNotMet, "'y'", "not fed. Fed were: ['x']", HERE):
+        run({"x": X})
     with refused(fluid.core.EnforceNotMet, "'y'", "[0, 3)", "got 3", HERE):
         run({"x": X, "y": Y + 3})
     with refused(fluid.core.EnforceNotMet, "number 1", "device number 2"):

@@ -101,7 +101,7 @@ def _path(url: str, md5: str) -> str | None:
     except DownloadError as error:
         _unreachable = str(error)
         callsite.warn(
-            "MNIST was not downloaded: a bundled part is used, 10,000 digits to train with and 2,000 to test. "
+            "MNIST was not downloaded, a bundled part of it is used: 10,000 digits to train with and 2,000 to test. "
             "paddle.dataset.mnist.fetch() says why"
         )
         return None

@@ -125,7 +125,7 @@ def test_damaged_packing_is_refused(home):
 def test_bundle_serves_with_one_warning():
     with pytest.warns(UserWarning, match="a bundled part of it is used") as caught:
         train = mnist.train()
-    assert "FLUIDLITE_DATA" in str(caught[0].message) and caught[0].filename == __file__
+    assert "mnist.fetch() says why" in str(caught[0].message) and caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         test = mnist.test()
