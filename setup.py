@@ -8,6 +8,7 @@ environment:
   FLUIDLITE_SANITIZE=address,undefined  these sanitizers of the compiler (see scripts/sanitize.sh)
   FLUIDLITE_WERROR=1  compiler warnings are errors
   FLUIDLITE_NATIVE=1  kernels for this machine's instruction set alone: for a build that nobody takes elsewhere
+  FLUIDLITE_ONLY=kernels  these extensions alone, separated by commas, while one is worked on
   FLUIDLITE_OBJECTS=FOLDER  what scripts/compiling.py has compiled there, of the same files, with FLUIDLITE_NATIVE=1
 """
 
@@ -163,7 +164,8 @@ class BuildAtOnce(build_ext):
 
 def extensions() -> list[Extension]:
     """All of them, translated by Cython unless it is only asked what there is."""
-    found = [extension(pyx) for pyx in sorted(EXT.glob("*.pyx"))]
+    only = os.environ.get("FLUIDLITE_ONLY", "").split(",")
+    found = [extension(pyx) for pyx in sorted(EXT.glob("*.pyx")) if only == [""] or pyx.stem in only]
     if {"egg_info", "dist_info", "sdist"} & set(sys.argv):
         return found
     return cythonize(  # type: ignore[no-any-return]

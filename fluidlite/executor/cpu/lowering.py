@@ -10,6 +10,7 @@ import numpy as np
 
 from ...base.sizes import always_equal
 from ...framework import Operator
+from ...ops.kernels.kernel_def import KERNELS
 from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import LEVEL, Call, LodArray, OperatorError, OpView, check_result
 from .. import failures
@@ -96,7 +97,13 @@ class Lowering:
                     made = native(self._meta, op, call, view if len(listed) == 1 else None, passed_on)
                     passed_on.extend(made.writes)
                     into.append(made)
-        elif by_rows is not None:
+            return
+        for call in listed or ():
+            if KERNELS[call.kernel] is None and call.kernel not in (RESOLVE_SIZES, SCAN_KERNEL):
+                raise LookupError(
+                    f"operator {op.type} asks for the kernel {call.kernel!r}, which none declares"
+                )
+        if by_rows is not None:
             raise Unsupported(f"operator {op.type} has no native kernel for these SelectedRows", op)
         elif definition.sequences.takes_lod and not definition.sequences.inferred:
             raise Unsupported(f"operator {op.type} has no native kernel for these sequences", op)
