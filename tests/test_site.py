@@ -59,8 +59,9 @@ def test_links_lead_somewhere(pages):
 
 def test_code_and_names_in_pages_are_marked(pages):
     text = (pages / "index.md").read_text()
-    assert '```python\nx = fluid.data("x", [None, 13], "float32")\n' in text
-    assert "```sh\nmake demo " in text and "[`docs/onnx.md`](onnx.md)" in text
+    assert "```python\nimport numpy as np\nimport fluidlite as fluid\n" in text
+    assert "```sh\nmake demo " in text and "[docs/gpu.md](gpu.md)" in text
+    assert "[CHANGELOG.md](changelog.md)" in text and "`translate.py`" in text
 
 
 def test_items_of_lists_keep_their_code_and_their_lists(pages):

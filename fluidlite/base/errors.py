@@ -50,12 +50,10 @@ def show_as_paddle() -> None:
         cls.__module__ = _shown_in
 
 
-class _OfFluid(Exception):
-    """Exceptions that are pickled by where they are defined: their names are shared, and depend on the import hook."""
-
-    def __reduce__(self) -> Any:
-        home = _HOMES.get(type(self))
-        return super().__reduce__() if home is None else (_rebuilt, (*home, self.args, self.__dict__))
+def _reduced(error: Exception) -> Any:
+    """Pickle an exception by where it is defined: names are shared, and depend on the import hook."""
+    home = _HOMES.get(type(error))
+    return Exception.__reduce__(error) if home is None else (_rebuilt, (*home, error.args, error.__dict__))
 
 
 def _rebuilt(module: str, name: str, args: tuple[Any, ...], attributes: dict[str, Any]) -> Exception:
@@ -68,8 +66,10 @@ def _rebuilt(module: str, name: str, args: tuple[Any, ...], attributes: dict[str
 
 
 @_of_fluid
-class EOFException(_OfFluid):
+class EOFException(Exception):
     """A non-iterable reader has no more data in this epoch (`fluid.core.EOFException`)."""
+
+    __reduce__ = _reduced
 
 
 NO_NEXT_DATA = (
@@ -78,8 +78,10 @@ NO_NEXT_DATA = (
 
 
 @_of_fluid
-class EnforceNotMet(_OfFluid):
+class EnforceNotMet(Exception):
     """A program could not be run as asked (`fluid.core.EnforceNotMet`): not initialised, not fed, bad value."""
+
+    __reduce__ = _reduced
 
 
 @public

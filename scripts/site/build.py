@@ -71,8 +71,24 @@ def documents() -> dict[str, str]:
     """The pages that are kept as such: docs/, and those of the root."""
     made = {path.name: path.read_text(encoding="utf8") for path in sorted((ROOT / "docs").glob("*.md"))}
     for name, page in (("README", "index"), ("CONTRIBUTING", "contributing"), ("CHANGELOG", "changelog")):
-        made[f"{page}.md"] = (ROOT / f"{name}.md").read_text(encoding="utf8")
+        made[f"{page}.md"] = from_root((ROOT / f"{name}.md").read_text(encoding="utf8"))
     return {path: coloured(listed(text)) for path, text in made.items()}
+
+
+_ROOT_PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+
+
+def from_root(text: str) -> str:
+    """The text of a page of the root whose links lead to pages of the site; those to other files become their names."""
+
+    def link(found: re.Match[str]) -> str:
+        words, target = found.groups()
+        page = _ROOT_PAGES.get(target, target.removeprefix("docs/"))
+        if "://" in target or page in _ROOT_PAGES.values() or page != target:
+            return f"[{words}]({page})"
+        return f"`{words}`" if "/" in target or target.endswith(".md") else found[0]
+
+    return re.sub(r"\[([^\]]+)\]\(([^)#\s]+)\)", link, text)
 
 
 def listed(text: str) -> str:

@@ -33,11 +33,11 @@ def names(folder):
 
 
 KILLED = """
-import os, runpy, sys
-files = runpy.run_path(sys.argv[2])
-with files["atomic_files"]():
+import os, sys
+from fluidlite.base.storage import files
+with files.atomic_files():
     for name in ("first", "second"):
-        with files["atomic_writer"](os.path.join(sys.argv[1], name)) as file:
+        with files.atomic_writer(os.path.join(sys.argv[1], name)) as file:
             file.write(b"half")
     print("written", flush=True)
     sys.stdin.read()
@@ -48,7 +48,7 @@ with files["atomic_files"]():
 def writing(tmp_path):
     """A process that has written drafts of `first` and `second` to tmp_path, and waits."""
     process = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(tmp_path), files.__file__],
+        [sys.executable, "-c", KILLED, str(tmp_path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )

@@ -97,7 +97,14 @@ class ndarray(Transfers):  # noqa: N801
 
     # What an array is.
 
-    shape = property(lambda self: self._view.shape)
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._view.shape
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        self._view = np.reshape(self._view, shape, copy=False)
+
     strides = property(lambda self: self._view.strides)
     dtype = property(lambda self: self._view.dtype)
     ndim = property(lambda self: self._view.ndim)
@@ -145,8 +152,22 @@ class ndarray(Transfers):  # noqa: N801
         order = axes[0] if len(axes) == 1 else (axes or None)
         return calls.call(lambda a: np.transpose(a, order), self, view=True)
 
+    def view(self, dtype: Any = None, *rest: Any) -> "ndarray":
+        if rest or isinstance(dtype, type) and issubclass(dtype, ndarray):
+            raise NotImplementedError("views of other classes are not simulated")
+        kind = self.dtype if dtype is None else check_dtype(dtype)
+        if not self.size:
+            return ndarray(self._view.view(kind).shape, kind)
+        return ndarray._of(self._view.view(kind), self.data.mem)
+
     def ravel(self, order: str = "C") -> "ndarray":
         return calls.call(lambda a: np.ravel(a, order), self, view=True)
+
+    def flatten(self, order: str = "C") -> "ndarray":
+        return calls.call(lambda a: a.flatten(order), self)
+
+    def squeeze(self, axis: Any = None) -> "ndarray":
+        return calls.call(lambda a: np.squeeze(a, axis), self, view=True)
 
     def copy(self, order: str = "C") -> "ndarray":
         return calls.call(lambda a: a.copy(order), self)
@@ -169,6 +190,12 @@ class ndarray(Transfers):  # noqa: N801
                 f"Cannot cast array data from {self.dtype!r} to {kind!r} according to the rule '{casting}'"
             )
         return calls.call(lambda a: a.astype(kind, order=order), self)
+
+    def sort(self, axis: int = -1) -> None:
+        calls.change(lambda a: a.sort(axis), self)
+
+    def nonzero(self) -> tuple["ndarray", ...]:
+        return calls.call(np.nonzero, self, waits=True)
 
     # Operators: CuPy's own functions, whatever is on the other side.
 

@@ -120,6 +120,12 @@ class Graph:
         self._machine.counters.graph_launches += 1
         streams.push(queue, self._run)
 
+    def upload(self, stream: Any = None) -> None:
+        """Prepare the next launch."""
+        from . import streams
+
+        streams.push((stream or streams.get_current_stream())._queue, lambda: None)
+
     def _run(self) -> list[Callable[[], Any]]:
         """The nodes, in an order that respects what they depend on."""
         waiting = [set(needs) for _, needs in self._nodes]

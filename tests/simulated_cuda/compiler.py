@@ -173,7 +173,7 @@ def rewritten(text: str, names: tuple[str, ...]) -> tuple[str, dict[str, tuple[s
         before = text[: found.start()]
         start = max(before.rfind(mark) for mark in ";}{") + 1
         head = before[start:]
-        if "template" in head or 'extern "C"' not in head:
+        if "template" in head or not ('extern "C"' in head or in_extern_c(text, found.start())):
             continue
         bound = LIMIT.search(found[0])
         kernels[name] = (str(i), int(bound[1]) if bound else None)
@@ -195,3 +195,12 @@ def rewritten(text: str, names: tuple[str, ...]) -> tuple[str, dict[str, tuple[s
         'extern "C" unsigned sim_shared_size() { return (unsigned)(__stop_simshared - __start_simshared); }\n'
     )
     return "".join(parts), kernels
+
+
+def in_extern_c(text: str, position: int) -> bool:
+    """Whether a position is in a block `extern "C" { ... }`."""
+    for found in re.finditer(r'extern\s+"C"\s*\{', text[:position]):
+        depth = 1 + text.count("{", found.end(), position) - text.count("}", found.end(), position)
+        if depth > 0:
+            return True
+    return False

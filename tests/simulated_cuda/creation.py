@@ -17,7 +17,8 @@ def array(
     if subok:
         raise NotImplementedError("subok=True is not supported")
     if isinstance(obj, (list, tuple)) and any(True for _ in calls.arrays_in(obj)):
-        raise NotImplementedError("lists of arrays of the device: use stack")
+        found = _stacked(obj)
+        found = found if dtype is None else found.astype(dtype, copy=False)
     elif calls.is_array(obj):
         kind = obj.dtype if dtype is None else np.dtype(dtype)
         keep = order in ("K", "A", None) or obj.flags[f"{order}_CONTIGUOUS"]
@@ -34,6 +35,18 @@ def array(
     if found.ndim < ndmin:
         found = found.reshape((1,) * (ndmin - found.ndim) + found.shape)
     return found
+
+
+def _stacked(parts: Any) -> Any:
+    """Nested lists of arrays as one array; CuPy takes no numbers or NumPy arrays among them."""
+    made = []
+    for part in parts:
+        if isinstance(part, (list, tuple)):
+            part = _stacked(part)
+        if not calls.is_array(part):
+            raise TypeError(f"Unsupported type {type(part)} in a list of arrays of the device")
+        made.append(part)
+    return calls.call(np.stack, made)
 
 
 def from_interface(obj: Any) -> Any:
@@ -56,6 +69,11 @@ def asarray(a: Any, dtype: Any = None, order: str | None = None, *, blocking: bo
 def ascontiguousarray(a: Any, dtype: Any = None) -> Any:
     """The array with its elements in C order and at least one dimension."""
     return _ordered(a, dtype, "C")
+
+
+def asfortranarray(a: Any, dtype: Any = None) -> Any:
+    """The array with its elements in Fortran's order and at least one dimension."""
+    return _ordered(a, dtype, "F")
 
 
 def _ordered(a: Any, dtype: Any, order: str) -> Any:
@@ -86,3 +104,12 @@ def empty_like(
         flags = prototype.flags
         order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
     return ndarray(prototype.shape if shape is None else shape, dtype or prototype.dtype, order=order)
+
+
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: Any = None, shape: Any = None
+) -> Any:
+    """An array of one value, like another."""
+    made = empty_like(a, dtype, order, subok, shape)
+    made.fill(fill_value)
+    return made

@@ -21,6 +21,9 @@ class Device:
     def __int__(self) -> int:
         return self.id
 
+    def __repr__(self) -> str:
+        return f"<CUDA Device {self.id}>"
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and self.id == other.id
 
@@ -55,6 +58,21 @@ class Device:
     def compute_capability(self) -> str:
         check(self.id)
         return machine().options.compute_capability
+
+    @property
+    def attributes(self) -> dict[str, int]:
+        check(self.id)
+        return {
+            "MaxThreadsPerBlock": 1024,
+            "WarpSize": 32,
+            "MultiProcessorCount": 132,
+            "MaxSharedMemoryPerBlock": 49152,
+            "MaxSharedMemoryPerBlockOptin": 232448,
+        }
+
+    @property
+    def pci_bus_id(self) -> str:
+        return f"0000:{self.id + 1:02X}:00.0"
 
 
 def check(device: int) -> None:

@@ -33,11 +33,7 @@ WAITING = frozenset(
 PRODUCTS = frozenset("dot inner outer vdot tensordot einsum matmul kron cov corrcoef".split())
 # Parameters that must be arrays of the device.
 ARRAYS = frozenset("a arr ary array x x1 x2 m A tup arrays v y condition operands q p a1 a2 arys".split())
-# Functions that work on the host, or that nobody calls and that would need an implementation of their own.
-ABSENT = frozenset(
-    "load loadtxt genfromtxt fromfile frombuffer fromstring fromiter fromfunction copyto get_array_module repeat "
-    "asfortranarray full_like".split()
-)
+HOST_ONLY = frozenset("load loadtxt genfromtxt fromfile frombuffer fromstring fromiter fromfunction".split())
 
 
 def wrapper(name: str, function: Callable[..., Any], parameters: Any) -> Callable[..., Any]:
@@ -125,6 +121,17 @@ def matmul(x1: Any, x2: Any, /, out: Any = None, **kwargs: Any) -> Any:
     return out
 
 
+def copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = None) -> None:
+    """`cupy.copyto`."""
+    calls.refuse_numpy([dst, src, where])
+    if calls.is_array(src) and not np.can_cast(src.dtype, dst.dtype, casting):  # type: ignore[arg-type]
+        raise TypeError(f"Cannot cast {src.dtype} to {dst.dtype} in {casting} casting mode")
+    if where is None:
+        calls.change(lambda d, s: np.copyto(d, s, casting="unsafe"), dst, src)
+    else:
+        calls.change(lambda d, s, w: np.copyto(d, s, casting="unsafe", where=w), dst, src, where)
+
+
 def concatenate(
     tup: Any, axis: int | None = 0, out: Any = None, *, dtype: Any = None, casting: str = "same_kind"
 ) -> Any:
@@ -138,10 +145,27 @@ def concatenate(
     return out
 
 
+def get_array_module(*args: Any) -> Any:
+    """The simulated `cupy` if one of the values is of the device, NumPy otherwise."""
+    import sys
+
+    return sys.modules["cupy"] if any(True for _ in calls.arrays_in(args)) else np
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
+    """`cupy.repeat`, which takes no array of counts."""
+    if calls.is_array(repeats) or isinstance(repeats, np.ndarray):
+        raise ValueError("`repeats` must be int or sequence")
+    return calls.call(np.repeat, a, repeats, axis)
+
+
 OWN: dict[str, Callable[..., Any]] = {
     "matmul": matmul,
+    "copyto": copyto,
     "concatenate": concatenate,
     "concat": concatenate,
+    "get_array_module": get_array_module,
+    "repeat": repeat,
     "take": indexing.take,
     "take_along_axis": indexing.take_along_axis,
     "asnumpy": transfer.asnumpy,
@@ -149,8 +173,10 @@ OWN: dict[str, Callable[..., Any]] = {
     "asarray": creation.asarray,
     "asanyarray": creation.asarray,
     "ascontiguousarray": creation.ascontiguousarray,
+    "asfortranarray": creation.asfortranarray,
     "empty": creation.empty,
     "empty_like": creation.empty_like,
+    "full_like": creation.full_like,
 }
 
 
@@ -168,7 +194,7 @@ def namespace(module: str = "") -> dict[str, Any]:
     for name, parameters in recorded.items():
         if not module and name in OWN:
             made[name] = OWN[name]
-        elif name in made or name in ABSENT or not callable(vars(source).get(name)):
+        elif name in made or name in HOST_ONLY or not callable(vars(source).get(name)):
             continue
         elif module == "linalg":
             made[name] = linalg(name, getattr(source, name), parameters)

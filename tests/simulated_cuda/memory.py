@@ -57,6 +57,16 @@ def malloc(size: int) -> int:
     return pointer
 
 
+def free(pointer: int) -> None:
+    """`cudaFree`, which waits for the device."""
+    m = machine()
+    device = m.device_of(pointer)
+    if device is None or pointer not in m.devices[device].blocks:
+        raise CUDARuntimeError(errors.INVALID_VALUE, f"{pointer:#x} was not allocated")
+    forbid_in_capture("cudaFree")
+    release(m, device, pointer)
+
+
 def release(m: Any, device: int, pointer: int) -> None:
     """Give a block back once all queued work that may use it has been done."""
     with m.lock:
@@ -140,6 +150,14 @@ class UnownedMemory(BaseMemory):
         self.ptr, self.size, self.device_id, self._owner = ptr, size, device_id, owner
 
 
+def host_address(mem: Any) -> int:
+    if isinstance(mem, ctypes.c_void_p):
+        return mem.value or 0
+    if isinstance(mem, int):
+        return mem
+    raise TypeError(f"a host address is an int or a ctypes.c_void_p, not {type(mem).__name__}")
+
+
 class MemoryPointer:
     """An address in a block of device memory."""
 
@@ -155,10 +173,57 @@ class MemoryPointer:
     def __int__(self) -> int:
         return self.ptr
 
+    def __repr__(self) -> str:
+        return f"<MemoryPointer {self.ptr:#x} device={self.device_id} mem={self.mem!r}>"
+
     def __add__(self, offset: int) -> "MemoryPointer":
         return MemoryPointer(self.mem, self.ptr - self.mem.ptr + offset)
 
     __radd__ = __add__
+
+    def __sub__(self, offset: int) -> "MemoryPointer":
+        return self + -offset
+
+    def copy_from_device(self, src: "MemoryPointer", size: int) -> None:
+        copy(self.ptr, src.ptr, size, DEVICE_TO_DEVICE)
+
+    def copy_from_device_async(self, src: "MemoryPointer", size: int, stream: Any = None) -> None:
+        copy_async(self.ptr, src.ptr, size, DEVICE_TO_DEVICE, _pointer(stream))
+
+    def copy_from_host(self, mem: Any, size: int) -> None:
+        copy(self.ptr, host_address(mem), size, HOST_TO_DEVICE)
+
+    def copy_from_host_async(self, mem: Any, size: int, stream: Any = None) -> None:
+        copy_async(self.ptr, host_address(mem), size, HOST_TO_DEVICE, _pointer(stream))
+
+    def copy_from(self, mem: Any, size: int) -> None:
+        if isinstance(mem, MemoryPointer):
+            self.copy_from_device(mem, size)
+        else:
+            self.copy_from_host(mem, size)
+
+    def copy_from_async(self, mem: Any, size: int, stream: Any = None) -> None:
+        if isinstance(mem, MemoryPointer):
+            self.copy_from_device_async(mem, size, stream)
+        else:
+            self.copy_from_host_async(mem, size, stream)
+
+    def copy_to_host(self, mem: Any, size: int) -> None:
+        copy(host_address(mem), self.ptr, size, DEVICE_TO_HOST)
+
+    def copy_to_host_async(self, mem: Any, size: int, stream: Any = None) -> None:
+        copy_async(host_address(mem), self.ptr, size, DEVICE_TO_HOST, _pointer(stream))
+
+    def memset(self, value: int, size: int) -> None:
+        set_async(self.ptr, value, size, 0)
+        streams.synchronize_queue(streams.legacy_queue(machine().device))
+
+    def memset_async(self, value: int, size: int, stream: Any = None) -> None:
+        set_async(self.ptr, value, size, _pointer(stream))
+
+
+def _pointer(stream: Any) -> int:
+    return (streams.get_current_stream() if stream is None else stream).ptr
 
 
 def span(pointer: int, size: int) -> np.ndarray:
@@ -170,6 +235,17 @@ def span(pointer: int, size: int) -> np.ndarray:
     if pointer in m.pinned:
         return m.pinned.raw(pointer, size)
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(pointer))
+
+
+def copy(dst: int, src: int, size: int, kind: int) -> None:
+    """`cudaMemcpy`: on the legacy stream, and waits."""
+    m = machine()
+    m.check_driver()
+    forbid_in_capture("cudaMemcpy")
+    if size:
+        copy_async(dst, src, size, kind, 0)
+        m.counters.syncs += 1
+        streams.legacy_queue(m.device).drain()
 
 
 def copy_async(dst: int, src: int, size: int, kind: int, stream: int) -> None:
@@ -209,6 +285,18 @@ def copy_async(dst: int, src: int, size: int, kind: int, stream: int) -> None:
     if pageable_target:
         m.counters.syncs += 1
         queue.drain()
+
+
+def set_async(pointer: int, value: int, size: int, stream: int) -> None:
+    """`cudaMemsetAsync`."""
+    queue = streams.queue_of(stream)
+    if size:
+        target = device_view(pointer, (size,), np.uint8)
+
+        def work() -> None:
+            target[...] = value
+
+        streams.push(queue, work)
 
 
 def alloc(size: int) -> MemoryPointer:

@@ -153,6 +153,15 @@ class NcclCommunicator:
 
     abort = destroy
 
+    def device_id(self) -> int:
+        return self._device
+
+    def rank_id(self) -> int:
+        return self._rank
+
+    def size(self) -> int:
+        return self._clique.size
+
     def check_async_error(self) -> None:
         """Nothing fails here in the background."""
 
@@ -161,12 +170,31 @@ class NcclCommunicator:
     ) -> None:  # fmt: skip
         self._issue(("allReduce", count, datatype, op, 0), (sendbuf, count), (recvbuf, count), stream)
 
+    def reduce(
+        self, sendbuf: int, recvbuf: int, count: int, datatype: int, op: int, root: int, stream: int
+    ) -> None:  # fmt: skip
+        receive = (recvbuf, count) if self._rank == root else None
+        self._issue(("reduce", count, datatype, op, root), (sendbuf, count), receive, stream)
+
     def broadcast(
         self, sendbuff: int, recvbuff: int, count: int, datatype: int, root: int, stream: int
     ) -> None:  # fmt: skip
         # Only the root's values are sent; the others' memory may be null.
         send = (sendbuff if self._rank == root else recvbuff, count)
         self._issue(("broadcast", count, datatype, 0, root), send, (recvbuff, count), stream)
+
+    def bcast(self, buff: int, count: int, datatype: int, root: int, stream: int) -> None:
+        self.broadcast(buff, buff, count, datatype, root, stream)
+
+    def allGather(self, sendbuf: int, recvbuf: int, count: int, datatype: int, stream: int) -> None:  # noqa: N802
+        receive = (recvbuf, count * self._clique.size)
+        self._issue(("allGather", count, datatype, 0, 0), (sendbuf, count), receive, stream)
+
+    def reduceScatter(  # noqa: N802
+        self, sendbuf: int, recvbuf: int, recvcount: int, datatype: int, op: int, stream: int
+    ) -> None:  # fmt: skip
+        send = (sendbuf, recvcount * self._clique.size)
+        self._issue(("reduceScatter", recvcount, datatype, op, 0), send, (recvbuf, recvcount), stream)
 
     def _issue(
         self, same: tuple[Any, ...], send: tuple[int, int], receive: tuple[int, int] | None, stream: int
@@ -226,12 +254,19 @@ def groupEnd() -> None:  # noqa: N802
             issue()
 
 
+def get_unique_id() -> Any:
+    """An identifier for communicators that are to work together."""
+    found = next(_ids).to_bytes(128, "little")
+    return found if machine().options.cupy_version >= "14" else tuple(found)
+
+
 NAMES: dict[str, Any] = {
     **CONSTANTS,
     "NcclError": NcclError,
     "NcclCommunicator": NcclCommunicator,
     "groupStart": groupStart,
     "groupEnd": groupEnd,
+    "get_unique_id": get_unique_id,
     "get_version": lambda: 22703,
     "get_build_version": lambda: 22703,
 }

@@ -118,6 +118,13 @@ class MemoryPool:
                     self._blocks.pop(block.ptr, None)
                 sizes.clear()
 
+    def n_free_blocks(self) -> int:
+        """Number of unused blocks of the current device."""
+        device = machine().device
+        return sum(
+            len(blocks) for key, sizes in self._free.items() if key[0] == device for blocks in sizes.values()
+        )
+
     def used_bytes(self) -> int:
         """Bytes in use on the current device."""
         return self._used[machine().device]
@@ -144,6 +151,10 @@ class MemoryPool:
             size = 0
         m = machine()
         self._limit[m.device] = int(m.options.memory * fraction) if fraction is not None else int(size or 0)
+
+    def get_limit(self) -> int:
+        """The limit of the current device."""
+        return self._limit[machine().device]
 
 
 def _garbage(region: Region, pointer: int, size: int, whole: int) -> None:
@@ -226,6 +237,14 @@ class PinnedMemoryPointer:
     def __int__(self) -> int:
         return self.ptr
 
+    def __add__(self, offset: int) -> "PinnedMemoryPointer":
+        return PinnedMemoryPointer(self.mem, self.ptr - self.mem.ptr + offset)
+
+    __radd__ = __add__
+
+    def __sub__(self, offset: int) -> "PinnedMemoryPointer":
+        return self + -offset
+
 
 @functools.cache
 def _buffer_class(size: int) -> Any:
@@ -250,6 +269,14 @@ class PinnedMemoryPool:
             free = self._free[rounded(size)]
             block = free.pop() if free else self._allocator(rounded(size)).mem
         return PinnedMemoryPointer(PooledPinnedMemory(block, self), 0)
+
+    def free_all_blocks(self) -> None:
+        """Give what nobody uses back to the system."""
+        self._free.clear()
+
+    def n_free_blocks(self) -> int:
+        """Number of unused blocks."""
+        return sum(map(len, self._free.values()))
 
 
 class Allocators:

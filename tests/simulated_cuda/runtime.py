@@ -3,7 +3,7 @@
 from typing import Any
 
 from . import devices, errors, memory, streams
-from .capture import forbid_in_capture
+from .capture import RELAXED, Graph, forbid_in_capture
 from .errors import CUDARuntimeError
 from .machine import machine
 
@@ -56,8 +56,17 @@ def getDevice() -> int:  # noqa: N802
     return machine().device
 
 
+def setDevice(device: int) -> None:  # noqa: N802
+    devices.set_device(device)
+
+
 def getDeviceProperties(device: int) -> dict[str, Any]:  # noqa: N802
     return devices.properties(device)
+
+
+def deviceGetAttribute(attrib: int, device: int) -> int:  # noqa: N802
+    devices.check(device)
+    return {16: 132, 97: 232448, 10: 32}[attrib]
 
 
 def driverGetVersion() -> int:  # noqa: N802
@@ -75,12 +84,48 @@ def deviceSynchronize() -> None:  # noqa: N802
     streams.synchronize_device(machine().device)
 
 
+def deviceCanAccessPeer(device: int, peerDevice: int) -> int:  # noqa: N802, N803
+    devices.check(device)
+    devices.check(peerDevice)
+    return 0
+
+
+def deviceEnablePeerAccess(peerDevice: int) -> None:  # noqa: N802, N803
+    devices.check(peerDevice)
+    raise CUDARuntimeError(217, "peer access is not supported between these devices")
+
+
 def memGetInfo() -> tuple[int, int]:  # noqa: N802
     return devices.Device().mem_info
 
 
+def malloc(size: int) -> int:
+    return memory.malloc(size)
+
+
+def free(ptr: int) -> None:
+    if ptr:
+        memory.free(ptr)
+
+
+def memcpy(dst: int, src: int, size: int, kind: int) -> None:
+    memory.copy(dst, src, size, kind)
+
+
 def memcpyAsync(dst: int, src: int, size: int, kind: int, stream: int) -> None:  # noqa: N802
     memory.copy_async(dst, src, size, kind, stream)
+
+
+def memcpyPeer(dst: int, dstDevice: int, src: int, srcDevice: int, size: int) -> None:  # noqa: N802, N803
+    _check_peer(dst, dstDevice, src, srcDevice)
+    memory.copy(dst, src, size, memory.DEVICE_TO_DEVICE)
+
+
+def memcpyPeerAsync(  # noqa: N802
+    dst: int, dstDevice: int, src: int, srcDevice: int, size: int, stream: int  # noqa: N803
+) -> None:  # fmt: skip
+    _check_peer(dst, dstDevice, src, srcDevice)
+    memory.copy_async(dst, src, size, memory.DEVICE_TO_DEVICE, stream)
 
 
 def _check_peer(dst: int, dst_device: int, src: int, src_device: int) -> None:
@@ -88,6 +133,15 @@ def _check_peer(dst: int, dst_device: int, src: int, src_device: int) -> None:
     for pointer, device in ((dst, dst_device), (src, src_device)):
         if m.device_of(pointer) != device:
             raise CUDARuntimeError(errors.INVALID_VALUE, f"{pointer:#x} is not memory of device {device}")
+
+
+def memset(ptr: int, value: int, size: int) -> None:
+    memory.set_async(ptr, value, size, 0)
+    streams.synchronize_queue(streams.legacy_queue(machine().device))
+
+
+def memsetAsync(ptr: int, value: int, size: int, stream: int) -> None:  # noqa: N802
+    memory.set_async(ptr, value, size, stream)
 
 
 def hostRegister(ptr: int, size: int, flags: int) -> None:  # noqa: N802
@@ -108,6 +162,33 @@ def hostUnregister(ptr: int) -> None:  # noqa: N802
             if queue.capture is None:
                 queue.drain()
         del m.registered[ptr]
+
+
+def streamSynchronize(stream: int) -> None:  # noqa: N802
+    streams.synchronize_queue(streams.queue_of(stream))
+
+
+def streamQuery(stream: int) -> int:  # noqa: N802
+    return 0 if streams.ExternalStream(stream).done else 600
+
+
+def streamIsCapturing(stream: int) -> bool:  # noqa: N802
+    return streams.ExternalStream(stream).is_capturing()
+
+
+def streamBeginCapture(stream: int, mode: int = RELAXED) -> None:  # noqa: N802
+    streams.ExternalStream(stream).begin_capture(mode)
+
+
+def graphLaunch(graphExec: int, stream: int) -> None:  # noqa: N802, N803
+    Graph._known[graphExec].launch(streams.ExternalStream(stream))
+
+
+def pointerGetAttributes(ptr: int) -> Any:  # noqa: N802
+    m = machine()
+    device = m.device_of(ptr)
+    kind = 2 if device is not None else 1 if m.is_pinned(ptr) else 0
+    return PointerAttributes(-1 if device is None else device, ptr if kind == 2 else 0, ptr, kind)
 
 
 class PointerAttributes:

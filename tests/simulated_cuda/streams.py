@@ -130,6 +130,9 @@ class BaseStream:
     def __hash__(self) -> int:
         return hash((self.ptr, self.device_id))
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.ptr} (device {self.device_id})>"
+
     def __enter__(self) -> "BaseStream":
         stack = _stack()
         stack.append(_current_of(self._usable()))
@@ -144,6 +147,21 @@ class BaseStream:
         if self.device_id not in (-1, device):
             raise RuntimeError(f"The stream is of device {self.device_id}, the current device is {device}.")
         return device
+
+    def use(self) -> "BaseStream":
+        """Make this the current stream of the thread."""
+        self._usable()
+        _set_current(self)
+        return self
+
+    @property
+    def done(self) -> bool:
+        """Whether the stream has nothing to do."""
+        queue = self._queue
+        if queue.capture is not None:
+            queue.capture.invalid = True
+            raise CUDARuntimeError(errors.CAPTURE_UNSUPPORTED)
+        return queue.idle
 
     def synchronize(self) -> None:
         """Wait until the stream has nothing to do."""
@@ -186,6 +204,13 @@ class BaseStream:
 
         push(queue, call)
 
+    def add_callback(self, callback: Callable[[Any, int, Any], None], arg: Any) -> None:
+        """As `launch_host_func`, with stream and status before the argument; captures refuse it."""
+        queue = self._queue
+        if queue.capture is not None:
+            raise RuntimeError("add_callback() is not allowed during stream capture")
+        self.launch_host_func(lambda each: callback(self, 0, each), arg)
+
     def begin_capture(self, mode: int | None = None) -> None:
         """Record instead of doing what is issued from now on."""
         queue = self._queue
@@ -203,6 +228,15 @@ class BaseStream:
             raise CUDARuntimeError(errors.INVALID_VALUE, "the stream does not capture")
         with queue.machine.lock:
             return queue.capture.end(queue)
+
+    def is_capturing(self) -> bool:
+        capture = self._queue.capture
+        if capture is not None and capture.invalid:
+            raise CUDARuntimeError(errors.CAPTURE_INVALIDATED)
+        return capture is not None
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.ptr
 
 
 class Stream(BaseStream):

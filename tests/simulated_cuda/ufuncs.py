@@ -31,6 +31,9 @@ class ufunc:  # noqa: N801
         self._numpy = getattr(np, name)
         self._kinds = {each.split("->")[0] for each in self.types}
 
+    def __repr__(self) -> str:
+        return f"<ufunc '{self.name}'>"
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         unknown = {name: value for name, value in kwargs.items() if name not in KEYWORDS}
         if unknown:
@@ -96,6 +99,31 @@ class ufunc:  # noqa: N801
         if self.__name__ == "subtract":
             raise NotImplementedError("use add.at with negative values")
         indexing.scatter(SCATTERS[self.__name__], a, indices, b)
+
+    def reduce(
+        self, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False
+    ) -> Any:
+        return getattr(array, self._reduction("reduce"))(axis, dtype, out, keepdims)
+
+    def accumulate(self, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
+        return getattr(array, self._reduction("accumulate"))(axis, dtype, out)
+
+    def reduceat(self, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
+        if self.__name__ != "add" or out is not None:
+            raise NotImplementedError(f"`{self.name}.reduceat` is not supported yet")
+        return calls.call(np.add.reduceat, array, indices, axis, dtype)
+
+    def outer(self, A: Any, B: Any, **kwargs: Any) -> Any:  # noqa: N803
+        left, right = self._operand(A), self._operand(B)
+        if calls.is_array(left):
+            left = left.reshape(left.shape + (1,) * getattr(right, "ndim", 0))
+        return self(left, right, **kwargs)
+
+    def _reduction(self, method: str) -> str:
+        try:
+            return REDUCTIONS[self.__name__, method]
+        except KeyError:
+            raise NotImplementedError(f"`{self.name}.{method}` is not supported yet") from None
 
 
 def _sample(value: Any) -> Any:

@@ -13,7 +13,7 @@ from ...framework import Variable
 from ...initializer import ConstantInitializer
 from ...layer_helper import LayerHelper, check_variable, check_variables, run_op
 from ...layers import checks, reshape, slice
-from ...layers.checks import INTEGERS, check_dtype
+from ...layers.checks import INTEGERS
 from ...layers.detection.suppression import multiclass_nms2
 from .text_matching import match_matrix_tensor, search_pyramid_hash, sequence_topk_avg_pooling, var_conv_2d
 
@@ -97,7 +97,7 @@ def tree_conv(
     Raises:
         TypeError, OperatorError: for arguments that do not fit.
     """
-    check_dtype(nodes_vector, "nodes_vector", "tree_conv")
+    checks.check_dtype(nodes_vector, "nodes_vector", "tree_conv")
     check_variable(edge_set, "edge_set", "tree_conv")
     helper = LayerHelper("tree_conv", param_attr=param_attr, bias_attr=bias_attr, act=act, name=name)
     weight = helper.create_parameter(
@@ -128,7 +128,7 @@ def tdm_child(
     Raises:
         TypeError: for arguments of another type.
     """
-    check_dtype(x, "x", "tdm_child", INTEGERS)
+    checks.check_dtype(x, "x", "tdm_child", INTEGERS)
     kind = _integer(dtype, "dtype", "tdm_child")
     helper = LayerHelper("tdm_child")
     tree = helper.create_parameter(
@@ -182,7 +182,7 @@ def tdm_sampler(
         TypeError: for arguments of another type.
         ValueError: if the lists differ in length, or a layer has too few nodes.
     """
-    check_dtype(x, "x", "tdm_sampler", INTEGERS)
+    checks.check_dtype(x, "x", "tdm_sampler", INTEGERS)
     kind, of_tree = (_integer(d, n, "tdm_sampler") for d, n in ((dtype, "dtype"), (tree_dtype, "tree_dtype")))
     if len(neg_samples_num_list) != len(layer_node_num_list):
         raise ValueError(

@@ -14,7 +14,10 @@ from fluidlite import layers
 from fluidlite._ext import kernels
 from fluidlite.ops.nn import measured
 
-pytestmark = pytest.mark.skipif("conv2d.f32" not in kernels.table(), reason="there is one way without oneDNN")
+pytestmark = [
+    pytest.mark.usefixtures("alone"),
+    pytest.mark.skipif("conv2d.f32" not in kernels.table(), reason="there is one way without oneDNN"),
+]
 
 SIZES = [2, 8, 6, 7, 16, 3, 3, 1, 2, 1, 1, 0, 1, 1, 1, 1]
 PARTS = ["", "_grad_input", "_grad_filter"]
