@@ -42,8 +42,9 @@ CASES_ON_GPU = [name for name in CASES if real_gpu() or name not in LONG_ON_GPU]
 
 
 def run(report, *options):
-    # Fluid too warns of what it calls deprecated.
+    # Fluid too warns of what it calls deprecated, and of feeds that a program does not have.
     strict = ("-W", "error", "-W", "ignore:The WeightedAverage is deprecated:Warning")
+    strict += ("-W", "ignore:The variable:UserWarning")
     command = [sys.executable, *strict, "-m", "fluidlite", str(HERE / "check.py")]
     command += [str(HERE / "cases"), str(HERE / "npz"), "--json", str(report), *options]
     # Strict: the simulated GPU is code of today, in the folder of the script.
