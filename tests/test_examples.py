@@ -29,7 +29,7 @@ def test_demo_reaches_what_paddle_reaches(python):
 
 
 def test_curves(python, tmp_path):
-    pytest.importorskip("google.protobuf")
+    pytest.importorskip("tensorboardX")
     done = python("-m", "fluidlite", EXAMPLES / "curves.py", tmp_path, 20)
     assert done.returncode == 0, done.stderr
     plotted = python("-m", "fluidlite", "plot", tmp_path)
