@@ -1,4 +1,4 @@
-"""Python's garbage collector beside work that makes many objects, all of which stay."""
+"""Pauses of Python's garbage collector while programs and plans are made."""
 
 from __future__ import annotations
 

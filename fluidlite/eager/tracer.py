@@ -50,7 +50,7 @@ class _NoValue:
 
 
 class DeclaredTensor(Tensor):
-    """What `fluid.data` makes in dygraph mode: a shape and an element type without a value, until one is assigned."""
+    """A variable of `fluid.data` in dygraph mode: a shape and an element type; it has no value yet."""
 
     def __init__(self, name: str, shape: Sequence[int], dtype: Any, stop_gradient: bool) -> None:
         self._declared = list(shape), to_vartype(dtype)

@@ -91,7 +91,7 @@ class Control:
     """
 
     kind: Literal["", "branch", "loop", "recurrent"] = ""
-    """What compiled plans make of it (`executor/control_flow`); "": nothing, or a copy."""
+    """The construct that it becomes in a plan (`executor/control_flow`); "" for operators without a block."""
 
     gradient: bool = False
     """Whether it is the gradient of an operator of this kind."""

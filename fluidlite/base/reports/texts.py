@@ -1,4 +1,4 @@
-"""What prompts and cells of notebooks show of objects: short texts without addresses."""
+"""Short texts of objects for prompts and notebook cells, without addresses."""
 
 from __future__ import annotations
 

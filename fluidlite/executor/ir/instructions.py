@@ -124,7 +124,7 @@ def outermost_loops(instructions: Iterable[Instruction]) -> list[tuple[int, int]
 
 
 class Need(Enum):
-    """What instructions need of a variable."""
+    """The part of a variable that instructions read: nothing, its shape, or its elements."""
 
     NOTHING = 0
     SHAPE = 1
@@ -185,7 +185,7 @@ class Uses:
         return name in self.needed or name in self._readers
 
     def need(self, name: str, inside: Iterable[Instruction]) -> Need:
-        """What the other instructions, and those after the end, need of the variable that the ones inside write."""
+        """The need of all instructions but `inside`, and of the fetches, for a variable that these write."""
         name = self.root(name)
         if name in self.needed or self.written[name] != 1:
             return Need.ELEMENTS

@@ -33,7 +33,7 @@ def require(condition: bool) -> None:
 
 
 class Node(NamedTuple):
-    """What a line of a pattern is compared with: the operands that a call reads, its results and its numbers."""
+    """The operands, results and numbers of a call, which a line of a pattern is compared with."""
 
     operands: Sequence[str | None]
     results: Sequence[str | None]

@@ -35,7 +35,7 @@ class BaseLoader:
         return f"<{type(self).__name__} of {of}: capacity {stats['capacity']}, {stats['state']}, {read}>"
 
     def _described(self) -> str:
-        """What the loader reads, for its text."""
+        """The name of the source that the loader reads, for its text."""
         return "batches"
 
     def _kept_pool(self) -> WorkerPool | None:
