@@ -9,6 +9,8 @@ import pytest
 import fluidlite as fluid
 from fluidlite.base import collector
 
+pytestmark = pytest.mark.usefixtures("alone")
+
 
 def test_a_pause_ends_with_its_block():
     with pytest.raises(KeyError), collector.paused():

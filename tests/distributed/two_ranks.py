@@ -150,14 +150,14 @@ def fleet():
 
 def buckets():
     """Gradients that travel in several messages while others are made; forward passes that are made twice."""
-    from fluidlite.executor.parallel import trainers
+    from fluidlite.executor.parallel import compiler
     from fluidlite.executor.running import steps
     from fluidlite.framework.gradients import exchange
     from fluidlite.incubate.fleet.collective import DistributedStrategy
     from fluidlite.incubate.fleet.collective import fleet as workers
 
     for size in (1, 300):
-        trainers.exchange_gradients = partial(exchange.exchange_gradients, bucket=size)
+        compiler.exchange_gradients = partial(exchange.exchange_gradients, bucket=size)
         for name in networks.BUILT:
 
             def recomputing(made):
@@ -178,7 +178,7 @@ def buckets():
                     name, lambda *_: workers.main_program, (run.rank, run.size), optimizer=optimizer
                 )
                 together(f"fleet {size}-byte buckets {way} {name}", losses)
-    trainers.exchange_gradients = exchange.exchange_gradients
+    compiler.exchange_gradients = exchange.exchange_gradients
     steps.in_messages = partial(exchange.in_messages, bucket=300)
     ends = environment.trainer().endpoints
     for way, name in (("GradAllReduce", "lenet"), ("GradAllReduce", "ctr"), ("LocalSGD", "ctr")):

@@ -8,6 +8,8 @@ import fluidlite as fluid
 from fluidlite._ext.operands import Aliases, Types, fits, names_by_slot
 from fluidlite.ops.registry import OpView, find
 
+pytestmark = pytest.mark.usefixtures("alone")
+
 
 def test_aliases_follow_the_owner_of_their_memory():
     aliases = Aliases()

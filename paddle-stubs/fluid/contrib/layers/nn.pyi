@@ -10,7 +10,6 @@ from fluidlite.base.dtypes import (
 from fluidlite.contrib.layers.nn import (
     LayerHelper as LayerHelper,
     Variable as Variable,
-    check_dtype as check_dtype,
     fused_elemwise_activation as fused_elemwise_activation,
     fused_embedding_seq_pool as fused_embedding_seq_pool,
     match_matrix_tensor as match_matrix_tensor,
@@ -29,6 +28,7 @@ from fluidlite.contrib.layers.nn import (
     var_conv_2d as var_conv_2d,
 )
 from fluidlite.data_feeder import (
+    check_dtype as check_dtype,
     check_type as check_type,
     check_variable_and_dtype as check_variable_and_dtype,
     convert_dtype as convert_dtype,
