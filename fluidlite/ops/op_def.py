@@ -106,11 +106,6 @@ class Control:
     scopes: str = ""
     """The slot of the values stashed for the gradient: an output, of gradients an input."""
 
-    @property
-    def may_skip(self) -> bool:
-        """True if the block may not run at all."""
-        return self.kind in ("branch", "loop") and not self.gradient
-
 
 @dataclass(frozen=True)
 class Effects:
@@ -146,7 +141,8 @@ class Effects:
     @property
     def may_skip(self) -> bool:
         """True if the operator may leave its outputs unwritten, as its block may not run."""
-        return self.control is not None and self.control.may_skip
+        control = self.control
+        return control is not None and control.kind in ("branch", "loop") and not control.gradient
 
 
 @dataclass(frozen=True)

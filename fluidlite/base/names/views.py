@@ -58,7 +58,7 @@ VIEWS: dict[str, dict[str, str]] = {
     "transpiler.details.vars_distributed": {"framework": "Variable", "transpiler.details": "VarStruct VarDistributed VarsDistributed"},
 }
 # fmt: on
-"""The names of each such module by the module that defines them; a module with others below it is a package.
+"""Module -> the module that defines its names -> these names. A module with others below it is a package.
 
 Names behind `|` are not in `__all__`; `old=new` is a name with another one where it is defined. A module of a file that
 has such modules below it sets `__path__`.

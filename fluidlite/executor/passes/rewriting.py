@@ -158,7 +158,7 @@ class _Code:
         return set(map(self.uses.root, names))
 
     def _moved(self, one: Replacement) -> Instruction:
-        """The instruction of a replacement, whose parts are sorted; NoMatch if one cannot be moved to the others."""
+        """The instruction of a replacement with sorted parts; raises NoMatch if one cannot be moved to the others."""
         parts = one.parts = sorted(one.parts, key=self._places.__getitem__)
         fused, moving = joined(parts, one.action, one.reads, one.writes), Group()
         slots = self.slots[self._places[parts[0]] : self._places[parts[-1]] + 1]
