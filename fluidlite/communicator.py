@@ -6,15 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .base import missing
-from .executor.parameter_server.communicators import (
-    Asynchronous,
-    GeoSgd,
-    Parts,
-    Running,
-    Synchronous,
-    running,
-    set_running,
-)
+from .executor.parameter_server import Asynchronous, GeoSgd, Parts, Running, Synchronous, running, set_running
 from .framework import Program
 from .transpiler.distribute_transpiler import DistributedMode
 

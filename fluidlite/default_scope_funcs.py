@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .base import missing
-from .executor.tensors.scope import Scope, ScopeVariable
+from .executor.scope import Scope, ScopeVariable
 
 __all__ = ["enter_local_scope", "find_var", "get_cur_scope", "leave_local_scope", "scoped_function", "var"]
 

@@ -1,7 +1,7 @@
 """`fluid.lod_tensor`: constructors of tensors with sequences."""
 
 from .base import missing
-from .executor.tensors.lod_tensor import create_lod_tensor, create_random_int_lodtensor
+from .executor.lod_tensor import create_lod_tensor, create_random_int_lodtensor
 
 __all__ = ["create_lod_tensor", "create_random_int_lodtensor"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from .base import missing
 from .base.storage.messages import ATTR_TYPES, messages
 from .core.programs import get_all_op_protos as core_protos
-from .executor.running.op_on_scope import BoundOperator
+from .executor.functions import BoundOperator
 from .framework.ignored_attrs import tuning
 from .framework.operator import COMMON_ATTRS
 from .ops.registry import OpDef, Slot, find, is_known, known_types

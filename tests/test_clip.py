@@ -8,7 +8,7 @@ import pytest
 import fluidlite as fluid
 from fluidlite import clip
 from fluidlite.executor.interpreter.interpreter import Interpreter
-from fluidlite.executor.tensors.scope import Scope
+from fluidlite.executor.scope import Scope
 from fluidlite.framework import default_main_program
 
 GRADS = {"a@GRAD": np.array([3.0, -4.0], "float32"), "b@GRAD": np.array([12.0], "float32")}

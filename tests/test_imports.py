@@ -44,10 +44,11 @@ LAYERS = [
     {"as_paddle", "commands", "__main__"},
 ]  # fmt: skip
 EXECUTOR = [
-    "failures", "tensors", "ir", "control_flow", "frontend", "passes", "cpu", "cuda", "compile", "feeding",
-    "parameter_server", "interpreter", "reading", "running", "parallel", "__init__",
+    "failures", "tensor_memory", "lod_tensor", "scope", "ir", "control_flow", "frontend", "passes", "cpu", "cuda",
+    "compile", "feeding", "parameter_server", "interpreter", "reading", "plan_cache", "steps", "executor", "functions",
+    "parallel", "__init__",
 ]  # fmt: skip
-"""The folders of `executor/`, in the same order; what only types need may come from further down."""
+"""The files and folders of `executor/`, in the same order; what only types need may come from further down."""
 
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 

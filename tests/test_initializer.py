@@ -6,7 +6,7 @@ import pytest
 import fluidlite as fluid
 from fluidlite import initializer as init
 from fluidlite.executor.interpreter.interpreter import Interpreter
-from fluidlite.executor.tensors.scope import Scope
+from fluidlite.executor.scope import Scope
 from fluidlite.framework import Program
 
 

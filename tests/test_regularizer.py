@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fluidlite.executor.interpreter.interpreter import Interpreter
-from fluidlite.executor.tensors.scope import Scope
+from fluidlite.executor.scope import Scope
 from fluidlite.framework import default_main_program
 from fluidlite.framework.name_scopes import name_scope
 from fluidlite.regularizer import L1Decay, L1DecayRegularizer, L2Decay, append_regularization_ops

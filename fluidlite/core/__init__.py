@@ -12,11 +12,11 @@ from ..base.rank_table import RankTable as LodRankTable
 from ..eager import Tensor as VarBase
 from ..eager import Tracer
 from ..eager.tracer import BackwardStrategy
-from ..executor.running.op_on_scope import BoundOperator as Operator
-from ..executor.tensors.lod_tensor import LoDTensor, LoDTensorArray, from_dlpack
-from ..executor.tensors.scope import RowsInScope as SelectedRows
-from ..executor.tensors.scope import Scope
-from ..executor.tensors.scope import ScopeVariable as Variable
+from ..executor.functions import BoundOperator as Operator
+from ..executor.lod_tensor import LoDTensor, LoDTensorArray, from_dlpack
+from ..executor.scope import RowsInScope as SelectedRows
+from ..executor.scope import Scope
+from ..executor.scope import ScopeVariable as Variable
 from ..framework.serialization.descs import AttrType, BlockDesc, OpDesc, ProgramDesc, VarDesc
 from ..framework.serialization.ir_graph import Graph
 from ..framework.serialization.ir_graph import IrNode as Node

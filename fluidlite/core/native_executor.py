@@ -10,8 +10,8 @@ import numpy as np
 from .. import executor
 from ..base.errors import EnforceNotMet
 from ..base.place import Place
-from ..executor.tensors.lod_tensor import LoDTensor, LoDTensorArray
-from ..executor.tensors.scope import Scope
+from ..executor.lod_tensor import LoDTensor, LoDTensorArray
+from ..executor.scope import Scope
 from ..framework import Program
 from ..framework.serialization.descs import ProgramDesc, VarDesc
 

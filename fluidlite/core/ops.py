@@ -15,8 +15,8 @@ from .. import eager
 from ..base import missing
 from ..base.errors import EnforceNotMet
 from ..base.place import CPUPlace
-from ..executor.running.op_on_scope import BoundOperator
-from ..executor.tensors.scope import Scope
+from ..executor.functions import BoundOperator
+from ..executor.scope import Scope
 from ..framework import Variable
 from ..layer_helper import run_op
 from ..ops.registry import OpDef, Slot, find, known_types

@@ -7,8 +7,8 @@ from typing import Any
 
 from ..base.errors import EnforceNotMet
 from ..base.storage.messages import messages
-from ..executor.tensors.lod_tensor import LoDTensor
-from ..executor.tensors.scope import Scope
+from ..executor.lod_tensor import LoDTensor
+from ..executor.scope import Scope
 from ..framework.ignored_attrs import tuning
 from ..framework.operator import Operator
 from ..framework.program import Program

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base import callsite
 from ..eager import Tensor, placing
-from ..executor.tensors.lod_tensor import LoDTensor
+from ..executor.lod_tensor import LoDTensor
 from ..framework import Parameter
 
 Self = TypeVar("Self", bound="Members")

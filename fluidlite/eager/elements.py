@@ -10,7 +10,7 @@ from .._ext import eager as core
 from ..base import callsite
 from ..base.arrays import convertible
 from ..base.lod import Lod
-from ..executor.tensors.lod_tensor import LoDTensor
+from ..executor.lod_tensor import LoDTensor
 from ..framework import Block, default_main_program, tracing
 from ..ops.registry import grad_name
 from . import placing

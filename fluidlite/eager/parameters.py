@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.dtypes import VarType
-from ..executor.tensors.scope import Scope
+from ..executor.scope import Scope
 from ..framework import Block, Program, Variable
 
 
@@ -24,7 +24,7 @@ def initial_value(
     block = program.global_block()
     fill(block.create_var(name=name, shape=list(shape), dtype=dtype, persistable=True), block)
     scope = Scope()
-    from ..executor.running.startup import run_once  # what runs programs is loaded when one runs
+    from ..executor.plan_cache import run_once  # what runs programs is loaded when one runs
 
     run_once(program, scope)
     holder = scope.find_var(name)

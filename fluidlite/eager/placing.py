@@ -18,8 +18,8 @@ from ..backend import on_device as on_device
 from ..backend.cupy_ import library
 from ..base.place import CPUPlace, CUDAPinnedPlace, Place
 from ..base.selected_rows import SelectedRows
-from ..executor.tensors.lod_tensor import LoDTensor
-from ..executor.tensors.tensor_memory import overwrite as overwrite
+from ..executor.lod_tensor import LoDTensor
+from ..executor.tensor_memory import overwrite as overwrite
 from ..framework import mode
 from ..ops.registry import OperatorError
 

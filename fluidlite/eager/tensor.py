@@ -13,7 +13,7 @@ from ..base import unique_name
 from ..base.arrays import plain, plain_copy
 from ..base.dtypes import VarType, to_vartype
 from ..base.selected_rows import SelectedRows
-from ..executor.tensors.lod_tensor import LoDTensor
+from ..executor.lod_tensor import LoDTensor
 from ..framework import math_ops, mode, tracing
 from ..framework.math_ops import VariableMath
 from . import autograd, dispatch, placing

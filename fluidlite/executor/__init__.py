@@ -3,18 +3,17 @@
 from typing import TYPE_CHECKING
 
 from ..base import missing
-from .tensors.lod_tensor import LoDTensor, LoDTensorArray, create_lod_tensor, create_random_int_lodtensor
-from .tensors.scope import Scope, global_scope, scope_guard
-from .tensors.scope import switch_scope as _switch_scope  # noqa: F401 - its name in Fluid
+from .lod_tensor import LoDTensor, LoDTensorArray, create_lod_tensor, create_random_int_lodtensor
+from .scope import Scope, global_scope, scope_guard
+from .scope import switch_scope as _switch_scope  # noqa: F401 - its name in Fluid
 
 if TYPE_CHECKING:
     # Loaded on first use.
-    from .reading.from_dataset import FetchHandler
-    from .running.executor import Executor
-    from .running.functions import _as_lodtensor as _as_lodtensor
-    from .running.functions import _fetch_var as _fetch_var
-    from .running.functions import _to_name_str as _to_name_str
-    from .running.functions import (
+    from .executor import Executor
+    from .functions import _as_lodtensor as _as_lodtensor
+    from .functions import _fetch_var as _fetch_var
+    from .functions import _to_name_str as _to_name_str
+    from .functions import (
         as_numpy,
         check_feed_shape_type,
         dimension_is_compatible_with,
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
         has_feed_operators,
         has_fetch_operators,
     )
+    from .reading import FetchHandler
 
 g_scope = global_scope()
 

@@ -34,15 +34,14 @@ from .cpu.lowering import lower
 from .cpu.memory import allocate
 from .cpu.optimize import optimize
 from .cpu.plan import CpuSplitPlan, Plan
+from .failures import Unsupported
 from .frontend import Typed, infer_shapes, prune, structure
 from .ir import jumps
-from .ir.errors import Unsupported
 from .ir.instructions import Instruction
-from .ir.request import Request
-from .ir.scan_inputs import Feeds
+from .ir.request import Feeds, Request
 from .ir.step_plan import SplitPlan, StepPlan
 from .ir.type_env import TypeEnv
-from .tensors.scope import Scope
+from .scope import Scope
 
 
 @collector.paused()

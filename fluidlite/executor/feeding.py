@@ -22,7 +22,7 @@ from ..framework import Program, Variable
 from ..ops.registry import LEVEL
 from ..ops.tensor.selected_rows import parts
 from .failures import shape_text
-from .tensors.lod_tensor import LoDTensor, LoDTensorArray
+from .lod_tensor import LoDTensor, LoDTensorArray
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice

@@ -20,9 +20,19 @@ from . import failures
 from .control_flow import blocks, predication, ragged_scan, recurrent
 from .control_flow.array_ops import GET
 from .control_flow.inlining import Inliner
-from .ir import finite, float16, jumps, sparse
-from .ir.errors import DataDependentShape, Unsupported
+from .failures import DataDependentShape, Unsupported
+from .ir import jumps
 from .ir.inference import NON_TENSORS, SsaNames, fold, has_control_flow, in_place_of, infer, is_noop, live
+from .ir.legalization import (
+    FiniteChecks,
+    check_padding,
+    check_written_once,
+    dense_name,
+    densified,
+    densifying,
+    in_float32,
+    wholes,
+)
 from .ir.request import Request
 from .ir.type_env import TypeEnv
 
@@ -72,7 +82,7 @@ def prune(request: Request, meta: TypeEnv) -> list[Operator]:
     # A body has been pruned, and must keep its jumps.
     if request.check_finite or request.body is not None:
         return list(ops)
-    return live(list(ops), sparse.wholes(request.fetches))
+    return live(list(ops), wholes(request.fetches))
 
 
 def structure(ops: Sequence[Operator], request: Request, meta: TypeEnv) -> Graph:
@@ -152,7 +162,7 @@ def _with_blocks_inlined(graph: Graph, meta: TypeEnv, arrays: bool, scans: bool)
     read = {*graph.results}.union(*(op.reads() for op in made))
     made = [op for op in made if op.definition is not GET or op.outputs["Out"][0] in read]
     if loops.any:
-        made = live(made, sparse.wholes(graph.results))
+        made = live(made, wholes(graph.results))
     return Graph(made, graph.results, inliner.unset, steps.any or loops.any)
 
 
@@ -174,7 +184,7 @@ class _Inference:
         self._graph, self._meta = graph, meta
         self._fed = [*request.feed]
         self._widens = request.has_jumps
-        self._watch = finite.FiniteChecks(request.declarations) if request.check_finite else None
+        self._watch = FiniteChecks(request.declarations) if request.check_finite else None
         self._writes = Counter([name for op in graph.ops for name in op.writes()])
         self.steps: list[Step] = []
         self.ends_early = False
@@ -231,29 +241,29 @@ class _Inference:
     def _ready(self, op: Operator, in_branch: bool) -> Iterable[Operator]:
         """The operators to run for `op`: mostly itself. Casts are shared, so branches, which may not run, have none."""
         meta = self._meta
-        for one in sparse.densified(op, meta) if meta.sparse else (op,):
+        for one in densified(op, meta) if meta.sparse else (op,):
             for name in one.reads():
                 if name not in meta.shapes:
                     meta.has(name, one)  # records its type
             if meta.has_float16 and self._widens and not in_branch:
-                yield from float16.in_float32(one, meta, self._fed)
+                yield from in_float32(one, meta, self._fed)
             else:
                 yield one
 
     def _step(self, op: Operator) -> list[Step]:
         view = infer(op, self._meta, self._fed)
         if self._meta.sparse:
-            sparse.check_written_once(op, self._meta, self._writes)
+            check_written_once(op, self._meta, self._writes)
         return [] if fold(op, view, self._meta, self._writes) else [(op, view)]
 
     def check_sparse(self, fetches: Iterable[str]) -> None:
-        sparse.check([op for op, _ in self.steps], fetches)
+        check_padding([op for op, _ in self.steps], fetches)
 
     def dense(self, fetches: Sequence[str]) -> list[str]:
         """The fetches by the names of their dense forms; adds steps that make SelectedRows dense."""
         meta = self._meta
         for name in fetches:
-            if name in meta.sparse and not meta.has(sparse.dense_name(name)):
-                op = sparse.dense(self.steps[-1][0], name)
+            if name in meta.sparse and not meta.has(dense_name(name)):
+                op = densifying(self.steps[-1][0], name)
                 self.steps.append((op, infer(op, meta, self._fed)))
-        return [sparse.dense_name(name) if name in meta.sparse else name for name in fetches]
+        return [dense_name(name) if name in meta.sparse else name for name in fetches]

@@ -12,9 +12,8 @@ import numpy as np
 from ..base.dtypes import VarType, to_numpy
 from ..base.errors import EnforceNotMet, TypeAssertion
 from ..base.storage.files import atomic_writer, make_folder
-from ..executor.tensors.lod_tensor import LoDTensor
-from ..executor.tensors.scope import Scope, global_scope
-from ..executor.tensors.tensor_file import write_tensor
+from ..executor.lod_tensor import LoDTensor, write_tensor
+from ..executor.scope import Scope, global_scope
 from ..framework import Parameter, Program, Variable, default_main_program
 
 _NOT_VALUES = frozenset({VarType.FEED_MINIBATCH, VarType.FETCH_LIST, VarType.READER, VarType.RAW})

@@ -24,8 +24,8 @@ from ..base.errors import (
 )
 from ..base.storage.files import also_by_url, atomic_files, is_draft, write_file
 from ..executor import Executor
-from ..executor.tensors.lod_tensor import LoDTensor
-from ..executor.tensors.scope import Scope, global_scope
+from ..executor.lod_tensor import LoDTensor
+from ..executor.scope import Scope, global_scope
 from ..framework import Program, Variable
 from .pickles import read_pickle, write_pickle
 from .saving import read_file, read_vars

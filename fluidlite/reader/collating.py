@@ -10,7 +10,7 @@ import numpy as np
 from .. import backend
 from .._ext.collate import empty, fill_rows
 from ..eager import Tensor
-from ..executor.tensors.lod_tensor import LoDTensor
+from ..executor.lod_tensor import LoDTensor
 
 Allocate = Callable[[tuple[int, ...], Any], np.ndarray]
 """Allocates an uninitialized array of a shape and a dtype."""

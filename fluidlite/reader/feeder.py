@@ -11,7 +11,7 @@ import numpy as np
 from ..base.dtypes import to_numpy
 from ..base.place import CUDAPlace, Place, cpu_places, cuda_places
 from ..base.reports.texts import names_shortly
-from ..executor.tensors.lod_tensor import LoDTensor
+from ..executor.lod_tensor import LoDTensor
 from ..framework import Program
 from .decorators import Reader, after, iterating
 from .loader.source import collator, spec_of, variables

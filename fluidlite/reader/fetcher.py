@@ -12,7 +12,7 @@ import numpy as np
 
 from .._ext.collate import Handover, Spec
 from ..eager import Tensor
-from ..executor.tensors.lod_tensor import LoDTensor
+from ..executor.lod_tensor import LoDTensor
 from .collating import collate, transform
 from .dataset import Dataset, IterableDataset
 from .loader.source import ORDINARY, FetchedBatch, Memory, collator, ready_tensors

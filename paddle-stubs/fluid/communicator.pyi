@@ -9,6 +9,4 @@ from fluidlite.communicator import (
     DistributedMode as DistributedMode,
     Program as Program,
 )
-from fluidlite.executor.tensors.scope import (
-    global_scope as global_scope,
-)
+from fluidlite.executor.scope import global_scope as global_scope

@@ -14,12 +14,8 @@ from fluidlite.evaluator import (
 from fluidlite.executor.parallel.compiler import (
     CompiledProgram as CompiledProgram,
 )
-from fluidlite.executor.running.executor import (
-    Executor as Executor,
-)
-from fluidlite.executor.tensors.scope import (
-    global_scope as global_scope,
-)
+from fluidlite.executor.executor import Executor as Executor
+from fluidlite.executor.scope import global_scope as global_scope
 from fluidlite.framework.program import (
     Program as Program,
     default_main_program as default_main_program,

@@ -11,9 +11,7 @@ from fluidlite.base.place import (
 from fluidlite.base.unique_name import (
     UniqueNameGenerator as UniqueNameGenerator,
 )
-from fluidlite.executor.tensors.scope import (
-    global_scope as global_scope,
-)
+from fluidlite.executor.scope import global_scope as global_scope
 from fluidlite.framework.mode import (
     in_dygraph_mode as in_dygraph_mode,
 )

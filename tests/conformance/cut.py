@@ -10,9 +10,9 @@ from typing import Any
 
 def start() -> None:
     """Have no program run as one plan, and no piece hold more than one operator; call it before the first case."""
+    from fluidlite.executor import plan_cache
+    from fluidlite.executor.failures import Unsupported
     from fluidlite.executor.interpreter.segmented import BlockSegments
-    from fluidlite.executor.ir.errors import Unsupported
-    from fluidlite.executor.running import plan_cache
 
     def refused(*others: Any, **options: Any) -> Any:
         raise Unsupported("it is cut into pieces")

@@ -9,7 +9,7 @@ pytest.importorskip("grpc", reason="parameter servers need grpcio")
 
 import fluidlite as fluid
 from fluidlite import core, layers
-from fluidlite.executor.tensors.tensor_file import read_tensors
+from fluidlite.executor.lod_tensor import read_tensors
 from fluidlite.initializer import Constant
 from fluidlite.layers.io import BlockGuardServ, ListenAndServ, Recv, Send
 from fluidlite.rpc.client import client

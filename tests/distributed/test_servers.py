@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("grpc", reason="parameter servers need grpcio")
 
 import fluidlite as fluid
-from fluidlite.executor.tensors.tensor_file import read_tensors
+from fluidlite.executor.lod_tensor import read_tensors
 from fluidlite.rpc import Message
 from fluidlite.rpc.client import Client
 

@@ -150,8 +150,8 @@ def fleet():
 
 def buckets():
     """Gradients that travel in several messages while others are made; forward passes that are made twice."""
+    from fluidlite.executor import steps
     from fluidlite.executor.parallel import compiler
-    from fluidlite.executor.running import steps
     from fluidlite.framework.gradients import exchange
     from fluidlite.incubate.fleet.collective import DistributedStrategy
     from fluidlite.incubate.fleet.collective import fleet as workers

@@ -10,7 +10,7 @@ import pytest
 
 from fluidlite._ext import shm
 from fluidlite._ext.collate import Collator, Spec
-from fluidlite.executor.tensors.lod_tensor import LoDTensor
+from fluidlite.executor.lod_tensor import LoDTensor
 
 BIG = 1 << 18
 

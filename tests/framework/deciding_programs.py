@@ -15,9 +15,9 @@ import numpy as np
 import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.base import flags
+from fluidlite.executor import plan_cache
+from fluidlite.executor.failures import Unsupported
 from fluidlite.executor.interpreter import segmented
-from fluidlite.executor.ir.errors import Unsupported
-from fluidlite.executor.running import plan_cache
 from fluidlite.framework import Program, Variable, program_guard
 
 EXE = fluid.Executor(fluid.CPUPlace())

@@ -15,7 +15,7 @@ import fluidlite as fluid
 from fluidlite.backend.cupy_ import device as devices
 from fluidlite.backend.cupy_ import pinned, pools
 from fluidlite.base import place as places
-from fluidlite.executor.running.plan_cache import PLANS_KEPT
+from fluidlite.executor.plan_cache import PLANS_KEPT
 from fluidlite.ops.registry import OperatorError
 
 from ..executor.cuda.programs import Net, batches

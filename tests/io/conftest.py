@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fluidlite.ops  # noqa: F401  (declares the operators)
-from fluidlite.executor.tensors.scope import Scope, global_scope, scope_guard
+from fluidlite.executor.scope import Scope, global_scope, scope_guard
 from fluidlite.framework import Program
 
 PARAMETERS = {"fc_0.w_0": [4, 3], "fc_0.b_0": [3], "fc_1.w_0": [3, 2], "fc_1.b_0": [2]}

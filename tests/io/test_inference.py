@@ -9,8 +9,8 @@ import pytest
 from fluidlite import io, layers
 from fluidlite.base import unique_name
 from fluidlite.base.errors import EnforceNotMet, FormatError
-from fluidlite.executor.running.executor import Executor
-from fluidlite.executor.tensors.scope import Scope, global_scope, scope_guard
+from fluidlite.executor.executor import Executor
+from fluidlite.executor.scope import Scope, global_scope, scope_guard
 from fluidlite.framework import Program
 
 DATA = Path(__file__).parent / "data"

@@ -10,9 +10,9 @@ from fluidlite import core, io
 from fluidlite.base.dtypes import VarType
 from fluidlite.base.errors import EnforceNotMet, FormatError, NotSupportedError
 from fluidlite.base.place import CPUPlace
+from fluidlite.executor.lod_tensor import LoDTensor
 from fluidlite.executor.parallel.compiler import CompiledProgram
-from fluidlite.executor.tensors.lod_tensor import LoDTensor
-from fluidlite.executor.tensors.scope import Scope, scope_guard
+from fluidlite.executor.scope import Scope, scope_guard
 from fluidlite.framework import IrGraph, Program
 
 from ..refusals import refuses

@@ -11,7 +11,7 @@ from fluidlite import io
 from fluidlite.base.errors import EnforceNotMet, FormatError
 from fluidlite.base.place import CPUPlace
 from fluidlite.executor import Executor
-from fluidlite.executor.tensors.scope import Scope, global_scope, scope_guard
+from fluidlite.executor.scope import Scope, global_scope, scope_guard
 from fluidlite.framework import Program
 from fluidlite.io.pickles import write_pickle
 

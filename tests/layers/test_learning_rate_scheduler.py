@@ -5,7 +5,7 @@ import pytest
 
 from fluidlite import layers
 from fluidlite.executor.interpreter.interpreter import Interpreter
-from fluidlite.executor.tensors.scope import Scope
+from fluidlite.executor.scope import Scope
 from fluidlite.layers import learning_rate_scheduler as schedules
 
 SCHEDULES = {

@@ -7,7 +7,7 @@ from fluidlite import clip, layers, optimizer, regularizer
 from fluidlite.backward import append_backward
 from fluidlite.data import data
 from fluidlite.executor.interpreter.interpreter import Interpreter
-from fluidlite.executor.tensors.scope import Scope
+from fluidlite.executor.scope import Scope
 from fluidlite.framework import Program, default_main_program, default_startup_program, program_guard
 from fluidlite.initializer import NumpyArrayInitializer
 from fluidlite.param_attr import ParamAttr

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fluidlite.eager import Tensor
-from fluidlite.executor.tensors.lod_tensor import LoDTensor
+from fluidlite.executor.lod_tensor import LoDTensor
 from fluidlite.reader import (
     ChainDataset,
     ComposeDataset,

@@ -14,7 +14,7 @@ import pytest
 from fluidlite.base.place import CPUPlace, cpu_places
 from fluidlite.data import data
 from fluidlite.eager import Tensor
-from fluidlite.executor.tensors.lod_tensor import LoDTensor
+from fluidlite.executor.lod_tensor import LoDTensor
 from fluidlite.framework import mode
 from fluidlite.paddle.io import DataLoader as PaddleLoader
 from fluidlite.reader import (

@@ -8,7 +8,7 @@ import pytest
 import fluidlite as fluid
 from fluidlite.base.place import CPUPlace
 from fluidlite.data import data
-from fluidlite.executor.tensors.lod_tensor import LoDTensor
+from fluidlite.executor.lod_tensor import LoDTensor
 from fluidlite.reader import DataFeeder
 
 from ..refusals import refuses

@@ -11,7 +11,7 @@ import pytest
 
 from fluidlite.base.place import CPUPlace, cpu_places
 from fluidlite.data import data
-from fluidlite.executor.tensors.lod_tensor import LoDTensor, create_lod_tensor
+from fluidlite.executor.lod_tensor import LoDTensor, create_lod_tensor
 from fluidlite.reader import DataLoader, LoaderError, State, batch, leaks, shuffle
 
 from ..refusals import refuses

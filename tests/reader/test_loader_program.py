@@ -16,8 +16,7 @@ import fluidlite as fluid
 from fluidlite.base.errors import EnforceNotMet, EOFException
 from fluidlite.base.place import CPUPlace
 from fluidlite.data import data
-from fluidlite.executor import Executor, Scope, scope_guard
-from fluidlite.executor.reading import readers
+from fluidlite.executor import Executor, Scope, reading, scope_guard
 from fluidlite.framework import default_main_program
 from fluidlite.reader import DataLoader, LoaderError, PyReader, State, batch, leaks
 
@@ -92,7 +91,7 @@ def test_what_the_program_gets(programs, feed_list, double: bool) -> None:
     )
     (queue,), (reader,) = ops[0].input("blocking_queue"), ops[0].output("Out")
     assert queue.startswith("lod_tensor_blocking_queue_") and reader.startswith("create_py_reader_")
-    assert readers.lookup(queue) is loader
+    assert reading.lookup(queue) is loader
     expected = {
         "shape_concat": [-1, 3, -1, 1, -1, 1],
         "ranks": [2, 2, 2],

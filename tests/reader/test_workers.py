@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fluidlite.executor.tensors.lod_tensor import LoDTensor
+from fluidlite.executor.lod_tensor import LoDTensor
 from fluidlite.reader.worker.channel import PoolClosed, WorkerDied, WorkerDone, WorkerTimeout, WorkerTraceback
 from fluidlite.reader.worker.pool import WorkerPool
 from fluidlite.reader.worker.process import WorkerInfo, current_worker

@@ -79,9 +79,9 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {
         },
         {
-            ".reading.from_dataset": "FetchHandler",
-            ".running.executor": "Executor",
-            ".running.functions": "_as_lodtensor _fetch_var _to_name_str as_numpy check_feed_shape_type dimension_is_compatible_with dtype_is_compatible_with has_feed_operators has_fetch_operators",
+            ".executor": "Executor",
+            ".functions": "_as_lodtensor _fetch_var _to_name_str as_numpy check_feed_shape_type dimension_is_compatible_with dtype_is_compatible_with has_feed_operators has_fetch_operators",
+            ".reading": "FetchHandler",
         },
     ),
     "fluidlite.framework": (

@@ -14,11 +14,11 @@ from ...base.errors import EnforceNotMet
 from ...base.selected_rows import SelectedRows
 from ...eager import placing
 from ...executor.compile import compile_split
+from ...executor.failures import Unsupported
 from ...executor.feeding import Feed
 from ...executor.interpreter.interpreter import Interpreter
 from ...executor.interpreter.segmented import SegmentedExecutor
 from ...executor.interpreter.segments import ProgramSegments
-from ...executor.ir.errors import Unsupported
 from ...executor.ir.request import Request
 from ...executor.ir.step_plan import SplitPlan
 from ...framework import OpRole, Program, Variable

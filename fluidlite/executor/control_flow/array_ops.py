@@ -17,7 +17,7 @@ from ...framework import Operator
 from ...ops.native import REAL, element, itemsize, numel
 from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import VERSION, Call, Effects, OpDef, OpView, Sequences, grad_name
-from ..ir.errors import DataDependentShape, Unsupported
+from ..failures import DataDependentShape, Unsupported
 from ..ir.inference import in_place_of
 from ..ir.jumps import no_reference
 

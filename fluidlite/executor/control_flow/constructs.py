@@ -21,7 +21,7 @@ from ...base.dtypes import VarType
 from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
 from ...ops.registry import EMPTY, VERSION, grad_name
-from ..ir.errors import Unsupported
+from ..failures import Unsupported
 from ..ir.inference import in_place_of, is_non_tensor, renamed
 from ..ir.jumps import COPY_IN, NONEMPTY, SELECT
 from .array_ops import STASH_POP, STASH_PUSH

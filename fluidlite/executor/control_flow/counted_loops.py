@@ -19,7 +19,7 @@ from ...base.dtypes import VarType
 from ...framework import Block, Operator
 from ...framework.gradients.versions import changes_nothing, copied, counts
 from ...ops.registry import EMPTY
-from ..ir.errors import Unsupported
+from ..failures import Unsupported
 from ..ir.inference import is_unplannable
 from .blocks import ON_ARRAYS, is_inlinable, read_before, reads, residuals_of_branches, results
 

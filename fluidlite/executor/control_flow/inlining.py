@@ -21,7 +21,7 @@ from ...base.dtypes import VarType
 from ...framework import Block, Operator
 from ...framework.gradients.versions import changes_nothing
 from ...ops.registry import EMPTY, VERSION, grad_name
-from ..ir.errors import Unsupported
+from ..failures import Unsupported
 from ..ir.inference import in_place_of, is_noop, is_unplannable, renamed
 from ..ir.jumps import ASSERT_DEFINED, BACK_EDGE, BEGIN, COPY_IN, COPY_OUT, END, JUMPS, LOOP, UNDEFINED
 from . import constructs as constructs  # fills INLINE

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...framework import Block, Operator
 from ...framework.operator import BlockMeta
 from ...ops.registry import EMPTY, GRAD, VERSION, OpView, Shape
-from ..ir.errors import Unsupported
+from ..failures import Unsupported
 from ..ir.inference import SsaNames, is_unplannable, live, renamed
 from ..ir.jumps import COPY_OUT
 from .blocks import is_inlinable

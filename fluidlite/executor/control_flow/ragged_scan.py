@@ -21,7 +21,7 @@ from typing import Any
 from ...framework import Block, Operator
 from ...framework.gradients.blocks import kept_names
 from ...ops.registry import EMPTY, grad_name
-from ..ir.errors import Unsupported
+from ..failures import Unsupported
 from ..ir.inference import in_place_of, is_noop, is_unplannable
 from ..ir.ranks import ranked
 from .blocks import everywhere, is_inlinable, residuals_of_block

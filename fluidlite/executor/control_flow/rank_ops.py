@@ -7,7 +7,7 @@ from typing import Any
 
 from ...ops.native import REAL, bytes_of_row, element, numel
 from ...ops.registry import Call, Effects, OpDef, OpView, Sequences
-from ..ir.errors import Unsupported
+from ..failures import Unsupported
 
 
 def _infer_rank(op: OpView) -> None:

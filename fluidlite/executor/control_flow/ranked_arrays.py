@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ...framework import Operator
 from ...framework.gradients.versions import counts
 from ...ops.registry import grad_name
-from ..ir.errors import Unsupported
+from ..failures import Unsupported
 from ..ir.inference import in_place_of
 from ..ir.ranks import ranked
 from .rank_ops import IN_ORDER, IN_STEPS, RANK, ROWS, SEQUENCES

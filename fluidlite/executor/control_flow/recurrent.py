@@ -18,7 +18,7 @@ from ...framework import Operator
 from ...framework.gradients.blocks import kept_names
 from ...ops.native import copy as copied
 from ...ops.registry import EMPTY, OpDef, OpView, Planning, grad_name
-from ..ir.errors import Unsupported
+from ..failures import Unsupported
 from ..ir.inference import is_noop
 from .blocks import residuals_of_block, residuals_of_branches
 from .rank_ops import ZEROS

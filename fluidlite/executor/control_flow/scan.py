@@ -14,9 +14,9 @@ from ...framework import Block, Operator
 from ...ops.math.matmul import Matrix, packing
 from ...ops.native import bytes_of_row, itemsize, numel
 from ...ops.registry import Call, OpDef, OpView, Sequences
-from ..ir.errors import DataDependentShape, Unsupported
+from ..failures import DataDependentShape, Unsupported
 from ..ir.ranks import ranked
-from ..ir.scan_inputs import FIRST, Feeds
+from ..ir.request import FIRST, Feeds
 from ..ir.type_env import IterationType
 from .array_ops import STASH_POP
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...framework import Block, Operator
 from ...ops.registry import EMPTY, VERSION, OpDef
-from ..ir.errors import Unsupported
+from ..failures import Unsupported
 from ..ir.inference import in_place_of, renamed
 from ..ir.ranks import ranked
 from .array_ops import STASH_POP, STASH_PUSH, TENSOR_ARRAY

@@ -12,9 +12,9 @@ from ...ops.math.matmul import Matrix
 from ...ops.registry import Call, Shape
 from ..control_flow.array_ops import STASH_POP, STASH_PUSH
 from ..control_flow.scan import Layout, ScanSpec
-from ..ir.errors import Unsupported
+from ..failures import Unsupported
 from ..ir.instructions import Instruction
-from ..ir.scan_inputs import FIRST, Feeds
+from ..ir.request import FIRST, Feeds
 from ..passes.prepacking import Packing
 from .code import Code
 from .lowering import native

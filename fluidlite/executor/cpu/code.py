@@ -21,10 +21,10 @@ from ...ops.registry import Call
 from ..control_flow.array_ops import CLEAR, MAY_MISS, ON_ELEMENTS, TENSOR_ARRAY
 from ..control_flow.rank_ops import RANK
 from ..control_flow.scan import SCAN, SCAN_KERNEL
+from ..failures import Unsupported
 from ..ir import jumps
-from ..ir.errors import Unsupported
-from ..ir.finite import CHECK_FINITE
 from ..ir.instructions import Instruction, outermost_loops
+from ..ir.legalization import CHECK_FINITE
 from ..ir.ranks import RankedFeeds
 from ..ir.request import Request
 from ..ir.type_env import TypeEnv

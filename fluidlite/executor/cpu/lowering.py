@@ -15,13 +15,13 @@ from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import LEVEL, Call, LodArray, OperatorError, OpView, check_result
 from .. import failures
 from ..control_flow.scan import SCAN_KERNEL
+from ..failures import Unsupported
 from ..frontend import Typed
-from ..ir import jumps, sparse
-from ..ir.data_dependent import PendingShapes
-from ..ir.errors import Unsupported
+from ..ir import jumps
 from ..ir.instructions import Instruction
+from ..ir.legalization import row_rule
 from ..ir.request import Request
-from ..ir.type_env import TypeEnv
+from ..ir.type_env import PendingShapes, TypeEnv
 from .code import Code, tensor_arrays_of
 
 
@@ -77,7 +77,7 @@ class Lowering:
         if definition in jumps.JUMPS:
             into.append(Instruction((op,), tuple(op.input_arg_names), (), definition))
             return
-        by_rows = None if definition.dispatch.rows is None else sparse.rule(op, view)
+        by_rows = None if definition.dispatch.rows is None else row_rule(op, view)
         select = definition.native if by_rows is None else by_rows.native
         calls = None
         if select is not None and not _overwrites_input(op):

@@ -16,11 +16,11 @@ from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import Call, OpDef
 from .. import failures
 from ..control_flow.array_ops import MAY_MISS
+from ..failures import GuardFailure
 from ..ir import jumps
-from ..ir.errors import GuardFailure
 from ..ir.request import Request
 from ..ir.step_plan import SplitPlan, StepPlan
-from ..tensors.lod_tensor import LoDTensor
+from ..lod_tensor import LoDTensor
 from .assembly import Assembly
 from .code import Code, is_call
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ..._ext.operands import Aliases
 from ...framework import OpRole
 from ...ops.registry import LEVEL
+from ..failures import Unsupported
 from ..frontend import Typed
-from ..ir.errors import Unsupported
 from ..ir.instructions import Instruction
 from ..ir.request import Request
 from ..ir.type_env import TypeEnv

@@ -17,14 +17,14 @@ from ...base.dtypes import to_numpy
 from ...base.reports import profiling
 from ..ir.request import Request
 from ..ir.step_plan import SplitPlan, StepPlan
-from ..tensors.lod_tensor import LoDTensor
+from ..lod_tensor import LoDTensor
 from .feeds import FeedSlots, Fetcher, Layout, Pace
 from .launch import needs_host
 from .run import LaunchList
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
-    from ..ir.locking import PlanLock
+    from ..ir.step_plan import PlanLock
     from .compile import Launches
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...base.tensor_array import TensorArray
 from ...framework import Operator
-from ..ir.errors import Unsupported
+from ..failures import Unsupported
 from ..ir.inference import declared_type, in_place_of
 from .frame import Frame, Run
 

@@ -28,9 +28,9 @@ ControlFunction = Callable[[Run, Operator, Frame], None]
 def control_function(op_type: str) -> ControlFunction:
     """The function for an operator type that is declared with `Effects.control`."""
     if op_type not in _FUNCTIONS:
-        from ..parameter_server import operators as remote  # few programs have servers
+        from .. import parameter_server  # few programs have servers
 
-        _FUNCTIONS.update(remote.FUNCTIONS)
+        _FUNCTIONS.update(parameter_server.FUNCTIONS)
     return _FUNCTIONS[op_type]
 
 

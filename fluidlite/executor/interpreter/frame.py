@@ -17,8 +17,8 @@ from ...base.tensor_array import TensorArray
 from ...framework import Block, Operator, Program
 from ...ops.registry import EMPTY
 from .. import failures
-from ..tensors.lod_tensor import LoDTensor, LoDTensorArray
-from ..tensors.scope import RowsInScope, Scope
+from ..lod_tensor import LoDTensor, LoDTensorArray
+from ..scope import RowsInScope, Scope
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice

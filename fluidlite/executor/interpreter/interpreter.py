@@ -29,10 +29,10 @@ from ...ops.tensor.selected_rows import ROWS, VALUES
 from .. import failures
 from ..cuda import launch as device_launch
 from ..feeding import Feed, placed
-from ..ir import finite
 from ..ir.inference import declared_type
-from ..tensors.lod_tensor import LoDTensor, LoDTensorArray
-from ..tensors.scope import Scope
+from ..ir.legalization import check_finite, checked_results
+from ..lod_tensor import LoDTensor, LoDTensorArray
+from ..scope import Scope
 from .control import control_function
 from .frame import Frame, Run, RunContext
 from .segments import Ranges, written_memory
@@ -175,8 +175,8 @@ class Interpreter(Run):
         if recorder is not None:
             record(recorder, op.type, begin, time.perf_counter_ns(), self.device)
         if self.check_finite:
-            for name in finite.checked_results(op):
-                finite.check(op, name, frame.find(name), self.xp)
+            for name in checked_results(op):
+                check_finite(op, name, frame.find(name), self.xp)
 
     def run_op(self, op: Operator, frame: Frame) -> None:
         """Run the kernel of an operator on the values of its inputs."""

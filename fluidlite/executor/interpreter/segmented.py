@@ -19,12 +19,12 @@ from ...ops.tensor.selected_rows import parts
 from ..compile import compile_for_cpu
 from ..control_flow.blocks import needs_lowering, results
 from ..cpu.plan import Plan
+from ..failures import GuardFailure, Unsupported
 from ..feeding import Feed
-from ..ir.data_dependent import sizes_of
-from ..ir.errors import GuardFailure, Unsupported
 from ..ir.inference import is_non_tensor
 from ..ir.request import Request
-from ..tensors.scope import Scope
+from ..ir.type_env import sizes_of
+from ..scope import Scope
 from .frame import Frame
 from .interpreter import Interpreter
 from .segments import BlockSegments, FallbackOp, ProgramSegments, Ranges, Segment, feed_from, frame_inputs

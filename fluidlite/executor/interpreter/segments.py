@@ -24,10 +24,10 @@ from ..control_flow.blocks import (
     results,
 )
 from ..cpu.plan import Plan
-from ..ir.errors import Unsupported
+from ..failures import Unsupported
 from ..ir.inference import is_non_tensor, is_noop, is_unplannable, live
-from ..tensors.lod_tensor import LoDTensor
-from ..tensors.scope import Scope
+from ..lod_tensor import LoDTensor
+from ..scope import Scope
 from .array_accesses import Accesses, separated
 from .frame import Frame, Run
 

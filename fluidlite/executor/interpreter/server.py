@@ -15,9 +15,8 @@ from ...base.selected_rows import SelectedRows
 from ...base.storage.files import atomic_files, atomic_writer, make_folder
 from ...framework import Block, Operator, Variable
 from ...framework.pruning import LR_COUNTER
-from ..tensors.lod_tensor import LoDTensor
-from ..tensors.scope import Scope
-from ..tensors.tensor_file import write_tensor
+from ..lod_tensor import LoDTensor, write_tensor
+from ..scope import Scope
 from .frame import Frame
 from .segmented import SegmentedExecutor
 from .segments import ProgramSegments

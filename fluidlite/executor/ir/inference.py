@@ -18,8 +18,8 @@ from ...ops import kernel_types
 from ...ops.program.host import ENDS
 from ...ops.registry import VERSION, OpDef, OperatorError, OpView, check_result, find
 from .. import failures
+from ..failures import Unsupported
 from . import jumps
-from .errors import Unsupported
 from .type_env import TypeEnv
 
 FOLD_LIMIT = 256

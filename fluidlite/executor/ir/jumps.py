@@ -10,7 +10,7 @@ from ...base.sizes import is_fixed
 from ...ops.native import itemsize, numel
 from ...ops.op_view import RESOLVE_SIZES
 from ...ops.registry import Call, Effects, OpDef, OpView, Sequences
-from .errors import Unsupported
+from ..failures import Unsupported
 
 
 def _infer(op: OpView) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._ext.engine import InOrder, Ranks
 from ...base.dtypes import VarType
-from .errors import Unsupported
+from ..failures import Unsupported
 
 RANKED = ("order", "back", "items", "places", "ranks", "bounds", "first", "count")
 """The arrays of a rank table: attributes of `engine.Ranks`."""

@@ -18,16 +18,15 @@ from ...framework.batch_merging import merge_batches
 from ...framework.gradients.exchange import exchange_gradients, scale_loss_gradients, take_loss_gradients
 from ...framework.serialization.ir_graph import Graph
 from ...framework.verify import suggest
-from ..running.plan_cache import or_empty
-from ..tensors.lod_tensor import LoDTensor
-from ..tensors.scope import Scope, global_scope
-from .place_scopes import PlaceScopes
+from ..lod_tensor import LoDTensor
+from ..plan_cache import or_empty
+from ..scope import Scope, global_scope
 from .strategies import BuildStrategy, ExecutionStrategy, GradientScaleStrategy, ReduceStrategy
 
 if TYPE_CHECKING:
     from ...framework import Operator
-    from ..running.executor import Executor
-    from .data_parallel import DataParallel
+    from ..executor import Executor
+    from .data_parallel import DataParallel, PlaceScopes
 
 
 class CompiledProgram:
@@ -212,7 +211,7 @@ class CompiledProgram:
 
     def _runner_of(self, program: Program, places: Sequence[Place], scope: Scope) -> DataParallel:
         """The runner of the last step if it still fits, else a new one."""
-        from .replicas import parallel
+        from .data_parallel import parallel
 
         if len(places) > 1 and _updates_in_blocks(self._program):
             raise NotImplementedError(
@@ -232,6 +231,8 @@ class CompiledProgram:
         """The scopes of `count` places, common to all programs that share their variables."""
         if self._share_vars_from is not None:
             return self._share_vars_from._scopes_of(scope, count)
+        from .data_parallel import PlaceScopes
+
         by_count = self._unpruned._place_scopes
         if count not in by_count or by_count[count].scope is not scope:
             by_count[count] = PlaceScopes(scope, count)
@@ -268,7 +269,7 @@ class ParallelExecutor:
         trainer_id: int = 0,
         scope: Scope | None = None,
     ) -> None:
-        from ..running.executor import Executor
+        from ..executor import Executor
 
         self._places: list[Place] = cuda_places() if use_cuda else list(cpu_places())
         self._scope = scope if scope is not None else global_scope()

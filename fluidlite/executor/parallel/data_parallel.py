@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ..._ext import threads
-from ...backend import to_host
+from ...backend import device_at, to_host
+from ...backend.cupy_ import faults
+from ...backend.cupy_.collective import Group
 from ...base.dtypes import VarType
 from ...base.errors import EnforceNotMet, EOFException
 from ...base.place import Place
@@ -17,21 +21,20 @@ from ...base.selected_rows import SelectedRows, as_dense
 from ...framework import Program
 from ...framework.gradients.exchange import scale_loss_gradients
 from ...ops.tensor.selected_rows import parts
-from .. import failures
+from .. import failures, reading
+from ..executor import fetch_names
 from ..feeding import unshared
-from ..reading import readers
-from ..running.executor import fetch_names
-from ..running.steps import run_program
-from ..tensors.lod_tensor import LoDTensor
-from ..tensors.scope import Scope
+from ..lod_tensor import LoDTensor
+from ..scope import Scope
+from ..steps import run_program
 from .partition import Partition, Stage
-from .place_scopes import PlaceScopes
 from .scatter_gather import gather, scatter
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
     from ...backend.cupy_.device import CudaDevice
+
 
 Values = dict[str, Any]
 """The values of a place in a step by name: LoDTensors and SelectedRows."""
@@ -177,7 +180,7 @@ class DataParallel:
         return self._pool
 
     def _feeds(self, feed: Any) -> list[Values]:
-        """A feed for each place, with the batches of readers. Without gradients the last places may get none."""
+        """A feed for each place, with the batches of reading. Without gradients the last places may get none."""
         feeds: list[Values] = scatter(unshared(feed), self.program, self.places, self._trains)
         if self._reader is not None:
             feeds = self._read(feeds, self._reader)
@@ -187,15 +190,15 @@ class DataParallel:
         return feeds
 
     def _read(self, feeds: list[Values], program: Program) -> list[Values]:
-        """Add the next batches of the readers.
+        """Add the next batches of the reading.
 
         An incomplete set of batches ends the epoch, or runs on the first places if the readers keep it.
         """
         for index, part in enumerate(feeds):
             try:
-                feeds[index] = readers.add_to(part, program, self.devices[index], self.devices)
+                feeds[index] = reading.add_to(part, program, self.devices[index], self.devices)
             except EOFException:
-                if index == 0 or readers.drops_last(program) or self._trains:
+                if index == 0 or reading.drops_last(program) or self._trains:
                     raise
                 return feeds[:index]
         return feeds
@@ -250,3 +253,200 @@ def differing_feeds(name: str) -> EnforceNotMet:
         f"persistable variable {name!r} was fed with different values for different devices, which share it: feed one "
         "value, with fewer rows than there are devices, or make it not persistable"
     )
+
+
+class PlaceScopes:
+    """The first place's scope is the given one, the others are its children with their own values of local variables.
+
+    Local variables are those that places write for themselves, such as the statistics of batch normalisation; all
+    others are shared. Programs with common variables (`share_vars_from`) have one PlaceScopes. A local variable that is
+    written into the scope between steps (`set`, a file, a startup program, a run on one place) is copied to all places.
+    """
+
+    def __init__(self, scope: Scope, count: int) -> None:
+        self.scope = scope
+        self.scopes = [scope, *(Scope(scope) for _ in range(count - 1))]
+        self.varying: set[str] = set()
+        """The variables whose values may differ between places."""
+        self.version = 0
+        """Counts the changes of `local` and `varying`, after which programs are partitioned anew."""
+        self._stamps: dict[str, Any] = {}  # of the first place's values after the last step
+
+    @property
+    def local(self) -> Set[str]:
+        return self._stamps.keys()
+
+    def make_local(self, names: Iterable[str], varying: Iterable[str] = ()) -> None:
+        """Give each place its own variables `names`; the values of those in `varying` may differ between places."""
+        new = [name for name in names if name not in self._stamps]
+        if new or not self.varying.issuperset(varying):
+            self.version += 1
+        self.varying.update(varying)
+        for name in new:
+            for scope in self.scopes[1:]:
+                scope.var(name)
+            self._copy_from_first(name)
+
+    def set(self, name: str, values: Sequence[LoDTensor]) -> None:
+        """Set a variable: to one value for each place, to which it is local, or to one value for all places."""
+        for scope, value in zip(self.scopes, values, strict=False):
+            _set(scope, name, value)
+        if name in self._stamps:
+            if len(values) == 1:
+                self._copy_from_first(name)
+            self._stamps[name] = _stamp(self._value(name))
+
+    def before_step(self) -> None:
+        """Copy to all places the local variables that were written into the scope since `after_step`."""
+        for name, stamp in self._stamps.items():
+            if _stamp(self._value(name)) != stamp:
+                self._copy_from_first(name)
+
+    def after_step(self) -> None:
+        """Note that the places themselves have written their present values."""
+        for name in self._stamps:
+            self._stamps[name] = _stamp(self._value(name))
+
+    def _value(self, name: str) -> Any:
+        found = self.scope.find_var(name)
+        return found.get() if found is not None else None
+
+    def _copy_from_first(self, name: str) -> None:
+        value = self._value(name)
+        for scope in self.scopes[1:]:
+            if not isinstance(value, LoDTensor):
+                scope.var(name).set(copy.deepcopy(value))
+            elif value.array is not None:
+                _set(scope, name, value)
+        self._stamps[name] = _stamp(value)
+
+
+def _set(scope: Scope, name: str, value: LoDTensor) -> None:
+    tensor = scope.var(name).get_tensor()
+    tensor.set(value.array)
+    tensor.hold_lod(value.offsets)
+
+
+def _stamp(value: Any) -> Any:
+    """A value that differs after a variable was written: its elements as bytes, or the object that it holds."""
+    if isinstance(value, LoDTensor):
+        array = value.array
+        return None if array is None else (array.dtype.str, array.shape, array.tobytes())
+    return value
+
+
+_copies: WeakKeyDictionary[Scope, dict[tuple[int, ...], Copies]] = WeakKeyDictionary()
+
+
+class Copies:
+    """Copies of the variables of a scope on several GPUs; those of the first GPU are in the scope itself.
+
+    Programs with the same scope share its copies, so each sees on all GPUs what the other trains.
+    """
+
+    def __init__(self, scope: Scope, devices: Sequence[CudaDevice]) -> None:
+        self.group = Group(devices)
+        self.kids = [Scope(scope) for _ in devices[1:]]
+        self._cell = scope._cell
+        self._writes = scope._cell.writes
+        self._sources: dict[str, Any] = {}  # the array that was copied last, by name
+        self._stale: set[str] = set()  # names whose arrays may have been overwritten since
+
+    def before_step(self, scope: Scope, names: Sequence[str]) -> None:
+        """Copy those of `names` that are new, and those that may have been written since `after_step`."""
+        if self._writes != self._cell.writes:
+            self._stale.update(self._sources)
+        changed = []
+        for name in names:
+            found = scope.find_var(name)
+            tensor = found.get() if found is not None else None
+            if not isinstance(tensor, LoDTensor) or tensor.array is None:
+                continue
+            array = tensor.on(self.group.devices[0])
+            if name in self._stale or self._sources.get(name) is not array:
+                changed.append((name, array))
+        targets: list[list[Any]] = [[array for _, array in changed]]
+        for device, kid in zip(self.group.devices[1:], self.kids, strict=True):
+            targets.append([self._memory(device, kid, name, array) for name, array in changed])
+        self.group.broadcast(targets)
+        self._sources.update(changed)
+        self._stale.difference_update(name for name, _ in changed)
+
+    def after_step(self) -> None:
+        """Note that all writes so far were the same on all GPUs."""
+        self._writes = self._cell.writes
+
+    def _memory(self, device: CudaDevice, kid: Scope, name: str, array: Any) -> Any:
+        """Memory for a copy of `array` on `device`: that of the last copy if it fits."""
+        tensor = kid.var(name).get_tensor()
+        mine = tensor.array
+        if mine is None or mine.shape != array.shape or mine.dtype != array.dtype:
+            tensor.replace(device.empty(array.shape, array.dtype))
+        return tensor.on(device)
+
+
+def copies(scope: Scope, devices: Sequence[CudaDevice]) -> Copies:
+    """The copies of `scope` on these GPUs; always the same object."""
+    by_devices = _copies.setdefault(scope, {})
+    key = tuple(device.number for device in devices)
+    found = by_devices.get(key)
+    if found is None:
+        found = by_devices[key] = Copies(scope, devices)
+    return found
+
+
+class Replicas(DataParallel):
+    """A program on several GPUs at once; see `DataParallel`.
+
+    The copies of the parameters stay equal because all get the same update. A variable that is written into the scope
+    between steps (loading, `set`) is copied to all GPUs before the next one. NCCL sums gradients where it can be used.
+    """
+
+    devices: tuple[CudaDevice, ...]  # type: ignore[assignment]
+    replicated = True
+
+    def __init__(
+        self, program: Program, gpus: Sequence[CudaDevice], shared: PlaceScopes, average: bool
+    ) -> None:
+        self._gpus = tuple(gpus)
+        super().__init__(program, [gpu.place for gpu in gpus], shared, average)
+        self.devices = self._gpus
+        self._persistables = sorted(
+            name for name, var in program.global_block().vars.items() if var.persistable and not var.is_data
+        )
+
+    def run(self, feed: Any, fetch_list: Any, return_numpy: bool, return_merged: bool) -> list[Any]:
+        results = super().run(feed, fetch_list, return_numpy, return_merged)
+        self._copies.after_step()
+        if results and return_numpy:
+            for device in self.devices:
+                faults.raise_pending(device)
+        return results
+
+    def _make_scopes(self) -> list[Scope]:
+        self._copies = copies(self.scope, self._gpus)
+        return [self.scope, *self._copies.kids]
+
+    def _synchronize(self) -> None:
+        self._copies.before_step(self.scope, self._persistables)
+
+    def _set(self, name: str, feeds: Sequence[Values]) -> None:
+        """Leave a persistable variable in the feeds, from where each GPU takes it; raises if the values differ."""
+        if not all(same_elements(feed[name], feeds[0][name]) for feed in feeds[1:]):
+            raise differing_feeds(name)
+
+    def _all_reduce(self, names: Sequence[str], values: list[Values]) -> None:
+        dense = [name for name in names if not self._is_sparse(name)]
+        super()._all_reduce([name for name in names if name not in dense], values)
+        self._copies.group.all_reduce([[place[name].array for name in dense] for place in values])
+
+
+def parallel(
+    program: Program, places: Sequence[Place], shared: PlaceScopes, average: bool, reduce: bool
+) -> DataParallel:
+    """A runner of `program`: `Replicas` if all places are GPUs, else `DataParallel` on the host."""
+    devices = [device_at(place) for place in places]
+    gpus = [device for device in devices if device is not None]
+    if len(gpus) < len(devices):
+        return DataParallel(program, places, shared, average, reduce)
+    return Replicas(program, gpus, shared, average)

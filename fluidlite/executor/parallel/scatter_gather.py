@@ -13,8 +13,8 @@ from ...base.lod import Lod, freeze
 from ...base.place import Place
 from ...framework import Program
 from ..feeding import Feed, as_feed, check, split
-from ..running.plan_cache import as_results, or_empty
-from ..tensors.lod_tensor import LoDTensor, LoDTensorArray
+from ..lod_tensor import LoDTensor, LoDTensorArray
+from ..plan_cache import as_results, or_empty
 
 
 def scatter(feed: Any, program: Program, places: list[Place], every: bool) -> list[dict[str, LoDTensor]]:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...base.errors import ArgumentError
-from ...executor.tensors.lod_tensor import LoDTensor
+from ...executor.lod_tensor import LoDTensor
 from ...framework import Variable
 from ...layer_helper import LayerHelper
 from ...ops.program.host import registered

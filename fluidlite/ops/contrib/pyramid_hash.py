@@ -17,6 +17,7 @@ from ..registry import (
     Effects,
     Levels,
     LodArray,
+    OpDef,
     OperatorError,
     OpSpec,
     OpView,
@@ -305,25 +306,29 @@ _ATTRS: dict[str, Any] = {
 }
 
 register(
-    "pyramid_hash",
-    ("X", "W", "WhiteList?", "BlackList?"),
-    ("Out", "DropPos", "X_Temp_Out"),
-    _ATTRS,
-    infer=_infer,
-    kernel=_pyramid_hash,
-    grad=_rule,
-    no_grad=("W", "WhiteList", "BlackList", "DropPos", "X_Temp_Out"),
-    sequences=Sequences(takes_lod=True, levels=Levels("X", outs=("Out",))),
-    doc="A row for each run of two to pyramid_layer ids: segments of W, of rand_len numbers, at the run's hashes.",
+    OpDef(
+        "pyramid_hash",
+        ("X", "W", "WhiteList?", "BlackList?"),
+        ("Out", "DropPos", "X_Temp_Out"),
+        _ATTRS,
+        infer=_infer,
+        kernel=_pyramid_hash,
+        grad=_rule,
+        no_grad=("W", "WhiteList", "BlackList", "DropPos", "X_Temp_Out"),
+        sequences=Sequences(takes_lod=True, levels=Levels("X", outs=("Out",))),
+        doc="A row for each run of two to pyramid_layer ids: segments of W, of rand_len numbers, at the run's hashes.",
+    )
 )
 register(
-    "pyramid_hash_grad",
-    ("X", "W", "DropPos", "X_Temp_Out", grad_name("Out")),
-    (grad_name("X") + "?", "WOut?"),
-    _ATTRS,
-    infer=_infer_grad,
-    kernel=_pyramid_hash_grad,
-    sequences=Sequences(takes_lod=True),
-    effects=Effects(updates=("WOut",)),
-    doc="Subtracts lr times the gradient of each row from its segments of W.",
+    OpDef(
+        "pyramid_hash_grad",
+        ("X", "W", "DropPos", "X_Temp_Out", grad_name("Out")),
+        (grad_name("X") + "?", "WOut?"),
+        _ATTRS,
+        infer=_infer_grad,
+        kernel=_pyramid_hash_grad,
+        sequences=Sequences(takes_lod=True),
+        effects=Effects(updates=("WOut",)),
+        doc="Subtracts lr times the gradient of each row from its segments of W.",
+    )
 )

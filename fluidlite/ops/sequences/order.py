@@ -16,6 +16,7 @@ from ..registry import (
     Call,
     Levels,
     LodArray,
+    OpDef,
     OperatorError,
     OpSpec,
     OpView,
@@ -120,24 +121,28 @@ def _concat_grad_native(op: OpView) -> Call | None:
 
 
 register(
-    "sequence_concat",
-    inputs=("X*",),
-    infer=_concat_infer,
-    kernel=_concat,
-    grad=standard_grad(inputs=("X",)),
-    native=_concat_native,
-    sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
-    doc="Joins the first sequences of all inputs, then the second ones, and so on.",
+    OpDef(
+        "sequence_concat",
+        inputs=("X*",),
+        infer=_concat_infer,
+        kernel=_concat,
+        grad=standard_grad(inputs=("X",)),
+        native=_concat_native,
+        sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
+        doc="Joins the first sequences of all inputs, then the second ones, and so on.",
+    )
 )
 register(
-    "sequence_concat_grad",
-    inputs=("X*", DOUT),
-    outputs=(DX + "*",),
-    infer=grads_keep_sequences,
-    kernel=_concat_grad,
-    native=_concat_grad_native,
-    sequences=Sequences(takes_lod=True),
-    doc="The gradient of sequence_concat: each input's rows of it.",
+    OpDef(
+        "sequence_concat_grad",
+        inputs=("X*", DOUT),
+        outputs=(DX + "*",),
+        infer=grads_keep_sequences,
+        kernel=_concat_grad,
+        native=_concat_grad_native,
+        sequences=Sequences(takes_lod=True),
+        doc="The gradient of sequence_concat: each input's rows of it.",
+    )
 )
 
 
@@ -165,15 +170,17 @@ def _reverse_native(op: OpView) -> Call | None:
 
 
 register(
-    "sequence_reverse",
-    inputs=("X",),
-    outputs=("Y",),
-    infer=_reverse_infer,
-    kernel=_reverse,
-    grad=_reverse_rule,
-    native=_reverse_native,
-    sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
-    doc="The rows of each sequence in reverse order; its gradient is itself.",
+    OpDef(
+        "sequence_reverse",
+        inputs=("X",),
+        outputs=("Y",),
+        infer=_reverse_infer,
+        kernel=_reverse,
+        grad=_reverse_rule,
+        native=_reverse_native,
+        sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
+        doc="The rows of each sequence in reverse order; its gradient is itself.",
+    )
 )
 
 

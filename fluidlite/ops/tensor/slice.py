@@ -18,6 +18,7 @@ from ..op_view import RESOLVE_SIZES
 from ..registry import (
     Call,
     Effects,
+    OpDef,
     OpView,
     Planning,
     Sequences,
@@ -217,29 +218,33 @@ def _found_call(op: OpView, source: str, target: str) -> list[Call] | None:
 
 
 register(
-    "slice",
-    inputs=("Input", *INDEX_SLOTS),
-    attrs=ATTRS,
-    infer=_infer_slice,
-    kernel=_slice,
-    grad=standard_grad(inputs=("Input", *(slot.rstrip("*?") for slot in INDEX_SLOTS))),
-    no_grad=("StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"),
-    native=lambda op: _slice_call(op, "slice", "Input", "Out"),
-    sequences=Sequences(source=lambda op: None if [*op.attr("axes")][:1] == [0] else "Input"),
-    planning=Planning(batchable=planning_rules.sliced),
-    doc="Input from starts to ends along `axes`; dimensions in `decrease_axis` are dropped.",
+    OpDef(
+        "slice",
+        inputs=("Input", *INDEX_SLOTS),
+        attrs=ATTRS,
+        infer=_infer_slice,
+        kernel=_slice,
+        grad=standard_grad(inputs=("Input", *(slot.rstrip("*?") for slot in INDEX_SLOTS))),
+        no_grad=("StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"),
+        native=lambda op: _slice_call(op, "slice", "Input", "Out"),
+        sequences=Sequences(source=lambda op: None if [*op.attr("axes")][:1] == [0] else "Input"),
+        planning=Planning(batchable=planning_rules.sliced),
+        doc="Input from starts to ends along `axes`; dimensions in `decrease_axis` are dropped.",
+    )
 )
 register(
-    "slice_grad",
-    inputs=("Input#", *INDEX_SLOTS, DOUT),
-    outputs=(DINPUT,),
-    attrs=ATTRS,
-    infer=grads_like_inputs,
-    kernel=_slice_grad,
-    grad=linear_double_grad("slice", "Input"),
-    native=lambda op: _slice_call(op, "slice_grad", DOUT, DINPUT),
-    planning=Planning(batchable=planning_rules.sliced),
-    doc="Gradient of slice: 0 outside.",
+    OpDef(
+        "slice_grad",
+        inputs=("Input#", *INDEX_SLOTS, DOUT),
+        outputs=(DINPUT,),
+        attrs=ATTRS,
+        infer=grads_like_inputs,
+        kernel=_slice_grad,
+        grad=linear_double_grad("slice", "Input"),
+        native=lambda op: _slice_call(op, "slice_grad", DOUT, DINPUT),
+        planning=Planning(batchable=planning_rules.sliced),
+        doc="Gradient of slice: 0 outside.",
+    )
 )
 
 
@@ -333,31 +338,35 @@ def _strided_grad(
 
 
 register(
-    "strided_slice",
-    inputs=("Input", *STRIDED_SLOTS),
-    attrs=STRIDED_ATTRS,
-    infer=_infer_strided,
-    kernel=_strided,
-    grad=standard_grad(inputs=("Input", *(slot.rstrip("*?") for slot in STRIDED_SLOTS))),
-    no_grad=(
-        "StartsTensor",
-        "EndsTensor",
-        "StartsTensorList",
-        "EndsTensorList",
-        "StridesTensor",
-        "StridesTensorList",
-    ),
-    doc="Input from starts to ends in steps of strides along `axes`.",
+    OpDef(
+        "strided_slice",
+        inputs=("Input", *STRIDED_SLOTS),
+        attrs=STRIDED_ATTRS,
+        infer=_infer_strided,
+        kernel=_strided,
+        grad=standard_grad(inputs=("Input", *(slot.rstrip("*?") for slot in STRIDED_SLOTS))),
+        no_grad=(
+            "StartsTensor",
+            "EndsTensor",
+            "StartsTensorList",
+            "EndsTensorList",
+            "StridesTensor",
+            "StridesTensorList",
+        ),
+        doc="Input from starts to ends in steps of strides along `axes`.",
+    )
 )
 register(
-    "strided_slice_grad",
-    inputs=("Input#", *STRIDED_SLOTS, DOUT),
-    outputs=(DINPUT,),
-    attrs=STRIDED_ATTRS,
-    infer=grads_like_inputs,
-    kernel=_strided_grad,
-    grad=linear_double_grad("strided_slice", "Input"),
-    doc="Gradient of strided_slice: 0 where nothing was taken.",
+    OpDef(
+        "strided_slice_grad",
+        inputs=("Input#", *STRIDED_SLOTS, DOUT),
+        outputs=(DINPUT,),
+        attrs=STRIDED_ATTRS,
+        infer=grads_like_inputs,
+        kernel=_strided_grad,
+        grad=linear_double_grad("strided_slice", "Input"),
+        doc="Gradient of strided_slice: 0 where nothing was taken.",
+    )
 )
 
 
@@ -371,23 +380,27 @@ def _infer_shape(op: OpView) -> None:
 
 
 register(
-    "shape",
-    inputs=("Input#",),
-    infer=_infer_shape,
-    kernel=_shape,
-    no_grad=("Out",),
-    sequences=Sequences(source=None),
-    effects=Effects(numbered=False),
-    planning=Planning(size_values=lambda op: op.shape("Input")),
-    doc="The shape of Input, int32.",
+    OpDef(
+        "shape",
+        inputs=("Input#",),
+        infer=_infer_shape,
+        kernel=_shape,
+        no_grad=("Out",),
+        sequences=Sequences(source=None),
+        effects=Effects(numbered=False),
+        planning=Planning(size_values=lambda op: op.shape("Input")),
+        doc="The shape of Input, int32.",
+    )
 )
 register(
-    "size",
-    inputs=("Input#",),
-    infer=lambda op: op.set("Out", (1,), VarType.INT64),
-    kernel=lambda xp, Input: xp.full((1,), Input.size, dtype="int64"),
-    no_grad=("Out",),
-    sequences=Sequences(source=None),
-    planning=Planning(size_values=lambda op: (product(op.shape("Input")),)),
-    doc="The number of elements of Input, int64.",
+    OpDef(
+        "size",
+        inputs=("Input#",),
+        infer=lambda op: op.set("Out", (1,), VarType.INT64),
+        kernel=lambda xp, Input: xp.full((1,), Input.size, dtype="int64"),
+        no_grad=("Out",),
+        sequences=Sequences(source=None),
+        planning=Planning(size_values=lambda op: (product(op.shape("Input")),)),
+        doc="The number of elements of Input, int64.",
+    )
 )

@@ -13,7 +13,7 @@ from ...backend.cupy_ import library
 from ...backend.cupy_.staging import Carrier, Copied, Immediate, Staging, StagingMemory
 from ...base.place import Place
 from ...eager import Tensor
-from ...executor.tensors.lod_tensor import LoDTensor
+from ...executor.lod_tensor import LoDTensor
 from ..collating import transform
 from ..threaded import Stream
 from .source import ORDINARY, FetchedBatch, Memory, Prefetcher

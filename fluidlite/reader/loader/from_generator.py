@@ -14,7 +14,7 @@ from ...base import callsite
 from ...base.context import Slot
 from ...base.unique_name import UniqueNameGenerator
 from ...eager import Tensor
-from ...executor.tensors.lod_tensor import LoDTensor
+from ...executor.lod_tensor import LoDTensor
 from ...framework import mode
 from ..collating import collate, rows_of
 from ..decorators import iterating

@@ -14,8 +14,8 @@ from ..._ext.queue import QueueClosed
 from ...base.errors import NO_NEXT_DATA, EOFException
 from ...base.place import Place, resolve
 from ...base.reports.texts import names_shortly
-from ...executor.reading import readers
-from ...executor.tensors.lod_tensor import LoDTensor
+from ...executor import reading
+from ...executor.lod_tensor import LoDTensor
 from ..decorators import Reader, whole
 from ..worker.generated import Generated, worker_of
 from .base import BaseLoader
@@ -264,13 +264,13 @@ class IterableLoader(Loader):
 class ProgramLoader(Loader):
     """A loader that a program reads from: `start`, then run without feed until EOFException, then `reset`.
 
-    An executor finds it in `executor.reading.readers` under the names that `register` was given.
+    An executor finds it in `executor.reading` under the names that `register` was given.
     """
 
     def register(self, *names: str) -> None:
         """Have programs that read from these queue or reader variables take their batches here."""
         for name in names:
-            readers.register(name, self)
+            reading.register(name, self)
 
     def buffer_ahead(self) -> None:
         """Copy batches for GPUs there before they are taken."""

@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from ..._ext.collate import Spec
 from ...base.dtypes import to_numpy, to_vartype
 from ...base.errors import ArgumentNotMet
-from ...executor.reading import readers
-from ...executor.tensors.scope import Scope, global_scope
+from ...executor import reading
+from ...executor.scope import Scope, global_scope
 from ...framework import Variable, default_main_program, default_startup_program
 from ..decorators import Reader
 from .from_generator import make_loader
@@ -132,7 +132,7 @@ class ReaderQueue:
     def _open(self) -> None:
         self._by_hand, self._hand = True, LoDTensorBlockingQueue(self._capacity)
         for name in self._names:
-            readers.register(name, self._hand)
+            reading.register(name, self._hand)
 
     def start(self) -> None:
         """Begin an epoch: of the loader, or of pushed batches."""

@@ -21,7 +21,7 @@ from ...base.errors import EnforceNotMet, called, public
 from ...base.lod import Lod
 from ...base.reports import profiling
 from ...eager import Tensor
-from ...executor.tensors.lod_tensor import LoDTensor
+from ...executor.lod_tensor import LoDTensor
 from ...framework import Program, Variable, default_main_program
 from ..collating import Allocate, rows_of
 from ..decorators import Reader, check_reader, describe, iterating, whole

@@ -11,9 +11,8 @@ from ..._ext.queue import Queue, QueueClosed
 from ...backend import moved
 from ...base.errors import NO_NEXT_DATA, EnforceNotMet, EOFException
 from ...eager import Tensor
-from ...executor import LoDTensor
-from ...executor.reading import readers
-from ...executor.tensors.scope import ScopeVariable
+from ...executor import LoDTensor, reading
+from ...executor.scope import ScopeVariable
 
 __all__ = [
     "LoDTensorBlockingQueue",
@@ -124,7 +123,7 @@ def init_lod_tensor_blocking_queue(
     kind = OrderedMultiDeviceLoDTensorBlockingQueue if is_ordered else LoDTensorBlockingQueue
     queue = kind(int(capacity))
     var.set(queue)
-    readers.register(var.name, queue)
+    reading.register(var.name, queue)
     return queue
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from ..._ext.queue import QueueClosed
 from ...base.lod import freeze
-from ...executor.tensors.lod_tensor import LoDTensor
+from ...executor.lod_tensor import LoDTensor
 from ..loader.source import Feeding, FetchedBatch, Memory
 from .pool import BatchRequests, WorkerPool
 from .process import WorkerInfo, as_asked

@@ -24,12 +24,8 @@ from fluidlite.dygraph.layers import (
 from fluidlite.executor.parallel.compiler import (
     CompiledProgram as CompiledProgram,
 )
-from fluidlite.executor.running.executor import (
-    Executor as Executor,
-)
-from fluidlite.executor.tensors.scope import (
-    scope_guard as scope_guard,
-)
+from fluidlite.executor.executor import Executor as Executor
+from fluidlite.executor.scope import scope_guard as scope_guard
 from fluidlite.framework.block import (
     Block as Block,
 )

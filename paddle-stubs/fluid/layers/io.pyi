@@ -12,9 +12,7 @@ from fluidlite.data_feeder import (
     check_dtype as check_dtype,
     check_type as check_type,
 )
-from fluidlite.executor.tensors.scope import (
-    global_scope as global_scope,
-)
+from fluidlite.executor.scope import global_scope as global_scope
 from fluidlite.framework.program import (
     Program as Program,
     default_main_program as default_main_program,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import fluidlite as fluid
+from fluidlite.executor.failures import Unsupported
 from fluidlite.executor.interpreter.array_accesses import separated
-from fluidlite.executor.ir.errors import Unsupported
 
 from .agreement import agree, default, number, run
 

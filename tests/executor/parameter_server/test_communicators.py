@@ -5,7 +5,7 @@ import pytest
 
 import fluidlite as fluid
 from fluidlite.base.selected_rows import SelectedRows
-from fluidlite.executor.parameter_server.communicators import Asynchronous, GeoSgd, Parts, merged, split_rows
+from fluidlite.executor.parameter_server import Asynchronous, GeoSgd, Parts, merged, split_rows
 
 ROWS = np.array([0, 2, 3, 5])
 

@@ -7,7 +7,7 @@ from fluidlite import CPUPlace, Executor, layers
 from fluidlite.base.dtypes import VarType, to_numpy
 from fluidlite.data import data
 from fluidlite.executor.interpreter.interpreter import Interpreter
-from fluidlite.executor.tensors.scope import Scope
+from fluidlite.executor.scope import Scope
 from fluidlite.framework import Parameter, Variable
 from fluidlite.initializer import Constant
 from fluidlite.param_attr import ParamAttr

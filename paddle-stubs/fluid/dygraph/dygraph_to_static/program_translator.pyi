@@ -32,6 +32,4 @@ from fluidlite.dygraph.jit.translator import (
     ProgramCache as ProgramCache,
     ProgramTranslator as ProgramTranslator,
 )
-from fluidlite.executor.tensors.scope import (
-    scope_guard as scope_guard,
-)
+from fluidlite.executor.scope import scope_guard as scope_guard

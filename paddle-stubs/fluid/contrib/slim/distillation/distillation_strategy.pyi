@@ -7,9 +7,7 @@ from fluidlite.contrib.slim.core.config import (
 from fluidlite.contrib.slim.distillation import (
     DistillationStrategy as DistillationStrategy,
 )
-from fluidlite.executor.running.executor import (
-    Executor as Executor,
-)
+from fluidlite.executor.executor import Executor as Executor
 from fluidlite.framework import (
     Program as Program,
     program_guard as program_guard,

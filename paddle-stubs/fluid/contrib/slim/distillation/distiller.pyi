@@ -14,9 +14,7 @@ from fluidlite.contrib.slim.distillation import (
     SoftLabelDistiller as SoftLabelDistiller,
     SoftLabelDistillerPass as SoftLabelDistillerPass,
 )
-from fluidlite.executor.running.executor import (
-    Executor as Executor,
-)
+from fluidlite.executor.executor import Executor as Executor
 from fluidlite.framework import (
     program_guard as program_guard,
 )

@@ -17,9 +17,7 @@ from fluidlite.contrib.slim.quantization.quantization_pass import (
 from fluidlite.data import (
     data as data,
 )
-from fluidlite.executor.tensors.scope import (
-    scope_guard as scope_guard,
-)
+from fluidlite.executor.scope import scope_guard as scope_guard
 from fluidlite.framework.operator import (
     Operator as Operator,
 )

@@ -26,9 +26,7 @@ from fluidlite.executor.parallel.compiler import (
 from fluidlite.executor.parallel.strategies import (
     BuildStrategy as BuildStrategy,
 )
-from fluidlite.executor.running.executor import (
-    Executor as Executor,
-)
+from fluidlite.executor.executor import Executor as Executor
 from fluidlite.framework.program import (
     Program as Program,
 )

@@ -1,40 +1,41 @@
 """`PlanCache`: runs a program for one set of feeds and fetches, by cached plans, segments, or the interpreter.
 
-The results of a step are arrays or tensors, as `run_and_fetch`, `fetches_of` and `as_results` make them.
+The results of a step are arrays or tensors, as `run_and_fetch`, `fetches_of` and `as_results` make them. Startup
+programs and single operators, which most likely run once, get no plan (`run_once`): compiling one would take longer.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...backend import to_host
-from ...backend.cupy_ import faults
-from ...base import flags
-from ...base.arrays import convertible
-from ...base.errors import EnforceNotMet
-from ...base.reports import profiling
-from ...framework import Program
-from ...ops.registry import GRAD
-from ..compile import compile_plan
-from ..feeding import Feed, as_feed, expanded, placed
-from ..interpreter.interpreter import Interpreter
-from ..interpreter.segmented import SegmentedExecutor
-from ..interpreter.segments import ProgramSegments
-from ..ir.errors import DataDependentShape, GuardFailure, Unsupported
-from ..ir.request import Request
-from ..ir.step_plan import StepPlan
-from ..tensors.lod_tensor import LoDTensor, LoDTensorArray
-from ..tensors.scope import Scope
-from .startup import initialises, run_once
+from ..backend import to_host
+from ..backend.cupy_ import faults
+from ..base import flags
+from ..base.arrays import convertible
+from ..base.errors import EnforceNotMet
+from ..base.reports import profiling
+from ..framework import Operator, Program
+from ..ops.registry import GRAD
+from .compile import compile_plan
+from .failures import DataDependentShape, GuardFailure, Unsupported
+from .feeding import Feed, as_feed, expanded, placed
+from .interpreter.interpreter import Interpreter
+from .interpreter.segmented import SegmentedExecutor
+from .interpreter.segments import ProgramSegments
+from .ir.request import Request
+from .ir.step_plan import StepPlan
+from .lod_tensor import LoDTensor, LoDTensorArray
+from .scope import Scope
 
 if TYPE_CHECKING:
-    from ...backend.cupy_.device import CudaDevice
+    from ..backend.cupy_.device import CudaDevice
+
 
 PLANS_KEPT = 32
 """The number of cached plans for one set of feeds and fetches."""
@@ -268,3 +269,41 @@ def _as_result(value: Any, plain: bool) -> Any:
             "Please set the parameter 'return_numpy' as 'False' to return LoDTensor itself directly."
         )
     return convertible(np.asarray(to_host(value.array)))
+
+
+def initialises(program: Program, scope: Scope) -> bool:
+    """True if a program initialises persistable variables."""
+    block = program.global_block()
+    for op in block.ops:
+        for name in filter(block._is_persistable, op.output_arg_names):
+            held = scope.find_var(name)
+            if held is None or not held.is_set() or _without_inputs(op):
+                return True
+    return False
+
+
+def _without_inputs(op: Operator) -> bool:
+    """True if the results of an operator depend on its attributes alone."""
+    definition = op.definition
+    acts = definition.effects.control or definition.effects.host or definition.effects.updates
+    return not (acts or definition.kernel is None or any(op.inputs.values()))
+
+
+def run_once(
+    program: Program,
+    scope: Scope,
+    ops: Iterable[Operator] | None = None,
+    feed: Feed | None = None,
+    fetches: Sequence[str] = (),
+    device: CudaDevice | None = None,
+    check_finite: bool = False,
+) -> Interpreter:
+    """Run operators of the global block, by default all, one by one; their sub-blocks run in segments."""
+    if device is None and flags.engine() == "plan":
+        run: Interpreter = SegmentedExecutor(
+            ProgramSegments(program, fetches, check_finite=check_finite), scope, feed or {}
+        )
+    else:
+        run = Interpreter(program, scope, feed or {}, device, check_finite)
+    run.run_each(program.global_block().ops if ops is None else ops)
+    return run

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...base import callsite, selected_rows
-from ...base.context import Slot
-from ...base.errors import EnforceNotMet
-from ...base.rank_table import RankTable
-from ...base.reports.texts import names_shortly
+from ..base import callsite, selected_rows
+from ..base.context import Slot
+from ..base.errors import EnforceNotMet
+from ..base.rank_table import RankTable
+from ..base.reports.texts import names_shortly
 from .lod_tensor import LoDTensor, LoDTensorArray
 
 T = TypeVar("T")

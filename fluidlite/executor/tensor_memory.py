@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...backend import device_at, device_of, dlpack, moved, on_device, to_host
-from ...backend.cupy_.pinned import is_pinned, pinned_array
-from ...base import callsite
-from ...base.arrays import owned, plain_copy
-from ...base.dtypes import VarType, to_numpy, to_vartype
-from ...base.errors import EnforceNotMet
-from ...base.place import CPUPlace, CUDAPinnedPlace, Place, cuda_device_count
+from ..backend import device_at, device_of, dlpack, moved, on_device, to_host
+from ..backend.cupy_.pinned import is_pinned, pinned_array
+from ..base import callsite
+from ..base.arrays import owned, plain_copy
+from ..base.dtypes import VarType, to_numpy, to_vartype
+from ..base.errors import EnforceNotMet
+from ..base.place import CPUPlace, CUDAPinnedPlace, Place, cuda_device_count
 
 if TYPE_CHECKING:
-    from ...backend.cupy_.device import CudaDevice
+    from ..backend.cupy_.device import CudaDevice
 
 
 class TensorMemory:

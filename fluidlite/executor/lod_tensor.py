@@ -1,19 +1,21 @@
-"""`LoDTensor`: a dense array with level-of-detail offsets (`fluid.LoDTensor`), and its constructors."""
+"""`LoDTensor`: a dense array with level-of-detail offsets (`fluid.LoDTensor`), its constructors and files."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from ...backend import dlpack, on_device, to_host
-from ...base import lod as lods
-from ...base.dtypes import to_vartype
-from ...base.errors import ArgumentAssertion, EnforceNotMet
-from ...base.lod import Lod, as_lod
-from ...base.place import CPUPlace, Place
-from ...base.tensor_array import TensorArray
+from ..backend import dlpack, on_device, to_host
+from ..base import lod as lods
+from ..base.dtypes import to_vartype
+from ..base.errors import ArgumentAssertion, EnforceNotMet, FormatError
+from ..base.lod import Lod, as_lod
+from ..base.place import CPUPlace, Place
+from ..base.storage import messages
+from ..base.tensor_array import TensorArray
 from .tensor_memory import TensorMemory
 
 _IN_C = {"float32": "float", "float64": "double", "int32": "int", "float16": "::paddle::platform::float16"}
@@ -255,3 +257,39 @@ def create_random_int_lodtensor(
     rows = sum(recursive_seq_lens[-1])
     data = np.random.randint(low, high + 1, (rows, *base_shape)).astype("int64")
     return create_lod_tensor(data, recursive_seq_lens, place)
+
+
+def write_tensor(file: BinaryIO, tensor: LoDTensor) -> None:
+    """Append `tensor` (elements and levels of detail) to a binary file.
+
+    A tensor without dimensions is written with shape [1], as Fluid has none. Raises ValueError if it was
+    never set, TypeError for an element type that Fluid cannot hold.
+    """
+    if tensor.array is None:
+        raise ValueError("a LoDTensor that has not been set cannot be written: it holds no elements")
+    messages.write(file, to_host(tensor.array), tensor.offsets)
+
+
+def read_tensors(file: BinaryIO, names: Sequence[str], what: str | os.PathLike[str]) -> dict[str, LoDTensor]:
+    """The tensors of a binary file that holds exactly one for each of `names`, in that order.
+
+    `what` names the file in errors. Raises FormatError if the file holds fewer or more, is cut off, or is no
+    such file.
+    """
+    reader = messages.Reader(file, os.fspath(what))
+    tensors = {}
+    for number, name in enumerate(names):
+        if number and reader.left == 0:
+            raise FormatError(
+                f"{what} ends after {number} tensors, expected {len(names)}: {name!r} and what follows are "
+                "not in it. "
+                "It was saved with fewer variables"
+            )
+        tensors[name] = LoDTensor.wrap(*reader.tensor(name))
+    if reader.left:
+        raise FormatError(
+            f"{what} has {reader.left} bytes after its {len(names)} tensor{'s' if len(names) != 1 else ''}: "
+            "expected "
+            "its end. It was saved with more variables, or is not a file of tensors as Fluid writes them"
+        )
+    return tensors

@@ -7,16 +7,16 @@ from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ...backend import device_at
-from ...backend.cupy_ import faults
-from ...base.errors import EOFException, TypeAssertion
-from ...base.place import Place
-from ...base.reports import profiling
-from ...framework import Operator, Program, Variable, default_main_program, mode
-from .. import failures
-from ..feeding import unshared
-from ..reading.from_dataset import FetchHandler, run_over
-from ..tensors.scope import Scope, global_scope
+from ..backend import device_at
+from ..backend.cupy_ import faults
+from ..base.errors import EOFException, TypeAssertion
+from ..base.place import Place
+from ..base.reports import profiling
+from ..framework import Operator, Program, Variable, default_main_program, mode
+from . import failures
+from .feeding import unshared
+from .reading import FetchHandler, run_over
+from .scope import Scope, global_scope
 from .steps import describe, run_before_reading, run_program
 
 
@@ -42,7 +42,7 @@ class Executor:
         """
         device, closed, self._closed = self._device, self._closed, True
         if not closed:
-            from ...rpc.client import complete_all  # few programs have servers
+            from ..rpc.client import complete_all  # few programs have servers
 
             complete_all()
         if device is not None and not closed:

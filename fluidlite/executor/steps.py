@@ -6,26 +6,25 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from ...base import callsite, flags
-from ...base.dtypes import VarType
-from ...base.errors import OperatorError
-from ...base.reports.texts import Text
-from ...base.selected_rows import SelectedRows
-from ...distributed import begin_step, is_parallel
-from ...framework import Program
-from ...framework.gradients.exchange import in_messages
-from ...framework.verify import suggest
-from .. import failures
-from ..control_flow.blocks import reads, results
-from ..feeding import as_feed, undeclared_ranks
-from ..ir.inference import is_noop
-from ..reading import readers
-from ..tensors.scope import Scope
-from .plan_cache import PlanCache
-from .startup import run_once
+from ..base import callsite, flags
+from ..base.dtypes import VarType
+from ..base.errors import OperatorError
+from ..base.reports.texts import Text
+from ..base.selected_rows import SelectedRows
+from ..distributed import begin_step, is_parallel
+from ..framework import Program
+from ..framework.gradients.exchange import in_messages
+from ..framework.verify import suggest
+from . import failures, reading
+from .control_flow.blocks import reads, results
+from .feeding import as_feed, undeclared_ranks
+from .ir.inference import is_noop
+from .plan_cache import PlanCache, run_once
+from .scope import Scope
 
 if TYPE_CHECKING:
-    from ...backend.cupy_.device import CudaDevice
+    from ..backend.cupy_.device import CudaDevice
+
 
 _VALUES = (VarType.LOD_TENSOR, VarType.SELECTED_ROWS)
 
@@ -42,7 +41,7 @@ def run_program(
     """One step of a program on one device (None: the host); `check_finite`: whether FLAGS_check_nan_inf applies."""
     begin_step()
     if program._has_readers():
-        feed = readers.add_to(feed, program, device)
+        feed = reading.add_to(feed, program, device)
     cache = _cache(program, scope, (tuple(feed), names, check_finite and flags.checks_finite()), device)
     if cache.fed:
         feed = _kept(cache.program, feed, cache.fed, scope)

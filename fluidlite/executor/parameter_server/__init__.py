@@ -1,1 +1,0 @@
-"""Trainers with parameter servers: their operators, and the communicator in the background."""

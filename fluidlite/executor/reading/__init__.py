@@ -1,1 +1,0 @@
-"""Batches that programs read from loaders and data sets instead of feeds."""

@@ -1,1 +1,0 @@
-"""Running programs: feeds, what runs a step, the executor."""

@@ -1,1 +1,0 @@
-"""Tensors with their sequences, scopes that keep them, files of them (`fluid.LoDTensor`, `fluid.Scope`)."""
