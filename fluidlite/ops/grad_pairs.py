@@ -11,7 +11,6 @@ from .registry import (
     Call,
     Dispatch,
     Effects,
-    OpDef,
     OpSpec,
     OpView,
     Planning,
@@ -76,22 +75,20 @@ def register_pair(
         return name + "*" * slot.many + "?" * optional + "#" * shape_only
 
     register(
-        OpDef(
-            op_type,
-            inputs=tuple(inputs),
-            outputs=tuple(outputs),
-            attrs=attrs or {},
-            infer=infer,
-            kernel=kernel,
-            grad=standard_grad(inputs=[slot.name for slot in kept], outputs=[slot.name for slot in kept_out]),
-            no_grad=tuple(no_grad),
-            native=native[0],
-            dispatch=Dispatch(cuda=cuda[0]),
-            sequences=sequences,
-            effects=effects,
-            planning=planning,
-            doc=doc,
-        )
+        op_type,
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
+        attrs=attrs or {},
+        infer=infer,
+        kernel=kernel,
+        grad=standard_grad(inputs=[slot.name for slot in kept], outputs=[slot.name for slot in kept_out]),
+        no_grad=tuple(no_grad),
+        native=native[0],
+        dispatch=Dispatch(cuda=cuda[0]),
+        sequences=sequences,
+        effects=effects,
+        planning=planning,
+        doc=doc,
     )
     takes = [
         declared(slots[k.name], k.name, slots[k.name].optional or k.optional, k.shape_only) for k in kept
@@ -101,19 +98,17 @@ def register_pair(
         declared(slot, grad_name(name), slot.optional) for name, slot in made.items() if name not in no_grad
     ]
     register(
-        OpDef(
-            op_type + "_grad",
-            inputs=tuple(takes),
-            outputs=tuple(declared(slots[name], grad_name(name), True) for name in wanted),
-            attrs=attrs or {},
-            infer=infer_back,
-            kernel=back,
-            grad=grad_grad,
-            native=native[1],
-            dispatch=Dispatch(cuda=cuda[1], rows=rows_back),
-            sequences=Sequences(takes_lod=sequences.takes_lod, inferred=sequences.inferred),
-            doc=f"The gradient of {op_type} for {', '.join(wanted)}.",
-        )
+        op_type + "_grad",
+        inputs=tuple(takes),
+        outputs=tuple(declared(slots[name], grad_name(name), True) for name in wanted),
+        attrs=attrs or {},
+        infer=infer_back,
+        kernel=back,
+        grad=grad_grad,
+        native=native[1],
+        dispatch=Dispatch(cuda=cuda[1], rows=rows_back),
+        sequences=Sequences(takes_lod=sequences.takes_lod, inferred=sequences.inferred),
+        doc=f"The gradient of {op_type} for {', '.join(wanted)}.",
     )
 
 
@@ -206,16 +201,14 @@ def register_double_grad(
     """
     seconds = tuple(f"DD{slot}?" for slot in (wanted if given is None else given))
     register(
-        OpDef(
-            op_type + "_grad_grad",
-            inputs=(*kept, "D" + out, *seconds),
-            outputs=(*(f"D{slot}?" for slot in wanted), f"DD{out}?"),
-            attrs=attrs,
-            infer=infer_double_grad,
-            kernel=kernel,
-            dispatch=Dispatch(cuda=cuda),
-            doc=f"The gradients of {op_type}_grad for {', '.join(wanted)} and the gradient of {out}.",
-        )
+        op_type + "_grad_grad",
+        inputs=(*kept, "D" + out, *seconds),
+        outputs=(*(f"D{slot}?" for slot in wanted), f"DD{out}?"),
+        attrs=attrs,
+        infer=infer_double_grad,
+        kernel=kernel,
+        dispatch=Dispatch(cuda=cuda),
+        doc=f"The gradients of {op_type}_grad for {', '.join(wanted)} and the gradient of {out}.",
     )
 
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
+from typing import Any, ParamSpec, TypeVar
 
 from ..base.errors import OperatorError as OperatorError
 from ..base.errors import UnknownOperator
@@ -42,14 +43,24 @@ from .op_view import grad_name as grad_name
 from .op_view import keyword as keyword
 from .places import PLACES
 
+Fields = ParamSpec("Fields")
+R = TypeVar("R")
+
 _OPS: dict[str, OpDef] = {}
 
 
-def register(definition: OpDef) -> OpDef:
-    """Make an operator known; raises ValueError if its type is taken.
+def _with_fields_of(declaration: Callable[Fields, Any]) -> Callable[[Callable[..., R]], Callable[Fields, R]]:
+    """Type a function as one that takes the fields of a declaration."""
+    return lambda function: function
+
+
+@_with_fields_of(OpDef)
+def register(*args: Any, **fields: Any) -> OpDef:
+    """Declare an operator by the fields of its `OpDef`; raises ValueError if its type is taken.
 
     A gradient operator without a gradient rule gets one that raises: to leave its part out would give wrong numbers.
     """
+    definition = OpDef(*args, **fields)
     if definition.type in _OPS:
         raise ValueError(f"operator {definition.type!r} is declared twice")
     forward, suffix, _ = definition.type.rpartition("_grad")

@@ -14,7 +14,6 @@ from ..registry import (
     Attr,
     Levels,
     LodArray,
-    OpDef,
     OperatorError,
     OpSpec,
     OpView,
@@ -138,36 +137,32 @@ def _rule(op: OpView) -> list[OpSpec]:
 
 
 register(
-    OpDef(
-        "data_norm",
-        ("scale_w?", "bias?", "X", *_SUMS),
-        ("Y", "Means", "Scales"),
-        _ATTRS,
-        infer=_infer,
-        kernel=_data_norm,
-        grad=_rule,
-        no_grad=("Means", "Scales"),
-        sequences=Sequences(source={"Y": "X"}),
-        doc="(X - BatchSum / BatchSize) * sqrt(BatchSize / BatchSquareSum), column by column.",
-    )
+    "data_norm",
+    ("scale_w?", "bias?", "X", *_SUMS),
+    ("Y", "Means", "Scales"),
+    _ATTRS,
+    infer=_infer,
+    kernel=_data_norm,
+    grad=_rule,
+    no_grad=("Means", "Scales"),
+    sequences=Sequences(source={"Y": "X"}),
+    doc="(X - BatchSum / BatchSize) * sqrt(BatchSize / BatchSquareSum), column by column.",
 )
 register(
-    OpDef(
-        "data_norm_grad",
-        ("scale_w?", "bias?", "X", "Means", "Scales", grad_name("Y")),
-        (
-            *(grad_name(slot) + "?" for slot in ("scale_w", "bias", "X", *_SUMS)),
-            *(slot + "?" for slot in _SUMS),
-        ),
-        _ATTRS,
-        infer=_infer_grad,
-        kernel=_data_norm_grad,
-        sequences=Sequences(source=None),
-        doc=(
-            "The gradient of data_norm for X, scale and shift, and what the batch adds to count, sum and squares. "
-            "Programs of Fluid name the three themselves as outputs, too; nothing is written there."
-        ),
-    )
+    "data_norm_grad",
+    ("scale_w?", "bias?", "X", "Means", "Scales", grad_name("Y")),
+    (
+        *(grad_name(slot) + "?" for slot in ("scale_w", "bias", "X", *_SUMS)),
+        *(slot + "?" for slot in _SUMS),
+    ),
+    _ATTRS,
+    infer=_infer_grad,
+    kernel=_data_norm_grad,
+    sequences=Sequences(source=None),
+    doc=(
+        "The gradient of data_norm for X, scale and shift, and what the batch adds to count, sum and squares. "
+        "Programs of Fluid name the three themselves as outputs, too; nothing is written there."
+    ),
 )
 
 DINS = grad_name("Ins")
@@ -241,30 +236,26 @@ def _filter_by_instag_rule(op: OpView) -> list[OpSpec]:
 _FILTER_BY_INSTAG_ATTRS: dict[str, Any] = {"is_lod": True, "out_val_if_empty": Attr(0, "LONG")}
 
 register(
-    OpDef(
-        "filter_by_instag",
-        ("Ins", "Ins_tag", "Filter_tag"),
-        ("Out", "LossWeight", "IndexMap"),
-        _FILTER_BY_INSTAG_ATTRS,
-        infer=_filter_by_instag_infer,
-        kernel=_filter,
-        grad=_filter_by_instag_rule,
-        no_grad=("Ins_tag", "Filter_tag", "LossWeight", "IndexMap"),
-        sequences=Sequences(takes_lod=True),
-        doc="The samples of Ins with a wanted tag; IndexMap: where each begins in Out and Ins, and its length.",
-    )
+    "filter_by_instag",
+    ("Ins", "Ins_tag", "Filter_tag"),
+    ("Out", "LossWeight", "IndexMap"),
+    _FILTER_BY_INSTAG_ATTRS,
+    infer=_filter_by_instag_infer,
+    kernel=_filter,
+    grad=_filter_by_instag_rule,
+    no_grad=("Ins_tag", "Filter_tag", "LossWeight", "IndexMap"),
+    sequences=Sequences(takes_lod=True),
+    doc="The samples of Ins with a wanted tag; IndexMap: where each begins in Out and Ins, and its length.",
 )
 register(
-    OpDef(
-        "filter_by_instag_grad",
-        ("IndexMap", "Ins", "LossWeight", grad_name("Out")),
-        (DINS,),
-        _FILTER_BY_INSTAG_ATTRS,
-        infer=grads_like_inputs,
-        kernel=_filter_grad,
-        sequences=Sequences(takes_lod=True),
-        doc="The gradient of filter_by_instag: zero for samples that were left out.",
-    )
+    "filter_by_instag_grad",
+    ("IndexMap", "Ins", "LossWeight", grad_name("Out")),
+    (DINS,),
+    _FILTER_BY_INSTAG_ATTRS,
+    infer=grads_like_inputs,
+    kernel=_filter_grad,
+    sequences=Sequences(takes_lod=True),
+    doc="The gradient of filter_by_instag: zero for samples that were left out.",
 )
 
 _PRIMES = tuple(
@@ -334,17 +325,15 @@ def _hash_infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "hash",
-        ("X",),
-        ("Out",),
-        {"num_hash": 1, "mod_by": Attr(100000, "LONG")},
-        infer=_hash_infer,
-        kernel=_hash,
-        no_grad=("Out",),
-        sequences=Sequences(takes_lod=True, inferred=True, levels=Levels("X")),
-        doc="`num_hash` numbers below mod_by for each row of integers: XXH64 of its bytes, from seeds 0, 1, ...",
-    )
+    "hash",
+    ("X",),
+    ("Out",),
+    {"num_hash": 1, "mod_by": Attr(100000, "LONG")},
+    infer=_hash_infer,
+    kernel=_hash,
+    no_grad=("Out",),
+    sequences=Sequences(takes_lod=True, inferred=True, levels=Levels("X")),
+    doc="`num_hash` numbers below mod_by for each row of integers: XXH64 of its bytes, from seeds 0, 1, ...",
 )
 
 

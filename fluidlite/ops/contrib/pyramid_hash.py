@@ -17,7 +17,6 @@ from ..registry import (
     Effects,
     Levels,
     LodArray,
-    OpDef,
     OperatorError,
     OpSpec,
     OpView,
@@ -306,29 +305,25 @@ _ATTRS: dict[str, Any] = {
 }
 
 register(
-    OpDef(
-        "pyramid_hash",
-        ("X", "W", "WhiteList?", "BlackList?"),
-        ("Out", "DropPos", "X_Temp_Out"),
-        _ATTRS,
-        infer=_infer,
-        kernel=_pyramid_hash,
-        grad=_rule,
-        no_grad=("W", "WhiteList", "BlackList", "DropPos", "X_Temp_Out"),
-        sequences=Sequences(takes_lod=True, levels=Levels("X", outs=("Out",))),
-        doc="A row for each run of two to pyramid_layer ids: segments of W, of rand_len numbers, at the run's hashes.",
-    )
+    "pyramid_hash",
+    ("X", "W", "WhiteList?", "BlackList?"),
+    ("Out", "DropPos", "X_Temp_Out"),
+    _ATTRS,
+    infer=_infer,
+    kernel=_pyramid_hash,
+    grad=_rule,
+    no_grad=("W", "WhiteList", "BlackList", "DropPos", "X_Temp_Out"),
+    sequences=Sequences(takes_lod=True, levels=Levels("X", outs=("Out",))),
+    doc="A row for each run of two to pyramid_layer ids: segments of W, of rand_len numbers, at the run's hashes.",
 )
 register(
-    OpDef(
-        "pyramid_hash_grad",
-        ("X", "W", "DropPos", "X_Temp_Out", grad_name("Out")),
-        (grad_name("X") + "?", "WOut?"),
-        _ATTRS,
-        infer=_infer_grad,
-        kernel=_pyramid_hash_grad,
-        sequences=Sequences(takes_lod=True),
-        effects=Effects(updates=("WOut",)),
-        doc="Subtracts lr times the gradient of each row from its segments of W.",
-    )
+    "pyramid_hash_grad",
+    ("X", "W", "DropPos", "X_Temp_Out", grad_name("Out")),
+    (grad_name("X") + "?", "WOut?"),
+    _ATTRS,
+    infer=_infer_grad,
+    kernel=_pyramid_hash_grad,
+    sequences=Sequences(takes_lod=True),
+    effects=Effects(updates=("WOut",)),
+    doc="Subtracts lr times the gradient of each row from its segments of W.",
 )

@@ -13,7 +13,7 @@ from ...base.dtypes import VarType, to_numpy, to_vartype
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
 from ..infer import grads_like_inputs, product
-from ..registry import Effects, OpDef, OperatorError, OpSpec, OpView, Sequences, grad_name, register
+from ..registry import Effects, OperatorError, OpSpec, OpView, Sequences, grad_name, register
 from ..value_checks import require_in_range
 
 
@@ -157,30 +157,26 @@ def _rule(op: OpView) -> list[OpSpec]:
 
 
 register(
-    OpDef(
-        "shuffle_batch",
-        ("X", "Seed"),
-        ("Out", "ShuffleIdx", "SeedOut"),
-        {"startup_seed": 0},
-        infer=_shuffle_batch_infer,
-        kernel=_shuffle,
-        grad=_rule,
-        no_grad=("Seed", "ShuffleIdx", "SeedOut"),
-        sequences=Sequences(source={"Out": "X", "SeedOut": "Seed"}),
-        effects=Effects(random=True, uninitialized=("Seed",)),
-        doc="All rows (what the last dimension holds) in another order; SeedOut: the seed of the next run.",
-    )
+    "shuffle_batch",
+    ("X", "Seed"),
+    ("Out", "ShuffleIdx", "SeedOut"),
+    {"startup_seed": 0},
+    infer=_shuffle_batch_infer,
+    kernel=_shuffle,
+    grad=_rule,
+    no_grad=("Seed", "ShuffleIdx", "SeedOut"),
+    sequences=Sequences(source={"Out": "X", "SeedOut": "Seed"}),
+    effects=Effects(random=True, uninitialized=("Seed",)),
+    doc="All rows (what the last dimension holds) in another order; SeedOut: the seed of the next run.",
 )
 register(
-    OpDef(
-        "shuffle_batch_grad",
-        ("ShuffleIdx", DOUT),
-        (DX,),
-        {"startup_seed": 0},
-        infer=grads_like_inputs,
-        kernel=_shuffle_grad,
-        doc="The gradient of shuffle_batch: rows back where they came from.",
-    )
+    "shuffle_batch_grad",
+    ("ShuffleIdx", DOUT),
+    (DX,),
+    {"startup_seed": 0},
+    infer=grads_like_inputs,
+    kernel=_shuffle_grad,
+    doc="The gradient of shuffle_batch: rows back where they came from.",
 )
 
 
@@ -261,16 +257,14 @@ def _infer_child(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "tdm_child",
-        ("X", "TreeInfo"),
-        ("Child", "LeafMask"),
-        {"child_nums": 0, "dtype": int(VarType.INT32)},
-        infer=_infer_child,
-        kernel=_child,
-        no_grad=("Child", "LeafMask"),
-        doc="The children of nodes of a tree, and which of them are leaves.",
-    )
+    "tdm_child",
+    ("X", "TreeInfo"),
+    ("Child", "LeafMask"),
+    {"child_nums": 0, "dtype": int(VarType.INT32)},
+    infer=_infer_child,
+    kernel=_child,
+    no_grad=("Child", "LeafMask"),
+    doc="The children of nodes of a tree, and which of them are leaves.",
 )
 
 
@@ -332,22 +326,20 @@ def _infer_sampler(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "tdm_sampler",
-        ("X", "Travel", "Layer"),
-        ("Out", "Labels?", "Mask"),
-        {
-            "output_positive": True,
-            "neg_samples_num_list": [],
-            "layer_offset_lod": [],
-            "seed": 0,
-            "dtype": int(VarType.INT32),
-        },
-        infer=_infer_sampler,
-        kernel=_sampler,
-        no_grad=("Out", "Labels", "Mask"),
-        sequences=Sequences(source=None),
-        effects=Effects(random=True),
-        doc="For each layer of a tree the node on the path to an item, and random others, with Labels 1 and 0.",
-    )
+    "tdm_sampler",
+    ("X", "Travel", "Layer"),
+    ("Out", "Labels?", "Mask"),
+    {
+        "output_positive": True,
+        "neg_samples_num_list": [],
+        "layer_offset_lod": [],
+        "seed": 0,
+        "dtype": int(VarType.INT32),
+    },
+    infer=_infer_sampler,
+    kernel=_sampler,
+    no_grad=("Out", "Labels", "Mask"),
+    sequences=Sequences(source=None),
+    effects=Effects(random=True),
+    doc="For each layer of a tree the node on the path to an item, and random others, with Labels 1 and 0.",
 )

@@ -15,7 +15,6 @@ from ..registry import (
     GRAD,
     Control,
     Effects,
-    OpDef,
     OpSpec,
     OpView,
     Planning,
@@ -74,63 +73,53 @@ def _output_grad(op: OpView) -> list[OpSpec]:
 
 for _type in ("conditional_block", "conditional_block_infer"):
     register(
-        OpDef(
-            _type,
-            inputs=("Cond*", "Input*?"),
-            outputs=("Out*?", "Scope"),
-            attrs=dict(_BLOCK),
-            infer=_infer_block,
-            no_grad=("Out", "Scope") if _type.endswith("_infer") else (),
-            sequences=Sequences(source=None),
-            effects=Effects(control=Control("branch", predicate="Cond", reads="Input", scopes="Scope")),
-            doc="Runs sub_block if Cond is true; without is_scalar_condition if no Input is empty. Input: what the "
-            "block reads from outside; Out: what it writes there.",
-        )
-    )
-register(
-    OpDef(
-        "conditional_block_grad",
-        inputs=("Cond*", "Input*?", "Out*?", "Out@GRAD*?", "Scope"),
-        outputs=("Input@GRAD*?",),
-        attrs={"sub_block": None, "is_scalar_condition": False},
-        infer=_infer_block_grad,
+        _type,
+        inputs=("Cond*", "Input*?"),
+        outputs=("Out*?", "Scope"),
+        attrs=dict(_BLOCK),
+        infer=_infer_block,
+        no_grad=("Out", "Scope") if _type.endswith("_infer") else (),
         sequences=Sequences(source=None),
-        effects=Effects(control=Control("branch", True, predicate="Cond", reads="Input", scopes="Scope")),
-        doc="Gradient of conditional_block: runs sub_block where its block has run, and gives zeros where it has not.",
+        effects=Effects(control=Control("branch", predicate="Cond", reads="Input", scopes="Scope")),
+        doc="Runs sub_block if Cond is true; without is_scalar_condition if no Input is empty. Input: what the "
+        "block reads from outside; Out: what it writes there.",
     )
+register(
+    "conditional_block_grad",
+    inputs=("Cond*", "Input*?", "Out*?", "Out@GRAD*?", "Scope"),
+    outputs=("Input@GRAD*?",),
+    attrs={"sub_block": None, "is_scalar_condition": False},
+    infer=_infer_block_grad,
+    sequences=Sequences(source=None),
+    effects=Effects(control=Control("branch", True, predicate="Cond", reads="Input", scopes="Scope")),
+    doc="Gradient of conditional_block: runs sub_block where its block has run, and gives zeros where it has not.",
 )
 register(
-    OpDef(
-        "select_input",
-        inputs=("X*", "Mask"),
-        infer=_infer_select,
-        grad=_select_grad,
-        no_grad=("Mask",),
-        effects=Effects(control=Control()),
-        doc="The one of X that Mask numbers; the others need no value.",
-    )
+    "select_input",
+    inputs=("X*", "Mask"),
+    infer=_infer_select,
+    grad=_select_grad,
+    no_grad=("Mask",),
+    effects=Effects(control=Control()),
+    doc="The one of X that Mask numbers; the others need no value.",
 )
 register(
-    OpDef(
-        "select_output",
-        inputs=("X", "Mask"),
-        outputs=("Out*",),
-        infer=_infer_output,
-        grad=_output_grad,
-        no_grad=("Mask",),
-        effects=Effects(control=Control()),
-        doc="X as the one of Out that Mask numbers; the others get no value.",
-    )
+    "select_output",
+    inputs=("X", "Mask"),
+    outputs=("Out*",),
+    infer=_infer_output,
+    grad=_output_grad,
+    no_grad=("Mask",),
+    effects=Effects(control=Control()),
+    doc="X as the one of Out that Mask numbers; the others get no value.",
 )
 register(
-    OpDef(
-        "keep_value",
-        inputs=("X",),
-        infer=same_as("X"),
-        no_grad=("Out",),
-        effects=Effects(control=Control()),
-        doc="A copy of X for a gradient, none if X has no value yet: what it would be for has not run then.",
-    )
+    "keep_value",
+    inputs=("X",),
+    infer=same_as("X"),
+    no_grad=("Out",),
+    effects=Effects(control=Control()),
+    doc="A copy of X for a gradient, none if X has no value yet: what it would be for has not run then.",
 )
 
 _ATTRS = {"is_test": False, "skip_eager_deletion_vars": []}
@@ -149,29 +138,25 @@ def _infer_grad(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "while",
-        inputs=("X*?", "Condition"),
-        outputs=("Out*?", "StepScopes?"),
-        attrs=dict(_ATTRS),
-        infer=_infer,
-        sequences=Sequences(source=None),
-        effects=Effects(control=Control("loop", predicate="Condition", reads="X", scopes="StepScopes")),
-        doc="Runs `sub_block` while Condition, which the block writes, is true. X: the outer variables that it reads; "
-        "Out: those that it writes; StepScopes: values of its iterations stashed for the gradient.",
-    )
+    "while",
+    inputs=("X*?", "Condition"),
+    outputs=("Out*?", "StepScopes?"),
+    attrs=dict(_ATTRS),
+    infer=_infer,
+    sequences=Sequences(source=None),
+    effects=Effects(control=Control("loop", predicate="Condition", reads="X", scopes="StepScopes")),
+    doc="Runs `sub_block` while Condition, which the block writes, is true. X: the outer variables that it reads; "
+    "Out: those that it writes; StepScopes: values of its iterations stashed for the gradient.",
 )
 register(
-    OpDef(
-        "while_grad",
-        inputs=("X*?", "Out*?", "Out@GRAD*?", "StepScopes"),
-        outputs=("X@GRAD*?",),
-        attrs=dict(_ATTRS),
-        infer=_infer_grad,
-        sequences=Sequences(source=None),
-        effects=Effects(control=Control("loop", True, reads="X", scopes="StepScopes")),
-        doc="Runs `sub_block`, the gradient of a loop's block, for each of its iterations, the last one first.",
-    )
+    "while_grad",
+    inputs=("X*?", "Out*?", "Out@GRAD*?", "StepScopes"),
+    outputs=("X@GRAD*?",),
+    attrs=dict(_ATTRS),
+    infer=_infer_grad,
+    sequences=Sequences(source=None),
+    effects=Effects(control=Control("loop", True, reads="X", scopes="StepScopes")),
+    doc="Runs `sub_block`, the gradient of a loop's block, for each of its iterations, the last one first.",
 )
 
 DX, DOUT = grad_name("X"), grad_name("Out")
@@ -199,65 +184,57 @@ _RECURRENT_ATTRS: dict[str, Any] = {
 }
 
 register(
-    OpDef(
-        "recurrent",
-        inputs=("inputs*", "initial_states*?", "parameters*?"),
-        outputs=("outputs*?", "step_scopes?"),
-        attrs=_RECURRENT_ATTRS,
-        infer=_shaped_by_the_layer,
-        no_grad=("step_scopes",),
-        sequences=Sequences(source=None),
-        effects=Effects(control=Control("recurrent", scopes="step_scopes")),
-        doc="Runs a block for each step of inputs, which are stacked along their first axis, and stacks what it makes.",
-    )
+    "recurrent",
+    inputs=("inputs*", "initial_states*?", "parameters*?"),
+    outputs=("outputs*?", "step_scopes?"),
+    attrs=_RECURRENT_ATTRS,
+    infer=_shaped_by_the_layer,
+    no_grad=("step_scopes",),
+    sequences=Sequences(source=None),
+    effects=Effects(control=Control("recurrent", scopes="step_scopes")),
+    doc="Runs a block for each step of inputs, which are stacked along their first axis, and stacks what it makes.",
 )
 register(
-    OpDef(
-        "recurrent_grad",
-        inputs=(
-            "inputs*",
-            "initial_states*?",
-            "parameters*?",
-            "outputs*?",
-            "step_scopes",
-            "outputs@GRAD*?",
-            "step_scopes@GRAD?",
-        ),
-        outputs=("inputs@GRAD*?", "initial_states@GRAD*?", "parameters@GRAD*?"),
-        attrs=_RECURRENT_ATTRS,
-        infer=_recurrent_infer_grad,
-        sequences=Sequences(source=None),
-        effects=Effects(control=Control("recurrent", True, scopes="step_scopes")),
-        doc="The gradient of recurrent: runs a block for each step, the last one first.",
-    )
+    "recurrent_grad",
+    inputs=(
+        "inputs*",
+        "initial_states*?",
+        "parameters*?",
+        "outputs*?",
+        "step_scopes",
+        "outputs@GRAD*?",
+        "step_scopes@GRAD?",
+    ),
+    outputs=("inputs@GRAD*?", "initial_states@GRAD*?", "parameters@GRAD*?"),
+    attrs=_RECURRENT_ATTRS,
+    infer=_recurrent_infer_grad,
+    sequences=Sequences(source=None),
+    effects=Effects(control=Control("recurrent", True, scopes="step_scopes")),
+    doc="The gradient of recurrent: runs a block for each step, the last one first.",
 )
 register(
-    OpDef(
-        "rnn_memory_helper",
-        inputs=("X",),
-        attrs={"dtype": 5},
-        infer=same_as("X"),
-        kernel=lambda xp, X: X,
-        grad=standard_grad(inputs=("X",), outputs=("Out",)),
-        native=copy("X", "Out"),
-        planning=Planning(
-            view=("Out", "X"), batchable=planning_rules.all_batched, identity=planning_rules.always()
-        ),
-        doc="X under another name: what a step leaves to the next one, or as a result.",
-    )
+    "rnn_memory_helper",
+    inputs=("X",),
+    attrs={"dtype": 5},
+    infer=same_as("X"),
+    kernel=lambda xp, X: X,
+    grad=standard_grad(inputs=("X",), outputs=("Out",)),
+    native=copy("X", "Out"),
+    planning=Planning(
+        view=("Out", "X"), batchable=planning_rules.all_batched, identity=planning_rules.always()
+    ),
+    doc="X under another name: what a step leaves to the next one, or as a result.",
 )
 register(
-    OpDef(
-        "rnn_memory_helper_grad",
-        inputs=("X", "Out", DOUT),
-        outputs=(DX,),
-        attrs={"dtype": 5},
-        infer=grads_like_inputs,
-        kernel=lambda xp, X, Out_grad: Out_grad,
-        native=copy(DOUT, DX),
-        planning=Planning(
-            view=(DX, DOUT), batchable=planning_rules.all_batched, identity=planning_rules.always(DX, DOUT)
-        ),
-        doc="The gradient of rnn_memory_helper.",
-    )
+    "rnn_memory_helper_grad",
+    inputs=("X", "Out", DOUT),
+    outputs=(DX,),
+    attrs={"dtype": 5},
+    infer=grads_like_inputs,
+    kernel=lambda xp, X, Out_grad: Out_grad,
+    native=copy(DOUT, DX),
+    planning=Planning(
+        view=(DX, DOUT), batchable=planning_rules.all_batched, identity=planning_rules.always(DX, DOUT)
+    ),
+    doc="The gradient of rnn_memory_helper.",
 )

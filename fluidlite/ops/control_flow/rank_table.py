@@ -17,7 +17,6 @@ from ..registry import (
     Effects,
     Levels,
     LodArray,
-    OpDef,
     OperatorError,
     OpSpec,
     OpView,
@@ -45,16 +44,14 @@ def _rank(xp: Any, X: Any, level: int, lod: Lods) -> RankTable:
 
 
 register(
-    OpDef(
-        "lod_rank_table",
-        inputs=("X",),
-        attrs={"level": 0},
-        infer=_makes_a_table,
-        kernel=_rank,
-        no_grad=("Out",),
-        sequences=Sequences(takes_lod=True),
-        doc="The sequences of one level, sorted by length: the longest first, and of equal ones the first.",
-    )
+    "lod_rank_table",
+    inputs=("X",),
+    attrs={"level": 0},
+    infer=_makes_a_table,
+    kernel=_rank,
+    no_grad=("Out",),
+    sequences=Sequences(takes_lod=True),
+    doc="The sequences of one level, sorted by length: the longest first, and of equal ones the first.",
 )
 
 
@@ -63,15 +60,13 @@ def _longest(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "max_sequence_len",
-        inputs=("RankTable",),
-        infer=_longest,
-        kernel=lambda xp, RankTable: xp.array([RankTable.longest], "int64"),
-        no_grad=("Out",),
-        sequences=Sequences(source=None),
-        doc="The length of the longest sequence of a rank table: int64 [1].",
-    )
+    "max_sequence_len",
+    inputs=("RankTable",),
+    infer=_longest,
+    kernel=lambda xp, RankTable: xp.array([RankTable.longest], "int64"),
+    no_grad=("Out",),
+    sequences=Sequences(source=None),
+    doc="The length of the longest sequence of a rank table: int64 [1].",
 )
 
 
@@ -112,28 +107,24 @@ def _reorder_grad_rule(op: OpView) -> list[OpSpec]:
 
 
 register(
-    OpDef(
-        "reorder_lod_tensor_by_rank",
-        inputs=("X", "RankTable"),
-        infer=same_as("X"),
-        kernel=_reorder,
-        grad=_reorder_rule,
-        no_grad=("RankTable",),
-        sequences=Sequences(takes_lod=True, levels=Levels("X")),
-        doc="Rows, or the sequences of X, in the order of a rank table.",
-    )
+    "reorder_lod_tensor_by_rank",
+    inputs=("X", "RankTable"),
+    infer=same_as("X"),
+    kernel=_reorder,
+    grad=_reorder_rule,
+    no_grad=("RankTable",),
+    sequences=Sequences(takes_lod=True, levels=Levels("X")),
+    doc="Rows, or the sequences of X, in the order of a rank table.",
 )
 register(
-    OpDef(
-        "reorder_lod_tensor_by_rank_grad",
-        inputs=("X", "RankTable"),
-        infer=same_as("X"),
-        kernel=_reorder_grad,
-        grad=_reorder_grad_rule,
-        no_grad=("RankTable",),
-        sequences=Sequences(takes_lod=True),
-        doc="Rows, or the sequences of X, that are in the order of a rank table, in the order that was ranked.",
-    )
+    "reorder_lod_tensor_by_rank_grad",
+    inputs=("X", "RankTable"),
+    infer=same_as("X"),
+    kernel=_reorder_grad,
+    grad=_reorder_grad_rule,
+    no_grad=("RankTable",),
+    sequences=Sequences(takes_lod=True),
+    doc="Rows, or the sequences of X, that are in the order of a rank table, in the order that was ranked.",
 )
 
 DX, DOUT = grad_name("X"), grad_name("Out")
@@ -204,19 +195,17 @@ def _split_rule(op: OpView) -> list[OpSpec]:
 
 
 register(
-    OpDef(
-        "lod_tensor_to_array",
-        inputs=("X", "RankTable"),
-        attrs={"accumulate": False},
-        infer=_any_rows,
-        kernel=_split,
-        grad=_split_rule,
-        no_grad=("RankTable",),
-        sequences=Sequences(takes_lod=True, levels=Levels("X", more=-1)),
-        effects=Effects(updates=("Out",)),
-        doc="The first step of all ranked sequences, longest first, the second one of those that have two, and so on. "
-        "With `accumulate`, as gradients are written, added to what there is.",
-    )
+    "lod_tensor_to_array",
+    inputs=("X", "RankTable"),
+    attrs={"accumulate": False},
+    infer=_any_rows,
+    kernel=_split,
+    grad=_split_rule,
+    no_grad=("RankTable",),
+    sequences=Sequences(takes_lod=True, levels=Levels("X", more=-1)),
+    effects=Effects(updates=("Out",)),
+    doc="The first step of all ranked sequences, longest first, the second one of those that have two, and so on. "
+    "With `accumulate`, as gradients are written, added to what there is.",
 )
 
 
@@ -281,17 +270,15 @@ def _join_rule(op: OpView) -> list[OpSpec]:
 
 
 register(
-    OpDef(
-        "array_to_lod_tensor",
-        inputs=("X", "RankTable", "X_W?"),
-        infer=same_as("X"),
-        kernel=_join,
-        grad=_join_rule,
-        no_grad=("RankTable", "X_W"),
-        sequences=Sequences(takes_lod=True, levels=Levels("X", more=1)),
-        doc="The sequences whose steps an array has, in the order that was ranked. With X_W, as gradients are read, as "
-        "many rows as there, zero where the array has nothing.",
-    )
+    "array_to_lod_tensor",
+    inputs=("X", "RankTable", "X_W?"),
+    infer=same_as("X"),
+    kernel=_join,
+    grad=_join_rule,
+    no_grad=("RankTable", "X_W"),
+    sequences=Sequences(takes_lod=True, levels=Levels("X", more=1)),
+    doc="The sequences whose steps an array has, in the order that was ranked. With X_W, as gradients are read, as "
+    "many rows as there, zero where the array has nothing.",
 )
 
 
@@ -327,27 +314,23 @@ def _shrink_grad_native(op: OpView) -> Call:
 
 
 register(
-    OpDef(
-        "shrink_rnn_memory",
-        inputs=("X", "RankTable", "I"),
-        infer=_any_rows,
-        kernel=_shrink,
-        grad=standard_grad(inputs=("X",)),
-        no_grad=("RankTable", "I"),
-        sequences=Sequences(takes_lod=True, levels=Levels("X")),
-        planning=Planning(pattern="shorten"),
-        doc="The first rows (or sequences) of X: those of the sequences that have a step number I.",
-    )
+    "shrink_rnn_memory",
+    inputs=("X", "RankTable", "I"),
+    infer=_any_rows,
+    kernel=_shrink,
+    grad=standard_grad(inputs=("X",)),
+    no_grad=("RankTable", "I"),
+    sequences=Sequences(takes_lod=True, levels=Levels("X")),
+    planning=Planning(pattern="shorten"),
+    doc="The first rows (or sequences) of X: those of the sequences that have a step number I.",
 )
 register(
-    OpDef(
-        "shrink_rnn_memory_grad",
-        inputs=("X#", DOUT),
-        outputs=(DX,),
-        infer=grads_keep_sequences,
-        kernel=_shrink_grad,
-        native=_shrink_grad_native,
-        sequences=Sequences(takes_lod=True),
-        doc="The gradient of shrink_rnn_memory: zero for sequences that have ended.",
-    )
+    "shrink_rnn_memory_grad",
+    inputs=("X#", DOUT),
+    outputs=(DX,),
+    infer=grads_keep_sequences,
+    kernel=_shrink_grad,
+    native=_shrink_grad_native,
+    sequences=Sequences(takes_lod=True),
+    doc="The gradient of shrink_rnn_memory: zero for sequences that have ended.",
 )

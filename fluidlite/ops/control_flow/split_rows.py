@@ -13,7 +13,7 @@ from ..host_fallback import hosted
 from ..infer import product
 from ..native import bytes_of_row
 from ..op_view import RESOLVE_SIZES
-from ..registry import Call, LodArray, OpDef, OperatorError, OpSpec, OpView, Sequences, grad_name, register
+from ..registry import Call, LodArray, OperatorError, OpSpec, OpView, Sequences, grad_name, register
 from ..sequence import Lods, input_lod, offsets_of, ranges
 
 
@@ -194,32 +194,28 @@ def _merge_grad(op: OpView) -> list[OpSpec]:
 
 
 register(
-    OpDef(
-        "split_lod_tensor",
-        inputs=("X", "Mask"),
-        outputs=("OutTrue?", "OutFalse?"),
-        attrs={"level": 0},
-        infer=_infer_split,
-        kernel=_split,
-        grad=_split_grad,
-        no_grad=("Mask",),
-        native=_split_native,
-        sequences=Sequences(takes_lod=True),
-        doc="The rows, or sequences of a level, of X where Mask is true and those where it is not.",
-    )
+    "split_lod_tensor",
+    inputs=("X", "Mask"),
+    outputs=("OutTrue?", "OutFalse?"),
+    attrs={"level": 0},
+    infer=_infer_split,
+    kernel=_split,
+    grad=_split_grad,
+    no_grad=("Mask",),
+    native=_split_native,
+    sequences=Sequences(takes_lod=True),
+    doc="The rows, or sequences of a level, of X where Mask is true and those where it is not.",
 )
 for _type, _grad in (("merge_lod_tensor", _merge_grad), ("merge_lod_tensor_infer", None)):
     register(
-        OpDef(
-            _type,
-            inputs=("X", "Mask", "InTrue", "InFalse"),
-            attrs={"level": 0},
-            infer=_infer_merge,
-            kernel=_merge,
-            grad=_grad,
-            no_grad=("X", "Mask") if _grad else ("X", "Mask", "Out"),
-            native=_merge_native,
-            sequences=Sequences(takes_lod=True),
-            doc="The rows, or sequences, of InTrue and InFalse in the order that Mask says.",
-        )
+        _type,
+        inputs=("X", "Mask", "InTrue", "InFalse"),
+        attrs={"level": 0},
+        infer=_infer_merge,
+        kernel=_merge,
+        grad=_grad,
+        no_grad=("X", "Mask") if _grad else ("X", "Mask", "Out"),
+        native=_merge_native,
+        sequences=Sequences(takes_lod=True),
+        doc="The rows, or sequences, of InTrue and InFalse in the order that Mask says.",
     )

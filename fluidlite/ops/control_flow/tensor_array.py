@@ -11,7 +11,6 @@ from ..registry import (
     Effects,
     Levels,
     LodArray,
-    OpDef,
     OpSpec,
     OpView,
     Planning,
@@ -95,48 +94,42 @@ def _read(xp: Any, X: Any, I: Any, X_W: Any, lod: dict[str, Any]) -> Any:  # noq
 
 
 register(
-    OpDef(
-        "write_to_array",
-        inputs=("X", "I"),
-        attrs={"accumulate": False},
-        infer=lambda op: op.set("Out", op.shape("X"), op.dtype("X")),
-        kernel=_write,
-        grad=_write_grad,
-        no_grad=("I",),
-        sequences=Sequences(takes_lod=True, levels=Levels("X")),
-        effects=Effects(updates=("Out",), uninitialized=("X",)),
-        planning=Planning(pattern="write"),
-        doc="Puts X at index I of the tensor array Out, which grows if need be. With `accumulate`, as gradients are "
-        "written, it is added to what is there.",
-    )
+    "write_to_array",
+    inputs=("X", "I"),
+    attrs={"accumulate": False},
+    infer=lambda op: op.set("Out", op.shape("X"), op.dtype("X")),
+    kernel=_write,
+    grad=_write_grad,
+    no_grad=("I",),
+    sequences=Sequences(takes_lod=True, levels=Levels("X")),
+    effects=Effects(updates=("Out",), uninitialized=("X",)),
+    planning=Planning(pattern="write"),
+    doc="Puts X at index I of the tensor array Out, which grows if need be. With `accumulate`, as gradients are "
+    "written, it is added to what is there.",
 )
 register(
-    OpDef(
-        "read_from_array",
-        inputs=("X", "I", "X_W?"),
-        infer=_read_infer,
-        kernel=_read,
-        grad=_read_grad,
-        no_grad=("I", "X_W"),
-        sequences=Sequences(takes_lod=True, levels=Levels("X")),
-        effects=Effects(consumes="X_W"),
-        planning=Planning(pattern="read"),
-        doc="The element of the tensor array X at index I, nothing beyond the end. With X_W, as gradients are read, "
-        "it is taken out of the array; zeros in the shape of X_W if there is none.",
-    )
+    "read_from_array",
+    inputs=("X", "I", "X_W?"),
+    infer=_read_infer,
+    kernel=_read,
+    grad=_read_grad,
+    no_grad=("I", "X_W"),
+    sequences=Sequences(takes_lod=True, levels=Levels("X")),
+    effects=Effects(consumes="X_W"),
+    planning=Planning(pattern="read"),
+    doc="The element of the tensor array X at index I, nothing beyond the end. With X_W, as gradients are read, "
+    "it is taken out of the array; zeros in the shape of X_W if there is none.",
 )
 
 
 register(
-    OpDef(
-        "lod_array_length",
-        inputs=("X",),
-        infer=lambda op: op.set("Out", (1,), VarType.INT64),
-        kernel=lambda xp, X: xp.array([len(_is_array(X))], "int64"),
-        no_grad=("Out",),
-        sequences=Sequences(source=None),
-        doc="How many elements the tensor array X has: its highest index and one more.",
-    )
+    "lod_array_length",
+    inputs=("X",),
+    infer=lambda op: op.set("Out", (1,), VarType.INT64),
+    kernel=lambda xp, X: xp.array([len(_is_array(X))], "int64"),
+    no_grad=("Out",),
+    sequences=Sequences(source=None),
+    doc="How many elements the tensor array X has: its highest index and one more.",
 )
 
 
@@ -205,30 +198,26 @@ def _part(xp: Any, X: Any, Out_grad: Any, X_grad: Any, axis: int, use_stack: boo
 
 
 register(
-    OpDef(
-        "tensor_array_to_tensor",
-        inputs=("X",),
-        outputs=("Out", "OutIndex"),
-        attrs={"axis": 0, "use_stack": False},
-        infer=_join_infer,
-        kernel=_join,
-        grad=_join_grad,
-        no_grad=("OutIndex",),
-        sequences=Sequences(source=None),
-        doc="The elements of the tensor array X in one tensor: concatenated along `axis`, or with `use_stack` along a "
-        "new one. OutIndex: the size of each along it.",
-    )
+    "tensor_array_to_tensor",
+    inputs=("X",),
+    outputs=("Out", "OutIndex"),
+    attrs={"axis": 0, "use_stack": False},
+    infer=_join_infer,
+    kernel=_join,
+    grad=_join_grad,
+    no_grad=("OutIndex",),
+    sequences=Sequences(source=None),
+    doc="The elements of the tensor array X in one tensor: concatenated along `axis`, or with `use_stack` along a "
+    "new one. OutIndex: the size of each along it.",
 )
 register(
-    OpDef(
-        "tensor_array_to_tensor_grad",
-        inputs=("X", DOUT),
-        outputs=(DX,),
-        attrs={"axis": 0, "use_stack": False},
-        infer=lambda op: op.set(DX, op.shape("X"), op.dtype("X")),
-        kernel=_part,
-        sequences=Sequences(source=None),
-        effects=Effects(updates=(DX,)),
-        doc="Gradient of tensor_array_to_tensor, added to that of the array.",
-    )
+    "tensor_array_to_tensor_grad",
+    inputs=("X", DOUT),
+    outputs=(DX,),
+    attrs={"axis": 0, "use_stack": False},
+    infer=lambda op: op.set(DX, op.shape("X"), op.dtype("X")),
+    kernel=_part,
+    sequences=Sequences(source=None),
+    effects=Effects(updates=(DX,)),
+    doc="Gradient of tensor_array_to_tensor, added to that of the array.",
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...backend.constants import constant
 from ..infer import product
-from ..registry import OpDef, OpView, Sequences, register
+from ..registry import OpView, Sequences, register
 
 Sides = list[tuple[float, float]]
 Steps = tuple[float, float]
@@ -259,17 +259,15 @@ def _register(
     doc: str,
 ) -> None:
     register(
-        OpDef(
-            op_type,
-            inputs=inputs,
-            outputs=(out, "Variances"),
-            attrs=attrs,
-            infer=infer,
-            kernel=kernel,
-            no_grad=(out, "Variances"),
-            sequences=Sequences(source=None),
-            doc=doc,
-        )
+        op_type,
+        inputs=inputs,
+        outputs=(out, "Variances"),
+        attrs=attrs,
+        infer=infer,
+        kernel=kernel,
+        no_grad=(out, "Variances"),
+        sequences=Sequences(source=None),
+        doc=doc,
     )
 
 

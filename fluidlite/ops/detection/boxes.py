@@ -14,7 +14,7 @@ import numpy as np
 from ...backend.constants import constant
 from ...base.errors import OperatorError
 from ..host_fallback import hosted
-from ..registry import Levels, LodArray, OpDef, OpView, Sequences, register
+from ..registry import Levels, LodArray, OpView, Sequences, register
 from ..sequence import Lods, Segments, deep, levels, set_rows
 
 
@@ -72,15 +72,13 @@ def _infer_iou(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "iou_similarity",
-        inputs=("X", "Y"),
-        attrs={"box_normalized": True},
-        infer=_infer_iou,
-        kernel=lambda xp, X, Y, box_normalized: overlaps(xp, X, Y, box_normalized, _signed_areas),
-        no_grad=("Out",),
-        doc="The intersection over the union of each box of X with each box of Y.",
-    )
+    "iou_similarity",
+    inputs=("X", "Y"),
+    attrs={"box_normalized": True},
+    infer=_infer_iou,
+    kernel=lambda xp, X, Y, box_normalized: overlaps(xp, X, Y, box_normalized, _signed_areas),
+    no_grad=("Out",),
+    doc="The intersection over the union of each box of X with each box of Y.",
 )
 
 
@@ -152,17 +150,15 @@ def _coded(op: OpView) -> str:
 
 
 register(
-    OpDef(
-        "box_coder",
-        inputs=("PriorBox", "PriorBoxVar?", "TargetBox"),
-        outputs=("OutputBox",),
-        attrs={"code_type": "encode_center_size", "box_normalized": True, "axis": 0, "variance": []},
-        infer=_infer_box_coder,
-        kernel=_box_coder,
-        no_grad=("OutputBox",),
-        sequences=Sequences(source=_coded),
-        doc="The offsets of boxes to prior boxes, or boxes from such offsets.",
-    )
+    "box_coder",
+    inputs=("PriorBox", "PriorBoxVar?", "TargetBox"),
+    outputs=("OutputBox",),
+    attrs={"code_type": "encode_center_size", "box_normalized": True, "axis": 0, "variance": []},
+    infer=_infer_box_coder,
+    kernel=_box_coder,
+    no_grad=("OutputBox",),
+    sequences=Sequences(source=_coded),
+    doc="The offsets of boxes to prior boxes, or boxes from such offsets.",
 )
 
 
@@ -195,17 +191,15 @@ def _infer_decode_and_assign(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "box_decoder_and_assign",
-        inputs=("PriorBox", "PriorBoxVar?", "TargetBox", "BoxScore"),
-        outputs=("DecodeBox", "OutputAssignBox"),
-        attrs={"box_clip": 4.135},
-        infer=_infer_decode_and_assign,
-        kernel=_decode_and_assign,
-        no_grad=("DecodeBox", "OutputAssignBox"),
-        sequences=Sequences(source={"DecodeBox": "TargetBox", "OutputAssignBox": "PriorBox"}),
-        doc="Boxes of each class from offsets, and for each box that of its best class but the background.",
-    )
+    "box_decoder_and_assign",
+    inputs=("PriorBox", "PriorBoxVar?", "TargetBox", "BoxScore"),
+    outputs=("DecodeBox", "OutputAssignBox"),
+    attrs={"box_clip": 4.135},
+    infer=_infer_decode_and_assign,
+    kernel=_decode_and_assign,
+    no_grad=("DecodeBox", "OutputAssignBox"),
+    sequences=Sequences(source={"DecodeBox": "TargetBox", "OutputAssignBox": "PriorBox"}),
+    doc="Boxes of each class from offsets, and for each box that of its best class but the background.",
 )
 
 
@@ -242,16 +236,14 @@ def _infer_box_clip(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "box_clip",
-        inputs=("Input", "ImInfo"),
-        outputs=("Output",),
-        infer=_infer_box_clip,
-        kernel=_box_clip,
-        no_grad=("Output",),
-        sequences=Sequences(takes_lod=True, inferred=True, levels=Levels("Input")),
-        doc="The boxes of each sequence within the image of the same number, at its size before scaling.",
-    )
+    "box_clip",
+    inputs=("Input", "ImInfo"),
+    outputs=("Output",),
+    infer=_infer_box_clip,
+    kernel=_box_clip,
+    no_grad=("Output",),
+    sequences=Sequences(takes_lod=True, inferred=True, levels=Levels("Input")),
+    doc="The boxes of each sequence within the image of the same number, at its size before scaling.",
 )
 
 
@@ -273,16 +265,14 @@ def _infer_polygon(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "polygon_box_transform",
-        inputs=("Input",),
-        outputs=("Output",),
-        infer=_infer_polygon,
-        kernel=_polygon,
-        no_grad=("Output",),
-        sequences=Sequences(source=None),
-        doc="Corners from their distances to a grid of every 4th pixel: x in even channels, y in odd ones.",
-    )
+    "polygon_box_transform",
+    inputs=("Input",),
+    outputs=("Output",),
+    infer=_infer_polygon,
+    kernel=_polygon,
+    no_grad=("Output",),
+    sequences=Sequences(source=None),
+    doc="Corners from their distances to a grid of every 4th pixel: x in even channels, y in odd ones.",
 )
 
 Array = np.ndarray

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
-from ..registry import LodArray, OpDef, OperatorError, OpView, Sequences, register
+from ..registry import LodArray, OperatorError, OpView, Sequences, register
 from ..sequence import Lods, deep, input_lod, levels, offsets_of
 
 _LEAST = 1e-6
@@ -69,17 +69,15 @@ def _infer_match(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "bipartite_match",
-        inputs=("DistMat",),
-        outputs=("ColToRowMatchIndices", "ColToRowMatchDist"),
-        attrs={"match_type": "bipartite", "dist_threshold": 0.5},
-        infer=_infer_match,
-        kernel=_bipartite_match,
-        no_grad=("ColToRowMatchIndices", "ColToRowMatchDist"),
-        sequences=Sequences(takes_lod=True, inferred=True),
-        doc="For each column and image the row that it is matched with, or -1, and how similar the two are.",
-    )
+    "bipartite_match",
+    inputs=("DistMat",),
+    outputs=("ColToRowMatchIndices", "ColToRowMatchDist"),
+    attrs={"match_type": "bipartite", "dist_threshold": 0.5},
+    infer=_infer_match,
+    kernel=_bipartite_match,
+    no_grad=("ColToRowMatchIndices", "ColToRowMatchDist"),
+    sequences=Sequences(takes_lod=True, inferred=True),
+    doc="For each column and image the row that it is matched with, or -1, and how similar the two are.",
 )
 
 
@@ -120,17 +118,15 @@ def _infer_assign(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "target_assign",
-        inputs=("X", "MatchIndices", "NegIndices?"),
-        outputs=("Out", "OutWeight"),
-        attrs={"mismatch_value": 0},
-        infer=_infer_assign,
-        kernel=_target_assign,
-        no_grad=("Out", "OutWeight"),
-        sequences=Sequences(takes_lod=True, inferred=True),
-        doc="For each column and image the row that it is matched with, and 1; mismatch_value and 0 without a match.",
-    )
+    "target_assign",
+    inputs=("X", "MatchIndices", "NegIndices?"),
+    outputs=("Out", "OutWeight"),
+    attrs={"mismatch_value": 0},
+    infer=_infer_assign,
+    kernel=_target_assign,
+    no_grad=("Out", "OutWeight"),
+    sequences=Sequences(takes_lod=True, inferred=True),
+    doc="For each column and image the row that it is matched with, and 1; mismatch_value and 0 without a match.",
 )
 
 
@@ -181,20 +177,18 @@ def _infer_mine(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "mine_hard_examples",
-        inputs=("ClsLoss", "LocLoss?", "MatchIndices", "MatchDist"),
-        outputs=("NegIndices", "UpdatedMatchIndices"),
-        attrs={
-            "neg_pos_ratio": 1.0,
-            "neg_dist_threshold": 0.5,
-            "sample_size": 0,
-            "mining_type": "max_negative",
-        },
-        infer=_infer_mine,
-        kernel=_mine,
-        no_grad=("NegIndices", "UpdatedMatchIndices"),
-        sequences=Sequences(takes_lod=True),
-        doc="The columns without a match that cost most, as a sequence for each image, and what matches are left.",
-    )
+    "mine_hard_examples",
+    inputs=("ClsLoss", "LocLoss?", "MatchIndices", "MatchDist"),
+    outputs=("NegIndices", "UpdatedMatchIndices"),
+    attrs={
+        "neg_pos_ratio": 1.0,
+        "neg_dist_threshold": 0.5,
+        "sample_size": 0,
+        "mining_type": "max_negative",
+    },
+    infer=_infer_mine,
+    kernel=_mine,
+    no_grad=("NegIndices", "UpdatedMatchIndices"),
+    sequences=Sequences(takes_lod=True),
+    doc="The columns without a match that cost most, as a sequence for each image, and what matches are left.",
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
-from ..registry import Levels, LodArray, OpDef, OperatorError, OpView, Sequences, register
+from ..registry import Levels, LodArray, OperatorError, OpView, Sequences, register
 from ..sequence import Lods, input_lod, offsets_of
 from .boxes import areas, overlaps, polygon_overlaps
 
@@ -314,17 +314,15 @@ for _type, _outputs, _attrs, _kernel, _doc in (
     ),
 ):
     register(
-        OpDef(
-            _type,
-            inputs=("BBoxes", "Scores"),
-            outputs=_outputs,
-            attrs=_attrs,
-            infer=_infer,
-            kernel=_kernel,
-            no_grad=_outputs,
-            sequences=Sequences(
-                takes_lod=True, levels=None if _type == "locality_aware_nms" else Levels(least=1)
-            ),
-            doc=_doc,
-        )
+        _type,
+        inputs=("BBoxes", "Scores"),
+        outputs=_outputs,
+        attrs=_attrs,
+        infer=_infer,
+        kernel=_kernel,
+        no_grad=_outputs,
+        sequences=Sequences(
+            takes_lod=True, levels=None if _type == "locality_aware_nms" else Levels(least=1)
+        ),
+        doc=_doc,
     )

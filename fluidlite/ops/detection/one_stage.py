@@ -13,7 +13,7 @@ from ...base.errors import OperatorError
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
 from ..infer import grads_like
-from ..registry import LodArray, OpDef, OpView, Sequences, grad_name, register, standard_grad
+from ..registry import LodArray, OpView, Sequences, grad_name, register, standard_grad
 from ..sequence import Lods, offsets_of
 from .boxes import clipped
 from .nms import best_first, suppressed
@@ -95,24 +95,22 @@ def _infer_box(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "yolo_box",
-        inputs=("X", "ImgSize"),
-        outputs=("Boxes", "Scores"),
-        attrs={
-            "class_num": 1,
-            "anchors": [],
-            "downsample_ratio": 32,
-            "conf_thresh": 0.01,
-            "clip_bbox": True,
-            "scale_x_y": 1.0,
-        },
-        infer=_infer_box,
-        kernel=_yolo_box,
-        no_grad=("Boxes", "Scores"),
-        sequences=Sequences(source=None),
-        doc="The boxes of a map in pixels, and what each class scores there; zeros where there is hardly anything.",
-    )
+    "yolo_box",
+    inputs=("X", "ImgSize"),
+    outputs=("Boxes", "Scores"),
+    attrs={
+        "class_num": 1,
+        "anchors": [],
+        "downsample_ratio": 32,
+        "conf_thresh": 0.01,
+        "clip_bbox": True,
+        "scale_x_y": 1.0,
+    },
+    infer=_infer_box,
+    kernel=_yolo_box,
+    no_grad=("Boxes", "Scores"),
+    sequences=Sequences(source=None),
+    doc="The boxes of a map in pixels, and what each class scores there; zeros where there is hardly anything.",
 )
 
 
@@ -268,38 +266,34 @@ def _infer_loss(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "yolov3_loss",
-        inputs=("X", "GTBox", "GTLabel", "GTScore?"),
-        outputs=("Loss", "ObjectnessMask", "GTMatchMask"),
-        attrs=_LOSS,
-        infer=_infer_loss,
-        kernel=_loss,
-        grad=standard_grad(("X", "GTBox", "GTLabel", "GTScore"), ("ObjectnessMask", "GTMatchMask")),
-        no_grad=("GTBox", "GTLabel", "GTScore", "ObjectnessMask", "GTMatchMask"),
-        sequences=Sequences(source=None),
-        doc="What the boxes, classes and scores of a map cost, for each image.",
-    )
+    "yolov3_loss",
+    inputs=("X", "GTBox", "GTLabel", "GTScore?"),
+    outputs=("Loss", "ObjectnessMask", "GTMatchMask"),
+    attrs=_LOSS,
+    infer=_infer_loss,
+    kernel=_loss,
+    grad=standard_grad(("X", "GTBox", "GTLabel", "GTScore"), ("ObjectnessMask", "GTMatchMask")),
+    no_grad=("GTBox", "GTLabel", "GTScore", "ObjectnessMask", "GTMatchMask"),
+    sequences=Sequences(source=None),
+    doc="What the boxes, classes and scores of a map cost, for each image.",
 )
 register(
-    OpDef(
-        "yolov3_loss_grad",
-        inputs=(
-            "X",
-            "GTBox",
-            "GTLabel",
-            "GTScore?",
-            "ObjectnessMask",
-            "GTMatchMask",
-            grad_name("Loss"),
-        ),
-        outputs=(grad_name("X"),),
-        attrs=_LOSS,
-        infer=grads_like(),
-        kernel=_loss_grad,
-        sequences=Sequences(source=None),
-        doc="The gradient of yolov3_loss for X.",
-    )
+    "yolov3_loss_grad",
+    inputs=(
+        "X",
+        "GTBox",
+        "GTLabel",
+        "GTScore?",
+        "ObjectnessMask",
+        "GTMatchMask",
+        grad_name("Loss"),
+    ),
+    outputs=(grad_name("X"),),
+    attrs=_LOSS,
+    infer=grads_like(),
+    kernel=_loss_grad,
+    sequences=Sequences(source=None),
+    doc="The gradient of yolov3_loss for X.",
 )
 
 Array = np.ndarray
@@ -405,21 +399,19 @@ def _infer_detected(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "retinanet_detection_output",
-        inputs=("BBoxes*", "Scores*", "Anchors*", "ImInfo"),
-        outputs=("Out",),
-        attrs={
-            "score_threshold": 0.05,
-            "nms_top_k": 1000,
-            "nms_threshold": 0.3,
-            "nms_eta": 1.0,
-            "keep_top_k": 100,
-        },
-        infer=_infer_detected,
-        kernel=_detected,
-        no_grad=("Out",),
-        sequences=Sequences(takes_lod=True),
-        doc="The boxes of several feature maps that no better one of their class overlaps.",
-    )
+    "retinanet_detection_output",
+    inputs=("BBoxes*", "Scores*", "Anchors*", "ImInfo"),
+    outputs=("Out",),
+    attrs={
+        "score_threshold": 0.05,
+        "nms_top_k": 1000,
+        "nms_threshold": 0.3,
+        "nms_eta": 1.0,
+        "keep_top_k": 100,
+    },
+    infer=_infer_detected,
+    kernel=_detected,
+    no_grad=("Out",),
+    sequences=Sequences(takes_lod=True),
+    doc="The boxes of several feature maps that no better one of their class overlaps.",
 )

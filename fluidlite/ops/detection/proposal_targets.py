@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
-from ..registry import Effects, LodArray, OpDef, OperatorError, OpView, Sequences, register
+from ..registry import Effects, LodArray, OperatorError, OpView, Sequences, register
 from ..sequence import Lods, levels, offsets_of
 from .boxes import encoded, middles, overlaps
 
@@ -221,18 +221,16 @@ def _register(
     random: bool = True,
 ) -> None:
     register(
-        OpDef(
-            op_type,
-            inputs=inputs,
-            outputs=outputs,
-            attrs=attrs,
-            infer=infer,
-            kernel=kernel,
-            no_grad=outputs,
-            sequences=Sequences(takes_lod=True),
-            effects=Effects(random=random),
-            doc=doc,
-        )
+        op_type,
+        inputs=inputs,
+        outputs=outputs,
+        attrs=attrs,
+        infer=infer,
+        kernel=kernel,
+        no_grad=outputs,
+        sequences=Sequences(takes_lod=True),
+        effects=Effects(random=random),
+        doc=doc,
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
-from ..registry import Levels, LodArray, OpDef, OpView, Sequences, register
+from ..registry import Levels, LodArray, OpView, Sequences, register
 from ..sequence import Lods, levels, offsets_of
 from .boxes import areas, clipped, middles, overlaps
 from .nms import suppressed
@@ -89,17 +89,15 @@ def _infer_proposals(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "generate_proposals",
-        inputs=("Scores", "BboxDeltas", "ImInfo", "Anchors", "Variances"),
-        outputs=("RpnRois", "RpnRoiProbs", "RpnRoisLod?"),
-        attrs={"pre_nms_topN": 6000, "post_nms_topN": 1000, "nms_thresh": 0.5, "min_size": 0.1, "eta": 1.0},
-        infer=_infer_proposals,
-        kernel=_generate_proposals,
-        no_grad=("RpnRois", "RpnRoiProbs", "RpnRoisLod"),
-        sequences=Sequences(takes_lod=True),
-        doc="The boxes of each image that score best and do not overlap, their scores, and where each image's end.",
-    )
+    "generate_proposals",
+    inputs=("Scores", "BboxDeltas", "ImInfo", "Anchors", "Variances"),
+    outputs=("RpnRois", "RpnRoiProbs", "RpnRoisLod?"),
+    attrs={"pre_nms_topN": 6000, "post_nms_topN": 1000, "nms_thresh": 0.5, "min_size": 0.1, "eta": 1.0},
+    infer=_infer_proposals,
+    kernel=_generate_proposals,
+    no_grad=("RpnRois", "RpnRoiProbs", "RpnRoisLod"),
+    sequences=Sequences(takes_lod=True),
+    doc="The boxes of each image that score best and do not overlap, their scores, and where each image's end.",
 )
 
 
@@ -137,17 +135,15 @@ def _infer_distribute(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "distribute_fpn_proposals",
-        inputs=("FpnRois",),
-        outputs=("MultiFpnRois*", "RestoreIndex"),
-        attrs={"min_level": 2, "max_level": 5, "refer_level": 4, "refer_scale": 224},
-        infer=_infer_distribute,
-        kernel=_distribute,
-        no_grad=("MultiFpnRois", "RestoreIndex"),
-        sequences=Sequences(takes_lod=True, levels=Levels("FpnRois", outs=("MultiFpnRois",))),
-        doc="The regions for each of several feature maps, by their size, and where each region has gone.",
-    )
+    "distribute_fpn_proposals",
+    inputs=("FpnRois",),
+    outputs=("MultiFpnRois*", "RestoreIndex"),
+    attrs={"min_level": 2, "max_level": 5, "refer_level": 4, "refer_scale": 224},
+    infer=_infer_distribute,
+    kernel=_distribute,
+    no_grad=("MultiFpnRois", "RestoreIndex"),
+    sequences=Sequences(takes_lod=True, levels=Levels("FpnRois", outs=("MultiFpnRois",))),
+    doc="The regions for each of several feature maps, by their size, and where each region has gone.",
 )
 
 
@@ -180,17 +176,15 @@ def _infer_collect(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "collect_fpn_proposals",
-        inputs=("MultiLevelRois*", "MultiLevelScores*"),
-        outputs=("FpnRois",),
-        attrs={"post_nms_topN": 1},
-        infer=_infer_collect,
-        kernel=_collect,
-        no_grad=("FpnRois",),
-        sequences=Sequences(takes_lod=True, levels=Levels("MultiLevelRois")),
-        doc="The regions of several feature maps that score best, image by image.",
-    )
+    "collect_fpn_proposals",
+    inputs=("MultiLevelRois*", "MultiLevelScores*"),
+    outputs=("FpnRois",),
+    attrs={"post_nms_topN": 1},
+    infer=_infer_collect,
+    kernel=_collect,
+    no_grad=("FpnRois",),
+    sequences=Sequences(takes_lod=True, levels=Levels("MultiLevelRois")),
+    doc="The regions of several feature maps that score best, image by image.",
 )
 
 _FINE = 5
@@ -309,15 +303,13 @@ def _infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "generate_mask_labels",
-        ("ImInfo", "GtClasses", "IsCrowd", "GtSegms", "Rois", "LabelsInt32"),
-        ("MaskRois", "RoiHasMaskInt32", "MaskInt32"),
-        {"num_classes": 1, "resolution": 1},
-        infer=_infer,
-        kernel=_mask_labels,
-        no_grad=("MaskRois", "RoiHasMaskInt32", "MaskInt32"),
-        sequences=Sequences(takes_lod=True),
-        doc="The regions with an object, and what of the object is in each, pixel by pixel, in the place of its class.",
-    )
+    "generate_mask_labels",
+    ("ImInfo", "GtClasses", "IsCrowd", "GtSegms", "Rois", "LabelsInt32"),
+    ("MaskRois", "RoiHasMaskInt32", "MaskInt32"),
+    {"num_classes": 1, "resolution": 1},
+    infer=_infer,
+    kernel=_mask_labels,
+    no_grad=("MaskRois", "RoiHasMaskInt32", "MaskInt32"),
+    sequences=Sequences(takes_lod=True),
+    doc="The regions with an object, and what of the object is in each, pixel by pixel, in the place of its class.",
 )

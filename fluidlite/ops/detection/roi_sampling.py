@@ -11,7 +11,7 @@ import numpy as np
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
 from ..infer import grads_like, grads_like_inputs
-from ..registry import Levels, LodArray, OpDef, OpView, Sequences, grad_name, register, standard_grad
+from ..registry import Levels, LodArray, OpView, Sequences, grad_name, register, standard_grad
 from ..sequence import Lods, input_lod
 from .roi import (
     Array,
@@ -154,30 +154,26 @@ _ATTRS: dict[str, Any] = {
 _INPUTS = ("Input", "ROIs", "Trans")
 
 register(
-    OpDef(
-        "deformable_psroi_pooling",
-        inputs=_INPUTS,
-        outputs=("TopCount", "Output"),
-        attrs=_ATTRS,
-        infer=_infer,
-        kernel=_pool,
-        grad=standard_grad(_INPUTS, ("TopCount",)),
-        no_grad=("ROIs", "TopCount"),
-        sequences=Sequences(takes_lod=True, inferred=True),
-        doc="For each region the means of interpolated features in bins that are moved by Trans, and of how many.",
-    )
+    "deformable_psroi_pooling",
+    inputs=_INPUTS,
+    outputs=("TopCount", "Output"),
+    attrs=_ATTRS,
+    infer=_infer,
+    kernel=_pool,
+    grad=standard_grad(_INPUTS, ("TopCount",)),
+    no_grad=("ROIs", "TopCount"),
+    sequences=Sequences(takes_lod=True, inferred=True),
+    doc="For each region the means of interpolated features in bins that are moved by Trans, and of how many.",
 )
 register(
-    OpDef(
-        "deformable_psroi_pooling_grad",
-        inputs=(*_INPUTS, "TopCount", grad_name("Output")),
-        outputs=(DINPUT + "?", DTRANS + "?"),
-        attrs=_ATTRS,
-        infer=grads_like_inputs,
-        kernel=_pool_grad,
-        sequences=Sequences(takes_lod=True, inferred=True),
-        doc="The gradient of deformable_psroi_pooling for Input and Trans.",
-    )
+    "deformable_psroi_pooling_grad",
+    inputs=(*_INPUTS, "TopCount", grad_name("Output")),
+    outputs=(DINPUT + "?", DTRANS + "?"),
+    attrs=_ATTRS,
+    infer=grads_like_inputs,
+    kernel=_pool_grad,
+    sequences=Sequences(takes_lod=True, inferred=True),
+    doc="The gradient of deformable_psroi_pooling for Input and Trans.",
 )
 
 _NEAR = 1e-4
@@ -314,30 +310,26 @@ _ROI_PERSPECTIVE_ATTRS: dict[str, Any] = {
 _OUTPUTS = ("Mask", "TransformMatrix", "Out2InIdx", "Out2InWeights")
 
 register(
-    OpDef(
-        "roi_perspective_transform",
-        inputs=("X", "ROIs"),
-        outputs=("Out", *_OUTPUTS),
-        attrs=_ROI_PERSPECTIVE_ATTRS,
-        infer=_roi_perspective_infer,
-        kernel=_transform,
-        grad=standard_grad(("X", "ROIs"), ("Out2InIdx", "Out2InWeights")),
-        no_grad=("ROIs", "Mask", "TransformMatrix", "Out2InIdx", "Out2InWeights"),
-        sequences=Sequences(takes_lod=True, inferred=True, levels=Levels("ROIs", outs=("Out",))),
-        doc="Quadrilaterals of features as rectangles, which places of these lie in them, and how they are mapped.",
-    )
+    "roi_perspective_transform",
+    inputs=("X", "ROIs"),
+    outputs=("Out", *_OUTPUTS),
+    attrs=_ROI_PERSPECTIVE_ATTRS,
+    infer=_roi_perspective_infer,
+    kernel=_transform,
+    grad=standard_grad(("X", "ROIs"), ("Out2InIdx", "Out2InWeights")),
+    no_grad=("ROIs", "Mask", "TransformMatrix", "Out2InIdx", "Out2InWeights"),
+    sequences=Sequences(takes_lod=True, inferred=True, levels=Levels("ROIs", outs=("Out",))),
+    doc="Quadrilaterals of features as rectangles, which places of these lie in them, and how they are mapped.",
 )
 register(
-    OpDef(
-        "roi_perspective_transform_grad",
-        inputs=("X#", "ROIs#", "Out2InIdx", "Out2InWeights", grad_name("Out")),
-        outputs=(grad_name("X"),),
-        attrs=_ROI_PERSPECTIVE_ATTRS,
-        infer=grads_like(),
-        kernel=_transform_grad,
-        sequences=Sequences(source=None),
-        doc="The gradient of roi_perspective_transform for X.",
-    )
+    "roi_perspective_transform_grad",
+    inputs=("X#", "ROIs#", "Out2InIdx", "Out2InWeights", grad_name("Out")),
+    outputs=(grad_name("X"),),
+    attrs=_ROI_PERSPECTIVE_ATTRS,
+    infer=grads_like(),
+    kernel=_transform_grad,
+    sequences=Sequences(source=None),
+    doc="The gradient of roi_perspective_transform for X.",
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ...backend.functions import matmul
 from ..infer import broadcast_shape, operands, reduced
 from ..nn.activation import tanh_sigmoid
-from ..registry import Attr, OpDef, OpSpec, OpView, Sequences, grad_name, register, standard_grad
+from ..registry import Attr, OpSpec, OpView, Sequences, grad_name, register, standard_grad
 
 
 def _repeated(xp: Any, X: Any, W: list[Any], Bias: list[Any]) -> Any:
@@ -38,16 +38,14 @@ def _infer_repeated(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "fusion_repeated_fc_relu",
-        ("X", "W*", "Bias*"),
-        ("ReluOut*", "Out"),
-        infer=_infer_repeated,
-        kernel=_repeated,
-        no_grad=("ReluOut", "Out"),
-        sequences=Sequences(source={"Out": "X"}),
-        doc="relu(X * W + Bias), again and again.",
-    )
+    "fusion_repeated_fc_relu",
+    ("X", "W*", "Bias*"),
+    ("ReluOut*", "Out"),
+    infer=_infer_repeated,
+    kernel=_repeated,
+    no_grad=("ReluOut", "Out"),
+    sequences=Sequences(source={"Out": "X"}),
+    doc="relu(X * W + Bias), again and again.",
 )
 
 
@@ -66,17 +64,15 @@ def _infer_squared(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "fusion_squared_mat_sub",
-        ("X", "Y"),
-        ("SquaredX", "SquaredY", "SquaredXY", "Out"),
-        {"scalar": 1.0},
-        infer=_infer_squared,
-        kernel=_squared,
-        no_grad=("SquaredX", "SquaredY", "SquaredXY", "Out"),
-        sequences=Sequences(source=None),
-        doc="scalar * ((X * Y) ** 2 - X ** 2 * Y ** 2), products of matrices.",
-    )
+    "fusion_squared_mat_sub",
+    ("X", "Y"),
+    ("SquaredX", "SquaredY", "SquaredXY", "Out"),
+    {"scalar": 1.0},
+    infer=_infer_squared,
+    kernel=_squared,
+    no_grad=("SquaredX", "SquaredY", "SquaredXY", "Out"),
+    sequences=Sequences(source=None),
+    doc="scalar * ((X * Y) ** 2 - X ** 2 * Y ** 2), products of matrices.",
 )
 
 X, Y, OUT, BETWEEN = "X", "Y", "Out", "IntermediateOut"
@@ -164,29 +160,25 @@ _ATTRS: dict[str, Any] = {
 }
 
 register(
-    OpDef(
-        "fused_elemwise_activation",
-        (X, Y),
-        (OUT, BETWEEN + "?"),
-        _ATTRS,
-        infer=_infer,
-        kernel=_forward,
-        grad=_rule,
-        no_grad=(BETWEEN,),
-        sequences=Sequences(
-            source=lambda op: {OUT: X, BETWEEN: Y if op.attr("functor_list")[0] in BINARY else X}
-        ),
-        doc="functor_list[0] after functor_list[1]: X with a function of Y, or a function of X with Y.",
-    )
+    "fused_elemwise_activation",
+    (X, Y),
+    (OUT, BETWEEN + "?"),
+    _ATTRS,
+    infer=_infer,
+    kernel=_forward,
+    grad=_rule,
+    no_grad=(BETWEEN,),
+    sequences=Sequences(
+        source=lambda op: {OUT: X, BETWEEN: Y if op.attr("functor_list")[0] in BINARY else X}
+    ),
+    doc="functor_list[0] after functor_list[1]: X with a function of Y, or a function of X with Y.",
 )
 register(
-    OpDef(
-        "fused_elemwise_activation_grad",
-        (X, Y, OUT, BETWEEN + "?", grad_name(OUT)),
-        (grad_name(X) + "?", grad_name(Y) + "?", grad_name(BETWEEN) + "?"),
-        _ATTRS,
-        infer=_infer_grad,
-        kernel=_fused_grad,
-        doc="The gradients of fused_elemwise_activation for X and Y, and for what is between its two functions.",
-    )
+    "fused_elemwise_activation_grad",
+    (X, Y, OUT, BETWEEN + "?", grad_name(OUT)),
+    (grad_name(X) + "?", grad_name(Y) + "?", grad_name(BETWEEN) + "?"),
+    _ATTRS,
+    infer=_infer_grad,
+    kernel=_fused_grad,
+    doc="The gradients of fused_elemwise_activation for X and Y, and for what is between its two functions.",
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...backend.functions import matmul
 from ..host_fallback import hosted
-from ..registry import LodArray, OpDef, OperatorError, OpView, Sequences, find, register
+from ..registry import LodArray, OperatorError, OpView, Sequences, find, register
 from ..rnn.unit import ACTIVATIONS, activate
 from ..sequence import Lods, one_level
 
@@ -95,63 +95,59 @@ def _infer(gates: int, outs: tuple[str, ...]) -> Any:
 
 
 register(
-    OpDef(
-        "fusion_gru",
-        ("X", "H0?", "WeightX", "WeightH", "Bias?"),
-        ("ReorderedH0?", "XX?", "BatchedInput?", "BatchedOut?", "Hidden"),
-        {
-            "activation": "tanh",
-            "gate_activation": "sigmoid",
-            "is_reverse": False,
-            "use_seq": True,
-            "origin_mode": False,
-        },
-        infer=_infer(3, ("Hidden",)),
-        kernel=_gru,
-        no_grad=("ReorderedH0", "XX", "BatchedInput", "BatchedOut", "Hidden"),
-        sequences=Sequences(takes_lod=True, inferred=True),
-        doc="gru of the product of X and WeightX; what is between is not kept.",
-    )
+    "fusion_gru",
+    ("X", "H0?", "WeightX", "WeightH", "Bias?"),
+    ("ReorderedH0?", "XX?", "BatchedInput?", "BatchedOut?", "Hidden"),
+    {
+        "activation": "tanh",
+        "gate_activation": "sigmoid",
+        "is_reverse": False,
+        "use_seq": True,
+        "origin_mode": False,
+    },
+    infer=_infer(3, ("Hidden",)),
+    kernel=_gru,
+    no_grad=("ReorderedH0", "XX", "BatchedInput", "BatchedOut", "Hidden"),
+    sequences=Sequences(takes_lod=True, inferred=True),
+    doc="gru of the product of X and WeightX; what is between is not kept.",
 )
 register(
-    OpDef(
-        "fusion_lstm",
-        ("X", "WeightX", "WeightH", "Bias", "H0?", "C0?"),
-        (
-            "Hidden",
-            "Cell",
-            "XX?",
-            "BatchedInput?",
-            "BatchedHidden?",
-            "BatchedCell?",
-            "ReorderedH0?",
-            "ReorderedC0?",
-            "CheckedCell?",
-        ),
-        {
-            "use_peepholes": True,
-            "is_reverse": False,
-            "use_seq": True,
-            "gate_activation": "sigmoid",
-            "cell_activation": "tanh",
-            "candidate_activation": "tanh",
-        },
-        infer=_infer(4, ("Hidden", "Cell")),
-        kernel=_lstm,
-        no_grad=(
-            "Hidden",
-            "Cell",
-            "XX",
-            "BatchedInput",
-            "BatchedHidden",
-            "BatchedCell",
-            "ReorderedH0",
-            "ReorderedC0",
-            "CheckedCell",
-        ),
-        sequences=Sequences(takes_lod=True, inferred=True),
-        doc="lstm of the product of X and WeightX; what is between is not kept.",
-    )
+    "fusion_lstm",
+    ("X", "WeightX", "WeightH", "Bias", "H0?", "C0?"),
+    (
+        "Hidden",
+        "Cell",
+        "XX?",
+        "BatchedInput?",
+        "BatchedHidden?",
+        "BatchedCell?",
+        "ReorderedH0?",
+        "ReorderedC0?",
+        "CheckedCell?",
+    ),
+    {
+        "use_peepholes": True,
+        "is_reverse": False,
+        "use_seq": True,
+        "gate_activation": "sigmoid",
+        "cell_activation": "tanh",
+        "candidate_activation": "tanh",
+    },
+    infer=_infer(4, ("Hidden", "Cell")),
+    kernel=_lstm,
+    no_grad=(
+        "Hidden",
+        "Cell",
+        "XX",
+        "BatchedInput",
+        "BatchedHidden",
+        "BatchedCell",
+        "ReorderedH0",
+        "ReorderedC0",
+        "CheckedCell",
+    ),
+    sequences=Sequences(takes_lod=True, inferred=True),
+    doc="lstm of the product of X and WeightX; what is between is not kept.",
 )
 
 _LSTM = {"gate_activation": "sigmoid", "cell_activation": "tanh", "candidate_activation": "tanh"}
@@ -298,31 +294,27 @@ _EMBEDDED_OUTS = (
 )
 
 register(
-    OpDef(
-        "attention_lstm",
-        (
-            *("X", "C0", "H0?", "AttentionWeight", "AttentionBias?", "AttentionScalar?"),
-            *("AttentionScalarBias?", "LSTMWeight", "LSTMBias"),
-        ),
-        _ATTENTION_OUTS,
-        _LSTM,
-        infer=_infer_attention,
-        kernel=_attention,
-        no_grad=tuple(name.rstrip("?") for name in _ATTENTION_OUTS),
-        sequences=Sequences(takes_lod=True, inferred=True),
-        doc="An LSTM that sees in each step the rows of its sequence, weighted by how they go with the last cell.",
-    )
+    "attention_lstm",
+    (
+        *("X", "C0", "H0?", "AttentionWeight", "AttentionBias?", "AttentionScalar?"),
+        *("AttentionScalarBias?", "LSTMWeight", "LSTMBias"),
+    ),
+    _ATTENTION_OUTS,
+    _LSTM,
+    infer=_infer_attention,
+    kernel=_attention,
+    no_grad=tuple(name.rstrip("?") for name in _ATTENTION_OUTS),
+    sequences=Sequences(takes_lod=True, inferred=True),
+    doc="An LSTM that sees in each step the rows of its sequence, weighted by how they go with the last cell.",
 )
 register(
-    OpDef(
-        "fused_embedding_fc_lstm",
-        ("Ids", "Embeddings", "WeightH", "Bias", "H0?", "C0?"),
-        _EMBEDDED_OUTS,
-        {"use_peepholes": True, "is_reverse": False, "use_seq": True, **_LSTM},
-        infer=_infer_embedded,
-        kernel=_embedded,
-        no_grad=tuple(name.rstrip("?") for name in _EMBEDDED_OUTS),
-        sequences=Sequences(takes_lod=True, inferred=True),
-        doc="lstm of rows of a table that holds the products with its weights.",
-    )
+    "fused_embedding_fc_lstm",
+    ("Ids", "Embeddings", "WeightH", "Bias", "H0?", "C0?"),
+    _EMBEDDED_OUTS,
+    {"use_peepholes": True, "is_reverse": False, "use_seq": True, **_LSTM},
+    infer=_infer_embedded,
+    kernel=_embedded,
+    no_grad=tuple(name.rstrip("?") for name in _EMBEDDED_OUTS),
+    sequences=Sequences(takes_lod=True, inferred=True),
+    doc="lstm of rows of a table that holds the products with its weights.",
 )

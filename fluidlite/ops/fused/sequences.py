@@ -13,7 +13,6 @@ from ..registry import (
     Attr,
     Dispatch,
     LodArray,
-    OpDef,
     OperatorError,
     OpView,
     RowRule,
@@ -76,16 +75,14 @@ for _type, _inputs, _kernel, _attrs, _doc in (
     ),
 ):
     register(
-        OpDef(
-            _type,
-            _inputs,
-            attrs={"pooltype": "SUM", "axis": 1, **_attrs},
-            infer=_infer_pool,
-            kernel=_kernel,
-            no_grad=("Out",),
-            sequences=Sequences(takes_lod=True),
-            doc=_doc,
-        )
+        _type,
+        _inputs,
+        attrs={"pooltype": "SUM", "axis": 1, **_attrs},
+        infer=_infer_pool,
+        kernel=_kernel,
+        no_grad=("Out",),
+        sequences=Sequences(takes_lod=True),
+        doc=_doc,
     )
 
 
@@ -113,17 +110,15 @@ def _infer_conv(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "fusion_seqconv_eltadd_relu",
-        ("X", "Filter", "Bias"),
-        ("Out", "ColMat?"),
-        {"contextLength": 1, "contextStart": 0, "contextStride": 1},
-        infer=_infer_conv,
-        kernel=_conv_relu,
-        no_grad=("Out", "ColMat"),
-        sequences=Sequences(takes_lod=True, inferred=True),
-        doc="relu(sequence_conv + Bias); what is between is not kept.",
-    )
+    "fusion_seqconv_eltadd_relu",
+    ("X", "Filter", "Bias"),
+    ("Out", "ColMat?"),
+    {"contextLength": 1, "contextStart": 0, "contextStride": 1},
+    infer=_infer_conv,
+    kernel=_conv_relu,
+    no_grad=("Out", "ColMat"),
+    sequences=Sequences(takes_lod=True, inferred=True),
+    doc="relu(sequence_conv + Bias); what is between is not kept.",
 )
 
 
@@ -157,17 +152,15 @@ def _infer_expand_fc(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "fusion_seqexpand_concat_fc",
-        ("X*", "FCWeight", "FCBias?"),
-        ("Out", "FCOut?"),
-        {"fc_activation": "identity"},
-        infer=_infer_expand_fc,
-        kernel=_expand_fc,
-        no_grad=("Out", "FCOut"),
-        sequences=Sequences(takes_lod=True, inferred=True),
-        doc="Rows of sequences concatenated with a row for each sequence, then a product, a bias and an activation.",
-    )
+    "fusion_seqexpand_concat_fc",
+    ("X*", "FCWeight", "FCBias?"),
+    ("Out", "FCOut?"),
+    {"fc_activation": "identity"},
+    infer=_infer_expand_fc,
+    kernel=_expand_fc,
+    no_grad=("Out", "FCOut"),
+    sequences=Sequences(takes_lod=True, inferred=True),
+    doc="Rows of sequences concatenated with a row for each sequence, then a product, a bias and an activation.",
 )
 
 DW, DOUT = grad_name("W"), grad_name("Out")
@@ -242,30 +235,26 @@ _ATTRS: dict[str, Any] = {
 }
 
 register(
-    OpDef(
-        "fused_embedding_seq_pool",
-        ("W", "Ids"),
-        attrs=_ATTRS,
-        infer=_infer,
-        kernel=_sums,
-        grad=standard_grad(inputs=("W", "Ids")),
-        no_grad=("Ids",),
-        sequences=Sequences(takes_lod=True, inferred=True),
-        doc="For each sequence of Ids sums of the rows of W that its columns name; padding_idx names none.",
-    )
+    "fused_embedding_seq_pool",
+    ("W", "Ids"),
+    attrs=_ATTRS,
+    infer=_infer,
+    kernel=_sums,
+    grad=standard_grad(inputs=("W", "Ids")),
+    no_grad=("Ids",),
+    sequences=Sequences(takes_lod=True, inferred=True),
+    doc="For each sequence of Ids sums of the rows of W that its columns name; padding_idx names none.",
 )
 register(
-    OpDef(
-        "fused_embedding_seq_pool_grad",
-        ("W", "Ids", DOUT),
-        (DW,),
-        _ATTRS,
-        infer=grads_like_inputs,
-        kernel=_grad,
-        dispatch=Dispatch(
-            rows=RowRule(_sparse_grad, out=DW, when="is_sparse", count=lambda op: product(op.shape("Ids")))
-        ),
-        sequences=Sequences(takes_lod=True, inferred=True),
-        doc="The gradient of fused_embedding_seq_pool for the table: SelectedRows with is_sparse.",
-    )
+    "fused_embedding_seq_pool_grad",
+    ("W", "Ids", DOUT),
+    (DW,),
+    _ATTRS,
+    infer=grads_like_inputs,
+    kernel=_grad,
+    dispatch=Dispatch(
+        rows=RowRule(_sparse_grad, out=DW, when="is_sparse", count=lambda op: product(op.shape("Ids")))
+    ),
+    sequences=Sequences(takes_lod=True, inferred=True),
+    doc="The gradient of fused_embedding_seq_pool for the table: SelectedRows with is_sparse.",
 )

@@ -11,7 +11,7 @@ from ..grad_pairs import register_pair
 from ..host_fallback import hosted
 from ..infer import product
 from ..native import typed
-from ..registry import Call, LodArray, OpDef, OperatorError, OpView, Sequences, grad_name, register
+from ..registry import Call, LodArray, OperatorError, OpView, Sequences, grad_name, register
 from ..sequence import Lods, Padded, batch_operands, grads_keep_sequences, set_rows, single
 
 DEMISSION, DTRANSITION, DCOST = (grad_name(slot) for slot in ("Emission", "Transition", "LogLikelihood"))
@@ -227,16 +227,14 @@ register_pair(
     native=(_native, _native_grad),
 )
 register(
-    OpDef(
-        "crf_decoding",
-        inputs=("Emission", "Transition", "Label?", "Length?"),
-        outputs=("ViterbiPath",),
-        attrs={},
-        infer=_decode_infer,
-        kernel=_decode,
-        no_grad=("ViterbiPath",),
-        native=lambda op: _call(op, "crf_decoding", "Emission", [op.name("ViterbiPath")]),
-        sequences=Sequences(takes_lod=True, source=None),
-        doc="The tags that score most together; with a Label 1 where they are the same, 0 elsewhere.",
-    )
+    "crf_decoding",
+    inputs=("Emission", "Transition", "Label?", "Length?"),
+    outputs=("ViterbiPath",),
+    attrs={},
+    infer=_decode_infer,
+    kernel=_decode,
+    no_grad=("ViterbiPath",),
+    native=lambda op: _call(op, "crf_decoding", "Emission", [op.name("ViterbiPath")]),
+    sequences=Sequences(takes_lod=True, source=None),
+    doc="The tags that score most together; with a Label 1 where they are the same, 0 elsewhere.",
 )

@@ -15,7 +15,6 @@ from ..nn.probability import rows_of, shifted
 from ..registry import (
     Call,
     Dispatch,
-    OpDef,
     OpSpec,
     OpView,
     Planning,
@@ -202,72 +201,63 @@ def _native_grad2(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "cross_entropy",
-        inputs=("X", "Label"),
-        outputs=("Y",),
-        attrs={"soft_label": False, "ignore_index": -100},
-        infer=_cross_entropy_infer,
-        kernel=_cross_entropy,
-        grad=standard_grad(inputs=("X", "Label")),
-        no_grad=("Label",),
-        native=_native,
-        dispatch=Dispatch(cuda="losses.cross_entropy"),
-        planning=Planning(batchable=planning_rules.along_last_axis, pattern="entropy"),
-        doc=(
-            "The cross entropy of each row of probabilities and its label: a class number, or a weight "
-            "for each class."
-        ),
-    )
+    "cross_entropy",
+    inputs=("X", "Label"),
+    outputs=("Y",),
+    attrs={"soft_label": False, "ignore_index": -100},
+    infer=_cross_entropy_infer,
+    kernel=_cross_entropy,
+    grad=standard_grad(inputs=("X", "Label")),
+    no_grad=("Label",),
+    native=_native,
+    dispatch=Dispatch(cuda="losses.cross_entropy"),
+    planning=Planning(batchable=planning_rules.along_last_axis, pattern="entropy"),
+    doc=(
+        "The cross entropy of each row of probabilities and its label: a class number, or a weight "
+        "for each class."
+    ),
 )
 register(
-    OpDef(
-        "cross_entropy_grad",
-        inputs=("X", "Label", DY),
-        outputs=(DX,),
-        attrs={"soft_label": False, "ignore_index": -100},
-        infer=grads_like_inputs,
-        kernel=_cross_entropy_grad,
-        grad=double_grad("Y", ("X",)),
-        native=_native_grad,
-        dispatch=Dispatch(cuda="losses.cross_entropy_grad"),
-        planning=Planning(batchable=planning_rules.along_last_axis, inplace=((DX, "X"),)),
-        doc="The gradient of cross_entropy for the probabilities.",
-    )
+    "cross_entropy_grad",
+    inputs=("X", "Label", DY),
+    outputs=(DX,),
+    attrs={"soft_label": False, "ignore_index": -100},
+    infer=grads_like_inputs,
+    kernel=_cross_entropy_grad,
+    grad=double_grad("Y", ("X",)),
+    native=_native_grad,
+    dispatch=Dispatch(cuda="losses.cross_entropy_grad"),
+    planning=Planning(batchable=planning_rules.along_last_axis, inplace=((DX, "X"),)),
+    doc="The gradient of cross_entropy for the probabilities.",
 )
 register(
-    OpDef(
-        "cross_entropy2",
-        inputs=("X", "Label"),
-        outputs=("Y", "XShape", "MatchX"),
-        attrs={"ignore_index": -100},
-        infer=_cross_entropy_infer,
-        kernel=_cross_entropy2,
-        grad=standard_grad(inputs=("Label",), outputs=("MatchX", "XShape"), type="cross_entropy_grad2"),
-        no_grad=("Label", "XShape", "MatchX"),
-        native=_native,
-        dispatch=Dispatch(cuda="losses.cross_entropy2"),
-        sequences=Sequences(source={"Y": "X"}),
-        planning=Planning(batchable=planning_rules.along_last_axis, pattern="entropy"),
-        doc=(
-            "Cross entropy for class numbers; MatchX is the probability of each label, XShape only has a "
-            "shape."
-        ),
-    )
+    "cross_entropy2",
+    inputs=("X", "Label"),
+    outputs=("Y", "XShape", "MatchX"),
+    attrs={"ignore_index": -100},
+    infer=_cross_entropy_infer,
+    kernel=_cross_entropy2,
+    grad=standard_grad(inputs=("Label",), outputs=("MatchX", "XShape"), type="cross_entropy_grad2"),
+    no_grad=("Label", "XShape", "MatchX"),
+    native=_native,
+    dispatch=Dispatch(cuda="losses.cross_entropy2"),
+    sequences=Sequences(source={"Y": "X"}),
+    planning=Planning(batchable=planning_rules.along_last_axis, pattern="entropy"),
+    doc=(
+        "Cross entropy for class numbers; MatchX is the probability of each label, XShape only has a shape."
+    ),
 )
 register(
-    OpDef(
-        "cross_entropy_grad2",
-        inputs=("Label", "MatchX", "XShape", DY),
-        outputs=(DX,),
-        attrs={"ignore_index": -100},
-        infer=_cross_entropy_grad2_infer,
-        kernel=_cross_entropy_grad2,
-        native=_native_grad2,
-        dispatch=Dispatch(cuda="losses.cross_entropy_grad2"),
-        planning=Planning(batchable=planning_rules.along_last_axis, pattern="entropy_grad"),
-        doc="The gradient of cross_entropy2 for the probabilities.",
-    )
+    "cross_entropy_grad2",
+    inputs=("Label", "MatchX", "XShape", DY),
+    outputs=(DX,),
+    attrs={"ignore_index": -100},
+    infer=_cross_entropy_grad2_infer,
+    kernel=_cross_entropy_grad2,
+    native=_native_grad2,
+    dispatch=Dispatch(cuda="losses.cross_entropy_grad2"),
+    planning=Planning(batchable=planning_rules.along_last_axis, pattern="entropy_grad"),
+    doc="The gradient of cross_entropy2 for the probabilities.",
 )
 
 
@@ -358,45 +348,39 @@ def _softmax_double_grad(
 _SOFTMAX = {"soft_label": False, "numeric_stable_mode": True, "ignore_index": -100, "axis": -1}
 
 register(
-    OpDef(
-        "softmax_with_cross_entropy",
-        inputs=("Logits", "Label"),
-        outputs=("Softmax", "Loss"),
-        attrs=_SOFTMAX,
-        infer=_softmax_infer,
-        kernel=_softmax_with_cross_entropy,
-        grad=_softmax_rule,
-        no_grad=("Label", "Softmax"),
-        native=_softmax_native("", ("Logits",), ("Logits", "Label", "Softmax", "Loss")),
-        dispatch=Dispatch(cuda="losses.softmax_cross_entropy"),
-        planning=Planning(inplace=(("Softmax", "Logits"),), batchable=planning_rules.along_other_axis),
-        doc="Softmax along an axis, and its cross entropy with class numbers or soft labels.",
-    )
+    "softmax_with_cross_entropy",
+    inputs=("Logits", "Label"),
+    outputs=("Softmax", "Loss"),
+    attrs=_SOFTMAX,
+    infer=_softmax_infer,
+    kernel=_softmax_with_cross_entropy,
+    grad=_softmax_rule,
+    no_grad=("Label", "Softmax"),
+    native=_softmax_native("", ("Logits",), ("Logits", "Label", "Softmax", "Loss")),
+    dispatch=Dispatch(cuda="losses.softmax_cross_entropy"),
+    planning=Planning(inplace=(("Softmax", "Logits"),), batchable=planning_rules.along_other_axis),
+    doc="Softmax along an axis, and its cross entropy with class numbers or soft labels.",
 )
 register(
-    OpDef(
-        "softmax_with_cross_entropy_grad",
-        inputs=("Label", "Softmax", DLOSS),
-        outputs=(DLOGITS,),
-        attrs=_SOFTMAX,
-        infer=grads_like(Logits="Softmax"),
-        kernel=_softmax_with_cross_entropy_grad,
-        grad=standard_grad(inputs=("Label", "Softmax", DLOSS)),
-        no_grad=("Label",),
-        native=_softmax_native("_grad", ("Softmax", DLOSS), ("Softmax", "Label", DLOSS, DLOGITS)),
-        dispatch=Dispatch(cuda="losses.softmax_cross_entropy_grad"),
-        planning=Planning(inplace=((DLOGITS, "Softmax"),), batchable=planning_rules.along_other_axis),
-        doc="The gradient of softmax_with_cross_entropy for the logits.",
-    )
+    "softmax_with_cross_entropy_grad",
+    inputs=("Label", "Softmax", DLOSS),
+    outputs=(DLOGITS,),
+    attrs=_SOFTMAX,
+    infer=grads_like(Logits="Softmax"),
+    kernel=_softmax_with_cross_entropy_grad,
+    grad=standard_grad(inputs=("Label", "Softmax", DLOSS)),
+    no_grad=("Label",),
+    native=_softmax_native("_grad", ("Softmax", DLOSS), ("Softmax", "Label", DLOSS, DLOGITS)),
+    dispatch=Dispatch(cuda="losses.softmax_cross_entropy_grad"),
+    planning=Planning(inplace=((DLOGITS, "Softmax"),), batchable=planning_rules.along_other_axis),
+    doc="The gradient of softmax_with_cross_entropy for the logits.",
 )
 register(
-    OpDef(
-        "softmax_with_cross_entropy_grad_grad",
-        inputs=("Label", "Softmax", DLOSS, grad_name(DLOGITS)),
-        outputs=(grad_name("Softmax"), grad_name(DLOSS)),
-        attrs=_SOFTMAX,
-        infer=grads_like_inputs,
-        kernel=_softmax_double_grad,
-        doc="The gradient of softmax_with_cross_entropy_grad for the softmax and the gradient of the loss.",
-    )
+    "softmax_with_cross_entropy_grad_grad",
+    inputs=("Label", "Softmax", DLOSS, grad_name(DLOGITS)),
+    outputs=(grad_name("Softmax"), grad_name(DLOSS)),
+    attrs=_SOFTMAX,
+    infer=grads_like_inputs,
+    kernel=_softmax_double_grad,
+    doc="The gradient of softmax_with_cross_entropy_grad for the softmax and the gradient of the loss.",
 )

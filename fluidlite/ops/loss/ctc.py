@@ -11,7 +11,7 @@ from ..grad_pairs import register_pair
 from ..host_fallback import hosted
 from ..infer import product
 from ..native import element, itemsize, typed
-from ..registry import Call, LodArray, OpDef, OperatorError, OpView, Sequences, grad_name, register
+from ..registry import Call, LodArray, OperatorError, OpView, Sequences, grad_name, register
 from ..sequence import Lods, Padded, batch_operands, deep, grads_keep_sequences, levels, set_rows
 
 DLOGITS, DLOSS = grad_name("Logits"), grad_name("Loss")
@@ -271,16 +271,14 @@ def _align_native(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "ctc_align",
-        inputs=("Input", "InputLength?"),
-        outputs=("Output", "OutputLength?"),
-        attrs={"blank": 0, "merge_repeated": True, "padding_value": 0},
-        infer=_align_infer,
-        kernel=_align,
-        no_grad=("Output", "OutputLength"),
-        native=_align_native,
-        sequences=Sequences(takes_lod=True, source=None),
-        doc="The tokens of each path without repetitions and blanks.",
-    )
+    "ctc_align",
+    inputs=("Input", "InputLength?"),
+    outputs=("Output", "OutputLength?"),
+    attrs={"blank": 0, "merge_repeated": True, "padding_value": 0},
+    infer=_align_infer,
+    kernel=_align,
+    no_grad=("Output", "OutputLength"),
+    native=_align_native,
+    sequences=Sequences(takes_lod=True, source=None),
+    doc="The tokens of each path without repetitions and blanks.",
 )

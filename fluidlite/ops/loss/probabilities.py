@@ -17,7 +17,6 @@ from ..registry import (
     Call,
     Dispatch,
     Effects,
-    OpDef,
     OpView,
     Planning,
     Sequences,
@@ -182,35 +181,31 @@ def _sigmoid_native(grad: bool) -> Any:
 _SIGMOID = {"normalize": False, "ignore_index": -100}
 
 register(
-    OpDef(
-        "sigmoid_cross_entropy_with_logits",
-        inputs=("X", "Label"),
-        attrs=_SIGMOID,
-        infer=same_shapes("X", "Label"),
-        kernel=_sigmoid_cross_entropy,
-        grad=standard_grad(inputs=("X", "Label")),
-        no_grad=("Label",),
-        native=_sigmoid_native(grad=False),
-        dispatch=Dispatch(cuda="losses.sigmoid_cross_entropy"),
-        effects=Effects(numbered=False),
-        planning=Planning(batchable=planning_rules.unless_normalized, inplace=(("Out", "X"),)),
-        doc="The cross entropy of each sigmoid(X) and its Label in [0, 1], element by element.",
-    )
+    "sigmoid_cross_entropy_with_logits",
+    inputs=("X", "Label"),
+    attrs=_SIGMOID,
+    infer=same_shapes("X", "Label"),
+    kernel=_sigmoid_cross_entropy,
+    grad=standard_grad(inputs=("X", "Label")),
+    no_grad=("Label",),
+    native=_sigmoid_native(grad=False),
+    dispatch=Dispatch(cuda="losses.sigmoid_cross_entropy"),
+    effects=Effects(numbered=False),
+    planning=Planning(batchable=planning_rules.unless_normalized, inplace=(("Out", "X"),)),
+    doc="The cross entropy of each sigmoid(X) and its Label in [0, 1], element by element.",
 )
 register(
-    OpDef(
-        "sigmoid_cross_entropy_with_logits_grad",
-        inputs=("X", "Label", DOUT),
-        outputs=(DX,),
-        attrs=_SIGMOID,
-        infer=grads_like_inputs,
-        kernel=_sigmoid_cross_entropy_grad,
-        grad=double_grad("Out", ("X",)),
-        native=_sigmoid_native(grad=True),
-        dispatch=Dispatch(cuda="losses.sigmoid_cross_entropy_grad"),
-        planning=Planning(batchable=planning_rules.unless_normalized, inplace=((DX, DOUT),)),
-        doc="The gradient of sigmoid_cross_entropy_with_logits for the logits.",
-    )
+    "sigmoid_cross_entropy_with_logits_grad",
+    inputs=("X", "Label", DOUT),
+    outputs=(DX,),
+    attrs=_SIGMOID,
+    infer=grads_like_inputs,
+    kernel=_sigmoid_cross_entropy_grad,
+    grad=double_grad("Out", ("X",)),
+    native=_sigmoid_native(grad=True),
+    dispatch=Dispatch(cuda="losses.sigmoid_cross_entropy_grad"),
+    planning=Planning(batchable=planning_rules.unless_normalized, inplace=((DX, DOUT),)),
+    doc="The gradient of sigmoid_cross_entropy_with_logits for the logits.",
 )
 
 

@@ -10,7 +10,7 @@ from ..grad_pairs import register_pair
 from ..infer import grads_like, grads_like_inputs, same_as
 from ..math.functions import sign_of
 from ..nn.activation import softplus, tanh_sigmoid
-from ..registry import FIRST, Effects, LodFrom, OpDef, OpView, Sequences, grad_name, register, standard_grad
+from ..registry import FIRST, Effects, LodFrom, OpView, Sequences, grad_name, register, standard_grad
 from ..value_checks import require_in_range
 
 
@@ -48,30 +48,26 @@ def _declare(
     loss = outputs[-1]
     optional = {text.rstrip("?"): text for text in inputs}
     register(
-        OpDef(
-            op_type,
-            inputs=inputs,
-            outputs=outputs,
-            attrs=attrs,
-            infer=infer,
-            kernel=kernels[0],
-            grad=standard_grad(inputs=kept[0], outputs=kept[1]),
-            no_grad=(*(name for name in optional if name not in grads), *outputs[:-1]),
-            sequences=Sequences(source={loss: inputs[0]} if source == FIRST else source),
-            effects=effects,
-            doc=doc,
-        )
+        op_type,
+        inputs=inputs,
+        outputs=outputs,
+        attrs=attrs,
+        infer=infer,
+        kernel=kernels[0],
+        grad=standard_grad(inputs=kept[0], outputs=kept[1]),
+        no_grad=(*(name for name in optional if name not in grads), *outputs[:-1]),
+        sequences=Sequences(source={loss: inputs[0]} if source == FIRST else source),
+        effects=effects,
+        doc=doc,
     )
     register(
-        OpDef(
-            op_type + "_grad",
-            inputs=(*(optional[slot] for slot in kept[0]), *kept[1], grad_name(loss)),
-            outputs=tuple(grad_name(slot) + "?" for slot in grads),
-            attrs=attrs,
-            infer=grads_like(**dict.fromkeys(grads, kept[1][0])) if kept[1] else grads_like_inputs,
-            kernel=kernels[1],
-            doc=f"The gradient of {op_type} for {' and '.join(grads)}.",
-        )
+        op_type + "_grad",
+        inputs=(*(optional[slot] for slot in kept[0]), *kept[1], grad_name(loss)),
+        outputs=tuple(grad_name(slot) + "?" for slot in grads),
+        attrs=attrs,
+        infer=grads_like(**dict.fromkeys(grads, kept[1][0])) if kept[1] else grads_like_inputs,
+        kernel=kernels[1],
+        doc=f"The gradient of {op_type} for {' and '.join(grads)}.",
     )
 
 

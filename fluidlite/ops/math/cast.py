@@ -11,7 +11,7 @@ from ...base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from ...base.selected_rows import SelectedRows
 from .. import native, planning_rules
 from ..infer import same_as
-from ..registry import Call, Dispatch, OpDef, OpSpec, OpView, Planning, RowRule, grad_name, register
+from ..registry import Call, Dispatch, OpSpec, OpView, Planning, RowRule, grad_name, register
 from ..tensor import selected_rows as rows
 
 _SUFFIX = {
@@ -55,18 +55,16 @@ def _cast_native(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "cast",
-        inputs=("X",),
-        attrs={"in_dtype": int(VarType.FP32), "out_dtype": int(VarType.FP32)},
-        infer=lambda op: op.set("Out", op.shape("X"), to_vartype(op.attr("out_dtype"))),
-        kernel=_cast,
-        grad=_cast_grad,
-        native=_cast_native,
-        planning=Planning(batchable=planning_rules.all_batched),
-        doc="X converted to the element type `out_dtype`; floats lose their fraction in integers, and "
-        "what float16 cannot hold.",
-    )
+    "cast",
+    inputs=("X",),
+    attrs={"in_dtype": int(VarType.FP32), "out_dtype": int(VarType.FP32)},
+    infer=lambda op: op.set("Out", op.shape("X"), to_vartype(op.attr("out_dtype"))),
+    kernel=_cast,
+    grad=_cast_grad,
+    native=_cast_native,
+    planning=Planning(batchable=planning_rules.all_batched),
+    doc="X converted to the element type `out_dtype`; floats lose their fraction in integers, and "
+    "what float16 cannot hold.",
 )
 
 
@@ -118,22 +116,20 @@ def _scale_native(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "scale",
-        inputs=("X", "ScaleTensor?"),
-        attrs={"scale": 1.0, "bias": 0.0, "bias_after_scale": True},
-        infer=same_as("X"),
-        kernel=_scale,
-        grad=_scale_grad,
-        no_grad=("ScaleTensor",),
-        native=_scale_native,
-        dispatch=Dispatch(
-            rows=RowRule(_scale_rows, slots=("X",), out="Out", native=_scale_rows_native),
-            cuda="elementwise.scale",
-        ),
-        planning=Planning(
-            batchable=planning_rules.scaled, inplace=(("Out", "X"),), identity=planning_rules.scaled_by_one
-        ),
-        doc="scale * X + bias, or scale * (X + bias); ScaleTensor's element takes the place of `scale`.",
-    )
+    "scale",
+    inputs=("X", "ScaleTensor?"),
+    attrs={"scale": 1.0, "bias": 0.0, "bias_after_scale": True},
+    infer=same_as("X"),
+    kernel=_scale,
+    grad=_scale_grad,
+    no_grad=("ScaleTensor",),
+    native=_scale_native,
+    dispatch=Dispatch(
+        rows=RowRule(_scale_rows, slots=("X",), out="Out", native=_scale_rows_native),
+        cuda="elementwise.scale",
+    ),
+    planning=Planning(
+        batchable=planning_rules.scaled, inplace=(("Out", "X"),), identity=planning_rules.scaled_by_one
+    ),
+    doc="scale * X + bias, or scale * (X + bias); ScaleTensor's element takes the place of `scale`.",
 )

@@ -13,7 +13,6 @@ from ..registry import (
     Call,
     Dispatch,
     Effects,
-    OpDef,
     OpView,
     Planning,
     RowRule,
@@ -67,23 +66,21 @@ def _rows_native(kernel: str, *limits: str) -> Callable[[OpView], list[Call] | N
 
 
 register(
-    OpDef(
-        "clip",
-        inputs=("X", "Min?", "Max?"),
-        attrs=_LIMITS,
-        infer=_clip_infer,
-        kernel=_clip,
-        grad=standard_grad(inputs=("X", "Min", "Max")),
-        no_grad=("Min", "Max"),
-        native=_clip_native,
-        dispatch=Dispatch(
-            rows=RowRule(_clip_rows, slots=("X",), out="Out", native=_rows_native("clip", "min", "max")),
-            cuda="elementwise.clip",
-        ),
-        effects=Effects(numbered=False),
-        planning=Planning(inplace=(("Out", "X"),)),
-        doc="X, raised to `min` and lowered to `max` where it is beyond them, or to Min and Max if given.",
-    )
+    "clip",
+    inputs=("X", "Min?", "Max?"),
+    attrs=_LIMITS,
+    infer=_clip_infer,
+    kernel=_clip,
+    grad=standard_grad(inputs=("X", "Min", "Max")),
+    no_grad=("Min", "Max"),
+    native=_clip_native,
+    dispatch=Dispatch(
+        rows=RowRule(_clip_rows, slots=("X",), out="Out", native=_rows_native("clip", "min", "max")),
+        cuda="elementwise.clip",
+    ),
+    effects=Effects(numbered=False),
+    planning=Planning(inplace=(("Out", "X"),)),
+    doc="X, raised to `min` and lowered to `max` where it is beyond them, or to Min and Max if given.",
 )
 
 
@@ -99,19 +96,17 @@ def _clip_grad_native(op: OpView) -> Call | list[Call] | None:
 
 
 register(
-    OpDef(
-        "clip_grad",
-        inputs=("X", "Min?", "Max?", "Out@GRAD"),
-        outputs=("X@GRAD",),
-        attrs=_LIMITS,
-        infer=grads_like_inputs,
-        kernel=_clip_grad,
-        grad=self_adjoint_double_grad,
-        native=_clip_grad_native,
-        dispatch=Dispatch(cuda="elementwise.clip_grad"),
-        planning=Planning(inplace=(("X@GRAD", "Out@GRAD"),)),
-        doc="The gradient of clip: that of Out where X lies strictly between the limits.",
-    )
+    "clip_grad",
+    inputs=("X", "Min?", "Max?", "Out@GRAD"),
+    outputs=("X@GRAD",),
+    attrs=_LIMITS,
+    infer=grads_like_inputs,
+    kernel=_clip_grad,
+    grad=self_adjoint_double_grad,
+    native=_clip_grad_native,
+    dispatch=Dispatch(cuda="elementwise.clip_grad"),
+    planning=Planning(inplace=(("X@GRAD", "Out@GRAD"),)),
+    doc="The gradient of clip: that of Out where X lies strictly between the limits.",
 )
 
 
@@ -139,21 +134,19 @@ def _clip_by_norm_rows(xp: Any, X: SelectedRows, max_norm: float) -> SelectedRow
 
 
 register(
-    OpDef(
-        "clip_by_norm",
-        inputs=("X",),
-        attrs={"max_norm": 1.0},
-        infer=_clip_by_norm_infer,
-        kernel=_clip_by_norm,
-        native=_clip_by_norm_native,
-        dispatch=Dispatch(
-            rows=RowRule(
-                _clip_by_norm_rows, slots=("X",), out="Out", native=_rows_native("clip_by_norm", "max_norm")
-            )
-        ),
-        planning=Planning(inplace=(("Out", "X"),)),
-        doc="X, shortened to the Euclidean norm `max_norm` if it is longer.",
-    )
+    "clip_by_norm",
+    inputs=("X",),
+    attrs={"max_norm": 1.0},
+    infer=_clip_by_norm_infer,
+    kernel=_clip_by_norm,
+    native=_clip_by_norm_native,
+    dispatch=Dispatch(
+        rows=RowRule(
+            _clip_by_norm_rows, slots=("X",), out="Out", native=_rows_native("clip_by_norm", "max_norm")
+        )
+    ),
+    planning=Planning(inplace=(("Out", "X"),)),
+    doc="X, shortened to the Euclidean norm `max_norm` if it is longer.",
 )
 
 
@@ -163,28 +156,24 @@ def _squared_l2_norm_native(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "squared_l2_norm",
-        inputs=("X",),
-        infer=lambda op: op.set("Out", (1,), op.dtype("X")),
-        kernel=lambda xp, X: xp.sum(X * X).reshape(1),
-        grad=standard_grad(inputs=("X",)),
-        native=_squared_l2_norm_native,
-        sequences=Sequences(source=None),
-        doc="The sum of the squares of X, as one element.",
-    )
+    "squared_l2_norm",
+    inputs=("X",),
+    infer=lambda op: op.set("Out", (1,), op.dtype("X")),
+    kernel=lambda xp, X: xp.sum(X * X).reshape(1),
+    grad=standard_grad(inputs=("X",)),
+    native=_squared_l2_norm_native,
+    sequences=Sequences(source=None),
+    doc="The sum of the squares of X, as one element.",
 )
 
 register(
-    OpDef(
-        "squared_l2_norm_grad",
-        inputs=("X", "Out@GRAD"),
-        outputs=("X@GRAD",),
-        infer=grads_like_inputs,
-        kernel=lambda xp, X, Out_grad: 2 * Out_grad.reshape(()) * X,
-        grad=double_grad("Out", ("X",)),
-        doc="The gradient of squared_l2_norm.",
-    )
+    "squared_l2_norm_grad",
+    inputs=("X", "Out@GRAD"),
+    outputs=("X@GRAD",),
+    infer=grads_like_inputs,
+    kernel=lambda xp, X, Out_grad: 2 * Out_grad.reshape(()) * X,
+    grad=double_grad("Out", ("X",)),
+    doc="The gradient of squared_l2_norm.",
 )
 
 

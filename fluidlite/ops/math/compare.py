@@ -15,7 +15,6 @@ from ..native import BYTES, NUMERIC, Selector, itemsize, numel, typed
 from ..registry import (
     Call,
     Dispatch,
-    OpDef,
     OpSpec,
     OpView,
     Planning,
@@ -49,17 +48,15 @@ def _register_comparison(op_type: str, symbol: str, function: Kernel, pattern: s
         return function(*operands(X, Y, axis))
 
     register(
-        OpDef(
-            op_type,
-            inputs=("X", "Y"),
-            attrs={"axis": -1, "force_cpu": False},
-            infer=_infer_compare,
-            kernel=kernel,
-            no_grad=("Out",),
-            native=_compare(op_type),
-            planning=Planning(batchable=planning_rules.with_operand, pattern=pattern),
-            doc=f"Whether X {symbol} Y, element by element.",
-        )
+        op_type,
+        inputs=("X", "Y"),
+        attrs={"axis": -1, "force_cpu": False},
+        infer=_infer_compare,
+        kernel=kernel,
+        no_grad=("Out",),
+        native=_compare(op_type),
+        planning=Planning(batchable=planning_rules.with_operand, pattern=pattern),
+        doc=f"Whether X {symbol} Y, element by element.",
     )
 
 
@@ -87,16 +84,14 @@ def _infer_equal_reduce(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "equal_reduce",
-        inputs=("X", "Y"),
-        attrs={"axis": -1},
-        infer=_infer_equal_reduce,
-        kernel=_equal_reduce,
-        no_grad=("Out",),
-        sequences=Sequences(source=None),
-        doc="Whether all elements of X equal those of Y, which is broadcast.",
-    )
+    "equal_reduce",
+    inputs=("X", "Y"),
+    attrs={"axis": -1},
+    infer=_infer_equal_reduce,
+    kernel=_equal_reduce,
+    no_grad=("Out",),
+    sequences=Sequences(source=None),
+    doc="Whether all elements of X equal those of Y, which is broadcast.",
 )
 
 
@@ -126,16 +121,14 @@ def _logical(kernel: str) -> Selector:
 
 def _register_logical(op_type: str, inputs: tuple[str, ...], kernel: Kernel, doc: str) -> None:
     register(
-        OpDef(
-            op_type,
-            inputs=inputs,
-            infer=_infer_logical,
-            kernel=kernel,
-            no_grad=("Out",),
-            native=_logical(op_type),
-            planning=Planning(batchable=planning_rules.all_batched, inplace=(("Out", "X"),)),
-            doc=doc,
-        )
+        op_type,
+        inputs=inputs,
+        infer=_infer_logical,
+        kernel=kernel,
+        no_grad=("Out",),
+        native=_logical(op_type),
+        planning=Planning(batchable=planning_rules.all_batched, inplace=(("Out", "X"),)),
+        doc=doc,
     )
 
 
@@ -158,16 +151,14 @@ def _isfinite_native(op: OpView) -> Call | None:
 
 def _register_question(op_type: str, kernel: Kernel, doc: str, native: Selector | None = None) -> None:
     register(
-        OpDef(
-            op_type,
-            inputs=("X",),
-            infer=_infer_one_bool,
-            kernel=kernel,
-            no_grad=("Out",),
-            native=native,
-            sequences=Sequences(source=None),
-            doc=doc,
-        )
+        op_type,
+        inputs=("X",),
+        infer=_infer_one_bool,
+        kernel=kernel,
+        no_grad=("Out",),
+        native=native,
+        sequences=Sequences(source=None),
+        doc=doc,
     )
 
 
@@ -235,42 +226,36 @@ def _where_double_grad(op: OpView) -> list[OpSpec]:
 
 
 register(
-    OpDef(
-        "where_grad_grad",
-        inputs=("Condition", "X?", "Y?"),
-        infer=lambda op: op.set("Out", op.shape("Condition"), op.dtype("X" if op.has("X") else "Y")),
-        kernel=lambda xp, Condition, X, Y: xp.where(Condition, 0 if X is None else X, 0 if Y is None else Y),
-        doc="The gradient of where_grad for the gradient of Out: X where Condition is true, Y elsewhere.",
-    )
+    "where_grad_grad",
+    inputs=("Condition", "X?", "Y?"),
+    infer=lambda op: op.set("Out", op.shape("Condition"), op.dtype("X" if op.has("X") else "Y")),
+    kernel=lambda xp, Condition, X, Y: xp.where(Condition, 0 if X is None else X, 0 if Y is None else Y),
+    doc="The gradient of where_grad for the gradient of Out: X where Condition is true, Y elsewhere.",
 )
 register(
-    OpDef(
-        "where",
-        inputs=("Condition", "X", "Y"),
-        infer=_infer_where,
-        kernel=lambda xp, Condition, X, Y: xp.where(Condition, X, Y),
-        grad=standard_grad(inputs=("Condition", "X", "Y")),
-        no_grad=("Condition",),
-        native=_where_native,
-        sequences=Sequences(source="X"),
-        planning=Planning(inplace=(("Out", "X"), ("Out", "Y"))),
-        doc="X where Condition is true, Y elsewhere.",
-    )
+    "where",
+    inputs=("Condition", "X", "Y"),
+    infer=_infer_where,
+    kernel=lambda xp, Condition, X, Y: xp.where(Condition, X, Y),
+    grad=standard_grad(inputs=("Condition", "X", "Y")),
+    no_grad=("Condition",),
+    native=_where_native,
+    sequences=Sequences(source="X"),
+    planning=Planning(inplace=(("Out", "X"), ("Out", "Y"))),
+    doc="X where Condition is true, Y elsewhere.",
 )
 register(
-    OpDef(
-        "where_grad",
-        inputs=("Condition", "X#", "Y#", grad_name("Out")),
-        outputs=(grad_name("X"), grad_name("Y")),
-        infer=_where_grad_infer,
-        kernel=lambda xp, Condition, Out_grad: (
-            xp.where(Condition, Out_grad, 0),
-            xp.where(Condition, 0, Out_grad),
-        ),
-        grad=_where_double_grad,
-        native=_where_grad_native,
-        doc="Gradients of where.",
-    )
+    "where_grad",
+    inputs=("Condition", "X#", "Y#", grad_name("Out")),
+    outputs=(grad_name("X"), grad_name("Y")),
+    infer=_where_grad_infer,
+    kernel=lambda xp, Condition, Out_grad: (
+        xp.where(Condition, Out_grad, 0),
+        xp.where(Condition, 0, Out_grad),
+    ),
+    grad=_where_double_grad,
+    native=_where_grad_native,
+    doc="Gradients of where.",
 )
 
 
@@ -297,14 +282,12 @@ def _infer_where_index(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "where_index",
-        inputs=("Condition",),
-        infer=_infer_where_index,
-        kernel=_where_index,
-        no_grad=("Out",),
-        dispatch=Dispatch(numpy=_where_index_here),
-        sequences=Sequences(source=None),
-        doc="The indices of the true elements, one row each.",
-    )
+    "where_index",
+    inputs=("Condition",),
+    infer=_infer_where_index,
+    kernel=_where_index,
+    no_grad=("Out",),
+    dispatch=Dispatch(numpy=_where_index_here),
+    sequences=Sequences(source=None),
+    doc="The indices of the true elements, one row each.",
 )

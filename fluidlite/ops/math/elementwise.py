@@ -16,7 +16,6 @@ from ..native import INTEGERS, NUMERIC, Selector, division_by_zero, numel, typed
 from ..registry import (
     Call,
     Dispatch,
-    OpDef,
     OpSpec,
     OpView,
     Planning,
@@ -106,20 +105,18 @@ def _register(
         return function(xp, *operands(X, Y, axis)).astype(X.dtype, copy=False)
 
     register(
-        OpDef(
-            op_type,
-            inputs=("X", "Y"),
-            attrs=_ATTRS,
-            infer=_infer,
-            kernel=kernel,
-            grad=standard_grad(inputs=("X", "Y"), outputs=("Out",) if needs_out else ()) if grads else None,
-            native=_native(op_type, native),
-            dispatch=Dispatch(
-                rows=by_rows, cuda=f"elementwise.forward:{name}" if native is not INTEGERS else None
-            ),
-            planning=Planning(inplace=(("Out", "X"),), batchable=planning_rules.with_operand),
-            doc=doc,
-        )
+        op_type,
+        inputs=("X", "Y"),
+        attrs=_ATTRS,
+        infer=_infer,
+        kernel=kernel,
+        grad=standard_grad(inputs=("X", "Y"), outputs=("Out",) if needs_out else ()) if grads else None,
+        native=_native(op_type, native),
+        dispatch=Dispatch(
+            rows=by_rows, cuda=f"elementwise.forward:{name}" if native is not INTEGERS else None
+        ),
+        planning=Planning(inplace=(("Out", "X"),), batchable=planning_rules.with_operand),
+        doc=doc,
     )
     if grads is None:
         return
@@ -132,19 +129,17 @@ def _register(
         return reduced(xp, dx, X.shape, Y.shape, axis), reduced(xp, dy, Y.shape, X.shape, axis)
 
     register(
-        OpDef(
-            op_type + "_grad",
-            inputs=(*kept, DOUT),
-            outputs=(DX, DY),
-            attrs=_ATTRS,
-            infer=grads_like_inputs,
-            kernel=back,
-            grad=_double_grad_rule if second else None,
-            native=_native_grad(op_type, *needs),
-            dispatch=Dispatch(cuda=f"elementwise.grad:{name}"),
-            planning=Planning(inplace=((DX, DOUT),), identity=copied, batchable=planning_rules.with_operand),
-            doc=f"Gradients of {op_type}.",
-        )
+        op_type + "_grad",
+        inputs=(*kept, DOUT),
+        outputs=(DX, DY),
+        attrs=_ATTRS,
+        infer=grads_like_inputs,
+        kernel=back,
+        grad=_double_grad_rule if second else None,
+        native=_native_grad(op_type, *needs),
+        dispatch=Dispatch(cuda=f"elementwise.grad:{name}"),
+        planning=Planning(inplace=((DX, DOUT),), identity=copied, batchable=planning_rules.with_operand),
+        doc=f"Gradients of {op_type}.",
     )
     if second is not None:
         _register_double_grad(op_type, second)
@@ -181,15 +176,13 @@ def _register_double_grad(op_type: str, second: Kernel) -> None:
             op.set(out, op.shape(like), op.dtype(like))
 
     register(
-        OpDef(
-            op_type + "_grad_grad",
-            inputs=("X", "Y", "DOut", "DDX?", "DDY?"),
-            outputs=("DX", "DY", "DDOut"),
-            attrs=_ATTRS,
-            infer=infer,
-            kernel=kernel,
-            doc=f"Gradients of {op_type}_grad with respect to X, Y and Out@GRAD.",
-        )
+        op_type + "_grad_grad",
+        inputs=("X", "Y", "DOut", "DDX?", "DDY?"),
+        outputs=("DX", "DY", "DDOut"),
+        attrs=_ATTRS,
+        infer=infer,
+        kernel=kernel,
+        doc=f"Gradients of {op_type}_grad with respect to X, Y and Out@GRAD.",
     )
 
 

@@ -16,7 +16,7 @@ from .. import native, planning_rules
 from ..grad_pairs import Rule, self_adjoint_double_grad
 from ..infer import grads_like_inputs, same_as
 from ..native import unary, unary_grad
-from ..registry import Dispatch, Effects, OpDef, OpSpec, OpView, Planning, grad_name, register, standard_grad
+from ..registry import Dispatch, Effects, OpSpec, OpView, Planning, grad_name, register, standard_grad
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 Kernel = Callable[..., Any]
@@ -46,15 +46,13 @@ def _register_double_grad(op_type: str, kept: str, attrs: dict[str, Any], second
         op.set("DDOut", op.shape("DDX"), op.dtype("DDX"))
 
     register(
-        OpDef(
-            op_type + "_grad_grad",
-            inputs=(kept, "DOut", "DDX"),
-            outputs=("D" + kept, "DDOut"),
-            attrs=attrs,
-            infer=infer,
-            kernel=second,
-            doc=f"Gradients of {op_type}_grad with respect to {kept} and Out@GRAD.",
-        )
+        op_type + "_grad_grad",
+        inputs=(kept, "DOut", "DDX"),
+        outputs=("D" + kept, "DDOut"),
+        attrs=attrs,
+        infer=infer,
+        kernel=second,
+        doc=f"Gradients of {op_type}_grad with respect to {kept} and Out@GRAD.",
     )
 
 
@@ -95,21 +93,17 @@ def register_function(
     kept = next((slot for slot in ("Out", "X") if slot in named), None)
     floats = tuple(attrs)
     register(
-        OpDef(
-            op_type,
-            inputs=("X",),
-            attrs=attrs,
-            infer=_same_type(kernel, attrs),
-            kernel=kernel,
-            grad=standard_grad(
-                inputs=("X",) if kept == "X" else (), outputs=("Out",) if kept == "Out" else ()
-            ),
-            native=unary(op_type, floats) if native else None,
-            dispatch=Dispatch(cuda=f"elementwise.function:{op_type}"),
-            effects=effects,
-            planning=Planning(inplace=(("Out", "X"),), batchable=planning_rules.all_batched, **planning),
-            doc=doc,
-        )
+        op_type,
+        inputs=("X",),
+        attrs=attrs,
+        infer=_same_type(kernel, attrs),
+        kernel=kernel,
+        grad=standard_grad(inputs=("X",) if kept == "X" else (), outputs=("Out",) if kept == "Out" else ()),
+        native=unary(op_type, floats) if native else None,
+        dispatch=Dispatch(cuda=f"elementwise.function:{op_type}"),
+        effects=effects,
+        planning=Planning(inplace=(("Out", "X"),), batchable=planning_rules.all_batched, **planning),
+        doc=doc,
     )
     double_grad: Rule | None = (
         self_adjoint_double_grad
@@ -121,19 +115,17 @@ def register_function(
     if kept is None:
         double_grad = _nothing
     register(
-        OpDef(
-            op_type + "_grad",
-            inputs=(kept, DOUT) if kept else (DOUT,),
-            outputs=(DX,),
-            attrs=attrs,
-            infer=grads_like_inputs,
-            kernel=grad,
-            grad=double_grad,
-            native=unary_grad(op_type, floats, out_as_x=op_type == "leaky_relu") if native else None,
-            dispatch=Dispatch(cuda=f"elementwise.function_grad:{op_type}"),
-            planning=Planning(inplace=((DX, DOUT),), batchable=planning_rules.all_batched),
-            doc=f"Gradient of {op_type}.",
-        )
+        op_type + "_grad",
+        inputs=(kept, DOUT) if kept else (DOUT,),
+        outputs=(DX,),
+        attrs=attrs,
+        infer=grads_like_inputs,
+        kernel=grad,
+        grad=double_grad,
+        native=unary_grad(op_type, floats, out_as_x=op_type == "leaky_relu") if native else None,
+        dispatch=Dispatch(cuda=f"elementwise.function_grad:{op_type}"),
+        planning=Planning(inplace=((DX, DOUT),), batchable=planning_rules.all_batched),
+        doc=f"Gradient of {op_type}.",
     )
     if second is not None and kept:
         _register_double_grad(op_type, kept, attrs, second)
@@ -150,17 +142,15 @@ def _sign_grad(op: OpView) -> list[OpSpec]:
 
 
 register(
-    OpDef(
-        "sign",
-        inputs=("X",),
-        infer=same_as("X"),
-        kernel=sign_of,
-        grad=_sign_grad,
-        native=native.unary("sign"),
-        dispatch=Dispatch(cuda="elementwise.function:sign"),
-        planning=Planning(inplace=(("Out", "X"),)),
-        doc="-1, 0 or 1, as X is negative, zero or positive; 0 for NaN; its gradient is zero.",
-    )
+    "sign",
+    inputs=("X",),
+    infer=same_as("X"),
+    kernel=sign_of,
+    grad=_sign_grad,
+    native=native.unary("sign"),
+    dispatch=Dispatch(cuda="elementwise.function:sign"),
+    planning=Planning(inplace=(("Out", "X"),)),
+    doc="-1, 0 or 1, as X is negative, zero or positive; 0 for NaN; its gradient is zero.",
 )
 
 

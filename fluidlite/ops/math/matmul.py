@@ -11,7 +11,7 @@ from .. import planning_rules
 from ..grad_pairs import Kernel, bilinear_double_grad, double_grad, register_double_grad
 from ..infer import grads_like_inputs, product, require_same_dtype
 from ..native import typed
-from ..registry import Call, Dispatch, OpDef, OpView, Planning, Shape, grad_name, register, standard_grad
+from ..registry import Call, Dispatch, OpView, Planning, Shape, grad_name, register, standard_grad
 
 
 def gemm(
@@ -159,33 +159,29 @@ def _register(
 ) -> None:
     """Declare a product, its gradient and the gradient of that, which both `kernels` together compute."""
     register(
-        OpDef(
-            op_type,
-            inputs=("X", "Y"),
-            attrs=attrs,
-            infer=infer,
-            kernel=kernels[0],
-            grad=standard_grad(inputs=("X", "Y")),
-            native=native,
-            dispatch=Dispatch(cuda=f"products.{op_type}"),
-            planning=Planning(batchable=planning_rules.by_matrix, pattern="product"),
-            doc=doc,
-        )
+        op_type,
+        inputs=("X", "Y"),
+        attrs=attrs,
+        infer=infer,
+        kernel=kernels[0],
+        grad=standard_grad(inputs=("X", "Y")),
+        native=native,
+        dispatch=Dispatch(cuda=f"products.{op_type}"),
+        planning=Planning(batchable=planning_rules.by_matrix, pattern="product"),
+        doc=doc,
     )
     register(
-        OpDef(
-            op_type + "_grad",
-            inputs=("X", "Y", DOUT),
-            outputs=(DX, DY),
-            attrs=attrs,
-            infer=grads_like_inputs,
-            kernel=kernels[1],
-            grad=double_grad("Out", ("X", "Y")),
-            native=native_grad,
-            dispatch=Dispatch(cuda=f"products.{op_type}_grad"),
-            planning=Planning(batchable=planning_rules.by_matrix),
-            doc=f"Gradients of {op_type}.",
-        )
+        op_type + "_grad",
+        inputs=("X", "Y", DOUT),
+        outputs=(DX, DY),
+        attrs=attrs,
+        infer=grads_like_inputs,
+        kernel=kernels[1],
+        grad=double_grad("Out", ("X", "Y")),
+        native=native_grad,
+        dispatch=Dispatch(cuda=f"products.{op_type}_grad"),
+        planning=Planning(batchable=planning_rules.by_matrix),
+        doc=f"Gradients of {op_type}.",
     )
     register_double_grad(op_type, ("X", "Y"), "Out", ("X", "Y"), bilinear_double_grad(*kernels), attrs)
 
@@ -366,22 +362,18 @@ def _infer_bilinear_grad(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "bilinear_tensor_product",
-        inputs=("X", "Y", "Weight", "Bias?"),
-        infer=_infer_bilinear,
-        kernel=_bilinear,
-        grad=standard_grad(inputs=("X", "Y", "Weight")),
-        doc="Out[:, i] = X Weight[i] Y (plus Bias), row by row.",
-    )
+    "bilinear_tensor_product",
+    inputs=("X", "Y", "Weight", "Bias?"),
+    infer=_infer_bilinear,
+    kernel=_bilinear,
+    grad=standard_grad(inputs=("X", "Y", "Weight")),
+    doc="Out[:, i] = X Weight[i] Y (plus Bias), row by row.",
 )
 register(
-    OpDef(
-        "bilinear_tensor_product_grad",
-        inputs=("X", "Y", "Weight", DOUT),
-        outputs=(DX, DY, grad_name("Weight"), grad_name("Bias")),
-        infer=_infer_bilinear_grad,
-        kernel=_bilinear_grad,
-        doc="Gradients of bilinear_tensor_product.",
-    )
+    "bilinear_tensor_product_grad",
+    inputs=("X", "Y", "Weight", DOUT),
+    outputs=(DX, DY, grad_name("Weight"), grad_name("Bias")),
+    infer=_infer_bilinear_grad,
+    kernel=_bilinear_grad,
+    doc="Gradients of bilinear_tensor_product.",
 )

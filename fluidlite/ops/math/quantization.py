@@ -9,7 +9,7 @@ import numpy as np
 from ...base.dtypes import VarType, to_numpy
 from ..host_fallback import hosted
 from ..infer import same_as
-from ..registry import Attr, Effects, OpDef, OperatorError, OpView, Sequences, register
+from ..registry import Attr, Effects, OperatorError, OpView, Sequences, register
 from ..value_checks import require_in_range
 from .functions import rounded
 
@@ -165,18 +165,16 @@ def _register(
 ) -> None:
     no_grad = tuple(slot.rstrip("?") for slot in outputs)
     register(
-        OpDef(
-            op_type,
-            inputs,
-            outputs,
-            attrs,
-            infer=infer,
-            kernel=kernel,
-            no_grad=no_grad,
-            sequences=Sequences(source={"Out": "X"}),
-            effects=Effects(updates=updates),
-            doc=doc,
-        )
+        op_type,
+        inputs,
+        outputs,
+        attrs,
+        infer=infer,
+        kernel=kernel,
+        no_grad=no_grad,
+        sequences=Sequences(source={"Out": "X"}),
+        effects=Effects(updates=updates),
+        doc=doc,
     )
 
 
@@ -286,7 +284,7 @@ def _infer_float(op: OpView) -> None:
 
 
 def _dequantize_register(op_type: str, inputs: tuple[str, ...], attrs: dict[str, Any], **rest: Any) -> None:
-    register(OpDef(op_type, inputs, ("Out",), attrs, no_grad=("Out",), **rest))
+    register(op_type, inputs, ("Out",), attrs, no_grad=("Out",), **rest)
 
 
 _dequantize_register(
@@ -391,51 +389,43 @@ def _infer_lookup(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "quantize",
-        ("Input",),
-        ("Output",),
-        {"is_negative_input": False, "Scale": 1.0, "output_format": "NHWC"},
-        infer=_infer_quantize,
-        kernel=_quantize,
-        no_grad=("Output",),
-        doc="Input times Scale as int8, or uint8 where nothing is negative.",
-    )
+    "quantize",
+    ("Input",),
+    ("Output",),
+    {"is_negative_input": False, "Scale": 1.0, "output_format": "NHWC"},
+    infer=_infer_quantize,
+    kernel=_quantize,
+    no_grad=("Output",),
+    doc="Input times Scale as int8, or uint8 where nothing is negative.",
 )
 register(
-    OpDef(
-        "dequantize",
-        ("Input",),
-        ("Output",),
-        {"Scale": 1.0},
-        infer=_infer_dequantize,
-        kernel=_dequantize,
-        no_grad=("Output",),
-        doc="Bytes divided by Scale.",
-    )
+    "dequantize",
+    ("Input",),
+    ("Output",),
+    {"Scale": 1.0},
+    infer=_infer_dequantize,
+    kernel=_dequantize,
+    no_grad=("Output",),
+    doc="Bytes divided by Scale.",
 )
 register(
-    OpDef(
-        "requantize",
-        ("Input",),
-        ("Output",),
-        {"Scale_in": 1.0, "Scale_out": 1.0},
-        infer=_infer_requantize,
-        kernel=_requantize,
-        no_grad=("Output",),
-        doc="Bytes for one scale as bytes for another.",
-    )
+    "requantize",
+    ("Input",),
+    ("Output",),
+    {"Scale_in": 1.0, "Scale_out": 1.0},
+    infer=_infer_requantize,
+    kernel=_requantize,
+    no_grad=("Output",),
+    doc="Bytes for one scale as bytes for another.",
 )
 register(
-    OpDef(
-        "lookup_table_dequant",
-        ("W", "Ids"),
-        ("Out",),
-        {"padding_idx": Attr(-1, "LONG")},
-        infer=_infer_lookup,
-        kernel=_lookup,
-        no_grad=("Out",),
-        sequences=Sequences(source="Ids"),
-        doc="Rows of a table whose numbers are bytes between the first two elements of each row.",
-    )
+    "lookup_table_dequant",
+    ("W", "Ids"),
+    ("Out",),
+    {"padding_idx": Attr(-1, "LONG")},
+    infer=_infer_lookup,
+    kernel=_lookup,
+    no_grad=("Out",),
+    sequences=Sequences(source="Ids"),
+    doc="Rows of a table whose numbers are bytes between the first two elements of each row.",
 )

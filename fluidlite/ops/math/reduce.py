@@ -16,7 +16,6 @@ from ..registry import (
     Call,
     Dispatch,
     Effects,
-    OpDef,
     OpSpec,
     OpView,
     Planning,
@@ -53,30 +52,26 @@ def _mean_grad(xp: Any, X: Any, Out_grad: Any) -> Any:
 
 
 register(
-    OpDef(
-        "mean",
-        inputs=("X",),
-        infer=_infer_one,
-        kernel=lambda xp, X: X.mean(dtype=X.dtype).reshape(1),
-        grad=standard_grad(inputs=("X",)),
-        native=_mean_native,
-        dispatch=Dispatch(cuda="elementwise.mean"),
-        sequences=Sequences(source=None),
-        doc="The mean of all elements, of shape [1].",
-    )
+    "mean",
+    inputs=("X",),
+    infer=_infer_one,
+    kernel=lambda xp, X: X.mean(dtype=X.dtype).reshape(1),
+    grad=standard_grad(inputs=("X",)),
+    native=_mean_native,
+    dispatch=Dispatch(cuda="elementwise.mean"),
+    sequences=Sequences(source=None),
+    doc="The mean of all elements, of shape [1].",
 )
 register(
-    OpDef(
-        "mean_grad",
-        inputs=("X#", DOUT),
-        outputs=(DX,),
-        infer=grads_like_inputs,
-        kernel=_mean_grad,
-        grad=linear_double_grad("mean"),
-        native=_mean_grad_native,
-        dispatch=Dispatch(cuda="elementwise.mean_grad"),
-        doc="Gradient of mean.",
-    )
+    "mean_grad",
+    inputs=("X#", DOUT),
+    outputs=(DX,),
+    infer=grads_like_inputs,
+    kernel=_mean_grad,
+    grad=linear_double_grad("mean"),
+    native=_mean_grad_native,
+    dispatch=Dispatch(cuda="elementwise.mean_grad"),
+    doc="Gradient of mean.",
 )
 
 
@@ -203,40 +198,34 @@ def _register_reduction(
     op_type = f"reduce_{name}"
     mean = name == "mean"
     register(
-        OpDef(
-            op_type,
-            inputs=("X",),
-            attrs=ATTRS,
-            infer=_infer_reduce(out_dtype),
-            kernel=_reduced(function),
-            grad=standard_grad(inputs=("X",), outputs=("Out",) if needs_out else ()) if grad else None,
-            no_grad=() if grad else ("Out",),
-            native=_native(native, types, mean) if native else None,
-            dispatch=Dispatch(
-                cuda=f"elementwise.reduction:{name}" if native and types is not BYTES else None
-            ),
-            sequences=Sequences(source=unless_rows),
-            effects=effects,
-            planning=Planning(batchable=planning_rules.reduced, padding_rows=padding_rows),
-            doc=doc,
-        )
+        op_type,
+        inputs=("X",),
+        attrs=ATTRS,
+        infer=_infer_reduce(out_dtype),
+        kernel=_reduced(function),
+        grad=standard_grad(inputs=("X",), outputs=("Out",) if needs_out else ()) if grad else None,
+        no_grad=() if grad else ("Out",),
+        native=_native(native, types, mean) if native else None,
+        dispatch=Dispatch(cuda=f"elementwise.reduction:{name}" if native and types is not BYTES else None),
+        sequences=Sequences(source=unless_rows),
+        effects=effects,
+        planning=Planning(batchable=planning_rules.reduced, padding_rows=padding_rows),
+        doc=doc,
     )
     if grad is None:
         return
     register(
-        OpDef(
-            op_type + "_grad",
-            inputs=("X", "Out", DOUT) if needs_out else ("X#" if native_grad == "reduce_fill" else "X", DOUT),
-            outputs=(DX,),
-            attrs=ATTRS,
-            infer=grads_like_inputs,
-            kernel=grad,
-            grad=grad_grad,
-            native=_native_grad(native_grad, mean) if native_grad else None,
-            dispatch=Dispatch(cuda=f"elementwise.reduction_grad:{name}" if native_grad else None),
-            planning=Planning(batchable=planning_rules.reduced),
-            doc=f"Gradient of {op_type}.",
-        )
+        op_type + "_grad",
+        inputs=("X", "Out", DOUT) if needs_out else ("X#" if native_grad == "reduce_fill" else "X", DOUT),
+        outputs=(DX,),
+        attrs=ATTRS,
+        infer=grads_like_inputs,
+        kernel=grad,
+        grad=grad_grad,
+        native=_native_grad(native_grad, mean) if native_grad else None,
+        dispatch=Dispatch(cuda=f"elementwise.reduction_grad:{name}" if native_grad else None),
+        planning=Planning(batchable=planning_rules.reduced),
+        doc=f"Gradient of {op_type}.",
     )
 
 
@@ -383,14 +372,12 @@ def _cumsum_grad(op: OpView) -> list[OpSpec]:
 
 
 register(
-    OpDef(
-        "cumsum",
-        inputs=("X",),
-        attrs={"axis": -1, "exclusive": False, "reverse": False},
-        infer=same_as("X"),
-        kernel=_cumsum,
-        grad=_cumsum_grad,
-        effects=Effects(numbered=False),
-        doc="The sums along `axis` up to each element; `exclusive`: without it, `reverse`: from the end.",
-    )
+    "cumsum",
+    inputs=("X",),
+    attrs={"axis": -1, "exclusive": False, "reverse": False},
+    infer=same_as("X"),
+    kernel=_cumsum,
+    grad=_cumsum_grad,
+    effects=Effects(numbered=False),
+    doc="The sums along `axis` up to each element; `exclusive`: without it, `reverse`: from the end.",
 )

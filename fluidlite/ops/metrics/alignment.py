@@ -10,7 +10,7 @@ from ...base.dtypes import VarType
 from ..host_fallback import hosted
 from ..infer import product
 from ..native import typed
-from ..registry import Call, OpDef, OperatorError, OpView, Sequences, register
+from ..registry import Call, OperatorError, OpView, Sequences, register
 from ..sequence import Lods, Padded, batch_operands, one_level, single
 
 
@@ -95,18 +95,16 @@ def _edit_native(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "edit_distance",
-        inputs=("Hyps", "Refs", "HypsLength?", "RefsLength?"),
-        outputs=("SequenceNum", "Out"),
-        attrs={"normalized": False},
-        infer=_edit_infer,
-        kernel=_edit_distance,
-        no_grad=("SequenceNum", "Out"),
-        native=_edit_native,
-        sequences=Sequences(takes_lod=True, source=None),
-        doc="How many tokens have to be inserted, deleted or replaced to make each sequence of Refs of that of Hyps.",
-    )
+    "edit_distance",
+    inputs=("Hyps", "Refs", "HypsLength?", "RefsLength?"),
+    outputs=("SequenceNum", "Out"),
+    attrs={"normalized": False},
+    infer=_edit_infer,
+    kernel=_edit_distance,
+    no_grad=("SequenceNum", "Out"),
+    native=_edit_native,
+    sequences=Sequences(takes_lod=True, source=None),
+    doc="How many tokens have to be inserted, deleted or replaced to make each sequence of Refs of that of Hyps.",
 )
 
 _SCHEMES = {"IOB": "BI", "IOE": "IE", "IOBES": "BIES", "plain": " "}
@@ -222,23 +220,21 @@ def _chunk_native(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "chunk_eval",
-        inputs=("Inference", "Label", "SeqLength?"),
-        outputs=("Precision", "Recall", "F1-Score", "NumInferChunks", "NumLabelChunks", "NumCorrectChunks"),
-        attrs={"num_chunk_types": 1, "chunk_scheme": "IOB", "excluded_chunk_types": []},
-        infer=_chunk_infer,
-        kernel=_chunk_eval,
-        no_grad=(
-            "Precision",
-            "Recall",
-            "F1-Score",
-            "NumInferChunks",
-            "NumLabelChunks",
-            "NumCorrectChunks",
-        ),
-        native=_chunk_native,
-        sequences=Sequences(takes_lod=True, source=None),
-        doc="Precision, recall and F1 of the chunks that tags describe, and how many there are.",
-    )
+    "chunk_eval",
+    inputs=("Inference", "Label", "SeqLength?"),
+    outputs=("Precision", "Recall", "F1-Score", "NumInferChunks", "NumLabelChunks", "NumCorrectChunks"),
+    attrs={"num_chunk_types": 1, "chunk_scheme": "IOB", "excluded_chunk_types": []},
+    infer=_chunk_infer,
+    kernel=_chunk_eval,
+    no_grad=(
+        "Precision",
+        "Recall",
+        "F1-Score",
+        "NumInferChunks",
+        "NumLabelChunks",
+        "NumCorrectChunks",
+    ),
+    native=_chunk_native,
+    sequences=Sequences(takes_lod=True, source=None),
+    doc="Precision, recall and F1 of the chunks that tags describe, and how many there are.",
 )

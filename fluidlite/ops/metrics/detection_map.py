@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
-from ..registry import Effects, LodArray, OpDef, OperatorError, OpView, Sequences, register
+from ..registry import Effects, LodArray, OperatorError, OpView, Sequences, register
 from ..sequence import Lods, input_lod
 
 Scored = dict[int, list[tuple[float, float]]]
@@ -143,22 +143,20 @@ def _infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "detection_map",
-        ("DetectRes", "Label", "HasState?", "PosCount?", "TruePos?", "FalsePos?"),
-        ("AccumPosCount", "AccumTruePos", "AccumFalsePos", "MAP"),
-        {
-            "class_num": 0,
-            "background_label": 0,
-            "overlap_threshold": 0.5,
-            "evaluate_difficult": True,
-            "ap_type": "integral",
-        },
-        infer=_infer,
-        kernel=_detection_map,
-        no_grad=("AccumPosCount", "AccumTruePos", "AccumFalsePos", "MAP"),
-        sequences=Sequences(takes_lod=True),
-        effects=Effects(uninitialized=("PosCount", "TruePos", "FalsePos")),
-        doc="The mean over all classes of the average precision of boxes, and what it was computed from.",
-    )
+    "detection_map",
+    ("DetectRes", "Label", "HasState?", "PosCount?", "TruePos?", "FalsePos?"),
+    ("AccumPosCount", "AccumTruePos", "AccumFalsePos", "MAP"),
+    {
+        "class_num": 0,
+        "background_label": 0,
+        "overlap_threshold": 0.5,
+        "evaluate_difficult": True,
+        "ap_type": "integral",
+    },
+    infer=_infer,
+    kernel=_detection_map,
+    no_grad=("AccumPosCount", "AccumTruePos", "AccumFalsePos", "MAP"),
+    sequences=Sequences(takes_lod=True),
+    effects=Effects(uninitialized=("PosCount", "TruePos", "FalsePos")),
+    doc="The mean over all classes of the average precision of boxes, and what it was computed from.",
 )

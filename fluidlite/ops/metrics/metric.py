@@ -13,7 +13,7 @@ from ..grad_pairs import register_pair
 from ..host_fallback import hosted
 from ..infer import product
 from ..native import element, typed
-from ..registry import Call, Dispatch, OpDef, OperatorError, OpView, Planning, Sequences, register
+from ..registry import Call, Dispatch, OperatorError, OpView, Planning, Sequences, register
 from ..value_checks import forbid, require_in_range
 
 
@@ -104,18 +104,16 @@ def _accuracy_native(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "accuracy",
-        inputs=("Out", "Indices", "Label"),
-        outputs=("Accuracy", "Correct", "Total"),
-        infer=_accuracy_infer,
-        kernel=_accuracy,
-        no_grad=("Accuracy", "Correct", "Total"),
-        native=_accuracy_native,
-        dispatch=Dispatch(cuda="losses.accuracy"),
-        sequences=Sequences(source=None),
-        doc="The share of rows whose label is among their k candidates (Indices), with both counts.",
-    )
+    "accuracy",
+    inputs=("Out", "Indices", "Label"),
+    outputs=("Accuracy", "Correct", "Total"),
+    infer=_accuracy_infer,
+    kernel=_accuracy,
+    no_grad=("Accuracy", "Correct", "Total"),
+    native=_accuracy_native,
+    dispatch=Dispatch(cuda="losses.accuracy"),
+    sequences=Sequences(source=None),
+    doc="The share of rows whose label is among their k candidates (Indices), with both counts.",
 )
 
 
@@ -171,17 +169,15 @@ def _auc_infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "auc",
-        inputs=("Predict", "Label", "StatPos", "StatNeg"),
-        outputs=("AUC", "StatPosOut", "StatNegOut"),
-        attrs={"curve": "ROC", "num_thresholds": 8191, "slide_steps": 1},
-        infer=_auc_infer,
-        kernel=_auc,
-        no_grad=("Predict", "Label", "StatPos", "StatNeg", "AUC", "StatPosOut", "StatNegOut"),
-        sequences=Sequences(source=None),
-        doc="The area under the ROC curve of all batches so far, or of the last slide_steps ones.",
-    )
+    "auc",
+    inputs=("Predict", "Label", "StatPos", "StatNeg"),
+    outputs=("AUC", "StatPosOut", "StatNegOut"),
+    attrs={"curve": "ROC", "num_thresholds": 8191, "slide_steps": 1},
+    infer=_auc_infer,
+    kernel=_auc,
+    no_grad=("Predict", "Label", "StatPos", "StatNeg", "AUC", "StatPosOut", "StatNegOut"),
+    sequences=Sequences(source=None),
+    doc="The area under the ROC curve of all batches so far, or of the last slide_steps ones.",
 )
 
 
@@ -215,20 +211,17 @@ def _mean_iou_infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "mean_iou",
-        inputs=("Predictions", "Labels", "InWrongs*?", "InCorrects*?", "InMeanIou*?"),
-        outputs=("OutMeanIou", "OutWrong", "OutCorrect"),
-        attrs={"num_classes": 1},
-        infer=_mean_iou_infer,
-        kernel=_mean_iou,
-        no_grad=("OutMeanIou", "OutWrong", "OutCorrect"),
-        sequences=Sequences(source=None),
-        doc=(
-            "The mean over the classes of how much predicted and true segments overlap (intersection over "
-            "union)."
-        ),
-    )
+    "mean_iou",
+    inputs=("Predictions", "Labels", "InWrongs*?", "InCorrects*?", "InMeanIou*?"),
+    outputs=("OutMeanIou", "OutWrong", "OutCorrect"),
+    attrs={"num_classes": 1},
+    infer=_mean_iou_infer,
+    kernel=_mean_iou,
+    no_grad=("OutMeanIou", "OutWrong", "OutCorrect"),
+    sequences=Sequences(source=None),
+    doc=(
+        "The mean over the classes of how much predicted and true segments overlap (intersection over union)."
+    ),
 )
 
 
@@ -273,24 +266,22 @@ def _infer_pairs(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "positive_negative_pair",
-        (
-            "Score",
-            "Label",
-            "QueryID",
-            "AccumulatePositivePair?",
-            "AccumulateNegativePair?",
-            "AccumulateNeutralPair?",
-            "Weight?",
-        ),
-        ("PositivePair", "NegativePair", "NeutralPair?"),
-        {"column": 0},
-        infer=_infer_pairs,
-        kernel=_pairs,
-        no_grad=("PositivePair", "NegativePair", "NeutralPair"),
-        doc="How many pairs of answers to one query are ranked as their labels say, and how many are not.",
-    )
+    "positive_negative_pair",
+    (
+        "Score",
+        "Label",
+        "QueryID",
+        "AccumulatePositivePair?",
+        "AccumulateNegativePair?",
+        "AccumulateNeutralPair?",
+        "Weight?",
+    ),
+    ("PositivePair", "NegativePair", "NeutralPair?"),
+    {"column": 0},
+    infer=_infer_pairs,
+    kernel=_pairs,
+    no_grad=("PositivePair", "NegativePair", "NeutralPair"),
+    doc="How many pairs of answers to one query are ranked as their labels say, and how many are not.",
 )
 
 
@@ -337,14 +328,12 @@ def _infer_precision_recall(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "precision_recall",
-        ("MaxProbs", "Indices", "Labels", "Weights?", "StatesInfo?"),
-        ("BatchMetrics", "AccumMetrics", "AccumStatesInfo"),
-        {"class_number": 1},
-        infer=_infer_precision_recall,
-        kernel=_precision_recall,
-        no_grad=("BatchMetrics", "AccumMetrics", "AccumStatesInfo"),
-        doc="Precision, recall and F1 of predicted classes, their means over classes and over samples.",
-    )
+    "precision_recall",
+    ("MaxProbs", "Indices", "Labels", "Weights?", "StatesInfo?"),
+    ("BatchMetrics", "AccumMetrics", "AccumStatesInfo"),
+    {"class_number": 1},
+    infer=_infer_precision_recall,
+    kernel=_precision_recall,
+    no_grad=("BatchMetrics", "AccumMetrics", "AccumStatesInfo"),
+    doc="Precision, recall and F1 of predicted classes, their means over classes and over samples.",
 )

@@ -11,7 +11,6 @@ from ..native import typed
 from ..registry import (
     Call,
     Dispatch,
-    OpDef,
     OpSpec,
     OpView,
     Planning,
@@ -190,48 +189,44 @@ BATCH_NORM_ATTRS = {
 }
 
 register(
-    OpDef(
-        "batch_norm",
-        inputs=("X", "Scale", "Bias", "Mean", "Variance", "MomentumTensor?"),
-        outputs=("Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace?"),
-        attrs=BATCH_NORM_ATTRS,
-        infer=infer_batch_norm,
-        kernel=batch_norm,
-        grad=_batch_norm_rule,
-        no_grad=(
-            "Mean",
-            "Variance",
-            "MomentumTensor",
-            "MeanOut",
-            "VarianceOut",
-            "SavedMean",
-            "SavedVariance",
-            "ReserveSpace",
-        ),
-        native=_batch_norm_native,
-        dispatch=Dispatch(cuda="normalization.forward"),
-        sequences=Sequences(source={"Y": "X"}),
-        planning=Planning(inplace=(("Y", "X"),)),
-        doc=(
-            "Normalises each channel over the batch, or with the moving statistics; SavedVariance is 1 / "
-            "deviation."
-        ),
-    )
+    "batch_norm",
+    inputs=("X", "Scale", "Bias", "Mean", "Variance", "MomentumTensor?"),
+    outputs=("Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace?"),
+    attrs=BATCH_NORM_ATTRS,
+    infer=infer_batch_norm,
+    kernel=batch_norm,
+    grad=_batch_norm_rule,
+    no_grad=(
+        "Mean",
+        "Variance",
+        "MomentumTensor",
+        "MeanOut",
+        "VarianceOut",
+        "SavedMean",
+        "SavedVariance",
+        "ReserveSpace",
+    ),
+    native=_batch_norm_native,
+    dispatch=Dispatch(cuda="normalization.forward"),
+    sequences=Sequences(source={"Y": "X"}),
+    planning=Planning(inplace=(("Y", "X"),)),
+    doc=(
+        "Normalises each channel over the batch, or with the moving statistics; SavedVariance is 1 / "
+        "deviation."
+    ),
 )
 register(
-    OpDef(
-        "batch_norm_grad",
-        inputs=("X", "Scale", "Bias", "Mean?", "Variance?", "SavedMean", "SavedVariance", DY),
-        outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
-        attrs=BATCH_NORM_ATTRS,
-        infer=grads_like_inputs,
-        kernel=_batch_norm_grad,
-        grad=double_grad("Y", ("X", "Scale")),
-        native=_batch_norm_grad_native,
-        dispatch=Dispatch(cuda="normalization.gradient"),
-        planning=Planning(inplace=((DX, DY),)),
-        doc="The gradients of batch_norm for X, Scale and Bias.",
-    )
+    "batch_norm_grad",
+    inputs=("X", "Scale", "Bias", "Mean?", "Variance?", "SavedMean", "SavedVariance", DY),
+    outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
+    attrs=BATCH_NORM_ATTRS,
+    infer=grads_like_inputs,
+    kernel=_batch_norm_grad,
+    grad=double_grad("Y", ("X", "Scale")),
+    native=_batch_norm_grad_native,
+    dispatch=Dispatch(cuda="normalization.gradient"),
+    planning=Planning(inplace=((DX, DY),)),
+    doc="The gradients of batch_norm for X, Scale and Bias.",
 )
 
 # inplace_abn: batch normalisation and an activation that is inverted for the gradient (Rota Bulo et al. 2018).
@@ -334,36 +329,32 @@ def _rule(op: OpView) -> list[OpSpec]:
 
 
 register(
-    OpDef(
-        "inplace_abn",
-        ("X", "Scale", "Bias", "Mean", "Variance", "MomentumTensor?"),
-        ("Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace?"),
-        _ATTRS,
-        infer=_infer,
-        kernel=_inplace_abn,
-        grad=_rule,
-        no_grad=(
-            "Mean",
-            "Variance",
-            "MomentumTensor",
-            "MeanOut",
-            "VarianceOut",
-            "SavedMean",
-            "SavedVariance",
-            "ReserveSpace",
-        ),
-        sequences=Sequences(source={"Y": "X"}),
-        doc="batch_norm, then an activation that has an inverse: none, leaky_relu or elu.",
-    )
+    "inplace_abn",
+    ("X", "Scale", "Bias", "Mean", "Variance", "MomentumTensor?"),
+    ("Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace?"),
+    _ATTRS,
+    infer=_infer,
+    kernel=_inplace_abn,
+    grad=_rule,
+    no_grad=(
+        "Mean",
+        "Variance",
+        "MomentumTensor",
+        "MeanOut",
+        "VarianceOut",
+        "SavedMean",
+        "SavedVariance",
+        "ReserveSpace",
+    ),
+    sequences=Sequences(source={"Y": "X"}),
+    doc="batch_norm, then an activation that has an inverse: none, leaky_relu or elu.",
 )
 register(
-    OpDef(
-        "inplace_abn_grad",
-        ("Y", "Scale", "Bias", "Mean?", "Variance?", "SavedMean", "SavedVariance", DY),
-        (*(grad_name(slot) + "?" for slot in ("X", "Scale", "Bias")), "X?"),
-        _ATTRS,
-        infer=_infer_grad,
-        kernel=_inplace_abn_grad,
-        doc="The gradients of inplace_abn for X, Scale and Bias, and X, from its result.",
-    )
+    "inplace_abn_grad",
+    ("Y", "Scale", "Bias", "Mean?", "Variance?", "SavedMean", "SavedVariance", DY),
+    (*(grad_name(slot) + "?" for slot in ("X", "Scale", "Bias")), "X?"),
+    _ATTRS,
+    infer=_infer_grad,
+    kernel=_inplace_abn_grad,
+    doc="The gradients of inplace_abn for X, Scale and Bias, and X, from its result.",
 )

@@ -18,7 +18,6 @@ from ..registry import (
     FIRST,
     Call,
     Dispatch,
-    OpDef,
     OpView,
     Sequences,
     Shape,
@@ -326,35 +325,29 @@ def convolution_attrs(dims: int, **extra: Any) -> dict[str, Any]:
 def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> None:
     attrs = convolution_attrs(dims, output_size=[]) if transposed else convolution_attrs(dims, is_test=False)
     register(
-        OpDef(
-            op_type,
-            inputs=("Input", "Filter", "Bias?"),
-            outputs=("Output",),
-            attrs=attrs,
-            infer=_infer_transposed if transposed else _infer,
-            kernel=convolve_transposed if transposed else convolve,
-            grad=standard_grad(inputs=("Input", "Filter", "Bias")),
-            native=partial(_native, transposed=transposed),
-            dispatch=Dispatch(cuda="convolution.transposed" if transposed else "convolution.forward"),
-            sequences=Sequences(source=None if transposed else FIRST),
-            doc=doc,
-        )
+        op_type,
+        inputs=("Input", "Filter", "Bias?"),
+        outputs=("Output",),
+        attrs=attrs,
+        infer=_infer_transposed if transposed else _infer,
+        kernel=convolve_transposed if transposed else convolve,
+        grad=standard_grad(inputs=("Input", "Filter", "Bias")),
+        native=partial(_native, transposed=transposed),
+        dispatch=Dispatch(cuda="convolution.transposed" if transposed else "convolution.forward"),
+        sequences=Sequences(source=None if transposed else FIRST),
+        doc=doc,
     )
     register(
-        OpDef(
-            op_type + "_grad",
-            inputs=("Input", "Filter", "Bias?", DOUTPUT),
-            outputs=(DINPUT + "?", DFILTER + "?", DBIAS + "?"),
-            attrs=attrs,
-            infer=grads_like_inputs,
-            kernel=convolve_transposed_grad if transposed else convolve_grad,
-            grad=double_grad("Output", ("Input", "Filter")),
-            native=partial(_native_grad, transposed=transposed),
-            dispatch=Dispatch(
-                cuda="convolution.transposed_gradient" if transposed else "convolution.gradient"
-            ),
-            doc=f"The gradients of {op_type} for images, filters and bias.",
-        )
+        op_type + "_grad",
+        inputs=("Input", "Filter", "Bias?", DOUTPUT),
+        outputs=(DINPUT + "?", DFILTER + "?", DBIAS + "?"),
+        attrs=attrs,
+        infer=grads_like_inputs,
+        kernel=convolve_transposed_grad if transposed else convolve_grad,
+        grad=double_grad("Output", ("Input", "Filter")),
+        native=partial(_native_grad, transposed=transposed),
+        dispatch=Dispatch(cuda="convolution.transposed_gradient" if transposed else "convolution.gradient"),
+        doc=f"The gradients of {op_type} for images, filters and bias.",
     )
 
 

@@ -14,7 +14,6 @@ from ..native import element, numel, typed
 from ..registry import (
     Call,
     Dispatch,
-    OpDef,
     OpView,
     Planning,
     RowRule,
@@ -135,44 +134,40 @@ for _type, _what in (
     ("lookup_table_v2", "of any shape"),
 ):
     register(
-        OpDef(
-            _type,
-            inputs=("W", "Ids"),
-            attrs=_LOOKUP,
-            infer=_lookup_infer,
-            kernel=_lookup(_type),
-            grad=standard_grad(inputs=("Ids", "W")),
-            no_grad=("Ids",),
-            native=_lookup_native(grad=False),
-            dispatch=Dispatch(cuda=f"moves.lookup:{_type}"),
-            sequences=Sequences(source="Ids"),
-            planning=Planning(batchable=planning_rules.lookup, pattern="lookup"),
-            doc=f"The rows of table W that Ids name ({_what}); zeros for padding_idx.",
-        )
+        _type,
+        inputs=("W", "Ids"),
+        attrs=_LOOKUP,
+        infer=_lookup_infer,
+        kernel=_lookup(_type),
+        grad=standard_grad(inputs=("Ids", "W")),
+        no_grad=("Ids",),
+        native=_lookup_native(grad=False),
+        dispatch=Dispatch(cuda=f"moves.lookup:{_type}"),
+        sequences=Sequences(source="Ids"),
+        planning=Planning(batchable=planning_rules.lookup, pattern="lookup"),
+        doc=f"The rows of table W that Ids name ({_what}); zeros for padding_idx.",
     )
     register(
-        OpDef(
-            _type + "_grad",
-            inputs=("W", "Ids", DOUT),
-            outputs=(DW,),
-            attrs=_LOOKUP,
-            infer=grads_like_inputs,
-            kernel=_lookup_grad,
-            grad=linear_double_grad(_type, "W"),
-            native=_lookup_native(grad=True),
-            dispatch=Dispatch(
-                rows=RowRule(
-                    _sparse_grad,
-                    out=DW,
-                    when="is_sparse",
-                    count=lambda op: product(op.shape("Ids")),
-                    native=_sparse_grad_native,
-                ),
-                cuda="moves.lookup_grad",
+        _type + "_grad",
+        inputs=("W", "Ids", DOUT),
+        outputs=(DW,),
+        attrs=_LOOKUP,
+        infer=grads_like_inputs,
+        kernel=_lookup_grad,
+        grad=linear_double_grad(_type, "W"),
+        native=_lookup_native(grad=True),
+        dispatch=Dispatch(
+            rows=RowRule(
+                _sparse_grad,
+                out=DW,
+                when="is_sparse",
+                count=lambda op: product(op.shape("Ids")),
+                native=_sparse_grad_native,
             ),
-            planning=Planning(batchable=planning_rules.lookup),
-            doc=f"The gradient of {_type} for the table: SelectedRows with is_sparse.",
-        )
+            cuda="moves.lookup_grad",
+        ),
+        planning=Planning(batchable=planning_rules.lookup),
+        doc=f"The gradient of {_type} for the table: SelectedRows with is_sparse.",
     )
 
 
@@ -208,18 +203,16 @@ def _one_hot_native(op: OpView) -> Call | None:
 
 for _type, _what in (("one_hot", "whose last dimension, 1, is replaced"), ("one_hot_v2", "of any shape")):
     register(
-        OpDef(
-            _type,
-            inputs=("X", "depth_tensor?"),
-            attrs={"depth": -1, "dtype": int(VarType.FP32), "allow_out_of_range": False},
-            infer=_one_hot_infer,
-            kernel=_one_hot(_type),
-            no_grad=("Out",),
-            native=_one_hot_native,
-            dispatch=Dispatch(cuda=f"moves.one_hot:{_type}"),
-            planning=Planning(batchable=planning_rules.only_x),
-            doc=f"A vector with a single 1 for each class number in X ({_what}).",
-        )
+        _type,
+        inputs=("X", "depth_tensor?"),
+        attrs={"depth": -1, "dtype": int(VarType.FP32), "allow_out_of_range": False},
+        infer=_one_hot_infer,
+        kernel=_one_hot(_type),
+        no_grad=("Out",),
+        native=_one_hot_native,
+        dispatch=Dispatch(cuda=f"moves.one_hot:{_type}"),
+        planning=Planning(batchable=planning_rules.only_x),
+        doc=f"A vector with a single 1 for each class number in X ({_what}).",
     )
 
 
@@ -248,23 +241,21 @@ def _fc(xp: Any, Input: Any, W: Any, Bias: Any, in_num_col_dims: int, activation
 
 
 register(
-    OpDef(
-        "fc",
-        inputs=("Input", "W", "Bias?"),
-        attrs={
-            "in_num_col_dims": 1,
-            "activation_type": "",
-            "padding_weights": False,
-            "use_mkldnn": False,
-            "use_quantizer": False,
-            "force_fp32_output": False,
-            "Scale_in": 1.0,
-            "Scale_weights": [1.0],
-            "Scale_out": 1.0,
-        },
-        infer=_infer,
-        kernel=_fc,
-        doc="Input, flattened to a matrix after its `in_num_col_dims` first dimensions, times W, plus Bias; then relu, "
-        "if `activation_type` says so (Fluid heeds no other).",
-    )
+    "fc",
+    inputs=("Input", "W", "Bias?"),
+    attrs={
+        "in_num_col_dims": 1,
+        "activation_type": "",
+        "padding_weights": False,
+        "use_mkldnn": False,
+        "use_quantizer": False,
+        "force_fp32_output": False,
+        "Scale_in": 1.0,
+        "Scale_weights": [1.0],
+        "Scale_out": 1.0,
+    },
+    infer=_infer,
+    kernel=_fc,
+    doc="Input, flattened to a matrix after its `in_num_col_dims` first dimensions, times W, plus Bias; then relu, "
+    "if `activation_type` says so (Fluid heeds no other).",
 )

@@ -15,7 +15,6 @@ from ..registry import (
     Call,
     Dispatch,
     Effects,
-    OpDef,
     OpView,
     Planning,
     Sequences,
@@ -157,36 +156,32 @@ def _layer_norm_infer(op: OpView) -> None:
 _LAYER_NORM = {"epsilon": 1e-5, "begin_norm_axis": 1}
 
 register(
-    OpDef(
-        "layer_norm",
-        inputs=("X", "Scale?", "Bias?"),
-        outputs=("Y", "Mean", "Variance"),
-        attrs=_LAYER_NORM,
-        infer=_layer_norm_infer,
-        kernel=_layer_norm,
-        grad=standard_grad(inputs=("X", "Scale", "Bias"), outputs=("Mean", "Variance")),
-        no_grad=("Mean", "Variance"),
-        native=_native(_sample_rows, "Mean", "Variance"),
-        dispatch=Dispatch(cuda="normalization.layer_norm"),
-        sequences=Sequences(source={"Y": "X"}),
-        planning=Planning(batchable=planning_rules.layer_norm, inplace=(("Y", "X"),)),
-        doc="Normalises each sample over all its axes from begin_norm_axis on, then scales and shifts.",
-    )
+    "layer_norm",
+    inputs=("X", "Scale?", "Bias?"),
+    outputs=("Y", "Mean", "Variance"),
+    attrs=_LAYER_NORM,
+    infer=_layer_norm_infer,
+    kernel=_layer_norm,
+    grad=standard_grad(inputs=("X", "Scale", "Bias"), outputs=("Mean", "Variance")),
+    no_grad=("Mean", "Variance"),
+    native=_native(_sample_rows, "Mean", "Variance"),
+    dispatch=Dispatch(cuda="normalization.layer_norm"),
+    sequences=Sequences(source={"Y": "X"}),
+    planning=Planning(batchable=planning_rules.layer_norm, inplace=(("Y", "X"),)),
+    doc="Normalises each sample over all its axes from begin_norm_axis on, then scales and shifts.",
 )
 register(
-    OpDef(
-        "layer_norm_grad",
-        inputs=("X", "Scale?", "Bias?", "Mean", "Variance", DY),
-        outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
-        attrs=_LAYER_NORM,
-        infer=_grads_infer(lambda op: product(op.shape("X")[op.attr("begin_norm_axis") :])),
-        kernel=_layer_norm_grad,
-        grad=double_grad("Y", ("X", "Scale")),
-        native=_native_grad(_sample_rows, "Mean", "Variance"),
-        dispatch=Dispatch(cuda="normalization.layer_norm_grad"),
-        planning=Planning(batchable=planning_rules.layer_norm, inplace=((DX, DY),)),
-        doc="The gradients of layer_norm for X, Scale and Bias.",
-    )
+    "layer_norm_grad",
+    inputs=("X", "Scale?", "Bias?", "Mean", "Variance", DY),
+    outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
+    attrs=_LAYER_NORM,
+    infer=_grads_infer(lambda op: product(op.shape("X")[op.attr("begin_norm_axis") :])),
+    kernel=_layer_norm_grad,
+    grad=double_grad("Y", ("X", "Scale")),
+    native=_native_grad(_sample_rows, "Mean", "Variance"),
+    dispatch=Dispatch(cuda="normalization.layer_norm_grad"),
+    planning=Planning(batchable=planning_rules.layer_norm, inplace=((DX, DY),)),
+    doc="The gradients of layer_norm for X, Scale and Bias.",
 )
 
 
@@ -275,34 +270,30 @@ def _forgets_no_mean(op: OpView) -> bool:
 _GROUP_NORM = {"epsilon": 1e-5, "groups": 1, "data_layout": "NCHW"}
 
 register(
-    OpDef(
-        "group_norm",
-        inputs=("X", "Scale?", "Bias?"),
-        outputs=("Y", "Mean", "Variance"),
-        attrs=_GROUP_NORM,
-        infer=_group_norm_infer,
-        kernel=_group_norm,
-        grad=standard_grad(inputs=("X", "Scale", "Bias"), outputs=("Mean", "Variance")),
-        no_grad=("Mean", "Variance"),
-        native=_native(_group_rows, "Mean", "Variance"),
-        sequences=Sequences(source={"Y": "X"}),
-        planning=Planning(inplace=(("Y", "X"),)),
-        doc="Normalises each group of channels of each sample, then scales and shifts each channel.",
-    )
+    "group_norm",
+    inputs=("X", "Scale?", "Bias?"),
+    outputs=("Y", "Mean", "Variance"),
+    attrs=_GROUP_NORM,
+    infer=_group_norm_infer,
+    kernel=_group_norm,
+    grad=standard_grad(inputs=("X", "Scale", "Bias"), outputs=("Mean", "Variance")),
+    no_grad=("Mean", "Variance"),
+    native=_native(_group_rows, "Mean", "Variance"),
+    sequences=Sequences(source={"Y": "X"}),
+    planning=Planning(inplace=(("Y", "X"),)),
+    doc="Normalises each group of channels of each sample, then scales and shifts each channel.",
 )
 register(
-    OpDef(
-        "group_norm_grad",
-        inputs=("X?", "Y?", "Scale?", "Bias?", "Mean?", "Variance", DY),
-        outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
-        attrs=_GROUP_NORM,
-        infer=_grads_infer(_channels),
-        kernel=_group_norm_grad,
-        grad=double_grad("Y", ("X", "Scale")),
-        native=_native_grad(_group_rows, "Mean", "Variance", whole=_forgets_no_mean),
-        planning=Planning(inplace=((DX, DY),)),
-        doc="The gradients of group_norm for X, Scale and Bias.",
-    )
+    "group_norm_grad",
+    inputs=("X?", "Y?", "Scale?", "Bias?", "Mean?", "Variance", DY),
+    outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
+    attrs=_GROUP_NORM,
+    infer=_grads_infer(_channels),
+    kernel=_group_norm_grad,
+    grad=double_grad("Y", ("X", "Scale")),
+    native=_native_grad(_group_rows, "Mean", "Variance", whole=_forgets_no_mean),
+    planning=Planning(inplace=((DX, DY),)),
+    doc="The gradients of group_norm for X, Scale and Bias.",
 )
 
 
@@ -334,34 +325,30 @@ def _instance_norm_infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "instance_norm",
-        inputs=("X", "Scale", "Bias"),
-        outputs=("Y", "SavedMean", "SavedVariance"),
-        attrs={"epsilon": 1e-5},
-        infer=_instance_norm_infer,
-        kernel=_instance_norm,
-        grad=standard_grad(inputs=("X", "Scale"), outputs=_SAVED),
-        no_grad=_SAVED,
-        native=_native(_channel_rows, *_SAVED, inverted=True),
-        sequences=Sequences(source={"Y": "X"}),
-        planning=Planning(inplace=(("Y", "X"),)),
-        doc="Normalises each channel of each sample on its own, then scales and shifts it.",
-    )
+    "instance_norm",
+    inputs=("X", "Scale", "Bias"),
+    outputs=("Y", "SavedMean", "SavedVariance"),
+    attrs={"epsilon": 1e-5},
+    infer=_instance_norm_infer,
+    kernel=_instance_norm,
+    grad=standard_grad(inputs=("X", "Scale"), outputs=_SAVED),
+    no_grad=_SAVED,
+    native=_native(_channel_rows, *_SAVED, inverted=True),
+    sequences=Sequences(source={"Y": "X"}),
+    planning=Planning(inplace=(("Y", "X"),)),
+    doc="Normalises each channel of each sample on its own, then scales and shifts it.",
 )
 register(
-    OpDef(
-        "instance_norm_grad",
-        inputs=("X", "Scale", *_SAVED, DY),
-        outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
-        attrs={"epsilon": 1e-5},
-        infer=_grads_infer(lambda op: op.shape("X")[1]),
-        kernel=_instance_norm_grad,
-        grad=double_grad("Y", ("X", "Scale")),
-        native=_native_grad(_channel_rows, *_SAVED, inverted=True),
-        planning=Planning(inplace=((DX, DY),)),
-        doc="The gradients of instance_norm for X, Scale and Bias.",
-    )
+    "instance_norm_grad",
+    inputs=("X", "Scale", *_SAVED, DY),
+    outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
+    attrs={"epsilon": 1e-5},
+    infer=_grads_infer(lambda op: op.shape("X")[1]),
+    kernel=_instance_norm_grad,
+    grad=double_grad("Y", ("X", "Scale")),
+    native=_native_grad(_channel_rows, *_SAVED, inverted=True),
+    planning=Planning(inplace=((DX, DY),)),
+    doc="The gradients of instance_norm for X, Scale and Bias.",
 )
 
 
@@ -383,29 +370,25 @@ def _norm_infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "norm",
-        inputs=("X",),
-        outputs=("Norm", "Out"),
-        attrs={"axis": -1, "epsilon": 1e-10},
-        infer=_norm_infer,
-        kernel=_norm,
-        grad=standard_grad(inputs=("X",), outputs=("Norm",)),
-        no_grad=("Norm",),
-        sequences=Sequences(source=None),
-        effects=Effects(numbered=False),
-        doc="X divided by its Euclidean length along an axis: sqrt(sum of squares + epsilon).",
-    )
+    "norm",
+    inputs=("X",),
+    outputs=("Norm", "Out"),
+    attrs={"axis": -1, "epsilon": 1e-10},
+    infer=_norm_infer,
+    kernel=_norm,
+    grad=standard_grad(inputs=("X",), outputs=("Norm",)),
+    no_grad=("Norm",),
+    sequences=Sequences(source=None),
+    effects=Effects(numbered=False),
+    doc="X divided by its Euclidean length along an axis: sqrt(sum of squares + epsilon).",
 )
 register(
-    OpDef(
-        "norm_grad",
-        inputs=("X", "Norm", DOUT),
-        outputs=(DX,),
-        attrs={"axis": -1, "epsilon": 1e-10},
-        infer=grads_like_inputs,
-        kernel=_norm_grad,
-        grad=double_grad("Out", ("X",)),
-        doc="The gradient of norm.",
-    )
+    "norm_grad",
+    inputs=("X", "Norm", DOUT),
+    outputs=(DX,),
+    attrs={"axis": -1, "epsilon": 1e-10},
+    infer=grads_like_inputs,
+    kernel=_norm_grad,
+    grad=double_grad("Out", ("X",)),
+    doc="The gradient of norm.",
 )

@@ -12,7 +12,6 @@ from ..registry import (
     Call,
     Dispatch,
     Effects,
-    OpDef,
     OpView,
     Planning,
     Sequences,
@@ -59,35 +58,31 @@ def _pow_grad_native(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "pow",
-        inputs=("X", "FactorTensor?"),
-        attrs={"factor": 1.0},
-        infer=same_as("X"),
-        kernel=_pow,
-        grad=standard_grad(inputs=("X", "FactorTensor")),
-        no_grad=("FactorTensor",),
-        native=lambda op: _pow_call(op, "pow", ("X",), [op.name("X"), op.name("Out")]),
-        dispatch=Dispatch(cuda="elementwise.power"),
-        effects=Effects(numbered=False),
-        planning=Planning(inplace=(("Out", "X"),)),
-        doc="x to the power of `factor`, or of the one element of FactorTensor.",
-    )
+    "pow",
+    inputs=("X", "FactorTensor?"),
+    attrs={"factor": 1.0},
+    infer=same_as("X"),
+    kernel=_pow,
+    grad=standard_grad(inputs=("X", "FactorTensor")),
+    no_grad=("FactorTensor",),
+    native=lambda op: _pow_call(op, "pow", ("X",), [op.name("X"), op.name("Out")]),
+    dispatch=Dispatch(cuda="elementwise.power"),
+    effects=Effects(numbered=False),
+    planning=Planning(inplace=(("Out", "X"),)),
+    doc="x to the power of `factor`, or of the one element of FactorTensor.",
 )
 register(
-    OpDef(
-        "pow_grad",
-        inputs=("X", "FactorTensor?", DOUT),
-        outputs=(DX,),
-        attrs={"factor": 1.0},
-        infer=grads_like_inputs,
-        kernel=_pow_grad,
-        grad=double_grad("Out", ("X",)),
-        native=_pow_grad_native,
-        dispatch=Dispatch(cuda="elementwise.power_grad"),
-        planning=Planning(inplace=((DX, DOUT),)),
-        doc="Gradient of pow.",
-    )
+    "pow_grad",
+    inputs=("X", "FactorTensor?", DOUT),
+    outputs=(DX,),
+    attrs={"factor": 1.0},
+    infer=grads_like_inputs,
+    kernel=_pow_grad,
+    grad=double_grad("Out", ("X",)),
+    native=_pow_grad_native,
+    dispatch=Dispatch(cuda="elementwise.power_grad"),
+    planning=Planning(inplace=((DX, DOUT),)),
+    doc="Gradient of pow.",
 )
 
 
@@ -136,27 +131,23 @@ def _prelu_grad(xp: Any, X: Any, Alpha: Any, Out_grad: Any, mode: str) -> Any:
 
 
 register(
-    OpDef(
-        "prelu",
-        inputs=("X", "Alpha"),
-        attrs={"mode": "all"},
-        infer=_infer_prelu,
-        kernel=_prelu,
-        grad=standard_grad(inputs=("X", "Alpha")),
-        doc="x where positive, Alpha x elsewhere; one Alpha for all, for each channel or for each element.",
-    )
+    "prelu",
+    inputs=("X", "Alpha"),
+    attrs={"mode": "all"},
+    infer=_infer_prelu,
+    kernel=_prelu,
+    grad=standard_grad(inputs=("X", "Alpha")),
+    doc="x where positive, Alpha x elsewhere; one Alpha for all, for each channel or for each element.",
 )
 register(
-    OpDef(
-        "prelu_grad",
-        inputs=("X", "Alpha", DOUT),
-        outputs=(DX, grad_name("Alpha")),
-        attrs={"mode": "all"},
-        infer=grads_like_inputs,
-        kernel=_prelu_grad,
-        grad=double_grad("Out", ("X", "Alpha")),
-        doc="Gradient of prelu.",
-    )
+    "prelu_grad",
+    inputs=("X", "Alpha", DOUT),
+    outputs=(DX, grad_name("Alpha")),
+    attrs={"mode": "all"},
+    infer=grads_like_inputs,
+    kernel=_prelu_grad,
+    grad=double_grad("Out", ("X", "Alpha")),
+    doc="Gradient of prelu.",
 )
 
 
@@ -208,31 +199,27 @@ def _maxout_call(op: OpView, part: str, slots: Sequence[str]) -> Call | None:
 
 
 register(
-    OpDef(
-        "maxout",
-        inputs=("X",),
-        attrs={"groups": 2, "axis": 1},
-        infer=_infer_maxout,
-        kernel=_maxout,
-        grad=standard_grad(inputs=("X",), outputs=("Out",)),
-        native=lambda op: _maxout_call(op, "", ("X", "Out")),
-        sequences=Sequences(source=None),
-        effects=Effects(numbered=False),
-        doc="The largest of each `groups` neighbouring channels; the first such gets the gradient.",
-    )
+    "maxout",
+    inputs=("X",),
+    attrs={"groups": 2, "axis": 1},
+    infer=_infer_maxout,
+    kernel=_maxout,
+    grad=standard_grad(inputs=("X",), outputs=("Out",)),
+    native=lambda op: _maxout_call(op, "", ("X", "Out")),
+    sequences=Sequences(source=None),
+    effects=Effects(numbered=False),
+    doc="The largest of each `groups` neighbouring channels; the first such gets the gradient.",
 )
 register(
-    OpDef(
-        "maxout_grad",
-        inputs=("X", "Out", DOUT),
-        outputs=(DX,),
-        attrs={"groups": 2, "axis": 1},
-        infer=grads_like_inputs,
-        kernel=_maxout_grad,
-        grad=double_grad("Out", ()),
-        native=lambda op: _maxout_call(op, "_grad", ("X", "Out", DOUT, DX)) if op.has(DX) else None,
-        doc="Gradient of maxout.",
-    )
+    "maxout_grad",
+    inputs=("X", "Out", DOUT),
+    outputs=(DX,),
+    attrs={"groups": 2, "axis": 1},
+    infer=grads_like_inputs,
+    kernel=_maxout_grad,
+    grad=double_grad("Out", ()),
+    native=lambda op: _maxout_call(op, "_grad", ("X", "Out", DOUT, DX)) if op.has(DX) else None,
+    doc="Gradient of maxout.",
 )
 
 

@@ -13,7 +13,7 @@ from ...base.sizes.windows import channels_last, resolve_pads, window_counts, wi
 from ..grad_pairs import double_grad, register_double_grad, register_pair
 from ..infer import grads_like_inputs, product
 from ..native import typed
-from ..registry import Call, Dispatch, OpDef, OpView, Sequences, Shape, grad_name, register, standard_grad
+from ..registry import Call, Dispatch, OpView, Sequences, Shape, grad_name, register, standard_grad
 from ..value_checks import require_in_range
 
 # Max and average pooling over two or three spatial dimensions, with their gradients.
@@ -238,34 +238,27 @@ def _register_pool(op_type: str, dims: int) -> None:
         "use_cudnn": False,
     }
     register(
-        OpDef(
-            op_type,
-            inputs=("X",),
-            attrs=attrs,
-            infer=infer_pool,
-            kernel=_pool,
-            grad=standard_grad(inputs=("X",), outputs=("Out",)),
-            native=lambda op: _call(op, "", ("X", "Out")),
-            dispatch=Dispatch(cuda="pooling.pool"),
-            doc=(
-                "The maximum or the mean of each window of an image; adaptive: of bins, as many as ksize "
-                "says."
-            ),
-        )
+        op_type,
+        inputs=("X",),
+        attrs=attrs,
+        infer=infer_pool,
+        kernel=_pool,
+        grad=standard_grad(inputs=("X",), outputs=("Out",)),
+        native=lambda op: _call(op, "", ("X", "Out")),
+        dispatch=Dispatch(cuda="pooling.pool"),
+        doc=("The maximum or the mean of each window of an image; adaptive: of bins, as many as ksize says."),
     )
     register(
-        OpDef(
-            op_type + "_grad",
-            inputs=("X", "Out", DOUT),
-            outputs=(DX,),
-            attrs=attrs,
-            infer=grads_like_inputs,
-            kernel=_pool_grad,
-            grad=double_grad("Out", ()),
-            native=_native_grad,
-            dispatch=Dispatch(cuda="pooling.pool_gradient"),
-            doc=f"The gradient of {op_type}: to the first maximum of each window, or in equal shares.",
-        )
+        op_type + "_grad",
+        inputs=("X", "Out", DOUT),
+        outputs=(DX,),
+        attrs=attrs,
+        infer=grads_like_inputs,
+        kernel=_pool_grad,
+        grad=double_grad("Out", ()),
+        native=_native_grad,
+        dispatch=Dispatch(cuda="pooling.pool_gradient"),
+        doc=f"The gradient of {op_type}: to the first maximum of each window, or in equal shares.",
     )
     register_double_grad(op_type, ("X", "Out"), "Out", (), _pool_double_grad, attrs, ("X",))
 

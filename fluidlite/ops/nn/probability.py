@@ -15,7 +15,6 @@ from ..registry import (
     Call,
     Dispatch,
     Effects,
-    OpDef,
     OpSpec,
     OpView,
     Planning,
@@ -84,33 +83,29 @@ def _native_grad(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "softmax",
-        inputs=("X",),
-        attrs=_ATTRS,
-        infer=_infer,
-        kernel=_softmax,
-        grad=standard_grad(outputs=("Out",)),
-        native=_native,
-        dispatch=Dispatch(cuda="losses.softmax"),
-        planning=Planning(inplace=(("Out", "X"),), batchable=planning_rules.along_other_axis),
-        doc="Exponentials divided by their sum along an axis.",
-    )
+    "softmax",
+    inputs=("X",),
+    attrs=_ATTRS,
+    infer=_infer,
+    kernel=_softmax,
+    grad=standard_grad(outputs=("Out",)),
+    native=_native,
+    dispatch=Dispatch(cuda="losses.softmax"),
+    planning=Planning(inplace=(("Out", "X"),), batchable=planning_rules.along_other_axis),
+    doc="Exponentials divided by their sum along an axis.",
 )
 register(
-    OpDef(
-        "softmax_grad",
-        inputs=("Out", DOUT),
-        outputs=(DX,),
-        attrs=_ATTRS,
-        infer=grads_like_inputs,
-        kernel=_softmax_grad,
-        grad=double_grad("Out", ("Out",)),
-        native=_native_grad,
-        dispatch=Dispatch(cuda="losses.softmax_grad"),
-        planning=Planning(inplace=((DX, DOUT),), batchable=planning_rules.along_other_axis),
-        doc="The gradient of softmax from its output.",
-    )
+    "softmax_grad",
+    inputs=("Out", DOUT),
+    outputs=(DX,),
+    attrs=_ATTRS,
+    infer=grads_like_inputs,
+    kernel=_softmax_grad,
+    grad=double_grad("Out", ("Out",)),
+    native=_native_grad,
+    dispatch=Dispatch(cuda="losses.softmax_grad"),
+    planning=Planning(inplace=((DX, DOUT),), batchable=planning_rules.along_other_axis),
+    doc="The gradient of softmax from its output.",
 )
 register_double_grad("softmax", ("Out",), "Out", ("Out",), _softmax_double_grad, _ATTRS, ("X",))
 
@@ -197,38 +192,33 @@ def _dropout_native_grad(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "dropout",
-        inputs=("X", "Seed?"),
-        outputs=("Out", "Mask"),
-        attrs=_DROPOUT_ATTRS,
-        infer=_dropout_infer,
-        kernel=_dropout,
-        grad=_rule,
-        no_grad=("Seed", "Mask"),
-        native=_dropout_native,
-        dispatch=Dispatch(cuda="random.dropout"),
-        sequences=Sequences(source={"Out": "X"}),
-        effects=Effects(random=True),
-        planning=Planning(inplace=(("Out", "X"),)),
-        doc=(
-            "Sets elements to zero with probability dropout_prob in training; Mask (uint8) says which "
-            "were kept."
-        ),
-    )
+    "dropout",
+    inputs=("X", "Seed?"),
+    outputs=("Out", "Mask"),
+    attrs=_DROPOUT_ATTRS,
+    infer=_dropout_infer,
+    kernel=_dropout,
+    grad=_rule,
+    no_grad=("Seed", "Mask"),
+    native=_dropout_native,
+    dispatch=Dispatch(cuda="random.dropout"),
+    sequences=Sequences(source={"Out": "X"}),
+    effects=Effects(random=True),
+    planning=Planning(inplace=(("Out", "X"),)),
+    doc=(
+        "Sets elements to zero with probability dropout_prob in training; Mask (uint8) says which were kept."
+    ),
 )
 register(
-    OpDef(
-        "dropout_grad",
-        inputs=("Mask", DOUT),
-        outputs=(DX,),
-        attrs=_DROPOUT_ATTRS,
-        infer=grads_like_inputs,
-        kernel=_dropout_grad,
-        grad=self_adjoint_double_grad,
-        native=_dropout_native_grad,
-        dispatch=Dispatch(cuda="random.dropout_grad"),
-        planning=Planning(inplace=((DX, DOUT),)),
-        doc="The gradient of dropout: that of the kept elements, scaled as they were.",
-    )
+    "dropout_grad",
+    inputs=("Mask", DOUT),
+    outputs=(DX,),
+    attrs=_DROPOUT_ATTRS,
+    infer=grads_like_inputs,
+    kernel=_dropout_grad,
+    grad=self_adjoint_double_grad,
+    native=_dropout_native_grad,
+    dispatch=Dispatch(cuda="random.dropout_grad"),
+    planning=Planning(inplace=((DX, DOUT),)),
+    doc="The gradient of dropout: that of the kept elements, scaled as they were.",
 )

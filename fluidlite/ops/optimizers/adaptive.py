@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.selected_rows import SelectedRows
 from ..infer import same_as
-from ..registry import Call, Dispatch, Effects, OpDef, OpView, RowRule, Sequences, find, register
+from ..registry import Call, Dispatch, Effects, OpView, RowRule, Sequences, find, register
 from ..tensor import selected_rows as rows
 from ..tensor.random_ import fresh_seed
 from .updates import MOMENTS, cast_like, fit_param, native_rows_update, native_update, update
@@ -291,28 +291,24 @@ def _clip(xp: Any, X: Any, current_step: Any, max_norm: float, rampup_begin_step
 
 
 register(
-    OpDef(
-        "dgc_momentum",
-        ("current_step", "nranks", "Param", "Grad", "Velocity", "LearningRate"),
-        ("Grad_out", "ParamOut", "VelocityOut"),
-        {"mu": 0.0, "use_nesterov": False, "rampup_begin_step": -1.0},
-        infer=_infer_momentum,
-        kernel=_momentum,
-        no_grad=("Grad_out", "ParamOut", "VelocityOut"),
-        sequences=Sequences(source=None),
-        doc="momentum with the gradient divided by nranks; from rampup_begin_step on a step of gradient descent.",
-    )
+    "dgc_momentum",
+    ("current_step", "nranks", "Param", "Grad", "Velocity", "LearningRate"),
+    ("Grad_out", "ParamOut", "VelocityOut"),
+    {"mu": 0.0, "use_nesterov": False, "rampup_begin_step": -1.0},
+    infer=_infer_momentum,
+    kernel=_momentum,
+    no_grad=("Grad_out", "ParamOut", "VelocityOut"),
+    sequences=Sequences(source=None),
+    doc="momentum with the gradient divided by nranks; from rampup_begin_step on a step of gradient descent.",
 )
 register(
-    OpDef(
-        "dgc_clip_by_norm",
-        ("current_step", "X"),
-        ("Out",),
-        {"max_norm": 1.0, "rampup_begin_step": -1.0},
-        infer=same_as("X"),
-        kernel=_clip,
-        no_grad=("Out",),
-        sequences=Sequences(source="X"),
-        doc="clip_by_norm from rampup_begin_step on; X before, and if that is negative.",
-    )
+    "dgc_clip_by_norm",
+    ("current_step", "X"),
+    ("Out",),
+    {"max_norm": 1.0, "rampup_begin_step": -1.0},
+    infer=same_as("X"),
+    kernel=_clip,
+    no_grad=("Out",),
+    sequences=Sequences(source="X"),
+    doc="clip_by_norm from rampup_begin_step on; X before, and if that is negative.",
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import native
-from ..registry import Call, OpDef, OpView, Planning, Sequences, register
+from ..registry import Call, OpView, Planning, Sequences, register
 
 _SHARE = 16384
 """After this many steps a sum is added to the next one, so that small addends are not lost in a large sum."""
@@ -63,19 +63,17 @@ def _native(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "average_accumulates",
-        inputs=("param", *("in_" + name for name in _STATE)),
-        outputs=tuple("out_" + name for name in _STATE),
-        attrs={"average_window": 0.0, "min_average_window": 10000, "max_average_window": 10000},
-        infer=_infer,
-        kernel=_average_accumulates,
-        native=_native,
-        sequences=Sequences(source=None),
-        planning=Planning(inplace=tuple(("out_" + name, "in_" + name) for name in _STATE)),
-        doc=(
-            "Adds param to a sum over a window of steps; a full window becomes the old one. The window is "
-            "average_window times the number of updates, within min_average_window and max_average_window."
-        ),
-    )
+    "average_accumulates",
+    inputs=("param", *("in_" + name for name in _STATE)),
+    outputs=tuple("out_" + name for name in _STATE),
+    attrs={"average_window": 0.0, "min_average_window": 10000, "max_average_window": 10000},
+    infer=_infer,
+    kernel=_average_accumulates,
+    native=_native,
+    sequences=Sequences(source=None),
+    planning=Planning(inplace=tuple(("out_" + name, "in_" + name) for name in _STATE)),
+    doc=(
+        "Adds param to a sum over a window of steps; a full window becomes the old one. The window is "
+        "average_window times the number of updates, within min_average_window and max_average_window."
+    ),
 )

@@ -12,7 +12,7 @@ from typing import Any
 from ...base.selected_rows import SelectedRows
 from .. import native
 from ..kernels.kernel_def import KERNELS
-from ..registry import Call, Dispatch, OpDef, OpView, RowRule, Sequences, register
+from ..registry import Call, Dispatch, OpView, RowRule, Sequences, register
 from ..tensor import selected_rows as rows
 from ..value_checks import forbid
 
@@ -124,18 +124,16 @@ def update(
     outputs = options.pop("outputs", ("ParamOut", *(slot + "Out" for slot in state)))
     inputs = options.pop("inputs", ("Param", "Grad", "LearningRate", *state))
     register(
-        OpDef(
-            op_type,
-            inputs,
-            outputs,
-            attrs,
-            infer=_infer,
-            kernel=kernel,
-            native=select,
-            sequences=Sequences(source=None),
-            doc=doc,
-            **options,
-        )
+        op_type,
+        inputs,
+        outputs,
+        attrs,
+        infer=_infer,
+        kernel=kernel,
+        native=select,
+        sequences=Sequences(source=None),
+        doc=doc,
+        **options,
     )
 
 

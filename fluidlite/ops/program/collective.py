@@ -20,7 +20,6 @@ from ..infer import same_as
 from ..registry import (
     Dispatch,
     Effects,
-    OpDef,
     OpSpec,
     OpView,
     Planning,
@@ -75,34 +74,30 @@ def _gradient_by(op_type: str) -> Callable[[OpView], list[OpSpec]]:
 
 for _reduction in REDUCTIONS:
     register(
-        OpDef(
-            f"c_allreduce_{_reduction}",
-            inputs=("X",),
-            attrs=_RING,
-            infer=same_as("X"),
-            kernel=_reduce(_reduction),
-            grad=_gradient_by("c_allreduce_sum") if _reduction == "sum" else None,
-            dispatch=Dispatch(
-                rows=RowRule(_gather_rows, slots=("X",), out="Out", count=lambda op: -1)
-                if _reduction == "sum"
-                else None
-            ),
-            effects=Effects(host=True),
-            doc=f"The {_reduction} of what all processes have, element by element, in each of them.",
-        )
+        f"c_allreduce_{_reduction}",
+        inputs=("X",),
+        attrs=_RING,
+        infer=same_as("X"),
+        kernel=_reduce(_reduction),
+        grad=_gradient_by("c_allreduce_sum") if _reduction == "sum" else None,
+        dispatch=Dispatch(
+            rows=RowRule(_gather_rows, slots=("X",), out="Out", count=lambda op: -1)
+            if _reduction == "sum"
+            else None
+        ),
+        effects=Effects(host=True),
+        doc=f"The {_reduction} of what all processes have, element by element, in each of them.",
     )
 
 register(
-    OpDef(
-        "allreduce",
-        inputs=("X",),
-        attrs={"reduce_type": 0, "sync_mode": False},
-        infer=same_as("X"),
-        kernel=_reduce_by_attribute,
-        no_grad=("Out",),
-        effects=Effects(host=True),
-        doc="The sum (reduce_type 0), prod (1), max (2) or min (3) of what all processes have.",
-    )
+    "allreduce",
+    inputs=("X",),
+    attrs={"reduce_type": 0, "sync_mode": False},
+    infer=same_as("X"),
+    kernel=_reduce_by_attribute,
+    no_grad=("Out",),
+    effects=Effects(host=True),
+    doc="The sum (reduce_type 0), prod (1), max (2) or min (3) of what all processes have.",
 )
 
 
@@ -113,15 +108,13 @@ def _from_root(xp: Any, X: Any, root: int) -> Any:
 
 for _name, _attrs in (("c_broadcast", {**_RING, "root": 0}), ("broadcast", {"sync_mode": False, "root": 0})):
     register(
-        OpDef(
-            _name,
-            inputs=("X",),
-            attrs=_attrs,
-            infer=same_as("X"),
-            kernel=_from_root,
-            effects=Effects(host=True),
-            doc="What process `root` has, in each of them.",
-        )
+        _name,
+        inputs=("X",),
+        attrs=_attrs,
+        infer=same_as("X"),
+        kernel=_from_root,
+        effects=Effects(host=True),
+        doc="What process `root` has, in each of them.",
     )
 
 
@@ -145,17 +138,15 @@ def _rows(op: OpView) -> tuple[int, ...]:
 
 
 register(
-    OpDef(
-        "c_allgather",
-        inputs=("X",),
-        attrs={**_RING, "nranks": 1},
-        infer=_gather_infer,
-        kernel=_gather,
-        grad=_gradient_by("c_reducescatter"),
-        sequences=Sequences(source=None),
-        effects=Effects(host=True),
-        doc="The rows that the processes have, in the order of their ranks; each has as many.",
-    )
+    "c_allgather",
+    inputs=("X",),
+    attrs={**_RING, "nranks": 1},
+    infer=_gather_infer,
+    kernel=_gather,
+    grad=_gradient_by("c_reducescatter"),
+    sequences=Sequences(source=None),
+    effects=Effects(host=True),
+    doc="The rows that the processes have, in the order of their ranks; each has as many.",
 )
 
 
@@ -174,16 +165,14 @@ def _scatter_infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "c_reducescatter",
-        inputs=("X",),
-        attrs={**_RING, "nranks": 1},
-        infer=_scatter_infer,
-        kernel=_scatter,
-        sequences=Sequences(source=None),
-        effects=Effects(host=True),
-        doc="The sum of what all processes have; each gets its share of the rows.",
-    )
+    "c_reducescatter",
+    inputs=("X",),
+    attrs={**_RING, "nranks": 1},
+    infer=_scatter_infer,
+    kernel=_scatter,
+    sequences=Sequences(source=None),
+    effects=Effects(host=True),
+    doc="The sum of what all processes have; each gets its share of the rows.",
 )
 
 _begun: dict[int, Callable[[], list[np.ndarray]]] = {}
@@ -212,44 +201,38 @@ def _sums_infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "begin_gradient_sums",
-        inputs=("X*",),
-        outputs=(),
-        attrs={"bucket": 0},
-        kernel=_begin_sums,
-        effects=Effects(host=True),
-        doc="Begins to add X of all processes up, in one message, which travels while other operators run.",
-    )
+    "begin_gradient_sums",
+    inputs=("X*",),
+    outputs=(),
+    attrs={"bucket": 0},
+    kernel=_begin_sums,
+    effects=Effects(host=True),
+    doc="Begins to add X of all processes up, in one message, which travels while other operators run.",
 )
 register(
-    OpDef(
-        "gradient_sums",
-        inputs=("X*",),
-        outputs=("Out*",),
-        attrs={"bucket": 0},
-        infer=_sums_infer,
-        kernel=_sums,
-        no_grad=("Out",),
-        sequences=Sequences(source=None),
-        effects=Effects(host=True),
-        doc="The sums of X over all processes: those that `begin_gradient_sums` of this bucket has begun, or made now.",
-    )
+    "gradient_sums",
+    inputs=("X*",),
+    outputs=("Out*",),
+    attrs={"bucket": 0},
+    infer=_sums_infer,
+    kernel=_sums,
+    no_grad=("Out",),
+    sequences=Sequences(source=None),
+    effects=Effects(host=True),
+    doc="The sums of X over all processes: those that `begin_gradient_sums` of this bucket has begun, or made now.",
 )
 
 for _name in ("c_sync_calc_stream", "c_sync_comm_stream"):
     register(
-        OpDef(
-            _name,
-            inputs=("X",),
-            attrs={"ring_id": 0} if "comm" in _name else {},
-            infer=same_as("X"),
-            kernel=lambda xp, X: X,
-            dispatch=Dispatch(rows=RowRule(lambda xp, X: X, slots=("X",), out="Out")),
-            effects=Effects(host=True),
-            planning=Planning(noop=("Out", "X")),
-            doc="X as it is: what it waits for on a GPU is done when it runs.",
-        )
+        _name,
+        inputs=("X",),
+        attrs={"ring_id": 0} if "comm" in _name else {},
+        infer=same_as("X"),
+        kernel=lambda xp, X: X,
+        dispatch=Dispatch(rows=RowRule(lambda xp, X: X, slots=("X",), out="Out")),
+        effects=Effects(host=True),
+        planning=Planning(noop=("Out", "X")),
+        doc="X as it is: what it waits for on a GPU is done when it runs.",
     )
 
 
@@ -260,25 +243,21 @@ def _connect(xp: Any, nranks: int) -> tuple[()]:
 
 
 register(
-    OpDef(
-        "c_comm_init",
-        inputs=("X",),
-        outputs=(),
-        attrs={"nranks": 1, "rank": 0, "ring_id": 0},
-        kernel=_connect,
-        effects=Effects(uninitialized=("X",), host=True),
-        doc="Connects the processes; raises DistributedError if there are not as many as the program was made for.",
-    )
+    "c_comm_init",
+    inputs=("X",),
+    outputs=(),
+    attrs={"nranks": 1, "rank": 0, "ring_id": 0},
+    kernel=_connect,
+    effects=Effects(uninitialized=("X",), host=True),
+    doc="Connects the processes; raises DistributedError if there are not as many as the program was made for.",
 )
 register(
-    OpDef(
-        "c_comm_init_all",
-        inputs=(),
-        outputs=(),
-        attrs={"devices": [], "ring_id": 0},
-        effects=Effects(host=True),
-        doc="Connects the devices of one process: nothing to do.",
-    )
+    "c_comm_init_all",
+    inputs=(),
+    outputs=(),
+    attrs={"devices": [], "ring_id": 0},
+    effects=Effects(host=True),
+    doc="Connects the devices of one process: nothing to do.",
 )
 for _name, _out, _addresses in (
     ("c_gen_nccl_id", "Out", {"rank": 0, "endpoint": "", "other_endpoints": []}),
@@ -295,12 +274,10 @@ for _name, _out, _addresses in (
     ),
 ):
     register(
-        OpDef(
-            _name,
-            inputs=(),
-            outputs=(_out,),
-            attrs=_addresses,
-            effects=Effects(host=True),
-            doc="The name under which processes find each other through NCCL: MPI needs none, and nothing is done.",
-        )
+        _name,
+        inputs=(),
+        outputs=(_out,),
+        attrs=_addresses,
+        effects=Effects(host=True),
+        doc="The name under which processes find each other through NCCL: MPI needs none, and nothing is done.",
     )

@@ -19,7 +19,6 @@ from ..registry import (
     Effects,
     Levels,
     LodArray,
-    OpDef,
     OperatorError,
     OpSpec,
     OpView,
@@ -41,27 +40,23 @@ def _infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "assert",
-        inputs=("Cond",),
-        outputs=(),
-        attrs={"message": ""},
-        infer=_infer,
-        kernel=_assert,
-        effects=Effects(host=True),
-        doc="Raises AssertionError with a message unless all elements of a condition are true.",
-    )
+    "assert",
+    inputs=("Cond",),
+    outputs=(),
+    attrs={"message": ""},
+    infer=_infer,
+    kernel=_assert,
+    effects=Effects(host=True),
+    doc="Raises AssertionError with a message unless all elements of a condition are true.",
 )
 
 register(
-    OpDef(
-        "delete_var",
-        inputs=("X*",),
-        outputs=(),
-        infer=_infer,
-        kernel=lambda xp, X: (),
-        doc="Says that a run has no more use for X, whose memory goes when nothing reads it: plans know by themselves.",
-    )
+    "delete_var",
+    inputs=("X*",),
+    outputs=(),
+    infer=_infer,
+    kernel=lambda xp, X: (),
+    doc="Says that a run has no more use for X, whose memory goes when nothing reads it: plans know by themselves.",
 )
 
 # `feed` and `fetch`: where a saved inference program takes its inputs and gives its outputs; `get_places`.
@@ -72,66 +67,56 @@ ENDS = frozenset({"feed", "fetch"})
 """The types of operators that mark the ends of a program."""
 
 register(
-    OpDef(
-        "feed",
-        inputs=("X",),
-        outputs=("Out",),
-        attrs={"col": 0},
-        effects=Effects(host=True),
-        doc="Names `Out` as input number `col` of a saved inference program; X holds all inputs.",
-    )
+    "feed",
+    inputs=("X",),
+    outputs=("Out",),
+    attrs={"col": 0},
+    effects=Effects(host=True),
+    doc="Names `Out` as input number `col` of a saved inference program; X holds all inputs.",
 )
 register(
-    OpDef(
-        "fetch",
-        inputs=("X",),
-        outputs=("Out",),
-        attrs={"col": 0},
-        effects=Effects(host=True),
-        doc="Names `X` as output number `col` of a saved inference program; Out holds all outputs.",
-    )
+    "fetch",
+    inputs=("X",),
+    outputs=("Out",),
+    attrs={"col": 0},
+    effects=Effects(host=True),
+    doc="Names `X` as output number `col` of a saved inference program; Out holds all outputs.",
 )
 register(
-    OpDef(
-        "get_places",
-        outputs=("Out",),
-        attrs={"device_count": 0, "device_type": "AUTO"},
-        effects=Effects(host=True),
-        doc="Names a list of devices, which nothing uses any more.",
-    )
+    "get_places",
+    outputs=("Out",),
+    attrs={"device_count": 0, "device_type": "AUTO"},
+    effects=Effects(host=True),
+    doc="Names a list of devices, which nothing uses any more.",
 )
 
 READING = frozenset({"create_py_reader", "create_double_buffer_reader", "read"})
 """The operators of this file."""
 
 register(
-    OpDef(
-        "create_py_reader",
-        inputs=("blocking_queue",),
-        outputs=("Out*",),
-        attrs={
-            "shape_concat": [],
-            "ranks": [],
-            "lod_levels": [],
-            "dtypes": [],
-            "need_check_feed": [],
-            "use_data_config": True,
-            "device_index": 0,
-            "device_count": 1,
-        },
-        effects=Effects(host=True),
-        doc="A reader of the batches in a loader's queue; the attributes say what a batch holds.",
-    )
+    "create_py_reader",
+    inputs=("blocking_queue",),
+    outputs=("Out*",),
+    attrs={
+        "shape_concat": [],
+        "ranks": [],
+        "lod_levels": [],
+        "dtypes": [],
+        "need_check_feed": [],
+        "use_data_config": True,
+        "device_index": 0,
+        "device_count": 1,
+    },
+    effects=Effects(host=True),
+    doc="A reader of the batches in a loader's queue; the attributes say what a batch holds.",
 )
 
 register(
-    OpDef(
-        "create_double_buffer_reader",
-        inputs=("UnderlyingReader",),
-        attrs={"place": ""},
-        effects=Effects(host=True),
-        doc="A reader that prepares the next batch of another one ahead of time.",
-    )
+    "create_double_buffer_reader",
+    inputs=("UnderlyingReader",),
+    attrs={"place": ""},
+    effects=Effects(host=True),
+    doc="A reader that prepares the next batch of another one ahead of time.",
 )
 
 
@@ -142,15 +127,13 @@ def _read_infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "read",
-        inputs=("Reader",),
-        outputs=("Out*",),
-        attrs={"throw_eof_exp": True, "infer_out": True, "drop_last": True},
-        infer=_read_infer,
-        effects=Effects(host=True),
-        doc="The next batch of a reader; raises EOFException when there is none.",
-    )
+    "read",
+    inputs=("Reader",),
+    outputs=("Out*",),
+    attrs={"throw_eof_exp": True, "infer_out": True, "drop_last": True},
+    infer=_read_infer,
+    effects=Effects(host=True),
+    doc="The next batch of a reader; raises EOFException when there is none.",
 )
 
 _shown: Counter[tuple[int, bool]] = Counter()
@@ -203,29 +186,27 @@ def _rule(op: OpView) -> list[OpSpec]:
 
 
 register(
-    OpDef(
-        "print",
-        inputs=("In",),
-        attrs={
-            "first_n": -1,
-            "message": "",
-            "summarize": 20,
-            "print_tensor_name": True,
-            "print_tensor_type": True,
-            "print_tensor_shape": True,
-            "print_tensor_lod": True,
-            "print_phase": "BOTH",
-            "is_forward": True,
-            "tensor_name": "",
-            "serial": 0,
-        },
-        infer=same_as("In"),
-        kernel=_print,
-        grad=_rule,
-        sequences=Sequences(takes_lod=True, levels=Levels("In")),
-        effects=Effects(host=True),
-        doc="Prints a tensor, its gradient or both, and passes it on; first_n limits how often.",
-    )
+    "print",
+    inputs=("In",),
+    attrs={
+        "first_n": -1,
+        "message": "",
+        "summarize": 20,
+        "print_tensor_name": True,
+        "print_tensor_type": True,
+        "print_tensor_shape": True,
+        "print_tensor_lod": True,
+        "print_phase": "BOTH",
+        "is_forward": True,
+        "tensor_name": "",
+        "serial": 0,
+    },
+    infer=same_as("In"),
+    kernel=_print,
+    grad=_rule,
+    sequences=Sequences(takes_lod=True, levels=Levels("In")),
+    effects=Effects(host=True),
+    doc="Prints a tensor, its gradient or both, and passes it on; first_n limits how often.",
 )
 
 Function = Callable[[list[LodArray]], list[LodArray | None]]
@@ -274,20 +255,18 @@ def _py_func_rule(op: OpView) -> list[OpSpec]:
 
 
 register(
-    OpDef(
-        "py_func",
-        inputs=("X*?",),
-        outputs=("Out*?",),
-        attrs={
-            "forward_callable_id": 0,
-            "backward_callable_id": -1,
-            "backward_skip_vars": Attr([], "STRINGS"),
-        },
-        infer=_py_func_infer,
-        kernel=_py_func,
-        grad=_py_func_rule,
-        sequences=Sequences(takes_lod=True, source=None),
-        effects=Effects(host=True, user_errors=True, external="calls Python functions"),
-        doc="Calls a Python function with the inputs; what it returns are the outputs.",
-    )
+    "py_func",
+    inputs=("X*?",),
+    outputs=("Out*?",),
+    attrs={
+        "forward_callable_id": 0,
+        "backward_callable_id": -1,
+        "backward_skip_vars": Attr([], "STRINGS"),
+    },
+    infer=_py_func_infer,
+    kernel=_py_func,
+    grad=_py_func_rule,
+    sequences=Sequences(takes_lod=True, source=None),
+    effects=Effects(host=True, user_errors=True, external="calls Python functions"),
+    doc="Calls a Python function with the inputs; what it returns are the outputs.",
 )

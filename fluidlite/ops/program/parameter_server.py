@@ -19,7 +19,6 @@ from ..registry import (
     Control,
     Dispatch,
     Effects,
-    OpDef,
     OperatorError,
     OpView,
     RowRule,
@@ -46,15 +45,13 @@ def _remote(
     types = {**{name: "STRINGS" for name, value in attrs.items() if value == []}, **types}
     attrs = {name: Attr(value, types[name]) if name in types else value for name, value in attrs.items()}
     register(
-        OpDef(
-            op_type,
-            inputs=inputs,
-            outputs=outputs,
-            attrs=attrs,
-            sequences=Sequences(source=None),
-            effects=Effects(control=Control(), host=True, external=_CONNECTS),
-            doc=doc,
-        )
+        op_type,
+        inputs=inputs,
+        outputs=outputs,
+        attrs=attrs,
+        sequences=Sequences(source=None),
+        effects=Effects(control=Control(), host=True, external=_CONNECTS),
+        doc=doc,
     )
 
 
@@ -154,24 +151,22 @@ def _rows_infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "distributed_lookup_table",
-        inputs=("Ids*", "W#"),
-        outputs=("Outputs*",),
-        attrs={
-            "table_names": Attr([], "STRINGS"),
-            "height_sections": Attr([], "LONGS"),
-            "endpoints": Attr([], "STRINGS"),
-            "trainer_id": 0,
-            "lookup_table_version": "lookup_table",
-            "padding_idx": Attr(-1, "LONG"),
-            "dtype": 5,
-        },
-        infer=_rows_infer,
-        sequences=Sequences(source=None),
-        effects=Effects(control=Control(), host=True, external=_CONNECTS),
-        doc="The rows of a table, whose parts `table_names` are on the servers `endpoints`, that Ids name.",
-    )
+    "distributed_lookup_table",
+    inputs=("Ids*", "W#"),
+    outputs=("Outputs*",),
+    attrs={
+        "table_names": Attr([], "STRINGS"),
+        "height_sections": Attr([], "LONGS"),
+        "endpoints": Attr([], "STRINGS"),
+        "trainer_id": 0,
+        "lookup_table_version": "lookup_table",
+        "padding_idx": Attr(-1, "LONG"),
+        "dtype": 5,
+    },
+    infer=_rows_infer,
+    sequences=Sequences(source=None),
+    effects=Effects(control=Control(), host=True, external=_CONNECTS),
+    doc="The rows of a table, whose parts `table_names` are on the servers `endpoints`, that Ids name.",
 )
 
 
@@ -206,18 +201,16 @@ def _split(xp: Any, X: Any, sections: Sequence[int], num: int) -> list[Any]:
 
 
 register(
-    OpDef(
-        "split_byref",
-        inputs=("X",),
-        outputs=("Out*",),
-        attrs={"sections": Attr([], "INTS"), "num": 0},
-        infer=lambda op: _parted_shapes(op, _sections(op)),
-        kernel=_split,
-        no_grad=("Out",),
-        native=_split_native,
-        sequences=Sequences(source=None),
-        doc="X cut into parts of `sections` rows each, or into `num` equal ones.",
-    )
+    "split_byref",
+    inputs=("X",),
+    outputs=("Out*",),
+    attrs={"sections": Attr([], "INTS"), "num": 0},
+    infer=lambda op: _parted_shapes(op, _sections(op)),
+    kernel=_split,
+    no_grad=("Out",),
+    native=_split_native,
+    sequences=Sequences(source=None),
+    doc="X cut into parts of `sections` rows each, or into `num` equal ones.",
 )
 
 
@@ -251,33 +244,29 @@ def _split_rows_infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "split_selected_rows",
-        inputs=("X",),
-        outputs=("Out*",),
-        attrs={"height_sections": Attr([], "LONGS")},
-        infer=_split_rows_infer,
-        kernel=_no_rows,
-        dispatch=Dispatch(rows=RowRule(_split_rows, slots=("X",))),
-        effects=Effects(updates=("Out",)),  # which are SelectedRows, too: no plan has several
-        no_grad=("Out",),
-        sequences=Sequences(source=None),
-        doc="SelectedRows parted by ranges of `height_sections` rows, each counted from the beginning of its range.",
-    )
+    "split_selected_rows",
+    inputs=("X",),
+    outputs=("Out*",),
+    attrs={"height_sections": Attr([], "LONGS")},
+    infer=_split_rows_infer,
+    kernel=_no_rows,
+    dispatch=Dispatch(rows=RowRule(_split_rows, slots=("X",))),
+    effects=Effects(updates=("Out",)),  # which are SelectedRows, too: no plan has several
+    no_grad=("Out",),
+    sequences=Sequences(source=None),
+    doc="SelectedRows parted by ranges of `height_sections` rows, each counted from the beginning of its range.",
 )
 
 
 register(
-    OpDef(
-        "fake_init",
-        outputs=("Out",),
-        attrs={"shape": Attr([], "LONGS")},
-        infer=lambda op: op.set("Out", tuple(op.attr("shape")), VarType.FP32),
-        # Untouched zeros take no memory: the rows of this table are on servers.
-        kernel=lambda xp, shape: xp.zeros(shape, np.float32),
-        no_grad=("Out",),
-        doc="A table of `shape` in name only: its rows are on parameter servers.",
-    )
+    "fake_init",
+    outputs=("Out",),
+    attrs={"shape": Attr([], "LONGS")},
+    infer=lambda op: op.set("Out", tuple(op.attr("shape")), VarType.FP32),
+    # Untouched zeros take no memory: the rows of this table are on servers.
+    kernel=lambda xp, shape: xp.zeros(shape, np.float32),
+    no_grad=("Out",),
+    doc="A table of `shape` in name only: its rows are on parameter servers.",
 )
 
 
@@ -323,31 +312,27 @@ def _merge_ids_infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "split_ids",
-        inputs=("Ids*",),
-        outputs=("Out*",),
-        infer=_split_ids_infer,
-        kernel=_split_ids,
-        dispatch=Dispatch(rows=RowRule(_split_rows_by_id, slots=("Ids",))),
-        effects=Effects(updates=("Out",)),  # the kernel needs only their number
-        no_grad=("Out",),
-        sequences=Sequences(source=None),
-        doc="The different Ids, in ascending order, by their remainders when divided by the number of Out; the rows of "
-        "SelectedRows likewise, in their order.",
-    )
+    "split_ids",
+    inputs=("Ids*",),
+    outputs=("Out*",),
+    infer=_split_ids_infer,
+    kernel=_split_ids,
+    dispatch=Dispatch(rows=RowRule(_split_rows_by_id, slots=("Ids",))),
+    effects=Effects(updates=("Out",)),  # the kernel needs only their number
+    no_grad=("Out",),
+    sequences=Sequences(source=None),
+    doc="The different Ids, in ascending order, by their remainders when divided by the number of Out; the rows of "
+    "SelectedRows likewise, in their order.",
 )
 register(
-    OpDef(
-        "merge_ids",
-        inputs=("Ids*", "Rows*", "X*"),
-        outputs=("Out*",),
-        infer=_merge_ids_infer,
-        kernel=_merge_ids,
-        no_grad=("Out",),
-        sequences=Sequences(source="Ids"),
-        doc="For each of Ids the row of X that stands where Rows have that id.",
-    )
+    "merge_ids",
+    inputs=("Ids*", "Rows*", "X*"),
+    outputs=("Out*",),
+    infer=_merge_ids_infer,
+    kernel=_merge_ids,
+    no_grad=("Out",),
+    sequences=Sequences(source="Ids"),
+    doc="For each of Ids the row of X that stands where Rows have that id.",
 )
 
 
@@ -360,13 +345,11 @@ def _ref_by_trainer_id(xp: Any, X: list[Any], TrainerId: Any) -> Any:
 
 
 register(
-    OpDef(
-        "ref_by_trainer_id",
-        inputs=("X*", "TrainerId"),
-        infer=lambda op: op.set("Out", op.shape("X"), op.dtype("X")),
-        kernel=_ref_by_trainer_id,
-        no_grad=("Out",),
-        sequences=Sequences(source=None),
-        doc="That of X whose number is TrainerId.",
-    )
+    "ref_by_trainer_id",
+    inputs=("X*", "TrainerId"),
+    infer=lambda op: op.set("Out", op.shape("X"), op.dtype("X")),
+    kernel=_ref_by_trainer_id,
+    no_grad=("Out",),
+    sequences=Sequences(source=None),
+    doc="That of X whose number is TrainerId.",
 )

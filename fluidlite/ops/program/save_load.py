@@ -13,7 +13,7 @@ from ...backend import to_host
 from ...base.dtypes import to_vartype
 from ...base.storage import messages
 from ...base.storage.files import atomic_writer
-from ..registry import Attr, Effects, LodArray, OpDef, OperatorError, OpView, Sequences, register
+from ..registry import Attr, Effects, LodArray, OperatorError, OpView, Sequences, register
 from ..sequence import Lods
 
 
@@ -106,54 +106,46 @@ def _infer_loaded(op: OpView) -> None:
 _FILE = {"file_path": ""}
 
 register(
-    OpDef(
-        "save",
-        ("X",),
-        ("kLookupTablePath?",),
-        {**_FILE, "overwrite": True, "save_as_fp16": False},
-        infer=_infer_nothing,
-        kernel=_save,
-        sequences=Sequences(takes_lod=True),
-        effects=Effects(host=True, external="writes files"),
-        doc="Writes a tensor to a file, as fluid.io.save_vars does.",
-    )
+    "save",
+    ("X",),
+    ("kLookupTablePath?",),
+    {**_FILE, "overwrite": True, "save_as_fp16": False},
+    infer=_infer_nothing,
+    kernel=_save,
+    sequences=Sequences(takes_lod=True),
+    effects=Effects(host=True, external="writes files"),
+    doc="Writes a tensor to a file, as fluid.io.save_vars does.",
 )
 register(
-    OpDef(
-        "save_combine",
-        ("X*",),
-        ("Y?",),
-        {**_FILE, "overwrite": True, "save_as_fp16": False, "save_to_memory": False},
-        infer=_infer_nothing,
-        kernel=_save_combine,
-        sequences=Sequences(takes_lod=True),
-        effects=Effects(host=True, external="writes files"),
-        doc="Writes several tensors to one file, as fluid.io.save_vars(filename=...) does.",
-    )
+    "save_combine",
+    ("X*",),
+    ("Y?",),
+    {**_FILE, "overwrite": True, "save_as_fp16": False, "save_to_memory": False},
+    infer=_infer_nothing,
+    kernel=_save_combine,
+    sequences=Sequences(takes_lod=True),
+    effects=Effects(host=True, external="writes files"),
+    doc="Writes several tensors to one file, as fluid.io.save_vars(filename=...) does.",
 )
 register(
-    OpDef(
-        "load",
-        (),
-        ("Out",),
-        {**_FILE, "load_as_fp16": False, "shape": Attr([], "LONGS"), "seek": Attr(-1, "LONG")},
-        infer=_infer_loaded,
-        kernel=_load,
-        sequences=Sequences(source=None),
-        effects=Effects(host=True, external="reads files"),
-        doc="The tensor of a file; with seek >= 0 as many of its elements as make `shape`.",
-    )
+    "load",
+    (),
+    ("Out",),
+    {**_FILE, "load_as_fp16": False, "shape": Attr([], "LONGS"), "seek": Attr(-1, "LONG")},
+    infer=_infer_loaded,
+    kernel=_load,
+    sequences=Sequences(source=None),
+    effects=Effects(host=True, external="reads files"),
+    doc="The tensor of a file; with seek >= 0 as many of its elements as make `shape`.",
 )
 register(
-    OpDef(
-        "load_combine",
-        (),
-        ("Out*",),
-        {**_FILE, "load_as_fp16": False, "model_from_memory": False},
-        infer=_infer_loaded,
-        kernel=_load_combine,
-        sequences=Sequences(source=None),
-        effects=Effects(host=True, external="reads files", updates=("Out",)),
-        doc="All tensors of a file, in their order.",
-    )
+    "load_combine",
+    (),
+    ("Out*",),
+    {**_FILE, "load_as_fp16": False, "model_from_memory": False},
+    infer=_infer_loaded,
+    kernel=_load_combine,
+    sequences=Sequences(source=None),
+    effects=Effects(host=True, external="reads files", updates=("Out",)),
+    doc="All tensors of a file, in their order.",
 )

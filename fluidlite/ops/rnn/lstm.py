@@ -12,7 +12,6 @@ from ..registry import (
     Call,
     Levels,
     LodArray,
-    OpDef,
     OpView,
     Sequences,
     grad_name,
@@ -290,32 +289,28 @@ def _register(op_type: str, out: str, kernel: Any, back: Any, attrs: dict[str, A
     made = ("Cell", "BatchGate", "BatchCellPreAct", *(["BatchHidden"] if projected else []))
     names = [slot.rstrip("?") for slot in takes]
     register(
-        OpDef(
-            op_type,
-            inputs=takes,
-            outputs=(out, *made),
-            attrs=attrs,
-            infer=_infer,
-            kernel=kernel,
-            grad=standard_grad(inputs=names[projected:], outputs=(out, *made)),
-            no_grad=made,
-            native=_native,
-            sequences=Sequences(takes_lod=True, levels=Levels("Input", outs=(out, "Cell"))),
-            doc=doc,
-        )
+        op_type,
+        inputs=takes,
+        outputs=(out, *made),
+        attrs=attrs,
+        infer=_infer,
+        kernel=kernel,
+        grad=standard_grad(inputs=names[projected:], outputs=(out, *made)),
+        no_grad=made,
+        native=_native,
+        sequences=Sequences(takes_lod=True, levels=Levels("Input", outs=(out, "Cell"))),
+        doc=doc,
     )
     register(
-        OpDef(
-            op_type + "_grad",
-            inputs=(*([] if projected else ["Input#"]), *takes[1:], out, *made, grad_name(out)),
-            outputs=tuple(grad_name(name) + "?" for name in names),
-            attrs=attrs,
-            infer=_infer_grad,
-            kernel=back,
-            native=_native_grad,
-            sequences=Sequences(takes_lod=True),
-            doc=f"The gradients of {op_type} for all its inputs; Cell has none, as in Fluid.",
-        )
+        op_type + "_grad",
+        inputs=(*([] if projected else ["Input#"]), *takes[1:], out, *made, grad_name(out)),
+        outputs=tuple(grad_name(name) + "?" for name in names),
+        attrs=attrs,
+        infer=_infer_grad,
+        kernel=back,
+        native=_native_grad,
+        sequences=Sequences(takes_lod=True),
+        doc=f"The gradients of {op_type} for all its inputs; Cell has none, as in Fluid.",
     )
 
 

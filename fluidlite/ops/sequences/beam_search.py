@@ -12,7 +12,7 @@ from ...base.lod import as_lod, from_lengths
 from ..host_fallback import hosted
 from ..native import typed
 from ..op_view import RESOLVE_SIZES
-from ..registry import Call, LodArray, OpDef, OperatorError, OpView, Sequences, register
+from ..registry import Call, LodArray, OperatorError, OpView, Sequences, register
 from ..value_checks import require_in_range
 
 
@@ -137,18 +137,16 @@ def _search_native(op: OpView) -> list[Call] | None:
 
 
 register(
-    OpDef(
-        "beam_search",
-        inputs=("pre_ids", "pre_scores", "ids?", "scores"),
-        outputs=("selected_ids", "selected_scores", "parent_idx?"),
-        attrs={"level": 0, "beam_size": 1, "end_id": 0, "is_accumulated": True},
-        infer=_search_infer,
-        kernel=_search,
-        no_grad=("selected_ids", "selected_scores", "parent_idx"),
-        native=_search_native,
-        sequences=Sequences(takes_lod=True, source=None),
-        doc="The beam_size best continuations of the hypotheses of each source, in the order of the hypotheses.",
-    )
+    "beam_search",
+    inputs=("pre_ids", "pre_scores", "ids?", "scores"),
+    outputs=("selected_ids", "selected_scores", "parent_idx?"),
+    attrs={"level": 0, "beam_size": 1, "end_id": 0, "is_accumulated": True},
+    infer=_search_infer,
+    kernel=_search,
+    no_grad=("selected_ids", "selected_scores", "parent_idx"),
+    native=_search_native,
+    sequences=Sequences(takes_lod=True, source=None),
+    doc="The beam_size best continuations of the hypotheses of each source, in the order of the hypotheses.",
 )
 
 
@@ -204,17 +202,15 @@ def _whole_infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "beam_search_decode",
-        inputs=("Ids", "Scores"),
-        outputs=("SentenceIds", "SentenceScores"),
-        attrs={"beam_size": 1, "end_id": 0},
-        infer=_whole_infer,
-        kernel=_whole,
-        no_grad=("SentenceIds", "SentenceScores"),
-        sequences=Sequences(source=None, takes_lod=True),
-        doc="Whole hypotheses of each source, best first, from what beam_search has selected in all steps.",
-    )
+    "beam_search_decode",
+    inputs=("Ids", "Scores"),
+    outputs=("SentenceIds", "SentenceScores"),
+    attrs={"beam_size": 1, "end_id": 0},
+    infer=_whole_infer,
+    kernel=_whole,
+    no_grad=("SentenceIds", "SentenceScores"),
+    sequences=Sequences(source=None, takes_lod=True),
+    doc="Whole hypotheses of each source, best first, from what beam_search has selected in all steps.",
 )
 
 
@@ -251,14 +247,12 @@ def _tree_native(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "gather_tree",
-        inputs=("Ids", "Parents"),
-        infer=_tree_infer,
-        kernel=_tree,
-        no_grad=("Out",),
-        native=_tree_native,
-        sequences=Sequences(source=None),
-        doc="Whole hypotheses from the tokens that each step has added and the hypotheses that these continue.",
-    )
+    "gather_tree",
+    inputs=("Ids", "Parents"),
+    infer=_tree_infer,
+    kernel=_tree,
+    no_grad=("Out",),
+    native=_tree_native,
+    sequences=Sequences(source=None),
+    doc="Whole hypotheses from the tokens that each step has added and the hypotheses that these continue.",
 )

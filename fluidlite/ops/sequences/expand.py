@@ -13,7 +13,6 @@ from ..registry import (
     Call,
     Levels,
     LodArray,
-    OpDef,
     OperatorError,
     OpView,
     Sequences,
@@ -131,31 +130,27 @@ def _expand_grad_native(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "sequence_expand",
-        inputs=("X", "Y#"),
-        attrs={"ref_level": -1},
-        infer=_expand_infer,
-        kernel=_expand,
-        grad=standard_grad(inputs=("X", "Y")),
-        no_grad=("Y",),
-        native=_expand_native,
-        sequences=Sequences(takes_lod=True, levels=Levels("X")),
-        doc="Repeats each row (or sequence) of X as often as the sequence of Y in its place has parts.",
-    )
+    "sequence_expand",
+    inputs=("X", "Y#"),
+    attrs={"ref_level": -1},
+    infer=_expand_infer,
+    kernel=_expand,
+    grad=standard_grad(inputs=("X", "Y")),
+    no_grad=("Y",),
+    native=_expand_native,
+    sequences=Sequences(takes_lod=True, levels=Levels("X")),
+    doc="Repeats each row (or sequence) of X as often as the sequence of Y in its place has parts.",
 )
 register(
-    OpDef(
-        "sequence_expand_grad",
-        inputs=("X#", "Y#", DOUT),
-        outputs=(DX,),
-        attrs={"ref_level": -1},
-        infer=grads_keep_sequences,
-        kernel=_expand_grad,
-        native=_expand_grad_native,
-        sequences=Sequences(takes_lod=True),
-        doc="The gradient of sequence_expand: the sum over the copies.",
-    )
+    "sequence_expand_grad",
+    inputs=("X#", "Y#", DOUT),
+    outputs=(DX,),
+    attrs={"ref_level": -1},
+    infer=grads_keep_sequences,
+    kernel=_expand_grad,
+    native=_expand_grad_native,
+    sequences=Sequences(takes_lod=True),
+    doc="The gradient of sequence_expand: the sum over the copies.",
 )
 
 

@@ -16,7 +16,6 @@ from ..registry import (
     Call,
     Levels,
     LodArray,
-    OpDef,
     OperatorError,
     OpSpec,
     OpView,
@@ -121,28 +120,24 @@ def _concat_grad_native(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "sequence_concat",
-        inputs=("X*",),
-        infer=_concat_infer,
-        kernel=_concat,
-        grad=standard_grad(inputs=("X",)),
-        native=_concat_native,
-        sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
-        doc="Joins the first sequences of all inputs, then the second ones, and so on.",
-    )
+    "sequence_concat",
+    inputs=("X*",),
+    infer=_concat_infer,
+    kernel=_concat,
+    grad=standard_grad(inputs=("X",)),
+    native=_concat_native,
+    sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
+    doc="Joins the first sequences of all inputs, then the second ones, and so on.",
 )
 register(
-    OpDef(
-        "sequence_concat_grad",
-        inputs=("X*", DOUT),
-        outputs=(DX + "*",),
-        infer=grads_keep_sequences,
-        kernel=_concat_grad,
-        native=_concat_grad_native,
-        sequences=Sequences(takes_lod=True),
-        doc="The gradient of sequence_concat: each input's rows of it.",
-    )
+    "sequence_concat_grad",
+    inputs=("X*", DOUT),
+    outputs=(DX + "*",),
+    infer=grads_keep_sequences,
+    kernel=_concat_grad,
+    native=_concat_grad_native,
+    sequences=Sequences(takes_lod=True),
+    doc="The gradient of sequence_concat: each input's rows of it.",
 )
 
 
@@ -170,17 +165,15 @@ def _reverse_native(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "sequence_reverse",
-        inputs=("X",),
-        outputs=("Y",),
-        infer=_reverse_infer,
-        kernel=_reverse,
-        grad=_reverse_rule,
-        native=_reverse_native,
-        sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
-        doc="The rows of each sequence in reverse order; its gradient is itself.",
-    )
+    "sequence_reverse",
+    inputs=("X",),
+    outputs=("Y",),
+    infer=_reverse_infer,
+    kernel=_reverse,
+    grad=_reverse_rule,
+    native=_reverse_native,
+    sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
+    doc="The rows of each sequence in reverse order; its gradient is itself.",
 )
 
 

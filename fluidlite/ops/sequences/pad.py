@@ -13,7 +13,7 @@ from ...base.sizes import whole
 from ..grad_pairs import register_pair
 from ..infer import grads_like_inputs, product
 from ..native import NUMERIC, bytes_of_row, itemsize, typed
-from ..registry import Call, Levels, LodArray, OpDef, OperatorError, OpView, Sequences, grad_name, register
+from ..registry import Call, Levels, LodArray, OperatorError, OpView, Sequences, grad_name, register
 from ..sequence import Lods, Segments, grads_keep_sequences, offsets_of, one_level, segments_of, single
 
 DX, DOUT = grad_name("X"), grad_name("Out")
@@ -222,16 +222,14 @@ def _mask_native(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "sequence_mask",
-        inputs=("X", "MaxLenTensor?"),
-        outputs=("Y",),
-        attrs={"maxlen": -1, "out_dtype": int(VarType.INT64)},
-        infer=_mask_infer,
-        kernel=_mask,
-        no_grad=("Y",),
-        native=_mask_native,
-        sequences=Sequences(source=None),
-        doc="For each length the numbers 0, 1, ... below maxlen: 1 where they are below the length, else 0.",
-    )
+    "sequence_mask",
+    inputs=("X", "MaxLenTensor?"),
+    outputs=("Y",),
+    attrs={"maxlen": -1, "out_dtype": int(VarType.INT64)},
+    infer=_mask_infer,
+    kernel=_mask,
+    no_grad=("Y",),
+    native=_mask_native,
+    sequences=Sequences(source=None),
+    doc="For each length the numbers 0, 1, ... below maxlen: 1 where they are below the length, else 0.",
 )

@@ -11,7 +11,7 @@ from ...base.dtypes import VarType
 from ..grad_pairs import register_pair
 from ..infer import product
 from ..native import NUMERIC, bytes_of_row, copy, itemsize, typed
-from ..registry import Call, Levels, LodArray, OpDef, OperatorError, OpView, Sequences, grad_name, register
+from ..registry import Call, Levels, LodArray, OperatorError, OpView, Sequences, grad_name, register
 from ..sequence import (
     Lods,
     Segments,
@@ -277,17 +277,15 @@ def _enumerate_native(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "sequence_enumerate",
-        inputs=("X",),
-        attrs={"win_size": 2, "pad_value": 0},
-        infer=_enumerate_infer,
-        kernel=_enumerate,
-        no_grad=("Out",),
-        native=_enumerate_native,
-        sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
-        doc="For each id the window of win_size ids that begins there, pad_value beyond the end of the sequence.",
-    )
+    "sequence_enumerate",
+    inputs=("X",),
+    attrs={"win_size": 2, "pad_value": 0},
+    infer=_enumerate_infer,
+    kernel=_enumerate,
+    no_grad=("Out",),
+    native=_enumerate_native,
+    sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
+    doc="For each id the window of win_size ids that begins there, pad_value beyond the end of the sequence.",
 )
 
 
@@ -307,14 +305,12 @@ def _erase_infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "sequence_erase",
-        inputs=("X",),
-        attrs={"tokens": []},
-        infer=_erase_infer,
-        kernel=_erase,
-        no_grad=("Out",),
-        sequences=Sequences(takes_lod=True, levels=Levels("X")),
-        doc="The ids of each sequence without those that are among tokens.",
-    )
+    "sequence_erase",
+    inputs=("X",),
+    attrs={"tokens": []},
+    infer=_erase_infer,
+    kernel=_erase,
+    no_grad=("Out",),
+    sequences=Sequences(takes_lod=True, levels=Levels("X")),
+    doc="The ids of each sequence without those that are among tokens.",
 )

@@ -13,7 +13,6 @@ from ..registry import (
     Call,
     Levels,
     LodArray,
-    OpDef,
     OpView,
     Planning,
     Sequences,
@@ -134,32 +133,28 @@ def _pool_rule(op: OpView) -> Any:
 _POOL = {"is_test": False, "pooltype": "AVERAGE", "pad_value": 0.0}
 
 register(
-    OpDef(
-        "sequence_pool",
-        inputs=("X",),
-        outputs=("Out", "MaxIndex?"),
-        attrs=_POOL,
-        infer=_infer,
-        kernel=_pool,
-        grad=_pool_rule,
-        no_grad=("MaxIndex",),
-        native=_native,
-        sequences=Sequences(takes_lod=True, levels=Levels("X", more=-1, outs=("Out",))),
-        doc="One row for each sequence: its sum, mean, sum / sqrt(length), maximum, first or last row.",
-    )
+    "sequence_pool",
+    inputs=("X",),
+    outputs=("Out", "MaxIndex?"),
+    attrs=_POOL,
+    infer=_infer,
+    kernel=_pool,
+    grad=_pool_rule,
+    no_grad=("MaxIndex",),
+    native=_native,
+    sequences=Sequences(takes_lod=True, levels=Levels("X", more=-1, outs=("Out",))),
+    doc="One row for each sequence: its sum, mean, sum / sqrt(length), maximum, first or last row.",
 )
 register(
-    OpDef(
-        "sequence_pool_grad",
-        inputs=("X", "MaxIndex?", DOUT),
-        outputs=(DX,),
-        attrs=_POOL,
-        infer=grads_keep_sequences,
-        kernel=_pool_grad,
-        native=_native_grad,
-        sequences=Sequences(takes_lod=True),
-        doc="The gradient of sequence_pool.",
-    )
+    "sequence_pool_grad",
+    inputs=("X", "MaxIndex?", DOUT),
+    outputs=(DX,),
+    attrs=_POOL,
+    infer=grads_keep_sequences,
+    kernel=_pool_grad,
+    native=_native_grad,
+    sequences=Sequences(takes_lod=True),
+    doc="The gradient of sequence_pool.",
 )
 
 
@@ -210,30 +205,26 @@ def _softmax_native_grad(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "sequence_softmax",
-        inputs=("X",),
-        attrs={"use_cudnn": False, "data_format": "AnyLayout"},
-        infer=_softmax_infer,
-        kernel=_softmax,
-        grad=standard_grad(inputs=("X",), outputs=("Out",)),
-        native=_softmax_native,
-        sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
-        planning=Planning(inplace=(("Out", "X"),)),
-        doc="Softmax within each sequence of scores.",
-    )
+    "sequence_softmax",
+    inputs=("X",),
+    attrs={"use_cudnn": False, "data_format": "AnyLayout"},
+    infer=_softmax_infer,
+    kernel=_softmax,
+    grad=standard_grad(inputs=("X",), outputs=("Out",)),
+    native=_softmax_native,
+    sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
+    planning=Planning(inplace=(("Out", "X"),)),
+    doc="Softmax within each sequence of scores.",
 )
 register(
-    OpDef(
-        "sequence_softmax_grad",
-        inputs=("Out", "X", DOUT),
-        outputs=(DX,),
-        attrs={"use_cudnn": False, "data_format": "AnyLayout"},
-        infer=grads_keep_sequences,
-        kernel=_softmax_grad,
-        native=_softmax_native_grad,
-        sequences=Sequences(takes_lod=True),
-        planning=Planning(inplace=((DX, DOUT),)),
-        doc="The gradient of sequence_softmax.",
-    )
+    "sequence_softmax_grad",
+    inputs=("Out", "X", DOUT),
+    outputs=(DX,),
+    attrs={"use_cudnn": False, "data_format": "AnyLayout"},
+    infer=grads_keep_sequences,
+    kernel=_softmax_grad,
+    native=_softmax_native_grad,
+    sequences=Sequences(takes_lod=True),
+    planning=Planning(inplace=((DX, DOUT),)),
+    doc="The gradient of sequence_softmax.",
 )

@@ -18,7 +18,6 @@ from ..registry import (
     Attr,
     Call,
     Effects,
-    OpDef,
     OperatorError,
     OpSpec,
     OpView,
@@ -84,22 +83,20 @@ def _fill_constant_native(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "fill_constant",
-        inputs=("ValueTensor?", "ShapeTensor?", "ShapeTensorList*?"),
-        attrs={
-            "shape": Attr([], "LONGS"),
-            "dtype": int(VarType.FP32),
-            "value": 0.0,
-            "str_value": "",
-            "force_cpu": False,
-        },
-        infer=infer_constant,
-        kernel=_fill_constant,
-        native=_fill_constant_native,
-        sequences=Sequences(source=None),
-        doc="A tensor of the given shape full of `value` (or `str_value`, or ValueTensor's element).",
-    )
+    "fill_constant",
+    inputs=("ValueTensor?", "ShapeTensor?", "ShapeTensorList*?"),
+    attrs={
+        "shape": Attr([], "LONGS"),
+        "dtype": int(VarType.FP32),
+        "value": 0.0,
+        "str_value": "",
+        "force_cpu": False,
+    },
+    infer=infer_constant,
+    kernel=_fill_constant,
+    native=_fill_constant_native,
+    sequences=Sequences(source=None),
+    doc="A tensor of the given shape full of `value` (or `str_value`, or ValueTensor's element).",
 )
 
 
@@ -153,17 +150,15 @@ def _fill_constant_batch_size_like(
 _LIKE_ATTRS = {"shape": [], "input_dim_idx": 0, "output_dim_idx": 0, "dtype": int(VarType.FP32)}
 
 register(
-    OpDef(
-        "fill_constant_batch_size_like",
-        inputs=("Input#",),
-        attrs={**_LIKE_ATTRS, "value": 0.0, "str_value": "", "force_cpu": False},
-        infer=_fill_like_infer,
-        kernel=_fill_constant_batch_size_like,
-        native=_fill_constant_native,
-        sequences=Sequences(takes_lod=True, source=None),
-        planning=Planning(batchable=planning_rules.filled_like),
-        doc="As fill_constant, with one dimension taken from Input (its sequences if it holds any).",
-    )
+    "fill_constant_batch_size_like",
+    inputs=("Input#",),
+    attrs={**_LIKE_ATTRS, "value": 0.0, "str_value": "", "force_cpu": False},
+    infer=_fill_like_infer,
+    kernel=_fill_constant_batch_size_like,
+    native=_fill_constant_native,
+    sequences=Sequences(takes_lod=True, source=None),
+    planning=Planning(batchable=planning_rules.filled_like),
+    doc="As fill_constant, with one dimension taken from Input (its sequences if it holds any).",
 )
 
 
@@ -177,30 +172,26 @@ def _zeros_like(xp: Any, X: Any) -> Any:
 
 
 register(
-    OpDef(
-        "fill_zeros_like",
-        inputs=("X#",),
-        infer=same_as("X"),
-        kernel=_zeros_like,
-        native=lambda op: _fill_call(op, 0),
-        effects=Effects(numbered=False),
-        planning=Planning(batchable=planning_rules.all_batched),
-        doc="Zeros with the shape and type of X; for a tensor array, an array of them.",
-    )
+    "fill_zeros_like",
+    inputs=("X#",),
+    infer=same_as("X"),
+    kernel=_zeros_like,
+    native=lambda op: _fill_call(op, 0),
+    effects=Effects(numbered=False),
+    planning=Planning(batchable=planning_rules.all_batched),
+    doc="Zeros with the shape and type of X; for a tensor array, an array of them.",
 )
 
 
 register(
-    OpDef(
-        "fill_zeros_like2",
-        inputs=("X#",),
-        attrs={"dtype": int(VarType.FP32)},
-        infer=lambda op: op.set("Out", op.shape("X"), to_vartype(op.attr("dtype"))),
-        kernel=lambda xp, X, dtype: xp.zeros(X.shape, to_numpy(to_vartype(dtype))),
-        no_grad=("Out",),
-        native=lambda op: _fill_call(op, 0),
-        doc="Zeros with the shape of X and a type of their own.",
-    )
+    "fill_zeros_like2",
+    inputs=("X#",),
+    attrs={"dtype": int(VarType.FP32)},
+    infer=lambda op: op.set("Out", op.shape("X"), to_vartype(op.attr("dtype"))),
+    kernel=lambda xp, X, dtype: xp.zeros(X.shape, to_numpy(to_vartype(dtype))),
+    no_grad=("Out",),
+    native=lambda op: _fill_call(op, 0),
+    doc="Zeros with the shape of X and a type of their own.",
 )
 
 
@@ -220,20 +211,18 @@ def _fill_infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "fill",
-        attrs={
-            "value": Attr([], "FLOATS"),
-            "shape": Attr([], "INTS"),
-            "dtype": int(VarType.FP32),
-            "force_cpu": False,
-        },
-        infer=_fill_infer,
-        kernel=_fill,
-        no_grad=("Out",),
-        sequences=Sequences(source=None),
-        doc="The numbers of `value` in the given shape.",
-    )
+    "fill",
+    attrs={
+        "value": Attr([], "FLOATS"),
+        "shape": Attr([], "INTS"),
+        "dtype": int(VarType.FP32),
+        "force_cpu": False,
+    },
+    infer=_fill_infer,
+    kernel=_fill,
+    no_grad=("Out",),
+    sequences=Sequences(source=None),
+    doc="The numbers of `value` in the given shape.",
 )
 
 
@@ -243,15 +232,13 @@ def _like_type(op: OpView) -> VarType:
 
 
 register(
-    OpDef(
-        "fill_any_like",
-        inputs=("X#",),
-        attrs={"value": 0.0, "dtype": -1},
-        infer=lambda op: op.set("Out", op.shape("X"), _like_type(op)),
-        kernel=lambda xp, X, value, dtype: xp.full(X.shape, value, X.dtype if dtype < 0 else to_numpy(dtype)),
-        native=lambda op: _fill_call(op, op.attr("value")),
-        doc="`value` in the shape of X, and in its type unless `dtype` names another.",
-    )
+    "fill_any_like",
+    inputs=("X#",),
+    attrs={"value": 0.0, "dtype": -1},
+    infer=lambda op: op.set("Out", op.shape("X"), _like_type(op)),
+    kernel=lambda xp, X, value, dtype: xp.full(X.shape, value, X.dtype if dtype < 0 else to_numpy(dtype)),
+    native=lambda op: _fill_call(op, op.attr("value")),
+    doc="`value` in the shape of X, and in its type unless `dtype` names another.",
 )
 
 
@@ -260,18 +247,16 @@ def _assign_grad(op: OpView) -> list[OpSpec]:
 
 
 register(
-    OpDef(
-        "assign",
-        inputs=("X",),
-        infer=same_as("X"),
-        kernel=lambda xp, X: X.copy(),
-        grad=_assign_grad,
-        native=native.copy("X", "Out"),
-        planning=Planning(
-            inplace=(("Out", "X"),), batchable=planning_rules.all_batched, identity=planning_rules.always()
-        ),
-        doc="A copy of X.",
-    )
+    "assign",
+    inputs=("X",),
+    infer=same_as("X"),
+    kernel=lambda xp, X: X.copy(),
+    grad=_assign_grad,
+    native=native.copy("X", "Out"),
+    planning=Planning(
+        inplace=(("Out", "X"),), batchable=planning_rules.all_batched, identity=planning_rules.always()
+    ),
+    doc="A copy of X.",
 )
 
 _VALUES = ("bool_values", "fp32_values", "int32_values", "int64_values")
@@ -304,14 +289,12 @@ def _array(values: tuple[Any, ...], shape: tuple[int, ...], dtype: int) -> np.nd
 
 
 register(
-    OpDef(
-        "assign_value",
-        attrs={"shape": [], "dtype": int(VarType.FP32), **{name: [] for name in _VALUES}},
-        infer=_assign_value_infer,
-        kernel=_assign_value,
-        effects=Effects(numbered=False),
-        doc="A tensor of given elements, kept in the program.",
-    )
+    "assign_value",
+    attrs={"shape": [], "dtype": int(VarType.FP32), **{name: [] for name in _VALUES}},
+    infer=_assign_value_infer,
+    kernel=_assign_value,
+    effects=Effects(numbered=False),
+    doc="A tensor of given elements, kept in the program.",
 )
 
 
@@ -343,15 +326,13 @@ def _range_native(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "range",
-        inputs=("Start", "End", "Step"),
-        infer=_range_infer,
-        kernel=_range,
-        native=_range_native,
-        sequences=Sequences(source=None),
-        doc="Start, Start + Step, ... as long as End is not reached; the three have one element each.",
-    )
+    "range",
+    inputs=("Start", "End", "Step"),
+    infer=_range_infer,
+    kernel=_range,
+    native=_range_native,
+    sequences=Sequences(source=None),
+    doc="Start, Start + Step, ... as long as End is not reached; the three have one element each.",
 )
 
 
@@ -368,14 +349,12 @@ def _linspace(xp: Any, Start: Any, Stop: Any, Num: Any) -> Any:
 
 
 register(
-    OpDef(
-        "linspace",
-        inputs=("Start", "Stop", "Num"),
-        infer=_linspace_infer,
-        kernel=_linspace,
-        sequences=Sequences(source=None),
-        doc="Num numbers evenly spaced from Start to Stop, both included.",
-    )
+    "linspace",
+    inputs=("Start", "Stop", "Num"),
+    infer=_linspace_infer,
+    kernel=_linspace,
+    sequences=Sequences(source=None),
+    doc="Num numbers evenly spaced from Start to Stop, both included.",
 )
 
 
@@ -392,29 +371,25 @@ def _increment_native(op: OpView) -> Call | None:
 
 
 register(
-    OpDef(
-        "increment",
-        inputs=("X",),
-        attrs={"step": 1.0},
-        infer=_increment_infer,
-        kernel=lambda xp, X, step: X + X.dtype.type(step),
-        native=_increment_native,
-        planning=Planning(inplace=(("Out", "X"),), pattern="count"),
-        doc="X, which has one element, plus `step`.",
-    )
+    "increment",
+    inputs=("X",),
+    attrs={"step": 1.0},
+    infer=_increment_infer,
+    kernel=lambda xp, X, step: X + X.dtype.type(step),
+    native=_increment_native,
+    planning=Planning(inplace=(("Out", "X"),), pattern="count"),
+    doc="X, which has one element, plus `step`.",
 )
 
 register(
-    OpDef(
-        "eye",
-        attrs={"num_rows": 0, "num_columns": -1, "dtype": int(VarType.FP32)},
-        infer=lambda op: op.set("Out", _eye_shape(op), to_vartype(op.attr("dtype"))),
-        kernel=lambda xp, num_rows, num_columns, dtype: xp.eye(
-            num_rows, num_rows if num_columns < 0 else num_columns, dtype=to_numpy(dtype)
-        ),
-        effects=Effects(numbered=False),
-        doc="Ones on the diagonal of a matrix of zeros.",
-    )
+    "eye",
+    attrs={"num_rows": 0, "num_columns": -1, "dtype": int(VarType.FP32)},
+    infer=lambda op: op.set("Out", _eye_shape(op), to_vartype(op.attr("dtype"))),
+    kernel=lambda xp, num_rows, num_columns, dtype: xp.eye(
+        num_rows, num_rows if num_columns < 0 else num_columns, dtype=to_numpy(dtype)
+    ),
+    effects=Effects(numbered=False),
+    doc="Ones on the diagonal of a matrix of zeros.",
 )
 
 
@@ -431,12 +406,10 @@ def _diag_infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "diag",
-        inputs=("Diagonal",),
-        infer=_diag_infer,
-        kernel=lambda xp, Diagonal: xp.diag(Diagonal),
-        sequences=Sequences(source=None),
-        doc="A square matrix with the given diagonal.",
-    )
+    "diag",
+    inputs=("Diagonal",),
+    infer=_diag_infer,
+    kernel=lambda xp, Diagonal: xp.diag(Diagonal),
+    sequences=Sequences(source=None),
+    doc="A square matrix with the given diagonal.",
 )

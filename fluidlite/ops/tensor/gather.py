@@ -14,7 +14,7 @@ from ...base.sizes.shapes import Shape, product
 from ..grad_pairs import linear_double_grad
 from ..infer import grads_like_inputs, require_same_dtype
 from ..native import NUMERIC, Selector, itemsize, typed
-from ..registry import Call, Effects, OpDef, OpView, Planning, Sequences, grad_name, register, standard_grad
+from ..registry import Call, Effects, OpView, Planning, Sequences, grad_name, register, standard_grad
 from ..value_checks import require_in_range
 
 DOUT, DX, DUPDATES = grad_name("Out"), grad_name("X"), grad_name("Updates")
@@ -82,33 +82,29 @@ def _gather_grad(xp: Any, X: Any, Index: Any, Out_grad: Any, overwrite: bool) ->
 
 
 register(
-    OpDef(
-        "gather",
-        inputs=("X", "Index"),
-        attrs={"overwrite": True},
-        infer=_infer_gather,
-        kernel=lambda xp, X, Index: X[_rows(xp, "gather", "Index", Index, X.shape[0])],
-        grad=standard_grad(inputs=("X", "Index")),
-        no_grad=("Index",),
-        native=lambda op: _gather_call(op, "X", "Index", "Out", 1),
-        sequences=Sequences(source=None),
-        doc="The rows of X that Index names.",
-    )
+    "gather",
+    inputs=("X", "Index"),
+    attrs={"overwrite": True},
+    infer=_infer_gather,
+    kernel=lambda xp, X, Index: X[_rows(xp, "gather", "Index", Index, X.shape[0])],
+    grad=standard_grad(inputs=("X", "Index")),
+    no_grad=("Index",),
+    native=lambda op: _gather_call(op, "X", "Index", "Out", 1),
+    sequences=Sequences(source=None),
+    doc="The rows of X that Index names.",
 )
 register(
-    OpDef(
-        "gather_grad",
-        inputs=("X#", "Index", DOUT),
-        outputs=(DX,),
-        attrs={"overwrite": True},
-        infer=grads_like_inputs,
-        kernel=_gather_grad,
-        grad=linear_double_grad("gather"),
-        native=lambda op: _brought(
-            op, None, "Index", DOUT, DX, _OVERWRITES if op.attr("overwrite") else _ADDS, 1
-        ),
-        doc="Gradient of gather; of rows taken several times the last counts, or their sum.",
-    )
+    "gather_grad",
+    inputs=("X#", "Index", DOUT),
+    outputs=(DX,),
+    attrs={"overwrite": True},
+    infer=grads_like_inputs,
+    kernel=_gather_grad,
+    grad=linear_double_grad("gather"),
+    native=lambda op: _brought(
+        op, None, "Index", DOUT, DX, _OVERWRITES if op.attr("overwrite") else _ADDS, 1
+    ),
+    doc="Gradient of gather; of rows taken several times the last counts, or their sum.",
 )
 
 
@@ -150,29 +146,25 @@ def _gather_nd_grad(xp: Any, X: Any, Index: Any, Out_grad: Any) -> Any:
 
 
 register(
-    OpDef(
-        "gather_nd",
-        inputs=("X", "Index"),
-        infer=_infer_gather_nd,
-        kernel=_gather_nd,
-        grad=standard_grad(inputs=("X", "Index")),
-        no_grad=("Index",),
-        native=lambda op: _gather_call(op, "X", "Index", "Out", op.shape("Index")[-1]),
-        effects=Effects(numbered=False),
-        doc="The elements or slices of X at the points that the last dimension of Index holds.",
-    )
+    "gather_nd",
+    inputs=("X", "Index"),
+    infer=_infer_gather_nd,
+    kernel=_gather_nd,
+    grad=standard_grad(inputs=("X", "Index")),
+    no_grad=("Index",),
+    native=lambda op: _gather_call(op, "X", "Index", "Out", op.shape("Index")[-1]),
+    effects=Effects(numbered=False),
+    doc="The elements or slices of X at the points that the last dimension of Index holds.",
 )
 register(
-    OpDef(
-        "gather_nd_grad",
-        inputs=("X#", "Index", DOUT),
-        outputs=(DX,),
-        infer=grads_like_inputs,
-        kernel=_gather_nd_grad,
-        grad=linear_double_grad("gather_nd"),
-        native=lambda op: _brought(op, None, "Index", DOUT, DX, _ADDS, op.shape("Index")[-1]),
-        doc="Gradient of gather_nd: the sum where a point was taken several times.",
-    )
+    "gather_nd_grad",
+    inputs=("X#", "Index", DOUT),
+    outputs=(DX,),
+    infer=grads_like_inputs,
+    kernel=_gather_nd_grad,
+    grad=linear_double_grad("gather_nd"),
+    native=lambda op: _brought(op, None, "Index", DOUT, DX, _ADDS, op.shape("Index")[-1]),
+    doc="Gradient of gather_nd: the sum where a point was taken several times.",
 )
 
 
@@ -220,33 +212,29 @@ def _scatter_grad_native(index: str, depth: Callable[[OpView], int]) -> Selector
 
 
 register(
-    OpDef(
-        "scatter",
-        inputs=("X", "Ids", "Updates"),
-        attrs={"overwrite": True},
-        infer=_infer_scatter,
-        kernel=_scatter,
-        grad=standard_grad(inputs=("Ids", "Updates")),
-        no_grad=("Ids",),
-        native=lambda op: _brought(
-            op, "X", "Ids", "Updates", "Out", _OVERWRITES if op.attr("overwrite") else _REPLACES, 1
-        ),
-        sequences=Sequences(source=None),
-        planning=Planning(inplace=(("Out", "X"),)),
-        doc="X with the rows Ids replaced by Updates, or by the sum of theirs without `overwrite`.",
-    )
+    "scatter",
+    inputs=("X", "Ids", "Updates"),
+    attrs={"overwrite": True},
+    infer=_infer_scatter,
+    kernel=_scatter,
+    grad=standard_grad(inputs=("Ids", "Updates")),
+    no_grad=("Ids",),
+    native=lambda op: _brought(
+        op, "X", "Ids", "Updates", "Out", _OVERWRITES if op.attr("overwrite") else _REPLACES, 1
+    ),
+    sequences=Sequences(source=None),
+    planning=Planning(inplace=(("Out", "X"),)),
+    doc="X with the rows Ids replaced by Updates, or by the sum of theirs without `overwrite`.",
 )
 register(
-    OpDef(
-        "scatter_grad",
-        inputs=("Ids", "Updates#", DOUT),
-        outputs=(DX, DUPDATES),
-        attrs={"overwrite": True},
-        infer=grads_like_inputs,
-        kernel=_scatter_grad,
-        native=_scatter_grad_native("Ids", lambda op: 1),
-        doc="Gradients of scatter. As in Fluid 1.8 that of X includes the replaced rows.",
-    )
+    "scatter_grad",
+    inputs=("Ids", "Updates#", DOUT),
+    outputs=(DX, DUPDATES),
+    attrs={"overwrite": True},
+    infer=grads_like_inputs,
+    kernel=_scatter_grad,
+    native=_scatter_grad_native("Ids", lambda op: 1),
+    doc="Gradients of scatter. As in Fluid 1.8 that of X includes the replaced rows.",
 )
 
 
@@ -280,26 +268,22 @@ def _scatter_nd_add_grad(xp: Any, Index: Any, Out_grad: Any) -> Any:
 
 
 register(
-    OpDef(
-        "scatter_nd_add",
-        inputs=("X", "Index", "Updates"),
-        infer=_infer_scatter_nd_add,
-        kernel=_scatter_nd_add,
-        grad=standard_grad(inputs=("Index", "Updates")),
-        no_grad=("Index",),
-        native=lambda op: _brought(op, "X", "Index", "Updates", "Out", _ADDS, op.shape("Index")[-1]),
-        planning=Planning(inplace=(("Out", "X"),)),
-        doc="X with Updates added at the points that the last dimension of Index holds.",
-    )
+    "scatter_nd_add",
+    inputs=("X", "Index", "Updates"),
+    infer=_infer_scatter_nd_add,
+    kernel=_scatter_nd_add,
+    grad=standard_grad(inputs=("Index", "Updates")),
+    no_grad=("Index",),
+    native=lambda op: _brought(op, "X", "Index", "Updates", "Out", _ADDS, op.shape("Index")[-1]),
+    planning=Planning(inplace=(("Out", "X"),)),
+    doc="X with Updates added at the points that the last dimension of Index holds.",
 )
 register(
-    OpDef(
-        "scatter_nd_add_grad",
-        inputs=("Index", "Updates#", DOUT),
-        outputs=(DX, DUPDATES),
-        infer=grads_like_inputs,
-        kernel=_scatter_nd_add_grad,
-        native=_scatter_grad_native("Index", lambda op: op.shape("Index")[-1]),
-        doc="Gradients of scatter_nd_add.",
-    )
+    "scatter_nd_add_grad",
+    inputs=("Index", "Updates#", DOUT),
+    outputs=(DX, DUPDATES),
+    infer=grads_like_inputs,
+    kernel=_scatter_nd_add_grad,
+    native=_scatter_grad_native("Index", lambda op: op.shape("Index")[-1]),
+    doc="Gradients of scatter_nd_add.",
 )

@@ -15,7 +15,6 @@ from ..registry import (
     Call,
     Dispatch,
     Effects,
-    OpDef,
     OpSpec,
     OpView,
     Planning,
@@ -116,35 +115,31 @@ def _concat_lod(op: OpView) -> str:
 
 
 register(
-    OpDef(
-        "concat",
-        inputs=("X*", "AxisTensor?"),
-        attrs={"axis": 0},
-        infer=_infer_concat,
-        kernel=lambda xp, X, AxisTensor, axis: xp.concatenate(X, axis=_axis(AxisTensor, axis)),
-        grad=standard_grad(inputs=("X", "AxisTensor")),
-        no_grad=("AxisTensor",),
-        native=_concat_native,
-        dispatch=Dispatch(cuda="moves.concat"),
-        sequences=Sequences(source=_concat_lod),
-        planning=Planning(batchable=planning_rules.joined),
-        doc="The X one after another along dimension `axis`.",
-    )
+    "concat",
+    inputs=("X*", "AxisTensor?"),
+    attrs={"axis": 0},
+    infer=_infer_concat,
+    kernel=lambda xp, X, AxisTensor, axis: xp.concatenate(X, axis=_axis(AxisTensor, axis)),
+    grad=standard_grad(inputs=("X", "AxisTensor")),
+    no_grad=("AxisTensor",),
+    native=_concat_native,
+    dispatch=Dispatch(cuda="moves.concat"),
+    sequences=Sequences(source=_concat_lod),
+    planning=Planning(batchable=planning_rules.joined),
+    doc="The X one after another along dimension `axis`.",
 )
 register(
-    OpDef(
-        "concat_grad",
-        inputs=("X*#", "AxisTensor?", DOUT),
-        outputs=(DX + "*",),
-        attrs={"axis": 0},
-        infer=grads_like_inputs,
-        kernel=_concat_grad,
-        grad=linear_double_grad("concat"),
-        native=lambda op: _split_call(op, DOUT, DX, "X"),
-        dispatch=Dispatch(cuda="moves.concat_grad"),
-        planning=Planning(batchable=planning_rules.joined),
-        doc="Gradients of concat.",
-    )
+    "concat_grad",
+    inputs=("X*#", "AxisTensor?", DOUT),
+    outputs=(DX + "*",),
+    attrs={"axis": 0},
+    infer=grads_like_inputs,
+    kernel=_concat_grad,
+    grad=linear_double_grad("concat"),
+    native=lambda op: _split_call(op, DOUT, DX, "X"),
+    dispatch=Dispatch(cuda="moves.concat_grad"),
+    planning=Planning(batchable=planning_rules.joined),
+    doc="Gradients of concat.",
 )
 
 
@@ -200,20 +195,18 @@ def _split_grad(op: OpView) -> list[OpSpec]:
 
 
 register(
-    OpDef(
-        "split",
-        inputs=("X", "AxisTensor?", "SectionsTensorList*?"),
-        outputs=("Out*",),
-        attrs={"sections": [], "num": 0, "axis": 0},
-        infer=_infer_split,
-        kernel=_split,
-        grad=_split_grad,
-        native=lambda op: _split_call(op, "X", "Out", "Out"),
-        dispatch=Dispatch(cuda="moves.split"),
-        sequences=Sequences(source=lambda op: None if _axis_of(op) in (0, -len(op.shape("X"))) else "X"),
-        planning=Planning(batchable=planning_rules.joined),
-        doc="X cut along dimension `axis` into `num` equal parts or parts of the sizes `sections`.",
-    )
+    "split",
+    inputs=("X", "AxisTensor?", "SectionsTensorList*?"),
+    outputs=("Out*",),
+    attrs={"sections": [], "num": 0, "axis": 0},
+    infer=_infer_split,
+    kernel=_split,
+    grad=_split_grad,
+    native=lambda op: _split_call(op, "X", "Out", "Out"),
+    dispatch=Dispatch(cuda="moves.split"),
+    sequences=Sequences(source=lambda op: None if _axis_of(op) in (0, -len(op.shape("X"))) else "X"),
+    planning=Planning(batchable=planning_rules.joined),
+    doc="X cut along dimension `axis` into `num` equal parts or parts of the sizes `sections`.",
 )
 
 
@@ -278,21 +271,19 @@ def _sum_rows_native(op: OpView) -> list[Call]:
 
 
 register(
-    OpDef(
-        "sum",
-        inputs=("X*",),
-        infer=_infer_sum,
-        kernel=_sum,
-        grad=_sum_grad,
-        native=_sum_native,
-        dispatch=Dispatch(
-            cuda="elementwise.add_many",
-            rows=RowRule(_sum_rows, slots=("X",), out="Out", native=_sum_rows_native),
-        ),
-        effects=Effects(numbered=False),
-        planning=Planning(batchable=planning_rules.all_batched, inplace=(("Out", "X"),)),
-        doc="The sum of the X, all of one shape; of SelectedRows, the rows of all; of arrays, element by element.",
-    )
+    "sum",
+    inputs=("X*",),
+    infer=_infer_sum,
+    kernel=_sum,
+    grad=_sum_grad,
+    native=_sum_native,
+    dispatch=Dispatch(
+        cuda="elementwise.add_many",
+        rows=RowRule(_sum_rows, slots=("X",), out="Out", native=_sum_rows_native),
+    ),
+    effects=Effects(numbered=False),
+    planning=Planning(batchable=planning_rules.all_batched, inplace=(("Out", "X"),)),
+    doc="The sum of the X, all of one shape; of SelectedRows, the rows of all; of arrays, element by element.",
 )
 
 
@@ -322,25 +313,21 @@ def _multiplex_grad(xp: Any, Ids: Any, X: list[Any], Out_grad: Any) -> list[Any]
 
 
 register(
-    OpDef(
-        "multiplex",
-        inputs=("Ids", "X*"),
-        infer=_infer_multiplex,
-        kernel=_multiplex,
-        grad=standard_grad(inputs=("Ids", "X")),
-        no_grad=("Ids",),
-        sequences=Sequences(source=None),
-        doc="Row i of Out is row i of the X that Ids[i] chooses.",
-    )
+    "multiplex",
+    inputs=("Ids", "X*"),
+    infer=_infer_multiplex,
+    kernel=_multiplex,
+    grad=standard_grad(inputs=("Ids", "X")),
+    no_grad=("Ids",),
+    sequences=Sequences(source=None),
+    doc="Row i of Out is row i of the X that Ids[i] chooses.",
 )
 register(
-    OpDef(
-        "multiplex_grad",
-        inputs=("Ids", "X*#", DOUT),
-        outputs=(DX + "*",),
-        infer=grads_like_inputs,
-        kernel=_multiplex_grad,
-        grad=linear_double_grad("multiplex"),
-        doc="Gradients of multiplex.",
-    )
+    "multiplex_grad",
+    inputs=("Ids", "X*#", DOUT),
+    outputs=(DX + "*",),
+    infer=grads_like_inputs,
+    kernel=_multiplex_grad,
+    grad=linear_double_grad("multiplex"),
+    doc="Gradients of multiplex.",
 )

@@ -14,7 +14,6 @@ from ..registry import (
     Dispatch,
     Effects,
     LodFrom,
-    OpDef,
     OpSpec,
     OpView,
     Sequences,
@@ -59,57 +58,49 @@ def _transpose_double_grad(op: OpView) -> list[OpSpec]:
 
 
 register(
-    OpDef(
-        "transpose2",
-        inputs=("X",),
-        outputs=("Out", "XShape"),
-        attrs=TRANSPOSE_ATTRS,
-        infer=_infer_transpose,
-        kernel=lambda xp, X, axis: (xp.ascontiguousarray(X.transpose(axis)), no_elements(xp, X)),
-        grad=standard_grad(outputs=("XShape",)),
-        no_grad=("XShape",),
-        native=lambda op: _transpose_call(op, "X", "Out", op.attr("axis")),
-        sequences=Sequences(source={"XShape": "X"}),
-        doc="X with its dimensions in the order `axis`.",
-    )
+    "transpose2",
+    inputs=("X",),
+    outputs=("Out", "XShape"),
+    attrs=TRANSPOSE_ATTRS,
+    infer=_infer_transpose,
+    kernel=lambda xp, X, axis: (xp.ascontiguousarray(X.transpose(axis)), no_elements(xp, X)),
+    grad=standard_grad(outputs=("XShape",)),
+    no_grad=("XShape",),
+    native=lambda op: _transpose_call(op, "X", "Out", op.attr("axis")),
+    sequences=Sequences(source={"XShape": "X"}),
+    doc="X with its dimensions in the order `axis`.",
 )
 register(
-    OpDef(
-        "transpose2_grad",
-        inputs=("XShape", DOUT),
-        outputs=(DX,),
-        attrs=TRANSPOSE_ATTRS,
-        infer=infer_from_xshape,
-        kernel=lambda xp, Out_grad, axis: xp.ascontiguousarray(Out_grad.transpose(_inverse(axis))),
-        grad=_transpose_double_grad,
-        native=lambda op: _transpose_call(op, DOUT, DX, _inverse(op.attr("axis"))) if op.has(DX) else None,
-        doc="Gradient of transpose2.",
-    )
+    "transpose2_grad",
+    inputs=("XShape", DOUT),
+    outputs=(DX,),
+    attrs=TRANSPOSE_ATTRS,
+    infer=infer_from_xshape,
+    kernel=lambda xp, Out_grad, axis: xp.ascontiguousarray(Out_grad.transpose(_inverse(axis))),
+    grad=_transpose_double_grad,
+    native=lambda op: _transpose_call(op, DOUT, DX, _inverse(op.attr("axis"))) if op.has(DX) else None,
+    doc="Gradient of transpose2.",
 )
 register(
-    OpDef(
-        "transpose",
-        inputs=("X",),
-        attrs=TRANSPOSE_ATTRS,
-        infer=_infer_transpose,
-        kernel=lambda xp, X, axis: xp.ascontiguousarray(X.transpose(axis)),
-        grad=standard_grad(inputs=("X",), outputs=("Out",)),
-        native=lambda op: _transpose_call(op, "X", "Out", op.attr("axis")),
-        sequences=Sequences(source=None),
-        doc="transpose2 without XShape.",
-    )
+    "transpose",
+    inputs=("X",),
+    attrs=TRANSPOSE_ATTRS,
+    infer=_infer_transpose,
+    kernel=lambda xp, X, axis: xp.ascontiguousarray(X.transpose(axis)),
+    grad=standard_grad(inputs=("X",), outputs=("Out",)),
+    native=lambda op: _transpose_call(op, "X", "Out", op.attr("axis")),
+    sequences=Sequences(source=None),
+    doc="transpose2 without XShape.",
 )
 register(
-    OpDef(
-        "transpose_grad",
-        inputs=("X", "Out", DOUT),
-        outputs=(DX,),
-        attrs=TRANSPOSE_ATTRS,
-        infer=grads_like_inputs,
-        kernel=lambda xp, Out_grad, axis: xp.ascontiguousarray(Out_grad.transpose(_inverse(axis))),
-        native=lambda op: _transpose_call(op, DOUT, DX, _inverse(op.attr("axis"))),
-        doc="Gradient of transpose.",
-    )
+    "transpose_grad",
+    inputs=("X", "Out", DOUT),
+    outputs=(DX,),
+    attrs=TRANSPOSE_ATTRS,
+    infer=grads_like_inputs,
+    kernel=lambda xp, Out_grad, axis: xp.ascontiguousarray(Out_grad.transpose(_inverse(axis))),
+    native=lambda op: _transpose_call(op, DOUT, DX, _inverse(op.attr("axis"))),
+    doc="Gradient of transpose.",
 )
 
 
@@ -167,30 +158,26 @@ def _expand_grad_native(op: OpView) -> Call | None:
 
 EXPAND_INPUTS = ("X", "ExpandTimes?", "expand_times_tensor*?")
 register(
-    OpDef(
-        "expand",
-        inputs=EXPAND_INPUTS,
-        attrs={"expand_times": []},
-        infer=_infer_expand,
-        kernel=_expand,
-        grad=standard_grad(inputs=("X", "ExpandTimes", "expand_times_tensor")),
-        no_grad=("ExpandTimes", "expand_times_tensor"),
-        native=_expand_native,
-        doc="X repeated `expand_times` times along each dimension.",
-    )
+    "expand",
+    inputs=EXPAND_INPUTS,
+    attrs={"expand_times": []},
+    infer=_infer_expand,
+    kernel=_expand,
+    grad=standard_grad(inputs=("X", "ExpandTimes", "expand_times_tensor")),
+    no_grad=("ExpandTimes", "expand_times_tensor"),
+    native=_expand_native,
+    doc="X repeated `expand_times` times along each dimension.",
 )
 register(
-    OpDef(
-        "expand_grad",
-        inputs=("X#", *EXPAND_INPUTS[1:], DOUT),
-        outputs=(DX,),
-        attrs={"expand_times": []},
-        infer=grads_like_inputs,
-        kernel=_expand_grad,
-        grad=linear_double_grad("expand"),
-        native=_expand_grad_native,
-        doc="Gradient of expand: the sum of the copies.",
-    )
+    "expand_grad",
+    inputs=("X#", *EXPAND_INPUTS[1:], DOUT),
+    outputs=(DX,),
+    attrs={"expand_times": []},
+    infer=grads_like_inputs,
+    kernel=_expand_grad,
+    grad=linear_double_grad("expand"),
+    native=_expand_grad_native,
+    doc="Gradient of expand: the sum of the copies.",
 )
 
 
@@ -208,31 +195,27 @@ def _ratio(x: Sequence[int], target: Sequence[int]) -> list[int]:
 
 
 register(
-    OpDef(
-        "expand_as",
-        inputs=("X", "target_tensor"),
-        infer=_infer_expand_as,
-        kernel=lambda xp, X, target_tensor: xp.tile(X, tuple(_ratio(X.shape, target_tensor.shape))),
-        grad=standard_grad(inputs=("X", "target_tensor")),
-        no_grad=("target_tensor",),
-        native=_expand_native,
-        sequences=Sequences(source=None),
-        doc="X repeated until it has the shape of target_tensor.",
-    )
+    "expand_as",
+    inputs=("X", "target_tensor"),
+    infer=_infer_expand_as,
+    kernel=lambda xp, X, target_tensor: xp.tile(X, tuple(_ratio(X.shape, target_tensor.shape))),
+    grad=standard_grad(inputs=("X", "target_tensor")),
+    no_grad=("target_tensor",),
+    native=_expand_native,
+    sequences=Sequences(source=None),
+    doc="X repeated until it has the shape of target_tensor.",
 )
 register(
-    OpDef(
-        "expand_as_grad",
-        inputs=("X#", "target_tensor#", DOUT),
-        outputs=(DX,),
-        infer=grads_like_inputs,
-        kernel=lambda xp, X, target_tensor, Out_grad: _fold(
-            Out_grad, X.shape, _ratio(X.shape, target_tensor.shape)
-        ),
-        grad=linear_double_grad("expand_as"),
-        native=_expand_grad_native,
-        doc="Gradient of expand_as: the sum of the copies.",
-    )
+    "expand_as_grad",
+    inputs=("X#", "target_tensor#", DOUT),
+    outputs=(DX,),
+    infer=grads_like_inputs,
+    kernel=lambda xp, X, target_tensor, Out_grad: _fold(
+        Out_grad, X.shape, _ratio(X.shape, target_tensor.shape)
+    ),
+    grad=linear_double_grad("expand_as"),
+    native=_expand_grad_native,
+    doc="Gradient of expand_as: the sum of the copies.",
 )
 
 
@@ -247,16 +230,14 @@ def _register_flip(op_type: str, attr: str, kernel: Any, doc: str, source: LodFr
         return [OpSpec(op_type, takes, gives, {attr: op.attr(attr)})]
 
     register(
-        OpDef(
-            op_type,
-            inputs=("X",),
-            attrs={attr: []},
-            infer=infer,
-            kernel=kernel,
-            grad=grad,
-            sequences=Sequences(source=source),
-            doc=doc,
-        )
+        op_type,
+        inputs=("X",),
+        attrs={attr: []},
+        infer=infer,
+        kernel=kernel,
+        grad=grad,
+        sequences=Sequences(source=source),
+        doc=doc,
     )
 
 
@@ -314,33 +295,29 @@ def _unstacked(xp: Any, whole: Any, axis: int) -> list[Any]:
 
 
 register(
-    OpDef(
-        "stack",
-        inputs=("X*",),
-        outputs=("Y",),
-        attrs={"axis": 0},
-        infer=_infer_stack,
-        kernel=lambda xp, X, axis: xp.stack(X, axis=axis),
-        grad=standard_grad(),
-        native=lambda op: _row_call(op, "concat", "Y", "X"),
-        dispatch=Dispatch(cuda="moves.stack"),
-        effects=Effects(numbered=False),
-        doc="The X, all of one shape, side by side along a new dimension `axis`.",
-    )
+    "stack",
+    inputs=("X*",),
+    outputs=("Y",),
+    attrs={"axis": 0},
+    infer=_infer_stack,
+    kernel=lambda xp, X, axis: xp.stack(X, axis=axis),
+    grad=standard_grad(),
+    native=lambda op: _row_call(op, "concat", "Y", "X"),
+    dispatch=Dispatch(cuda="moves.stack"),
+    effects=Effects(numbered=False),
+    doc="The X, all of one shape, side by side along a new dimension `axis`.",
 )
 register(
-    OpDef(
-        "stack_grad",
-        inputs=(DY,),
-        outputs=(DX + "*",),
-        attrs={"axis": 0},
-        infer=_infer_stack_grad,
-        kernel=lambda xp, Y_grad, axis: _unstacked(xp, Y_grad, axis),
-        grad=linear_double_grad("stack", out="Y"),
-        native=lambda op: _row_call(op, "split", DY, DX),
-        dispatch=Dispatch(cuda="moves.stack_grad"),
-        doc="Gradients of stack.",
-    )
+    "stack_grad",
+    inputs=(DY,),
+    outputs=(DX + "*",),
+    attrs={"axis": 0},
+    infer=_infer_stack_grad,
+    kernel=lambda xp, Y_grad, axis: _unstacked(xp, Y_grad, axis),
+    grad=linear_double_grad("stack", out="Y"),
+    native=lambda op: _row_call(op, "split", DY, DX),
+    dispatch=Dispatch(cuda="moves.stack_grad"),
+    doc="Gradients of stack.",
 )
 
 
@@ -362,32 +339,28 @@ def _infer_unstack_grad(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "unstack",
-        inputs=("X",),
-        outputs=("Y*",),
-        attrs={"axis": 0, "num": 0},
-        infer=_infer_unstack,
-        kernel=lambda xp, X, axis: _unstacked(xp, X, axis),
-        grad=standard_grad(),
-        native=lambda op: _row_call(op, "split", "X", "Y"),
-        dispatch=Dispatch(cuda="moves.unstack"),
-        sequences=Sequences(source=None),
-        effects=Effects(numbered=False),
-        doc="X split into its entries along dimension `axis`.",
-    )
+    "unstack",
+    inputs=("X",),
+    outputs=("Y*",),
+    attrs={"axis": 0, "num": 0},
+    infer=_infer_unstack,
+    kernel=lambda xp, X, axis: _unstacked(xp, X, axis),
+    grad=standard_grad(),
+    native=lambda op: _row_call(op, "split", "X", "Y"),
+    dispatch=Dispatch(cuda="moves.unstack"),
+    sequences=Sequences(source=None),
+    effects=Effects(numbered=False),
+    doc="X split into its entries along dimension `axis`.",
 )
 register(
-    OpDef(
-        "unstack_grad",
-        inputs=(DY + "*",),
-        outputs=(DX,),
-        attrs={"axis": 0, "num": 0},
-        infer=_infer_unstack_grad,
-        kernel=lambda xp, Y_grad, axis: xp.stack(Y_grad, axis=axis),
-        grad=linear_double_grad("unstack", out="Y"),
-        native=lambda op: _row_call(op, "concat", DX, DY),
-        dispatch=Dispatch(cuda="moves.unstack_grad"),
-        doc="Gradient of unstack.",
-    )
+    "unstack_grad",
+    inputs=(DY + "*",),
+    outputs=(DX,),
+    attrs={"axis": 0, "num": 0},
+    infer=_infer_unstack_grad,
+    kernel=lambda xp, Y_grad, axis: xp.stack(Y_grad, axis=axis),
+    grad=linear_double_grad("unstack", out="Y"),
+    native=lambda op: _row_call(op, "concat", DX, DY),
+    dispatch=Dispatch(cuda="moves.unstack_grad"),
+    doc="Gradient of unstack.",
 )

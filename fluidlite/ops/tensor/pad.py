@@ -7,7 +7,7 @@ from typing import Any
 
 from ..grad_pairs import Rule, linear_double_grad
 from ..infer import grads_like_inputs
-from ..registry import Effects, OpDef, OpSpec, OpView, Sequences, Shape, grad_name, register, standard_grad
+from ..registry import Effects, OpSpec, OpView, Sequences, Shape, grad_name, register, standard_grad
 from .views import known_numbers, numbers
 
 DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
@@ -60,28 +60,24 @@ def _infer_pad_grad(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "pad",
-        inputs=("X",),
-        attrs={"paddings": [], "pad_value": 0.0},
-        infer=_infer_pad,
-        kernel=lambda xp, X, paddings, pad_value: xp.pad(X, _pairs(paddings), constant_values=pad_value),
-        grad=standard_grad(),
-        effects=Effects(numbered=False),
-        doc="X with a border of pad_value; `paddings`: how much before and after each dimension.",
-    )
+    "pad",
+    inputs=("X",),
+    attrs={"paddings": [], "pad_value": 0.0},
+    infer=_infer_pad,
+    kernel=lambda xp, X, paddings, pad_value: xp.pad(X, _pairs(paddings), constant_values=pad_value),
+    grad=standard_grad(),
+    effects=Effects(numbered=False),
+    doc="X with a border of pad_value; `paddings`: how much before and after each dimension.",
 )
 register(
-    OpDef(
-        "pad_grad",
-        inputs=(DOUT,),
-        outputs=(DX,),
-        attrs={"paddings": [], "pad_value": 0.0},
-        infer=_infer_pad_grad,
-        kernel=lambda xp, Out_grad, paddings: xp.ascontiguousarray(_inside(Out_grad, _pairs(paddings))),
-        grad=_zero_pad_double_grad("pad"),
-        doc="Gradient of pad.",
-    )
+    "pad_grad",
+    inputs=(DOUT,),
+    outputs=(DX,),
+    attrs={"paddings": [], "pad_value": 0.0},
+    infer=_infer_pad_grad,
+    kernel=lambda xp, Out_grad, paddings: xp.ascontiguousarray(_inside(Out_grad, _pairs(paddings))),
+    grad=_zero_pad_double_grad("pad"),
+    doc="Gradient of pad.",
 )
 
 PAD2D_ATTRS = {"paddings": [0, 0, 0, 0], "mode": "constant", "pad_value": 0.0, "data_format": "NCHW"}
@@ -163,29 +159,25 @@ def _pad2d_grad(
 
 
 register(
-    OpDef(
-        "pad2d",
-        inputs=("X", "Paddings?"),
-        attrs=PAD2D_ATTRS,
-        infer=_infer_pad2d,
-        kernel=_pad2d,
-        grad=standard_grad(inputs=("X", "Paddings")),
-        no_grad=("Paddings",),
-        doc="Images with a border (top, bottom, left, right; negative ones cut off): constant, reflected or the edge "
-        "repeated.",
-    )
+    "pad2d",
+    inputs=("X", "Paddings?"),
+    attrs=PAD2D_ATTRS,
+    infer=_infer_pad2d,
+    kernel=_pad2d,
+    grad=standard_grad(inputs=("X", "Paddings")),
+    no_grad=("Paddings",),
+    doc="Images with a border (top, bottom, left, right; negative ones cut off): constant, reflected or the edge "
+    "repeated.",
 )
 register(
-    OpDef(
-        "pad2d_grad",
-        inputs=("X#", "Paddings?", DOUT),
-        outputs=(DX,),
-        attrs=PAD2D_ATTRS,
-        infer=grads_like_inputs,
-        kernel=_pad2d_grad,
-        grad=_zero_pad_double_grad("pad2d"),
-        doc="Gradient of pad2d.",
-    )
+    "pad2d_grad",
+    inputs=("X#", "Paddings?", DOUT),
+    outputs=(DX,),
+    attrs=PAD2D_ATTRS,
+    infer=grads_like_inputs,
+    kernel=_pad2d_grad,
+    grad=_zero_pad_double_grad("pad2d"),
+    doc="Gradient of pad2d.",
 )
 
 
@@ -202,27 +194,23 @@ def _pad_like(xp: Any, X: Any, Y: Any, pad_value: float) -> Any:
 
 
 register(
-    OpDef(
-        "pad_constant_like",
-        inputs=("X#", "Y"),
-        attrs={"pad_value": 0.0},
-        infer=_infer_pad_like,
-        kernel=_pad_like,
-        grad=standard_grad(inputs=("Y",)),
-        no_grad=("X",),
-        doc="Y with pad_value after its end in each dimension, so that it is as large as X.",
-    )
+    "pad_constant_like",
+    inputs=("X#", "Y"),
+    attrs={"pad_value": 0.0},
+    infer=_infer_pad_like,
+    kernel=_pad_like,
+    grad=standard_grad(inputs=("Y",)),
+    no_grad=("X",),
+    doc="Y with pad_value after its end in each dimension, so that it is as large as X.",
 )
 register(
-    OpDef(
-        "pad_constant_like_grad",
-        inputs=("Y", DOUT),
-        outputs=(DY,),
-        attrs={"pad_value": 0.0},
-        infer=grads_like_inputs,
-        kernel=lambda xp, Y, Out_grad: xp.ascontiguousarray(Out_grad[tuple(slice(0, n) for n in Y.shape)]),
-        doc="Gradient of pad_constant_like.",
-    )
+    "pad_constant_like_grad",
+    inputs=("Y", DOUT),
+    outputs=(DY,),
+    attrs={"pad_value": 0.0},
+    infer=grads_like_inputs,
+    kernel=lambda xp, Y, Out_grad: xp.ascontiguousarray(Out_grad[tuple(slice(0, n) for n in Y.shape)]),
+    doc="Gradient of pad_constant_like.",
 )
 
 
@@ -276,31 +264,27 @@ def _crop_window(X: Any, Y: Any, Offsets: Any, shape: Any, offsets: Any) -> list
 
 
 register(
-    OpDef(
-        "crop",
-        inputs=("X", "Y?", "Offsets?"),
-        attrs=CROP_ATTRS,
-        infer=_infer_crop,
-        kernel=lambda xp, X, Y, Offsets, shape, offsets: xp.ascontiguousarray(
-            _part(X, _crop_window(X, Y, Offsets, shape, offsets))
-        ),
-        grad=standard_grad(inputs=("X", "Offsets")),
-        no_grad=("Y", "Offsets"),
-        sequences=Sequences(source=None),
-        doc="The part of X of `shape` (or that of Y) that begins at `offsets`.",
-    )
+    "crop",
+    inputs=("X", "Y?", "Offsets?"),
+    attrs=CROP_ATTRS,
+    infer=_infer_crop,
+    kernel=lambda xp, X, Y, Offsets, shape, offsets: xp.ascontiguousarray(
+        _part(X, _crop_window(X, Y, Offsets, shape, offsets))
+    ),
+    grad=standard_grad(inputs=("X", "Offsets")),
+    no_grad=("Y", "Offsets"),
+    sequences=Sequences(source=None),
+    doc="The part of X of `shape` (or that of Y) that begins at `offsets`.",
 )
 register(
-    OpDef(
-        "crop_grad",
-        inputs=("X#", "Offsets?", DOUT),
-        outputs=(DX,),
-        attrs=CROP_ATTRS,
-        infer=grads_like_inputs,
-        kernel=lambda xp, X, Offsets, Out_grad, offsets: _uncrop(xp, X, Out_grad, Offsets, None, offsets),
-        grad=linear_double_grad("crop"),
-        doc="Gradient of crop.",
-    )
+    "crop_grad",
+    inputs=("X#", "Offsets?", DOUT),
+    outputs=(DX,),
+    attrs=CROP_ATTRS,
+    infer=grads_like_inputs,
+    kernel=lambda xp, X, Offsets, Out_grad, offsets: _uncrop(xp, X, Out_grad, Offsets, None, offsets),
+    grad=linear_double_grad("crop"),
+    doc="Gradient of crop.",
 )
 
 CROP_TENSOR_SLOTS = ("X", "Shape?", "Offsets?", "ShapeTensor*?", "OffsetsTensor*?")
@@ -335,28 +319,24 @@ def _crop_tensor(
 
 
 register(
-    OpDef(
-        "crop_tensor",
-        inputs=CROP_TENSOR_SLOTS,
-        attrs=CROP_ATTRS,
-        infer=_infer_crop_tensor,
-        kernel=_crop_tensor,
-        grad=standard_grad(inputs=("X", "Offsets", "OffsetsTensor")),
-        no_grad=("Shape", "Offsets", "ShapeTensor", "OffsetsTensor"),
-        sequences=Sequences(source=None),
-        doc="The part of X of `shape` that begins at `offsets`; both may be tensors, -1 reaches to the end.",
-    )
+    "crop_tensor",
+    inputs=CROP_TENSOR_SLOTS,
+    attrs=CROP_ATTRS,
+    infer=_infer_crop_tensor,
+    kernel=_crop_tensor,
+    grad=standard_grad(inputs=("X", "Offsets", "OffsetsTensor")),
+    no_grad=("Shape", "Offsets", "ShapeTensor", "OffsetsTensor"),
+    sequences=Sequences(source=None),
+    doc="The part of X of `shape` that begins at `offsets`; both may be tensors, -1 reaches to the end.",
 )
 register(
-    OpDef(
-        "crop_tensor_grad",
-        inputs=("X#", "Offsets?", "OffsetsTensor*?", DOUT),
-        outputs=(DX,),
-        attrs=CROP_ATTRS,
-        infer=grads_like_inputs,
-        kernel=lambda xp, X, Offsets, OffsetsTensor, Out_grad, offsets: _uncrop(
-            xp, X, Out_grad, Offsets, OffsetsTensor, offsets
-        ),
-        doc="Gradient of crop_tensor.",
-    )
+    "crop_tensor_grad",
+    inputs=("X#", "Offsets?", "OffsetsTensor*?", DOUT),
+    outputs=(DX,),
+    attrs=CROP_ATTRS,
+    infer=grads_like_inputs,
+    kernel=lambda xp, X, Offsets, OffsetsTensor, Out_grad, offsets: _uncrop(
+        xp, X, Out_grad, Offsets, OffsetsTensor, offsets
+    ),
+    doc="Gradient of crop_tensor.",
 )

@@ -18,7 +18,7 @@ from ...base.sizes.shapes import with_size_of
 from ..grad_pairs import Kernel
 from ..host_fallback import hosted
 from ..infer import actual_shape
-from ..registry import Attr, Dispatch, Effects, OpDef, OpView, Sequences, register
+from ..registry import Attr, Dispatch, Effects, OpView, Sequences, register
 from .fill import batch_size_like, infer_constant
 
 
@@ -90,62 +90,54 @@ _GAUSSIAN = {"mean": 0.0, "std": 1.0, "seed": 0, **_DTYPE}
 
 
 register(
-    OpDef(
-        "uniform_random",
-        inputs=_SHAPED,
-        attrs={"shape": Attr([], "LONGS"), **_UNIFORM},
-        infer=infer_constant,
-        kernel=_of_shape(_uniform),
-        dispatch=Dispatch(cuda="random.uniform_random"),
-        sequences=Sequences(source=None),
-        effects=Effects(random=True, numbered=False),
-        doc="Uniform random numbers in [min, max); `diag_num` of them, every `diag_step` + 1, become `diag_val`.",
-    )
+    "uniform_random",
+    inputs=_SHAPED,
+    attrs={"shape": Attr([], "LONGS"), **_UNIFORM},
+    infer=infer_constant,
+    kernel=_of_shape(_uniform),
+    dispatch=Dispatch(cuda="random.uniform_random"),
+    sequences=Sequences(source=None),
+    effects=Effects(random=True, numbered=False),
+    doc="Uniform random numbers in [min, max); `diag_num` of them, every `diag_step` + 1, become `diag_val`.",
 )
 
 
 register(
-    OpDef(
-        "uniform_random_batch_size_like",
-        inputs=("Input#",),
-        attrs={**_LIKE, **_UNIFORM},
-        infer=_like,
-        kernel=_of_batch(_uniform),
-        dispatch=Dispatch(cuda="random.uniform_random_like"),
-        sequences=Sequences(source=None),
-        effects=Effects(random=True),
-        doc="As uniform_random, with one dimension taken from Input.",
-    )
+    "uniform_random_batch_size_like",
+    inputs=("Input#",),
+    attrs={**_LIKE, **_UNIFORM},
+    infer=_like,
+    kernel=_of_batch(_uniform),
+    dispatch=Dispatch(cuda="random.uniform_random_like"),
+    sequences=Sequences(source=None),
+    effects=Effects(random=True),
+    doc="As uniform_random, with one dimension taken from Input.",
 )
 
 
 register(
-    OpDef(
-        "gaussian_random",
-        inputs=_SHAPED,
-        attrs={"shape": Attr([], "LONGS"), **_GAUSSIAN},
-        infer=infer_constant,
-        kernel=_of_shape(_gaussian),
-        dispatch=Dispatch(cuda="random.gaussian_random"),
-        sequences=Sequences(source=None),
-        effects=Effects(random=True, numbered=False),
-        doc="Numbers from the normal distribution with the given mean and standard deviation.",
-    )
+    "gaussian_random",
+    inputs=_SHAPED,
+    attrs={"shape": Attr([], "LONGS"), **_GAUSSIAN},
+    infer=infer_constant,
+    kernel=_of_shape(_gaussian),
+    dispatch=Dispatch(cuda="random.gaussian_random"),
+    sequences=Sequences(source=None),
+    effects=Effects(random=True, numbered=False),
+    doc="Numbers from the normal distribution with the given mean and standard deviation.",
 )
 
 
 register(
-    OpDef(
-        "gaussian_random_batch_size_like",
-        inputs=("Input#",),
-        attrs={**_LIKE, **_GAUSSIAN},
-        infer=_like,
-        kernel=_of_batch(_gaussian),
-        dispatch=Dispatch(cuda="random.gaussian_random_like"),
-        sequences=Sequences(source=None),
-        effects=Effects(random=True),
-        doc="As gaussian_random, with one dimension taken from Input.",
-    )
+    "gaussian_random_batch_size_like",
+    inputs=("Input#",),
+    attrs={**_LIKE, **_GAUSSIAN},
+    infer=_like,
+    kernel=_of_batch(_gaussian),
+    dispatch=Dispatch(cuda="random.gaussian_random_like"),
+    sequences=Sequences(source=None),
+    effects=Effects(random=True),
+    doc="As gaussian_random, with one dimension taken from Input.",
 )
 
 
@@ -155,15 +147,13 @@ def _truncated(xp: Any, shape: list[int], mean: float, std: float, seed: int, dt
 
 
 register(
-    OpDef(
-        "truncated_gaussian_random",
-        attrs={"shape": [], **_GAUSSIAN},
-        infer=lambda op: op.set("Out", op.attr("shape"), to_vartype(op.attr("dtype"))),
-        kernel=_truncated,
-        dispatch=Dispatch(cuda="random.truncated_gaussian_random"),
-        effects=Effects(random=True),
-        doc="Normal numbers, but only those within two standard deviations of the mean.",
-    )
+    "truncated_gaussian_random",
+    attrs={"shape": [], **_GAUSSIAN},
+    infer=lambda op: op.set("Out", op.attr("shape"), to_vartype(op.attr("dtype"))),
+    kernel=_truncated,
+    dispatch=Dispatch(cuda="random.truncated_gaussian_random"),
+    effects=Effects(random=True),
+    doc="Normal numbers, but only those within two standard deviations of the mean.",
 )
 
 
@@ -174,30 +164,26 @@ def _randint_infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "randint",
-        inputs=_SHAPED,
-        attrs={"shape": Attr([], "LONGS"), "low": 0, "high": 0, "seed": 0, "dtype": int(VarType.INT64)},
-        infer=_randint_infer,
-        kernel=_of_shape(_randint),
-        dispatch=Dispatch(cuda="random.randint"),
-        sequences=Sequences(source=None),
-        effects=Effects(random=True),
-        doc="Integers drawn evenly from low to high - 1.",
-    )
+    "randint",
+    inputs=_SHAPED,
+    attrs={"shape": Attr([], "LONGS"), "low": 0, "high": 0, "seed": 0, "dtype": int(VarType.INT64)},
+    infer=_randint_infer,
+    kernel=_of_shape(_randint),
+    dispatch=Dispatch(cuda="random.randint"),
+    sequences=Sequences(source=None),
+    effects=Effects(random=True),
+    doc="Integers drawn evenly from low to high - 1.",
 )
 
 
 register(
-    OpDef(
-        "seed",
-        attrs={"seed": 0},
-        infer=lambda op: op.set("Out", (1,), VarType.INT32),
-        kernel=lambda xp, seed: xp.asarray([seed or fresh_seed()], dtype="int32"),
-        no_grad=("Out",),
-        effects=Effects(random=True),
-        doc="The seed that several random operators share, one int32: `seed`, or a new one in each run if that is 0.",
-    )
+    "seed",
+    attrs={"seed": 0},
+    infer=lambda op: op.set("Out", (1,), VarType.INT32),
+    kernel=lambda xp, seed: xp.asarray([seed or fresh_seed()], dtype="int32"),
+    no_grad=("Out",),
+    effects=Effects(random=True),
+    doc="The seed that several random operators share, one int32: `seed`, or a new one in each run if that is 0.",
 )
 
 _WORD = 2**32
@@ -235,14 +221,12 @@ def _infer_randperm(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "randperm",
-        attrs={"n": -1, "dtype": int(VarType.INT64), "seed": 0},
-        infer=_infer_randperm,
-        kernel=_randperm,
-        effects=Effects(random=True),
-        doc="The numbers from 0 to n - 1 in random order.",
-    )
+    "randperm",
+    attrs={"n": -1, "dtype": int(VarType.INT64), "seed": 0},
+    infer=_infer_randperm,
+    kernel=_randperm,
+    effects=Effects(random=True),
+    doc="The numbers from 0 to n - 1 in random order.",
 )
 
 
@@ -260,16 +244,14 @@ def _infer_sampling_id(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "sampling_id",
-        inputs=("X",),
-        attrs={"min": 0.0, "max": 1.0, "seed": 0},
-        infer=_infer_sampling_id,
-        kernel=_sampling_id,
-        no_grad=("Out",),
-        effects=Effects(random=True),
-        doc="A class for each row of probabilities, drawn by them.",
-    )
+    "sampling_id",
+    inputs=("X",),
+    attrs={"min": 0.0, "max": 1.0, "seed": 0},
+    infer=_infer_sampling_id,
+    kernel=_sampling_id,
+    no_grad=("Out",),
+    effects=Effects(random=True),
+    doc="A class for each row of probabilities, drawn by them.",
 )
 
 _FACTOR, _RANDOM_CROP_PRIME = 48271, 2**31 - 1
@@ -325,16 +307,14 @@ def _infer_crop(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "random_crop",
-        inputs=("X", "Seed?"),
-        outputs=("Out", "SeedOut?"),
-        attrs={"shape": [], "startup_seed": 0},
-        infer=_infer_crop,
-        kernel=_crop,
-        no_grad=("Out", "SeedOut"),
-        sequences=Sequences(source=None),
-        effects=Effects(random=True, uninitialized=("Seed",)),
-        doc="A part of the given shape of each element along the leading dimensions; for a seed at Fluid's places.",
-    )
+    "random_crop",
+    inputs=("X", "Seed?"),
+    outputs=("Out", "SeedOut?"),
+    attrs={"shape": [], "startup_seed": 0},
+    infer=_infer_crop,
+    kernel=_crop,
+    no_grad=("Out", "SeedOut"),
+    sequences=Sequences(source=None),
+    effects=Effects(random=True, uninitialized=("Seed",)),
+    doc="A part of the given shape of each element along the leading dimensions; for a seed at Fluid's places.",
 )

@@ -14,7 +14,6 @@ from ..registry import (
     Call,
     Dispatch,
     Effects,
-    OpDef,
     OpView,
     Planning,
     Sequences,
@@ -60,19 +59,17 @@ def _arg_native(kernel: str) -> Any:
 
 for _type, _find in (("arg_max", "argmax"), ("arg_min", "argmin")):
     register(
-        OpDef(
-            _type,
-            inputs=("X",),
-            attrs={"axis": Attr(0, "LONG"), "keepdims": False, "dtype": -1},
-            infer=_arg_infer,
-            kernel=_arg_kernel(_find),
-            no_grad=("Out",),
-            native=_arg_native(_type),
-            sequences=Sequences(source=None),
-            effects=Effects(numbered=False),
-            planning=Planning(batchable=planning_rules.along_other_axis),
-            doc=f"Where along an axis the {_find[3:]}imum stands; the first place if there are several.",
-        )
+        _type,
+        inputs=("X",),
+        attrs={"axis": Attr(0, "LONG"), "keepdims": False, "dtype": -1},
+        infer=_arg_infer,
+        kernel=_arg_kernel(_find),
+        no_grad=("Out",),
+        native=_arg_native(_type),
+        sequences=Sequences(source=None),
+        effects=Effects(numbered=False),
+        planning=Planning(batchable=planning_rules.along_other_axis),
+        doc=f"Where along an axis the {_find[3:]}imum stands; the first place if there are several.",
     )
 
 
@@ -93,18 +90,16 @@ def _argsort(xp: Any, X: Any, axis: int, descending: bool) -> tuple[Any, Any]:
 
 
 register(
-    OpDef(
-        "argsort",
-        inputs=("X",),
-        outputs=("Out", "Indices"),
-        attrs={"axis": -1, "descending": False},
-        infer=_argsort_infer,
-        kernel=_argsort,
-        grad=standard_grad(inputs=("X",), outputs=("Indices",)),
-        no_grad=("Indices",),
-        effects=Effects(numbered=False),
-        doc="X sorted along an axis, and where each element stood; equal elements keep their order.",
-    )
+    "argsort",
+    inputs=("X",),
+    outputs=("Out", "Indices"),
+    attrs={"axis": -1, "descending": False},
+    infer=_argsort_infer,
+    kernel=_argsort,
+    grad=standard_grad(inputs=("X",), outputs=("Indices",)),
+    no_grad=("Indices",),
+    effects=Effects(numbered=False),
+    doc="X sorted along an axis, and where each element stood; equal elements keep their order.",
 )
 
 
@@ -113,15 +108,13 @@ def _argsort_grad(xp: Any, X: Any, Indices: Any, Out_grad: Any, axis: int) -> An
 
 
 register(
-    OpDef(
-        "argsort_grad",
-        inputs=("X", "Indices", "Out@GRAD"),
-        outputs=("X@GRAD",),
-        attrs={"axis": -1, "descending": False},
-        infer=grads_like_inputs,
-        kernel=_argsort_grad,
-        doc="The gradient of argsort: each element of Out's goes back to where it came from.",
-    )
+    "argsort_grad",
+    inputs=("X", "Indices", "Out@GRAD"),
+    outputs=("X@GRAD",),
+    attrs={"axis": -1, "descending": False},
+    infer=grads_like_inputs,
+    kernel=_argsort_grad,
+    doc="The gradient of argsort: each element of Out's goes back to where it came from.",
 )
 
 
@@ -174,18 +167,16 @@ for _type, _outputs in (("unique", ("Out", "Index")), ("unique_with_counts", ("O
         return _different_here(xp, X, dtype)[:_count]
 
     register(
-        OpDef(
-            _type,
-            inputs=("X",),
-            outputs=_outputs,
-            attrs={"dtype": int(VarType.INT32)},
-            infer=_infer_unique,
-            kernel=_unique,
-            no_grad=_outputs,
-            dispatch=Dispatch(numpy=_unique_here),
-            sequences=Sequences(source=None),
-            doc="The different elements of a vector by first appearance, which one each element is, their counts.",
-        )
+        _type,
+        inputs=("X",),
+        outputs=_outputs,
+        attrs={"dtype": int(VarType.INT32)},
+        infer=_infer_unique,
+        kernel=_unique,
+        no_grad=_outputs,
+        dispatch=Dispatch(numpy=_unique_here),
+        sequences=Sequences(source=None),
+        doc="The different elements of a vector by first appearance, which one each element is, their counts.",
     )
 
 
@@ -205,27 +196,23 @@ def _shard_index(xp: Any, X: Any, index_num: int, nshards: int, shard_id: int, i
 
 
 register(
-    OpDef(
-        "shard_index",
-        inputs=("X",),
-        attrs={"index_num": 0, "nshards": 1, "shard_id": 0, "ignore_value": -1},
-        infer=_infer_shard,
-        kernel=_shard_index,
-        no_grad=("Out",),
-        doc="Indices counted from the start of shard shard_id; ignore_value for those of other shards.",
-    )
+    "shard_index",
+    inputs=("X",),
+    attrs={"index_num": 0, "nshards": 1, "shard_id": 0, "ignore_value": -1},
+    infer=_infer_shard,
+    kernel=_shard_index,
+    no_grad=("Out",),
+    doc="Indices counted from the start of shard shard_id; ignore_value for those of other shards.",
 )
 register(
-    OpDef(
-        "allclose",
-        inputs=("Input", "Other"),
-        attrs={"rtol": 1e-5, "atol": 1e-8, "equal_nan": False},
-        infer=lambda op: op.set("Out", (1,), VarType.BOOL),
-        kernel=lambda xp, Input, Other, rtol, atol, equal_nan: (
-            xp.isclose(Input, Other, rtol=rtol, atol=atol, equal_nan=equal_nan).all().reshape(1)
-        ),
-        no_grad=("Out",),
-        sequences=Sequences(source=None),
-        doc="Whether no element of Input is farther from that of Other than atol + rtol * |Other|; of shape [1].",
-    )
+    "allclose",
+    inputs=("Input", "Other"),
+    attrs={"rtol": 1e-5, "atol": 1e-8, "equal_nan": False},
+    infer=lambda op: op.set("Out", (1,), VarType.BOOL),
+    kernel=lambda xp, Input, Other, rtol, atol, equal_nan: (
+        xp.isclose(Input, Other, rtol=rtol, atol=atol, equal_nan=equal_nan).all().reshape(1)
+    ),
+    no_grad=("Out",),
+    sequences=Sequences(source=None),
+    doc="Whether no element of Input is farther from that of Other than atol + rtol * |Other|; of shape [1].",
 )

@@ -12,7 +12,7 @@ from ...base.dtypes import VarType, to_numpy
 from ...base.selected_rows import SelectedRows
 from .. import native
 from ..infer import product, same_as
-from ..registry import Call, Dispatch, OpDef, OperatorError, OpView, Planning, RowRule, register
+from ..registry import Call, Dispatch, OperatorError, OpView, Planning, RowRule, register
 from ..value_checks import forbid
 
 ROWS, VALUES = "@ROWS", "@VALUES"
@@ -55,16 +55,14 @@ def _merge_native(op: OpView) -> list[Call] | None:
 
 
 register(
-    OpDef(
-        "merge_selected_rows",
-        inputs=("X",),
-        infer=same_as("X"),
-        kernel=lambda xp, X: X,
-        dispatch=Dispatch(
-            rows=RowRule(lambda xp, X: X.merged(xp), slots=("X",), out="Out", native=_merge_native)
-        ),
-        doc="SelectedRows with each row once, its values added up; a dense X stays as it is.",
-    )
+    "merge_selected_rows",
+    inputs=("X",),
+    infer=same_as("X"),
+    kernel=lambda xp, X: X,
+    dispatch=Dispatch(
+        rows=RowRule(lambda xp, X: X.merged(xp), slots=("X",), out="Out", native=_merge_native)
+    ),
+    doc="SelectedRows with each row once, its values added up; a dense X stays as it is.",
 )
 
 
@@ -79,15 +77,13 @@ def _tensor_native(op: OpView) -> list[Call]:
 
 
 register(
-    OpDef(
-        "get_tensor_from_selected_rows",
-        inputs=("X",),
-        infer=_tensor_shape,
-        kernel=lambda xp, X: X,
-        dispatch=Dispatch(rows=RowRule(lambda xp, X: X.values, slots=("X",), native=_tensor_native)),
-        planning=Planning(padding_rows="left"),
-        doc="The values of SelectedRows as a tensor, one row for each row held; a dense X stays as it is.",
-    )
+    "get_tensor_from_selected_rows",
+    inputs=("X",),
+    infer=_tensor_shape,
+    kernel=lambda xp, X: X,
+    dispatch=Dispatch(rows=RowRule(lambda xp, X: X.values, slots=("X",), native=_tensor_native)),
+    planning=Planning(padding_rows="left"),
+    doc="The values of SelectedRows as a tensor, one row for each row held; a dense X stays as it is.",
 )
 
 
@@ -99,14 +95,12 @@ def _dense_native(op: OpView) -> list[Call] | None:
 
 
 register(
-    OpDef(
-        "dense_from_selected_rows",
-        inputs=("X",),
-        infer=same_as("X"),
-        kernel=lambda xp, X: X,
-        dispatch=Dispatch(rows=RowRule(lambda xp, X: X.dense(xp), slots=("X",), native=_dense_native)),
-        doc="The whole table that SelectedRows stand for. Only plans contain it, before operators that need it.",
-    )
+    "dense_from_selected_rows",
+    inputs=("X",),
+    infer=same_as("X"),
+    kernel=lambda xp, X: X,
+    dispatch=Dispatch(rows=RowRule(lambda xp, X: X.dense(xp), slots=("X",), native=_dense_native)),
+    doc="The whole table that SelectedRows stand for. Only plans contain it, before operators that need it.",
 )
 
 
@@ -140,16 +134,14 @@ def _lookup_in_rows(xp: Any, W: SelectedRows, Ids: Any, is_test: bool, auto_grow
 
 
 register(
-    OpDef(
-        "lookup_sparse_table",
-        inputs=("W", "Ids"),
-        attrs={"padding_idx": -1, "auto_grown_table": False, "is_test": False},
-        infer=_lookup_shape,
-        kernel=_no_rows,
-        no_grad=("Out",),
-        dispatch=Dispatch(rows=RowRule(_lookup_in_rows, slots=("W",))),
-        doc="The rows of SelectedRows W that Ids name. One that is not there is zeros if is_test, an error otherwise.",
-    )
+    "lookup_sparse_table",
+    inputs=("W", "Ids"),
+    attrs={"padding_idx": -1, "auto_grown_table": False, "is_test": False},
+    infer=_lookup_shape,
+    kernel=_no_rows,
+    no_grad=("Out",),
+    dispatch=Dispatch(rows=RowRule(_lookup_in_rows, slots=("W",))),
+    doc="The rows of SelectedRows W that Ids name. One that is not there is zeros if is_test, an error otherwise.",
 )
 
 

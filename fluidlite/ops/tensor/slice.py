@@ -18,7 +18,6 @@ from ..op_view import RESOLVE_SIZES
 from ..registry import (
     Call,
     Effects,
-    OpDef,
     OpView,
     Planning,
     Sequences,
@@ -218,33 +217,29 @@ def _found_call(op: OpView, source: str, target: str) -> list[Call] | None:
 
 
 register(
-    OpDef(
-        "slice",
-        inputs=("Input", *INDEX_SLOTS),
-        attrs=ATTRS,
-        infer=_infer_slice,
-        kernel=_slice,
-        grad=standard_grad(inputs=("Input", *(slot.rstrip("*?") for slot in INDEX_SLOTS))),
-        no_grad=("StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"),
-        native=lambda op: _slice_call(op, "slice", "Input", "Out"),
-        sequences=Sequences(source=lambda op: None if [*op.attr("axes")][:1] == [0] else "Input"),
-        planning=Planning(batchable=planning_rules.sliced),
-        doc="Input from starts to ends along `axes`; dimensions in `decrease_axis` are dropped.",
-    )
+    "slice",
+    inputs=("Input", *INDEX_SLOTS),
+    attrs=ATTRS,
+    infer=_infer_slice,
+    kernel=_slice,
+    grad=standard_grad(inputs=("Input", *(slot.rstrip("*?") for slot in INDEX_SLOTS))),
+    no_grad=("StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"),
+    native=lambda op: _slice_call(op, "slice", "Input", "Out"),
+    sequences=Sequences(source=lambda op: None if [*op.attr("axes")][:1] == [0] else "Input"),
+    planning=Planning(batchable=planning_rules.sliced),
+    doc="Input from starts to ends along `axes`; dimensions in `decrease_axis` are dropped.",
 )
 register(
-    OpDef(
-        "slice_grad",
-        inputs=("Input#", *INDEX_SLOTS, DOUT),
-        outputs=(DINPUT,),
-        attrs=ATTRS,
-        infer=grads_like_inputs,
-        kernel=_slice_grad,
-        grad=linear_double_grad("slice", "Input"),
-        native=lambda op: _slice_call(op, "slice_grad", DOUT, DINPUT),
-        planning=Planning(batchable=planning_rules.sliced),
-        doc="Gradient of slice: 0 outside.",
-    )
+    "slice_grad",
+    inputs=("Input#", *INDEX_SLOTS, DOUT),
+    outputs=(DINPUT,),
+    attrs=ATTRS,
+    infer=grads_like_inputs,
+    kernel=_slice_grad,
+    grad=linear_double_grad("slice", "Input"),
+    native=lambda op: _slice_call(op, "slice_grad", DOUT, DINPUT),
+    planning=Planning(batchable=planning_rules.sliced),
+    doc="Gradient of slice: 0 outside.",
 )
 
 
@@ -338,35 +333,31 @@ def _strided_grad(
 
 
 register(
-    OpDef(
-        "strided_slice",
-        inputs=("Input", *STRIDED_SLOTS),
-        attrs=STRIDED_ATTRS,
-        infer=_infer_strided,
-        kernel=_strided,
-        grad=standard_grad(inputs=("Input", *(slot.rstrip("*?") for slot in STRIDED_SLOTS))),
-        no_grad=(
-            "StartsTensor",
-            "EndsTensor",
-            "StartsTensorList",
-            "EndsTensorList",
-            "StridesTensor",
-            "StridesTensorList",
-        ),
-        doc="Input from starts to ends in steps of strides along `axes`.",
-    )
+    "strided_slice",
+    inputs=("Input", *STRIDED_SLOTS),
+    attrs=STRIDED_ATTRS,
+    infer=_infer_strided,
+    kernel=_strided,
+    grad=standard_grad(inputs=("Input", *(slot.rstrip("*?") for slot in STRIDED_SLOTS))),
+    no_grad=(
+        "StartsTensor",
+        "EndsTensor",
+        "StartsTensorList",
+        "EndsTensorList",
+        "StridesTensor",
+        "StridesTensorList",
+    ),
+    doc="Input from starts to ends in steps of strides along `axes`.",
 )
 register(
-    OpDef(
-        "strided_slice_grad",
-        inputs=("Input#", *STRIDED_SLOTS, DOUT),
-        outputs=(DINPUT,),
-        attrs=STRIDED_ATTRS,
-        infer=grads_like_inputs,
-        kernel=_strided_grad,
-        grad=linear_double_grad("strided_slice", "Input"),
-        doc="Gradient of strided_slice: 0 where nothing was taken.",
-    )
+    "strided_slice_grad",
+    inputs=("Input#", *STRIDED_SLOTS, DOUT),
+    outputs=(DINPUT,),
+    attrs=STRIDED_ATTRS,
+    infer=grads_like_inputs,
+    kernel=_strided_grad,
+    grad=linear_double_grad("strided_slice", "Input"),
+    doc="Gradient of strided_slice: 0 where nothing was taken.",
 )
 
 
@@ -380,27 +371,23 @@ def _infer_shape(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "shape",
-        inputs=("Input#",),
-        infer=_infer_shape,
-        kernel=_shape,
-        no_grad=("Out",),
-        sequences=Sequences(source=None),
-        effects=Effects(numbered=False),
-        planning=Planning(size_values=lambda op: op.shape("Input")),
-        doc="The shape of Input, int32.",
-    )
+    "shape",
+    inputs=("Input#",),
+    infer=_infer_shape,
+    kernel=_shape,
+    no_grad=("Out",),
+    sequences=Sequences(source=None),
+    effects=Effects(numbered=False),
+    planning=Planning(size_values=lambda op: op.shape("Input")),
+    doc="The shape of Input, int32.",
 )
 register(
-    OpDef(
-        "size",
-        inputs=("Input#",),
-        infer=lambda op: op.set("Out", (1,), VarType.INT64),
-        kernel=lambda xp, Input: xp.full((1,), Input.size, dtype="int64"),
-        no_grad=("Out",),
-        sequences=Sequences(source=None),
-        planning=Planning(size_values=lambda op: (product(op.shape("Input")),)),
-        doc="The number of elements of Input, int64.",
-    )
+    "size",
+    inputs=("Input#",),
+    infer=lambda op: op.set("Out", (1,), VarType.INT64),
+    kernel=lambda xp, Input: xp.full((1,), Input.size, dtype="int64"),
+    no_grad=("Out",),
+    sequences=Sequences(source=None),
+    planning=Planning(size_values=lambda op: (product(op.shape("Input")),)),
+    doc="The number of elements of Input, int64.",
 )

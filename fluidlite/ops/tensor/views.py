@@ -14,7 +14,6 @@ from ..infer import grads_like_inputs, product
 from ..native import copy
 from ..registry import (
     Effects,
-    OpDef,
     OpSpec,
     OpView,
     Planning,
@@ -78,34 +77,30 @@ def _register_view(
         op.set("Out", shape, dtype)
 
     register(
-        OpDef(
-            op_type,
-            inputs=inputs,
-            outputs=("Out", "XShape"),
-            attrs=attrs,
-            infer=infer_both,
-            kernel=kernel,
-            grad=standard_grad(outputs=("XShape",)),
-            no_grad=(*(Slot.parse(text).name for text in inputs[1:]), "XShape"),
-            native=copy("X", "Out"),
-            effects=effects,
-            planning=Planning(view=("Out", "X")),
-            doc=doc,
-        )
+        op_type,
+        inputs=inputs,
+        outputs=("Out", "XShape"),
+        attrs=attrs,
+        infer=infer_both,
+        kernel=kernel,
+        grad=standard_grad(outputs=("XShape",)),
+        no_grad=(*(Slot.parse(text).name for text in inputs[1:]), "XShape"),
+        native=copy("X", "Out"),
+        effects=effects,
+        planning=Planning(view=("Out", "X")),
+        doc=doc,
     )
     register(
-        OpDef(
-            op_type + "_grad",
-            inputs=("XShape", DOUT),
-            outputs=(DX,),
-            attrs=attrs,
-            infer=infer_from_xshape,
-            kernel=lambda xp, XShape, Out_grad: Out_grad.reshape(XShape.shape[1:]),
-            grad=_double_grad_rule,
-            native=copy(DOUT, DX),
-            planning=Planning(view=(DX, DOUT)),
-            doc=f"Gradient of {op_type}.",
-        )
+        op_type + "_grad",
+        inputs=("XShape", DOUT),
+        outputs=(DX,),
+        attrs=attrs,
+        infer=infer_from_xshape,
+        kernel=lambda xp, XShape, Out_grad: Out_grad.reshape(XShape.shape[1:]),
+        grad=_double_grad_rule,
+        native=copy(DOUT, DX),
+        planning=Planning(view=(DX, DOUT)),
+        doc=f"Gradient of {op_type}.",
     )
 
 
@@ -119,31 +114,27 @@ def _register_plain(
 ) -> None:
     """Declare the older form of an operator, without XShape: its gradient takes X (and Out, if `outputs_too`)."""
     register(
-        OpDef(
-            op_type,
-            inputs=inputs,
-            attrs=attrs,
-            infer=lambda op: op.set("Out", infer(op), op.dtype("X")),
-            kernel=kernel,
-            grad=standard_grad(inputs=("X",), outputs=("Out",) if outputs_too else ()),
-            no_grad=tuple(Slot.parse(text).name for text in inputs[1:]),
-            native=copy("X", "Out"),
-            planning=Planning(view=("Out", "X")),
-            doc=f"{op_type}2 without XShape, which older programs have.",
-        )
+        op_type,
+        inputs=inputs,
+        attrs=attrs,
+        infer=lambda op: op.set("Out", infer(op), op.dtype("X")),
+        kernel=kernel,
+        grad=standard_grad(inputs=("X",), outputs=("Out",) if outputs_too else ()),
+        no_grad=tuple(Slot.parse(text).name for text in inputs[1:]),
+        native=copy("X", "Out"),
+        planning=Planning(view=("Out", "X")),
+        doc=f"{op_type}2 without XShape, which older programs have.",
     )
     register(
-        OpDef(
-            op_type + "_grad",
-            inputs=("X", "Out", DOUT) if outputs_too else ("X", DOUT),
-            outputs=(DX,),
-            attrs=attrs,
-            infer=grads_like_inputs,
-            kernel=lambda xp, X, Out_grad: Out_grad.reshape(X.shape),
-            native=copy(DOUT, DX),
-            planning=Planning(view=(DX, DOUT)),
-            doc=f"Gradient of {op_type}.",
-        )
+        op_type + "_grad",
+        inputs=("X", "Out", DOUT) if outputs_too else ("X", DOUT),
+        outputs=(DX,),
+        attrs=attrs,
+        infer=grads_like_inputs,
+        kernel=lambda xp, X, Out_grad: Out_grad.reshape(X.shape),
+        native=copy(DOUT, DX),
+        planning=Planning(view=(DX, DOUT)),
+        doc=f"Gradient of {op_type}.",
     )
 
 

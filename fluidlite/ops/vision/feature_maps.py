@@ -13,7 +13,7 @@ from ..grad_pairs import linear_double_grad, register_pair
 from ..host_fallback import hosted
 from ..infer import grads_like_inputs, product, same_as
 from ..nn.conv import gather_patches, scatter_patches
-from ..registry import FIRST, LodFrom, OpDef, OpView, Sequences, Shape, grad_name, register
+from ..registry import FIRST, LodFrom, OpView, Sequences, Shape, grad_name, register
 
 # Channels and pixels of images put in another order: pixel_shuffle, space_to_depth, shuffle_channel, temporal_shift,
 # unfold.
@@ -317,13 +317,11 @@ def _similarity_focus_infer(op: OpView) -> None:
 
 
 register(
-    OpDef(
-        "similarity_focus",
-        inputs=("X",),
-        attrs={"axis": 1, "indexes": []},
-        infer=_similarity_focus_infer,
-        kernel=_similarity_focus,
-        no_grad=("Out",),
-        doc="Ones at the largest elements of some slices along axis, one for each row and column, zeros elsewhere.",
-    )
+    "similarity_focus",
+    inputs=("X",),
+    attrs={"axis": 1, "indexes": []},
+    infer=_similarity_focus_infer,
+    kernel=_similarity_focus,
+    no_grad=("Out",),
+    doc="Ones at the largest elements of some slices along axis, one for each row and column, zeros elsewhere.",
 )
