@@ -1,6 +1,6 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.paddle.batch import (
+from fluidlite.reader import (
     batch as batch,
 )

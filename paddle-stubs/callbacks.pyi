@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.paddle.callbacks import (
+from fluidlite.paddle.hapi.callbacks import (
     Callback as Callback,
     EarlyStopping as EarlyStopping,
     LRScheduler as LRScheduler,

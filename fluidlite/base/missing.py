@@ -108,13 +108,17 @@ def _held(place: Origin, origin: Origin) -> Any:
 
 @cache
 def _lazy(package: str) -> dict[str, tuple[str, str]]:
-    """The lazily loaded names of a package: the module, and the name there ('' for the module itself)."""
+    """The lazily loaded names of a package, and its views: the module, and the name there ('' for the module)."""
     result = {}
     for modules in LAZY.get(package, ()):
         for module, names in modules.items():
             for listed in names.split():
                 name, _, there = listed.partition("=")
                 result[name] = (module, there or name) if module else (f".{there or name}", "")
+    for view in views.VIEWS:
+        above, _, name = f"fluidlite.{view}".rpartition(".")
+        if above == package:
+            result.setdefault(name, (f".{name}", ""))
     return result
 
 

@@ -5,7 +5,18 @@ from typing import TYPE_CHECKING
 from ..base import missing
 
 if TYPE_CHECKING:
-    from .backward_strategy import BackwardStrategy
+    from ..eager.tracer import BackwardStrategy
+    from ..optimizer.epoch_schedules import LambdaDecay, MultiStepDecay, ReduceLROnPlateau, StepDecay
+    from ..optimizer.schedules import (
+        CosineDecay,
+        ExponentialDecay,
+        InverseTimeDecay,
+        LinearLrWarmup,
+        NaturalExpDecay,
+        NoamDecay,
+        PiecewiseDecay,
+        PolynomialDecay,
+    )
     from .base import (
         Tracer,
         disable_dygraph,
@@ -22,20 +33,6 @@ if TYPE_CHECKING:
     from .container import LayerList, ParameterList, Sequential
     from .jit import ProgramTranslator, TracedLayer, declarative, dygraph_to_static_func
     from .layers import Layer
-    from .learning_rate_scheduler import (
-        CosineDecay,
-        ExponentialDecay,
-        InverseTimeDecay,
-        LambdaDecay,
-        LinearLrWarmup,
-        MultiStepDecay,
-        NaturalExpDecay,
-        NoamDecay,
-        PiecewiseDecay,
-        PolynomialDecay,
-        ReduceLROnPlateau,
-        StepDecay,
-    )
     from .nn import (
         NCE,
         BatchNorm,

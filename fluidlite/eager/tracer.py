@@ -36,6 +36,13 @@ def _varbase_creator(
     return tensor
 
 
+_supported_int_dtype_ = [VarType.UINT8, VarType.INT8, VarType.INT16, VarType.INT32, VarType.INT64]
+
+
+def monkey_patch_math_varbase() -> None:
+    """Without effect: eager tensors are born with their operators (`fluid.dygraph.math_op_patch`)."""
+
+
 class _NoValue:
     """Stands for the array of a `DeclaredTensor`; reading anything of it raises EnforceNotMet."""
 

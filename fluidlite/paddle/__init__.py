@@ -18,8 +18,8 @@ from ..base import missing
 from ..eager import Parameter, Tensor, grad, no_grad
 from ..eager import is_recording as is_grad_enabled
 from ..eager import recording as set_grad_enabled
+from ..reader import batch
 from . import compat, device, dtypes, modes, tensor, version
-from .batch import batch
 from .check_import_scipy import check_import_scipy  # noqa: F401 - a function, whoever imports the module
 from .device import *  # noqa: F403
 from .dtypes import *  # noqa: F403
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ..dygraph import DataParallel
     from . import (  # noqa: F401
         autograd,
-        callbacks,
         complex,
         hapi,
         io,
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
         metric,
         nn,
         optimizer,
-        reader,
         regularizer,
         static,
         utils,
@@ -68,7 +66,7 @@ __all__ = [
     "is_grad_enabled",
     "load",
     "no_grad",
-    "reader",
+    "reader",  # noqa: F405 - a view (base/names/views.py)
     "save",
     "set_grad_enabled",
     "tensor",

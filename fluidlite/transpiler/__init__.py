@@ -2,9 +2,9 @@
 
 from ..base import missing
 from ..deprecated import memory_optimize, release_memory
-from . import details, distribute_transpiler, geo_sgd_transpiler, ps_dispatcher
+from . import details, distribute_transpiler, geo_sgd_transpiler
+from .details import HashName, RoundRobin
 from .distribute_transpiler import DistributeTranspiler, DistributeTranspilerConfig
-from .ps_dispatcher import HashName, RoundRobin
 
 __getattr__ = missing.reporter(__name__)
 

@@ -12,7 +12,7 @@ from ..core import roles as _roles
 from ..framework import Operator, Program, Variable, default_main_program, default_startup_program
 from ..framework.operator import OpRole
 from . import collective
-from .details import VarsDistributed, VarStruct, delete_ops, wait_server_ready
+from .details import PSDispatcher, RoundRobin, VarsDistributed, VarStruct, delete_ops, wait_server_ready
 from .parameter_server.server import (
     GRADIENT,
     PARAMETER,
@@ -36,7 +36,6 @@ from .parameter_server.trainer import (
 )
 from .parameter_server.trainer import VarBlock as VarBlock
 from .parameter_server.trainer import same_or_split_var as same_or_split_var
-from .ps_dispatcher import PSDispatcher, RoundRobin
 
 LOOKUP_TABLE_TYPE = list(LOOKUPS)
 LOOKUP_TABLE_GRAD_TYPE = [f"{name}_grad" for name in LOOKUPS]

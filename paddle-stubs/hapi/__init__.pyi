@@ -3,6 +3,7 @@
 # fmt: off
 from . import (
     callbacks as callbacks,
+    distributed as distributed,
     model as model,
 )
 from fluidlite.paddle.hapi import (

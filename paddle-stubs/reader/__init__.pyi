@@ -8,7 +8,7 @@ from . import (
 from fluidlite import (
     paddle as paddle,
 )
-from fluidlite.paddle.reader import (
+from fluidlite.reader import (
     ComposeNotAligned as ComposeNotAligned,
     buffered as buffered,
     cache as cache,

@@ -4,9 +4,8 @@
 from fluidlite.paddle import (
     compat as cpt,
 )
-from fluidlite.paddle.reader.decorator import (
+from fluidlite.reader import (
     ComposeNotAligned as ComposeNotAligned,
-    XmapEndSignal as XmapEndSignal,
     buffered as buffered,
     cache as cache,
     chain as chain,
@@ -16,4 +15,7 @@ from fluidlite.paddle.reader.decorator import (
     multiprocess_reader as multiprocess_reader,
     shuffle as shuffle,
     xmap_readers as xmap_readers,
+)
+from fluidlite.reader.threaded import (
+    XmapEndSignal as XmapEndSignal,
 )

@@ -2,6 +2,7 @@
 # ruff: noqa
 # fmt: off
 from . import (
+    colors as colors,
     datasets as datasets,
     transforms as transforms,
 )

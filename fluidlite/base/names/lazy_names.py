@@ -55,13 +55,14 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {
         },
         {
-            ".backward_strategy": "BackwardStrategy",
+            "..eager.tracer": "BackwardStrategy",
+            "..optimizer.epoch_schedules": "LambdaDecay MultiStepDecay ReduceLROnPlateau StepDecay",
+            "..optimizer.schedules": "CosineDecay ExponentialDecay InverseTimeDecay LinearLrWarmup NaturalExpDecay NoamDecay PiecewiseDecay PolynomialDecay",
             ".base": "Tracer disable_dygraph disable_imperative enable_dygraph enable_imperative enabled grad guard no_grad to_variable",
             ".checkpoint": "load_dygraph save_dygraph",
             ".container": "LayerList ParameterList Sequential",
             ".jit": "ProgramTranslator TracedLayer declarative dygraph_to_static_func",
             ".layers": "Layer",
-            ".learning_rate_scheduler": "CosineDecay ExponentialDecay InverseTimeDecay LambdaDecay LinearLrWarmup MultiStepDecay NaturalExpDecay NoamDecay PiecewiseDecay PolynomialDecay ReduceLROnPlateau StepDecay",
             ".nn": "NCE BatchNorm BCELoss BilinearTensorProduct Conv2D Conv2DTranspose Conv3D Conv3DTranspose Dropout Embedding GroupNorm GRUUnit InstanceNorm L1Loss LayerNorm Linear MSELoss NLLLoss Pool2D PRelu SpectralNorm TreeConv",
             ".parallel": "DataParallel ParallelEnv prepare_context",
             ".static_runner": "StaticModelRunner",
@@ -111,7 +112,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {
         },
         {
-            "": "distribute_transpiler version",
+            "": "distribute_transpiler",
         },
     ),
     "fluidlite.incubate.fleet.utils": (
@@ -258,7 +259,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         },
         {
             "..dygraph": "DataParallel",
-            "": "autograd callbacks complex hapi io jit metric nn optimizer reader regularizer static utils vision",
+            "": "autograd complex hapi io jit metric nn optimizer regularizer static utils vision",
             ".hapi": "Model",
             ".hapi.summary": "summary",
             ".param_attr": "ParamAttr",
@@ -269,7 +270,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {
         },
         {
-            "": "cloud_utils fs_wrapper launch launch_ps utils",
+            "": "cloud_utils launch launch_ps utils",
         },
     ),
     "fluidlite.paddle.nn.functional": (

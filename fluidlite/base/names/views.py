@@ -26,9 +26,13 @@ _ROOT = "fluidlite."
 
 # fmt: off
 VIEWS: dict[str, dict[str, str]] = {
+    "contrib.decoder.beam_search_decoder": {"contrib.decoder": "BeamSearchDecoder InitState StateCell TrainingDecoder | _DecoderType", "contrib.decoder.state_cell": "| _ArrayState _MemoryState"},
+    "contrib.extend_optimizer.extend_optimizer_with_weight_decay": {"contrib.extend_optimizer": "extend_with_decoupled_weight_decay | DecoupledWeightDecay"},
     "contrib.memory_usage_calc": {"contrib.model_stat": "memory_usage | DEBUG dtype_to_size", "framework": "| Program"},
     "contrib.mixed_precision.fp16_lists": {"contrib.mixed_precision.fp16_utils": "AutoMixedPrecisionLists | white_list black_list gray_list"},
     "contrib.op_frequence": {"contrib.model_stat": "op_freq_statistic", "framework": "| Program"},
+    "contrib.quantize.quantize_transpiler": {"contrib.quantize": "QuantizeTranspiler quant | _quantized_var_name _dequantized_var_name _quantized_scale_name _original_var_name"},
+    "contrib.reader.distributed_reader": {"contrib.reader": "distributed_batch_reader"},
     "contrib.slim.core.strategy": {"contrib.slim.core.config": "Strategy"},
     "contrib.slim.distillation.distillation_strategy": {"contrib.slim.distillation": "DistillationStrategy", "framework": "| Program program_guard", "contrib.slim.core.config": "| Strategy"},
     "contrib.slim.distillation.distiller": {"contrib.slim.distillation": "FSPDistiller FSPDistillerPass L2Distiller L2DistillerPass SoftLabelDistiller SoftLabelDistillerPass | Pairs", "framework": "| program_guard"},
@@ -36,32 +40,51 @@ VIEWS: dict[str, dict[str, str]] = {
     "contrib.slim.graph.graph_wrapper": {"contrib.slim.graph": "OPTIMIZER_OPS GraphWrapper OpWrapper VarWrapper | Nodes", "executor": "| Executor", "framework": "| Parameter Program Variable program_guard"},
     "contrib.slim.nas.search_agent": {"contrib.slim.nas.controller_server": "SearchAgent"},
     "contrib.slim.nas.search_space": {"contrib.slim.nas.controller_server": "SearchSpace"},
+    "contrib.slim.quantization.quantization_pass": {"contrib.slim.quantization.freezing": "AddQuantDequantPass ConvertToInt8Pass OutScaleForInferencePass OutScaleForTrainingPass QuantizationFreezePass TransformForMobilePass", "contrib.slim.quantization.transform": "QuantizationTransformPass"},
     "contrib.slim.searcher.controller": {"contrib.slim.searcher": "EvolutionaryController SAController | _logger", "log_helper": "| get_logger"},
     "contrib.utils.hdfs_utils": {"contrib.utils": "HDFSClient multi_download multi_upload | _logger by_url getfilelist"},
     "contrib.utils.lookup_table_utils": {"contrib.utils": "get_inference_model load_persistables_for_increment lookup_table_dir", "io.inference": "model_filename=MODEL", "framework": "| Program"},
     "device_worker": {"trainer_desc": "DeviceWorker DownpourSGD DownpourSGDOPT Hogwild Section | DeviceWorkerFactory"},
+    "dygraph.backward_strategy": {"eager.tracer": "BackwardStrategy"},
     "dygraph.layer_object_helper": {"dygraph.layers": "LayerObjectHelper"},
+    "dygraph.learning_rate_scheduler": {"optimizer.schedules": "CosineDecay ExponentialDecay InverseTimeDecay LearningRateDecay LinearLrWarmup NaturalExpDecay NoamDecay PiecewiseDecay PolynomialDecay", "optimizer.epoch_schedules": "LambdaDecay MultiStepDecay ReduceLROnPlateau StepDecay"},
+    "dygraph.math_op_patch": {"eager.tracer": "_varbase_creator | _supported_int_dtype_ monkey_patch_math_varbase"},
     "dygraph.parallel_helper": {"dygraph.parallel": "| _is_data_parallel_mode _set_parallel_ctx _init_parallel_ctx _broadcast_parameters"},
+    "dygraph.profiler": {"core": "start_gperf_profiler=start_imperative_gperf_profiler stop_gperf_profiler=stop_imperative_gperf_profiler"},
     "incubate.fleet.base.mode": {"incubate.fleet.base.fleet_base": "Mode"},
+    "incubate.fleet.parameter_server.version": {"incubate.fleet.base.fleet_base": "is_transpiler | BUILD_MODE Mode"},
     "incubate.fleet.utils.fleet_barrier_util": {"incubate.fleet.utils.hdfs": "check_all_trainers_ready | HDFSClient", "incubate.fleet.parameter_server.distribute_transpiler": "| fleet"},
     "multiprocess_utils": {"reader.watchdog": "CleanupFuncRegistrar multiprocess_queue_set | _cleanup"},
     "net_drawer": {"framework": "Operator Program", "graphviz": "Graph Node crepr OP_STYLE VAR_STYLE GRAPH_STYLE GRAPH_ID logger unique_id draw_node draw_edge parse_graph draw_graph"},
+    "paddle.batch": {"reader": "batch"},
+    "paddle.callbacks": {"paddle.hapi.callbacks": "Callback EarlyStopping LRScheduler ModelCheckpoint ProgBarLogger ReduceLROnPlateau"},
     "paddle.complex.helper": {"paddle.complex": "complex_variable_exists is_complex is_real"},
     "paddle.complex.tensor": {},
     "paddle.complex.tensor.linalg": {"paddle.complex": "matmul | complex_variable_exists", "framework.complex_variable": "| ComplexVariable"},
     "paddle.complex.tensor.manipulation": {"paddle.complex": "reshape transpose", "framework.complex_variable": "| ComplexVariable"},
     "paddle.complex.tensor.math": {"paddle.complex": "elementwise_add elementwise_div elementwise_mul elementwise_sub kron sum trace | complex_variable_exists", "framework.complex_variable": "| ComplexVariable"},
+    "paddle.distributed.fs_wrapper": {"distributed.files": "BDFS FS LocalFS"},
+    "paddle.incubate": {"paddle.incubate": "hapi"},
+    "paddle.incubate.hapi": {"paddle.incubate.hapi": "distributed vision"},
+    "paddle.incubate.hapi.distributed": {"paddle.hapi.distributed": "DistributedBatchSampler"},
+    "paddle.incubate.hapi.vision": {"paddle.incubate.hapi.vision": "transforms", "paddle.vision.colors": "BrightnessTransform ColorJitter ContrastTransform HueTransform SaturationTransform"},
+    "paddle.incubate.hapi.vision.transforms": {"paddle.incubate.hapi.vision.transforms": "transforms", "paddle.vision.colors": "BrightnessTransform ColorJitter ContrastTransform HueTransform SaturationTransform"},
+    "paddle.incubate.hapi.vision.transforms.transforms": {"paddle.vision.colors": "BrightnessTransform ColorJitter ContrastTransform HueTransform SaturationTransform"},
+    "paddle.reader": {"reader": "ComposeNotAligned buffered cache chain compose firstn map_readers multiprocess_reader shuffle xmap_readers", "paddle.reader": "creator decorator"},
+    "paddle.reader.creator": {"reader": "np_array recordio text_file"},
+    "paddle.reader.decorator": {"reader": "ComposeNotAligned buffered cache chain compose firstn map_readers multiprocess_reader shuffle xmap_readers", "reader.threaded": "XmapEndSignal"},
     "paddle.utils.preprocess_img": {"paddle.utils.preprocess_util": "DiskImage ImageClassificationDatasetCreater | Dataset DatasetCreater Label get_label_set_from_dir list_images save_file", "paddle.utils.image_util": "resize_image | crop_img"},
     "transpiler.details.checkport": {"transpiler.details": "string_types wait_server_ready"},
     "transpiler.details.program_utils": {"base.dtypes": "VarType", "framework": "Block Operator Parameter Program Variable", "transpiler.details": "delete_ops find_op_by_input_arg find_op_by_output_arg get_indent_space variable_to_code op_to_code block_to_code program_to_code"},
     "transpiler.details.ufind": {"transpiler.details": "UnionFind"},
     "transpiler.details.vars_distributed": {"framework": "Variable", "transpiler.details": "VarStruct VarDistributed VarsDistributed"},
+    "transpiler.ps_dispatcher": {"transpiler.details": "HashName PSDispatcher RoundRobin"},
 }
 # fmt: on
 """Module -> the module that defines its names -> these names. A module with others below it is a package.
 
-Names behind `|` are not in `__all__`; `old=new` is a name with another one where it is defined. A module of a file that
-has such modules below it sets `__path__`.
+Names behind `|` are not in `__all__`; `old=new` is a name with another one where it is defined; under the module's own
+name stand modules below it. A module of a file that has such modules below it sets `__path__`.
 """
 
 
@@ -72,6 +95,7 @@ class _ViewLoader(Loader):
         from .. import missing  # which installs the finder
 
         view = VIEWS[module.__name__.removeprefix(_ROOT)]
+        module.__dict__["__getattr__"] = missing.reporter(module.__name__)
         exported: list[str] = []
         for home, names in view.items():
             source = importlib.import_module(_ROOT + home)
@@ -82,7 +106,7 @@ class _ViewLoader(Loader):
             exported += (entry.partition("=")[0] for entry in public.split())
         homes = ", ".join(f"`{_ROOT}{home}`" for home in view)
         module.__doc__ = f"`{fluid_name(module.__name__)}`: names of {homes}."
-        module.__dict__.update(__all__=exported, __getattr__=missing.reporter(module.__name__))
+        module.__dict__["__all__"] = exported
         keep_functions(module.__name__)
 
 

@@ -19,7 +19,7 @@ from .collective import (
 from .spawning import spawn
 
 if TYPE_CHECKING:
-    from . import cloud_utils, fs_wrapper, launch, launch_ps, utils  # noqa: F401
+    from . import cloud_utils, launch, launch_ps, utils  # noqa: F401
 
 __all__ = [
     "ParallelEnv",

@@ -4,6 +4,6 @@
 from fluidlite import (
     core as core,
 )
-from fluidlite.dygraph.backward_strategy import (
+from fluidlite.eager.tracer import (
     BackwardStrategy as BackwardStrategy,
 )

@@ -7,21 +7,23 @@ from fluidlite import (
 from fluidlite.data_feeder import (
     check_type as check_type,
 )
-from fluidlite.dygraph.learning_rate_scheduler import (
+from fluidlite.framework.variable import (
+    Variable as Variable,
+)
+from fluidlite.optimizer.epoch_schedules import (
+    LambdaDecay as LambdaDecay,
+    MultiStepDecay as MultiStepDecay,
+    ReduceLROnPlateau as ReduceLROnPlateau,
+    StepDecay as StepDecay,
+)
+from fluidlite.optimizer.schedules import (
     CosineDecay as CosineDecay,
     ExponentialDecay as ExponentialDecay,
     InverseTimeDecay as InverseTimeDecay,
-    LambdaDecay as LambdaDecay,
     LearningRateDecay as LearningRateDecay,
     LinearLrWarmup as LinearLrWarmup,
-    MultiStepDecay as MultiStepDecay,
     NaturalExpDecay as NaturalExpDecay,
     NoamDecay as NoamDecay,
     PiecewiseDecay as PiecewiseDecay,
     PolynomialDecay as PolynomialDecay,
-    ReduceLROnPlateau as ReduceLROnPlateau,
-    StepDecay as StepDecay,
-)
-from fluidlite.framework.variable import (
-    Variable as Variable,
 )

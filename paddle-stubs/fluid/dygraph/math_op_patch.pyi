@@ -10,11 +10,11 @@ from fluidlite.base.dtypes import (
 from fluidlite.dygraph.base import (
     to_variable as to_variable,
 )
-from fluidlite.dygraph.math_op_patch import (
-    monkey_patch_math_varbase as monkey_patch_math_varbase,
-)
 from fluidlite.eager.autograd import (
     no_grad as no_grad,
+)
+from fluidlite.eager.tracer import (
+    monkey_patch_math_varbase as monkey_patch_math_varbase,
 )
 from fluidlite.framework.serialization.op_protos import (
     OpProtoHolder as OpProtoHolder,

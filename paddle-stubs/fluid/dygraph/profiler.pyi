@@ -4,7 +4,7 @@
 from fluidlite import (
     core as core,
 )
-from fluidlite.dygraph.profiler import (
-    start_gperf_profiler as start_gperf_profiler,
-    stop_gperf_profiler as stop_gperf_profiler,
+from fluidlite.core import (
+    start_imperative_gperf_profiler as start_gperf_profiler,
+    stop_imperative_gperf_profiler as stop_gperf_profiler,
 )

@@ -12,6 +12,8 @@ from fluidlite.framework.variable import (
     Parameter as Parameter,
 )
 from fluidlite.transpiler.details import (
+    PSDispatcher as PSDispatcher,
+    RoundRobin as RoundRobin,
     delete_ops as delete_ops,
 )
 from fluidlite.transpiler.distribute_transpiler import (
@@ -35,8 +37,4 @@ from fluidlite.transpiler.geo_sgd_transpiler import (
 )
 from fluidlite.transpiler.parameter_server.trainer import (
     same_or_split_var as same_or_split_var,
-)
-from fluidlite.transpiler.ps_dispatcher import (
-    PSDispatcher as PSDispatcher,
-    RoundRobin as RoundRobin,
 )

@@ -1,8 +1,12 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.paddle.incubate.hapi.distributed import (
-    BatchSampler as BatchSampler,
-    DistributedBatchSampler as DistributedBatchSampler,
+from fluidlite.dygraph.parallel import (
     ParallelEnv as ParallelEnv,
+)
+from fluidlite.paddle.hapi.distributed import (
+    DistributedBatchSampler as DistributedBatchSampler,
+)
+from fluidlite.reader.samplers import (
+    FluidBatchSampler as BatchSampler,
 )

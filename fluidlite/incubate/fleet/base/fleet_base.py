@@ -22,6 +22,15 @@ class Mode:
     COLLECTIVE = 3
 
 
+BUILD_MODE = Mode.TRANSPILER
+"""The kind of parameter servers."""
+
+
+def is_transpiler() -> bool:
+    """True: servers are programs that a transpiler makes, and not those of PSLib."""
+    return BUILD_MODE == Mode.TRANSPILER
+
+
 class Fleet(metaclass=ABCMeta):
     """Base of `fleet`: roles, collective operations and models of the processes that train together.
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ....base import missing
 
 if TYPE_CHECKING:
-    from . import distribute_transpiler, version  # noqa: F401
+    from . import distribute_transpiler  # noqa: F401
 
 __all__ = ["distribute_transpiler", "version"]
 

@@ -7,12 +7,18 @@ from fluidlite import (
     layers as layers,
     unique_name as unique_name,
 )
-from fluidlite.contrib.decoder.beam_search_decoder import (
+from fluidlite.contrib.decoder import (
     BeamSearchDecoder as BeamSearchDecoder,
     InitState as InitState,
-    LayerHelper as LayerHelper,
     StateCell as StateCell,
     TrainingDecoder as TrainingDecoder,
-    Variable as Variable,
+)
+from fluidlite.contrib.decoder.beam_search_decoder import (
     signature_safe_contextmanager as signature_safe_contextmanager,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
+)
+from fluidlite.layer_helper import (
+    LayerHelper as LayerHelper,
 )

@@ -5,16 +5,30 @@ from fluidlite import (
     core as core,
     unique_name as unique_name,
 )
-from fluidlite.contrib.quantize.quantize_transpiler import (
-    Constant as Constant,
-    LayerHelper as LayerHelper,
-    ParamAttr as ParamAttr,
+from fluidlite.contrib.quantize import (
     QuantizeTranspiler as QuantizeTranspiler,
-    Variable as Variable,
-    autoincreased_step_counter as autoincreased_step_counter,
+    quant as quant,
+)
+from fluidlite.executor.tensors.scope import (
+    global_scope as global_scope,
+)
+from fluidlite.framework.program import (
     default_main_program as default_main_program,
     default_startup_program as default_startup_program,
-    global_scope as global_scope,
     program_guard as program_guard,
-    quant as quant,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
+)
+from fluidlite.initializer import (
+    ConstantInitializer as Constant,
+)
+from fluidlite.layer_helper import (
+    LayerHelper as LayerHelper,
+)
+from fluidlite.layers.control_flow.arrays import (
+    autoincreased_step_counter as autoincreased_step_counter,
+)
+from fluidlite.param_attr import (
+    ParamAttr as ParamAttr,
 )

@@ -5,14 +5,16 @@ from fluidlite import (
     core as core,
     unique_name as unique_name,
 )
-from fluidlite.contrib.slim.quantization.quantization_pass import (
+from fluidlite.contrib.slim.quantization.freezing import (
     AddQuantDequantPass as AddQuantDequantPass,
     ConvertToInt8Pass as ConvertToInt8Pass,
     OutScaleForInferencePass as OutScaleForInferencePass,
     OutScaleForTrainingPass as OutScaleForTrainingPass,
     QuantizationFreezePass as QuantizationFreezePass,
-    QuantizationTransformPass as QuantizationTransformPass,
     TransformForMobilePass as TransformForMobilePass,
+)
+from fluidlite.contrib.slim.quantization.transform import (
+    QuantizationTransformPass as QuantizationTransformPass,
 )
 from fluidlite.data import (
     data as data,

@@ -4,7 +4,7 @@
 from . import (
     transforms as transforms,
 )
-from fluidlite.paddle.incubate.hapi.vision.transforms import (
+from fluidlite.paddle.vision.colors import (
     BrightnessTransform as BrightnessTransform,
     ColorJitter as ColorJitter,
     ContrastTransform as ContrastTransform,

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ....base import missing
-from ....dygraph import ParallelEnv
-from ....reader.samplers import BatchSampler
+from ...base import missing
+from ...dygraph import ParallelEnv
+from ...reader.samplers import BatchSampler
 
 __all__ = ["DistributedBatchSampler"]
 

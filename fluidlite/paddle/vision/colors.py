@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ......base import missing
+from ...base import missing
 
 __all__ = ["BrightnessTransform", "ColorJitter", "ContrastTransform", "HueTransform", "SaturationTransform"]
 

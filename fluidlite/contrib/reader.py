@@ -1,4 +1,4 @@
-"""A trainer's share of the batches of a reader (`fluid.contrib.reader.distributed_reader`)."""
+"""Readers for trainers that share the work (`fluid.contrib.reader`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from ...base import missing
+from ..base import missing
+
+__path__: list[str] = []  # the modules below are views: base/names/views.py
 
 __all__ = ["distributed_batch_reader"]
 

@@ -1,4 +1,4 @@
-"""`QuantizeTranspiler`: quantization-aware training of convolutions and products in programs."""
+"""`fluid.contrib.quantize`: quantization-aware training of programs."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from ...base import missing
-from ...base.dtypes import VarType
-from ...executor import Scope, global_scope
-from ...framework import Block, Operator, Program, Variable, default_main_program, default_startup_program
-from ...framework.program import program_guard
-from ...initializer import Constant
-from ...layer_helper import LayerHelper
-from ...layers.control_flow import autoincreased_step_counter
-from ...param_attr import ParamAttr
-from ..slim.quantization import transform
+from ..base import missing
+from ..base.dtypes import VarType
+from ..executor import Scope, global_scope
+from ..framework import Block, Operator, Program, Variable, default_main_program, default_startup_program
+from ..framework.program import program_guard
+from ..initializer import Constant
+from ..layer_helper import LayerHelper
+from ..layers.control_flow import autoincreased_step_counter
+from ..param_attr import ParamAttr
+from .slim.quantization import transform
 
-__all__ = ["QuantizeTranspiler", "quant"]
+__path__: list[str] = []  # the modules below are views: base/names/views.py
+
+__all__ = ["QuantizeTranspiler"]
 
 _KINDS = ("abs_max", "range_abs_max", "moving_average_abs_max")
 _OPERATORS = ("conv2d", "depthwise_conv2d", "mul")

@@ -1,13 +1,13 @@
-"""Decoupled weight decay (Loshchilov and Hutter 2019)."""
+"""`fluid.contrib.extend_optimizer`: optimizers with decoupled weight decay (Loshchilov and Hutter 2019)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from ... import layers
-from ...base import missing
-from ...framework import (
+from .. import layers
+from ..base import missing
+from ..framework import (
     Operator,
     Parameter,
     Program,
@@ -16,7 +16,9 @@ from ...framework import (
     name_scope,
     program_guard,
 )
-from ...optimizer import Optimizer
+from ..optimizer import Optimizer
+
+__path__: list[str] = []  # the modules below are views: base/names/views.py
 
 __all__ = ["extend_with_decoupled_weight_decay"]
 

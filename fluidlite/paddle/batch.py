@@ -1,5 +1,0 @@
-"""`paddle.batch`: lists of samples from a reader of samples."""
-
-from ..reader import batch
-
-__all__ = ["batch"]

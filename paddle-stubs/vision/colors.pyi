@@ -1,0 +1,10 @@
+# Written by scripts/paddle_stubs.py.
+# ruff: noqa
+# fmt: off
+from fluidlite.paddle.vision.colors import (
+    BrightnessTransform as BrightnessTransform,
+    ColorJitter as ColorJitter,
+    ContrastTransform as ContrastTransform,
+    HueTransform as HueTransform,
+    SaturationTransform as SaturationTransform,
+)
