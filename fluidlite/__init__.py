@@ -6,21 +6,7 @@ that import paddle.
 
 from typing import TYPE_CHECKING
 
-from . import (
-    backward,
-    clip,
-    executor,
-    framework,
-    initializer,
-    io,
-    layers,
-    optimizer,
-    param_attr,
-    regularizer,
-    unique_name,
-    wrapped_decorator,
-)
-from .backward import append_backward, gradients
+from . import executor, framework
 from .base import missing
 from .base.fluid_flags import get_flags, set_flags
 from .base.place import (
@@ -33,9 +19,23 @@ from .base.place import (
     is_compiled_with_cuda,
 )
 from .base.reports import tracebacks
-from .clip import ErrorClipByValue
-from .data import data
 from .executor import LoDTensor, LoDTensorArray, Scope, global_scope, scope_guard
+from .fluid import (
+    backward,
+    clip,
+    initializer,
+    io,
+    layers,
+    optimizer,
+    param_attr,
+    regularizer,
+    unique_name,
+    wrapped_decorator,
+)
+from .fluid.backward import append_backward, gradients
+from .fluid.clip import ErrorClipByValue
+from .fluid.data import data
+from .fluid.param_attr import ParamAttr, WeightNormParamAttr
 from .framework import (
     ComplexVariable,
     Program,
@@ -47,27 +47,10 @@ from .framework import (
     program_guard,
     require_version,
 )
-from .param_attr import ParamAttr, WeightNormParamAttr
 
 if TYPE_CHECKING:
     # Rarely used names, loaded on first access. Those that are not in `__all__` are the errors of this package.
-    from . import (
-        average,
-        compiler,
-        contrib,
-        core,
-        data_feeder,
-        default_scope_funcs,
-        dygraph,
-        evaluator,
-        incubate,
-        lod_tensor,
-        metrics,
-        nets,
-        op,
-        profiler,
-        reader,
-    )
+    from . import reader
     from .base.errors import (  # noqa: F401
         ArgumentAssertion,
         ArgumentError,
@@ -83,12 +66,30 @@ if TYPE_CHECKING:
         UnknownOperator,
     )
     from .base.version import VersionError  # noqa: F401
-    from .compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
-    from .core.system import core_suffix, legacy_core
-    from .data_feeder import DataFeeder
-    from .deprecated import memory_optimize, monkey_patch_varbase, monkey_patch_variable, release_memory
     from .distributed.communicator import DistributedError, RankLost  # noqa: F401
-    from .dygraph import (
+    from .distributed.rpc.transport import RpcError, ServerLost, TrainerLost  # noqa: F401
+    from .executor import Executor
+    from .fluid import (
+        average,
+        compiler,
+        contrib,
+        core,
+        data_feeder,
+        default_scope_funcs,
+        dygraph,
+        evaluator,
+        incubate,
+        lod_tensor,
+        metrics,
+        nets,
+        op,
+        profiler,
+    )
+    from .fluid.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
+    from .fluid.core.system import core_suffix, legacy_core
+    from .fluid.data_feeder import DataFeeder
+    from .fluid.deprecated import memory_optimize, monkey_patch_varbase, monkey_patch_variable, release_memory
+    from .fluid.dygraph import (
         Layer,
         disable_dygraph,
         disable_imperative,
@@ -97,8 +98,8 @@ if TYPE_CHECKING:
         load_dygraph,
         save_dygraph,
     )
-    from .dygraph.base import in_dygraph_mode
-    from .dygraph.nn import (
+    from .fluid.dygraph.base import in_dygraph_mode
+    from .fluid.dygraph.nn import (
         NCE,
         BatchNorm,
         BCELoss,
@@ -122,20 +123,18 @@ if TYPE_CHECKING:
         SpectralNorm,
         TreeConv,
     )
-    from .executor import Executor
-    from .input import embedding, one_hot
-    from .io import load, load_program_state, save, set_program_state
-    from .lod_tensor import create_lod_tensor, create_random_int_lodtensor
-    from .metrics import NotProbability  # noqa: F401
+    from .fluid.input import embedding, one_hot
+    from .fluid.io import load, load_program_state, save, set_program_state
+    from .fluid.lod_tensor import create_lod_tensor, create_random_int_lodtensor
+    from .fluid.metrics import NotProbability  # noqa: F401
+    from .fluid.parallel_executor import ParallelExecutor
     from .old_scripts import OldNameWarning  # noqa: F401
-    from .parallel_executor import ParallelExecutor
     from .reader.decorators import ComposeNotAligned, SizeError  # noqa: F401
     from .reader.loader.epoch import LoaderError  # noqa: F401
     from .reader.loader.source import FieldCountError, ItemCountError  # noqa: F401
     from .reader.slots.datasets import DatasetFactory, InMemoryDataset, QueueDataset
     from .reader.slots.feed_description import DataFeedDesc
     from .reader.worker.channel import WorkerDied, WorkerTimeout, WorkerTraceback  # noqa: F401
-    from .rpc.transport import RpcError, ServerLost, TrainerLost  # noqa: F401
 
 Tensor = LoDTensor
 __version__ = "0.2.0"

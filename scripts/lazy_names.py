@@ -118,6 +118,9 @@ def parts(folder: Path, block: ast.If) -> tuple[dict[str, list[str]], dict[str, 
             passed_on[module] = public(
                 folder.parents[node.level - 2] / node.module if node.level > 1 else folder / node.module
             )
+        elif node.level == 1 and node.module == "fluid" and folder == ROOT:
+            # Modules of a package that itself holds no names.
+            others.setdefault("", []).extend(f"{name}=fluid.{name}" for name in had)
         else:
             others.setdefault(module if node.module else "", []).extend(had)
     for name in [one for part in (passed_on, others) for module in part if module for one in part[module]]:

@@ -134,7 +134,7 @@ def test_operator_example_works(monkeypatch):
         exec(compile(code, path, "exec"), vars(module))
 
     assert "hard_tanh" in registry.known_types()
-    layer = spaces["fluidlite.layers.nn.hard_tanh"].hard_tanh
+    layer = spaces["fluidlite.fluid.layers.nn.hard_tanh"].hard_tanh
     tests = spaces["tests.ops.nn.test_hard_tanh"]
     tests.test_hard_tanh(limit=0.5)
     tests.test_limit_must_be_positive()
@@ -143,11 +143,11 @@ def test_operator_example_works(monkeypatch):
         out = layer(fluid.data("x", [None, 3], "float32"), limit=2.0)
         assert out.shape == (-1, 3) and out.block.ops[-1].attr("limit") == 2.0
         image = fluid.data("image", [None, 2, 4], "float32")
-        out = spaces["fluidlite.layers.nn.gain"].gain(image)
+        out = spaces["fluidlite.fluid.layers.nn.gain"].gain(image)
         assert out.name == "gain_0.tmp_0" and out.block.ops[-1].input("Y") == ["gain_0.w_0"]
     x = np.arange(6, dtype=np.float32).reshape(1, 2, 3)
     with fluid.dygraph.guard():
-        made = spaces["fluidlite.dygraph.nn.gain"].Gain(2)(fluid.dygraph.to_variable(x))
+        made = spaces["fluidlite.fluid.dygraph.nn.gain"].Gain(2)(fluid.dygraph.to_variable(x))
         np.testing.assert_array_equal(made.numpy(), x)
         weight = fluid.dygraph.to_variable(np.array([2, 3], np.float32))
         made = spaces["fluidlite.paddle.nn.functional.gain"].gain(fluid.dygraph.to_variable(x), weight)

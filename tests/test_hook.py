@@ -31,6 +31,7 @@ from paddle.fluid.io import DataLoader
 from paddle.fluid.param_attr import ParamAttr
 from paddle.fluid.layers import tensor
 import fluidlite, fluidlite.dataset.mnist, fluidlite.io
+from fluidlite.base.names.fluid_modules import canonical
 
 assert fluid is fluidlite is paddle.fluid is sys.modules['paddle.fluid']
 assert mnist is fluidlite.dataset.mnist
@@ -40,7 +41,7 @@ assert DataLoader is fluidlite.io.DataLoader
 assert fluid.unique_name is __import__('paddle.fluid.unique_name', fromlist=['x'])
 for name, module in list(sys.modules.items()):
     if name.startswith('fluidlite'):
-        assert module.__spec__ is None or module.__spec__.name == name, (name, module.__spec__)
+        assert module.__spec__ is None or module.__spec__.name == canonical(name), (name, module.__spec__)
 print(paddle.__version__, fluid.__name__)
 """
     assert check(python, code) == "1.8.5 fluidlite\n"
@@ -194,10 +195,11 @@ assert fluid.layers.nn.utils is not fluid.layers and fluid.optimizer.framework i
     [
         ("paddle", "fluidlite.paddle"),
         ("paddle.fluid", "fluidlite"),
-        ("paddle.fluid.io", "fluidlite.io"),
-        ("paddle.fluid.layers.nn", "fluidlite.layers.nn"),
-        ("paddle.fluid.layers.rnn", "fluidlite.layers"),
-        ("paddle.fluid.unique_name", "fluidlite.unique_name"),
+        ("paddle.fluid.io", "fluidlite.fluid.io"),
+        ("paddle.fluid.layers.nn", "fluidlite.fluid.layers.nn"),
+        ("paddle.fluid.layers.rnn", "fluidlite.fluid.layers"),
+        ("paddle.fluid.unique_name", "fluidlite.fluid.unique_name"),
+        ("paddle.fluid.framework", "fluidlite.framework"),
         ("paddle.dataset.mnist", "fluidlite.dataset.mnist"),
         ("paddle.reader.creator", "fluidlite.paddle.reader.creator"),
     ],
@@ -208,7 +210,7 @@ def test_real_names(name, real):
 
 def test_fluid_names():
     assert fluid_name("fluidlite") == "fluid"
-    assert fluid_name("fluidlite.layers") == "fluid.layers"
+    assert fluid_name("fluidlite.fluid.layers") == fluid_name("fluidlite.layers") == "fluid.layers"
     assert fluid_name("fluidlite.paddle.reader") == "paddle.reader"
     assert fluid_name("fluidlite.dataset.mnist") == "paddle.dataset.mnist"
     for name, real in ALIASES.items():
@@ -254,7 +256,7 @@ def test_import_is_quick():
     root = fluidlite.__path__[0] + "/.."
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root)
     loaded = set(done.stdout.split())
-    assert "fluidlite.layers" in loaded
+    assert "fluidlite.fluid.layers" in loaded and "fluidlite.layers" not in loaded
     for slow in (
         "scipy.special",
         "scipy.stats",

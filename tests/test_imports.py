@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import fluidlite
+from fluidlite.base.names.fluid_modules import TOP
 
 ROOT = Path(fluidlite.__file__).parent
 
@@ -14,7 +15,6 @@ LAYERS = [
     {"_ext"},
     {"base"},
     {"old_scripts"},
-    {"rpc"},
     {"backend"},
     {"distributed"},
     {"ops"},
@@ -23,20 +23,20 @@ LAYERS = [
     {"eager"},
     {"reader"},
     # The public building blocks, and thin modules that give Fluid's names to what stands above.
-    {
+    {f"fluid.{name}" for name in (
         "annotations", "log_helper", "deprecated", "layer_helper_base",
         "param_attr", "initializer", "regularizer", "clip", "layer_helper", "op_functions", "optimizer", "layers",
         "nets", "metrics", "io", "profiler", "data", "input", "average", "evaluator", "wrapped_decorator", "op",
         "default_scope_funcs", "distribute_lookup_table",
         "backward", "compiler", "core", "data_feeder", "lod_tensor", "parallel_executor", "unique_name", "weight_norm",
-        "inference", "proto", "trainer_desc", "trainer_factory",
-    },
-    {"dygraph"},
-    {"contrib", "onnx", "weights"},
-    {"graphviz"},
-    {"install_check", "dygraph_utils", "debugger", "transpiler"},
-    {"communicator"},
-    {"incubate"},
+        "inference", "proto", "trainer_desc", "trainer_factory", "__init__",
+    )},
+    {"fluid.dygraph"},
+    {"fluid.contrib", "onnx", "weights"},
+    {"fluid.graphviz"},
+    {f"fluid.{name}" for name in ("install_check", "dygraph_utils", "debugger", "transpiler")},
+    {"fluid.communicator"},
+    {"fluid.incubate"},
     {"__init__"},
     {"dataset"},
     {"paddle"},
@@ -82,7 +82,10 @@ def imported(path):
 
 
 def top(parts):
-    """The folder or top-level module; names that stand in `fluidlite/__init__.py` itself count as that."""
+    """The folder or top-level module, below `fluid/` as well; names in `fluidlite/__init__.py` count as that."""
+    if parts and parts[0] == "fluid":
+        name = f"fluid.{parts[1]}" if len(parts) > 1 else "fluid.__init__"
+        return name if name in RANK else "fluid.__init__"
     return parts[0] if parts and parts[0] in RANK else "__init__"
 
 
@@ -128,16 +131,18 @@ def test_only_the_gpu_backend_imports_cupy(path):
 
 
 def test_every_folder_and_module_is_listed():
-    found = {path.stem for path in ROOT.glob("*.py")} | {
-        path.parent.name for path in ROOT.glob("*/__init__.py")
-    }
-    assert found <= set(RANK)
+    found = {"fluid.__init__"}
+    for prefix, folder in (("", ROOT), ("fluid.", ROOT / "fluid")):
+        found |= {prefix + path.stem for path in folder.glob("*.py")}
+        found |= {prefix + path.parent.name for path in folder.glob("*/__init__.py")}
+    assert found - {"fluid"} == set(RANK)
+    assert {name for name in found if "." not in name} - {"__init__", "__main__"} == TOP
 
 
 CIRCLES = {
     "distributed": "by_mpi communicator joining",
-    "dygraph/dygraph_to_static/runtime": "calls helpers",
-    "dygraph/jit": "models static_function translator",
+    "fluid/dygraph/dygraph_to_static/runtime": "calls helpers",
+    "fluid/dygraph/jit": "models static_function translator",
     "eager": "autograd device_copies tensor",
     "executor/interpreter": "interpreter segmented server",
     "framework": "block drawing operator program pruning tracing",

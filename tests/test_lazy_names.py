@@ -30,7 +30,7 @@ def test_an_import_loads_no_layers_and_few_operators(python):
     assert not [
         name
         for name in loaded
-        if name.startswith(("fluidlite.rpc", "fluidlite.layers.nn", "fluidlite.ops.nn"))
+        if name.startswith(("fluidlite.distributed.rpc", "fluidlite.layers.nn", "fluidlite.ops.nn"))
     ]
     assert len(loaded) < 300, sorted(loaded)
 

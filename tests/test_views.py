@@ -1,6 +1,7 @@
 """Modules that exist by name alone (`base/names/views.py`) can be imported, and have the objects of other modules."""
 
 import importlib
+import pickle
 import subprocess
 import sys
 
@@ -32,9 +33,9 @@ def test_a_view_is_a_module_of_its_package(view):
     code = f"import sys, fluidlite.{view} as found; assert found is sys.modules['fluidlite.{view}']; "
     code += f"from {package} import {name} as again; assert again is found"
     if view in (
-        "transpiler.details.ufind",
+        "fluid.transpiler.details.ufind",
         "paddle.complex.tensor.math",
-        "device_worker",
+        "fluid.device_worker",
     ):  # the same for all
         subprocess.run([sys.executable, "-c", code], check=True)
     assert fluid_modules.fluid_name(f"fluidlite.{view}") != f"fluidlite.{view}"
@@ -45,3 +46,23 @@ def test_starting_loads_no_view():
     code += "print([view for view in VIEWS if 'fluidlite.' + view in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "name", ["layers", "layers.nn.activations", "dygraph.nn", "contrib.slim", "net_drawer", "clip"]
+)
+def test_modules_of_fluid_have_a_name_without_fluid(name):
+    code = f"import fluidlite.{name} as short, fluidlite.fluid.{name} as module, sys\n"
+    code += f"assert short is module is sys.modules['fluidlite.{name}']\n"
+    code += f"assert module.__name__ == module.__spec__.name == 'fluidlite.fluid.{name}'\n"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", ["nosuch", "layers.nosuch", "nosuch.layers", "fluid.nosuch", "clip.nosuch"])
+def test_modules_that_do_not_exist_are_not_found(name):
+    with pytest.raises(ModuleNotFoundError, match="nosuch"):
+        importlib.import_module(f"fluidlite.{name}")
+
+
+def test_pickles_by_the_name_without_fluid_can_be_read():
+    assert pickle.loads(b"cfluidlite.dygraph.nn.convolution\nConv2D\n.").__name__ == "Conv2D"

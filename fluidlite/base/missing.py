@@ -158,7 +158,7 @@ def reporter(module: str) -> Callable[[str], Any]:
             result: Any = importlib.import_module(where, module)
             if there:
                 result = getattr(result, there)
-                setattr(sys.modules[module], name, result)
+            setattr(sys.modules[module], name, result)
             return result
         full = f"{fluid_module}.{name}"
         if full in ALIASES:

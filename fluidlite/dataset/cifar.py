@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base import missing
-from ..io.pickles import parse_pickle
+from ..fluid.io.pickles import parse_pickle
 from . import common, reading
 from .reading import samples, tar_members
 

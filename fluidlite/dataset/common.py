@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from ..base import missing
 from ..base.errors import DownloadError
 from ..base.storage.files import atomic_writer
-from ..io.pickles import parse_pickle
+from ..fluid.io.pickles import parse_pickle
 from . import reading
 from .reading import download as _download
 from .reading import md5 as md5file

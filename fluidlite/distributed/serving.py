@@ -18,8 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from ..rpc.server import TRAINERS_RETURN, WITH_BARRIERS
 from .launching import INTERRUPTED, KEPT, last_traceback
+from .rpc.server import TRAINERS_RETURN, WITH_BARRIERS
 
 _LOOKS, _PATIENCE = 0.05, 5.0
 _TOGETHER = 1.0

@@ -42,7 +42,7 @@ class Executor:
         """
         device, closed, self._closed = self._device, self._closed, True
         if not closed:
-            from ..rpc.client import complete_all  # few programs have servers
+            from ..distributed.rpc.client import complete_all  # few programs have servers
 
             complete_all()
         if device is not None and not closed:

@@ -21,8 +21,8 @@ from ..backend import to_host
 from ..base.dtypes import to_numpy
 from ..base.selected_rows import SelectedRows
 from ..base.storage.files import atomic_writer
+from ..distributed.rpc.client import Client, client
 from ..framework import Operator
-from ..rpc.client import Client, client
 from . import failures
 from .lod_tensor import LoDTensor
 from .scope import Scope

@@ -42,7 +42,7 @@ def _names_of(target: Any) -> list[str]:
 class Program:
     """Blocks of operators and variables; block 0 is the global one (`fluid.Program`)."""
 
-    # Set for distributed programs, by `transpiler/distribute_transpiler.py` and others.
+    # Set for distributed programs, by `fluid/transpiler/distribute_transpiler.py` and others.
     _is_distributed = False
     _is_chief = False
     _parameters_on_pservers: Any = None

@@ -20,8 +20,8 @@ from ..base.place import CPUPlace
 from ..base.reports import progress
 from ..base.storage.files import write_file
 from ..executor import Executor, Scope, global_scope, scope_guard
+from ..fluid.io import load_inference_model
 from ..framework import Program, Variable
-from ..io import load_inference_model
 from ..ops.program.host import ENDS
 from .graph import EXPORTERS, LENGTHS, OPSET, Exported, Graph, element_type
 

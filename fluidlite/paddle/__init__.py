@@ -28,7 +28,7 @@ from .tensor import methods
 from .version import full_version as __version__
 
 if TYPE_CHECKING:
-    from ..dygraph import DataParallel
+    from ..fluid.dygraph import DataParallel
     from . import (  # noqa: F401
         autograd,
         complex,

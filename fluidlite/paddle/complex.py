@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import layers
 from ..base import missing
+from ..fluid import layers
 from ..framework import Variable
 from ..framework.complex_variable import ComplexVariable
 

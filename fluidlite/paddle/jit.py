@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..base import missing
-from ..dygraph.jit import ProgramTranslator, TracedLayer
-from ..dygraph.jit.models import TranslatedLayer
-from ..dygraph.jit.models import load as _load
-from ..dygraph.jit.models import save as _save
-from ..dygraph.jit.static_function import StaticFunction, declarative
-from ..dygraph.layers import Layer
+from ..fluid.dygraph.jit import ProgramTranslator, TracedLayer
+from ..fluid.dygraph.jit.models import TranslatedLayer
+from ..fluid.dygraph.jit.models import load as _load
+from ..fluid.dygraph.jit.models import save as _save
+from ..fluid.dygraph.jit.static_function import StaticFunction, declarative
+from ..fluid.dygraph.layers import Layer
 from ..framework import mode
 
 mode.be_modern()

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import layers, metrics
 from ..base import missing
 from ..eager import Tensor
+from ..fluid import layers, metrics
 from .modes import by_arguments, run
 from .tensor.manipulation import unsqueeze
 from .tensor.search import argmax

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .. import layers
 from ..base.dtypes import to_numpy, to_vartype
 from ..base.place import Place
 from ..eager import Tensor, mixture, placing
+from ..fluid import layers
+from ..fluid.layer_helper import run_op
 from ..framework import Variable, mode
-from ..layer_helper import run_op
 
 __all__ = [
     "disable_dygraph",

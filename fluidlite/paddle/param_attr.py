@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import param_attr
+from ..fluid import param_attr
 
 __all__ = ["ParamAttr"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..base import missing
-from ..regularizer import L1DecayRegularizer, L2DecayRegularizer
+from ..fluid.regularizer import L1DecayRegularizer, L2DecayRegularizer
 
 __all__ = ["L1Decay", "L2Decay"]
 

@@ -10,9 +10,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from ..base.storage.files import make_folder
-from ..dygraph.members import NAME_TABLE
 from ..eager import Tensor, placing
-from ..io.pickles import parse_pickle, pickled, write_pickle
+from ..fluid.dygraph.members import NAME_TABLE
+from ..fluid.io.pickles import parse_pickle, pickled, write_pickle
 
 __all__ = ["load", "save"]
 

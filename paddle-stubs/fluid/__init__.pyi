@@ -99,7 +99,6 @@ from fluidlite import (
     Variable as Variable,
     WeightNormParamAttr as WeightNormParamAttr,
     append_backward as append_backward,
-    core as core_avx,
     core_suffix as core_suffix,
     cpu_places as cpu_places,
     create_lod_tensor as create_lod_tensor,
@@ -130,7 +129,6 @@ from fluidlite import (
     name_scope as name_scope,
     one_hot as one_hot,
     program_guard as program_guard,
-    proto as proto,
     release_memory as release_memory,
     require_version as require_version,
     save as save,
@@ -139,11 +137,15 @@ from fluidlite import (
     set_flags as set_flags,
     set_program_state as set_program_state,
 )
-from fluidlite.incubate import (
+from fluidlite.fluid import (
+    core as core_avx,
+    proto as proto,
+)
+from fluidlite.fluid.incubate import (
     data_generator as data_generator,
     fleet as fleet,
 )
-from fluidlite.transpiler.distribute_transpiler import (
+from fluidlite.fluid.transpiler.distribute_transpiler import (
     DistributeTranspiler as DistributeTranspiler,
     DistributeTranspilerConfig as DistributeTranspilerConfig,
 )

@@ -1,6 +1,6 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.annotations import (
+from fluidlite.fluid.annotations import (
     deprecated as deprecated,
 )

@@ -1,6 +1,6 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.average import (
+from fluidlite.fluid.average import (
     WeightedAverage as WeightedAverage,
 )

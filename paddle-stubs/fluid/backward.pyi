@@ -2,20 +2,22 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    core as core,
     framework as framework,
-    log_helper as log_helper,
     paddle as paddle,
+)
+from fluidlite.fluid import (
+    core as core,
+    log_helper as log_helper,
     unique_name as unique_name,
 )
-from fluidlite.backward import (
+from fluidlite.fluid.backward import (
     ProgramStats as ProgramStats,
     append_backward as append_backward,
     calc_gradient as calc_gradient,
     gradients as gradients,
     serialize_op_decs as serialize_op_decs,
 )
-from fluidlite.data_feeder import (
+from fluidlite.fluid.data_feeder import (
     check_type as check_type,
 )
 from fluidlite.paddle import (

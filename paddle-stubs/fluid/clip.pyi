@@ -2,11 +2,13 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    core as core,
     framework as framework,
+)
+from fluidlite.fluid import (
+    core as core,
     layers as layers,
 )
-from fluidlite.clip import (
+from fluidlite.fluid.clip import (
     BaseErrorClipAttr as BaseErrorClipAttr,
     ClipByGlobalNorm as ClipByGlobalNorm,
     ClipByNorm as ClipByNorm,
@@ -21,6 +23,6 @@ from fluidlite.clip import (
     name_scope as name_scope,
     set_gradient_clip as set_gradient_clip,
 )
-from fluidlite.dygraph import (
+from fluidlite.fluid.dygraph import (
     base as imperative_base,
 )

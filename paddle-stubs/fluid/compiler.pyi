@@ -2,19 +2,21 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    core as core,
     framework as framework,
 )
 from fluidlite.base.place import (
     cpu_places as cpu_places,
     cuda_places as cuda_places,
 )
-from fluidlite.compiler import (
+from fluidlite.fluid import (
+    core as core,
+)
+from fluidlite.fluid.compiler import (
     BuildStrategy as BuildStrategy,
     CompiledProgram as CompiledProgram,
     ExecutionStrategy as ExecutionStrategy,
 )
-from fluidlite.inference.config import (
+from fluidlite.fluid.inference.config import (
     AnalysisConfig as InferAnalysisConfig,
     NativeConfig as InferNativeConfig,
 )

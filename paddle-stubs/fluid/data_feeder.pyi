@@ -1,10 +1,10 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
 )
-from fluidlite.data_feeder import (
+from fluidlite.fluid.data_feeder import (
     BatchedTensorProvider as BatchedTensorProvider,
     DataFeeder as DataFeeder,
     DataToLoDTensorConverter as DataToLoDTensorConverter,

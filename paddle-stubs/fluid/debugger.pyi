@@ -1,12 +1,12 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
     io as io,
     unique_name as unique_name,
 )
-from fluidlite.debugger import (
+from fluidlite.fluid.debugger import (
     GraphPreviewGenerator as GraphPreviewGenerator,
     Program as Program,
     Variable as Variable,
@@ -28,6 +28,6 @@ from fluidlite.debugger import (
     run_fast_nan_inf_debug as run_fast_nan_inf_debug,
     type_handlers as type_handlers,
 )
-from fluidlite.layer_helper import (
+from fluidlite.fluid.layer_helper import (
     LayerHelper as LayerHelper,
 )

@@ -1,10 +1,10 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.incubate.fleet.parameter_server import (
+from fluidlite.fluid.incubate.fleet.parameter_server import (
     version as version,
 )
-from fluidlite.trainer_desc import (
+from fluidlite.fluid.trainer_desc import (
     DeviceWorker as DeviceWorker,
     DeviceWorkerFactory as DeviceWorkerFactory,
     DownpourSGD as DownpourSGD,

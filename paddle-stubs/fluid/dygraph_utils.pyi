@@ -1,9 +1,9 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
 )
-from fluidlite.dygraph_utils import (
+from fluidlite.fluid.dygraph_utils import (
     dygraph_only as dygraph_only,
 )

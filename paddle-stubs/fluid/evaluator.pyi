@@ -1,13 +1,13 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
-    layers as layers,
-)
 from fluidlite.base import (
     unique_name as unique_name,
 )
-from fluidlite.evaluator import (
+from fluidlite.fluid import (
+    layers as layers,
+)
+from fluidlite.fluid.evaluator import (
     ChunkEvaluator as ChunkEvaluator,
     DetectionMAP as DetectionMAP,
     EditDistance as EditDistance,
@@ -17,9 +17,9 @@ from fluidlite.evaluator import (
     Variable as Variable,
     program_guard as program_guard,
 )
-from fluidlite.initializer import (
+from fluidlite.fluid.initializer import (
     ConstantInitializer as Constant,
 )
-from fluidlite.layers import (
+from fluidlite.fluid.layers import (
     detection as detection,
 )

@@ -1,15 +1,8 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
-    compiler as compiler,
-    core as core,
-)
 from fluidlite.base.dtypes import (
     to_vartype as convert_np_dtype_to_dtype_,
-)
-from fluidlite.data_feeder import (
-    convert_dtype as convert_dtype,
 )
 from fluidlite.executor import (
     Executor as Executor,
@@ -30,6 +23,21 @@ from fluidlite.executor import (
     scope_guard as scope_guard,
     signature_safe_contextmanager as signature_safe_contextmanager,
 )
+from fluidlite.fluid import (
+    compiler as compiler,
+    core as core,
+)
+from fluidlite.fluid.data_feeder import (
+    convert_dtype as convert_dtype,
+)
+from fluidlite.fluid.inference.config import (
+    AnalysisConfig as InferAnalysisConfig,
+    NativeConfig as InferNativeConfig,
+)
+from fluidlite.fluid.trainer_factory import (
+    FetchHandlerMonitor as FetchHandlerMonitor,
+    TrainerFactory as TrainerFactory,
+)
 from fluidlite.framework.operator import (
     Operator as Operator,
 )
@@ -40,14 +48,6 @@ from fluidlite.framework.program import (
 from fluidlite.framework.variable import (
     Variable as Variable,
 )
-from fluidlite.inference.config import (
-    AnalysisConfig as InferAnalysisConfig,
-    NativeConfig as InferNativeConfig,
-)
 from fluidlite.paddle import (
     compat as cpt,
-)
-from fluidlite.trainer_factory import (
-    FetchHandlerMonitor as FetchHandlerMonitor,
-    TrainerFactory as TrainerFactory,
 )

@@ -1,9 +1,12 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
     unique_name as unique_name,
+)
+from fluidlite.fluid.wrapped_decorator import (
+    wrap_decorator as wrap_decorator,
 )
 from fluidlite.framework import (
     Block as Block,
@@ -61,7 +64,4 @@ from fluidlite.framework import (
 from fluidlite.paddle import (
     compat as cpt,
     version as fluid_version,
-)
-from fluidlite.wrapped_decorator import (
-    wrap_decorator as wrap_decorator,
 )

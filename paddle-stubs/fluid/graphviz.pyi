@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.graphviz import (
+from fluidlite.fluid.graphviz import (
     Edge as Edge,
     Graph as Graph,
     GraphPreviewGenerator as GraphPreviewGenerator,

@@ -2,22 +2,18 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    core as core,
     framework as framework,
+)
+from fluidlite.fluid import (
+    core as core,
     unique_name as unique_name,
 )
-from fluidlite.data_feeder import (
+from fluidlite.fluid.data_feeder import (
     check_dtype as check_dtype,
     check_type as check_type,
     check_variable_and_dtype as check_variable_and_dtype,
 )
-from fluidlite.framework.mode import (
-    in_dygraph_mode as in_dygraph_mode,
-)
-from fluidlite.framework.serialization.descs import (
-    VarDesc as VarDesc,
-)
-from fluidlite.initializer import (
+from fluidlite.fluid.initializer import (
     Bilinear as Bilinear,
     BilinearInitializer as BilinearInitializer,
     Constant as Constant,
@@ -35,4 +31,10 @@ from fluidlite.initializer import (
     Xavier as Xavier,
     XavierInitializer as XavierInitializer,
     signature_safe_contextmanager as signature_safe_contextmanager,
+)
+from fluidlite.framework.mode import (
+    in_dygraph_mode as in_dygraph_mode,
+)
+from fluidlite.framework.serialization.descs import (
+    VarDesc as VarDesc,
 )

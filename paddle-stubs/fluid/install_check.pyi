@@ -2,24 +2,26 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    backward as backward,
-    compiler as compiler,
-    core as core,
     executor as executor,
-    layers as layers,
-    optimizer as optimizer,
-    unique_name as unique_name,
 )
 from fluidlite.base.place import (
     cuda_places as cuda_places,
 )
-from fluidlite.dygraph import (
+from fluidlite.fluid import (
+    backward as backward,
+    compiler as compiler,
+    core as core,
+    layers as layers,
+    optimizer as optimizer,
+    unique_name as unique_name,
+)
+from fluidlite.fluid.dygraph import (
     nn as nn,
 )
-from fluidlite.initializer import (
+from fluidlite.fluid.initializer import (
     ConstantInitializer as Constant,
 )
-from fluidlite.install_check import (
+from fluidlite.fluid.install_check import (
     Layer as Layer,
     Program as Program,
     SimpleLayer as SimpleLayer,
@@ -27,6 +29,6 @@ from fluidlite.install_check import (
     program_guard as program_guard,
     run_check as run_check,
 )
-from fluidlite.param_attr import (
+from fluidlite.fluid.param_attr import (
     ParamAttr as ParamAttr,
 )

@@ -2,31 +2,27 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    core as core,
-    layers as layers,
     paddle as paddle,
     reader as reader,
-    unique_name as unique_name,
 )
-from fluidlite.evaluator import (
-    Evaluator as Evaluator,
+from fluidlite.executor.executor import (
+    Executor as Executor,
 )
 from fluidlite.executor.parallel.compiler import (
     CompiledProgram as CompiledProgram,
 )
-from fluidlite.executor.executor import Executor as Executor
-from fluidlite.executor.scope import global_scope as global_scope
-from fluidlite.framework.program import (
-    Program as Program,
-    default_main_program as default_main_program,
-    default_startup_program as default_startup_program,
-    program_guard as program_guard,
+from fluidlite.executor.scope import (
+    global_scope as global_scope,
 )
-from fluidlite.framework.variable import (
-    Parameter as Parameter,
-    Variable as Variable,
+from fluidlite.fluid import (
+    core as core,
+    layers as layers,
+    unique_name as unique_name,
 )
-from fluidlite.io import (
+from fluidlite.fluid.evaluator import (
+    Evaluator as Evaluator,
+)
+from fluidlite.fluid.io import (
     BatchSampler as BatchSampler,
     ComposeNotAligned as ComposeNotAligned,
     DataLoader as DataLoader,
@@ -65,8 +61,18 @@ from fluidlite.io import (
     shuffle as shuffle,
     xmap_readers as xmap_readers,
 )
-from fluidlite.log_helper import (
+from fluidlite.fluid.log_helper import (
     get_logger as get_logger,
+)
+from fluidlite.framework.program import (
+    Program as Program,
+    default_main_program as default_main_program,
+    default_startup_program as default_startup_program,
+    program_guard as program_guard,
+)
+from fluidlite.framework.variable import (
+    Parameter as Parameter,
+    Variable as Variable,
 )
 from fluidlite.paddle import (
     compat as cpt,

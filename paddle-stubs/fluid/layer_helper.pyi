@@ -1,11 +1,21 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
-    core as core,
-)
 from fluidlite.base import (
     unique_name as unique_name,
+)
+from fluidlite.fluid import (
+    core as core,
+)
+from fluidlite.fluid.initializer import (
+    ConstantInitializer as Constant,
+    XavierInitializer as Xavier,
+)
+from fluidlite.fluid.layer_helper import (
+    LayerHelper as LayerHelper,
+    LayerHelperBase as LayerHelperBase,
+    ParamAttr as ParamAttr,
+    Parameter as Parameter,
 )
 from fluidlite.framework.mode import (
     in_dygraph_mode as in_dygraph_mode,
@@ -15,14 +25,4 @@ from fluidlite.framework.names import (
 )
 from fluidlite.framework.serialization.op_protos import (
     OpProtoHolder as OpProtoHolder,
-)
-from fluidlite.initializer import (
-    ConstantInitializer as Constant,
-    XavierInitializer as Xavier,
-)
-from fluidlite.layer_helper import (
-    LayerHelper as LayerHelper,
-    LayerHelperBase as LayerHelperBase,
-    ParamAttr as ParamAttr,
-    Parameter as Parameter,
 )

@@ -1,10 +1,10 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
 )
-from fluidlite.lod_tensor import (
+from fluidlite.fluid.lod_tensor import (
     create_lod_tensor as create_lod_tensor,
     create_random_int_lodtensor as create_random_int_lodtensor,
 )

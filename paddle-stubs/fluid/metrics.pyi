@@ -1,19 +1,19 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
-    layers as layers,
-)
 from fluidlite.base import (
     unique_name as unique_name,
 )
-from fluidlite.initializer import (
+from fluidlite.fluid import (
+    layers as layers,
+)
+from fluidlite.fluid.initializer import (
     ConstantInitializer as Constant,
 )
-from fluidlite.layers import (
+from fluidlite.fluid.layers import (
     detection as detection,
 )
-from fluidlite.metrics import (
+from fluidlite.fluid.metrics import (
     Accuracy as Accuracy,
     Auc as Auc,
     ChunkEvaluator as ChunkEvaluator,

@@ -1,14 +1,10 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
 )
-from fluidlite.framework import (
-    Operator as Operator,
-    Program as Program,
-)
-from fluidlite.graphviz import (
+from fluidlite.fluid.graphviz import (
     GRAPH_ID as GRAPH_ID,
     GRAPH_STYLE as GRAPH_STYLE,
     Graph as Graph,
@@ -23,6 +19,10 @@ from fluidlite.graphviz import (
     parse_graph as parse_graph,
     unique_id as unique_id,
 )
-from fluidlite.log_helper import (
+from fluidlite.fluid.log_helper import (
     get_logger as get_logger,
+)
+from fluidlite.framework import (
+    Operator as Operator,
+    Program as Program,
 )

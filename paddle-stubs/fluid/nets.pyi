@@ -1,14 +1,14 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     layers as layers,
 )
-from fluidlite.data_feeder import (
+from fluidlite.fluid.data_feeder import (
     check_variable_and_dtype as check_variable_and_dtype,
     convert_dtype as convert_dtype,
 )
-from fluidlite.nets import (
+from fluidlite.fluid.nets import (
     glu as glu,
     img_conv_group as img_conv_group,
     scaled_dot_product_attention as scaled_dot_product_attention,

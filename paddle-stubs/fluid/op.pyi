@@ -1,10 +1,10 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
 )
-from fluidlite.op import (
+from fluidlite.fluid.op import (
     OpDescCreationMethod as OpDescCreationMethod,
     OpInfo as OpInfo,
     Operator as Operator,

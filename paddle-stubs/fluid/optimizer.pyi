@@ -2,55 +2,39 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    core as core,
     framework as framework,
+)
+from fluidlite.eager.autograd import (
+    no_grad as no_grad,
+)
+from fluidlite.fluid import (
+    core as core,
     layers as layers,
     layers as ops,
     unique_name as unique_name,
 )
-from fluidlite.clip import (
+from fluidlite.fluid.clip import (
     GradientClipBase as GradientClipBase,
     GradientClipByNorm as GradientClipByNorm,
     append_gradient_clip_ops as append_gradient_clip_ops,
     error_clip_callback as error_clip_callback,
 )
-from fluidlite.distribute_lookup_table import (
+from fluidlite.fluid.distribute_lookup_table import (
     find_distributed_lookup_table as find_distributed_lookup_table,
 )
-from fluidlite.dygraph import (
+from fluidlite.fluid.dygraph import (
     base as imperative_base,
 )
-from fluidlite.eager.autograd import (
-    no_grad as no_grad,
-)
-from fluidlite.framework.devices import (
-    device_guard as device_guard,
-)
-from fluidlite.framework.gradients.backward import (
-    append_backward as append_backward,
-)
-from fluidlite.framework.name_scopes import (
-    name_scope as name_scope,
-)
-from fluidlite.framework.program import (
-    Program as Program,
-    default_main_program as default_main_program,
-    default_startup_program as default_startup_program,
-    program_guard as program_guard,
-)
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
-from fluidlite.initializer import (
+from fluidlite.fluid.initializer import (
     ConstantInitializer as Constant,
 )
-from fluidlite.layer_helper import (
+from fluidlite.fluid.layer_helper import (
     LayerHelper as LayerHelper,
 )
-from fluidlite.layers import (
+from fluidlite.fluid.layers import (
     tensor as tensor,
 )
-from fluidlite.optimizer import (
+from fluidlite.fluid.optimizer import (
     Adadelta as Adadelta,
     AdadeltaOptimizer as AdadeltaOptimizer,
     Adagrad as Adagrad,
@@ -84,12 +68,30 @@ from fluidlite.optimizer import (
     SGDOptimizer as SGDOptimizer,
     signature_safe_contextmanager as signature_safe_contextmanager,
 )
-from fluidlite.optimizer.schedules import (
+from fluidlite.fluid.optimizer.schedules import (
     LearningRateDecay as LearningRateDecay,
+)
+from fluidlite.fluid.regularizer import (
+    append_regularization_ops as append_regularization_ops,
+)
+from fluidlite.framework.devices import (
+    device_guard as device_guard,
+)
+from fluidlite.framework.gradients.backward import (
+    append_backward as append_backward,
+)
+from fluidlite.framework.name_scopes import (
+    name_scope as name_scope,
+)
+from fluidlite.framework.program import (
+    Program as Program,
+    default_main_program as default_main_program,
+    default_startup_program as default_startup_program,
+    program_guard as program_guard,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
 )
 from fluidlite.paddle import (
     compat as cpt,
-)
-from fluidlite.regularizer import (
-    append_regularization_ops as append_regularization_ops,
 )

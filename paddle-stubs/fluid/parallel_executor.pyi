@@ -2,15 +2,17 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    compiler as compiler,
-    core as core,
     executor as executor,
     framework as framework,
 )
-from fluidlite.data_feeder import (
+from fluidlite.fluid import (
+    compiler as compiler,
+    core as core,
+)
+from fluidlite.fluid.data_feeder import (
     check_type as check_type,
 )
-from fluidlite.parallel_executor import (
+from fluidlite.fluid.parallel_executor import (
     BuildStrategy as BuildStrategy,
     ExecutionStrategy as ExecutionStrategy,
     ParallelExecutor as ParallelExecutor,

@@ -1,10 +1,10 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
 )
-from fluidlite.profiler import (
+from fluidlite.fluid.profiler import (
     NVPROF_CONFIG as NVPROF_CONFIG,
     cuda_profiler as cuda_profiler,
     profiler as profiler,

@@ -2,7 +2,6 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    core as core,
     paddle as paddle,
 )
 from fluidlite.base.place import (
@@ -11,7 +10,16 @@ from fluidlite.base.place import (
 from fluidlite.base.unique_name import (
     UniqueNameGenerator as UniqueNameGenerator,
 )
-from fluidlite.executor.scope import global_scope as global_scope
+from fluidlite.executor.scope import (
+    global_scope as global_scope,
+)
+from fluidlite.fluid import (
+    core as core,
+)
+from fluidlite.fluid.layers.io import (
+    double_buffer as double_buffer,
+    monkey_patch_reader_methods as monkey_patch_reader_methods,
+)
 from fluidlite.framework.mode import (
     in_dygraph_mode as in_dygraph_mode,
 )
@@ -23,10 +31,6 @@ from fluidlite.framework.program import (
 )
 from fluidlite.framework.variable import (
     Variable as Variable,
-)
-from fluidlite.layers.io import (
-    double_buffer as double_buffer,
-    monkey_patch_reader_methods as monkey_patch_reader_methods,
 )
 from fluidlite.reader import (
     BatchSampler as BatchSampler,

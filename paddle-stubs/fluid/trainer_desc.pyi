@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.trainer_desc import (
+from fluidlite.fluid.trainer_desc import (
     DistMultiTrainer as DistMultiTrainer,
     MultiTrainer as MultiTrainer,
     PipelineTrainer as PipelineTrainer,

@@ -1,13 +1,10 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
-from fluidlite.log_helper import (
+from fluidlite.fluid.log_helper import (
     get_logger as get_logger,
 )
-from fluidlite.trainer_desc import (
+from fluidlite.fluid.trainer_desc import (
     DistMultiTrainer as DistMultiTrainer,
     DownpourSGD as DownpourSGD,
     DownpourSGDOPT as DownpourSGDOPT,
@@ -16,9 +13,12 @@ from fluidlite.trainer_desc import (
     PipelineTrainer as PipelineTrainer,
     Section as Section,
 )
-from fluidlite.trainer_factory import (
+from fluidlite.fluid.trainer_factory import (
     FetchHandler as FetchHandler,
     FetchHandlerMonitor as FetchHandlerMonitor,
     TrainerFactory as TrainerFactory,
     local_logger as local_logger,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
 )

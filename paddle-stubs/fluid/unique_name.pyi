@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.unique_name import (
+from fluidlite.fluid.unique_name import (
     DygraphParameterNameChecker as DygraphParameterNameChecker,
     UniqueNameGenerator as UniqueNameGenerator,
     dygraph_parameter_name_checker as dygraph_parameter_name_checker,

@@ -9,10 +9,10 @@ pytest.importorskip("grpc", reason="parameter servers need grpcio")
 
 import fluidlite as fluid
 from fluidlite import core, layers
+from fluidlite.distributed.rpc.client import client
 from fluidlite.executor.lod_tensor import read_tensors
 from fluidlite.initializer import Constant
 from fluidlite.layers.io import BlockGuardServ, ListenAndServ, Recv, Send
-from fluidlite.rpc.client import client
 
 from ..rpc.ports import free_port
 

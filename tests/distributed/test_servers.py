@@ -13,9 +13,9 @@ import pytest
 pytest.importorskip("grpc", reason="parameter servers need grpcio")
 
 import fluidlite as fluid
+from fluidlite.distributed.rpc import Message
+from fluidlite.distributed.rpc.client import Client
 from fluidlite.executor.lod_tensor import read_tensors
-from fluidlite.rpc import Message
-from fluidlite.rpc.client import Client
 
 from ..rpc.ports import free_port
 from . import served
@@ -137,7 +137,7 @@ def test_a_server_that_waits_does_not_keep_its_process():
     port = free_port()
     code = (
         "import sys, time\n"
-        "from fluidlite.rpc.transport import Listener\n"
+        "from fluidlite.distributed.rpc.transport import Listener\n"
         f"Listener('127.0.0.1:{port}', 4, lambda data: time.sleep(60), lambda n: None, lambda n: None)\n"
         "print('ready', flush=True)\n"
         "sys.stdin.read()\n"

@@ -13,15 +13,15 @@ import pytest
 
 pytest.importorskip("grpc", reason="parameter servers need grpcio")
 
-from fluidlite.rpc import RpcError, ServerLost, TrainerLost, transport
-from fluidlite.rpc.client import Client
-from fluidlite.rpc.server import ParameterServer
+from fluidlite.distributed.rpc import RpcError, ServerLost, TrainerLost, transport
+from fluidlite.distributed.rpc.client import Client
+from fluidlite.distributed.rpc.server import ParameterServer
 
 from .ports import free_port
 
 SERVER = """
 import sys, numpy as np
-from fluidlite.rpc.server import ParameterServer
+from fluidlite.distributed.rpc.server import ParameterServer
 class Held:
     def take(self, name, value, trainer): pass
     def update(self): pass
@@ -30,7 +30,7 @@ ParameterServer(sys.argv[1], 1, Held(), True).run()
 """
 TRAINER = """
 import sys, time, numpy as np
-from fluidlite.rpc.client import Client
+from fluidlite.distributed.rpc.client import Client
 one = Client(1)
 one.get([sys.argv[1]], ["w"])
 one.barrier([sys.argv[1]])
@@ -41,7 +41,7 @@ time.sleep(60)
 
 LEAVING = """
 import sys, numpy as np
-from fluidlite.rpc.client import client
+from fluidlite.distributed.rpc.client import client
 one = client(1)
 one.barrier([sys.argv[1]])
 one.get([sys.argv[1]], ["w"])
@@ -138,7 +138,7 @@ def test_trainers_and_servers_have_a_secret_in_common(token, enters, monkeypatch
 
 
 def test_no_server_at_all(monkeypatch):
-    monkeypatch.setattr("fluidlite.rpc.client.PATIENCE", 0.3)
+    monkeypatch.setattr("fluidlite.distributed.rpc.client.PATIENCE", 0.3)
     with pytest.raises(ServerLost, match=r"trainer 2: no parameter server at 127.0.0.1:\d+ within 0.3 s"):
         Client(2).get([f"127.0.0.1:{free_port()}"], ["w"])
 

@@ -16,9 +16,9 @@ import grpc
 import fluidlite as fluid
 from fluidlite import layers
 from fluidlite.base.selected_rows import SelectedRows
+from fluidlite.distributed.rpc import Message
+from fluidlite.distributed.rpc.server import ParameterServer
 from fluidlite.executor.interpreter.server import ServedParameters
-from fluidlite.rpc import Message
-from fluidlite.rpc.server import ParameterServer
 
 from .ports import free_port
 

@@ -5,7 +5,7 @@ import pytest
 
 from fluidlite.base.errors import FormatError
 from fluidlite.base.selected_rows import SelectedRows
-from fluidlite.rpc import Message
+from fluidlite.distributed.rpc import Message
 
 
 def message():

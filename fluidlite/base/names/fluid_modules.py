@@ -23,14 +23,28 @@ ALIASES = {
     "paddle": "fluidlite.paddle",
     "paddle.dataset": "fluidlite.dataset",
     "fluid": "fluidlite",
-    "fluid.core.op_proto_and_checker_maker": "fluidlite.core.roles",
+    "fluid.core.op_proto_and_checker_maker": "fluidlite.fluid.core.roles",
     "fluid.dataloader.dataloader_iter": "fluidlite.reader.watchdog",
     "fluid.dataset": "fluidlite.reader.slots.datasets",
     "fluid.data_feed_desc": "fluidlite.reader.slots.feed_description",
-    "fluid.dygraph.dygraph_to_static.program_translator": "fluidlite.dygraph.jit.translator",
-    **{f"fluid.layers.{name}": "fluidlite.layers" for name in _LAYERS},
+    "fluid.dygraph.dygraph_to_static.program_translator": "fluidlite.fluid.dygraph.jit.translator",
+    **{f"fluid.layers.{name}": "fluidlite.fluid.layers" for name in _LAYERS},
 }
 """Modules of Fluid with another name here."""
+
+TOP = frozenset(
+    "_ext as_paddle backend base commands dataset distributed eager executor fluid framework old_scripts onnx ops "
+    "paddle reader visual weights".split()
+)
+"""What stands at the top of the package. All else of `fluidlite.X` is `fluidlite.fluid.X`."""
+
+
+def canonical(name: str) -> str:
+    """The module that `fluidlite.X...` means: `fluidlite.fluid.layers` for `fluidlite.layers`."""
+    package, _, below = name.partition(".")
+    if package != "fluidlite" or not below or below.partition(".")[0] in TOP:
+        return name
+    return f"fluidlite.fluid.{below}"
 
 
 ADVICE = {
@@ -53,21 +67,22 @@ def real_name(name: str) -> str:
     """The module of this package that would have the role of `name` in Fluid, whether it exists or not.
 
     `name` is `paddle...`, `paddle.fluid...` or, for short, `fluid...`: `paddle.fluid.io` gives
-    `fluidlite.io`.
+    `fluidlite.fluid.io`, `paddle.fluid.framework` gives `fluidlite.framework`.
     """
     short = name.removeprefix("paddle.") if name.startswith("paddle.fluid") else name
     tail = ""
     while short not in ALIASES:
         short, _, last = short.rpartition(".")
         tail = f".{last}{tail}"
-    return ALIASES[short] + tail
+    return canonical(ALIASES[short] + tail)
 
 
 def fluid_name(module: str) -> str:
-    """Fluid's name of a module of this package: `fluid.io` for `fluidlite.io`, `paddle` for `fluidlite.paddle`."""
+    """Fluid's name of a module: `fluid.io` for `fluidlite.fluid.io`, `paddle` for `fluidlite.paddle`."""
     for prefix, name in (
         ("fluidlite.paddle", "paddle"),
         ("fluidlite.dataset", "paddle.dataset"),
+        ("fluidlite.fluid", "fluid"),
         ("fluidlite", "fluid"),
     ):
         if module == prefix or module.startswith(prefix + "."):
@@ -90,7 +105,7 @@ class _Package(ModuleType):
     """A package with functions of the same names as its modules, which stay when the modules are imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not (isinstance(value, ModuleType) and isinstance(getattr(self, name, None), FunctionType)):
+        if not (isinstance(value, ModuleType) and isinstance(vars(self).get(name), FunctionType)):
             super().__setattr__(name, value)
 
 

@@ -7,40 +7,31 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {
         },
         {
-            "": "average compiler contrib core data_feeder default_scope_funcs dygraph evaluator incubate lod_tensor metrics nets op profiler reader",
+            "": "reader average=fluid.average compiler=fluid.compiler contrib=fluid.contrib core=fluid.core data_feeder=fluid.data_feeder default_scope_funcs=fluid.default_scope_funcs dygraph=fluid.dygraph evaluator=fluid.evaluator incubate=fluid.incubate lod_tensor=fluid.lod_tensor metrics=fluid.metrics nets=fluid.nets op=fluid.op profiler=fluid.profiler",
             ".base.errors": "ArgumentAssertion ArgumentError ArgumentTypeError DataTypeError DownloadError MissingModelError MissingPartError MissingValueError NotSupportedError StaticModeError TypeAssertion UnknownOperator",
             ".base.version": "VersionError",
-            ".compiler": "BuildStrategy CompiledProgram ExecutionStrategy",
-            ".core.system": "core_suffix legacy_core",
-            ".data_feeder": "DataFeeder",
-            ".deprecated": "memory_optimize monkey_patch_varbase monkey_patch_variable release_memory",
             ".distributed.communicator": "DistributedError RankLost",
-            ".dygraph": "Layer disable_dygraph disable_imperative enable_dygraph enable_imperative load_dygraph save_dygraph",
-            ".dygraph.base": "in_dygraph_mode",
-            ".dygraph.nn": "NCE BatchNorm BCELoss BilinearTensorProduct Conv2D Conv2DTranspose Conv3D Conv3DTranspose Dropout Embedding GroupNorm GRUUnit InstanceNorm L1Loss LayerNorm Linear MSELoss NLLLoss Pool2D PRelu SpectralNorm TreeConv",
+            ".distributed.rpc.transport": "RpcError ServerLost TrainerLost",
             ".executor": "Executor",
-            ".input": "embedding one_hot",
-            ".io": "load load_program_state save set_program_state",
-            ".lod_tensor": "create_lod_tensor create_random_int_lodtensor",
-            ".metrics": "NotProbability",
+            ".fluid.compiler": "BuildStrategy CompiledProgram ExecutionStrategy",
+            ".fluid.core.system": "core_suffix legacy_core",
+            ".fluid.data_feeder": "DataFeeder",
+            ".fluid.deprecated": "memory_optimize monkey_patch_varbase monkey_patch_variable release_memory",
+            ".fluid.dygraph": "Layer disable_dygraph disable_imperative enable_dygraph enable_imperative load_dygraph save_dygraph",
+            ".fluid.dygraph.base": "in_dygraph_mode",
+            ".fluid.dygraph.nn": "NCE BatchNorm BCELoss BilinearTensorProduct Conv2D Conv2DTranspose Conv3D Conv3DTranspose Dropout Embedding GroupNorm GRUUnit InstanceNorm L1Loss LayerNorm Linear MSELoss NLLLoss Pool2D PRelu SpectralNorm TreeConv",
+            ".fluid.input": "embedding one_hot",
+            ".fluid.io": "load load_program_state save set_program_state",
+            ".fluid.lod_tensor": "create_lod_tensor create_random_int_lodtensor",
+            ".fluid.metrics": "NotProbability",
+            ".fluid.parallel_executor": "ParallelExecutor",
             ".old_scripts": "OldNameWarning",
-            ".parallel_executor": "ParallelExecutor",
             ".reader.decorators": "ComposeNotAligned SizeError",
             ".reader.loader.epoch": "LoaderError",
             ".reader.loader.source": "FieldCountError ItemCountError",
             ".reader.slots.datasets": "DatasetFactory InMemoryDataset QueueDataset",
             ".reader.slots.feed_description": "DataFeedDesc",
             ".reader.worker.channel": "WorkerDied WorkerTimeout WorkerTraceback",
-            ".rpc.transport": "RpcError ServerLost TrainerLost",
-        },
-    ),
-    "fluidlite.core": (
-        {
-            "..inference": "AnalysisConfig AnalysisPredictor CpuPassStrategy GpuPassStrategy MkldnnQuantizerConfig NativeConfig NativePaddlePredictor PaddleBuf PaddleDType PaddlePassBuilder PaddlePlace PaddlePredictor PaddleTensor PassStrategy ZeroCopyTensor create_paddle_predictor paddle_dtype_size paddle_tensor_to_bytes",
-            ".eager_names": "Layer dygraph_partial_grad",
-            ".processes": "Gloo",
-        },
-        {
         },
     ),
     "fluidlite.dataset": (
@@ -51,11 +42,29 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             "": "cifar common conll05 flowers image imdb imikolov mnist movielens mq2007 sentiment uci_housing voc2012 wmt14 wmt16",
         },
     ),
-    "fluidlite.dygraph": (
+    "fluidlite.executor": (
         {
         },
         {
-            "..eager.tracer": "BackwardStrategy",
+            ".executor": "Executor",
+            ".functions": "_as_lodtensor _fetch_var _to_name_str as_numpy check_feed_shape_type dimension_is_compatible_with dtype_is_compatible_with has_feed_operators has_fetch_operators",
+            ".reading": "FetchHandler",
+        },
+    ),
+    "fluidlite.fluid.core": (
+        {
+            "..inference": "AnalysisConfig AnalysisPredictor CpuPassStrategy GpuPassStrategy MkldnnQuantizerConfig NativeConfig NativePaddlePredictor PaddleBuf PaddleDType PaddlePassBuilder PaddlePlace PaddlePredictor PaddleTensor PassStrategy ZeroCopyTensor create_paddle_predictor paddle_dtype_size paddle_tensor_to_bytes",
+            ".eager_names": "Layer dygraph_partial_grad",
+            ".processes": "Gloo",
+        },
+        {
+        },
+    ),
+    "fluidlite.fluid.dygraph": (
+        {
+        },
+        {
+            "...eager.tracer": "BackwardStrategy",
             "..optimizer.epoch_schedules": "LambdaDecay MultiStepDecay ReduceLROnPlateau StepDecay",
             "..optimizer.schedules": "CosineDecay ExponentialDecay InverseTimeDecay LinearLrWarmup NaturalExpDecay NoamDecay PiecewiseDecay PolynomialDecay",
             ".base": "Tracer disable_dygraph disable_imperative enable_dygraph enable_imperative enabled grad guard no_grad to_variable",
@@ -68,7 +77,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             ".static_runner": "StaticModelRunner",
         },
     ),
-    "fluidlite.dygraph.dygraph_to_static": (
+    "fluidlite.fluid.dygraph.dygraph_to_static": (
         {
         },
         {
@@ -76,64 +85,46 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             ".ast_transformer": "AstNodeWrapper DygraphToStaticAst convert_to_static",
         },
     ),
-    "fluidlite.executor": (
-        {
-        },
-        {
-            ".executor": "Executor",
-            ".functions": "_as_lodtensor _fetch_var _to_name_str as_numpy check_feed_shape_type dimension_is_compatible_with dtype_is_compatible_with has_feed_operators has_fetch_operators",
-            ".reading": "FetchHandler",
-        },
-    ),
-    "fluidlite.framework": (
-        {
-        },
-        {
-            "..base.version": "require_version",
-            ".serialization.ir_graph": "IrGraph IrNode IrOpNode IrVarNode",
-            ".serialization.op_protos": "OpProtoHolder get_all_op_protos",
-        },
-    ),
-    "fluidlite.incubate": (
+    "fluidlite.fluid.incubate": (
         {
         },
         {
             "": "fleet",
         },
     ),
-    "fluidlite.incubate.fleet": (
+    "fluidlite.fluid.incubate.fleet": (
         {
         },
         {
             "": "base collective parameter_server utils",
         },
     ),
-    "fluidlite.incubate.fleet.parameter_server": (
+    "fluidlite.fluid.incubate.fleet.parameter_server": (
         {
         },
         {
             "": "distribute_transpiler",
         },
     ),
-    "fluidlite.incubate.fleet.utils": (
+    "fluidlite.fluid.incubate.fleet.utils": (
         {
         },
         {
             "": "utils",
         },
     ),
-    "fluidlite.io": (
+    "fluidlite.fluid.io": (
         {
         },
         {
-            "..reader": "ComposeNotAligned DataLoader Dataset PyReader batch buffered cache chain compose default_collate_fn firstn map_readers multiprocess_reader shuffle xmap_readers BatchSampler=FluidBatchSampler",
+            "...reader": "ComposeNotAligned DataLoader Dataset PyReader batch buffered cache chain compose default_collate_fn firstn map_readers multiprocess_reader shuffle xmap_readers BatchSampler=FluidBatchSampler",
             ".inference": "append_fetch_ops load_inference_model prepend_feed_ops save_inference_model",
             ".saving": "_load_persistable_nodes _save_persistable_nodes load_params load_persistables load_vars save_params save_persistables save_vars",
             ".selection": "get_parameter_value get_parameter_value_by_name get_program_parameter get_program_persistable_vars is_belong_to_optimizer is_parameter is_persistable",
             ".state": "load load_program_state save set_program_state",
         },
     ),
-    "fluidlite.layers": (
+    "fluidlite.fluid.layers": (
         {
             ".control_flow": "Print array_length array_read array_write autoincreased_step_counter create_array increment tensor_array_to_tensor case cond switch_case Switch DynamicRNN reorder_lod_tensor_by_rank IfElse While while_loop StaticRNN",
             ".detection": "anchor_generator bipartite_match box_clip box_coder box_decoder_and_assign density_prior_box iou_similarity polygon_box_transform prior_box target_assign retinanet_detection_output retinanet_target_assign sigmoid_focal_loss yolo_box yolov3_loss collect_fpn_proposals distribute_fpn_proposals generate_proposal_labels generate_proposals rpn_target_assign deformable_conv deformable_roi_pooling prroi_pool psroi_pool roi_align roi_perspective_transform roi_pool detection_output multi_box_head ssd_loss generate_mask_labels locality_aware_nms matrix_nms multiclass_nms",
@@ -157,7 +148,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             ".ops": "_scale",
         },
     ),
-    "fluidlite.layers.control_flow": (
+    "fluidlite.fluid.layers.control_flow": (
         {
             ".arrays": "Print array_length array_read array_write autoincreased_step_counter create_array increment tensor_array_to_tensor",
             ".branching": "case cond switch_case",
@@ -176,7 +167,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             ".static_rnn": "BlockGuardWithCompletion StaticRNNMemoryLink",
         },
     ),
-    "fluidlite.layers.detection": (
+    "fluidlite.fluid.layers.detection": (
         {
             ".anchors": "anchor_generator bipartite_match box_clip box_coder box_decoder_and_assign density_prior_box iou_similarity polygon_box_transform prior_box target_assign",
             ".one_stage": "retinanet_detection_output retinanet_target_assign sigmoid_focal_loss yolo_box yolov3_loss",
@@ -189,7 +180,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             ".suppression": "detection_map",
         },
     ),
-    "fluidlite.layers.loss": (
+    "fluidlite.fluid.layers.loss": (
         {
             ".classification": "bpr_loss center_loss cross_entropy dice_loss huber_loss kldiv_loss label_smooth log_loss margin_rank_loss mse_loss npair_loss rank_loss sigmoid_cross_entropy_with_logits smooth_l1 softmax_with_cross_entropy square_error_cost teacher_student_sigmoid_loss",
             ".sampled": "hsigmoid nce sampled_softmax_with_cross_entropy",
@@ -199,7 +190,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             ".classification": "cross_entropy2 kIgnoreIndex",
         },
     ),
-    "fluidlite.layers.nn": (
+    "fluidlite.fluid.layers.nn": (
         {
             ".activations": "brelu clip clip_by_norm elu hard_sigmoid hard_swish leaky_relu log log1p maxout mish pow prelu relu relu6 selu sign soft_relu stanh swish",
             ".click_values": "continuous_value_model data_norm filter_by_instag hash",
@@ -213,7 +204,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {
         },
     ),
-    "fluidlite.layers.recurrent": (
+    "fluidlite.fluid.layers.recurrent": (
         {
             ".beams": "BeamSearchDecoder beam_search beam_search_decode gather_tree",
             ".cells": "GRUCell LSTMCell RNNCell rnn",
@@ -223,7 +214,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         {
         },
     ),
-    "fluidlite.layers.tensor": (
+    "fluidlite.fluid.layers.tensor": (
         {
             ".arithmetic": "argmax argmin argsort elementwise_add elementwise_div elementwise_floordiv elementwise_max elementwise_min elementwise_mod elementwise_mul elementwise_pow elementwise_sub logsumexp mean reduce_all reduce_any reduce_max reduce_mean reduce_min reduce_prod reduce_sum scale sum sums",
             ".comparison": "elementwise_equal equal greater_equal greater_than has_inf has_nan is_empty isfinite less_equal less_than logical_and logical_not logical_or logical_xor not_equal where",
@@ -240,7 +231,7 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             ".variables": "load_combine save save_combine",
         },
     ),
-    "fluidlite.optimizer": (
+    "fluidlite.fluid.optimizer": (
         {
         },
         {
@@ -253,12 +244,21 @@ LAZY: dict[str, tuple[dict[str, str], dict[str, str]]] = {
             ".recompute": "RecomputeOptimizer",
         },
     ),
+    "fluidlite.framework": (
+        {
+        },
+        {
+            "..base.version": "require_version",
+            ".serialization.ir_graph": "IrGraph IrNode IrOpNode IrVarNode",
+            ".serialization.op_protos": "OpProtoHolder get_all_op_protos",
+        },
+    ),
     "fluidlite.paddle": (
         {
             ".tensor": "arange assign create_parameter diag empty empty_like eye full full_like linspace meshgrid ones ones_like to_tensor tril triu zeros zeros_like addmm bincount bmm cholesky cross diagonal dist dot einsum histogram inner inverse kron matmul mm mv norm outer trace allclose equal equal_all greater_equal greater_than is_empty is_tensor isclose less_equal less_than logical_and logical_not logical_or logical_xor not_equal broadcast_shape broadcast_to cast chunk concat crop expand expand_as flatten flip gather gather_nd moveaxis rank repeat_interleave reshape reshape_ reverse roll scatter scatter_nd scatter_nd_add shape slice split squeeze squeeze_ stack strided_slice t tile tolist transpose unbind unique unsqueeze unsqueeze_ unstack abs acos add add_n asin atan ceil clip cos cosh cumsum divide erf exp expm1 floor floor_divide floor_mod increment isfinite isinf isnan lerp log log10 log1p log2 maximum minimum mod multiplex multiply neg pow reciprocal remainder round rsqrt scale sigmoid sign sin sinh sqrt square stanh subtract tan tanh trunc bernoulli multinomial normal rand randint randint_like randn randperm seed standard_normal uniform argmax argmin argsort index_sample index_select masked_select nonzero sort topk where all any count_nonzero logsumexp max mean median min numel prod std sum var",
         },
         {
-            "..dygraph": "DataParallel",
+            "..fluid.dygraph": "DataParallel",
             "": "autograd complex hapi io jit metric nn optimizer regularizer static utils vision",
             ".hapi": "Model",
             ".hapi.summary": "summary",

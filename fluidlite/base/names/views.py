@@ -1,7 +1,8 @@
-"""Modules that exist by name alone: Fluid or Paddle has them, and their names are defined in other modules here.
+"""Modules that exist by name alone.
 
-`import fluidlite.average` gives a module with the names that the table lists, each the object of the module that
-defines it.
+`fluidlite.layers` is `fluidlite.fluid.layers`, and so is all that is below them. Of some modules of Fluid or Paddle the
+names are defined in other modules here: `import fluidlite.net_drawer` gives a module with the names that the table
+lists, each the object of the module that defines it.
 """
 
 # ruff: noqa: E501
@@ -12,10 +13,11 @@ import importlib
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from .fluid_modules import Loader, fluid_name, keep_functions
+from .fluid_modules import TOP, AliasLoader, Loader, canonical, fluid_name, keep_functions
 
 if TYPE_CHECKING:
     from importlib.abc import MetaPathFinder
@@ -26,36 +28,41 @@ _ROOT = "fluidlite."
 
 # fmt: off
 VIEWS: dict[str, dict[str, str]] = {
-    "contrib.decoder.beam_search_decoder": {"contrib.decoder": "BeamSearchDecoder InitState StateCell TrainingDecoder | _DecoderType", "contrib.decoder.state_cell": "| _ArrayState _MemoryState"},
-    "contrib.extend_optimizer.extend_optimizer_with_weight_decay": {"contrib.extend_optimizer": "extend_with_decoupled_weight_decay | DecoupledWeightDecay"},
-    "contrib.memory_usage_calc": {"contrib.model_stat": "memory_usage | DEBUG dtype_to_size", "framework": "| Program"},
-    "contrib.mixed_precision.fp16_lists": {"contrib.mixed_precision.fp16_utils": "AutoMixedPrecisionLists | white_list black_list gray_list"},
-    "contrib.op_frequence": {"contrib.model_stat": "op_freq_statistic", "framework": "| Program"},
-    "contrib.quantize.quantize_transpiler": {"contrib.quantize": "QuantizeTranspiler quant | _quantized_var_name _dequantized_var_name _quantized_scale_name _original_var_name"},
-    "contrib.reader.distributed_reader": {"contrib.reader": "distributed_batch_reader"},
-    "contrib.slim.core.strategy": {"contrib.slim.core.config": "Strategy"},
-    "contrib.slim.distillation.distillation_strategy": {"contrib.slim.distillation": "DistillationStrategy", "framework": "| Program program_guard", "contrib.slim.core.config": "| Strategy"},
-    "contrib.slim.distillation.distiller": {"contrib.slim.distillation": "FSPDistiller FSPDistillerPass L2Distiller L2DistillerPass SoftLabelDistiller SoftLabelDistillerPass | Pairs", "framework": "| program_guard"},
-    "contrib.slim.graph.executor": {"contrib.slim.graph": "SlimGraphExecutor | GraphWrapper", "reader.feeder": "| DataFeeder"},
-    "contrib.slim.graph.graph_wrapper": {"contrib.slim.graph": "OPTIMIZER_OPS GraphWrapper OpWrapper VarWrapper | Nodes", "executor": "| Executor", "framework": "| Parameter Program Variable program_guard"},
-    "contrib.slim.nas.search_agent": {"contrib.slim.nas.controller_server": "SearchAgent"},
-    "contrib.slim.nas.search_space": {"contrib.slim.nas.controller_server": "SearchSpace"},
-    "contrib.slim.quantization.quantization_pass": {"contrib.slim.quantization.freezing": "AddQuantDequantPass ConvertToInt8Pass OutScaleForInferencePass OutScaleForTrainingPass QuantizationFreezePass TransformForMobilePass", "contrib.slim.quantization.transform": "QuantizationTransformPass"},
-    "contrib.slim.searcher.controller": {"contrib.slim.searcher": "EvolutionaryController SAController | _logger", "log_helper": "| get_logger"},
-    "contrib.utils.hdfs_utils": {"contrib.utils": "HDFSClient multi_download multi_upload | _logger by_url getfilelist"},
-    "contrib.utils.lookup_table_utils": {"contrib.utils": "get_inference_model load_persistables_for_increment lookup_table_dir", "io.inference": "model_filename=MODEL", "framework": "| Program"},
-    "device_worker": {"trainer_desc": "DeviceWorker DownpourSGD DownpourSGDOPT Hogwild Section | DeviceWorkerFactory"},
-    "dygraph.backward_strategy": {"eager.tracer": "BackwardStrategy"},
-    "dygraph.layer_object_helper": {"dygraph.layers": "LayerObjectHelper"},
-    "dygraph.learning_rate_scheduler": {"optimizer.schedules": "CosineDecay ExponentialDecay InverseTimeDecay LearningRateDecay LinearLrWarmup NaturalExpDecay NoamDecay PiecewiseDecay PolynomialDecay", "optimizer.epoch_schedules": "LambdaDecay MultiStepDecay ReduceLROnPlateau StepDecay"},
-    "dygraph.math_op_patch": {"eager.tracer": "_varbase_creator | _supported_int_dtype_ monkey_patch_math_varbase"},
-    "dygraph.parallel_helper": {"dygraph.parallel": "| _is_data_parallel_mode _set_parallel_ctx _init_parallel_ctx _broadcast_parameters"},
-    "dygraph.profiler": {"core": "start_gperf_profiler=start_imperative_gperf_profiler stop_gperf_profiler=stop_imperative_gperf_profiler"},
-    "incubate.fleet.base.mode": {"incubate.fleet.base.fleet_base": "Mode"},
-    "incubate.fleet.parameter_server.version": {"incubate.fleet.base.fleet_base": "is_transpiler | BUILD_MODE Mode"},
-    "incubate.fleet.utils.fleet_barrier_util": {"incubate.fleet.utils.hdfs": "check_all_trainers_ready | HDFSClient", "incubate.fleet.parameter_server.distribute_transpiler": "| fleet"},
-    "multiprocess_utils": {"reader.watchdog": "CleanupFuncRegistrar multiprocess_queue_set | _cleanup"},
-    "net_drawer": {"framework": "Operator Program", "graphviz": "Graph Node crepr OP_STYLE VAR_STYLE GRAPH_STYLE GRAPH_ID logger unique_id draw_node draw_edge parse_graph draw_graph"},
+    "fluid.contrib.decoder.beam_search_decoder": {"fluid.contrib.decoder": "BeamSearchDecoder InitState StateCell TrainingDecoder | _DecoderType", "fluid.contrib.decoder.state_cell": "| _ArrayState _MemoryState"},
+    "fluid.contrib.extend_optimizer.extend_optimizer_with_weight_decay": {"fluid.contrib.extend_optimizer": "extend_with_decoupled_weight_decay | DecoupledWeightDecay"},
+    "fluid.contrib.memory_usage_calc": {"fluid.contrib.model_stat": "memory_usage | DEBUG dtype_to_size", "framework": "| Program"},
+    "fluid.contrib.mixed_precision.fp16_lists": {"fluid.contrib.mixed_precision.fp16_utils": "AutoMixedPrecisionLists | white_list black_list gray_list"},
+    "fluid.contrib.op_frequence": {"fluid.contrib.model_stat": "op_freq_statistic", "framework": "| Program"},
+    "fluid.contrib.quantize.quantize_transpiler": {"fluid.contrib.quantize": "QuantizeTranspiler quant | _quantized_var_name _dequantized_var_name _quantized_scale_name _original_var_name"},
+    "fluid.contrib.reader.distributed_reader": {"fluid.contrib.reader": "distributed_batch_reader"},
+    "fluid.contrib.slim.core.strategy": {"fluid.contrib.slim.core.config": "Strategy"},
+    "fluid.contrib.slim.distillation.distillation_strategy": {"fluid.contrib.slim.distillation": "DistillationStrategy", "framework": "| Program program_guard", "fluid.contrib.slim.core.config": "| Strategy"},
+    "fluid.contrib.slim.distillation.distiller": {"fluid.contrib.slim.distillation": "FSPDistiller FSPDistillerPass L2Distiller L2DistillerPass SoftLabelDistiller SoftLabelDistillerPass | Pairs", "framework": "| program_guard"},
+    "fluid.contrib.slim.graph.executor": {"fluid.contrib.slim.graph": "SlimGraphExecutor | GraphWrapper", "reader.feeder": "| DataFeeder"},
+    "fluid.contrib.slim.graph.graph_wrapper": {"fluid.contrib.slim.graph": "OPTIMIZER_OPS GraphWrapper OpWrapper VarWrapper | Nodes", "executor": "| Executor", "framework": "| Parameter Program Variable program_guard"},
+    "fluid.contrib.slim.nas.search_agent": {"fluid.contrib.slim.nas.controller_server": "SearchAgent"},
+    "fluid.contrib.slim.nas.search_space": {"fluid.contrib.slim.nas.controller_server": "SearchSpace"},
+    "fluid.contrib.slim.quantization.quantization_pass": {"fluid.contrib.slim.quantization.freezing": "AddQuantDequantPass ConvertToInt8Pass OutScaleForInferencePass OutScaleForTrainingPass QuantizationFreezePass TransformForMobilePass", "fluid.contrib.slim.quantization.transform": "QuantizationTransformPass"},
+    "fluid.contrib.slim.searcher.controller": {"fluid.contrib.slim.searcher": "EvolutionaryController SAController | _logger", "fluid.log_helper": "| get_logger"},
+    "fluid.contrib.utils.hdfs_utils": {"fluid.contrib.utils": "HDFSClient multi_download multi_upload | _logger by_url getfilelist"},
+    "fluid.contrib.utils.lookup_table_utils": {"fluid.contrib.utils": "get_inference_model load_persistables_for_increment lookup_table_dir", "fluid.io.inference": "model_filename=MODEL", "framework": "| Program"},
+    "fluid.device_worker": {"fluid.trainer_desc": "DeviceWorker DownpourSGD DownpourSGDOPT Hogwild Section | DeviceWorkerFactory"},
+    "fluid.dygraph.backward_strategy": {"eager.tracer": "BackwardStrategy"},
+    "fluid.dygraph.layer_object_helper": {"fluid.dygraph.layers": "LayerObjectHelper"},
+    "fluid.dygraph.learning_rate_scheduler": {"fluid.optimizer.schedules": "CosineDecay ExponentialDecay InverseTimeDecay LearningRateDecay LinearLrWarmup NaturalExpDecay NoamDecay PiecewiseDecay PolynomialDecay", "fluid.optimizer.epoch_schedules": "LambdaDecay MultiStepDecay ReduceLROnPlateau StepDecay"},
+    "fluid.dygraph.math_op_patch": {"eager.tracer": "_varbase_creator | _supported_int_dtype_ monkey_patch_math_varbase"},
+    "fluid.dygraph.parallel_helper": {"fluid.dygraph.parallel": "| _is_data_parallel_mode _set_parallel_ctx _init_parallel_ctx _broadcast_parameters"},
+    "fluid.dygraph.profiler": {"fluid.core": "start_gperf_profiler=start_imperative_gperf_profiler stop_gperf_profiler=stop_imperative_gperf_profiler"},
+    "fluid.incubate.fleet.base.mode": {"fluid.incubate.fleet.base.fleet_base": "Mode"},
+    "fluid.incubate.fleet.parameter_server.version": {"fluid.incubate.fleet.base.fleet_base": "is_transpiler | BUILD_MODE Mode"},
+    "fluid.incubate.fleet.utils.fleet_barrier_util": {"fluid.incubate.fleet.utils.hdfs": "check_all_trainers_ready | HDFSClient", "fluid.incubate.fleet.parameter_server.distribute_transpiler": "| fleet"},
+    "fluid.multiprocess_utils": {"reader.watchdog": "CleanupFuncRegistrar multiprocess_queue_set | _cleanup"},
+    "fluid.net_drawer": {"framework": "Operator Program", "fluid.graphviz": "Graph Node crepr OP_STYLE VAR_STYLE GRAPH_STYLE GRAPH_ID logger unique_id draw_node draw_edge parse_graph draw_graph"},
+    "fluid.transpiler.details.checkport": {"fluid.transpiler.details": "string_types wait_server_ready"},
+    "fluid.transpiler.details.program_utils": {"base.dtypes": "VarType", "framework": "Block Operator Parameter Program Variable", "fluid.transpiler.details": "delete_ops find_op_by_input_arg find_op_by_output_arg get_indent_space variable_to_code op_to_code block_to_code program_to_code"},
+    "fluid.transpiler.details.ufind": {"fluid.transpiler.details": "UnionFind"},
+    "fluid.transpiler.details.vars_distributed": {"framework": "Variable", "fluid.transpiler.details": "VarStruct VarDistributed VarsDistributed"},
+    "fluid.transpiler.ps_dispatcher": {"fluid.transpiler.details": "HashName PSDispatcher RoundRobin"},
     "paddle.batch": {"reader": "batch"},
     "paddle.callbacks": {"paddle.hapi.callbacks": "Callback EarlyStopping LRScheduler ModelCheckpoint ProgBarLogger ReduceLROnPlateau"},
     "paddle.complex.helper": {"paddle.complex": "complex_variable_exists is_complex is_real"},
@@ -74,11 +81,6 @@ VIEWS: dict[str, dict[str, str]] = {
     "paddle.reader.creator": {"reader": "np_array recordio text_file"},
     "paddle.reader.decorator": {"reader": "ComposeNotAligned buffered cache chain compose firstn map_readers multiprocess_reader shuffle xmap_readers", "reader.threaded": "XmapEndSignal"},
     "paddle.utils.preprocess_img": {"paddle.utils.preprocess_util": "DiskImage ImageClassificationDatasetCreater | Dataset DatasetCreater Label get_label_set_from_dir list_images save_file", "paddle.utils.image_util": "resize_image | crop_img"},
-    "transpiler.details.checkport": {"transpiler.details": "string_types wait_server_ready"},
-    "transpiler.details.program_utils": {"base.dtypes": "VarType", "framework": "Block Operator Parameter Program Variable", "transpiler.details": "delete_ops find_op_by_input_arg find_op_by_output_arg get_indent_space variable_to_code op_to_code block_to_code program_to_code"},
-    "transpiler.details.ufind": {"transpiler.details": "UnionFind"},
-    "transpiler.details.vars_distributed": {"framework": "Variable", "transpiler.details": "VarStruct VarDistributed VarsDistributed"},
-    "transpiler.ps_dispatcher": {"transpiler.details": "HashName PSDispatcher RoundRobin"},
 }
 # fmt: on
 """Module -> the module that defines its names -> these names. A module with others below it is a package.
@@ -110,20 +112,33 @@ class _ViewLoader(Loader):
         keep_functions(module.__name__)
 
 
-class ViewFinder(MetaPathFinder):
-    """Finds the modules of `VIEWS`."""
+class NameFinder(MetaPathFinder):
+    """Finds the modules of `VIEWS`, and those of `fluidlite.fluid` by their names without `fluid`."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The spec of a module in the table; None for every other one."""
+        """The spec of such a module; None for every other one, and for those that do not exist."""
         short = fullname.removeprefix(_ROOT)
-        if short == fullname or short not in VIEWS:
+        if short == fullname:
             return None
-        package = any(view.startswith(short + ".") for view in VIEWS)
-        return ModuleSpec(fullname, _ViewLoader(), is_package=package)
+        if short in VIEWS:
+            package = any(view.startswith(short + ".") for view in VIEWS)
+            return ModuleSpec(fullname, _ViewLoader(), is_package=package)
+        if short.partition(".")[0] in TOP:
+            return None
+        real = canonical(fullname)
+        try:
+            found = find_spec(real)
+        except ModuleNotFoundError:  # its parent package is missing
+            return None
+        if found is None:
+            return None
+        return ModuleSpec(
+            fullname, AliasLoader(real), is_package=found.submodule_search_locations is not None
+        )
 
 
 def install() -> None:
-    """Have Python find the modules of `VIEWS`."""
-    sys.meta_path.insert(0, ViewFinder())
+    """Have Python find these modules."""
+    sys.meta_path.insert(0, NameFinder())

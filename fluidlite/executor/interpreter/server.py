@@ -183,7 +183,7 @@ class ServedParameters:
 
 def serve(op: Operator, scope: Scope) -> None:
     """Be the parameter server that a `listen_and_serv` operator describes until all trainers are done."""
-    from ...rpc.server import ParameterServer
+    from ...distributed.rpc.server import ParameterServer
 
     store = ServedParameters(op, scope)
     ParameterServer(op.attr("endpoint"), op.attr("Fanin"), store, store.merges).run()

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from onnx import GraphProto
 
-from ... import layers
 from ...base.dtypes import VarType
-from ...dygraph.dygraph_to_static.runtime.branching import Checkpoint
+from ...fluid import layers
+from ...fluid.dygraph.dygraph_to_static.runtime.branching import Checkpoint
 from ...framework import Variable
 from .reading import follow
 from .sequences import copied

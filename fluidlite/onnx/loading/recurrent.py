@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import layers
 from ...base.dtypes import VarType
+from ...fluid import layers
 from ...framework import Variable, program_guard
 from .values import Node, imports
 

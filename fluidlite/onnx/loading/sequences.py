@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from onnx import TensorProto, helper
 
-from ... import layers
 from ...base.dtypes import VarType, to_vartype
+from ...fluid import layers
 from ...framework import Variable
 from .values import Node, imports
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ...base import missing
-from ...dygraph.parallel import ParallelEnv
+from ...fluid.dygraph.parallel import ParallelEnv
 from .collective import (
     ReduceOp,
     all_gather,

@@ -13,9 +13,9 @@ import numpy as np
 from ...backend import to_host
 from ...base.errors import NotSupportedError
 from ...distributed import DistributedError, environment, world
-from ...dygraph.parallel import ParallelEnv
 from ...eager import placing
 from ...eager.tensor import Tensor
+from ...fluid.dygraph.parallel import ParallelEnv
 
 
 class ReduceOp:

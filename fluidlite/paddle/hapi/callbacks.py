@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...layers.checks import check_choice
+from ...fluid.layers.checks import check_choice
 from ..optimizer.lr import LRScheduler as Schedule
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...base import missing
-from ...dygraph import ParallelEnv
+from ...fluid.dygraph import ParallelEnv
 from ...reader.samplers import BatchSampler
 
 __all__ = ["DistributedBatchSampler"]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...base.storage.files import atomic_files
-from ...dygraph.layers import Layer
 from ...eager import Tensor, no_grad
+from ...fluid.dygraph.layers import Layer
 from ...framework import mode
 from ..io import DataLoader, Dataset
 from ..metric import Metric

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ...base import missing
-from ...dygraph.layers import Layer as Layer
+from ...fluid.dygraph.layers import Layer as Layer
 from ...framework import mode
 from ..optimizer.rules import ClipGradByGlobalNorm as ClipGradByGlobalNorm
 from ..optimizer.rules import ClipGradByNorm as ClipGradByNorm

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...initializer import (
+from ...fluid.initializer import (
     BilinearInitializer,
     ConstantInitializer,
     Initializer,

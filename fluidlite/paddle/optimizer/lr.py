@@ -11,14 +11,14 @@ import numpy as np
 from ...base import missing
 from ...base.reports.texts import ShowsArguments
 from ...eager import Tensor
-from ...optimizer.epoch_schedules import (
+from ...fluid.optimizer.epoch_schedules import (
     Plateau,
     check_falling,
     check_function,
     check_milestones,
     check_step_size,
 )
-from ...optimizer.schedules import noam_rate, piecewise_rate, polynomial_part, restore
+from ...fluid.optimizer.schedules import noam_rate, piecewise_rate, polynomial_part, restore
 
 __all__ = [
     "CosineAnnealingDecay",

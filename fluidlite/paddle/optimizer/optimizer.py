@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...base.errors import NotSupportedError
-from ...clip import GradientClipBase
+from ...fluid.clip import GradientClipBase
+from ...fluid.optimizer import base
+from ...fluid.optimizer.base import ParamGrad
+from ...fluid.regularizer import L2Decay, WeightDecayRegularizer
 from ...framework import Operator, Program, Variable, mode
-from ...optimizer import base
-from ...optimizer.base import ParamGrad
-from ...regularizer import L2Decay, WeightDecayRegularizer
 from .lr import LRScheduler
 
 GROUP_OPTIONS = frozenset({"params", "learning_rate", "weight_decay"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ... import optimizer as fluid
-from ...clip import GradientClipByGlobalNorm, GradientClipByNorm, GradientClipByValue
+from ...fluid import optimizer as fluid
+from ...fluid.clip import GradientClipByGlobalNorm, GradientClipByNorm, GradientClipByValue
 from ...framework import Parameter
 from .optimizer import Optimizer, decay, flat
 

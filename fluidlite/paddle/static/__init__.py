@@ -1,11 +1,14 @@
 """Programs: built first, run later (`paddle.static`). They need `paddle.enable_static()` or a `program_guard` around
 functions that have no tensors among their arguments."""
 
-from ...backward import append_backward, gradients
 from ...base import missing
 from ...base.place import cpu_places, cuda_places
-from ...compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
 from ...executor import Executor, Scope, global_scope, scope_guard
+from ...fluid.backward import append_backward, gradients
+from ...fluid.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
+from ...fluid.io import load, load_program_state, save, set_program_state
+from ...fluid.layers import Print, create_global_var, create_parameter
+from ...fluid.parallel_executor import ParallelExecutor
 from ...framework import (
     Program,
     Variable,
@@ -14,9 +17,6 @@ from ...framework import (
     name_scope,
     program_guard,
 )
-from ...io import load, load_program_state, save, set_program_state
-from ...layers import Print, create_global_var, create_parameter
-from ...parallel_executor import ParallelExecutor
 from ..metric import accuracy
 from ..param_attr import ParamAttr
 from . import nn

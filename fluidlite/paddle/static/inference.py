@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ... import io
+from ...fluid import io
 
 __all__ = ["load_inference_model", "save_inference_model"]
 

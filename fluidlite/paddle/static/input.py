@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...data import data as fluid_data
-from ...dygraph.jit.models import InputSpec
+from ...fluid.data import data as fluid_data
+from ...fluid.dygraph.jit.models import InputSpec
 from ..dtypes import get_default_dtype
 
 __all__ = ["InputSpec", "data"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import layers
 from ...base import missing
-from ...input import embedding
-from ...layers import (
+from ...fluid import layers
+from ...fluid.input import embedding
+from ...fluid.layers import (
     batch_norm,
     bilinear_tensor_product,
     conv2d,

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ... import layers
 from ...base import unique_name
 from ...base.dtypes import to_numpy, to_vartype
 from ...base.place import as_place
 from ...eager import Tensor, placing
 from ...executor import LoDTensor
+from ...fluid import layers
+from ...fluid.initializer import Initializer
+from ...fluid.layer_helper import LayerHelper
+from ...fluid.param_attr import ParamAttr
 from ...framework import Variable, mode
-from ...initializer import Initializer
-from ...layer_helper import LayerHelper
-from ...param_attr import ParamAttr
 from ..dtypes import get_default_dtype
 from ..modes import constant, follows, in_mode_of, reshaped, run
 

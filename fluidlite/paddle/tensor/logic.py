@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import layers
 from ...base.dtypes import VarType
+from ...fluid import layers
 from ...framework import Variable
 from ..modes import by_arguments, run
 from . import stat

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ... import layers
 from ...base.dtypes import to_vartype
 from ...eager import Tensor, placing
+from ...fluid import layers
 from ...framework import Variable
 from ..modes import axes_of, by_arguments, constant, eager_array, reshaped, run
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ... import layers
 from ...base.dtypes import FLOATS, VarType, to_numpy
+from ...fluid import layers
+from ...fluid.op_functions import modern_unary
 from ...framework import Variable
-from ...op_functions import modern_unary
 from ..modes import as_dtype, constant, operand, reshaped, run
 
 __all__ = [

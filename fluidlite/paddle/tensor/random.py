@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ... import layers
 from ...base.dtypes import to_vartype
 from ...eager import Tensor
+from ...fluid import layers
+from ...fluid.layer_helper import run_op
 from ...framework import Variable
-from ...layer_helper import run_op
 from ...ops.tensor.random_ import reseed
 from ..dtypes import get_default_dtype
 from ..modes import in_mode_of, run

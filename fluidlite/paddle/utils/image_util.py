@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base import missing
 from ...dataset.image import pillow
-from ...io.pickles import read_pickle
+from ...fluid.io.pickles import read_pickle
 
 __all__ = [
     "ImageTransformer",

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base import missing
 from ...dataset import cifar, mnist
-from ...layers.checks import check_choice
+from ...fluid.layers.checks import check_choice
 from ..io import Dataset
 
 __all__ = ["MNIST", "Cifar10", "Cifar100"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base import missing
 from ...eager import Tensor
-from ...layers.checks import check_choice
+from ...fluid.layers.checks import check_choice
 
 __all__ = [
     "Compose",

@@ -1,19 +1,40 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.base.dtypes import (
+    to_vartype as convert_np_dtype_to_dtype_,
+)
+from fluidlite.fluid import (
     core as core,
     dygraph_utils as dygraph_utils,
     layers as layers,
 )
-from fluidlite.base.dtypes import (
-    to_vartype as convert_np_dtype_to_dtype_,
-)
-from fluidlite.data_feeder import (
+from fluidlite.fluid.data_feeder import (
     check_dtype as check_dtype,
     check_type as check_type,
     check_variable_and_dtype as check_variable_and_dtype,
     convert_dtype as convert_dtype,
+)
+from fluidlite.fluid.initializer import (
+    ConstantInitializer as Constant,
+)
+from fluidlite.fluid.layer_helper import (
+    LayerHelper as LayerHelper,
+)
+from fluidlite.fluid.layers import (
+    utils as utils,
+)
+from fluidlite.fluid.layers.layer_function_generator import (
+    templatedoc as templatedoc,
+)
+from fluidlite.fluid.layers.tensor.arithmetic import (
+    scale as scale,
+)
+from fluidlite.fluid.layers.tensor.constants import (
+    fill_constant as fill_constant,
+)
+from fluidlite.fluid.param_attr import (
+    ParamAttr as ParamAttr,
 )
 from fluidlite.framework.complex_variable import (
     ComplexVariable as ComplexVariable,
@@ -39,31 +60,10 @@ from fluidlite.framework.serialization.op_protos import (
 from fluidlite.framework.variable import (
     Variable as Variable,
 )
-from fluidlite.initializer import (
-    ConstantInitializer as Constant,
-)
-from fluidlite.layer_helper import (
-    LayerHelper as LayerHelper,
-)
-from fluidlite.layers import (
-    utils as utils,
-)
-from fluidlite.layers.layer_function_generator import (
-    templatedoc as templatedoc,
-)
-from fluidlite.layers.tensor.arithmetic import (
-    scale as scale,
-)
-from fluidlite.layers.tensor.constants import (
-    fill_constant as fill_constant,
-)
 from fluidlite.paddle.complex import (
     complex_variable_exists as complex_variable_exists,
     is_complex as is_complex,
     is_real as is_real,
     reshape as reshape,
     transpose as transpose,
-)
-from fluidlite.param_attr import (
-    ParamAttr as ParamAttr,
 )

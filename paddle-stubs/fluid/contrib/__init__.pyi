@@ -14,7 +14,7 @@ from . import (
     slim as slim,
     utils as utils,
 )
-from fluidlite.contrib import (
+from fluidlite.fluid.contrib import (
     AutoMixedPrecisionLists as AutoMixedPrecisionLists,
     BasicGRUUnit as BasicGRUUnit,
     BasicLSTMUnit as BasicLSTMUnit,
@@ -50,9 +50,9 @@ from fluidlite.contrib import (
     tree_conv as tree_conv,
     var_conv_2d as var_conv_2d,
 )
-from fluidlite.contrib.slim.core.compressor import (
+from fluidlite.fluid.contrib.slim.core.compressor import (
     Compressor as Compressor,
 )
-from fluidlite.contrib.utils import (
+from fluidlite.fluid.contrib.utils import (
     load_persistables_for_increment as load_persistables_for_increment,
 )

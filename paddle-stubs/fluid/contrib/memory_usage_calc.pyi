@@ -1,10 +1,10 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
 )
-from fluidlite.contrib.model_stat import (
+from fluidlite.fluid.contrib.model_stat import (
     DEBUG as DEBUG,
     dtype_to_size as dtype_to_size,
     memory_usage as memory_usage,

@@ -1,6 +1,6 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.contrib.model_stat import (
+from fluidlite.fluid.contrib.model_stat import (
     summary as summary,
 )

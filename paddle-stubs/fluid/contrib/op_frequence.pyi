@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.contrib.model_stat import (
+from fluidlite.fluid.contrib.model_stat import (
     op_freq_statistic as op_freq_statistic,
 )
 from fluidlite.framework import (

@@ -6,7 +6,7 @@ from . import (
     ops as ops,
     var_names as var_names,
 )
-from fluidlite.core import (
+from fluidlite.fluid.core import (
     AnalysisConfig as AnalysisConfig,
     AnalysisPredictor as AnalysisPredictor,
     AttrType as AttrType,
@@ -144,6 +144,6 @@ from fluidlite.core import (
     stop_imperative_gperf_profiler as stop_imperative_gperf_profiler,
     topology_sort as topology_sort,
 )
-from fluidlite.dygraph.parallel import (
+from fluidlite.fluid.dygraph.parallel import (
     ParallelStrategy as ParallelStrategy,
 )

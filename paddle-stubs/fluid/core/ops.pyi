@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.core.ops import (
+from fluidlite.fluid.core.ops import (
     abs as abs,
     accuracy as accuracy,
     acos as acos,

@@ -19,10 +19,12 @@ from . import (
     static_runner as static_runner,
 )
 from fluidlite import (
-    core as core,
     framework as framework,
 )
-from fluidlite.dygraph import (
+from fluidlite.fluid import (
+    core as core,
+)
+from fluidlite.fluid.dygraph import (
     BCELoss as BCELoss,
     BackwardStrategy as BackwardStrategy,
     BatchNorm as BatchNorm,

@@ -1,9 +1,9 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
-    core as core,
-)
 from fluidlite.eager.tracer import (
     BackwardStrategy as BackwardStrategy,
+)
+from fluidlite.fluid import (
+    core as core,
 )

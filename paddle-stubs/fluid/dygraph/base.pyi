@@ -2,10 +2,12 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    core as core,
     framework as framework,
 )
-from fluidlite.dygraph.base import (
+from fluidlite.fluid import (
+    core as core,
+)
+from fluidlite.fluid.dygraph.base import (
     Tracer as Tracer,
     disable_dygraph as disable_dygraph,
     disable_imperative as disable_imperative,
@@ -22,9 +24,9 @@ from fluidlite.dygraph.base import (
     switch_to_static_graph as switch_to_static_graph,
     to_variable as to_variable,
 )
+from fluidlite.fluid.wrapped_decorator import (
+    wrap_decorator as wrap_decorator,
+)
 from fluidlite.reader.watchdog import (
     CleanupFuncRegistrar as CleanupFuncRegistrar,
-)
-from fluidlite.wrapped_decorator import (
-    wrap_decorator as wrap_decorator,
 )

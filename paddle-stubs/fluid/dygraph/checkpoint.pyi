@@ -1,13 +1,13 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
 )
-from fluidlite.dygraph import (
+from fluidlite.fluid.dygraph import (
     learning_rate_scheduler as learning_rate_scheduler,
 )
-from fluidlite.dygraph.checkpoint import (
+from fluidlite.fluid.dygraph.checkpoint import (
     ParamBase as ParamBase,
     Parameter as Parameter,
     load_dygraph as load_dygraph,

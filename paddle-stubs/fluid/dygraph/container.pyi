@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.dygraph.container import (
+from fluidlite.fluid.dygraph.container import (
     Layer as Layer,
     LayerList as LayerList,
     ParameterList as ParameterList,

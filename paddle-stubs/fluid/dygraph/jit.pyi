@@ -1,14 +1,23 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.executor.executor import (
+    Executor as Executor,
+)
+from fluidlite.executor.parallel.compiler import (
+    CompiledProgram as CompiledProgram,
+)
+from fluidlite.executor.scope import (
+    scope_guard as scope_guard,
+)
+from fluidlite.fluid import (
     core as core,
 )
-from fluidlite.dygraph.base import (
+from fluidlite.fluid.dygraph.base import (
     program_desc_tracing_guard as program_desc_tracing_guard,
     _switch_to_static_graph_ as switch_to_static_graph,
 )
-from fluidlite.dygraph.jit import (
+from fluidlite.fluid.dygraph.jit import (
     ProgramTranslator as ProgramTranslator,
     StaticFunction as StaticFunction,
     TracedLayer as TracedLayer,
@@ -18,14 +27,12 @@ from fluidlite.dygraph.jit import (
     extract_vars as extract_vars,
     logger as logger,
 )
-from fluidlite.dygraph.layers import (
+from fluidlite.fluid.dygraph.layers import (
     Layer as Layer,
 )
-from fluidlite.executor.parallel.compiler import (
-    CompiledProgram as CompiledProgram,
+from fluidlite.fluid.wrapped_decorator import (
+    wrap_decorator as wrap_decorator,
 )
-from fluidlite.executor.executor import Executor as Executor
-from fluidlite.executor.scope import scope_guard as scope_guard
 from fluidlite.framework.block import (
     Block as Block,
 )
@@ -40,7 +47,4 @@ from fluidlite.framework.program import (
 )
 from fluidlite.framework.variable import (
     Variable as Variable,
-)
-from fluidlite.wrapped_decorator import (
-    wrap_decorator as wrap_decorator,
 )

@@ -2,20 +2,22 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    core as core,
     framework as framework,
 )
 from fluidlite.base import (
     unique_name as unique_name,
 )
-from fluidlite.dygraph import (
+from fluidlite.fluid import (
+    core as core,
+)
+from fluidlite.fluid.dygraph import (
     parallel_helper as parallel_helper,
 )
-from fluidlite.dygraph.base import (
+from fluidlite.fluid.dygraph.base import (
     param_guard as param_guard,
     program_desc_tracing_guard as program_desc_tracing_guard,
 )
-from fluidlite.dygraph.layers import (
+from fluidlite.fluid.dygraph.layers import (
     HookRemoveHelper as HookRemoveHelper,
     Layer as Layer,
     LayerObjectHelper as LayerObjectHelper,

@@ -1,22 +1,19 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     unique_name as unique_name,
 )
-from fluidlite.data_feeder import (
+from fluidlite.fluid.data_feeder import (
     check_type as check_type,
 )
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
-from fluidlite.optimizer.epoch_schedules import (
+from fluidlite.fluid.optimizer.epoch_schedules import (
     LambdaDecay as LambdaDecay,
     MultiStepDecay as MultiStepDecay,
     ReduceLROnPlateau as ReduceLROnPlateau,
     StepDecay as StepDecay,
 )
-from fluidlite.optimizer.schedules import (
+from fluidlite.fluid.optimizer.schedules import (
     CosineDecay as CosineDecay,
     ExponentialDecay as ExponentialDecay,
     InverseTimeDecay as InverseTimeDecay,
@@ -26,4 +23,7 @@ from fluidlite.optimizer.schedules import (
     NoamDecay as NoamDecay,
     PiecewiseDecay as PiecewiseDecay,
     PolynomialDecay as PolynomialDecay,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
 )

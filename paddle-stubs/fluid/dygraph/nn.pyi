@@ -1,24 +1,24 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
     dygraph_utils as dygraph_utils,
     unique_name as unique_name,
 )
-from fluidlite.data_feeder import (
+from fluidlite.fluid.data_feeder import (
     check_dtype as check_dtype,
     check_type as check_type,
     check_variable_and_dtype as check_variable_and_dtype,
     convert_dtype as convert_dtype,
 )
-from fluidlite.dygraph import (
+from fluidlite.fluid.dygraph import (
     layers as layers,
 )
-from fluidlite.dygraph.layers import (
+from fluidlite.fluid.dygraph.layers import (
     LayerObjectHelper as LayerObjectHelper,
 )
-from fluidlite.dygraph.nn import (
+from fluidlite.fluid.dygraph.nn import (
     BCELoss as BCELoss,
     BatchNorm as BatchNorm,
     BilinearTensorProduct as BilinearTensorProduct,
@@ -44,6 +44,24 @@ from fluidlite.dygraph.nn import (
     SpectralNorm as SpectralNorm,
     TreeConv as TreeConv,
 )
+from fluidlite.fluid.initializer import (
+    ConstantInitializer as Constant,
+    NormalInitializer as Normal,
+    NumpyArrayInitializer as NumpyArrayInitializer,
+)
+from fluidlite.fluid.layers import (
+    nn as F,
+    utils as utils,
+)
+from fluidlite.fluid.layers.loss.classification import (
+    cross_entropy as cross_entropy,
+)
+from fluidlite.fluid.layers.ops import (
+    square as square,
+)
+from fluidlite.fluid.param_attr import (
+    ParamAttr as ParamAttr,
+)
 from fluidlite.framework.mode import (
     in_dygraph_mode as in_dygraph_mode,
 )
@@ -56,22 +74,4 @@ from fluidlite.framework.serialization.op_protos import (
 from fluidlite.framework.variable import (
     Parameter as Parameter,
     Variable as Variable,
-)
-from fluidlite.initializer import (
-    ConstantInitializer as Constant,
-    NormalInitializer as Normal,
-    NumpyArrayInitializer as NumpyArrayInitializer,
-)
-from fluidlite.layers import (
-    nn as F,
-    utils as utils,
-)
-from fluidlite.layers.loss.classification import (
-    cross_entropy as cross_entropy,
-)
-from fluidlite.layers.ops import (
-    square as square,
-)
-from fluidlite.param_attr import (
-    ParamAttr as ParamAttr,
 )

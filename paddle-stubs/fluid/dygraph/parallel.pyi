@@ -2,26 +2,28 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    core as core,
     framework as framework,
 )
-from fluidlite.dygraph import (
+from fluidlite.eager.autograd import (
+    no_grad as no_grad,
+)
+from fluidlite.fluid import (
+    core as core,
+)
+from fluidlite.fluid.dygraph import (
     layers as layers,
     parallel_helper as parallel_helper,
 )
-from fluidlite.dygraph.base import (
+from fluidlite.fluid.dygraph.base import (
     to_variable as to_variable,
 )
-from fluidlite.dygraph.parallel import (
+from fluidlite.fluid.dygraph.parallel import (
     DataParallel as DataParallel,
     Env as Env,
     ParallelEnv as ParallelEnv,
     ParallelStrategy as ParallelStrategy,
     prepare_context as prepare_context,
 )
-from fluidlite.eager.autograd import (
-    no_grad as no_grad,
-)
-from fluidlite.layers import (
+from fluidlite.fluid.layers import (
     collective as collective,
 )

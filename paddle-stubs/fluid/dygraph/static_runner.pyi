@@ -2,20 +2,22 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    backward as backward,
-    core as core,
     framework as framework,
 )
-from fluidlite.dygraph import (
+from fluidlite.fluid import (
+    backward as backward,
+    core as core,
+)
+from fluidlite.fluid.dygraph import (
     layers as layers,
 )
-from fluidlite.dygraph.base import (
+from fluidlite.fluid.dygraph.base import (
     _switch_to_static_graph_ as switch_to_static_graph,
 )
-from fluidlite.dygraph.static_runner import (
+from fluidlite.fluid.dygraph.static_runner import (
     StaticModelRunner as StaticModelRunner,
 )
-from fluidlite.layers import (
+from fluidlite.fluid.layers import (
     nn as nn,
 )
 from fluidlite.paddle import (

@@ -19,23 +19,17 @@ from . import (
     tensor as tensor,
     utils as utils,
 )
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
     unique_name as unique_name,
 )
-from fluidlite.deprecated import (
+from fluidlite.fluid.deprecated import (
     monkey_patch_variable as monkey_patch_variable,
 )
-from fluidlite.framework.serialization.op_protos import (
-    OpProtoHolder as OpProtoHolder,
-)
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
-from fluidlite.layer_helper import (
+from fluidlite.fluid.layer_helper import (
     LayerHelper as LayerHelper,
 )
-from fluidlite.layers import (
+from fluidlite.fluid.layers import (
     BasicDecoder as BasicDecoder,
     BeamSearchDecoder as BeamSearchDecoder,
     BlockGuardServ as BlockGuardServ,
@@ -398,4 +392,10 @@ from fluidlite.layers import (
     yolov3_loss as yolov3_loss,
     zeros as zeros,
     zeros_like as zeros_like,
+)
+from fluidlite.framework.serialization.op_protos import (
+    OpProtoHolder as OpProtoHolder,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
 )

@@ -1,32 +1,20 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
     unique_name as unique_name,
 )
-from fluidlite.data_feeder import (
+from fluidlite.fluid.data_feeder import (
     check_dtype as check_dtype,
     check_type as check_type,
     check_variable_and_dtype as check_variable_and_dtype,
     convert_dtype as convert_dtype,
 )
-from fluidlite.framework.mode import (
-    in_dygraph_mode as in_dygraph_mode,
-)
-from fluidlite.framework.operator import (
-    Operator as Operator,
-)
-from fluidlite.framework.program import (
-    Program as Program,
-)
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
-from fluidlite.layer_helper import (
+from fluidlite.fluid.layer_helper import (
     LayerHelper as LayerHelper,
 )
-from fluidlite.layers.control_flow import (
+from fluidlite.fluid.layers.control_flow import (
     BlockGuard as BlockGuard,
     BlockGuardWithCompletion as BlockGuardWithCompletion,
     ConditionalBlock as ConditionalBlock,
@@ -64,11 +52,11 @@ from fluidlite.layers.control_flow import (
     tensor_array_to_tensor as tensor_array_to_tensor,
     while_loop as while_loop,
 )
-from fluidlite.layers.layer_function_generator import (
+from fluidlite.fluid.layers.layer_function_generator import (
     autodoc as autodoc,
     templatedoc as templatedoc,
 )
-from fluidlite.layers.tensor.comparison import (
+from fluidlite.fluid.layers.tensor.comparison import (
     equal as equal,
     greater_equal as greater_equal,
     greater_than as greater_than,
@@ -80,18 +68,30 @@ from fluidlite.layers.tensor.comparison import (
     logical_or as logical_or,
     not_equal as not_equal,
 )
-from fluidlite.layers.tensor.constants import (
+from fluidlite.fluid.layers.tensor.constants import (
     fill_constant as fill_constant,
 )
-from fluidlite.layers.tensor.variables import (
+from fluidlite.fluid.layers.tensor.variables import (
     assign as assign,
     cast as cast,
 )
-from fluidlite.layers.utils import (
+from fluidlite.fluid.layers.utils import (
     assert_same_structure as assert_same_structure,
     copy_mutable_vars as copy_mutable_vars,
     hold_mutable_vars as hold_mutable_vars,
     map_structure as map_structure,
+)
+from fluidlite.framework.mode import (
+    in_dygraph_mode as in_dygraph_mode,
+)
+from fluidlite.framework.operator import (
+    Operator as Operator,
+)
+from fluidlite.framework.program import (
+    Program as Program,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
 )
 from fluidlite.paddle import (
     compat as cpt,

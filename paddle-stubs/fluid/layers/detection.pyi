@@ -1,26 +1,23 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     layers as ops,
 )
-from fluidlite.data_feeder import (
+from fluidlite.fluid.data_feeder import (
     check_dtype as check_dtype,
     check_type as check_type,
     check_variable_and_dtype as check_variable_and_dtype,
     convert_dtype as convert_dtype,
 )
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
-from fluidlite.layer_helper import (
+from fluidlite.fluid.layer_helper import (
     LayerHelper as LayerHelper,
 )
-from fluidlite.layers import (
+from fluidlite.fluid.layers import (
     nn as nn,
     tensor as tensor,
 )
-from fluidlite.layers.detection import (
+from fluidlite.fluid.layers.detection import (
     anchor_generator as anchor_generator,
     bipartite_match as bipartite_match,
     box_clip as box_clip,
@@ -57,13 +54,16 @@ from fluidlite.layers.detection import (
     yolo_box as yolo_box,
     yolov3_loss as yolov3_loss,
 )
-from fluidlite.layers.layer_function_generator import (
+from fluidlite.fluid.layers.layer_function_generator import (
     autodoc as autodoc,
     generate_layer_fn as generate_layer_fn,
     templatedoc as templatedoc,
 )
-from fluidlite.layers.loss.classification import (
+from fluidlite.fluid.layers.loss.classification import (
     softmax_with_cross_entropy as softmax_with_cross_entropy,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
 )
 from fluidlite.paddle import (
     compat as cpt,

@@ -1,14 +1,14 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     unique_name as unique_name,
 )
-from fluidlite.layers.device import (
+from fluidlite.fluid.layers.device import (
     LayerHelper as LayerHelper,
     deprecated as deprecated,
     get_places as get_places,
 )
-from fluidlite.layers.layer_function_generator import (
+from fluidlite.fluid.layers.layer_function_generator import (
     autodoc as autodoc,
 )

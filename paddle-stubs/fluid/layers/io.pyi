@@ -1,31 +1,24 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
-    core as core,
-    unique_name as unique_name,
-)
 from fluidlite.base.dtypes import (
     to_vartype as convert_np_dtype_to_dtype_,
 )
-from fluidlite.data_feeder import (
+from fluidlite.executor.scope import (
+    global_scope as global_scope,
+)
+from fluidlite.fluid import (
+    core as core,
+    unique_name as unique_name,
+)
+from fluidlite.fluid.data_feeder import (
     check_dtype as check_dtype,
     check_type as check_type,
 )
-from fluidlite.executor.scope import global_scope as global_scope
-from fluidlite.framework.program import (
-    Program as Program,
-    default_main_program as default_main_program,
-    default_startup_program as default_startup_program,
-    program_guard as program_guard,
-)
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
-from fluidlite.layer_helper import (
+from fluidlite.fluid.layer_helper import (
     LayerHelper as LayerHelper,
 )
-from fluidlite.layers import (
+from fluidlite.fluid.layers import (
     BasicDecoder as BasicDecoder,
     BeamSearchDecoder as BeamSearchDecoder,
     BlockGuard as BlockGuard,
@@ -391,12 +384,21 @@ from fluidlite.layers import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
-from fluidlite.layers.layer_function_generator import (
+from fluidlite.fluid.layers.layer_function_generator import (
     templatedoc as templatedoc,
+)
+from fluidlite.fluid.transpiler.distribute_transpiler import (
+    DistributedMode as DistributedMode,
+)
+from fluidlite.framework.program import (
+    Program as Program,
+    default_main_program as default_main_program,
+    default_startup_program as default_startup_program,
+    program_guard as program_guard,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
 )
 from fluidlite.reader.feeder import (
     DataFeeder as DataFeeder,
-)
-from fluidlite.transpiler.distribute_transpiler import (
-    DistributedMode as DistributedMode,
 )

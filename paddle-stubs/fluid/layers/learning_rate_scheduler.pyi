@@ -1,30 +1,17 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     unique_name as unique_name,
 )
-from fluidlite.data_feeder import (
+from fluidlite.fluid.data_feeder import (
     check_type as check_type,
     check_variable_and_dtype as check_variable_and_dtype,
 )
-from fluidlite.dygraph import (
+from fluidlite.fluid.dygraph import (
     learning_rate_scheduler as imperate_lr,
 )
-from fluidlite.framework.mode import (
-    in_dygraph_mode as in_dygraph_mode,
-)
-from fluidlite.framework.name_scopes import (
-    name_scope as name_scope,
-)
-from fluidlite.framework.program import (
-    default_main_program as default_main_program,
-)
-from fluidlite.framework.variable import (
-    Parameter as Parameter,
-    Variable as Variable,
-)
-from fluidlite.layers import (
+from fluidlite.fluid.layers import (
     BasicDecoder as BasicDecoder,
     BeamSearchDecoder as BeamSearchDecoder,
     BlockGuardServ as BlockGuardServ,
@@ -391,4 +378,17 @@ from fluidlite.layers import (
     yolov3_loss as yolov3_loss,
     zeros as zeros,
     zeros_like as zeros_like,
+)
+from fluidlite.framework.mode import (
+    in_dygraph_mode as in_dygraph_mode,
+)
+from fluidlite.framework.name_scopes import (
+    name_scope as name_scope,
+)
+from fluidlite.framework.program import (
+    default_main_program as default_main_program,
+)
+from fluidlite.framework.variable import (
+    Parameter as Parameter,
+    Variable as Variable,
 )

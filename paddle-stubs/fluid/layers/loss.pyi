@@ -1,33 +1,27 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
 )
-from fluidlite.data_feeder import (
+from fluidlite.fluid.data_feeder import (
     check_type as check_type,
     check_variable_and_dtype as check_variable_and_dtype,
 )
-from fluidlite.framework.mode import (
-    in_dygraph_mode as in_dygraph_mode,
-)
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
-from fluidlite.initializer import (
+from fluidlite.fluid.initializer import (
     ConstantInitializer as Constant,
     NumpyArrayInitializer as NumpyArrayInitializer,
 )
-from fluidlite.layer_helper import (
+from fluidlite.fluid.layer_helper import (
     LayerHelper as LayerHelper,
 )
-from fluidlite.layers import (
+from fluidlite.fluid.layers import (
     nn as nn,
 )
-from fluidlite.layers.layer_function_generator import (
+from fluidlite.fluid.layers.layer_function_generator import (
     templatedoc as templatedoc,
 )
-from fluidlite.layers.loss import (
+from fluidlite.fluid.layers.loss import (
     bpr_loss as bpr_loss,
     center_loss as center_loss,
     chunk_eval as chunk_eval,
@@ -57,12 +51,18 @@ from fluidlite.layers.loss import (
     teacher_student_sigmoid_loss as teacher_student_sigmoid_loss,
     warpctc as warpctc,
 )
-from fluidlite.layers.ops import (
+from fluidlite.fluid.layers.ops import (
     square as square,
 )
-from fluidlite.layers.tensor.comparison import (
+from fluidlite.fluid.layers.tensor.comparison import (
     equal as equal,
 )
-from fluidlite.param_attr import (
+from fluidlite.fluid.param_attr import (
     ParamAttr as ParamAttr,
+)
+from fluidlite.framework.mode import (
+    in_dygraph_mode as in_dygraph_mode,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
 )

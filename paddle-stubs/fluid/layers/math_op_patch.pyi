@@ -1,19 +1,19 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
     unique_name as unique_name,
 )
-from fluidlite.deprecated import (
+from fluidlite.fluid.deprecated import (
     monkey_patch_variable as monkey_patch_variable,
+)
+from fluidlite.fluid.layers.math_op_patch import (
+    compare_ops as compare_ops,
 )
 from fluidlite.framework.serialization.op_protos import (
     OpProtoHolder as OpProtoHolder,
 )
 from fluidlite.framework.variable import (
     Variable as Variable,
-)
-from fluidlite.layers.math_op_patch import (
-    compare_ops as compare_ops,
 )

@@ -1,25 +1,19 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
 )
-from fluidlite.data_feeder import (
+from fluidlite.fluid.data_feeder import (
     check_variable_and_dtype as check_variable_and_dtype,
 )
-from fluidlite.framework.mode import (
-    in_dygraph_mode as in_dygraph_mode,
-)
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
-from fluidlite.initializer import (
+from fluidlite.fluid.initializer import (
     ConstantInitializer as Constant,
 )
-from fluidlite.layer_helper import (
+from fluidlite.fluid.layer_helper import (
     LayerHelper as LayerHelper,
 )
-from fluidlite.layers import (
+from fluidlite.fluid.layers import (
     BasicDecoder as BasicDecoder,
     BeamSearchDecoder as BeamSearchDecoder,
     BlockGuardServ as BlockGuardServ,
@@ -384,6 +378,12 @@ from fluidlite.layers import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
-from fluidlite.param_attr import (
+from fluidlite.fluid.param_attr import (
     ParamAttr as ParamAttr,
+)
+from fluidlite.framework.mode import (
+    in_dygraph_mode as in_dygraph_mode,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
 )

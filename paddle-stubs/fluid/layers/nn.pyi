@@ -2,54 +2,38 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    core as core,
-    dygraph_utils as dygraph_utils,
     paddle as paddle,
-    unique_name as unique_name,
 )
 from fluidlite.base.dtypes import (
     to_vartype as convert_np_dtype_to_dtype_,
 )
-from fluidlite.data_feeder import (
+from fluidlite.fluid import (
+    core as core,
+    dygraph_utils as dygraph_utils,
+    unique_name as unique_name,
+)
+from fluidlite.fluid.data_feeder import (
     check_dtype as check_dtype,
     check_type as check_type,
     check_variable_and_dtype as check_variable_and_dtype,
     convert_dtype as convert_dtype,
 )
-from fluidlite.framework.devices import (
-    device_guard as device_guard,
-)
-from fluidlite.framework.mode import (
-    in_dygraph_mode as in_dygraph_mode,
-)
-from fluidlite.framework.mode_switches import (
-    dygraph_only as dygraph_only,
-)
-from fluidlite.framework.program import (
-    default_main_program as default_main_program,
-)
-from fluidlite.framework.serialization.op_protos import (
-    OpProtoHolder as OpProtoHolder,
-)
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
-from fluidlite.initializer import (
+from fluidlite.fluid.initializer import (
     ConstantInitializer as Constant,
     NormalInitializer as Normal,
     NumpyArrayInitializer as NumpyArrayInitializer,
 )
-from fluidlite.layer_helper import (
+from fluidlite.fluid.layer_helper import (
     LayerHelper as LayerHelper,
 )
-from fluidlite.layers import (
+from fluidlite.fluid.layers import (
     utils as utils,
 )
-from fluidlite.layers.control_flow.arrays import (
+from fluidlite.fluid.layers.control_flow.arrays import (
     autoincreased_step_counter as autoincreased_step_counter,
     tensor_array_to_tensor as tensor_array_to_tensor,
 )
-from fluidlite.layers.detection.regions import (
+from fluidlite.fluid.layers.detection.regions import (
     deformable_conv as deformable_conv,
     deformable_roi_pooling as deformable_roi_pooling,
     prroi_pool as prroi_pool,
@@ -57,23 +41,23 @@ from fluidlite.layers.detection.regions import (
     roi_align as roi_align,
     roi_pool as roi_pool,
 )
-from fluidlite.layers.layer_function_generator import (
+from fluidlite.fluid.layers.layer_function_generator import (
     autodoc as autodoc,
     templatedoc as templatedoc,
 )
-from fluidlite.layers.loss.classification import (
+from fluidlite.fluid.layers.loss.classification import (
     dice_loss as dice_loss,
     label_smooth as label_smooth,
     log_loss as log_loss,
     smooth_l1 as smooth_l1,
 )
-from fluidlite.layers.loss.sequences import (
+from fluidlite.fluid.layers.loss.sequences import (
     chunk_eval as chunk_eval,
     crf_decoding as crf_decoding,
     ctc_greedy_decoder as ctc_greedy_decoder,
     linear_chain_crf as linear_chain_crf,
 )
-from fluidlite.layers.nn import (
+from fluidlite.fluid.layers.nn import (
     PyFuncRegistry as PyFuncRegistry,
     adaptive_pool2d as adaptive_pool2d,
     adaptive_pool3d as adaptive_pool3d,
@@ -142,16 +126,16 @@ from fluidlite.layers.nn import (
     topk as topk,
     unfold as unfold,
 )
-from fluidlite.layers.ops import (
+from fluidlite.fluid.layers.ops import (
     exp as exp,
 )
-from fluidlite.layers.recurrent.beams import (
+from fluidlite.fluid.layers.recurrent.beams import (
     gather_tree as gather_tree,
 )
-from fluidlite.layers.recurrent.sequences import (
+from fluidlite.fluid.layers.recurrent.sequences import (
     row_conv as row_conv,
 )
-from fluidlite.layers.tensor.arithmetic import (
+from fluidlite.fluid.layers.tensor.arithmetic import (
     elementwise_add as elementwise_add,
     elementwise_div as elementwise_div,
     elementwise_floordiv as elementwise_floordiv,
@@ -174,7 +158,7 @@ from fluidlite.layers.tensor.arithmetic import (
     scale as scale,
     sum as sum,
 )
-from fluidlite.layers.tensor.comparison import (
+from fluidlite.fluid.layers.tensor.comparison import (
     elementwise_equal as elementwise_equal,
     logical_and as logical_and,
     logical_not as logical_not,
@@ -182,11 +166,11 @@ from fluidlite.layers.tensor.comparison import (
     logical_xor as logical_xor,
     where as where,
 )
-from fluidlite.layers.tensor.constants import (
+from fluidlite.fluid.layers.tensor.constants import (
     fill_constant as fill_constant,
     zeros as zeros,
 )
-from fluidlite.layers.tensor.indexing import (
+from fluidlite.fluid.layers.tensor.indexing import (
     diag_embed as diag_embed,
     index_sample as index_sample,
     index_select as index_select,
@@ -200,7 +184,7 @@ from fluidlite.layers.tensor.indexing import (
     unique as unique,
     unique_with_counts as unique_with_counts,
 )
-from fluidlite.layers.tensor.joining import (
+from fluidlite.fluid.layers.tensor.joining import (
     concat as concat,
     expand as expand,
     expand_as as expand_as,
@@ -213,7 +197,7 @@ from fluidlite.layers.tensor.joining import (
     stack as stack,
     unstack as unstack,
 )
-from fluidlite.layers.tensor.matrix import (
+from fluidlite.fluid.layers.tensor.matrix import (
     addcmul as addcmul,
     addmm as addmm,
     allclose as allclose,
@@ -228,7 +212,7 @@ from fluidlite.layers.tensor.matrix import (
     matmul as matmul,
     mul as mul,
 )
-from fluidlite.layers.tensor.random import (
+from fluidlite.fluid.layers.tensor.random import (
     gaussian_random as gaussian_random,
     gaussian_random_batch_size_like as gaussian_random_batch_size_like,
     randint as randint,
@@ -237,7 +221,7 @@ from fluidlite.layers.tensor.random import (
     uniform_random as uniform_random,
     uniform_random_batch_size_like as uniform_random_batch_size_like,
 )
-from fluidlite.layers.tensor.shapes import (
+from fluidlite.fluid.layers.tensor.shapes import (
     flatten as flatten,
     rank as rank,
     reshape as reshape,
@@ -247,7 +231,7 @@ from fluidlite.layers.tensor.shapes import (
     transpose as transpose,
     unsqueeze as unsqueeze,
 )
-from fluidlite.layers.tensor.slicing import (
+from fluidlite.fluid.layers.tensor.slicing import (
     crop as crop,
     crop_tensor as crop_tensor,
     gather as gather,
@@ -258,7 +242,7 @@ from fluidlite.layers.tensor.slicing import (
     slice as slice,
     strided_slice as strided_slice,
 )
-from fluidlite.layers.tensor.variables import (
+from fluidlite.fluid.layers.tensor.variables import (
     assign as assign,
     cast as cast,
     get_tensor_from_selected_rows as get_tensor_from_selected_rows,
@@ -266,6 +250,24 @@ from fluidlite.layers.tensor.variables import (
     lod_reset as lod_reset,
     merge_selected_rows as merge_selected_rows,
 )
-from fluidlite.param_attr import (
+from fluidlite.fluid.param_attr import (
     ParamAttr as ParamAttr,
+)
+from fluidlite.framework.devices import (
+    device_guard as device_guard,
+)
+from fluidlite.framework.mode import (
+    in_dygraph_mode as in_dygraph_mode,
+)
+from fluidlite.framework.mode_switches import (
+    dygraph_only as dygraph_only,
+)
+from fluidlite.framework.program import (
+    default_main_program as default_main_program,
+)
+from fluidlite.framework.serialization.op_protos import (
+    OpProtoHolder as OpProtoHolder,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
 )

@@ -1,22 +1,19 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
-    core as core,
-)
 from fluidlite.base.dtypes import (
     to_vartype as convert_np_dtype_to_dtype_,
 )
-from fluidlite.data_feeder import (
+from fluidlite.fluid import (
+    core as core,
+)
+from fluidlite.fluid.data_feeder import (
     check_dtype as check_dtype,
     check_type as check_type,
     check_variable_and_dtype as check_variable_and_dtype,
     convert_dtype as convert_dtype,
 )
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
-from fluidlite.layers import (
+from fluidlite.fluid.layers import (
     BasicDecoder as BasicDecoder,
     BeamSearchDecoder as BeamSearchDecoder,
     BlockGuardServ as BlockGuardServ,
@@ -380,7 +377,10 @@ from fluidlite.layers import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
-from fluidlite.layers.layer_function_generator import (
+from fluidlite.fluid.layers.layer_function_generator import (
     generate_activation_fn as generate_activation_fn,
     generate_layer_fn as generate_layer_fn,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
 )

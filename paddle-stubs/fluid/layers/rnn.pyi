@@ -1,28 +1,19 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
 )
-from fluidlite.data_feeder import (
+from fluidlite.fluid.data_feeder import (
     check_dtype as check_dtype,
     check_type as check_type,
     check_variable_and_dtype as check_variable_and_dtype,
     convert_dtype as convert_dtype,
 )
-from fluidlite.framework.mode import (
-    in_dygraph_mode as in_dygraph_mode,
-)
-from fluidlite.framework.program import (
-    default_main_program as default_main_program,
-)
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
-from fluidlite.layer_helper import (
+from fluidlite.fluid.layer_helper import (
     LayerHelper as LayerHelper,
 )
-from fluidlite.layers import (
+from fluidlite.fluid.layers import (
     BasicDecoder as BasicDecoder,
     BeamSearchDecoder as BeamSearchDecoder,
     BlockGuardServ as BlockGuardServ,
@@ -391,7 +382,7 @@ from fluidlite.layers import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
-from fluidlite.layers.utils import (
+from fluidlite.fluid.layers.utils import (
     assert_same_structure as assert_same_structure,
     convert_to_list as convert_to_list,
     copy_mutable_vars as copy_mutable_vars,
@@ -400,6 +391,15 @@ from fluidlite.layers.utils import (
     map_structure as map_structure,
     pack_sequence_as as pack_sequence_as,
 )
-from fluidlite.param_attr import (
+from fluidlite.fluid.param_attr import (
     ParamAttr as ParamAttr,
+)
+from fluidlite.framework.mode import (
+    in_dygraph_mode as in_dygraph_mode,
+)
+from fluidlite.framework.program import (
+    default_main_program as default_main_program,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
 )

@@ -1,24 +1,15 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.data_feeder import (
+from fluidlite.fluid.data_feeder import (
     check_dtype as check_dtype,
     check_type as check_type,
     check_variable_and_dtype as check_variable_and_dtype,
 )
-from fluidlite.framework.mode import (
-    in_dygraph_mode as in_dygraph_mode,
-)
-from fluidlite.framework.serialization.descs import (
-    VarDesc as VarDesc,
-)
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
-from fluidlite.layer_helper import (
+from fluidlite.fluid.layer_helper import (
     LayerHelper as LayerHelper,
 )
-from fluidlite.layers import (
+from fluidlite.fluid.layers import (
     BasicDecoder as BasicDecoder,
     BeamSearchDecoder as BeamSearchDecoder,
     BlockGuardServ as BlockGuardServ,
@@ -382,6 +373,15 @@ from fluidlite.layers import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
-from fluidlite.layers.layer_function_generator import (
+from fluidlite.fluid.layers.layer_function_generator import (
     templatedoc as templatedoc,
+)
+from fluidlite.framework.mode import (
+    in_dygraph_mode as in_dygraph_mode,
+)
+from fluidlite.framework.serialization.descs import (
+    VarDesc as VarDesc,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
 )

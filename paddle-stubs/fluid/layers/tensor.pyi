@@ -1,50 +1,35 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
-    core as core,
-)
 from fluidlite.base.dtypes import (
     to_vartype as convert_np_dtype_to_dtype_,
 )
-from fluidlite.data_feeder import (
+from fluidlite.fluid import (
+    core as core,
+)
+from fluidlite.fluid.data_feeder import (
     check_dtype as check_dtype,
     check_type as check_type,
     check_variable_and_dtype as check_variable_and_dtype,
     convert_dtype as convert_dtype,
 )
-from fluidlite.framework.devices import (
-    device_guard as device_guard,
-)
-from fluidlite.framework.mode import (
-    in_dygraph_mode as in_dygraph_mode,
-)
-from fluidlite.framework.serialization.descs import (
-    VarDesc as VarDesc,
-)
-from fluidlite.framework.serialization.op_protos import (
-    OpProtoHolder as OpProtoHolder,
-)
-from fluidlite.framework.variable import (
-    Variable as Variable,
-)
-from fluidlite.initializer import (
+from fluidlite.fluid.initializer import (
     ConstantInitializer as Constant,
     Initializer as Initializer,
 )
-from fluidlite.layer_helper import (
+from fluidlite.fluid.layer_helper import (
     LayerHelper as LayerHelper,
 )
-from fluidlite.layers import (
+from fluidlite.fluid.layers import (
     utils as utils,
 )
-from fluidlite.layers.control_flow.arrays import (
+from fluidlite.fluid.layers.control_flow.arrays import (
     tensor_array_to_tensor as tensor_array_to_tensor,
 )
-from fluidlite.layers.layer_function_generator import (
+from fluidlite.fluid.layers.layer_function_generator import (
     templatedoc as templatedoc,
 )
-from fluidlite.layers.tensor import (
+from fluidlite.fluid.layers.tensor import (
     addcmul as addcmul,
     addmm as addmm,
     allclose as allclose,
@@ -176,6 +161,21 @@ from fluidlite.layers.tensor import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
-from fluidlite.param_attr import (
+from fluidlite.fluid.param_attr import (
     ParamAttr as ParamAttr,
+)
+from fluidlite.framework.devices import (
+    device_guard as device_guard,
+)
+from fluidlite.framework.mode import (
+    in_dygraph_mode as in_dygraph_mode,
+)
+from fluidlite.framework.serialization.descs import (
+    VarDesc as VarDesc,
+)
+from fluidlite.framework.serialization.op_protos import (
+    OpProtoHolder as OpProtoHolder,
+)
+from fluidlite.framework.variable import (
+    Variable as Variable,
 )

@@ -8,7 +8,7 @@ from . import (
     geo_sgd_transpiler as geo_sgd_transpiler,
     ps_dispatcher as ps_dispatcher,
 )
-from fluidlite.transpiler import (
+from fluidlite.fluid.transpiler import (
     DistributeTranspiler as DistributeTranspiler,
     DistributeTranspilerConfig as DistributeTranspilerConfig,
     HashName as HashName,

@@ -1,11 +1,11 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
     unique_name as unique_name,
 )
-from fluidlite.transpiler.collective import (
+from fluidlite.fluid.transpiler.collective import (
     Collective as Collective,
     GradAllReduce as GradAllReduce,
     LocalSGD as LocalSGD,
@@ -15,6 +15,6 @@ from fluidlite.transpiler.collective import (
     default_main_program as default_main_program,
     default_startup_program as default_startup_program,
 )
-from fluidlite.transpiler.details import (
+from fluidlite.fluid.transpiler.details import (
     wait_server_ready as wait_server_ready,
 )

@@ -2,31 +2,24 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    core as core,
     framework as framework,
+)
+from fluidlite.fluid import (
+    core as core,
     initializer as initializer,
     unique_name as unique_name,
 )
-from fluidlite.distribute_lookup_table import (
+from fluidlite.fluid.distribute_lookup_table import (
     find_distributed_lookup_table as find_distributed_lookup_table,
 )
-from fluidlite.framework.block import (
-    Block as Block,
-)
-from fluidlite.framework.variable import (
-    Parameter as Parameter,
-)
-from fluidlite.ops.op_view import (
-    grad_name as grad_var_name,
-)
-from fluidlite.transpiler import (
+from fluidlite.fluid.transpiler import (
     collective as collective,
 )
-from fluidlite.transpiler.details import (
+from fluidlite.fluid.transpiler.details import (
     UnionFind as UnionFind,
     find_op_by_output_arg as find_op_by_output_arg,
 )
-from fluidlite.transpiler.distribute_transpiler import (
+from fluidlite.fluid.transpiler.distribute_transpiler import (
     CLIP_OP_NAME_SCOPE as CLIP_OP_NAME_SCOPE,
     DIST_OP_ROLE_ATTR_VALUE as DIST_OP_ROLE_ATTR_VALUE,
     DistributeTranspiler as DistributeTranspiler,
@@ -56,4 +49,13 @@ from fluidlite.transpiler.distribute_transpiler import (
     same_or_split_var as same_or_split_var,
     slice_variable as slice_variable,
     wait_server_ready as wait_server_ready,
+)
+from fluidlite.framework.block import (
+    Block as Block,
+)
+from fluidlite.framework.variable import (
+    Parameter as Parameter,
+)
+from fluidlite.ops.op_view import (
+    grad_name as grad_var_name,
 )

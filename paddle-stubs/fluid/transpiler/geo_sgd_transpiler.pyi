@@ -2,24 +2,23 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    core as core,
     framework as framework,
 )
-from fluidlite.distribute_lookup_table import (
+from fluidlite.fluid import (
+    core as core,
+)
+from fluidlite.fluid.distribute_lookup_table import (
     find_distributed_lookup_table as find_distributed_lookup_table,
 )
-from fluidlite.framework.variable import (
-    Parameter as Parameter,
-)
-from fluidlite.transpiler.details import (
+from fluidlite.fluid.transpiler.details import (
     PSDispatcher as PSDispatcher,
     RoundRobin as RoundRobin,
     delete_ops as delete_ops,
 )
-from fluidlite.transpiler.distribute_transpiler import (
+from fluidlite.fluid.transpiler.distribute_transpiler import (
     ServerRuntimeConfig as ServerRuntimeConfig,
 )
-from fluidlite.transpiler.geo_sgd_transpiler import (
+from fluidlite.fluid.transpiler.geo_sgd_transpiler import (
     Block as Block,
     DistributeTranspiler as DistributeTranspiler,
     DistributeTranspilerConfig as DistributeTranspilerConfig,
@@ -35,6 +34,9 @@ from fluidlite.transpiler.geo_sgd_transpiler import (
     slice_variable as slice_variable,
     wait_server_ready as wait_server_ready,
 )
-from fluidlite.transpiler.parameter_server.trainer import (
+from fluidlite.fluid.transpiler.parameter_server.trainer import (
     same_or_split_var as same_or_split_var,
+)
+from fluidlite.framework.variable import (
+    Parameter as Parameter,
 )

@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.transpiler.details import (
+from fluidlite.fluid.transpiler.details import (
     HashName as HashName,
     PSDispatcher as PSDispatcher,
     RoundRobin as RoundRobin,

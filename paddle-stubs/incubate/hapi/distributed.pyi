@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.dygraph.parallel import (
+from fluidlite.fluid.dygraph.parallel import (
     ParallelEnv as ParallelEnv,
 )
 from fluidlite.paddle.hapi.distributed import (

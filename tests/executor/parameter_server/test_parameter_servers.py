@@ -9,8 +9,8 @@ pytest.importorskip("grpc", reason="parameter servers need grpcio")
 
 import fluidlite as fluid
 from fluidlite import layers
+from fluidlite.distributed.rpc.client import client
 from fluidlite.executor.lod_tensor import read_tensors
-from fluidlite.rpc.client import client
 
 from ...rpc.ports import free_port
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....op_functions import modern_unary
+from ....fluid.op_functions import modern_unary
 from ...modes import as_dtype, run
 from ...tensor import stat
 from ...tensor.manipulation import split

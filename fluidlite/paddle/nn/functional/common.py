@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .... import layers
 from ....base.dtypes import VarType
 from ....eager import Tensor
+from ....fluid import layers
+from ....fluid.layer_helper import run_op
+from ....fluid.layers.checks import check_choice, padding_row
+from ....fluid.layers.nn.dense import lookup_attrs
+from ....fluid.layers.nn.probability import DROPOUTS, dropout_attrs
+from ....fluid.op_functions import of_kind
 from ....framework import default_main_program
-from ....layer_helper import run_op
-from ....layers.checks import check_choice, padding_row
-from ....layers.nn.dense import lookup_attrs
-from ....layers.nn.probability import DROPOUTS, dropout_attrs
-from ....op_functions import of_kind
 from ....ops.tensor.random_ import is_reseeded
 from ...modes import axes_of, by_arguments, in_mode_of, run
 from ...tensor import stat

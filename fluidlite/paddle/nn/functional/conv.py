@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....layers.checks import FORMATS, check_choice, numbers
-from ....layers.nn.convolution import Convolution
-from ....op_functions import of_kind
+from ....fluid.layers.checks import FORMATS, check_choice, numbers
+from ....fluid.layers.nn.convolution import Convolution
+from ....fluid.op_functions import of_kind
 from ...modes import run
 from ...tensor.manipulation import squeeze, unsqueeze
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .... import layers
 from ....base.dtypes import VarType
-from ....layers.checks import check_choice
+from ....fluid import layers
+from ....fluid.layers.checks import check_choice
 from ...modes import by_arguments, run
 from ...tensor import stat
 from ...tensor.manipulation import gather, moveaxis, reshape, squeeze, unsqueeze

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ....layers.checks import check_choice
-from ....layers.nn.normalization import batch_normalized, normalized, normalized_from
+from ....fluid.layers.checks import check_choice
+from ....fluid.layers.nn.normalization import batch_normalized, normalized, normalized_from
 from ...modes import constant, reshaped, run
 from ...tensor.manipulation import squeeze, unsqueeze
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ....layers.checks import FORMATS, check_choice, numbers, paddings
-from ....op_functions import of_kind
+from ....fluid.layers.checks import FORMATS, check_choice, numbers, paddings
+from ....fluid.op_functions import of_kind
 from ...modes import run
 from ...tensor.manipulation import squeeze, unsqueeze
 from .conv import along_width, wide

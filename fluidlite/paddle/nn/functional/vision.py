@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .... import layers
-from ....layers.checks import check_choice
+from ....fluid import layers
+from ....fluid.layers.checks import check_choice
 from ...modes import by_arguments, run
 
 __all__ = ["affine_grid", "grid_sample"]

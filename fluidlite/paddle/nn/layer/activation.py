@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....dygraph.layers import Layer
-from ....initializer import ConstantInitializer
+from ....fluid.dygraph.layers import Layer
+from ....fluid.initializer import ConstantInitializer
 from .. import functional as F
 from .base import layer_of
 

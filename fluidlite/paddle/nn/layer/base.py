@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from ....dygraph.layers import Layer
+from ....fluid.dygraph.layers import Layer
 
 
 class FunctionLayer(Layer):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....dygraph import nn
-from ....dygraph.layers import Layer
 from ....eager import placing
-from ....initializer import NormalInitializer
-from ....layers.checks import padding_row
+from ....fluid.dygraph import nn
+from ....fluid.dygraph.layers import Layer
+from ....fluid.initializer import NormalInitializer
+from ....fluid.layers.checks import padding_row
 from ...dtypes import get_default_dtype
 from ...tensor.manipulation import flatten
 from .. import functional as F

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ....dygraph.container import LayerList, ParameterList, Sequential
-from ....dygraph.layers import Layer
+from ....fluid.dygraph.container import LayerList, ParameterList, Sequential
+from ....fluid.dygraph.layers import Layer
 
 __all__ = ["LayerDict", "LayerList", "ParameterList", "Sequential"]
 

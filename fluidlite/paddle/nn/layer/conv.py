@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ....dygraph.layers import Layer
-from ....layers.checks import FORMATS, check_choice, numbers
-from ....layers.nn.convolution import Convolution
+from ....fluid.dygraph.layers import Layer
+from ....fluid.layers.checks import FORMATS, check_choice, numbers
+from ....fluid.layers.nn.convolution import Convolution
 from ...dtypes import get_default_dtype
 from .. import functional as F
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....dygraph import nn
-from ....dygraph.layers import Layer
-from ....initializer import ConstantInitializer
-from ....layers.nn.normalization import create_scale_and_bias
-from ....param_attr import ParamAttr
+from ....fluid.dygraph import nn
+from ....fluid.dygraph.layers import Layer
+from ....fluid.initializer import ConstantInitializer
+from ....fluid.layers.nn.normalization import create_scale_and_bias
+from ....fluid.param_attr import ParamAttr
 from ...dtypes import get_default_dtype
 from .. import functional as F
 from .base import layer_of

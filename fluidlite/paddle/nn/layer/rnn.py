@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ....dygraph.container import LayerList
-from ....dygraph.layers import Layer
-from ....initializer import UniformInitializer
-from ....layers.checks import check_choice
+from ....fluid.dygraph.container import LayerList
+from ....fluid.dygraph.layers import Layer
+from ....fluid.initializer import UniformInitializer
+from ....fluid.layers.checks import check_choice
 from ...dtypes import get_default_dtype
 from ...modes import constant, in_mode_of
 from ...tensor.creation import full

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ....base.dtypes import VarType
-from ....dygraph.container import LayerList
-from ....dygraph.layers import Layer
-from ....layers.checks import check_choice
+from ....fluid.dygraph.container import LayerList
+from ....fluid.dygraph.layers import Layer
+from ....fluid.layers.checks import check_choice
 from ...modes import in_mode_of
 from ...tensor.creation import to_tensor
 from ...tensor.linalg import matmul

@@ -4,7 +4,7 @@
 from . import (
     beam_search_decoder as beam_search_decoder,
 )
-from fluidlite.contrib.decoder import (
+from fluidlite.fluid.contrib.decoder import (
     BeamSearchDecoder as BeamSearchDecoder,
     InitState as InitState,
     StateCell as StateCell,

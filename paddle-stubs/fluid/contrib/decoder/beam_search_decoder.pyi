@@ -2,23 +2,25 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    core as core,
     framework as framework,
+)
+from fluidlite.fluid import (
+    core as core,
     layers as layers,
     unique_name as unique_name,
 )
-from fluidlite.contrib.decoder import (
+from fluidlite.fluid.contrib.decoder import (
     BeamSearchDecoder as BeamSearchDecoder,
     InitState as InitState,
     StateCell as StateCell,
     TrainingDecoder as TrainingDecoder,
 )
-from fluidlite.contrib.decoder.beam_search_decoder import (
+from fluidlite.fluid.contrib.decoder.beam_search_decoder import (
     signature_safe_contextmanager as signature_safe_contextmanager,
+)
+from fluidlite.fluid.layer_helper import (
+    LayerHelper as LayerHelper,
 )
 from fluidlite.framework.variable import (
     Variable as Variable,
-)
-from fluidlite.layer_helper import (
-    LayerHelper as LayerHelper,
 )

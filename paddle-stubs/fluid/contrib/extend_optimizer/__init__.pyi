@@ -4,6 +4,6 @@
 from . import (
     extend_optimizer_with_weight_decay as extend_optimizer_with_weight_decay,
 )
-from fluidlite.contrib.extend_optimizer import (
+from fluidlite.fluid.contrib.extend_optimizer import (
     extend_with_decoupled_weight_decay as extend_with_decoupled_weight_decay,
 )

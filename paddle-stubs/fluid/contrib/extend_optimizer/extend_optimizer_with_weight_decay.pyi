@@ -5,7 +5,7 @@ from fluidlite import (
     framework as framework,
     paddle as paddle,
 )
-from fluidlite.contrib.extend_optimizer import (
+from fluidlite.fluid.contrib.extend_optimizer import (
     DecoupledWeightDecay as DecoupledWeightDecay,
     extend_with_decoupled_weight_decay as extend_with_decoupled_weight_decay,
 )

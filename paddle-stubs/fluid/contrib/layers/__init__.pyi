@@ -6,7 +6,7 @@ from . import (
     nn as nn,
     rnn_impl as rnn_impl,
 )
-from fluidlite.contrib.layers import (
+from fluidlite.fluid.contrib.layers import (
     BasicGRUUnit as BasicGRUUnit,
     BasicLSTMUnit as BasicLSTMUnit,
     basic_gru as basic_gru,

@@ -1,18 +1,18 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.contrib.layers.metric_op import (
+from fluidlite.fluid.contrib.layers.metric_op import (
     LayerHelper as LayerHelper,
     Variable as Variable,
     ctr_metric_bundle as ctr_metric_bundle,
 )
-from fluidlite.initializer import (
+from fluidlite.fluid.initializer import (
     ConstantInitializer as Constant,
     NormalInitializer as Normal,
 )
-from fluidlite.layers import (
+from fluidlite.fluid.layers import (
     nn as nn,
 )
-from fluidlite.param_attr import (
+from fluidlite.fluid.param_attr import (
     ParamAttr as ParamAttr,
 )

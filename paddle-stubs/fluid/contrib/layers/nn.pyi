@@ -1,13 +1,13 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
-    unique_name as unique_name,
-)
 from fluidlite.base.dtypes import (
     to_vartype as convert_np_dtype_to_dtype_,
 )
-from fluidlite.contrib.layers.nn import (
+from fluidlite.fluid import (
+    unique_name as unique_name,
+)
+from fluidlite.fluid.contrib.layers.nn import (
     LayerHelper as LayerHelper,
     Variable as Variable,
     fused_elemwise_activation as fused_elemwise_activation,
@@ -27,17 +27,17 @@ from fluidlite.contrib.layers.nn import (
     tree_conv as tree_conv,
     var_conv_2d as var_conv_2d,
 )
-from fluidlite.data_feeder import (
+from fluidlite.fluid.data_feeder import (
     check_dtype as check_dtype,
     check_type as check_type,
     check_variable_and_dtype as check_variable_and_dtype,
     convert_dtype as convert_dtype,
 )
-from fluidlite.initializer import (
+from fluidlite.fluid.initializer import (
     ConstantInitializer as Constant,
     NormalInitializer as Normal,
     NumpyArrayInitializer as NumpyArrayInitializer,
 )
-from fluidlite.layers import (
+from fluidlite.fluid.layers import (
     utils as utils,
 )

@@ -6,7 +6,7 @@ from . import (
     fp16_lists as fp16_lists,
     fp16_utils as fp16_utils,
 )
-from fluidlite.contrib.mixed_precision import (
+from fluidlite.fluid.contrib.mixed_precision import (
     AutoMixedPrecisionLists as AutoMixedPrecisionLists,
     decorate as decorate,
 )

@@ -1,14 +1,14 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     layers as layers,
     unique_name as unique_name,
 )
-from fluidlite.contrib.mixed_precision import (
+from fluidlite.fluid.contrib.mixed_precision import (
     fp16_utils as fp16_utils,
 )
-from fluidlite.contrib.mixed_precision.decorator import (
+from fluidlite.fluid.contrib.mixed_precision.decorator import (
     AutoMixedPrecisionLists as AutoMixedPrecisionLists,
     OptimizerWithMixedPrecision as OptimizerWithMixedPrecision,
     decorate as decorate,

@@ -1,11 +1,11 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
     layers as layers,
 )
-from fluidlite.contrib.mixed_precision.fp16_utils import (
+from fluidlite.fluid.contrib.mixed_precision.fp16_utils import (
     find_op_index as find_op_index,
     find_true_post_op as find_true_post_op,
     find_true_prev_op as find_true_prev_op,

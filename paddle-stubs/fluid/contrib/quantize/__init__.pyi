@@ -4,6 +4,6 @@
 from . import (
     quantize_transpiler as quantize_transpiler,
 )
-from fluidlite.contrib.quantize import (
+from fluidlite.fluid.contrib.quantize import (
     QuantizeTranspiler as QuantizeTranspiler,
 )

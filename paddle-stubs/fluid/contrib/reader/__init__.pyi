@@ -4,6 +4,6 @@
 from . import (
     distributed_reader as distributed_reader,
 )
-from fluidlite.contrib.reader import (
+from fluidlite.fluid.contrib.reader import (
     distributed_batch_reader as distributed_batch_reader,
 )

@@ -1,6 +1,6 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.contrib.reader import (
+from fluidlite.fluid.contrib.reader import (
     distributed_batch_reader as distributed_batch_reader,
 )

@@ -10,7 +10,7 @@ from . import (
     quantization as quantization,
     searcher as searcher,
 )
-from fluidlite.contrib.slim import (
+from fluidlite.fluid.contrib.slim import (
     Compressor as Compressor,
     ConfigFactory as ConfigFactory,
     Context as Context,

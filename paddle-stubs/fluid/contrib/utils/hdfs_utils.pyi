@@ -1,12 +1,12 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.contrib.utils import (
+from fluidlite.fluid.contrib.utils import (
     HDFSClient as HDFSClient,
     getfilelist as getfilelist,
     multi_download as multi_download,
     multi_upload as multi_upload,
 )
-from fluidlite.log_helper import (
+from fluidlite.fluid.log_helper import (
     get_logger as get_logger,
 )

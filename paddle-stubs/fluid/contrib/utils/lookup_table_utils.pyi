@@ -2,21 +2,23 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    core as core,
-    io as io,
     paddle as paddle,
 )
-from fluidlite.contrib.utils import (
+from fluidlite.fluid import (
+    core as core,
+    io as io,
+)
+from fluidlite.fluid.contrib.utils import (
     get_inference_model as get_inference_model,
     load_persistables_for_increment as load_persistables_for_increment,
     lookup_table_dir as lookup_table_dir,
 )
-from fluidlite.framework import (
-    Program as Program,
-)
-from fluidlite.io.inference import (
+from fluidlite.fluid.io.inference import (
     MODEL as model_filename,
 )
-from fluidlite.log_helper import (
+from fluidlite.fluid.log_helper import (
     get_logger as get_logger,
+)
+from fluidlite.framework import (
+    Program as Program,
 )

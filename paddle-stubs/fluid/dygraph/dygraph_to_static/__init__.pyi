@@ -6,7 +6,7 @@ from . import (
     partial_program as partial_program,
     program_translator as program_translator,
 )
-from fluidlite.dygraph.dygraph_to_static import (
+from fluidlite.fluid.dygraph.dygraph_to_static import (
     AstNodeWrapper as AstNodeWrapper,
     DygraphToStaticAst as DygraphToStaticAst,
     ProgramTranslator as ProgramTranslator,

@@ -2,17 +2,19 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    backward as backward,
-    core as core,
     framework as framework,
 )
-from fluidlite.dygraph import (
+from fluidlite.fluid import (
+    backward as backward,
+    core as core,
+)
+from fluidlite.fluid.dygraph import (
     layers as layers,
 )
-from fluidlite.dygraph.base import (
+from fluidlite.fluid.dygraph.base import (
     _switch_to_static_graph_ as switch_to_static_graph,
 )
-from fluidlite.dygraph.dygraph_to_static.partial_program import (
+from fluidlite.fluid.dygraph.dygraph_to_static.partial_program import (
     PartialProgramLayer as PartialProgramLayer,
     partial_program_from as partial_program_from,
     valid_vars as valid_vars,

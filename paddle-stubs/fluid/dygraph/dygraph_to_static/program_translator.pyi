@@ -2,34 +2,38 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    core as core,
     executor as executor,
     framework as framework,
+)
+from fluidlite.executor.scope import (
+    scope_guard as scope_guard,
+)
+from fluidlite.fluid import (
+    core as core,
     unique_name as unique_name,
 )
-from fluidlite.data_feeder import (
+from fluidlite.fluid.data_feeder import (
     check_type as check_type,
 )
-from fluidlite.dygraph import (
+from fluidlite.fluid.dygraph import (
     layers as layers,
 )
-from fluidlite.dygraph.base import (
+from fluidlite.fluid.dygraph.base import (
     param_guard as param_guard,
     _switch_to_static_graph_ as switch_to_static_graph,
 )
-from fluidlite.dygraph.dygraph_to_static.ast_transformer import (
+from fluidlite.fluid.dygraph.dygraph_to_static.ast_transformer import (
     DygraphToStaticAst as DygraphToStaticAst,
 )
-from fluidlite.dygraph.dygraph_to_static.partial_program import (
+from fluidlite.fluid.dygraph.dygraph_to_static.partial_program import (
     partial_program_from as partial_program_from,
 )
-from fluidlite.dygraph.dygraph_to_static.runtime.calls import (
+from fluidlite.fluid.dygraph.dygraph_to_static.runtime.calls import (
     rewritten as convert_function_with_cache,
     rewritten as convert_to_static,
 )
-from fluidlite.dygraph.jit.translator import (
+from fluidlite.fluid.dygraph.jit.translator import (
     ConcreteProgram as ConcreteProgram,
     ProgramCache as ProgramCache,
     ProgramTranslator as ProgramTranslator,
 )
-from fluidlite.executor.scope import scope_guard as scope_guard

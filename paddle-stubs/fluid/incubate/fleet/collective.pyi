@@ -1,10 +1,6 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
-    compiler as compiler,
-    io as io,
-)
 from fluidlite.distributed.files import (
     BDFS as BDFS,
     LocalFS as LocalFS,
@@ -12,7 +8,11 @@ from fluidlite.distributed.files import (
 from fluidlite.executor.parallel.compiler import (
     ParallelExecutor as ParallelExecutor,
 )
-from fluidlite.incubate.fleet.collective import (
+from fluidlite.fluid import (
+    compiler as compiler,
+    io as io,
+)
+from fluidlite.fluid.incubate.fleet.collective import (
     Collective as Collective,
     CollectiveOpBasedOptimizer as CollectiveOpBasedOptimizer,
     CollectiveOptimizer as CollectiveOptimizer,
@@ -28,6 +28,6 @@ from fluidlite.incubate.fleet.collective import (
     TrainStatus as TrainStatus,
     fleet as fleet,
 )
-from fluidlite.transpiler import (
+from fluidlite.fluid.transpiler import (
     distribute_transpiler as dist_transpiler,
 )

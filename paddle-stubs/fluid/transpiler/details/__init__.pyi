@@ -8,10 +8,12 @@ from . import (
     vars_distributed as vars_distributed,
 )
 from fluidlite import (
-    core as core,
     paddle as paddle,
 )
-from fluidlite.transpiler.details import (
+from fluidlite.fluid import (
+    core as core,
+)
+from fluidlite.fluid.transpiler.details import (
     UnionFind as UnionFind,
     VarDistributed as VarDistributed,
     VarStruct as VarStruct,

@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.transpiler.details import (
+from fluidlite.fluid.transpiler.details import (
     string_types as string_types,
     wait_server_ready as wait_server_ready,
 )

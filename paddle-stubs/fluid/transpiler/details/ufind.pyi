@@ -1,6 +1,6 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.transpiler.details import (
+from fluidlite.fluid.transpiler.details import (
     UnionFind as UnionFind,
 )

@@ -1,11 +1,11 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.framework import (
-    Variable as Variable,
-)
-from fluidlite.transpiler.details import (
+from fluidlite.fluid.transpiler.details import (
     VarDistributed as VarDistributed,
     VarStruct as VarStruct,
     VarsDistributed as VarsDistributed,
+)
+from fluidlite.framework import (
+    Variable as Variable,
 )

@@ -6,7 +6,7 @@ from . import (
     config as config,
     strategy as strategy,
 )
-from fluidlite.contrib.slim.core import (
+from fluidlite.fluid.contrib.slim.core import (
     Compressor as Compressor,
     ConfigFactory as ConfigFactory,
     Context as Context,

@@ -1,15 +1,15 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.base.place import (
+    CPUPlace as CPUPlace,
+)
+from fluidlite.fluid import (
     compiler as compiler,
     io as io,
     profiler as profiler,
 )
-from fluidlite.base.place import (
-    CPUPlace as CPUPlace,
-)
-from fluidlite.contrib.slim.core.compressor import (
+from fluidlite.fluid.contrib.slim.core.compressor import (
     Compressor as Compressor,
     ConfigFactory as ConfigFactory,
     Context as Context,
@@ -20,7 +20,7 @@ from fluidlite.contrib.slim.core.compressor import (
     get_logger as get_logger,
     scope_guard as scope_guard,
 )
-from fluidlite.contrib.slim.graph import (
+from fluidlite.fluid.contrib.slim.graph import (
     OpWrapper as OpWrapper,
     VarWrapper as VarWrapper,
 )

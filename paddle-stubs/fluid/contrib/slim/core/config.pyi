@@ -1,38 +1,38 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.contrib.slim.core.config import (
+from fluidlite.fluid.contrib.slim.core.config import (
     ConfigFactory as ConfigFactory,
     PLUGINS as PLUGINS,
     Strategy as Strategy,
 )
-from fluidlite.contrib.slim.distillation import (
+from fluidlite.fluid.contrib.slim.distillation import (
     DistillationStrategy as DistillationStrategy,
     FSPDistiller as FSPDistiller,
     L2Distiller as L2Distiller,
     SoftLabelDistiller as SoftLabelDistiller,
 )
-from fluidlite.contrib.slim.nas.controller_server import (
+from fluidlite.fluid.contrib.slim.nas.controller_server import (
     ControllerServer as ControllerServer,
     SearchAgent as SearchAgent,
     SearchSpace as SearchSpace,
 )
-from fluidlite.contrib.slim.nas.light_nas_strategy import (
+from fluidlite.fluid.contrib.slim.nas.light_nas_strategy import (
     LightNASStrategy as LightNASStrategy,
 )
-from fluidlite.contrib.slim.prune.auto_prune_strategy import (
+from fluidlite.fluid.contrib.slim.prune.auto_prune_strategy import (
     AutoPruneStrategy as AutoPruneStrategy,
 )
-from fluidlite.contrib.slim.prune.prune_strategy import (
+from fluidlite.fluid.contrib.slim.prune.prune_strategy import (
     PruneStrategy as PruneStrategy,
     SensitivePruneStrategy as SensitivePruneStrategy,
     UniformPruneStrategy as UniformPruneStrategy,
 )
-from fluidlite.contrib.slim.prune.pruner import (
+from fluidlite.fluid.contrib.slim.prune.pruner import (
     Pruner as Pruner,
     StructurePruner as StructurePruner,
 )
-from fluidlite.contrib.slim.quantization.freezing import (
+from fluidlite.fluid.contrib.slim.quantization.freezing import (
     AddQuantDequantPass as AddQuantDequantPass,
     ConvertToInt8Pass as ConvertToInt8Pass,
     OutScaleForInferencePass as OutScaleForInferencePass,
@@ -40,19 +40,19 @@ from fluidlite.contrib.slim.quantization.freezing import (
     QuantizationFreezePass as QuantizationFreezePass,
     TransformForMobilePass as TransformForMobilePass,
 )
-from fluidlite.contrib.slim.quantization.post_training_quantization import (
+from fluidlite.fluid.contrib.slim.quantization.post_training_quantization import (
     PostTrainingQuantization as PostTrainingQuantization,
 )
-from fluidlite.contrib.slim.quantization.quantization_strategy import (
+from fluidlite.fluid.contrib.slim.quantization.quantization_strategy import (
     QuantizationStrategy as QuantizationStrategy,
 )
-from fluidlite.contrib.slim.quantization.transform import (
+from fluidlite.fluid.contrib.slim.quantization.transform import (
     QuantizationTransformPass as QuantizationTransformPass,
 )
-from fluidlite.contrib.slim.quantization.weight_quantization import (
+from fluidlite.fluid.contrib.slim.quantization.weight_quantization import (
     WeightQuantization as WeightQuantization,
 )
-from fluidlite.contrib.slim.searcher import (
+from fluidlite.fluid.contrib.slim.searcher import (
     EvolutionaryController as EvolutionaryController,
     SAController as SAController,
 )

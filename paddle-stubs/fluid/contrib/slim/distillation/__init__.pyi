@@ -5,7 +5,7 @@ from . import (
     distillation_strategy as distillation_strategy,
     distiller as distiller,
 )
-from fluidlite.contrib.slim.distillation import (
+from fluidlite.fluid.contrib.slim.distillation import (
     DistillationStrategy as DistillationStrategy,
     FSPDistiller as FSPDistiller,
     L2Distiller as L2Distiller,

@@ -1,20 +1,22 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.contrib.slim.core.config import (
+from fluidlite.executor.executor import (
+    Executor as Executor,
+)
+from fluidlite.fluid.contrib.slim.core.config import (
     Strategy as Strategy,
 )
-from fluidlite.contrib.slim.distillation import (
+from fluidlite.fluid.contrib.slim.distillation import (
     DistillationStrategy as DistillationStrategy,
 )
-from fluidlite.executor.executor import Executor as Executor
+from fluidlite.fluid.log_helper import (
+    get_logger as get_logger,
+)
 from fluidlite.framework import (
     Program as Program,
     program_guard as program_guard,
 )
 from fluidlite.framework.variable import (
     Variable as Variable,
-)
-from fluidlite.log_helper import (
-    get_logger as get_logger,
 )

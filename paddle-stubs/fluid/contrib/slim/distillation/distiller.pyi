@@ -1,12 +1,15 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.executor.executor import (
+    Executor as Executor,
+)
+from fluidlite.fluid import (
     layers as layers,
     optimizer as optimizer,
     regularizer as regularizer,
 )
-from fluidlite.contrib.slim.distillation import (
+from fluidlite.fluid.contrib.slim.distillation import (
     FSPDistiller as FSPDistiller,
     FSPDistillerPass as FSPDistillerPass,
     L2Distiller as L2Distiller,
@@ -14,7 +17,6 @@ from fluidlite.contrib.slim.distillation import (
     SoftLabelDistiller as SoftLabelDistiller,
     SoftLabelDistillerPass as SoftLabelDistillerPass,
 )
-from fluidlite.executor.executor import Executor as Executor
 from fluidlite.framework import (
     program_guard as program_guard,
 )

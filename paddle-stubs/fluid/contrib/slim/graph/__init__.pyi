@@ -5,7 +5,7 @@ from . import (
     executor as executor,
     graph_wrapper as graph_wrapper,
 )
-from fluidlite.contrib.slim.graph import (
+from fluidlite.fluid.contrib.slim.graph import (
     GraphWrapper as GraphWrapper,
     OpWrapper as OpWrapper,
     SlimGraphExecutor as SlimGraphExecutor,

@@ -8,7 +8,7 @@ from . import (
     search_agent as search_agent,
     search_space as search_space,
 )
-from fluidlite.contrib.slim.nas import (
+from fluidlite.fluid.contrib.slim.nas import (
     ControllerServer as ControllerServer,
     LOCK_EX as LOCK_EX,
     LOCK_UN as LOCK_UN,
@@ -16,6 +16,6 @@ from fluidlite.contrib.slim.nas import (
     SearchAgent as SearchAgent,
     SearchSpace as SearchSpace,
 )
-from fluidlite.contrib.slim.nas.lock import (
+from fluidlite.fluid.contrib.slim.nas.lock import (
     unlock as unlock,
 )

@@ -1,10 +1,10 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.contrib.slim.graph import (
+from fluidlite.fluid.contrib.slim.graph import (
     GraphWrapper as GraphWrapper,
 )
-from fluidlite.contrib.slim.nas.light_nas_strategy import (
+from fluidlite.fluid.contrib.slim.nas.light_nas_strategy import (
     ControllerServer as ControllerServer,
     Executor as Executor,
     LightNASStrategy as LightNASStrategy,

@@ -1,9 +1,9 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.contrib.slim.nas.controller_server import (
+from fluidlite.fluid.contrib.slim.nas.controller_server import (
     SearchAgent as SearchAgent,
 )
-from fluidlite.log_helper import (
+from fluidlite.fluid.log_helper import (
     get_logger as get_logger,
 )

@@ -6,7 +6,7 @@ from . import (
     prune_strategy as prune_strategy,
     pruner as pruner,
 )
-from fluidlite.contrib.slim.prune import (
+from fluidlite.fluid.contrib.slim.prune import (
     AutoPruneStrategy as AutoPruneStrategy,
     PruneStrategy as PruneStrategy,
     Pruner as Pruner,

@@ -1,10 +1,10 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.contrib.slim.prune.auto_prune_strategy import (
+from fluidlite.fluid.contrib.slim.prune.auto_prune_strategy import (
     AutoPruneStrategy as AutoPruneStrategy,
     PruneStrategy as PruneStrategy,
 )
-from fluidlite.log_helper import (
+from fluidlite.fluid.log_helper import (
     get_logger as get_logger,
 )

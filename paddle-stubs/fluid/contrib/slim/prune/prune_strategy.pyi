@@ -1,13 +1,13 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     layers as layers,
 )
-from fluidlite.contrib.slim.graph import (
+from fluidlite.fluid.contrib.slim.graph import (
     OpWrapper as OpWrapper,
 )
-from fluidlite.contrib.slim.prune.prune_strategy import (
+from fluidlite.fluid.contrib.slim.prune.prune_strategy import (
     GraphWrapper as GraphWrapper,
     PruneStrategy as PruneStrategy,
     SensitivePruneStrategy as SensitivePruneStrategy,

@@ -1,10 +1,10 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     layers as layers,
 )
-from fluidlite.contrib.slim.prune.pruner import (
+from fluidlite.fluid.contrib.slim.prune.pruner import (
     Pruner as Pruner,
     StructurePruner as StructurePruner,
 )

@@ -6,7 +6,7 @@ from . import (
     quantization_pass as quantization_pass,
     quantization_strategy as quantization_strategy,
 )
-from fluidlite.contrib.slim.quantization import (
+from fluidlite.fluid.contrib.slim.quantization import (
     AddQuantDequantPass as AddQuantDequantPass,
     ConvertToInt8Pass as ConvertToInt8Pass,
     OutScaleForInferencePass as OutScaleForInferencePass,

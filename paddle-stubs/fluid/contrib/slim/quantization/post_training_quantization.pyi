@@ -2,11 +2,13 @@
 # ruff: noqa
 # fmt: off
 from fluidlite import (
-    core as core,
     framework as framework,
+)
+from fluidlite.fluid import (
+    core as core,
     io as io,
 )
-from fluidlite.contrib.slim.quantization.post_training_quantization import (
+from fluidlite.fluid.contrib.slim.quantization.post_training_quantization import (
     AddQuantDequantPass as AddQuantDequantPass,
     Executor as Executor,
     IrGraph as IrGraph,
@@ -16,6 +18,6 @@ from fluidlite.contrib.slim.quantization.post_training_quantization import (
     WeightQuantization as WeightQuantization,
     global_scope as global_scope,
 )
-from fluidlite.log_helper import (
+from fluidlite.fluid.log_helper import (
     get_logger as get_logger,
 )

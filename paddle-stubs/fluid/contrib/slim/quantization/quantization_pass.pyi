@@ -1,11 +1,14 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.executor.scope import (
+    scope_guard as scope_guard,
+)
+from fluidlite.fluid import (
     core as core,
     unique_name as unique_name,
 )
-from fluidlite.contrib.slim.quantization.freezing import (
+from fluidlite.fluid.contrib.slim.quantization.freezing import (
     AddQuantDequantPass as AddQuantDequantPass,
     ConvertToInt8Pass as ConvertToInt8Pass,
     OutScaleForInferencePass as OutScaleForInferencePass,
@@ -13,13 +16,15 @@ from fluidlite.contrib.slim.quantization.freezing import (
     QuantizationFreezePass as QuantizationFreezePass,
     TransformForMobilePass as TransformForMobilePass,
 )
-from fluidlite.contrib.slim.quantization.transform import (
+from fluidlite.fluid.contrib.slim.quantization.transform import (
     QuantizationTransformPass as QuantizationTransformPass,
 )
-from fluidlite.data import (
+from fluidlite.fluid.data import (
     data as data,
 )
-from fluidlite.executor.scope import scope_guard as scope_guard
+from fluidlite.fluid.layers.tensor.arithmetic import (
+    mean as mean,
+)
 from fluidlite.framework.operator import (
     Operator as Operator,
 )
@@ -31,9 +36,6 @@ from fluidlite.framework.program import (
 from fluidlite.framework.serialization.ir_graph import (
     IrGraph as IrGraph,
     IrNode as IrNode,
-)
-from fluidlite.layers.tensor.arithmetic import (
-    mean as mean,
 )
 from fluidlite.paddle import (
     compat as cpt,

@@ -1,16 +1,25 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.executor.executor import (
+    Executor as Executor,
+)
+from fluidlite.executor.parallel.compiler import (
+    CompiledProgram as CompiledProgram,
+)
+from fluidlite.executor.parallel.strategies import (
+    BuildStrategy as BuildStrategy,
+)
+from fluidlite.fluid import (
     core as core,
     io as io,
 )
-from fluidlite.contrib.slim.quantization.freezing import (
+from fluidlite.fluid.contrib.slim.quantization.freezing import (
     AddQuantDequantPass as AddQuantDequantPass,
     OutScaleForInferencePass as OutScaleForInferencePass,
     OutScaleForTrainingPass as OutScaleForTrainingPass,
 )
-from fluidlite.contrib.slim.quantization.quantization_strategy import (
+from fluidlite.fluid.contrib.slim.quantization.quantization_strategy import (
     ConvertToInt8Pass as ConvertToInt8Pass,
     IrGraph as IrGraph,
     QuantizationFreezePass as QuantizationFreezePass,
@@ -20,19 +29,12 @@ from fluidlite.contrib.slim.quantization.quantization_strategy import (
     TransformForMobilePass as TransformForMobilePass,
     scope_guard as scope_guard,
 )
-from fluidlite.executor.parallel.compiler import (
-    CompiledProgram as CompiledProgram,
+from fluidlite.fluid.log_helper import (
+    get_logger as get_logger,
 )
-from fluidlite.executor.parallel.strategies import (
-    BuildStrategy as BuildStrategy,
-)
-from fluidlite.executor.executor import Executor as Executor
 from fluidlite.framework.program import (
     Program as Program,
 )
 from fluidlite.framework.variable import (
     Variable as Variable,
-)
-from fluidlite.log_helper import (
-    get_logger as get_logger,
 )

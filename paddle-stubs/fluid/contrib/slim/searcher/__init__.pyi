@@ -4,7 +4,7 @@
 from . import (
     controller as controller,
 )
-from fluidlite.contrib.slim.searcher import (
+from fluidlite.fluid.contrib.slim.searcher import (
     EvolutionaryController as EvolutionaryController,
     SAController as SAController,
 )

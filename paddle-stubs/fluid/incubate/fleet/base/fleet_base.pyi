@@ -1,13 +1,13 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.contrib.mixed_precision.decorator import (
+from fluidlite.fluid.contrib.mixed_precision.decorator import (
     OptimizerWithMixedPrecision as OptimizerWithMixedPrecision,
 )
-from fluidlite.incubate.fleet.base import (
+from fluidlite.fluid.incubate.fleet.base import (
     mode as mode,
 )
-from fluidlite.incubate.fleet.base.fleet_base import (
+from fluidlite.fluid.incubate.fleet.base.fleet_base import (
     DistributedOptimizer as DistributedOptimizer,
     Executor as Executor,
     Fleet as Fleet,
@@ -15,9 +15,9 @@ from fluidlite.incubate.fleet.base.fleet_base import (
     Mode as Mode,
     RoleMakerBase as RoleMakerBase,
 )
-from fluidlite.incubate.fleet.base.role_maker import (
+from fluidlite.fluid.incubate.fleet.base.role_maker import (
     UserDefinedRoleMaker as UserDefinedRoleMaker,
 )
-from fluidlite.optimizer.descent import (
+from fluidlite.fluid.optimizer.descent import (
     SGDOptimizer as SGD,
 )

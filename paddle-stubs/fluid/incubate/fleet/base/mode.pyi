@@ -1,6 +1,6 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.incubate.fleet.base.fleet_base import (
+from fluidlite.fluid.incubate.fleet.base.fleet_base import (
     Mode as Mode,
 )

@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.incubate.fleet.base.role_maker import (
+from fluidlite.fluid.incubate.fleet.base.role_maker import (
     GeneralRoleMaker as GeneralRoleMaker,
     MPIRoleMaker as MPIRoleMaker,
     MPISymetricRoleMaker as MPISymetricRoleMaker,

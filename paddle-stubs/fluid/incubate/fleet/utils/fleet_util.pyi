@@ -1,15 +1,15 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.incubate.fleet.utils import (
+from fluidlite.fluid.incubate.fleet.utils import (
     hdfs as hdfs,
     utils as utils,
 )
-from fluidlite.incubate.fleet.utils.fleet_util import (
+from fluidlite.fluid.incubate.fleet.utils.fleet_util import (
     FleetUtil as FleetUtil,
     HDFSClient as HDFSClient,
     fleet_transpiler as fleet_transpiler,
 )
-from fluidlite.log_helper import (
+from fluidlite.fluid.log_helper import (
     get_logger as get_logger,
 )

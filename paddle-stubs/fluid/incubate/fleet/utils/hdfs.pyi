@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.incubate.fleet.utils.hdfs import (
+from fluidlite.fluid.incubate.fleet.utils.hdfs import (
     HDFSClient as HDFSClient,
     get_logger as get_logger,
 )

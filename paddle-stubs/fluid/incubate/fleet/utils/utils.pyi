@@ -1,11 +1,11 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite import (
+from fluidlite.fluid import (
     core as core,
     debugger as debugger,
 )
-from fluidlite.incubate.fleet.utils.utils import (
+from fluidlite.fluid.incubate.fleet.utils.utils import (
     Program as Program,
     all_vars_out_fn as all_vars_out_fn,
     append_load_op as append_load_op,

@@ -4,19 +4,19 @@
 from . import (
     distributed_strategy as distributed_strategy,
 )
-from fluidlite import (
-    io as io,
-)
 from fluidlite.executor.parallel.compiler import (
     ParallelExecutor as ParallelExecutor,
 )
-from fluidlite.incubate.fleet.base.fleet_base import (
+from fluidlite.fluid import (
+    io as io,
+)
+from fluidlite.fluid.incubate.fleet.base.fleet_base import (
     DistributedOptimizer as DistributedOptimizer,
 )
-from fluidlite.incubate.fleet.base.role_maker import (
+from fluidlite.fluid.incubate.fleet.base.role_maker import (
     MPISymetricRoleMaker as MPISymetricRoleMaker,
 )
-from fluidlite.incubate.fleet.parameter_server.distribute_transpiler import (
+from fluidlite.fluid.incubate.fleet.parameter_server.distribute_transpiler import (
     AsyncStrategy as AsyncStrategy,
     Communicator as Communicator,
     CompiledProgram as CompiledProgram,
@@ -40,6 +40,6 @@ from fluidlite.incubate.fleet.parameter_server.distribute_transpiler import (
     default_startup_program as default_startup_program,
     fleet as fleet,
 )
-from fluidlite.transpiler.distribute_transpiler import (
+from fluidlite.fluid.transpiler.distribute_transpiler import (
     ServerRuntimeConfig as ServerRuntimeConfig,
 )

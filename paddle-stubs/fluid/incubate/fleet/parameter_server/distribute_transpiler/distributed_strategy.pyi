@@ -1,7 +1,7 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import (
+from fluidlite.fluid.incubate.fleet.parameter_server.distribute_transpiler.distributed_strategy import (
     AsyncStrategy as AsyncStrategy,
     DistributeTranspilerConfig as DistributeTranspilerConfig,
     DistributedMode as DistributedMode,

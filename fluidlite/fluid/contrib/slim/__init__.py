@@ -1,0 +1,21 @@
+"""`fluid.contrib.slim`: smaller models."""
+
+from ....base import missing
+from . import core, distillation, graph, nas, prune, quantization, searcher
+from .core import Compressor, ConfigFactory, Context, Strategy
+
+__all__ = [
+    "Compressor",
+    "ConfigFactory",
+    "Context",
+    "Strategy",
+    "core",
+    "distillation",
+    "graph",
+    "nas",
+    "prune",
+    "quantization",
+    "searcher",
+]
+
+__getattr__ = missing.reporter(__name__)

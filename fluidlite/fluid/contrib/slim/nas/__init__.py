@@ -1,0 +1,23 @@
+"""`fluid.contrib.slim.nas`: network architecture search, with one controller for several agents."""
+
+from .....base import missing
+from . import controller_server, light_nas_strategy, lock
+from .controller_server import ControllerServer, SearchAgent, SearchSpace
+from .light_nas_strategy import LightNASStrategy
+from .lock import LOCK_EX, LOCK_UN
+
+__all__ = [
+    "LOCK_EX",
+    "LOCK_UN",
+    "ControllerServer",
+    "LightNASStrategy",
+    "SearchAgent",
+    "SearchSpace",
+    "controller_server",
+    "light_nas_strategy",
+    "lock",
+    "search_agent",
+    "search_space",
+]
+
+__getattr__ = missing.reporter(__name__)

@@ -1,0 +1,24 @@
+"""`fluid.layers.device`: the device list of programs that predate `ParallelExecutor`."""
+
+from __future__ import annotations
+
+from ...base import missing
+from ...base.dtypes import VarType
+from ...framework import Variable
+from ..annotations import deprecated
+from ..layer_helper import LayerHelper
+
+__all__: list[str] = []
+
+
+@deprecated(since="0.15.0", instead="ParallelExecutor")
+def get_places(device_count: int | None = None, device_type: str | None = None) -> Variable:
+    """A variable that stands for `device_count` devices of a type, 'CPU' or 'CUDA'; of no use since Fluid 0.15."""
+    helper = LayerHelper("get_places")
+    places = helper.create_variable(name=helper._new_name(f"{helper.name}.out"), type=VarType.PLACE_LIST)
+    attrs = {"device_count": int(device_count) if device_count else 0, "device_type": device_type or "AUTO"}
+    helper.append_op(type="get_places", outputs={"Out": [places]}, attrs=attrs)
+    return places
+
+
+__getattr__ = missing.reporter(__name__)
