@@ -41,17 +41,21 @@ def register_pair(
     keep_out: Sequence[str] = (),
     no_grad: Sequence[str] = (),
     sequences: Sequences = Sequences(),
+    sequences_back: Sequences | None = None,
     effects: Effects = Effects(),
     planning: Planning = Planning(),
+    planning_back: Planning = Planning(),
     infer_back: Callable[[OpView], None] = grads_like_inputs,
+    grad: Rule | None = None,
     grad_grad: Rule | None = None,
     cuda: tuple[str | None, str | None] = (None, None),
     native: tuple[Native | None, Native | None] = (None, None),
+    rows: RowRule | None = None,
     rows_back: RowRule | None = None,
 ) -> None:
     """Declare `op_type` and `<op_type>_grad`.
 
-    The gradient operator has the same attributes, and the `takes_lod` and `inferred` of `sequences`.
+    The gradient operator has the same attributes.
 
     Args:
         inputs, outputs: slots, see `Slot`.
@@ -59,11 +63,14 @@ def register_pair(
         back: the kernel of the gradient: one result for each input that is not in `no_grad`, None for missing ones.
         keep: the inputs that the gradient gets (by default all; `X#`: for its shape; `X?`: saved programs may lack it).
         keep_out: the outputs that it gets, besides the gradients of the outputs that are not in `no_grad`.
+        sequences_back: the `sequences` of the gradient, by default the `takes_lod` and `inferred` of `sequences`.
+        planning_back: the `planning` of the gradient.
         infer_back: the shapes of the gradients, by default those of the inputs.
+        grad: the gradient rule, by default `standard_grad` of what `keep` and `keep_out` name.
         grad_grad: the gradient rule of the gradient.
         cuda: the launchers of both.
         native: the functions that choose the native kernels of both.
-        rows_back: the rule for SelectedRows of the gradient.
+        rows, rows_back: the rules for SelectedRows of both.
     """
     slots = {slot.name: slot for slot in map(Slot.parse, inputs)}
     made = {slot.name: slot for slot in map(Slot.parse, outputs)}
@@ -81,15 +88,17 @@ def register_pair(
         attrs=attrs or {},
         infer=infer,
         kernel=kernel,
-        grad=standard_grad(inputs=[slot.name for slot in kept], outputs=[slot.name for slot in kept_out]),
+        grad=grad or standard_grad([slot.name for slot in kept], [slot.name for slot in kept_out]),
         no_grad=tuple(no_grad),
         native=native[0],
-        dispatch=Dispatch(cuda=cuda[0]),
+        dispatch=Dispatch(cuda=cuda[0], rows=rows),
         sequences=sequences,
         effects=effects,
         planning=planning,
         doc=doc,
     )
+    if sequences_back is None:
+        sequences_back = Sequences(takes_lod=sequences.takes_lod, inferred=sequences.inferred)
     takes = [
         declared(slots[k.name], k.name, slots[k.name].optional or k.optional, k.shape_only) for k in kept
     ]
@@ -107,7 +116,8 @@ def register_pair(
         grad=grad_grad,
         native=native[1],
         dispatch=Dispatch(cuda=cuda[1], rows=rows_back),
-        sequences=Sequences(takes_lod=sequences.takes_lod, inferred=sequences.inferred),
+        sequences=sequences_back,
+        planning=planning_back,
         doc=f"The gradient of {op_type} for {', '.join(wanted)}.",
     )
 
@@ -144,16 +154,20 @@ def self_adjoint_double_grad(op: OpView) -> list[OpSpec]:
     return [OpSpec(op.type, takes, {d_x: [grad_name(op.name(d_out))]}, dict(op.attrs))]
 
 
-def double_grad(out: str, wanted: Sequence[str]) -> Rule:
+def double_grad(out: str, wanted: Sequence[str], kept: Sequence[str] | None = None) -> Rule:
     """The gradient rule that makes `<type>_grad_grad` from the gradient operator of an operator with output `out`.
 
-    It takes what the gradient operator takes, `D<out>` for the gradient of `out`, and `DD<slot>` for the gradient of
-    each gradient it gives; it gives `D<slot>` for the inputs in `wanted`, and `DD<out>`.
+    It takes what the gradient operator takes (of that only `kept`, if given), `D<out>` for the gradient of `out`, and
+    `DD<slot>` for the gradient of each gradient it gives; it gives `D<slot>` for the inputs in `wanted`, and `DD<out>`.
     """
 
     def rule(op: OpView) -> list[OpSpec]:
         d_out = grad_name(out)
-        takes = {slot: list(names) for slot, names in op.inputs.items() if names and slot != d_out}
+        takes = {
+            slot: list(names)
+            for slot, names in op.inputs.items()
+            if names and slot != d_out and (kept is None or slot in kept)
+        }
         takes["D" + out] = list(op.names(d_out))
         for slot, names in op.outputs.items():
             if names:

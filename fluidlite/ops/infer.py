@@ -8,6 +8,7 @@ from typing import Any
 from ..base.dtypes import VarType
 from ..base.sizes import whole
 from ..base.sizes.shapes import aligned, same_shape
+from ..base.sizes.shapes import may_equal as may_equal
 from ..base.sizes.shapes import middle as middle
 from ..base.sizes.shapes import product as product
 from .registry import GRAD, OpView, Shape
@@ -22,21 +23,32 @@ def same_as(slot: str = "X", out: str = "Out") -> Callable[[OpView], None]:
     return infer
 
 
-def same_shapes(slot: str, *others: str) -> Callable[[OpView], None]:
-    """An infer rule for operators that go through inputs of one shape element by element: `Out` is like `slot`."""
-    whole = same_as(slot)
+def same_shapes(slot: str, *others: str, outs: Sequence[str] = ("Out",)) -> Callable[[OpView], None]:
+    """An infer rule for operators that go through inputs of one shape element by element: `outs` are like `slot`."""
 
     def infer(op: OpView) -> None:
         shape = op.shape(slot)
         for other in others:
             found = op.shape(other)
-            if len(found) != len(shape) or any(
-                m != n and min(m, n) >= 0 for m, n in zip(found, shape, strict=True)
-            ):
+            if not may_equal(found, shape):
                 raise op.fail(f"{other} must have the shape of {slot}, {list(shape)}, got {list(found)}")
-        whole(op)
+        for out in outs:
+            op.set(out, shape, op.dtype(slot))
 
     return infer
+
+
+def shape_of_all(op: OpView, slot: str) -> list[int]:
+    """The shape of the variables of a list slot; raises the operator's error if they differ in shape or dtype."""
+    dims = list(op.shape(slot))
+    for index in range(1, op.count(slot)):
+        shape = op.shape(slot, index)
+        if not may_equal(dims, shape):
+            raise op.fail(f"all {slot} must have the same shape, got {dims} and {list(shape)}")
+        if op.dtype(slot, index) != op.dtype(slot):
+            raise op.fail(f"all {slot} must have the dtype {op.dtype(slot)}, got {op.dtype(slot, index)}")
+        dims = [max(m, n) for m, n in zip(dims, shape, strict=True)]
+    return dims
 
 
 def grads_like(**stand_ins: str) -> Callable[[OpView], None]:

@@ -14,6 +14,11 @@ def same_shape(x: Shape, y: Shape) -> bool:
     return len(x) == len(y) and x == y
 
 
+def may_equal(x: Sequence[int], y: Sequence[int]) -> bool:
+    """False if two shapes differ in their number of dimensions, or in a size that both know."""
+    return len(x) == len(y) and not any(m != n and min(m, n) >= 0 for m, n in zip(x, y, strict=True))
+
+
 def with_size_of(shape: Sequence[int], other: Shape, dimension: int, at: int) -> list[int]:
     """`shape` with dimension `at` as long as `dimension` of `other`, for `..._batch_size_like` operators."""
     size = [int(n) for n in shape]

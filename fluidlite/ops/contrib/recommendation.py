@@ -12,7 +12,7 @@ from ...backend.functions import add_at
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
-from ..infer import grads_like_inputs, product
+from ..infer import may_equal, product
 from ..registry import Effects, OperatorError, OpSpec, OpView, Sequences, grad_name, register
 from ..value_checks import require_in_range
 
@@ -62,7 +62,7 @@ def _infer(op: OpView, sides: int, lowest: int) -> None:
     shapes = [op.shape("X", k) for k in range(op.count("X"))]
     first = shapes[0]
     for shape in shapes:
-        if len(shape) != 2 or any(m != n and min(m, n) >= 0 for m, n in zip(shape, first, strict=False)):
+        if len(shape) != 2 or not may_equal(shape, first):
             raise op.fail(f"X must be matrices [rows, width] of one shape, got {[list(s) for s in shapes]}")
     width, start, length = first[1], op.attr("start_index"), op.attr("length")
     if width < 0:
@@ -156,27 +156,21 @@ def _rule(op: OpView) -> list[OpSpec]:
     return [OpSpec("shuffle_batch_grad", takes, {DX: [grad_name(op.name("X"))]}, dict(op.attrs))]
 
 
-register(
+register_pair(
     "shuffle_batch",
     ("X", "Seed"),
-    ("Out", "ShuffleIdx", "SeedOut"),
-    {"startup_seed": 0},
-    infer=_shuffle_batch_infer,
-    kernel=_shuffle,
-    grad=_rule,
+    _shuffle,
+    _shuffle_grad,
+    _shuffle_batch_infer,
+    "All rows (what the last dimension holds) in another order; SeedOut: the seed of the next run.",
+    outputs=("Out", "ShuffleIdx", "SeedOut"),
+    attrs={"startup_seed": 0},
+    keep=(),
+    keep_out=("ShuffleIdx",),
     no_grad=("Seed", "ShuffleIdx", "SeedOut"),
+    grad=_rule,
     sequences=Sequences(source={"Out": "X", "SeedOut": "Seed"}),
     effects=Effects(random=True, uninitialized=("Seed",)),
-    doc="All rows (what the last dimension holds) in another order; SeedOut: the seed of the next run.",
-)
-register(
-    "shuffle_batch_grad",
-    ("ShuffleIdx", DOUT),
-    (DX,),
-    {"startup_seed": 0},
-    infer=grads_like_inputs,
-    kernel=_shuffle_grad,
-    doc="The gradient of shuffle_batch: rows back where they came from.",
 )
 
 

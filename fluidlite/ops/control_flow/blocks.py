@@ -8,21 +8,10 @@ from typing import Any
 
 from ...base.dtypes import VarType
 from .. import planning_rules
-from ..infer import grads_like_inputs, same_as
+from ..grad_pairs import register_pair
+from ..infer import same_as
 from ..native import copy
-from ..registry import (
-    EMPTY,
-    GRAD,
-    Control,
-    Effects,
-    OpSpec,
-    OpView,
-    Planning,
-    Sequences,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..registry import EMPTY, GRAD, Control, Effects, OpSpec, OpView, Planning, Sequences, grad_name, register
 
 _BLOCK: dict[str, Any] = {"sub_block": None, "is_scalar_condition": False, "skip_eager_deletion_vars": []}
 
@@ -212,29 +201,21 @@ register(
     effects=Effects(control=Control("recurrent", True, scopes="step_scopes")),
     doc="The gradient of recurrent: runs a block for each step, the last one first.",
 )
-register(
+
+register_pair(
     "rnn_memory_helper",
-    inputs=("X",),
+    ("X",),
+    lambda xp, X: X,
+    lambda xp, X, Out_grad: Out_grad,
+    same_as("X"),
+    "X under another name: what a step leaves to the next one, or as a result.",
     attrs={"dtype": 5},
-    infer=same_as("X"),
-    kernel=lambda xp, X: X,
-    grad=standard_grad(inputs=("X",), outputs=("Out",)),
-    native=copy("X", "Out"),
+    keep_out=("Out",),
     planning=Planning(
         view=("Out", "X"), batchable=planning_rules.all_batched, identity=planning_rules.always()
     ),
-    doc="X under another name: what a step leaves to the next one, or as a result.",
-)
-register(
-    "rnn_memory_helper_grad",
-    inputs=("X", "Out", DOUT),
-    outputs=(DX,),
-    attrs={"dtype": 5},
-    infer=grads_like_inputs,
-    kernel=lambda xp, X, Out_grad: Out_grad,
-    native=copy(DOUT, DX),
-    planning=Planning(
+    planning_back=Planning(
         view=(DX, DOUT), batchable=planning_rules.all_batched, identity=planning_rules.always(DX, DOUT)
     ),
-    doc="The gradient of rnn_memory_helper.",
+    native=(copy("X", "Out"), copy(DOUT, DX)),
 )

@@ -10,6 +10,7 @@ from ...base.dtypes import VarType
 from ...base.lod import Lod, freeze
 from ...base.rank_table import RankTable
 from ...base.tensor_array import TensorArray
+from ..grad_pairs import register_pair
 from ..infer import same_as
 from ..native import bytes_of_row
 from ..registry import (
@@ -24,7 +25,6 @@ from ..registry import (
     Sequences,
     grad_name,
     register,
-    standard_grad,
 )
 from ..sequence import Lods, grads_keep_sequences, input_lod, offsets_of, ranges
 
@@ -313,24 +313,17 @@ def _shrink_grad_native(op: OpView) -> Call:
     return Call("slice_grad", [op.name(DOUT), op.name(DX)], [1, 2, rows, row, 0, 0, running, row])
 
 
-register(
+register_pair(
     "shrink_rnn_memory",
-    inputs=("X", "RankTable", "I"),
-    infer=_any_rows,
-    kernel=_shrink,
-    grad=standard_grad(inputs=("X",)),
+    ("X", "RankTable", "I"),
+    _shrink,
+    _shrink_grad,
+    _any_rows,
+    "The first rows (or sequences) of X: those of the sequences that have a step number I.",
+    keep=("X#",),
     no_grad=("RankTable", "I"),
     sequences=Sequences(takes_lod=True, levels=Levels("X")),
     planning=Planning(pattern="shorten"),
-    doc="The first rows (or sequences) of X: those of the sequences that have a step number I.",
-)
-register(
-    "shrink_rnn_memory_grad",
-    inputs=("X#", DOUT),
-    outputs=(DX,),
-    infer=grads_keep_sequences,
-    kernel=_shrink_grad,
-    native=_shrink_grad_native,
-    sequences=Sequences(takes_lod=True),
-    doc="The gradient of shrink_rnn_memory: zero for sequences that have ended.",
+    infer_back=grads_keep_sequences,
+    native=(None, _shrink_grad_native),
 )

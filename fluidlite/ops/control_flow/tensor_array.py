@@ -7,17 +7,7 @@ from typing import Any
 from ...backend import to_host
 from ...base.dtypes import VarType
 from ...base.tensor_array import TensorArray
-from ..registry import (
-    Effects,
-    Levels,
-    LodArray,
-    OpSpec,
-    OpView,
-    Planning,
-    Sequences,
-    grad_name,
-    register,
-)
+from ..registry import Effects, Levels, LodArray, OpSpec, OpView, Planning, Sequences, grad_name, register
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 

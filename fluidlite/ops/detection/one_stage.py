@@ -12,8 +12,7 @@ from ...base.dtypes import VarType
 from ...base.errors import OperatorError
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
-from ..infer import grads_like
-from ..registry import LodArray, OpView, Sequences, grad_name, register, standard_grad
+from ..registry import LodArray, OpView, Sequences, register
 from ..sequence import Lods, offsets_of
 from .boxes import clipped
 from .nms import best_first, suppressed
@@ -265,35 +264,19 @@ def _infer_loss(op: OpView) -> None:
     op.set("GTMatchMask", (batch, box[1]), VarType.INT32)
 
 
-register(
+register_pair(
     "yolov3_loss",
-    inputs=("X", "GTBox", "GTLabel", "GTScore?"),
+    ("X", "GTBox", "GTLabel", "GTScore?"),
+    _loss,
+    _loss_grad,
+    _infer_loss,
+    "What the boxes, classes and scores of a map cost, for each image.",
     outputs=("Loss", "ObjectnessMask", "GTMatchMask"),
     attrs=_LOSS,
-    infer=_infer_loss,
-    kernel=_loss,
-    grad=standard_grad(("X", "GTBox", "GTLabel", "GTScore"), ("ObjectnessMask", "GTMatchMask")),
+    keep_out=("ObjectnessMask", "GTMatchMask"),
     no_grad=("GTBox", "GTLabel", "GTScore", "ObjectnessMask", "GTMatchMask"),
     sequences=Sequences(source=None),
-    doc="What the boxes, classes and scores of a map cost, for each image.",
-)
-register(
-    "yolov3_loss_grad",
-    inputs=(
-        "X",
-        "GTBox",
-        "GTLabel",
-        "GTScore?",
-        "ObjectnessMask",
-        "GTMatchMask",
-        grad_name("Loss"),
-    ),
-    outputs=(grad_name("X"),),
-    attrs=_LOSS,
-    infer=grads_like(),
-    kernel=_loss_grad,
-    sequences=Sequences(source=None),
-    doc="The gradient of yolov3_loss for X.",
+    sequences_back=Sequences(source=None),
 )
 
 Array = np.ndarray

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
+from ..grad_pairs import register_pair
 from ..host_fallback import hosted
-from ..infer import grads_like, grads_like_inputs
-from ..registry import Levels, LodArray, OpView, Sequences, grad_name, register, standard_grad
+from ..registry import Levels, LodArray, OpView, Sequences, grad_name
 from ..sequence import Lods, input_lod
 from .roi import (
     Array,
@@ -153,27 +153,19 @@ _ATTRS: dict[str, Any] = {
 }
 _INPUTS = ("Input", "ROIs", "Trans")
 
-register(
+
+register_pair(
     "deformable_psroi_pooling",
-    inputs=_INPUTS,
+    _INPUTS,
+    _pool,
+    _pool_grad,
+    _infer,
+    "For each region the means of interpolated features in bins that are moved by Trans, and of how many.",
     outputs=("TopCount", "Output"),
     attrs=_ATTRS,
-    infer=_infer,
-    kernel=_pool,
-    grad=standard_grad(_INPUTS, ("TopCount",)),
+    keep_out=("TopCount",),
     no_grad=("ROIs", "TopCount"),
     sequences=Sequences(takes_lod=True, inferred=True),
-    doc="For each region the means of interpolated features in bins that are moved by Trans, and of how many.",
-)
-register(
-    "deformable_psroi_pooling_grad",
-    inputs=(*_INPUTS, "TopCount", grad_name("Output")),
-    outputs=(DINPUT + "?", DTRANS + "?"),
-    attrs=_ATTRS,
-    infer=grads_like_inputs,
-    kernel=_pool_grad,
-    sequences=Sequences(takes_lod=True, inferred=True),
-    doc="The gradient of deformable_psroi_pooling for Input and Trans.",
 )
 
 _NEAR = 1e-4
@@ -309,27 +301,21 @@ _ROI_PERSPECTIVE_ATTRS: dict[str, Any] = {
 }
 _OUTPUTS = ("Mask", "TransformMatrix", "Out2InIdx", "Out2InWeights")
 
-register(
+
+register_pair(
     "roi_perspective_transform",
-    inputs=("X", "ROIs"),
+    ("X", "ROIs"),
+    _transform,
+    _transform_grad,
+    _roi_perspective_infer,
+    "Quadrilaterals of features as rectangles, which places of these lie in them, and how they are mapped.",
     outputs=("Out", *_OUTPUTS),
     attrs=_ROI_PERSPECTIVE_ATTRS,
-    infer=_roi_perspective_infer,
-    kernel=_transform,
-    grad=standard_grad(("X", "ROIs"), ("Out2InIdx", "Out2InWeights")),
+    keep=("X#", "ROIs#"),
+    keep_out=("Out2InIdx", "Out2InWeights"),
     no_grad=("ROIs", "Mask", "TransformMatrix", "Out2InIdx", "Out2InWeights"),
     sequences=Sequences(takes_lod=True, inferred=True, levels=Levels("ROIs", outs=("Out",))),
-    doc="Quadrilaterals of features as rectangles, which places of these lie in them, and how they are mapped.",
-)
-register(
-    "roi_perspective_transform_grad",
-    inputs=("X#", "ROIs#", "Out2InIdx", "Out2InWeights", grad_name("Out")),
-    outputs=(grad_name("X"),),
-    attrs=_ROI_PERSPECTIVE_ATTRS,
-    infer=grads_like(),
-    kernel=_transform_grad,
-    sequences=Sequences(source=None),
-    doc="The gradient of roi_perspective_transform for X.",
+    sequences_back=Sequences(source=None),
 )
 
 

@@ -8,20 +8,9 @@ import numpy as np
 
 from ...backend.functions import matmul
 from ...base.selected_rows import SelectedRows
-from ..infer import grads_like_inputs, product
-from ..registry import (
-    Attr,
-    Dispatch,
-    LodArray,
-    OperatorError,
-    OpView,
-    RowRule,
-    Sequences,
-    find,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..grad_pairs import register_pair
+from ..infer import product
+from ..registry import Attr, LodArray, OperatorError, OpView, RowRule, Sequences, find, grad_name, register
 from ..sequence import Lods, input_lod
 from ..value_checks import require_in_range
 
@@ -234,27 +223,16 @@ _ATTRS: dict[str, Any] = {
     "is_sparse": False,
 }
 
-register(
+
+register_pair(
     "fused_embedding_seq_pool",
     ("W", "Ids"),
+    _sums,
+    _grad,
+    _infer,
+    "For each sequence of Ids sums of the rows of W that its columns name; padding_idx names none.",
     attrs=_ATTRS,
-    infer=_infer,
-    kernel=_sums,
-    grad=standard_grad(inputs=("W", "Ids")),
     no_grad=("Ids",),
     sequences=Sequences(takes_lod=True, inferred=True),
-    doc="For each sequence of Ids sums of the rows of W that its columns name; padding_idx names none.",
-)
-register(
-    "fused_embedding_seq_pool_grad",
-    ("W", "Ids", DOUT),
-    (DW,),
-    _ATTRS,
-    infer=grads_like_inputs,
-    kernel=_grad,
-    dispatch=Dispatch(
-        rows=RowRule(_sparse_grad, out=DW, when="is_sparse", count=lambda op: product(op.shape("Ids")))
-    ),
-    sequences=Sequences(takes_lod=True, inferred=True),
-    doc="The gradient of fused_embedding_seq_pool for the table: SelectedRows with is_sparse.",
+    rows_back=RowRule(_sparse_grad, out=DW, when="is_sparse", count=lambda op: product(op.shape("Ids"))),
 )

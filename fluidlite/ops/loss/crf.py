@@ -9,7 +9,7 @@ import numpy as np
 from ...base.dtypes import FLOATS, VarType
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
-from ..infer import product
+from ..infer import may_equal, product
 from ..native import typed
 from ..registry import Call, LodArray, OperatorError, OpView, Sequences, grad_name, register
 from ..sequence import Lods, Padded, batch_operands, grads_keep_sequences, set_rows, single
@@ -163,7 +163,7 @@ def _check(op: OpView) -> bool:
         label = op.shape("Label")
         plain = label[: len(x) - 1]
         fits = len(plain) == len(x) - 1 and label[len(x) - 1 :] in ((), (1,), (-1,))
-        if not fits or any(m != n and min(m, n) >= 0 for m, n in zip(plain, x[:-1], strict=True)):
+        if not fits or not may_equal(plain, x[:-1]):
             raise op.fail(f"Label must be of shape {[*x[:-1], 1]}, got {list(label)}")
     return padded
 

@@ -8,21 +8,11 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from .. import planning_rules
-from ..grad_pairs import double_grad, register_double_grad
-from ..infer import grads_like, grads_like_inputs, normalize_axis, product
+from ..grad_pairs import double_grad, register_double_grad, register_pair
+from ..infer import grads_like, grads_like_inputs, may_equal, normalize_axis, product
 from ..native import Selector, element, typed
 from ..nn.probability import rows_of, shifted
-from ..registry import (
-    Call,
-    Dispatch,
-    OpSpec,
-    OpView,
-    Planning,
-    Sequences,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..registry import Call, Dispatch, OpSpec, OpView, Planning, Sequences, grad_name, register, standard_grad
 from ..value_checks import require_in_range
 
 DX, DY, DOUT, DLOSS, DLOGITS = (grad_name(slot) for slot in ("X", "Y", "Out", "Loss", "Logits"))
@@ -128,7 +118,7 @@ def _check_labels(op: OpView, values: str, soft: bool, axis: int = -1) -> None:
     shape, label = op.shape(values), op.shape("Label")
     axis = normalize_axis(op, axis, len(shape))
     if soft:
-        if len(label) != len(shape) or any(a != b for a, b in zip(shape, label, strict=True) if a >= 0 <= b):
+        if not may_equal(label, shape):
             raise op.fail(f"soft labels must have the shape of {values}, {list(shape)}, got {list(label)}")
         return
     if op.exact and op.dtype("Label") not in (VarType.INT64, VarType.INT32):
@@ -137,11 +127,7 @@ def _check_labels(op: OpView, values: str, soft: bool, axis: int = -1) -> None:
         )
     rows = (*shape[:axis], *shape[axis + 1 :])
     one = (*shape[:axis], 1, *shape[axis + 1 :])
-    fits = [
-        len(label) == len(want) and all(a == b or a < 0 or b < 0 for a, b in zip(label, want, strict=True))
-        for want in (one, rows)
-    ]
-    if not any(fits):
+    if not (may_equal(label, one) or may_equal(label, rows)):
         raise op.fail(f"Label must have shape {list(one)}, one class number a row, got {list(label)}")
 
 
@@ -200,35 +186,22 @@ def _native_grad2(op: OpView) -> Call | None:
     return Call(name, operands, [*_rows(op, DX), op.attr("ignore_index")])
 
 
-register(
+register_pair(
     "cross_entropy",
-    inputs=("X", "Label"),
+    ("X", "Label"),
+    _cross_entropy,
+    _cross_entropy_grad,
+    _cross_entropy_infer,
+    "The cross entropy of each row of probabilities and its label: a class number, or a weight "
+    "for each class.",
     outputs=("Y",),
     attrs={"soft_label": False, "ignore_index": -100},
-    infer=_cross_entropy_infer,
-    kernel=_cross_entropy,
-    grad=standard_grad(inputs=("X", "Label")),
     no_grad=("Label",),
-    native=_native,
-    dispatch=Dispatch(cuda="losses.cross_entropy"),
     planning=Planning(batchable=planning_rules.along_last_axis, pattern="entropy"),
-    doc=(
-        "The cross entropy of each row of probabilities and its label: a class number, or a weight "
-        "for each class."
-    ),
-)
-register(
-    "cross_entropy_grad",
-    inputs=("X", "Label", DY),
-    outputs=(DX,),
-    attrs={"soft_label": False, "ignore_index": -100},
-    infer=grads_like_inputs,
-    kernel=_cross_entropy_grad,
-    grad=double_grad("Y", ("X",)),
-    native=_native_grad,
-    dispatch=Dispatch(cuda="losses.cross_entropy_grad"),
-    planning=Planning(batchable=planning_rules.along_last_axis, inplace=((DX, "X"),)),
-    doc="The gradient of cross_entropy for the probabilities.",
+    planning_back=Planning(batchable=planning_rules.along_last_axis, inplace=((DX, "X"),)),
+    grad_grad=double_grad("Y", ("X",)),
+    native=(_native, _native_grad),
+    cuda=("losses.cross_entropy", "losses.cross_entropy_grad"),
 )
 register(
     "cross_entropy2",

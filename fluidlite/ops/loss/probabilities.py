@@ -10,31 +10,13 @@ import numpy as np
 
 from .. import planning_rules
 from ..grad_pairs import double_grad, register_double_grad, register_pair
-from ..infer import grads_like_inputs, same_shapes
+from ..infer import same_shapes
 from ..native import numel, typed
-from ..registry import (
-    Attr,
-    Call,
-    Dispatch,
-    Effects,
-    OpView,
-    Planning,
-    Sequences,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..registry import Attr, Call, Effects, OpView, Planning, Sequences, grad_name
 from ..value_checks import forbid, require_in_range
 
 _FLOOR = -100.0
 """The smallest logarithm that counts."""
-
-
-def _bce_infer(op: OpView) -> None:
-    x, label = op.shape("X"), op.shape("Label")
-    if len(x) != len(label) or any(m != n for m, n in zip(x, label, strict=True) if m >= 0 <= n):
-        raise op.fail(f"Label must have the shape of X, {list(x)}, got {list(label)}")
-    op.set("Out", x, op.dtype("X"))
 
 
 def _bce(xp: Any, X: Any, Label: Any) -> Any:
@@ -58,7 +40,7 @@ register_pair(
     ("X", "Label"),
     _bce,
     _bce_grad,
-    _bce_infer,
+    same_shapes("X", "Label"),
     "The negative log likelihood of yes/no labels under probabilities; no logarithm is below -100.",
     no_grad=("Label",),
 )
@@ -180,32 +162,22 @@ def _sigmoid_native(grad: bool) -> Any:
 
 _SIGMOID = {"normalize": False, "ignore_index": -100}
 
-register(
+
+register_pair(
     "sigmoid_cross_entropy_with_logits",
-    inputs=("X", "Label"),
+    ("X", "Label"),
+    _sigmoid_cross_entropy,
+    _sigmoid_cross_entropy_grad,
+    same_shapes("X", "Label"),
+    "The cross entropy of each sigmoid(X) and its Label in [0, 1], element by element.",
     attrs=_SIGMOID,
-    infer=same_shapes("X", "Label"),
-    kernel=_sigmoid_cross_entropy,
-    grad=standard_grad(inputs=("X", "Label")),
     no_grad=("Label",),
-    native=_sigmoid_native(grad=False),
-    dispatch=Dispatch(cuda="losses.sigmoid_cross_entropy"),
     effects=Effects(numbered=False),
     planning=Planning(batchable=planning_rules.unless_normalized, inplace=(("Out", "X"),)),
-    doc="The cross entropy of each sigmoid(X) and its Label in [0, 1], element by element.",
-)
-register(
-    "sigmoid_cross_entropy_with_logits_grad",
-    inputs=("X", "Label", DOUT),
-    outputs=(DX,),
-    attrs=_SIGMOID,
-    infer=grads_like_inputs,
-    kernel=_sigmoid_cross_entropy_grad,
-    grad=double_grad("Out", ("X",)),
-    native=_sigmoid_native(grad=True),
-    dispatch=Dispatch(cuda="losses.sigmoid_cross_entropy_grad"),
-    planning=Planning(batchable=planning_rules.unless_normalized, inplace=((DX, DOUT),)),
-    doc="The gradient of sigmoid_cross_entropy_with_logits for the logits.",
+    planning_back=Planning(batchable=planning_rules.unless_normalized, inplace=((DX, DOUT),)),
+    grad_grad=double_grad("Out", ("X",)),
+    native=(_sigmoid_native(grad=False), _sigmoid_native(grad=True)),
+    cuda=("losses.sigmoid_cross_entropy", "losses.sigmoid_cross_entropy_grad"),
 )
 
 

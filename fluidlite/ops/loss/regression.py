@@ -2,73 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from ...base.dtypes import attribute
 from ..grad_pairs import register_pair
-from ..infer import grads_like, grads_like_inputs, same_as
+from ..infer import grads_like, same_as, same_shapes
 from ..math.functions import sign_of
 from ..nn.activation import softplus, tanh_sigmoid
-from ..registry import FIRST, Effects, LodFrom, OpView, Sequences, grad_name, register, standard_grad
+from ..registry import Effects, OpView, Sequences
 from ..value_checks import require_in_range
-
-
-def _pair(first: str, second: str, *outputs: str) -> Callable[[OpView], None]:
-    """`outputs` have the shape of `first`; `second` must have it too."""
-
-    def infer(op: OpView) -> None:
-        a, b = op.shape(first), op.shape(second)
-        if len(a) != len(b) or any(m != n for m, n in zip(a, b, strict=True) if m >= 0 <= n):
-            raise op.fail(f"{second} must have the shape of {first}, {list(a)}, got {list(b)}")
-        for out in outputs:
-            op.set(out, a, op.dtype(first))
-
-    return infer
-
-
-def _declare(
-    op_type: str,
-    inputs: tuple[str, ...],
-    outputs: tuple[str, ...],
-    attrs: dict[str, Any],
-    infer: Callable[[OpView], None],
-    kernels: tuple[Callable[..., Any], Callable[..., Any]],
-    kept: tuple[tuple[str, ...], tuple[str, ...]],
-    grads: tuple[str, ...],
-    doc: str,
-    source: LodFrom = FIRST,
-    effects: Effects = Effects(),
-) -> None:
-    """Register a loss and its gradient: `kept` are the inputs and outputs the gradient needs, `grads` what it
-    gives.
-
-    The last of `outputs` is the loss, the others only serve the gradient. `source`: see `Sequences`.
-    """
-    loss = outputs[-1]
-    optional = {text.rstrip("?"): text for text in inputs}
-    register(
-        op_type,
-        inputs=inputs,
-        outputs=outputs,
-        attrs=attrs,
-        infer=infer,
-        kernel=kernels[0],
-        grad=standard_grad(inputs=kept[0], outputs=kept[1]),
-        no_grad=(*(name for name in optional if name not in grads), *outputs[:-1]),
-        sequences=Sequences(source={loss: inputs[0]} if source == FIRST else source),
-        effects=effects,
-        doc=doc,
-    )
-    register(
-        op_type + "_grad",
-        inputs=(*(optional[slot] for slot in kept[0]), *kept[1], grad_name(loss)),
-        outputs=tuple(grad_name(slot) + "?" for slot in grads),
-        attrs=attrs,
-        infer=grads_like(**dict.fromkeys(grads, kept[1][0])) if kept[1] else grads_like_inputs,
-        kernel=kernels[1],
-        doc=f"The gradient of {op_type} for {' and '.join(grads)}.",
-    )
 
 
 def _log_loss(xp: Any, Predicted: Any, Labels: Any, epsilon: float) -> Any:
@@ -79,16 +21,17 @@ def _log_loss_grad(xp: Any, Predicted: Any, Labels: Any, Loss_grad: Any, epsilon
     return Loss_grad * ((1 - Labels) / (1 - Predicted + epsilon) - Labels / (Predicted + epsilon))
 
 
-_declare(
+register_pair(
     "log_loss",
     ("Predicted", "Labels"),
-    ("Loss",),
-    {"epsilon": 1e-4},
-    _pair("Predicted", "Labels", "Loss"),
-    (_log_loss, _log_loss_grad),
-    (("Predicted", "Labels"), ()),
-    ("Predicted",),
+    _log_loss,
+    _log_loss_grad,
+    same_shapes("Predicted", "Labels", outs=("Loss",)),
     "The negative log likelihood of yes/no labels under predicted probabilities.",
+    outputs=("Loss",),
+    attrs={"epsilon": 1e-4},
+    no_grad=("Labels",),
+    sequences=Sequences(source={"Loss": "Predicted"}),
 )
 
 
@@ -104,17 +47,21 @@ def _huber_loss_grad(xp: Any, Residual: Any, Out_grad: Any, delta: float) -> Any
     return -slope, slope
 
 
-_declare(
+register_pair(
     "huber_loss",
     ("X", "Y"),
-    ("Residual", "Out"),
-    {"delta": 1.0},
-    _pair("X", "Y", "Residual", "Out"),
-    (_huber_loss, _huber_loss_grad),
-    ((), ("Residual",)),
-    ("X", "Y"),
+    _huber_loss,
+    _huber_loss_grad,
+    same_shapes("X", "Y", outs=("Residual", "Out")),
     "Half the squared difference, linear beyond delta.",
+    outputs=("Residual", "Out"),
+    attrs={"delta": 1.0},
+    keep=(),
+    keep_out=("Residual",),
+    no_grad=("Residual",),
+    sequences=Sequences(source={"Out": "X"}),
     effects=Effects(numbered=False),
+    infer_back=grads_like(X="Residual", Y="Residual"),
 )
 
 
@@ -141,24 +88,27 @@ def _smooth_l1_grad(
 
 
 def _smooth_l1_infer(op: OpView) -> None:
-    _pair("X", "Y", "Diff")(op)
+    same_shapes("X", "Y", outs=("Diff",))(op)
     if op.has("InsideWeight") and not op.has("OutsideWeight"):
         raise op.fail("InsideWeight needs an OutsideWeight")
     op.set("Out", (op.shape("X")[0], 1), op.dtype("X"))
 
 
-_declare(
+register_pair(
     "smooth_l1_loss",
     ("X", "Y", "InsideWeight?", "OutsideWeight?"),
-    ("Diff", "Out"),
-    {"sigma": 1.0},
+    _smooth_l1,
+    _smooth_l1_grad,
     _smooth_l1_infer,
-    (_smooth_l1, _smooth_l1_grad),
-    (("InsideWeight", "OutsideWeight"), ("Diff",)),
-    ("X", "Y"),
     "The huber-like loss of box regression, summed over each sample; OutsideWeight needs InsideWeight.",
-    source=None,
+    outputs=("Diff", "Out"),
+    attrs={"sigma": 1.0},
+    keep=("InsideWeight", "OutsideWeight"),
+    keep_out=("Diff",),
+    no_grad=("InsideWeight", "OutsideWeight", "Diff"),
+    sequences=Sequences(source=None),
     effects=Effects(numbered=False),
+    infer_back=grads_like(X="Diff", Y="Diff"),
 )
 
 
@@ -186,23 +136,23 @@ def _kldiv_infer(op: OpView) -> None:
     if reduction not in ("none", "mean", "sum", "batchmean"):
         raise op.fail(f"reduction must be 'none', 'mean', 'sum' or 'batchmean', got {reduction!r}")
     if reduction == "none":
-        _pair("X", "Target", "Loss")(op)
+        same_shapes("X", "Target", outs=("Loss",))(op)
     else:
-        _pair("X", "Target")(op)
+        same_shapes("X", "Target", outs=())(op)
         op.set("Loss", (1,), op.dtype("X"))
 
 
-_declare(
+register_pair(
     "kldiv_loss",
     ("X", "Target"),
-    ("Loss",),
-    {"reduction": "mean"},
+    _kldiv,
+    _kldiv_grad,
     _kldiv_infer,
-    (_kldiv, _kldiv_grad),
-    (("X", "Target"), ()),
-    ("X",),
     "The Kullback-Leibler divergence of Target from the log probabilities X.",
-    source=None,
+    outputs=("Loss",),
+    attrs={"reduction": "mean"},
+    no_grad=("Target",),
+    sequences=Sequences(source=None),
     effects=Effects(numbered=False),
 )
 
@@ -230,16 +180,16 @@ def _bpr_infer(op: OpView) -> None:
     op.set("Y", (*op.shape("X")[:-1], 1), op.dtype("X"))
 
 
-_declare(
+register_pair(
     "bpr_loss",
     ("X", "Label"),
-    ("Y",),
-    {},
+    _bpr,
+    _bpr_grad,
     _bpr_infer,
-    (_bpr, _bpr_grad),
-    (("X", "Label"), ()),
-    ("X",),
     "Bayesian personalised ranking: how far the other classes come up to the label's.",
+    outputs=("Y",),
+    no_grad=("Label",),
+    sequences=Sequences(source={"Y": "X"}),
 )
 
 
@@ -264,17 +214,15 @@ def _rank_grad(xp: Any, Label: Any, Left: Any, Right: Any, Out_grad: Any) -> Any
     return slope.reshape(Left.shape), -slope.reshape(Right.shape)
 
 
-_declare(
+register_pair(
     "rank_loss",
     ("Label", "Left", "Right"),
-    ("Out",),
-    {},
+    _rank,
+    _rank_grad,
     _rank_infer,
-    (_rank, _rank_grad),
-    (("Label", "Left", "Right"), ()),
-    ("Left", "Right"),
     "RankNet's pairwise loss: Label is 1 where Left should rank above Right.",
-    source=None,
+    no_grad=("Label",),
+    sequences=Sequences(source=None),
 )
 
 
@@ -288,17 +236,20 @@ def _margin_rank_grad(xp: Any, Label: Any, Activated: Any, Out_grad: Any) -> Any
     return -slope, slope
 
 
-_declare(
+register_pair(
     "margin_rank_loss",
     ("X1", "X2", "Label"),
-    ("Activated", "Out"),
-    {"margin": 0.0},
-    _pair("X1", "X2", "Activated", "Out"),
-    (_margin_rank, _margin_rank_grad),
-    (("Label",), ("Activated",)),
-    ("X1", "X2"),
+    _margin_rank,
+    _margin_rank_grad,
+    same_shapes("X1", "X2", outs=("Activated", "Out")),
     "How far X1 fails to lie `margin` above X2 (Label 1) or below it (Label -1).",
-    source=None,
+    outputs=("Activated", "Out"),
+    attrs={"margin": 0.0},
+    keep=("Label",),
+    keep_out=("Activated",),
+    no_grad=("Label", "Activated"),
+    sequences=Sequences(source=None),
+    infer_back=grads_like(X1="Activated", X2="Activated"),
 )
 
 
@@ -311,16 +262,16 @@ def _hinge_grad(xp: Any, Logits: Any, Labels: Any, Loss_grad: Any) -> Any:
     return xp.where(1 - Logits * sign > 0, -sign * Loss_grad, xp.zeros((), Logits.dtype))
 
 
-_declare(
+register_pair(
     "hinge_loss",
     ("Logits", "Labels"),
-    ("Loss",),
-    {},
-    _pair("Logits", "Labels", "Loss"),
-    (_hinge, _hinge_grad),
-    (("Logits", "Labels"), ()),
-    ("Logits",),
+    _hinge,
+    _hinge_grad,
+    same_shapes("Logits", "Labels", outs=("Loss",)),
     "How far Logits fail to lie 1 beyond zero on the side that Labels (0 or 1) say.",
+    outputs=("Loss",),
+    no_grad=("Labels",),
+    sequences=Sequences(source={"Loss": "Logits"}),
 )
 
 
@@ -333,16 +284,17 @@ def _label_smooth_grad(xp: Any, Out_grad: Any, epsilon: float) -> Any:
     return Out_grad * Out_grad.dtype.type(attribute(1 - epsilon))
 
 
-_declare(
+register_pair(
     "label_smooth",
     ("X", "PriorDist?"),
-    ("Out",),
-    {"epsilon": 0.0},
+    _label_smooth,
+    _label_smooth_grad,
     same_as("X"),
-    (_label_smooth, _label_smooth_grad),
-    ((), ()),
-    ("X",),
     "Labels mixed with a prior distribution, uniform unless given.",
+    attrs={"epsilon": 0.0},
+    keep=(),
+    no_grad=("PriorDist",),
+    sequences=Sequences(source={"Out": "X"}),
 )
 
 
@@ -364,17 +316,18 @@ def _teacher_student_grad(
     return Y_grad * xp.where(outside, xp.zeros((), X.dtype), probability - clicked + teacher)
 
 
-_declare(
+register_pair(
     "teacher_student_sigmoid_loss",
     ("X", "Label"),
-    ("Y",),
-    {"soft_max_up_bound": 15.0, "soft_max_lower_bound": -15.0},
-    _pair("X", "Label", "Y"),
-    (_teacher_student, _teacher_student_grad),
-    (("X", "Label"), ()),
-    ("X",),
+    _teacher_student,
+    _teacher_student_grad,
+    same_shapes("X", "Label", outs=("Y",)),
     "Click prediction with a teacher: Label is -2 or -1 (click) without a teacher's score, score or 1 + "
     "score with one.",
+    outputs=("Y",),
+    attrs={"soft_max_up_bound": 15.0, "soft_max_lower_bound": -15.0},
+    no_grad=("Label",),
+    sequences=Sequences(source={"Y": "X"}),
 )
 
 

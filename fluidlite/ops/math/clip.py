@@ -7,19 +7,8 @@ from typing import Any
 
 from ...base.selected_rows import SelectedRows
 from .. import native
-from ..grad_pairs import double_grad, register_double_grad, self_adjoint_double_grad
-from ..infer import grads_like_inputs
-from ..registry import (
-    Call,
-    Dispatch,
-    Effects,
-    OpView,
-    Planning,
-    RowRule,
-    Sequences,
-    register,
-    standard_grad,
-)
+from ..grad_pairs import double_grad, register_double_grad, register_pair, self_adjoint_double_grad
+from ..registry import Call, Dispatch, Effects, OpView, Planning, RowRule, Sequences, register
 from ..tensor import selected_rows as rows
 
 _LIMITS = {"min": 0.0, "max": 0.0}
@@ -65,25 +54,6 @@ def _rows_native(kernel: str, *limits: str) -> Callable[[OpView], list[Call] | N
     return select
 
 
-register(
-    "clip",
-    inputs=("X", "Min?", "Max?"),
-    attrs=_LIMITS,
-    infer=_clip_infer,
-    kernel=_clip,
-    grad=standard_grad(inputs=("X", "Min", "Max")),
-    no_grad=("Min", "Max"),
-    native=_clip_native,
-    dispatch=Dispatch(
-        rows=RowRule(_clip_rows, slots=("X",), out="Out", native=_rows_native("clip", "min", "max")),
-        cuda="elementwise.clip",
-    ),
-    effects=Effects(numbered=False),
-    planning=Planning(inplace=(("Out", "X"),)),
-    doc="X, raised to `min` and lowered to `max` where it is beyond them, or to Min and Max if given.",
-)
-
-
 def _clip_grad(xp: Any, X: Any, Min: Any, Max: Any, Out_grad: Any, min: float, max: float) -> Any:
     inside = (X > _limit(Min, min)) & (X < _limit(Max, max))
     return xp.where(inside, Out_grad, xp.zeros_like(Out_grad))
@@ -95,18 +65,22 @@ def _clip_grad_native(op: OpView) -> Call | list[Call] | None:
     return native.unary_grad("clip", ("min", "max"))(op)
 
 
-register(
-    "clip_grad",
-    inputs=("X", "Min?", "Max?", "Out@GRAD"),
-    outputs=("X@GRAD",),
+register_pair(
+    "clip",
+    ("X", "Min?", "Max?"),
+    _clip,
+    _clip_grad,
+    _clip_infer,
+    "X, raised to `min` and lowered to `max` where it is beyond them, or to Min and Max if given.",
     attrs=_LIMITS,
-    infer=grads_like_inputs,
-    kernel=_clip_grad,
-    grad=self_adjoint_double_grad,
-    native=_clip_grad_native,
-    dispatch=Dispatch(cuda="elementwise.clip_grad"),
-    planning=Planning(inplace=(("X@GRAD", "Out@GRAD"),)),
-    doc="The gradient of clip: that of Out where X lies strictly between the limits.",
+    no_grad=("Min", "Max"),
+    effects=Effects(numbered=False),
+    planning=Planning(inplace=(("Out", "X"),)),
+    planning_back=Planning(inplace=(("X@GRAD", "Out@GRAD"),)),
+    grad_grad=self_adjoint_double_grad,
+    native=(_clip_native, _clip_grad_native),
+    cuda=("elementwise.clip", "elementwise.clip_grad"),
+    rows=RowRule(_clip_rows, slots=("X",), out="Out", native=_rows_native("clip", "min", "max")),
 )
 
 
@@ -155,25 +129,16 @@ def _squared_l2_norm_native(op: OpView) -> Call | None:
     return Call(kernel, [op.name("X"), op.name("Out")], [native.numel(op, "X")]) if kernel else None
 
 
-register(
+register_pair(
     "squared_l2_norm",
-    inputs=("X",),
-    infer=lambda op: op.set("Out", (1,), op.dtype("X")),
-    kernel=lambda xp, X: xp.sum(X * X).reshape(1),
-    grad=standard_grad(inputs=("X",)),
-    native=_squared_l2_norm_native,
+    ("X",),
+    lambda xp, X: xp.sum(X * X).reshape(1),
+    lambda xp, X, Out_grad: 2 * Out_grad.reshape(()) * X,
+    lambda op: op.set("Out", (1,), op.dtype("X")),
+    "The sum of the squares of X, as one element.",
     sequences=Sequences(source=None),
-    doc="The sum of the squares of X, as one element.",
-)
-
-register(
-    "squared_l2_norm_grad",
-    inputs=("X", "Out@GRAD"),
-    outputs=("X@GRAD",),
-    infer=grads_like_inputs,
-    kernel=lambda xp, X, Out_grad: 2 * Out_grad.reshape(()) * X,
-    grad=double_grad("Out", ("X",)),
-    doc="The gradient of squared_l2_norm.",
+    grad_grad=double_grad("Out", ("X",)),
+    native=(_squared_l2_norm_native, None),
 )
 
 

@@ -10,19 +10,10 @@ import numpy as np
 from ...base.dtypes import VarType
 from ...base.sizes.shapes import same_shape
 from .. import planning_rules
-from ..infer import broadcast_shape, grads_like_inputs, middle, operands, require_same_dtype
+from ..grad_pairs import register_pair
+from ..infer import broadcast_shape, grads_like_inputs, may_equal, middle, operands, require_same_dtype
 from ..native import BYTES, NUMERIC, Selector, itemsize, numel, typed
-from ..registry import (
-    Call,
-    Dispatch,
-    OpSpec,
-    OpView,
-    Planning,
-    Sequences,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..registry import Call, Dispatch, OpSpec, OpView, Planning, Sequences, grad_name, register
 
 Kernel = Callable[..., Any]
 
@@ -186,11 +177,8 @@ def _infer_where(op: OpView) -> None:
         raise op.fail(f"Condition must be bool, got {op.dtype('Condition')}")
     chosen = op.shape("X")
     for slot in ("Condition", "Y"):
-        other = op.shape(slot)
-        if len(other) != len(chosen) or any(
-            m != n for m, n in zip(chosen, other, strict=True) if m >= 0 <= n
-        ):
-            raise op.fail(f"{slot} must have the shape of X, {list(chosen)}, got {list(other)}")
+        if not may_equal(chosen, op.shape(slot)):
+            raise op.fail(f"{slot} must have the shape of X, {list(chosen)}, got {list(op.shape(slot))}")
     op.set("Out", chosen, dtype)
     op.carry("Out", op.lod("X"))
 
@@ -232,30 +220,24 @@ register(
     kernel=lambda xp, Condition, X, Y: xp.where(Condition, 0 if X is None else X, 0 if Y is None else Y),
     doc="The gradient of where_grad for the gradient of Out: X where Condition is true, Y elsewhere.",
 )
-register(
+
+register_pair(
     "where",
-    inputs=("Condition", "X", "Y"),
-    infer=_infer_where,
-    kernel=lambda xp, Condition, X, Y: xp.where(Condition, X, Y),
-    grad=standard_grad(inputs=("Condition", "X", "Y")),
-    no_grad=("Condition",),
-    native=_where_native,
-    sequences=Sequences(source="X"),
-    planning=Planning(inplace=(("Out", "X"), ("Out", "Y"))),
-    doc="X where Condition is true, Y elsewhere.",
-)
-register(
-    "where_grad",
-    inputs=("Condition", "X#", "Y#", grad_name("Out")),
-    outputs=(grad_name("X"), grad_name("Y")),
-    infer=_where_grad_infer,
-    kernel=lambda xp, Condition, Out_grad: (
+    ("Condition", "X", "Y"),
+    lambda xp, Condition, X, Y: xp.where(Condition, X, Y),
+    lambda xp, Condition, Out_grad: (
         xp.where(Condition, Out_grad, 0),
         xp.where(Condition, 0, Out_grad),
     ),
-    grad=_where_double_grad,
-    native=_where_grad_native,
-    doc="Gradients of where.",
+    _infer_where,
+    "X where Condition is true, Y elsewhere.",
+    keep=("Condition", "X#", "Y#"),
+    no_grad=("Condition",),
+    sequences=Sequences(source="X"),
+    planning=Planning(inplace=(("Out", "X"), ("Out", "Y"))),
+    infer_back=_where_grad_infer,
+    grad_grad=_where_double_grad,
+    native=(_where_native, _where_grad_native),
 )
 
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..grad_pairs import register_pair
-from ..infer import broadcast_shape, normalize_axis, reduced, require_same_dtype, same_as
+from ..infer import broadcast_shape, may_equal, normalize_axis, reduced, require_same_dtype, same_as
 from ..registry import Effects, OpView, Sequences
 from .functions import sign_of
 from .reduce import axes_of, unless_rows
@@ -173,7 +173,7 @@ def _infer_cos_sim(op: OpView) -> None:
     x, y = op.shape("X"), op.shape("Y")
     if len(x) < 2 or len(x) != len(y) or y[0] not in (1, -1, x[0]) and x[0] >= 0:
         raise op.fail(f"X and Y must have as many rows (or Y one), got shapes {list(x)} and {list(y)}")
-    if any(m != n and min(m, n) >= 0 for m, n in zip(x[1:], y[1:], strict=True)):
+    if not may_equal(x[1:], y[1:]):
         raise op.fail(f"the rows of X and Y must be equally long, got shapes {list(x)} and {list(y)}")
     dtype = require_same_dtype(op, "X", "Y")
     for slot, rows in (("Out", x[0]), ("XNorm", x[0]), ("YNorm", y[0])):

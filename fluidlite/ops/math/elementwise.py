@@ -11,20 +11,10 @@ from typing import Any
 from ...base.selected_rows import SelectedRows
 from ...base.sizes.shapes import lacking, same_shape
 from .. import planning_rules
-from ..infer import broadcast_shape, grads_like_inputs, middle, operands, reduced, require_same_dtype
+from ..grad_pairs import double_grad, register_double_grad, register_pair
+from ..infer import broadcast_shape, middle, operands, reduced, require_same_dtype
 from ..native import INTEGERS, NUMERIC, Selector, division_by_zero, numel, typed
-from ..registry import (
-    Call,
-    Dispatch,
-    OpSpec,
-    OpView,
-    Planning,
-    RowRule,
-    Shape,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..registry import Call, Dispatch, OpView, Planning, RowRule, Shape, grad_name, register
 from ..tensor import selected_rows as rows
 from ..value_checks import forbid
 
@@ -104,57 +94,46 @@ def _register(
     def kernel(xp: Any, X: Any, Y: Any, axis: int) -> Any:
         return function(xp, *operands(X, Y, axis)).astype(X.dtype, copy=False)
 
-    register(
-        op_type,
-        inputs=("X", "Y"),
-        attrs=_ATTRS,
-        infer=_infer,
-        kernel=kernel,
-        grad=standard_grad(inputs=("X", "Y"), outputs=("Out",) if needs_out else ()) if grads else None,
-        native=_native(op_type, native),
-        dispatch=Dispatch(
-            rows=by_rows, cuda=f"elementwise.forward:{name}" if native is not INTEGERS else None
-        ),
-        planning=Planning(inplace=(("Out", "X"),), batchable=planning_rules.with_operand),
-        doc=doc,
-    )
+    cuda = None if native is INTEGERS else f"elementwise.forward:{name}"
+    planning = Planning(inplace=(("Out", "X"),), batchable=planning_rules.with_operand)
     if grads is None:
+        register(
+            op_type,
+            inputs=("X", "Y"),
+            attrs=_ATTRS,
+            infer=_infer,
+            kernel=kernel,
+            native=_native(op_type, native),
+            dispatch=Dispatch(cuda=cuda),
+            planning=planning,
+            doc=doc,
+        )
         return
-
-    kept = ("X", "Y", "Out") if needs_out else ("X", "Y") if any(needs) else ("X#", "Y#")
 
     def back(xp: Any, X: Any, Y: Any, Out_grad: Any, axis: int) -> Any:
         found = grads(xp, *operands(X, Y, axis), Out_grad)
         dx, dy = (each.astype(X.dtype, copy=False) for each in found)
         return reduced(xp, dx, X.shape, Y.shape, axis), reduced(xp, dy, Y.shape, X.shape, axis)
 
-    register(
-        op_type + "_grad",
-        inputs=(*kept, DOUT),
-        outputs=(DX, DY),
+    register_pair(
+        op_type,
+        ("X", "Y"),
+        kernel,
+        back,
+        _infer,
+        doc,
         attrs=_ATTRS,
-        infer=grads_like_inputs,
-        kernel=back,
-        grad=_double_grad_rule if second else None,
-        native=_native_grad(op_type, *needs),
-        dispatch=Dispatch(cuda=f"elementwise.grad:{name}"),
-        planning=Planning(inplace=((DX, DOUT),), identity=copied, batchable=planning_rules.with_operand),
-        doc=f"Gradients of {op_type}.",
+        keep=("X", "Y") if needs_out or any(needs) else ("X#", "Y#"),
+        keep_out=("Out",) if needs_out else (),
+        planning=planning,
+        planning_back=Planning(inplace=((DX, DOUT),), identity=copied, batchable=planning_rules.with_operand),
+        grad_grad=double_grad("Out", ("X", "Y"), ("X", "Y")) if second else None,
+        native=(_native(op_type, native), _native_grad(op_type, *needs)),
+        cuda=(cuda, f"elementwise.grad:{name}"),
+        rows=by_rows,
     )
     if second is not None:
         _register_double_grad(op_type, second)
-
-
-def _double_grad_rule(op: OpView) -> list[OpSpec]:
-    """The rule that makes `<type>_grad_grad` from a gradient operator."""
-    takes = {"X": [op.name("X")], "Y": [op.name("Y")], "DOut": [op.name(DOUT)]}
-    takes.update({"DD" + slot[0]: [grad_name(op.name(slot))] for slot in (DX, DY) if op.has(slot)})
-    gives = {
-        "DX": [grad_name(op.name("X"))],
-        "DY": [grad_name(op.name("Y"))],
-        "DDOut": [grad_name(op.name(DOUT))],
-    }
-    return [OpSpec(op.type + "_grad", takes, gives, dict(op.attrs))]
 
 
 def _register_double_grad(op_type: str, second: Kernel) -> None:
@@ -171,19 +150,7 @@ def _register_double_grad(op_type: str, second: Kernel) -> None:
             xp.broadcast_to(ddout, DOut.shape) + xp.zeros_like(DOut),
         )
 
-    def infer(op: OpView) -> None:
-        for out, like in (("DX", "X"), ("DY", "Y"), ("DDOut", "DOut")):
-            op.set(out, op.shape(like), op.dtype(like))
-
-    register(
-        op_type + "_grad_grad",
-        inputs=("X", "Y", "DOut", "DDX?", "DDY?"),
-        outputs=("DX", "DY", "DDOut"),
-        attrs=_ATTRS,
-        infer=infer,
-        kernel=kernel,
-        doc=f"Gradients of {op_type}_grad with respect to X, Y and Out@GRAD.",
-    )
+    register_double_grad(op_type, ("X", "Y"), "Out", ("X", "Y"), kernel, _ATTRS)
 
 
 def _truncated(xp: Any, name: str, x: Any, y: Any) -> Any:

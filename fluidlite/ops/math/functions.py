@@ -13,47 +13,18 @@ import numpy as np
 from ...backend.functions import erf
 from ...base.dtypes import FLOATS, to_numpy
 from .. import native, planning_rules
-from ..grad_pairs import Rule, self_adjoint_double_grad
-from ..infer import grads_like_inputs, same_as
+from ..grad_pairs import double_grad, register_double_grad, register_pair, self_adjoint_double_grad
+from ..infer import same_as
 from ..native import unary, unary_grad
-from ..registry import Dispatch, Effects, OpSpec, OpView, Planning, grad_name, register, standard_grad
+from ..registry import Dispatch, Effects, OpSpec, OpView, Planning, grad_name, register
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 Kernel = Callable[..., Any]
 
 
-def _double_grad_rule(kept: str) -> Callable[[OpView], list[OpSpec]]:
-    """The rule that makes `<type>_grad_grad` from a gradient operator that keeps slot `kept`."""
-
-    def rule(op: OpView) -> list[OpSpec]:
-        takes = {kept: [op.name(kept)], "DOut": [op.name(DOUT)], "DDX": [grad_name(op.name(DX))]}
-        gives = {"D" + kept: [grad_name(op.name(kept))], "DDOut": [grad_name(op.name(DOUT))]}
-        return [OpSpec(op.type + "_grad", takes, gives, dict(op.attrs))]
-
-    return rule
-
-
 def _nothing(op: OpView) -> list[OpSpec]:
     """The gradient rule of a step function's gradient operator: 0."""
     return []
-
-
-def _register_double_grad(op_type: str, kept: str, attrs: dict[str, Any], second: Kernel) -> None:
-    """`<type>_grad_grad`: the gradients of `<type>_grad` for its saved tensor and for Out@GRAD."""
-
-    def infer(op: OpView) -> None:
-        op.set("D" + kept, op.shape(kept), op.dtype(kept))
-        op.set("DDOut", op.shape("DDX"), op.dtype("DDX"))
-
-    register(
-        op_type + "_grad_grad",
-        inputs=(kept, "DOut", "DDX"),
-        outputs=("D" + kept, "DDOut"),
-        attrs=attrs,
-        infer=infer,
-        kernel=second,
-        doc=f"Gradients of {op_type}_grad with respect to {kept} and Out@GRAD.",
-    )
 
 
 def _same_type(kernel: Kernel, attrs: dict[str, Any]) -> Callable[[OpView], None]:
@@ -91,44 +62,30 @@ def register_function(
     attrs = attrs or {}
     named = grad.__code__.co_varnames[: grad.__code__.co_argcount]
     kept = next((slot for slot in ("Out", "X") if slot in named), None)
+    second_rule = double_grad("Out", (kept,)) if second is not None and kept else None
     floats = tuple(attrs)
-    register(
+    register_pair(
         op_type,
-        inputs=("X",),
+        ("X",),
+        kernel,
+        grad,
+        _same_type(kernel, attrs),
+        doc,
         attrs=attrs,
-        infer=_same_type(kernel, attrs),
-        kernel=kernel,
-        grad=standard_grad(inputs=("X",) if kept == "X" else (), outputs=("Out",) if kept == "Out" else ()),
-        native=unary(op_type, floats) if native else None,
-        dispatch=Dispatch(cuda=f"elementwise.function:{op_type}"),
+        keep=("X",) if kept == "X" else (),
+        keep_out=("Out",) if kept == "Out" else (),
         effects=effects,
         planning=Planning(inplace=(("Out", "X"),), batchable=planning_rules.all_batched, **planning),
-        doc=doc,
-    )
-    double_grad: Rule | None = (
-        self_adjoint_double_grad
-        if linear
-        else _double_grad_rule(kept)
-        if second is not None and kept
-        else None
-    )
-    if kept is None:
-        double_grad = _nothing
-    register(
-        op_type + "_grad",
-        inputs=(kept, DOUT) if kept else (DOUT,),
-        outputs=(DX,),
-        attrs=attrs,
-        infer=grads_like_inputs,
-        kernel=grad,
-        grad=double_grad,
-        native=unary_grad(op_type, floats, out_as_x=op_type == "leaky_relu") if native else None,
-        dispatch=Dispatch(cuda=f"elementwise.function_grad:{op_type}"),
-        planning=Planning(inplace=((DX, DOUT),), batchable=planning_rules.all_batched),
-        doc=f"Gradient of {op_type}.",
+        planning_back=Planning(inplace=((DX, DOUT),), batchable=planning_rules.all_batched),
+        grad_grad=_nothing if kept is None else self_adjoint_double_grad if linear else second_rule,
+        native=(
+            unary(op_type, floats) if native else None,
+            unary_grad(op_type, floats, out_as_x=op_type == "leaky_relu") if native else None,
+        ),
+        cuda=(f"elementwise.function:{op_type}", f"elementwise.function_grad:{op_type}"),
     )
     if second is not None and kept:
-        _register_double_grad(op_type, kept, attrs, second)
+        register_double_grad(op_type, (kept,), "Out", (kept,), second, attrs, ("X",))
 
 
 def sign_of(xp: Any, X: Any) -> Any:

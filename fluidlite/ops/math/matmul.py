@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from ...backend.functions import matmul as dot
 from ...base.sizes import current, is_fixed
 from .. import planning_rules
-from ..grad_pairs import Kernel, bilinear_double_grad, double_grad, register_double_grad
-from ..infer import grads_like_inputs, product, require_same_dtype
+from ..grad_pairs import Kernel, bilinear_double_grad, double_grad, register_double_grad, register_pair
+from ..infer import may_equal, product, require_same_dtype
 from ..native import typed
-from ..registry import Call, Dispatch, OpView, Planning, Shape, grad_name, register, standard_grad
+from ..registry import Call, OpView, Planning, Shape, grad_name
 
 
 def gemm(
@@ -158,30 +158,20 @@ def _register(
     doc: str,
 ) -> None:
     """Declare a product, its gradient and the gradient of that, which both `kernels` together compute."""
-    register(
+
+    register_pair(
         op_type,
-        inputs=("X", "Y"),
+        ("X", "Y"),
+        kernels[0],
+        kernels[1],
+        infer,
+        doc,
         attrs=attrs,
-        infer=infer,
-        kernel=kernels[0],
-        grad=standard_grad(inputs=("X", "Y")),
-        native=native,
-        dispatch=Dispatch(cuda=f"products.{op_type}"),
         planning=Planning(batchable=planning_rules.by_matrix, pattern="product"),
-        doc=doc,
-    )
-    register(
-        op_type + "_grad",
-        inputs=("X", "Y", DOUT),
-        outputs=(DX, DY),
-        attrs=attrs,
-        infer=grads_like_inputs,
-        kernel=kernels[1],
-        grad=double_grad("Out", ("X", "Y")),
-        native=native_grad,
-        dispatch=Dispatch(cuda=f"products.{op_type}_grad"),
-        planning=Planning(batchable=planning_rules.by_matrix),
-        doc=f"Gradients of {op_type}.",
+        planning_back=Planning(batchable=planning_rules.by_matrix),
+        grad_grad=double_grad("Out", ("X", "Y")),
+        native=(native, native_grad),
+        cuda=(f"products.{op_type}", f"products.{op_type}_grad"),
     )
     register_double_grad(op_type, ("X", "Y"), "Out", ("X", "Y"), bilinear_double_grad(*kernels), attrs)
 
@@ -226,7 +216,7 @@ def _infer_matmul(op: OpView) -> None:
         )
     batch = x[:-2] or y[:-2]
     if x[:-2] and y[:-2]:
-        if len(x) != len(y) or any(m != n and min(m, n) >= 0 for m, n in zip(x[:-2], y[:-2], strict=True)):
+        if not may_equal(x[:-2], y[:-2]):
             raise op.fail(f"the batch dimensions of X {given_x} and Y {given_y} must be equal")
         batch = tuple(max(m, n) for m, n in zip(x[:-2], y[:-2], strict=True))
     rows = () if len(given_x) == 1 and x[-2] == 1 else (x[-2],)
@@ -361,19 +351,13 @@ def _infer_bilinear_grad(op: OpView) -> None:
     op.set(grad_name("Bias"), (1, op.shape(DOUT)[1]), op.dtype(DOUT))
 
 
-register(
+register_pair(
     "bilinear_tensor_product",
-    inputs=("X", "Y", "Weight", "Bias?"),
-    infer=_infer_bilinear,
-    kernel=_bilinear,
-    grad=standard_grad(inputs=("X", "Y", "Weight")),
-    doc="Out[:, i] = X Weight[i] Y (plus Bias), row by row.",
-)
-register(
-    "bilinear_tensor_product_grad",
-    inputs=("X", "Y", "Weight", DOUT),
-    outputs=(DX, DY, grad_name("Weight"), grad_name("Bias")),
-    infer=_infer_bilinear_grad,
-    kernel=_bilinear_grad,
-    doc="Gradients of bilinear_tensor_product.",
+    ("X", "Y", "Weight", "Bias?"),
+    _bilinear,
+    _bilinear_grad,
+    _infer_bilinear,
+    "Out[:, i] = X Weight[i] Y (plus Bias), row by row.",
+    keep=("X", "Y", "Weight"),
+    infer_back=_infer_bilinear_grad,
 )

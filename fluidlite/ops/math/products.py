@@ -8,7 +8,7 @@ from ..._ext.forks import library_call
 from ...backend.functions import matmul
 from ..grad_pairs import bilinear_double_grad, double_grad, register_double_grad, register_pair
 from ..host_fallback import hosted
-from ..infer import normalize_axis, reduced, require_same_dtype
+from ..infer import may_equal, normalize_axis, reduced, require_same_dtype
 from ..native import typed
 from ..registry import Call, OperatorError, OpView, Sequences, grad_name
 from .matmul import batched
@@ -80,11 +80,7 @@ def _dot_grad(xp: Any, X: Any, Y: Any, Out_grad: Any) -> Any:
 
 def _infer_dot(op: OpView) -> None:
     x, y = op.shape("X"), op.shape("Y")
-    if (
-        len(x) not in (1, 2)
-        or len(x) != len(y)
-        or any(m != n and min(m, n) >= 0 for m, n in zip(x, y, strict=True))
-    ):
+    if len(x) not in (1, 2) or not may_equal(x, y):
         raise op.fail(
             f"X and Y must be vectors or batches of them, of one shape, got {list(x)} and {list(y)}"
         )
@@ -145,7 +141,7 @@ def _cross_axis(shape: Any, dim: int) -> int | None:
 
 def _infer_cross(op: OpView) -> None:
     x, y, dim = op.shape("X"), op.shape("Y"), op.attr("dim")
-    if len(x) != len(y) or any(m != n and min(m, n) >= 0 for m, n in zip(x, y, strict=True)):
+    if not may_equal(x, y):
         raise op.fail(f"X and Y must be of one shape, got {list(x)} and {list(y)}")
     if dim != _ANY:
         normalize_axis(op, dim, len(x), "dim")

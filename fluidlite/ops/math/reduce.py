@@ -9,22 +9,10 @@ from ...base.dtypes import VarType
 from ...base.sizes.shapes import collapse
 from ...base.sizes.shapes import reduced_axes as axes_of
 from .. import planning_rules
-from ..grad_pairs import Rule, double_grad, linear_double_grad, or_zeros, register_double_grad
-from ..infer import grads_like_inputs, normalize_axis, same_as
+from ..grad_pairs import Rule, double_grad, linear_double_grad, or_zeros, register_double_grad, register_pair
+from ..infer import normalize_axis, same_as
 from ..native import BYTES, NUMERIC, REAL, Selector, numel, typed
-from ..registry import (
-    Call,
-    Dispatch,
-    Effects,
-    OpSpec,
-    OpView,
-    Planning,
-    Sequences,
-    Shape,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..registry import Call, Effects, OpSpec, OpView, Planning, Sequences, Shape, grad_name, register
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 Kernel = Callable[..., Any]
@@ -51,27 +39,18 @@ def _mean_grad(xp: Any, X: Any, Out_grad: Any) -> Any:
     return xp.broadcast_to((Out_grad / X.size).reshape(-1), (X.size,)).reshape(X.shape) + xp.zeros_like(X)
 
 
-register(
+register_pair(
     "mean",
-    inputs=("X",),
-    infer=_infer_one,
-    kernel=lambda xp, X: X.mean(dtype=X.dtype).reshape(1),
-    grad=standard_grad(inputs=("X",)),
-    native=_mean_native,
-    dispatch=Dispatch(cuda="elementwise.mean"),
+    ("X",),
+    lambda xp, X: X.mean(dtype=X.dtype).reshape(1),
+    _mean_grad,
+    _infer_one,
+    "The mean of all elements, of shape [1].",
+    keep=("X#",),
     sequences=Sequences(source=None),
-    doc="The mean of all elements, of shape [1].",
-)
-register(
-    "mean_grad",
-    inputs=("X#", DOUT),
-    outputs=(DX,),
-    infer=grads_like_inputs,
-    kernel=_mean_grad,
-    grad=linear_double_grad("mean"),
-    native=_mean_grad_native,
-    dispatch=Dispatch(cuda="elementwise.mean_grad"),
-    doc="Gradient of mean.",
+    grad_grad=linear_double_grad("mean"),
+    native=(_mean_native, _mean_grad_native),
+    cuda=("elementwise.mean", "elementwise.mean_grad"),
 )
 
 
@@ -185,47 +164,37 @@ def _register_reduction(
     name: str,
     function: Kernel,
     doc: str,
-    grad: Kernel | None = None,
+    grad: Kernel,
     needs_out: bool = False,
-    native: str | None = None,
     native_grad: str | None = None,
     types: Sequence[str] = NUMERIC,
-    out_dtype: VarType | None = None,
     grad_grad: Rule | None = None,
     effects: Effects = Effects(),
     padding_rows: str = "",
 ) -> None:
-    op_type = f"reduce_{name}"
-    mean = name == "mean"
-    register(
+    """Declare `reduce_NAME` and its gradient, by kernels of that name; a mean is a sum with a factor."""
+    op_type, mean = f"reduce_{name}", name == "mean"
+    kernel = "reduce_sum" if mean else op_type
+    register_pair(
         op_type,
-        inputs=("X",),
+        ("X",),
+        _reduced(function),
+        grad,
+        _infer_reduce(),
+        doc,
         attrs=ATTRS,
-        infer=_infer_reduce(out_dtype),
-        kernel=_reduced(function),
-        grad=standard_grad(inputs=("X",), outputs=("Out",) if needs_out else ()) if grad else None,
-        no_grad=() if grad else ("Out",),
-        native=_native(native, types, mean) if native else None,
-        dispatch=Dispatch(cuda=f"elementwise.reduction:{name}" if native and types is not BYTES else None),
+        keep=("X#",) if native_grad == "reduce_fill" else ("X",),
+        keep_out=("Out",) if needs_out else (),
         sequences=Sequences(source=unless_rows),
         effects=effects,
         planning=Planning(batchable=planning_rules.reduced, padding_rows=padding_rows),
-        doc=doc,
-    )
-    if grad is None:
-        return
-    register(
-        op_type + "_grad",
-        inputs=("X", "Out", DOUT) if needs_out else ("X#" if native_grad == "reduce_fill" else "X", DOUT),
-        outputs=(DX,),
-        attrs=ATTRS,
-        infer=grads_like_inputs,
-        kernel=grad,
-        grad=grad_grad,
-        native=_native_grad(native_grad, mean) if native_grad else None,
-        dispatch=Dispatch(cuda=f"elementwise.reduction_grad:{name}" if native_grad else None),
-        planning=Planning(batchable=planning_rules.reduced),
-        doc=f"Gradient of {op_type}.",
+        planning_back=Planning(batchable=planning_rules.reduced),
+        grad_grad=grad_grad,
+        native=(_native(kernel, types, mean), _native_grad(native_grad, mean) if native_grad else None),
+        cuda=(
+            f"elementwise.reduction:{name}",
+            f"elementwise.reduction_grad:{name}" if native_grad else None,
+        ),
     )
 
 
@@ -275,9 +244,8 @@ _register_reduction(
     "sum",
     lambda xp, x, axes: x.sum(axis=axes, dtype=x.dtype),
     "The sum over the dimensions `dim`.",
-    grad=_sum_grad,
+    _sum_grad,
     grad_grad=linear_double_grad("reduce_sum"),
-    native="reduce_sum",
     native_grad="reduce_fill",
     padding_rows="summed",
 )
@@ -285,9 +253,8 @@ _register_reduction(
     "mean",
     _mean_of,
     "The mean over the dimensions `dim`.",
-    grad=_rmean_grad,
+    _rmean_grad,
     grad_grad=linear_double_grad("reduce_mean"),
-    native="reduce_sum",
     native_grad="reduce_fill",
     types=REAL,
 )
@@ -309,10 +276,9 @@ _register_reduction(
     "max",
     lambda xp, x, axes: _extreme(xp, x, axes, "max"),
     "The largest over the dimensions `dim`; every element as large gets the gradient.",
-    grad=_extreme_grad,
+    _extreme_grad,
     grad_grad=double_grad("Out", ()),
     needs_out=True,
-    native="reduce_max",
     native_grad="reduce_max_grad",
     effects=Effects(numbered=False),
 )
@@ -320,10 +286,9 @@ _register_reduction(
     "min",
     lambda xp, x, axes: _extreme(xp, x, axes, "min"),
     "The smallest over the dimensions `dim`; every element as small gets the gradient.",
-    grad=_extreme_grad,
+    _extreme_grad,
     grad_grad=double_grad("Out", ()),
     needs_out=True,
-    native="reduce_min",
     native_grad="reduce_min_grad",
     effects=Effects(numbered=False),
 )
@@ -331,29 +296,27 @@ _register_reduction(
     "prod",
     lambda xp, x, axes: x.prod(axis=axes, dtype=x.dtype),
     "The product over the dimensions `dim`.",
-    grad=_prod_grad,
+    _prod_grad,
     needs_out=True,
-    native="reduce_prod",
     effects=Effects(numbered=False),
 )
-_register_reduction(
-    "all",
-    lambda xp, x, axes: x.all(axis=axes),
-    "Whether all elements over the dimensions `dim` are true.",
-    native="reduce_all",
-    types=BYTES,
-    out_dtype=VarType.BOOL,
-    effects=Effects(numbered=False),
-)
-_register_reduction(
-    "any",
-    lambda xp, x, axes: x.any(axis=axes),
-    "Whether any element over the dimensions `dim` is true.",
-    native="reduce_any",
-    types=BYTES,
-    out_dtype=VarType.BOOL,
-    effects=Effects(numbered=False),
-)
+for _name, _kernel, _which in (
+    ("all", lambda xp, x, axes: x.all(axis=axes), "all elements over the dimensions `dim` are"),
+    ("any", lambda xp, x, axes: x.any(axis=axes), "any element over the dimensions `dim` is"),
+):
+    register(
+        f"reduce_{_name}",
+        inputs=("X",),
+        attrs=ATTRS,
+        infer=_infer_reduce(VarType.BOOL),
+        kernel=_reduced(_kernel),
+        no_grad=("Out",),
+        native=_native(f"reduce_{_name}", BYTES, mean=False),
+        sequences=Sequences(source=unless_rows),
+        effects=Effects(numbered=False),
+        planning=Planning(batchable=planning_rules.reduced),
+        doc=f"Whether {_which} true.",
+    )
 
 
 def _cumsum(xp: Any, X: Any, axis: int, exclusive: bool, reverse: bool) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ..host_fallback import hosted
-from ..infer import product
+from ..infer import may_equal, product
 from ..native import typed
 from ..registry import Call, OperatorError, OpView, Sequences, register
 from ..sequence import Lods, Padded, batch_operands, one_level, single
@@ -180,9 +180,7 @@ def _chunks(labels: Any, tags: int, outside: int, scheme: str) -> set[tuple[int,
 
 def _chunk_infer(op: OpView) -> None:
     shapes = [op.shape(slot) for slot in ("Inference", "Label")]
-    if any(
-        len(shapes[0]) != len(shapes[1]) or (m != n and min(m, n) >= 0) for m, n in zip(*shapes, strict=False)
-    ):
+    if not may_equal(*shapes):
         raise op.fail(
             f"Inference and Label must be of one shape, got {list(shapes[0])} and {list(shapes[1])}"
         )

@@ -5,20 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.sizes.windows import channels_last, extents, uses_moving_statistics
-from ..grad_pairs import double_grad
-from ..infer import grads_like_inputs, product
+from ..grad_pairs import double_grad, register_pair
+from ..infer import product
 from ..native import typed
-from ..registry import (
-    Call,
-    Dispatch,
-    OpSpec,
-    OpView,
-    Planning,
-    Sequences,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..registry import Call, OpSpec, OpView, Planning, Sequences, grad_name, register, standard_grad
 
 DX, DY, DSCALE, DBIAS = (grad_name(slot) for slot in ("X", "Y", "Scale", "Bias"))
 
@@ -188,14 +178,18 @@ BATCH_NORM_ATTRS = {
     "trainable_statistics": False,
 }
 
-register(
+
+register_pair(
     "batch_norm",
-    inputs=("X", "Scale", "Bias", "Mean", "Variance", "MomentumTensor?"),
+    ("X", "Scale", "Bias", "Mean", "Variance", "MomentumTensor?"),
+    batch_norm,
+    _batch_norm_grad,
+    infer_batch_norm,
+    "Normalises each channel over the batch, or with the moving statistics; SavedVariance is 1 / deviation.",
     outputs=("Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace?"),
     attrs=BATCH_NORM_ATTRS,
-    infer=infer_batch_norm,
-    kernel=batch_norm,
-    grad=_batch_norm_rule,
+    keep=("X", "Scale", "Bias", "Mean?", "Variance?"),
+    keep_out=("SavedMean", "SavedVariance"),
     no_grad=(
         "Mean",
         "Variance",
@@ -206,27 +200,13 @@ register(
         "SavedVariance",
         "ReserveSpace",
     ),
-    native=_batch_norm_native,
-    dispatch=Dispatch(cuda="normalization.forward"),
+    grad=_batch_norm_rule,
     sequences=Sequences(source={"Y": "X"}),
     planning=Planning(inplace=(("Y", "X"),)),
-    doc=(
-        "Normalises each channel over the batch, or with the moving statistics; SavedVariance is 1 / "
-        "deviation."
-    ),
-)
-register(
-    "batch_norm_grad",
-    inputs=("X", "Scale", "Bias", "Mean?", "Variance?", "SavedMean", "SavedVariance", DY),
-    outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
-    attrs=BATCH_NORM_ATTRS,
-    infer=grads_like_inputs,
-    kernel=_batch_norm_grad,
-    grad=double_grad("Y", ("X", "Scale")),
-    native=_batch_norm_grad_native,
-    dispatch=Dispatch(cuda="normalization.gradient"),
-    planning=Planning(inplace=((DX, DY),)),
-    doc="The gradients of batch_norm for X, Scale and Bias.",
+    planning_back=Planning(inplace=((DX, DY),)),
+    grad_grad=double_grad("Y", ("X", "Scale")),
+    native=(_batch_norm_native, _batch_norm_grad_native),
+    cuda=("normalization.forward", "normalization.gradient"),
 )
 
 # inplace_abn: batch normalisation and an activation that is inverted for the gradient (Rota Bulo et al. 2018).

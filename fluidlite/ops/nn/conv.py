@@ -11,20 +11,10 @@ from ...backend.functions import matmul
 from ...base import flags
 from ...base.sizes import current
 from ...base.sizes.windows import Geometry, channels_last, forward_geometry, transposed_geometry
-from ..grad_pairs import Kernel, double_grad, or_zeros, register_double_grad
-from ..infer import grads_like_inputs, product
+from ..grad_pairs import Kernel, double_grad, or_zeros, register_double_grad, register_pair
+from ..infer import product
 from ..native import element
-from ..registry import (
-    FIRST,
-    Call,
-    Dispatch,
-    OpView,
-    Sequences,
-    Shape,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..registry import FIRST, Call, OpView, Sequences, Shape, grad_name
 
 
 def _places(g: Geometry) -> list[tuple[slice, ...]]:
@@ -324,30 +314,23 @@ def convolution_attrs(dims: int, **extra: Any) -> dict[str, Any]:
 
 def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> None:
     attrs = convolution_attrs(dims, output_size=[]) if transposed else convolution_attrs(dims, is_test=False)
-    register(
+
+    register_pair(
         op_type,
-        inputs=("Input", "Filter", "Bias?"),
+        ("Input", "Filter", "Bias?"),
+        convolve_transposed if transposed else convolve,
+        convolve_transposed_grad if transposed else convolve_grad,
+        _infer_transposed if transposed else _infer,
+        doc,
         outputs=("Output",),
         attrs=attrs,
-        infer=_infer_transposed if transposed else _infer,
-        kernel=convolve_transposed if transposed else convolve,
-        grad=standard_grad(inputs=("Input", "Filter", "Bias")),
-        native=partial(_native, transposed=transposed),
-        dispatch=Dispatch(cuda="convolution.transposed" if transposed else "convolution.forward"),
         sequences=Sequences(source=None if transposed else FIRST),
-        doc=doc,
-    )
-    register(
-        op_type + "_grad",
-        inputs=("Input", "Filter", "Bias?", DOUTPUT),
-        outputs=(DINPUT + "?", DFILTER + "?", DBIAS + "?"),
-        attrs=attrs,
-        infer=grads_like_inputs,
-        kernel=convolve_transposed_grad if transposed else convolve_grad,
-        grad=double_grad("Output", ("Input", "Filter")),
-        native=partial(_native_grad, transposed=transposed),
-        dispatch=Dispatch(cuda="convolution.transposed_gradient" if transposed else "convolution.gradient"),
-        doc=f"The gradients of {op_type} for images, filters and bias.",
+        grad_grad=double_grad("Output", ("Input", "Filter")),
+        native=(partial(_native, transposed=transposed), partial(_native_grad, transposed=transposed)),
+        cuda=(
+            "convolution.transposed" if transposed else "convolution.forward",
+            "convolution.transposed_gradient" if transposed else "convolution.gradient",
+        ),
     )
 
 

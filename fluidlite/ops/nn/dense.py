@@ -8,21 +8,10 @@ from typing import Any
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.selected_rows import SelectedRows
 from .. import planning_rules
-from ..grad_pairs import linear_double_grad
-from ..infer import grads_like_inputs, product
+from ..grad_pairs import linear_double_grad, register_pair
+from ..infer import product
 from ..native import element, numel, typed
-from ..registry import (
-    Call,
-    Dispatch,
-    OpView,
-    Planning,
-    RowRule,
-    Sequences,
-    Shape,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..registry import Call, Dispatch, OpView, Planning, RowRule, Sequences, Shape, grad_name, register
 from ..tensor import selected_rows as rows
 from ..value_checks import require_in_range
 
@@ -133,41 +122,28 @@ for _type, _what in (
     ("lookup_table", "whose last dimension, 1, is dropped"),
     ("lookup_table_v2", "of any shape"),
 ):
-    register(
+    register_pair(
         _type,
-        inputs=("W", "Ids"),
+        ("W", "Ids"),
+        _lookup(_type),
+        _lookup_grad,
+        _lookup_infer,
+        f"The rows of table W that Ids name ({_what}); zeros for padding_idx.",
         attrs=_LOOKUP,
-        infer=_lookup_infer,
-        kernel=_lookup(_type),
-        grad=standard_grad(inputs=("Ids", "W")),
         no_grad=("Ids",),
-        native=_lookup_native(grad=False),
-        dispatch=Dispatch(cuda=f"moves.lookup:{_type}"),
         sequences=Sequences(source="Ids"),
         planning=Planning(batchable=planning_rules.lookup, pattern="lookup"),
-        doc=f"The rows of table W that Ids name ({_what}); zeros for padding_idx.",
-    )
-    register(
-        _type + "_grad",
-        inputs=("W", "Ids", DOUT),
-        outputs=(DW,),
-        attrs=_LOOKUP,
-        infer=grads_like_inputs,
-        kernel=_lookup_grad,
-        grad=linear_double_grad(_type, "W"),
-        native=_lookup_native(grad=True),
-        dispatch=Dispatch(
-            rows=RowRule(
-                _sparse_grad,
-                out=DW,
-                when="is_sparse",
-                count=lambda op: product(op.shape("Ids")),
-                native=_sparse_grad_native,
-            ),
-            cuda="moves.lookup_grad",
+        planning_back=Planning(batchable=planning_rules.lookup),
+        grad_grad=linear_double_grad(_type, "W"),
+        native=(_lookup_native(grad=False), _lookup_native(grad=True)),
+        cuda=(f"moves.lookup:{_type}", "moves.lookup_grad"),
+        rows_back=RowRule(
+            _sparse_grad,
+            out=DW,
+            when="is_sparse",
+            count=lambda op: product(op.shape("Ids")),
+            native=_sparse_grad_native,
         ),
-        planning=Planning(batchable=planning_rules.lookup),
-        doc=f"The gradient of {_type} for the table: SelectedRows with is_sparse.",
     )
 
 

@@ -8,21 +8,10 @@ from typing import Any
 
 from ...base.sizes.windows import channels_last
 from .. import planning_rules
-from ..grad_pairs import double_grad
-from ..infer import grads_like, grads_like_inputs, normalize_axis, product
+from ..grad_pairs import double_grad, register_pair
+from ..infer import grads_like, normalize_axis, product
 from ..native import Selector, typed
-from ..registry import (
-    Call,
-    Dispatch,
-    Effects,
-    OpView,
-    Planning,
-    Sequences,
-    Shape,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..registry import Call, Effects, OpView, Planning, Sequences, Shape, grad_name, register, standard_grad
 from .batch_norm import channel_axes
 
 DX, DY, DOUT, DSCALE, DBIAS = (grad_name(slot) for slot in ("X", "Y", "Out", "Scale", "Bias"))
@@ -155,33 +144,25 @@ def _layer_norm_infer(op: OpView) -> None:
 
 _LAYER_NORM = {"epsilon": 1e-5, "begin_norm_axis": 1}
 
-register(
+
+register_pair(
     "layer_norm",
-    inputs=("X", "Scale?", "Bias?"),
+    ("X", "Scale?", "Bias?"),
+    _layer_norm,
+    _layer_norm_grad,
+    _layer_norm_infer,
+    "Normalises each sample over all its axes from begin_norm_axis on, then scales and shifts.",
     outputs=("Y", "Mean", "Variance"),
     attrs=_LAYER_NORM,
-    infer=_layer_norm_infer,
-    kernel=_layer_norm,
-    grad=standard_grad(inputs=("X", "Scale", "Bias"), outputs=("Mean", "Variance")),
+    keep_out=("Mean", "Variance"),
     no_grad=("Mean", "Variance"),
-    native=_native(_sample_rows, "Mean", "Variance"),
-    dispatch=Dispatch(cuda="normalization.layer_norm"),
     sequences=Sequences(source={"Y": "X"}),
     planning=Planning(batchable=planning_rules.layer_norm, inplace=(("Y", "X"),)),
-    doc="Normalises each sample over all its axes from begin_norm_axis on, then scales and shifts.",
-)
-register(
-    "layer_norm_grad",
-    inputs=("X", "Scale?", "Bias?", "Mean", "Variance", DY),
-    outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
-    attrs=_LAYER_NORM,
-    infer=_grads_infer(lambda op: product(op.shape("X")[op.attr("begin_norm_axis") :])),
-    kernel=_layer_norm_grad,
-    grad=double_grad("Y", ("X", "Scale")),
-    native=_native_grad(_sample_rows, "Mean", "Variance"),
-    dispatch=Dispatch(cuda="normalization.layer_norm_grad"),
-    planning=Planning(batchable=planning_rules.layer_norm, inplace=((DX, DY),)),
-    doc="The gradients of layer_norm for X, Scale and Bias.",
+    planning_back=Planning(batchable=planning_rules.layer_norm, inplace=((DX, DY),)),
+    infer_back=_grads_infer(lambda op: product(op.shape("X")[op.attr("begin_norm_axis") :])),
+    grad_grad=double_grad("Y", ("X", "Scale")),
+    native=(_native(_sample_rows, "Mean", "Variance"), _native_grad(_sample_rows, "Mean", "Variance")),
+    cuda=("normalization.layer_norm", "normalization.layer_norm_grad"),
 )
 
 
@@ -324,31 +305,27 @@ def _instance_norm_infer(op: OpView) -> None:
         op.set(slot, (product(shape[:2]),), op.dtype("X"))
 
 
-register(
+register_pair(
     "instance_norm",
-    inputs=("X", "Scale", "Bias"),
+    ("X", "Scale", "Bias"),
+    _instance_norm,
+    _instance_norm_grad,
+    _instance_norm_infer,
+    "Normalises each channel of each sample on its own, then scales and shifts it.",
     outputs=("Y", "SavedMean", "SavedVariance"),
     attrs={"epsilon": 1e-5},
-    infer=_instance_norm_infer,
-    kernel=_instance_norm,
-    grad=standard_grad(inputs=("X", "Scale"), outputs=_SAVED),
+    keep=("X", "Scale"),
+    keep_out=("SavedMean", "SavedVariance"),
     no_grad=_SAVED,
-    native=_native(_channel_rows, *_SAVED, inverted=True),
     sequences=Sequences(source={"Y": "X"}),
     planning=Planning(inplace=(("Y", "X"),)),
-    doc="Normalises each channel of each sample on its own, then scales and shifts it.",
-)
-register(
-    "instance_norm_grad",
-    inputs=("X", "Scale", *_SAVED, DY),
-    outputs=(DX + "?", DSCALE + "?", DBIAS + "?"),
-    attrs={"epsilon": 1e-5},
-    infer=_grads_infer(lambda op: op.shape("X")[1]),
-    kernel=_instance_norm_grad,
-    grad=double_grad("Y", ("X", "Scale")),
-    native=_native_grad(_channel_rows, *_SAVED, inverted=True),
-    planning=Planning(inplace=((DX, DY),)),
-    doc="The gradients of instance_norm for X, Scale and Bias.",
+    planning_back=Planning(inplace=((DX, DY),)),
+    infer_back=_grads_infer(lambda op: op.shape("X")[1]),
+    grad_grad=double_grad("Y", ("X", "Scale")),
+    native=(
+        _native(_channel_rows, *_SAVED, inverted=True),
+        _native_grad(_channel_rows, *_SAVED, inverted=True),
+    ),
 )
 
 
@@ -369,26 +346,18 @@ def _norm_infer(op: OpView) -> None:
     op.set("Norm", (*shape[:axis], 1, *shape[axis + 1 :]), op.dtype("X"))
 
 
-register(
+register_pair(
     "norm",
-    inputs=("X",),
+    ("X",),
+    _norm,
+    _norm_grad,
+    _norm_infer,
+    "X divided by its Euclidean length along an axis: sqrt(sum of squares + epsilon).",
     outputs=("Norm", "Out"),
     attrs={"axis": -1, "epsilon": 1e-10},
-    infer=_norm_infer,
-    kernel=_norm,
-    grad=standard_grad(inputs=("X",), outputs=("Norm",)),
+    keep_out=("Norm",),
     no_grad=("Norm",),
     sequences=Sequences(source=None),
     effects=Effects(numbered=False),
-    doc="X divided by its Euclidean length along an axis: sqrt(sum of squares + epsilon).",
-)
-register(
-    "norm_grad",
-    inputs=("X", "Norm", DOUT),
-    outputs=(DX,),
-    attrs={"axis": -1, "epsilon": 1e-10},
-    infer=grads_like_inputs,
-    kernel=_norm_grad,
-    grad=double_grad("Out", ("X",)),
-    doc="The gradient of norm.",
+    grad_grad=double_grad("Out", ("X",)),
 )

@@ -5,21 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..grad_pairs import double_grad, or_zeros, register_double_grad
-from ..infer import grads_like_inputs, normalize_axis, same_as
+from ..grad_pairs import double_grad, or_zeros, register_double_grad, register_pair
+from ..infer import normalize_axis, same_as
 from ..native import numel, split_at, typed
-from ..registry import (
-    Call,
-    Dispatch,
-    Effects,
-    OpView,
-    Planning,
-    Sequences,
-    Shape,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..registry import Call, Effects, OpView, Planning, Sequences, Shape, grad_name
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 
@@ -57,32 +46,21 @@ def _pow_grad_native(op: OpView) -> Call | None:
     return _pow_call(op, "pow_grad", ("X", DOUT), [op.name("X"), None, op.name(DOUT), op.name(DX)])
 
 
-register(
+register_pair(
     "pow",
-    inputs=("X", "FactorTensor?"),
+    ("X", "FactorTensor?"),
+    _pow,
+    _pow_grad,
+    same_as("X"),
+    "x to the power of `factor`, or of the one element of FactorTensor.",
     attrs={"factor": 1.0},
-    infer=same_as("X"),
-    kernel=_pow,
-    grad=standard_grad(inputs=("X", "FactorTensor")),
     no_grad=("FactorTensor",),
-    native=lambda op: _pow_call(op, "pow", ("X",), [op.name("X"), op.name("Out")]),
-    dispatch=Dispatch(cuda="elementwise.power"),
     effects=Effects(numbered=False),
     planning=Planning(inplace=(("Out", "X"),)),
-    doc="x to the power of `factor`, or of the one element of FactorTensor.",
-)
-register(
-    "pow_grad",
-    inputs=("X", "FactorTensor?", DOUT),
-    outputs=(DX,),
-    attrs={"factor": 1.0},
-    infer=grads_like_inputs,
-    kernel=_pow_grad,
-    grad=double_grad("Out", ("X",)),
-    native=_pow_grad_native,
-    dispatch=Dispatch(cuda="elementwise.power_grad"),
-    planning=Planning(inplace=((DX, DOUT),)),
-    doc="Gradient of pow.",
+    planning_back=Planning(inplace=((DX, DOUT),)),
+    grad_grad=double_grad("Out", ("X",)),
+    native=(lambda op: _pow_call(op, "pow", ("X",), [op.name("X"), op.name("Out")]), _pow_grad_native),
+    cuda=("elementwise.power", "elementwise.power_grad"),
 )
 
 
@@ -130,24 +108,15 @@ def _prelu_grad(xp: Any, X: Any, Alpha: Any, Out_grad: Any, mode: str) -> Any:
     return dx, dalpha.reshape(Alpha.shape)
 
 
-register(
+register_pair(
     "prelu",
-    inputs=("X", "Alpha"),
+    ("X", "Alpha"),
+    _prelu,
+    _prelu_grad,
+    _infer_prelu,
+    "x where positive, Alpha x elsewhere; one Alpha for all, for each channel or for each element.",
     attrs={"mode": "all"},
-    infer=_infer_prelu,
-    kernel=_prelu,
-    grad=standard_grad(inputs=("X", "Alpha")),
-    doc="x where positive, Alpha x elsewhere; one Alpha for all, for each channel or for each element.",
-)
-register(
-    "prelu_grad",
-    inputs=("X", "Alpha", DOUT),
-    outputs=(DX, grad_name("Alpha")),
-    attrs={"mode": "all"},
-    infer=grads_like_inputs,
-    kernel=_prelu_grad,
-    grad=double_grad("Out", ("X", "Alpha")),
-    doc="Gradient of prelu.",
+    grad_grad=double_grad("Out", ("X", "Alpha")),
 )
 
 
@@ -198,28 +167,22 @@ def _maxout_call(op: OpView, part: str, slots: Sequence[str]) -> Call | None:
     return Call(name, [op.name(slot) for slot in slots], ints) if name else None
 
 
-register(
+register_pair(
     "maxout",
-    inputs=("X",),
+    ("X",),
+    _maxout,
+    _maxout_grad,
+    _infer_maxout,
+    "The largest of each `groups` neighbouring channels; the first such gets the gradient.",
     attrs={"groups": 2, "axis": 1},
-    infer=_infer_maxout,
-    kernel=_maxout,
-    grad=standard_grad(inputs=("X",), outputs=("Out",)),
-    native=lambda op: _maxout_call(op, "", ("X", "Out")),
+    keep_out=("Out",),
     sequences=Sequences(source=None),
     effects=Effects(numbered=False),
-    doc="The largest of each `groups` neighbouring channels; the first such gets the gradient.",
-)
-register(
-    "maxout_grad",
-    inputs=("X", "Out", DOUT),
-    outputs=(DX,),
-    attrs={"groups": 2, "axis": 1},
-    infer=grads_like_inputs,
-    kernel=_maxout_grad,
-    grad=double_grad("Out", ()),
-    native=lambda op: _maxout_call(op, "_grad", ("X", "Out", DOUT, DX)) if op.has(DX) else None,
-    doc="Gradient of maxout.",
+    grad_grad=double_grad("Out", ()),
+    native=(
+        lambda op: _maxout_call(op, "", ("X", "Out")),
+        lambda op: _maxout_call(op, "_grad", ("X", "Out", DOUT, DX)) if op.has(DX) else None,
+    ),
 )
 
 

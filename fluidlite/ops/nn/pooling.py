@@ -11,9 +11,9 @@ from ...backend.constants import constant
 from ...base.dtypes import VarType
 from ...base.sizes.windows import channels_last, resolve_pads, window_counts, window_spans
 from ..grad_pairs import double_grad, register_double_grad, register_pair
-from ..infer import grads_like_inputs, product
+from ..infer import product
 from ..native import typed
-from ..registry import Call, Dispatch, OpView, Sequences, Shape, grad_name, register, standard_grad
+from ..registry import Call, OpView, Sequences, Shape, grad_name
 from ..value_checks import require_in_range
 
 # Max and average pooling over two or three spatial dimensions, with their gradients.
@@ -237,28 +237,19 @@ def _register_pool(op_type: str, dims: int) -> None:
         "padding_algorithm": "EXPLICIT",
         "use_cudnn": False,
     }
-    register(
+
+    register_pair(
         op_type,
-        inputs=("X",),
+        ("X",),
+        _pool,
+        _pool_grad,
+        infer_pool,
+        "The maximum or the mean of each window of an image; adaptive: of bins, as many as ksize says.",
         attrs=attrs,
-        infer=infer_pool,
-        kernel=_pool,
-        grad=standard_grad(inputs=("X",), outputs=("Out",)),
-        native=lambda op: _call(op, "", ("X", "Out")),
-        dispatch=Dispatch(cuda="pooling.pool"),
-        doc=("The maximum or the mean of each window of an image; adaptive: of bins, as many as ksize says."),
-    )
-    register(
-        op_type + "_grad",
-        inputs=("X", "Out", DOUT),
-        outputs=(DX,),
-        attrs=attrs,
-        infer=grads_like_inputs,
-        kernel=_pool_grad,
-        grad=double_grad("Out", ()),
-        native=_native_grad,
-        dispatch=Dispatch(cuda="pooling.pool_gradient"),
-        doc=f"The gradient of {op_type}: to the first maximum of each window, or in equal shares.",
+        keep_out=("Out",),
+        grad_grad=double_grad("Out", ()),
+        native=(lambda op: _call(op, "", ("X", "Out")), _native_grad),
+        cuda=("pooling.pool", "pooling.pool_gradient"),
     )
     register_double_grad(op_type, ("X", "Out"), "Out", (), _pool_double_grad, attrs, ("X",))
 

@@ -8,21 +8,10 @@ from ..._ext import rng
 from ...base.dtypes import VarType
 from ...base.sizes.shapes import rows_along
 from .. import planning_rules
-from ..grad_pairs import double_grad, register_double_grad, self_adjoint_double_grad
-from ..infer import grads_like_inputs, normalize_axis, product
+from ..grad_pairs import double_grad, register_double_grad, register_pair, self_adjoint_double_grad
+from ..infer import normalize_axis, product
 from ..native import numel, typed
-from ..registry import (
-    Call,
-    Dispatch,
-    Effects,
-    OpSpec,
-    OpView,
-    Planning,
-    Sequences,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..registry import Call, Effects, OpSpec, OpView, Planning, Sequences, grad_name, standard_grad
 from ..tensor.random_ import fresh_seed
 
 DOUT, DX = grad_name("Out"), grad_name("X")
@@ -82,30 +71,21 @@ def _native_grad(op: OpView) -> Call | None:
     )
 
 
-register(
+register_pair(
     "softmax",
-    inputs=("X",),
+    ("X",),
+    _softmax,
+    _softmax_grad,
+    _infer,
+    "Exponentials divided by their sum along an axis.",
     attrs=_ATTRS,
-    infer=_infer,
-    kernel=_softmax,
-    grad=standard_grad(outputs=("Out",)),
-    native=_native,
-    dispatch=Dispatch(cuda="losses.softmax"),
+    keep=(),
+    keep_out=("Out",),
     planning=Planning(inplace=(("Out", "X"),), batchable=planning_rules.along_other_axis),
-    doc="Exponentials divided by their sum along an axis.",
-)
-register(
-    "softmax_grad",
-    inputs=("Out", DOUT),
-    outputs=(DX,),
-    attrs=_ATTRS,
-    infer=grads_like_inputs,
-    kernel=_softmax_grad,
-    grad=double_grad("Out", ("Out",)),
-    native=_native_grad,
-    dispatch=Dispatch(cuda="losses.softmax_grad"),
-    planning=Planning(inplace=((DX, DOUT),), batchable=planning_rules.along_other_axis),
-    doc="The gradient of softmax from its output.",
+    planning_back=Planning(inplace=((DX, DOUT),), batchable=planning_rules.along_other_axis),
+    grad_grad=double_grad("Out", ("Out",)),
+    native=(_native, _native_grad),
+    cuda=("losses.softmax", "losses.softmax_grad"),
 )
 register_double_grad("softmax", ("Out",), "Out", ("Out",), _softmax_double_grad, _ATTRS, ("X",))
 
@@ -191,34 +171,24 @@ def _dropout_native_grad(op: OpView) -> Call | None:
     return Call(name, [op.name(DOUT), op.name("Mask"), op.name(DX)], ints, [op.attr("dropout_prob")])
 
 
-register(
+register_pair(
     "dropout",
-    inputs=("X", "Seed?"),
+    ("X", "Seed?"),
+    _dropout,
+    _dropout_grad,
+    _dropout_infer,
+    "Sets elements to zero with probability dropout_prob in training; Mask (uint8) says which were kept.",
     outputs=("Out", "Mask"),
     attrs=_DROPOUT_ATTRS,
-    infer=_dropout_infer,
-    kernel=_dropout,
-    grad=_rule,
+    keep=(),
+    keep_out=("Mask",),
     no_grad=("Seed", "Mask"),
-    native=_dropout_native,
-    dispatch=Dispatch(cuda="random.dropout"),
+    grad=_rule,
     sequences=Sequences(source={"Out": "X"}),
     effects=Effects(random=True),
     planning=Planning(inplace=(("Out", "X"),)),
-    doc=(
-        "Sets elements to zero with probability dropout_prob in training; Mask (uint8) says which were kept."
-    ),
-)
-register(
-    "dropout_grad",
-    inputs=("Mask", DOUT),
-    outputs=(DX,),
-    attrs=_DROPOUT_ATTRS,
-    infer=grads_like_inputs,
-    kernel=_dropout_grad,
-    grad=self_adjoint_double_grad,
-    native=_dropout_native_grad,
-    dispatch=Dispatch(cuda="random.dropout_grad"),
-    planning=Planning(inplace=((DX, DOUT),)),
-    doc="The gradient of dropout: that of the kept elements, scaled as they were.",
+    planning_back=Planning(inplace=((DX, DOUT),)),
+    grad_grad=self_adjoint_double_grad,
+    native=(_dropout_native, _dropout_native_grad),
+    cuda=("random.dropout", "random.dropout_grad"),
 )

@@ -17,17 +17,7 @@ from ...distributed import DistributedError, world
 from ...distributed.communicator import REDUCTIONS
 from ..host_fallback import hosted
 from ..infer import same_as
-from ..registry import (
-    Dispatch,
-    Effects,
-    OpSpec,
-    OpView,
-    Planning,
-    RowRule,
-    Sequences,
-    grad_name,
-    register,
-)
+from ..registry import Dispatch, Effects, OpSpec, OpView, Planning, RowRule, Sequences, grad_name, register
 
 _RING = {"ring_id": 0, "use_calc_stream": False}
 

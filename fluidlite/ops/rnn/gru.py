@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..infer import grads_like_inputs, require_same_dtype
+from ..grad_pairs import register_pair
+from ..infer import require_same_dtype
 from ..native import typed
-from ..registry import Call, Levels, LodArray, OpView, Sequences, grad_name, register, standard_grad
+from ..registry import Call, Levels, LodArray, OpView, Sequences, grad_name
 from ..sequence import Lods, one_level, segments_of, set_rows, single
 from .unit import (
     NATIVE,
@@ -140,33 +141,19 @@ def _native_grad(op: OpView) -> Call | None:
 
 _GRU = {"gate_activation": "sigmoid", "activation": "tanh", "is_reverse": False, "origin_mode": False}
 
-register(
+
+register_pair(
     "gru",
-    inputs=("Input", "H0?", "Weight", "Bias?"),
+    ("Input", "H0?", "Weight", "Bias?"),
+    _gru,
+    _gru_grad,
+    _infer,
+    "A gated recurrent unit over each sequence; Batch...: rows in the order of steps, longest sequence first.",
     outputs=("BatchGate", "BatchResetHiddenPrev", "BatchHidden", "Hidden"),
     attrs=_GRU,
-    infer=_infer,
-    kernel=_gru,
-    grad=standard_grad(
-        inputs=("Input", "H0", "Weight", "Bias"),
-        outputs=("BatchGate", "BatchResetHiddenPrev", "BatchHidden", "Hidden"),
-    ),
+    keep=("Input#", "H0", "Weight", "Bias"),
+    keep_out=("BatchGate", "BatchResetHiddenPrev", "BatchHidden#", "Hidden"),
     no_grad=("BatchGate", "BatchResetHiddenPrev", "BatchHidden"),
-    native=_native,
     sequences=Sequences(takes_lod=True, levels=Levels("Input", outs=("Hidden",))),
-    doc="A gated recurrent unit over each sequence; Batch...: rows in the order of steps, longest sequence first.",
-)
-register(
-    "gru_grad",
-    inputs=(
-        *("Input#", "H0?", "Weight", "Bias?", "BatchGate", "BatchResetHiddenPrev", "BatchHidden#"),
-        *("Hidden", DHIDDEN),
-    ),
-    outputs=(DX + "?", DH0 + "?", DWEIGHT + "?", DBIAS + "?"),
-    attrs=_GRU,
-    infer=grads_like_inputs,
-    kernel=_gru_grad,
-    native=_native_grad,
-    sequences=Sequences(takes_lod=True),
-    doc="The gradients of gru for input, initial states, weights and bias.",
+    native=(_native, _native_grad),
 )

@@ -5,19 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...backend.functions import matmul
+from ..grad_pairs import register_pair
 from ..infer import require_same_dtype
 from ..native import typed
-from ..registry import (
-    GRAD,
-    Call,
-    Levels,
-    LodArray,
-    OpView,
-    Sequences,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..registry import GRAD, Call, Levels, LodArray, OpView, Sequences, grad_name
 from ..sequence import Lods, one_level, segments_of, set_rows, single
 from .unit import (
     NATIVE,
@@ -288,29 +279,21 @@ def _register(op_type: str, out: str, kernel: Any, back: Any, attrs: dict[str, A
     takes = ("Input", "H0?", "C0?", "Weight", *(["ProjWeight"] if projected else []), "Bias")
     made = ("Cell", "BatchGate", "BatchCellPreAct", *(["BatchHidden"] if projected else []))
     names = [slot.rstrip("?") for slot in takes]
-    register(
+    register_pair(
         op_type,
-        inputs=takes,
+        takes,
+        kernel,
+        back,
+        _infer,
+        doc,
         outputs=(out, *made),
         attrs=attrs,
-        infer=_infer,
-        kernel=kernel,
-        grad=standard_grad(inputs=names[projected:], outputs=(out, *made)),
+        keep=names[1:] if projected else ["Input#", *names[1:]],
+        keep_out=(out, *made),
         no_grad=made,
-        native=_native,
         sequences=Sequences(takes_lod=True, levels=Levels("Input", outs=(out, "Cell"))),
-        doc=doc,
-    )
-    register(
-        op_type + "_grad",
-        inputs=(*([] if projected else ["Input#"]), *takes[1:], out, *made, grad_name(out)),
-        outputs=tuple(grad_name(name) + "?" for name in names),
-        attrs=attrs,
-        infer=_infer_grad,
-        kernel=back,
-        native=_native_grad,
-        sequences=Sequences(takes_lod=True),
-        doc=f"The gradients of {op_type} for all its inputs; Cell has none, as in Fluid.",
+        infer_back=_infer_grad,
+        native=(_native, _native_grad),
     )
 
 

@@ -10,6 +10,7 @@ from ..._ext import kernels
 from ...base.dtypes import VarType
 from ...base.lod import as_lod, from_lengths
 from ..host_fallback import hosted
+from ..infer import may_equal
 from ..native import typed
 from ..op_view import RESOLVE_SIZES
 from ..registry import Call, LodArray, OperatorError, OpView, Sequences, register
@@ -216,11 +217,7 @@ register(
 
 def _tree_infer(op: OpView) -> None:
     shape, parents = op.shape("Ids"), op.shape("Parents")
-    if (
-        len(shape) != 3
-        or len(parents) != 3
-        or any(m != n and min(m, n) >= 0 for m, n in zip(shape, parents, strict=True))
-    ):
+    if len(shape) != 3 or not may_equal(shape, parents):
         raise op.fail(
             f"Ids and Parents must be [time, batch, beam] both, got {list(shape)} and {list(parents)}"
         )

@@ -10,7 +10,7 @@ from ...backend.functions import matmul
 from ...base.lod import Lod
 from ..grad_pairs import register_pair
 from ..native import typed
-from ..registry import Call, Levels, LodArray, OpView, Sequences, grad_name, register, standard_grad
+from ..registry import Call, Levels, LodArray, OpView, Sequences, grad_name
 from ..sequence import (
     Lods,
     Segments,
@@ -128,27 +128,21 @@ def _call(op: OpView, kernel: str, operands: list[str | None]) -> Call | None:
 
 _CONV = {"paddingTrainable": False, "contextLength": 1, "contextStart": 0, "contextStride": 1}
 
-register(
+
+register_pair(
     "sequence_conv",
-    inputs=("X", "PaddingData?", "Filter"),
+    ("X", "PaddingData?", "Filter"),
+    _conv,
+    _conv_grad,
+    _conv_infer,
+    "Each row with its neighbours of the same sequence (beyond its ends zeros or PaddingData), times a filter.",
     attrs=_CONV,
-    infer=_conv_infer,
-    kernel=_conv,
-    grad=standard_grad(inputs=("X", "PaddingData", "Filter")),
-    native=lambda op: _call(op, "sequence_conv", [op.name("Out")]),
     sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
-    doc="Each row with its neighbours of the same sequence (beyond its ends zeros or PaddingData), times a filter.",
-)
-register(
-    "sequence_conv_grad",
-    inputs=("X", "PaddingData?", "Filter", DOUT),
-    outputs=(DX + "?", DPADDING + "?", DFILTER + "?"),
-    attrs=_CONV,
-    infer=grads_keep_sequences,
-    kernel=_conv_grad,
-    native=lambda op: _call(op, "sequence_conv_grad", [op.name(DOUT), *map(op.name_or_none, (DX, DFILTER))]),
-    sequences=Sequences(takes_lod=True),
-    doc="The gradients of sequence_conv for rows, padding and filter.",
+    infer_back=grads_keep_sequences,
+    native=(
+        lambda op: _call(op, "sequence_conv", [op.name("Out")]),
+        lambda op: _call(op, "sequence_conv_grad", [op.name(DOUT), *map(op.name_or_none, (DX, DFILTER))]),
+    ),
 )
 
 

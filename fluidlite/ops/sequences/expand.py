@@ -9,17 +9,7 @@ import numpy as np
 from ..grad_pairs import register_pair
 from ..infer import product
 from ..native import bytes_of_row, typed
-from ..registry import (
-    Call,
-    Levels,
-    LodArray,
-    OperatorError,
-    OpView,
-    Sequences,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..registry import Call, Levels, LodArray, OperatorError, OpView, Sequences, grad_name
 from ..sequence import (
     Lods,
     deep,
@@ -129,28 +119,19 @@ def _expand_grad_native(op: OpView) -> Call | None:
     return Call(name, operands, [parts, op.shape(DOUT)[0], x[0], product(x[1:])])
 
 
-register(
+register_pair(
     "sequence_expand",
-    inputs=("X", "Y#"),
+    ("X", "Y#"),
+    _expand,
+    _expand_grad,
+    _expand_infer,
+    "Repeats each row (or sequence) of X as often as the sequence of Y in its place has parts.",
     attrs={"ref_level": -1},
-    infer=_expand_infer,
-    kernel=_expand,
-    grad=standard_grad(inputs=("X", "Y")),
+    keep=("X#", "Y#"),
     no_grad=("Y",),
-    native=_expand_native,
     sequences=Sequences(takes_lod=True, levels=Levels("X")),
-    doc="Repeats each row (or sequence) of X as often as the sequence of Y in its place has parts.",
-)
-register(
-    "sequence_expand_grad",
-    inputs=("X#", "Y#", DOUT),
-    outputs=(DX,),
-    attrs={"ref_level": -1},
-    infer=grads_keep_sequences,
-    kernel=_expand_grad,
-    native=_expand_grad_native,
-    sequences=Sequences(takes_lod=True),
-    doc="The gradient of sequence_expand: the sum over the copies.",
+    infer_back=grads_keep_sequences,
+    native=(_expand_native, _expand_grad_native),
 )
 
 

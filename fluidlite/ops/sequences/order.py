@@ -10,20 +10,9 @@ from ...backend import to_host
 from ...base.dtypes import VarType
 from ...base.lod import frozen_offsets
 from ..grad_pairs import register_pair
-from ..infer import product
+from ..infer import may_equal, product
 from ..native import copy, itemsize, numel, typed
-from ..registry import (
-    Call,
-    Levels,
-    LodArray,
-    OperatorError,
-    OpSpec,
-    OpView,
-    Sequences,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..registry import Call, Levels, LodArray, OperatorError, OpSpec, OpView, Sequences, grad_name, register
 from ..sequence import (
     Lods,
     Segments,
@@ -74,7 +63,7 @@ def _concat_infer(op: OpView) -> None:
     row, inputs = op.shape("X")[1:], range(op.count("X"))
     for k in inputs:
         other = op.shape("X", k)[1:]
-        if len(other) != len(row) or any(m != n and min(m, n) >= 0 for m, n in zip(other, row, strict=True)):
+        if not may_equal(other, row):
             raise op.fail(f"the rows of all inputs must have shape {list(row)}, got {list(other)}")
     if not has_lod(op):
         op.set("Out", (-1, *row), op.dtype("X"))
@@ -119,25 +108,16 @@ def _concat_grad_native(op: OpView) -> Call | None:
     return Call("sequence_concat_grad", [op.name(DOUT), *operands], ints)
 
 
-register(
+register_pair(
     "sequence_concat",
-    inputs=("X*",),
-    infer=_concat_infer,
-    kernel=_concat,
-    grad=standard_grad(inputs=("X",)),
-    native=_concat_native,
+    ("X*",),
+    _concat,
+    _concat_grad,
+    _concat_infer,
+    "Joins the first sequences of all inputs, then the second ones, and so on.",
     sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
-    doc="Joins the first sequences of all inputs, then the second ones, and so on.",
-)
-register(
-    "sequence_concat_grad",
-    inputs=("X*", DOUT),
-    outputs=(DX + "*",),
-    infer=grads_keep_sequences,
-    kernel=_concat_grad,
-    native=_concat_grad_native,
-    sequences=Sequences(takes_lod=True),
-    doc="The gradient of sequence_concat: each input's rows of it.",
+    infer_back=grads_keep_sequences,
+    native=(_concat_native, _concat_grad_native),
 )
 
 

@@ -7,19 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
+from ..grad_pairs import register_pair
 from ..infer import product
 from ..native import typed
-from ..registry import (
-    Call,
-    Levels,
-    LodArray,
-    OpView,
-    Planning,
-    Sequences,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..registry import Call, Levels, LodArray, OpView, Planning, Sequences, grad_name, register, standard_grad
 from ..sequence import Lods, Segments, deep, grads_keep_sequences, levels, segments_of, set_rows
 
 DX, DOUT = grad_name("X"), grad_name("Out")
@@ -132,29 +123,22 @@ def _pool_rule(op: OpView) -> Any:
 
 _POOL = {"is_test": False, "pooltype": "AVERAGE", "pad_value": 0.0}
 
-register(
+
+register_pair(
     "sequence_pool",
-    inputs=("X",),
+    ("X",),
+    _pool,
+    _pool_grad,
+    _infer,
+    "One row for each sequence: its sum, mean, sum / sqrt(length), maximum, first or last row.",
     outputs=("Out", "MaxIndex?"),
     attrs=_POOL,
-    infer=_infer,
-    kernel=_pool,
-    grad=_pool_rule,
+    keep_out=("MaxIndex",),
     no_grad=("MaxIndex",),
-    native=_native,
+    grad=_pool_rule,
     sequences=Sequences(takes_lod=True, levels=Levels("X", more=-1, outs=("Out",))),
-    doc="One row for each sequence: its sum, mean, sum / sqrt(length), maximum, first or last row.",
-)
-register(
-    "sequence_pool_grad",
-    inputs=("X", "MaxIndex?", DOUT),
-    outputs=(DX,),
-    attrs=_POOL,
-    infer=grads_keep_sequences,
-    kernel=_pool_grad,
-    native=_native_grad,
-    sequences=Sequences(takes_lod=True),
-    doc="The gradient of sequence_pool.",
+    infer_back=grads_keep_sequences,
+    native=(_native, _native_grad),
 )
 
 

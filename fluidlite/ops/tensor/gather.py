@@ -11,10 +11,10 @@ from typing import Any
 from ...backend.functions import add_at
 from ...base.dtypes import VarType
 from ...base.sizes.shapes import Shape, product
-from ..grad_pairs import linear_double_grad
-from ..infer import grads_like_inputs, require_same_dtype
+from ..grad_pairs import linear_double_grad, register_pair
+from ..infer import may_equal, require_same_dtype
 from ..native import NUMERIC, Selector, itemsize, typed
-from ..registry import Call, Effects, OpView, Planning, Sequences, grad_name, register, standard_grad
+from ..registry import Call, Effects, OpView, Planning, Sequences, grad_name
 from ..value_checks import require_in_range
 
 DOUT, DX, DUPDATES = grad_name("Out"), grad_name("X"), grad_name("Updates")
@@ -81,30 +81,22 @@ def _gather_grad(xp: Any, X: Any, Index: Any, Out_grad: Any, overwrite: bool) ->
     return dx
 
 
-register(
+register_pair(
     "gather",
-    inputs=("X", "Index"),
+    ("X", "Index"),
+    lambda xp, X, Index: X[_rows(xp, "gather", "Index", Index, X.shape[0])],
+    _gather_grad,
+    _infer_gather,
+    "The rows of X that Index names.",
     attrs={"overwrite": True},
-    infer=_infer_gather,
-    kernel=lambda xp, X, Index: X[_rows(xp, "gather", "Index", Index, X.shape[0])],
-    grad=standard_grad(inputs=("X", "Index")),
+    keep=("X#", "Index"),
     no_grad=("Index",),
-    native=lambda op: _gather_call(op, "X", "Index", "Out", 1),
     sequences=Sequences(source=None),
-    doc="The rows of X that Index names.",
-)
-register(
-    "gather_grad",
-    inputs=("X#", "Index", DOUT),
-    outputs=(DX,),
-    attrs={"overwrite": True},
-    infer=grads_like_inputs,
-    kernel=_gather_grad,
-    grad=linear_double_grad("gather"),
-    native=lambda op: _brought(
-        op, None, "Index", DOUT, DX, _OVERWRITES if op.attr("overwrite") else _ADDS, 1
+    grad_grad=linear_double_grad("gather"),
+    native=(
+        lambda op: _gather_call(op, "X", "Index", "Out", 1),
+        lambda op: _brought(op, None, "Index", DOUT, DX, _OVERWRITES if op.attr("overwrite") else _ADDS, 1),
     ),
-    doc="Gradient of gather; of rows taken several times the last counts, or their sum.",
 )
 
 
@@ -145,26 +137,21 @@ def _gather_nd_grad(xp: Any, X: Any, Index: Any, Out_grad: Any) -> Any:
     return dx
 
 
-register(
+register_pair(
     "gather_nd",
-    inputs=("X", "Index"),
-    infer=_infer_gather_nd,
-    kernel=_gather_nd,
-    grad=standard_grad(inputs=("X", "Index")),
+    ("X", "Index"),
+    _gather_nd,
+    _gather_nd_grad,
+    _infer_gather_nd,
+    "The elements or slices of X at the points that the last dimension of Index holds.",
+    keep=("X#", "Index"),
     no_grad=("Index",),
-    native=lambda op: _gather_call(op, "X", "Index", "Out", op.shape("Index")[-1]),
     effects=Effects(numbered=False),
-    doc="The elements or slices of X at the points that the last dimension of Index holds.",
-)
-register(
-    "gather_nd_grad",
-    inputs=("X#", "Index", DOUT),
-    outputs=(DX,),
-    infer=grads_like_inputs,
-    kernel=_gather_nd_grad,
-    grad=linear_double_grad("gather_nd"),
-    native=lambda op: _brought(op, None, "Index", DOUT, DX, _ADDS, op.shape("Index")[-1]),
-    doc="Gradient of gather_nd: the sum where a point was taken several times.",
+    grad_grad=linear_double_grad("gather_nd"),
+    native=(
+        lambda op: _gather_call(op, "X", "Index", "Out", op.shape("Index")[-1]),
+        lambda op: _brought(op, None, "Index", DOUT, DX, _ADDS, op.shape("Index")[-1]),
+    ),
 )
 
 
@@ -211,30 +198,24 @@ def _scatter_grad_native(index: str, depth: Callable[[OpView], int]) -> Selector
     return select
 
 
-register(
+register_pair(
     "scatter",
-    inputs=("X", "Ids", "Updates"),
+    ("X", "Ids", "Updates"),
+    _scatter,
+    _scatter_grad,
+    _infer_scatter,
+    "X with the rows Ids replaced by Updates, or by the sum of theirs without `overwrite`.",
     attrs={"overwrite": True},
-    infer=_infer_scatter,
-    kernel=_scatter,
-    grad=standard_grad(inputs=("Ids", "Updates")),
+    keep=("Ids", "Updates#"),
     no_grad=("Ids",),
-    native=lambda op: _brought(
-        op, "X", "Ids", "Updates", "Out", _OVERWRITES if op.attr("overwrite") else _REPLACES, 1
-    ),
     sequences=Sequences(source=None),
     planning=Planning(inplace=(("Out", "X"),)),
-    doc="X with the rows Ids replaced by Updates, or by the sum of theirs without `overwrite`.",
-)
-register(
-    "scatter_grad",
-    inputs=("Ids", "Updates#", DOUT),
-    outputs=(DX, DUPDATES),
-    attrs={"overwrite": True},
-    infer=grads_like_inputs,
-    kernel=_scatter_grad,
-    native=_scatter_grad_native("Ids", lambda op: 1),
-    doc="Gradients of scatter. As in Fluid 1.8 that of X includes the replaced rows.",
+    native=(
+        lambda op: _brought(
+            op, "X", "Ids", "Updates", "Out", _OVERWRITES if op.attr("overwrite") else _REPLACES, 1
+        ),
+        _scatter_grad_native("Ids", lambda op: 1),
+    ),
 )
 
 
@@ -245,9 +226,7 @@ def _infer_scatter_nd_add(op: OpView) -> None:
             f"the last dimension of Index must be between 0 and the {len(x)} of X, got {list(index)}"
         )
     wanted = (*index[:-1], *x[index[-1] :])
-    if len(updates) != len(wanted) or any(
-        m != n and min(m, n) >= 0 for m, n in zip(updates, wanted, strict=True)
-    ):
+    if not may_equal(updates, wanted):
         raise op.fail(f"Updates must be of shape {list(wanted)}, got {list(updates)}")
     require_same_dtype(op, "X", "Updates")
     op.set("Out", x, op.dtype("X"))
@@ -267,23 +246,18 @@ def _scatter_nd_add_grad(xp: Any, Index: Any, Out_grad: Any) -> Any:
     return Out_grad, Out_grad[_points(xp, "scatter_nd_add", Index, Out_grad.shape)]
 
 
-register(
+register_pair(
     "scatter_nd_add",
-    inputs=("X", "Index", "Updates"),
-    infer=_infer_scatter_nd_add,
-    kernel=_scatter_nd_add,
-    grad=standard_grad(inputs=("Index", "Updates")),
+    ("X", "Index", "Updates"),
+    _scatter_nd_add,
+    _scatter_nd_add_grad,
+    _infer_scatter_nd_add,
+    "X with Updates added at the points that the last dimension of Index holds.",
+    keep=("Index", "Updates#"),
     no_grad=("Index",),
-    native=lambda op: _brought(op, "X", "Index", "Updates", "Out", _ADDS, op.shape("Index")[-1]),
     planning=Planning(inplace=(("Out", "X"),)),
-    doc="X with Updates added at the points that the last dimension of Index holds.",
-)
-register(
-    "scatter_nd_add_grad",
-    inputs=("Index", "Updates#", DOUT),
-    outputs=(DX, DUPDATES),
-    infer=grads_like_inputs,
-    kernel=_scatter_nd_add_grad,
-    native=_scatter_grad_native("Index", lambda op: op.shape("Index")[-1]),
-    doc="Gradients of scatter_nd_add.",
+    native=(
+        lambda op: _brought(op, "X", "Index", "Updates", "Out", _ADDS, op.shape("Index")[-1]),
+        _scatter_grad_native("Index", lambda op: op.shape("Index")[-1]),
+    ),
 )

@@ -8,8 +8,8 @@ from typing import Any
 from ...base.selected_rows import SelectedRows
 from ...base.tensor_array import TensorArray
 from .. import planning_rules
-from ..grad_pairs import linear_double_grad
-from ..infer import grads_like_inputs, normalize_axis, product
+from ..grad_pairs import linear_double_grad, register_pair
+from ..infer import normalize_axis, product, shape_of_all
 from ..native import NUMERIC, itemsize, numel, typed
 from ..registry import (
     Call,
@@ -23,7 +23,6 @@ from ..registry import (
     Shape,
     grad_name,
     register,
-    standard_grad,
 )
 from ..value_checks import require_in_range
 from . import selected_rows as rows
@@ -114,32 +113,22 @@ def _concat_lod(op: OpView) -> str:
     return "X*" if _axis_of(op) in (None, 0, -len(op.shape("X"))) else "X"
 
 
-register(
+register_pair(
     "concat",
-    inputs=("X*", "AxisTensor?"),
+    ("X*", "AxisTensor?"),
+    lambda xp, X, AxisTensor, axis: xp.concatenate(X, axis=_axis(AxisTensor, axis)),
+    _concat_grad,
+    _infer_concat,
+    "The X one after another along dimension `axis`.",
     attrs={"axis": 0},
-    infer=_infer_concat,
-    kernel=lambda xp, X, AxisTensor, axis: xp.concatenate(X, axis=_axis(AxisTensor, axis)),
-    grad=standard_grad(inputs=("X", "AxisTensor")),
+    keep=("X#", "AxisTensor"),
     no_grad=("AxisTensor",),
-    native=_concat_native,
-    dispatch=Dispatch(cuda="moves.concat"),
     sequences=Sequences(source=_concat_lod),
     planning=Planning(batchable=planning_rules.joined),
-    doc="The X one after another along dimension `axis`.",
-)
-register(
-    "concat_grad",
-    inputs=("X*#", "AxisTensor?", DOUT),
-    outputs=(DX + "*",),
-    attrs={"axis": 0},
-    infer=grads_like_inputs,
-    kernel=_concat_grad,
-    grad=linear_double_grad("concat"),
-    native=lambda op: _split_call(op, DOUT, DX, "X"),
-    dispatch=Dispatch(cuda="moves.concat_grad"),
-    planning=Planning(batchable=planning_rules.joined),
-    doc="Gradients of concat.",
+    planning_back=Planning(batchable=planning_rules.joined),
+    grad_grad=linear_double_grad("concat"),
+    native=(_concat_native, lambda op: _split_call(op, DOUT, DX, "X")),
+    cuda=("moves.concat", "moves.concat_grad"),
 )
 
 
@@ -211,17 +200,7 @@ register(
 
 
 def _infer_sum(op: OpView) -> None:
-    dims = list(op.shape("X"))
-    for index in range(1, op.count("X")):
-        shape = op.shape("X", index)
-        if len(shape) != len(dims) or any(
-            m >= 0 and n >= 0 and m != n for m, n in zip(dims, shape, strict=True)
-        ):
-            raise op.fail(f"all X must have the same shape, got {dims} and {list(shape)}")
-        if op.dtype("X", index) != op.dtype("X"):
-            raise op.fail(f"all X must have the dtype {op.dtype('X')}, got {op.dtype('X', index)}")
-        dims = [max(m, n) for m, n in zip(dims, shape, strict=True)]
-    op.set("Out", dims, op.dtype("X"))
+    op.set("Out", shape_of_all(op, "X"), op.dtype("X"))
 
 
 def _sum_arrays(X: list[TensorArray]) -> TensorArray:
@@ -312,22 +291,15 @@ def _multiplex_grad(xp: Any, Ids: Any, X: list[Any], Out_grad: Any) -> list[Any]
     return [xp.where(chosen == k, Out_grad, 0) for k in range(len(X))]
 
 
-register(
+register_pair(
     "multiplex",
-    inputs=("Ids", "X*"),
-    infer=_infer_multiplex,
-    kernel=_multiplex,
-    grad=standard_grad(inputs=("Ids", "X")),
+    ("Ids", "X*"),
+    _multiplex,
+    _multiplex_grad,
+    _infer_multiplex,
+    "Row i of Out is row i of the X that Ids[i] chooses.",
+    keep=("Ids", "X#"),
     no_grad=("Ids",),
     sequences=Sequences(source=None),
-    doc="Row i of Out is row i of the X that Ids[i] chooses.",
-)
-register(
-    "multiplex_grad",
-    inputs=("Ids", "X*#", DOUT),
-    outputs=(DX + "*",),
-    infer=grads_like_inputs,
-    kernel=_multiplex_grad,
-    grad=linear_double_grad("multiplex"),
-    doc="Gradients of multiplex.",
+    grad_grad=linear_double_grad("multiplex"),
 )

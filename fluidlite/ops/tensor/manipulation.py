@@ -5,22 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..grad_pairs import linear_double_grad
-from ..infer import grads_like_inputs, normalize_axis, product
+from ..grad_pairs import linear_double_grad, register_pair
+from ..infer import normalize_axis, product, shape_of_all
 from ..native import itemsize, typed
-from ..registry import (
-    FIRST,
-    Call,
-    Dispatch,
-    Effects,
-    LodFrom,
-    OpSpec,
-    OpView,
-    Sequences,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..registry import FIRST, Call, Effects, LodFrom, OpSpec, OpView, Sequences, grad_name, register
 from .views import infer_from_xshape, infer_xshape, known_numbers, no_elements, numbers
 
 DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
@@ -57,50 +45,41 @@ def _transpose_double_grad(op: OpView) -> list[OpSpec]:
     return [OpSpec("transpose", takes, gives, {"axis": list(op.attr("axis"))})]
 
 
-register(
+register_pair(
     "transpose2",
-    inputs=("X",),
+    ("X",),
+    lambda xp, X, axis: (xp.ascontiguousarray(X.transpose(axis)), no_elements(xp, X)),
+    lambda xp, Out_grad, axis: xp.ascontiguousarray(Out_grad.transpose(_inverse(axis))),
+    _infer_transpose,
+    "X with its dimensions in the order `axis`.",
     outputs=("Out", "XShape"),
     attrs=TRANSPOSE_ATTRS,
-    infer=_infer_transpose,
-    kernel=lambda xp, X, axis: (xp.ascontiguousarray(X.transpose(axis)), no_elements(xp, X)),
-    grad=standard_grad(outputs=("XShape",)),
+    keep=(),
+    keep_out=("XShape",),
     no_grad=("XShape",),
-    native=lambda op: _transpose_call(op, "X", "Out", op.attr("axis")),
     sequences=Sequences(source={"XShape": "X"}),
-    doc="X with its dimensions in the order `axis`.",
+    infer_back=infer_from_xshape,
+    grad_grad=_transpose_double_grad,
+    native=(
+        lambda op: _transpose_call(op, "X", "Out", op.attr("axis")),
+        lambda op: _transpose_call(op, DOUT, DX, _inverse(op.attr("axis"))) if op.has(DX) else None,
+    ),
 )
-register(
-    "transpose2_grad",
-    inputs=("XShape", DOUT),
-    outputs=(DX,),
-    attrs=TRANSPOSE_ATTRS,
-    infer=infer_from_xshape,
-    kernel=lambda xp, Out_grad, axis: xp.ascontiguousarray(Out_grad.transpose(_inverse(axis))),
-    grad=_transpose_double_grad,
-    native=lambda op: _transpose_call(op, DOUT, DX, _inverse(op.attr("axis"))) if op.has(DX) else None,
-    doc="Gradient of transpose2.",
-)
-register(
+
+register_pair(
     "transpose",
-    inputs=("X",),
+    ("X",),
+    lambda xp, X, axis: xp.ascontiguousarray(X.transpose(axis)),
+    lambda xp, Out_grad, axis: xp.ascontiguousarray(Out_grad.transpose(_inverse(axis))),
+    _infer_transpose,
+    "transpose2 without XShape.",
     attrs=TRANSPOSE_ATTRS,
-    infer=_infer_transpose,
-    kernel=lambda xp, X, axis: xp.ascontiguousarray(X.transpose(axis)),
-    grad=standard_grad(inputs=("X",), outputs=("Out",)),
-    native=lambda op: _transpose_call(op, "X", "Out", op.attr("axis")),
+    keep_out=("Out",),
     sequences=Sequences(source=None),
-    doc="transpose2 without XShape.",
-)
-register(
-    "transpose_grad",
-    inputs=("X", "Out", DOUT),
-    outputs=(DX,),
-    attrs=TRANSPOSE_ATTRS,
-    infer=grads_like_inputs,
-    kernel=lambda xp, Out_grad, axis: xp.ascontiguousarray(Out_grad.transpose(_inverse(axis))),
-    native=lambda op: _transpose_call(op, DOUT, DX, _inverse(op.attr("axis"))),
-    doc="Gradient of transpose.",
+    native=(
+        lambda op: _transpose_call(op, "X", "Out", op.attr("axis")),
+        lambda op: _transpose_call(op, DOUT, DX, _inverse(op.attr("axis"))),
+    ),
 )
 
 
@@ -157,27 +136,19 @@ def _expand_grad_native(op: OpView) -> Call | None:
 
 
 EXPAND_INPUTS = ("X", "ExpandTimes?", "expand_times_tensor*?")
-register(
+
+register_pair(
     "expand",
-    inputs=EXPAND_INPUTS,
+    EXPAND_INPUTS,
+    _expand,
+    _expand_grad,
+    _infer_expand,
+    "X repeated `expand_times` times along each dimension.",
     attrs={"expand_times": []},
-    infer=_infer_expand,
-    kernel=_expand,
-    grad=standard_grad(inputs=("X", "ExpandTimes", "expand_times_tensor")),
+    keep=("X#", "ExpandTimes", "expand_times_tensor"),
     no_grad=("ExpandTimes", "expand_times_tensor"),
-    native=_expand_native,
-    doc="X repeated `expand_times` times along each dimension.",
-)
-register(
-    "expand_grad",
-    inputs=("X#", *EXPAND_INPUTS[1:], DOUT),
-    outputs=(DX,),
-    attrs={"expand_times": []},
-    infer=grads_like_inputs,
-    kernel=_expand_grad,
-    grad=linear_double_grad("expand"),
-    native=_expand_grad_native,
-    doc="Gradient of expand: the sum of the copies.",
+    grad_grad=linear_double_grad("expand"),
+    native=(_expand_native, _expand_grad_native),
 )
 
 
@@ -194,28 +165,18 @@ def _ratio(x: Sequence[int], target: Sequence[int]) -> list[int]:
     return [whole // part for part, whole in zip(x, target, strict=True)]
 
 
-register(
+register_pair(
     "expand_as",
-    inputs=("X", "target_tensor"),
-    infer=_infer_expand_as,
-    kernel=lambda xp, X, target_tensor: xp.tile(X, tuple(_ratio(X.shape, target_tensor.shape))),
-    grad=standard_grad(inputs=("X", "target_tensor")),
+    ("X", "target_tensor"),
+    lambda xp, X, target_tensor: xp.tile(X, tuple(_ratio(X.shape, target_tensor.shape))),
+    lambda xp, X, target_tensor, Out_grad: _fold(Out_grad, X.shape, _ratio(X.shape, target_tensor.shape)),
+    _infer_expand_as,
+    "X repeated until it has the shape of target_tensor.",
+    keep=("X#", "target_tensor#"),
     no_grad=("target_tensor",),
-    native=_expand_native,
     sequences=Sequences(source=None),
-    doc="X repeated until it has the shape of target_tensor.",
-)
-register(
-    "expand_as_grad",
-    inputs=("X#", "target_tensor#", DOUT),
-    outputs=(DX,),
-    infer=grads_like_inputs,
-    kernel=lambda xp, X, target_tensor, Out_grad: _fold(
-        Out_grad, X.shape, _ratio(X.shape, target_tensor.shape)
-    ),
-    grad=linear_double_grad("expand_as"),
-    native=_expand_grad_native,
-    doc="Gradient of expand_as: the sum of the copies.",
+    grad_grad=linear_double_grad("expand_as"),
+    native=(_expand_native, _expand_grad_native),
 )
 
 
@@ -257,18 +218,8 @@ _register_flip(
 
 
 def _infer_stack(op: OpView) -> None:
-    first = op.shape("X")
-    dims = list(first)
-    for index in range(1, op.count("X")):
-        shape = op.shape("X", index)
-        if len(shape) != len(first) or any(
-            m != n and min(m, n) >= 0 for m, n in zip(first, shape, strict=True)
-        ):
-            raise op.fail(f"all X must have the same shape, got {list(first)} and {list(shape)}")
-        if op.dtype("X", index) != op.dtype("X"):
-            raise op.fail(f"all X must have the dtype {op.dtype('X')}, got {op.dtype('X', index)}")
-        dims = [max(m, n) for m, n in zip(dims, shape, strict=True)]
-    dims.insert(normalize_axis(op, op.attr("axis"), len(first) + 1), op.count("X"))
+    dims = shape_of_all(op, "X")
+    dims.insert(normalize_axis(op, op.attr("axis"), len(dims) + 1), op.count("X"))
     op.set("Y", dims, op.dtype("X"))
 
 
@@ -294,30 +245,21 @@ def _unstacked(xp: Any, whole: Any, axis: int) -> list[Any]:
     return [moved[k, ...].copy() for k in range(moved.shape[0])]
 
 
-register(
+register_pair(
     "stack",
-    inputs=("X*",),
+    ("X*",),
+    lambda xp, X, axis: xp.stack(X, axis=axis),
+    lambda xp, Y_grad, axis: _unstacked(xp, Y_grad, axis),
+    _infer_stack,
+    "The X, all of one shape, side by side along a new dimension `axis`.",
     outputs=("Y",),
     attrs={"axis": 0},
-    infer=_infer_stack,
-    kernel=lambda xp, X, axis: xp.stack(X, axis=axis),
-    grad=standard_grad(),
-    native=lambda op: _row_call(op, "concat", "Y", "X"),
-    dispatch=Dispatch(cuda="moves.stack"),
+    keep=(),
     effects=Effects(numbered=False),
-    doc="The X, all of one shape, side by side along a new dimension `axis`.",
-)
-register(
-    "stack_grad",
-    inputs=(DY,),
-    outputs=(DX + "*",),
-    attrs={"axis": 0},
-    infer=_infer_stack_grad,
-    kernel=lambda xp, Y_grad, axis: _unstacked(xp, Y_grad, axis),
-    grad=linear_double_grad("stack", out="Y"),
-    native=lambda op: _row_call(op, "split", DY, DX),
-    dispatch=Dispatch(cuda="moves.stack_grad"),
-    doc="Gradients of stack.",
+    infer_back=_infer_stack_grad,
+    grad_grad=linear_double_grad("stack", out="Y"),
+    native=(lambda op: _row_call(op, "concat", "Y", "X"), lambda op: _row_call(op, "split", DY, DX)),
+    cuda=("moves.stack", "moves.stack_grad"),
 )
 
 
@@ -338,29 +280,20 @@ def _infer_unstack_grad(op: OpView) -> None:
     op.set(DX, [*shape[:axis], op.count(DY), *shape[axis:]], op.dtype(DY))
 
 
-register(
+register_pair(
     "unstack",
-    inputs=("X",),
+    ("X",),
+    lambda xp, X, axis: _unstacked(xp, X, axis),
+    lambda xp, Y_grad, axis: xp.stack(Y_grad, axis=axis),
+    _infer_unstack,
+    "X split into its entries along dimension `axis`.",
     outputs=("Y*",),
     attrs={"axis": 0, "num": 0},
-    infer=_infer_unstack,
-    kernel=lambda xp, X, axis: _unstacked(xp, X, axis),
-    grad=standard_grad(),
-    native=lambda op: _row_call(op, "split", "X", "Y"),
-    dispatch=Dispatch(cuda="moves.unstack"),
+    keep=(),
     sequences=Sequences(source=None),
     effects=Effects(numbered=False),
-    doc="X split into its entries along dimension `axis`.",
-)
-register(
-    "unstack_grad",
-    inputs=(DY + "*",),
-    outputs=(DX,),
-    attrs={"axis": 0, "num": 0},
-    infer=_infer_unstack_grad,
-    kernel=lambda xp, Y_grad, axis: xp.stack(Y_grad, axis=axis),
-    grad=linear_double_grad("unstack", out="Y"),
-    native=lambda op: _row_call(op, "concat", DX, DY),
-    dispatch=Dispatch(cuda="moves.unstack_grad"),
-    doc="Gradient of unstack.",
+    infer_back=_infer_unstack_grad,
+    grad_grad=linear_double_grad("unstack", out="Y"),
+    native=(lambda op: _row_call(op, "split", "X", "Y"), lambda op: _row_call(op, "concat", DX, DY)),
+    cuda=("moves.unstack", "moves.unstack_grad"),
 )

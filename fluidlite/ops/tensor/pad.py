@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..grad_pairs import Rule, linear_double_grad
-from ..infer import grads_like_inputs
-from ..registry import Effects, OpSpec, OpView, Sequences, Shape, grad_name, register, standard_grad
+from ..grad_pairs import Rule, linear_double_grad, register_pair
+from ..registry import Effects, OpSpec, OpView, Sequences, Shape, grad_name
 from .views import known_numbers, numbers
 
 DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
@@ -59,25 +58,18 @@ def _infer_pad_grad(op: OpView) -> None:
     op.set(DX, shape, op.dtype(DOUT))
 
 
-register(
+register_pair(
     "pad",
-    inputs=("X",),
+    ("X",),
+    lambda xp, X, paddings, pad_value: xp.pad(X, _pairs(paddings), constant_values=pad_value),
+    lambda xp, Out_grad, paddings: xp.ascontiguousarray(_inside(Out_grad, _pairs(paddings))),
+    _infer_pad,
+    "X with a border of pad_value; `paddings`: how much before and after each dimension.",
     attrs={"paddings": [], "pad_value": 0.0},
-    infer=_infer_pad,
-    kernel=lambda xp, X, paddings, pad_value: xp.pad(X, _pairs(paddings), constant_values=pad_value),
-    grad=standard_grad(),
+    keep=(),
     effects=Effects(numbered=False),
-    doc="X with a border of pad_value; `paddings`: how much before and after each dimension.",
-)
-register(
-    "pad_grad",
-    inputs=(DOUT,),
-    outputs=(DX,),
-    attrs={"paddings": [], "pad_value": 0.0},
-    infer=_infer_pad_grad,
-    kernel=lambda xp, Out_grad, paddings: xp.ascontiguousarray(_inside(Out_grad, _pairs(paddings))),
-    grad=_zero_pad_double_grad("pad"),
-    doc="Gradient of pad.",
+    infer_back=_infer_pad_grad,
+    grad_grad=_zero_pad_double_grad("pad"),
 )
 
 PAD2D_ATTRS = {"paddings": [0, 0, 0, 0], "mode": "constant", "pad_value": 0.0, "data_format": "NCHW"}
@@ -158,26 +150,18 @@ def _pad2d_grad(
     return dx
 
 
-register(
+register_pair(
     "pad2d",
-    inputs=("X", "Paddings?"),
-    attrs=PAD2D_ATTRS,
-    infer=_infer_pad2d,
-    kernel=_pad2d,
-    grad=standard_grad(inputs=("X", "Paddings")),
-    no_grad=("Paddings",),
-    doc="Images with a border (top, bottom, left, right; negative ones cut off): constant, reflected or the edge "
+    ("X", "Paddings?"),
+    _pad2d,
+    _pad2d_grad,
+    _infer_pad2d,
+    "Images with a border (top, bottom, left, right; negative ones cut off): constant, reflected or the edge "
     "repeated.",
-)
-register(
-    "pad2d_grad",
-    inputs=("X#", "Paddings?", DOUT),
-    outputs=(DX,),
     attrs=PAD2D_ATTRS,
-    infer=grads_like_inputs,
-    kernel=_pad2d_grad,
-    grad=_zero_pad_double_grad("pad2d"),
-    doc="Gradient of pad2d.",
+    keep=("X#", "Paddings"),
+    no_grad=("Paddings",),
+    grad_grad=_zero_pad_double_grad("pad2d"),
 )
 
 
@@ -193,24 +177,16 @@ def _pad_like(xp: Any, X: Any, Y: Any, pad_value: float) -> Any:
     return xp.pad(Y, pairs, constant_values=pad_value)
 
 
-register(
+register_pair(
     "pad_constant_like",
-    inputs=("X#", "Y"),
+    ("X#", "Y"),
+    _pad_like,
+    lambda xp, Y, Out_grad: xp.ascontiguousarray(Out_grad[tuple(slice(0, n) for n in Y.shape)]),
+    _infer_pad_like,
+    "Y with pad_value after its end in each dimension, so that it is as large as X.",
     attrs={"pad_value": 0.0},
-    infer=_infer_pad_like,
-    kernel=_pad_like,
-    grad=standard_grad(inputs=("Y",)),
+    keep=("Y",),
     no_grad=("X",),
-    doc="Y with pad_value after its end in each dimension, so that it is as large as X.",
-)
-register(
-    "pad_constant_like_grad",
-    inputs=("Y", DOUT),
-    outputs=(DY,),
-    attrs={"pad_value": 0.0},
-    infer=grads_like_inputs,
-    kernel=lambda xp, Y, Out_grad: xp.ascontiguousarray(Out_grad[tuple(slice(0, n) for n in Y.shape)]),
-    doc="Gradient of pad_constant_like.",
 )
 
 
@@ -263,28 +239,20 @@ def _crop_window(X: Any, Y: Any, Offsets: Any, shape: Any, offsets: Any) -> list
     return _window(_fail, X.shape, shape if Y is None else Y.shape, where)
 
 
-register(
+register_pair(
     "crop",
-    inputs=("X", "Y?", "Offsets?"),
-    attrs=CROP_ATTRS,
-    infer=_infer_crop,
-    kernel=lambda xp, X, Y, Offsets, shape, offsets: xp.ascontiguousarray(
+    ("X", "Y?", "Offsets?"),
+    lambda xp, X, Y, Offsets, shape, offsets: xp.ascontiguousarray(
         _part(X, _crop_window(X, Y, Offsets, shape, offsets))
     ),
-    grad=standard_grad(inputs=("X", "Offsets")),
+    lambda xp, X, Offsets, Out_grad, offsets: _uncrop(xp, X, Out_grad, Offsets, None, offsets),
+    _infer_crop,
+    "The part of X of `shape` (or that of Y) that begins at `offsets`.",
+    attrs=CROP_ATTRS,
+    keep=("X#", "Offsets"),
     no_grad=("Y", "Offsets"),
     sequences=Sequences(source=None),
-    doc="The part of X of `shape` (or that of Y) that begins at `offsets`.",
-)
-register(
-    "crop_grad",
-    inputs=("X#", "Offsets?", DOUT),
-    outputs=(DX,),
-    attrs=CROP_ATTRS,
-    infer=grads_like_inputs,
-    kernel=lambda xp, X, Offsets, Out_grad, offsets: _uncrop(xp, X, Out_grad, Offsets, None, offsets),
-    grad=linear_double_grad("crop"),
-    doc="Gradient of crop.",
+    grad_grad=linear_double_grad("crop"),
 )
 
 CROP_TENSOR_SLOTS = ("X", "Shape?", "Offsets?", "ShapeTensor*?", "OffsetsTensor*?")
@@ -318,25 +286,17 @@ def _crop_tensor(
     return xp.ascontiguousarray(_part(X, window))
 
 
-register(
+register_pair(
     "crop_tensor",
-    inputs=CROP_TENSOR_SLOTS,
-    attrs=CROP_ATTRS,
-    infer=_infer_crop_tensor,
-    kernel=_crop_tensor,
-    grad=standard_grad(inputs=("X", "Offsets", "OffsetsTensor")),
-    no_grad=("Shape", "Offsets", "ShapeTensor", "OffsetsTensor"),
-    sequences=Sequences(source=None),
-    doc="The part of X of `shape` that begins at `offsets`; both may be tensors, -1 reaches to the end.",
-)
-register(
-    "crop_tensor_grad",
-    inputs=("X#", "Offsets?", "OffsetsTensor*?", DOUT),
-    outputs=(DX,),
-    attrs=CROP_ATTRS,
-    infer=grads_like_inputs,
-    kernel=lambda xp, X, Offsets, OffsetsTensor, Out_grad, offsets: _uncrop(
+    CROP_TENSOR_SLOTS,
+    _crop_tensor,
+    lambda xp, X, Offsets, OffsetsTensor, Out_grad, offsets: _uncrop(
         xp, X, Out_grad, Offsets, OffsetsTensor, offsets
     ),
-    doc="Gradient of crop_tensor.",
+    _infer_crop_tensor,
+    "The part of X of `shape` that begins at `offsets`; both may be tensors, -1 reaches to the end.",
+    attrs=CROP_ATTRS,
+    keep=("X#", "Offsets", "OffsetsTensor"),
+    no_grad=("Shape", "Offsets", "ShapeTensor", "OffsetsTensor"),
+    sequences=Sequences(source=None),
 )

@@ -8,18 +8,9 @@ import numpy as np
 
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from .. import native, planning_rules
-from ..infer import grads_like_inputs, normalize_axis
-from ..registry import (
-    Attr,
-    Call,
-    Dispatch,
-    Effects,
-    OpView,
-    Planning,
-    Sequences,
-    register,
-    standard_grad,
-)
+from ..grad_pairs import register_pair
+from ..infer import normalize_axis
+from ..registry import Attr, Call, Dispatch, Effects, OpView, Planning, Sequences, register
 
 
 def _arg_infer(op: OpView) -> None:
@@ -89,32 +80,22 @@ def _argsort(xp: Any, X: Any, axis: int, descending: bool) -> tuple[Any, Any]:
     return xp.take_along_axis(X, order, axis), order.astype("int64")
 
 
-register(
-    "argsort",
-    inputs=("X",),
-    outputs=("Out", "Indices"),
-    attrs={"axis": -1, "descending": False},
-    infer=_argsort_infer,
-    kernel=_argsort,
-    grad=standard_grad(inputs=("X",), outputs=("Indices",)),
-    no_grad=("Indices",),
-    effects=Effects(numbered=False),
-    doc="X sorted along an axis, and where each element stood; equal elements keep their order.",
-)
-
-
 def _argsort_grad(xp: Any, X: Any, Indices: Any, Out_grad: Any, axis: int) -> Any:
     return xp.take_along_axis(Out_grad, xp.argsort(Indices, axis=axis), axis)
 
 
-register(
-    "argsort_grad",
-    inputs=("X", "Indices", "Out@GRAD"),
-    outputs=("X@GRAD",),
+register_pair(
+    "argsort",
+    ("X",),
+    _argsort,
+    _argsort_grad,
+    _argsort_infer,
+    "X sorted along an axis, and where each element stood; equal elements keep their order.",
+    outputs=("Out", "Indices"),
     attrs={"axis": -1, "descending": False},
-    infer=grads_like_inputs,
-    kernel=_argsort_grad,
-    doc="The gradient of argsort: each element of Out's goes back to where it came from.",
+    keep_out=("Indices",),
+    no_grad=("Indices",),
+    effects=Effects(numbered=False),
 )
 
 

@@ -11,21 +11,11 @@ from ...backend.constants import constant
 from ...base.dtypes import VarType, to_numpy
 from ...base.sizes import is_fixed
 from .. import planning_rules
-from ..grad_pairs import linear_double_grad
-from ..infer import grads_like_inputs, product
+from ..grad_pairs import linear_double_grad, register_pair
+from ..infer import product
 from ..native import itemsize
 from ..op_view import RESOLVE_SIZES
-from ..registry import (
-    Call,
-    Effects,
-    OpView,
-    Planning,
-    Sequences,
-    Shape,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..registry import Call, Effects, OpView, Planning, Sequences, Shape, grad_name, register
 from .manipulation import RANK_LIMIT
 from .views import known_numbers, numbers
 
@@ -216,30 +206,24 @@ def _found_call(op: OpView, source: str, target: str) -> list[Call] | None:
     return calls
 
 
-register(
+register_pair(
     "slice",
-    inputs=("Input", *INDEX_SLOTS),
+    ("Input", *INDEX_SLOTS),
+    _slice,
+    _slice_grad,
+    _infer_slice,
+    "Input from starts to ends along `axes`; dimensions in `decrease_axis` are dropped.",
     attrs=ATTRS,
-    infer=_infer_slice,
-    kernel=_slice,
-    grad=standard_grad(inputs=("Input", *(slot.rstrip("*?") for slot in INDEX_SLOTS))),
+    keep=("Input#", "StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"),
     no_grad=("StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList"),
-    native=lambda op: _slice_call(op, "slice", "Input", "Out"),
     sequences=Sequences(source=lambda op: None if [*op.attr("axes")][:1] == [0] else "Input"),
     planning=Planning(batchable=planning_rules.sliced),
-    doc="Input from starts to ends along `axes`; dimensions in `decrease_axis` are dropped.",
-)
-register(
-    "slice_grad",
-    inputs=("Input#", *INDEX_SLOTS, DOUT),
-    outputs=(DINPUT,),
-    attrs=ATTRS,
-    infer=grads_like_inputs,
-    kernel=_slice_grad,
-    grad=linear_double_grad("slice", "Input"),
-    native=lambda op: _slice_call(op, "slice_grad", DOUT, DINPUT),
-    planning=Planning(batchable=planning_rules.sliced),
-    doc="Gradient of slice: 0 outside.",
+    planning_back=Planning(batchable=planning_rules.sliced),
+    grad_grad=linear_double_grad("slice", "Input"),
+    native=(
+        lambda op: _slice_call(op, "slice", "Input", "Out"),
+        lambda op: _slice_call(op, "slice_grad", DOUT, DINPUT),
+    ),
 )
 
 
@@ -332,13 +316,23 @@ def _strided_grad(
     return whole
 
 
-register(
+register_pair(
     "strided_slice",
-    inputs=("Input", *STRIDED_SLOTS),
+    ("Input", *STRIDED_SLOTS),
+    _strided,
+    _strided_grad,
+    _infer_strided,
+    "Input from starts to ends in steps of strides along `axes`.",
     attrs=STRIDED_ATTRS,
-    infer=_infer_strided,
-    kernel=_strided,
-    grad=standard_grad(inputs=("Input", *(slot.rstrip("*?") for slot in STRIDED_SLOTS))),
+    keep=(
+        "Input#",
+        "StartsTensor",
+        "EndsTensor",
+        "StartsTensorList",
+        "EndsTensorList",
+        "StridesTensor",
+        "StridesTensorList",
+    ),
     no_grad=(
         "StartsTensor",
         "EndsTensor",
@@ -347,17 +341,7 @@ register(
         "StridesTensor",
         "StridesTensorList",
     ),
-    doc="Input from starts to ends in steps of strides along `axes`.",
-)
-register(
-    "strided_slice_grad",
-    inputs=("Input#", *STRIDED_SLOTS, DOUT),
-    outputs=(DINPUT,),
-    attrs=STRIDED_ATTRS,
-    infer=grads_like_inputs,
-    kernel=_strided_grad,
-    grad=linear_double_grad("strided_slice", "Input"),
-    doc="Gradient of strided_slice: 0 where nothing was taken.",
+    grad_grad=linear_double_grad("strided_slice", "Input"),
 )
 
 

@@ -10,19 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...base.sizes import whole
-from ..infer import grads_like_inputs, product
+from ..grad_pairs import register_pair
+from ..infer import product
 from ..native import copy
-from ..registry import (
-    Effects,
-    OpSpec,
-    OpView,
-    Planning,
-    Shape,
-    Slot,
-    grad_name,
-    register,
-    standard_grad,
-)
+from ..registry import Effects, OpSpec, OpView, Planning, Shape, Slot, grad_name
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 Fail = Callable[[str], Exception]
@@ -76,31 +67,24 @@ def _register_view(
         infer_xshape(op)
         op.set("Out", shape, dtype)
 
-    register(
+    register_pair(
         op_type,
-        inputs=inputs,
+        inputs,
+        kernel,
+        lambda xp, XShape, Out_grad: Out_grad.reshape(XShape.shape[1:]),
+        infer_both,
+        doc,
         outputs=("Out", "XShape"),
         attrs=attrs,
-        infer=infer_both,
-        kernel=kernel,
-        grad=standard_grad(outputs=("XShape",)),
+        keep=(),
+        keep_out=("XShape",),
         no_grad=(*(Slot.parse(text).name for text in inputs[1:]), "XShape"),
-        native=copy("X", "Out"),
         effects=effects,
         planning=Planning(view=("Out", "X")),
-        doc=doc,
-    )
-    register(
-        op_type + "_grad",
-        inputs=("XShape", DOUT),
-        outputs=(DX,),
-        attrs=attrs,
-        infer=infer_from_xshape,
-        kernel=lambda xp, XShape, Out_grad: Out_grad.reshape(XShape.shape[1:]),
-        grad=_double_grad_rule,
-        native=copy(DOUT, DX),
-        planning=Planning(view=(DX, DOUT)),
-        doc=f"Gradient of {op_type}.",
+        planning_back=Planning(view=(DX, DOUT)),
+        infer_back=infer_from_xshape,
+        grad_grad=_double_grad_rule,
+        native=(copy("X", "Out"), copy(DOUT, DX)),
     )
 
 
@@ -113,28 +97,20 @@ def _register_plain(
     outputs_too: bool = False,
 ) -> None:
     """Declare the older form of an operator, without XShape: its gradient takes X (and Out, if `outputs_too`)."""
-    register(
+    register_pair(
         op_type,
-        inputs=inputs,
+        inputs,
+        kernel,
+        lambda xp, X, Out_grad: Out_grad.reshape(X.shape),
+        lambda op: op.set("Out", infer(op), op.dtype("X")),
+        f"{op_type}2 without XShape, which older programs have.",
         attrs=attrs,
-        infer=lambda op: op.set("Out", infer(op), op.dtype("X")),
-        kernel=kernel,
-        grad=standard_grad(inputs=("X",), outputs=("Out",) if outputs_too else ()),
+        keep=("X",),
+        keep_out=("Out",) if outputs_too else (),
         no_grad=tuple(Slot.parse(text).name for text in inputs[1:]),
-        native=copy("X", "Out"),
         planning=Planning(view=("Out", "X")),
-        doc=f"{op_type}2 without XShape, which older programs have.",
-    )
-    register(
-        op_type + "_grad",
-        inputs=("X", "Out", DOUT) if outputs_too else ("X", DOUT),
-        outputs=(DX,),
-        attrs=attrs,
-        infer=grads_like_inputs,
-        kernel=lambda xp, X, Out_grad: Out_grad.reshape(X.shape),
-        native=copy(DOUT, DX),
-        planning=Planning(view=(DX, DOUT)),
-        doc=f"Gradient of {op_type}.",
+        planning_back=Planning(view=(DX, DOUT)),
+        native=(copy("X", "Out"), copy(DOUT, DX)),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from ...base.sizes.windows import window_count
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
+from ..infer import may_equal
 from ..registry import OpView, Sequences
 
 Array = np.ndarray
@@ -164,7 +165,7 @@ def _infer(op: OpView) -> None:
     each = own * filter_[2] * filter_[3]
     for slot, channels in (("Offset", 2 * each), ("Mask", each)):
         shape = op.shape(slot) if op.has(slot) else (-1, channels, *size)
-        if any(m != n and min(m, n) >= 0 for m, n in zip(shape[1:], (channels, *size), strict=True)):
+        if not may_equal(shape[1:], (channels, *size)):
             raise op.fail(f"{slot} must be [batch, {channels}, {size[0]}, {size[1]}], got {list(shape)}")
     op.set("Output", (image[0], filter_[0], *size), op.dtype("Input"))
 

@@ -11,7 +11,7 @@ from ...backend.functions import matmul
 from ...base.sizes.windows import Geometry, forward_geometry
 from ..grad_pairs import linear_double_grad, register_pair
 from ..host_fallback import hosted
-from ..infer import grads_like_inputs, product, same_as
+from ..infer import grads_like_inputs, may_equal, product, same_as
 from ..nn.conv import gather_patches, scatter_patches
 from ..registry import FIRST, LodFrom, OpView, Sequences, Shape, grad_name, register
 
@@ -271,10 +271,7 @@ def _fsp_grad(xp: Any, X: Any, Y: Any, Out_grad: Any) -> Any:
 
 def _infer(op: OpView) -> None:
     x, y = op.shape("X"), op.shape("Y")
-    misshapen = len(x) != 4 or len(y) != 4
-    if misshapen or any(
-        m != n and min(m, n) >= 0 for m, n in zip((x[0], *x[2:]), (y[0], *y[2:]), strict=True)
-    ):
+    if len(x) != 4 or len(y) != 4 or not may_equal((x[0], *x[2:]), (y[0], *y[2:])):
         raise op.fail(
             "X and Y must be [batch, channels, height, width] and differ in channels only, got "
             f"{list(x)} and {list(y)}"
