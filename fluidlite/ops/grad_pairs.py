@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .infer import grads_like_inputs
@@ -120,6 +120,31 @@ def register_pair(
         planning=planning_back,
         doc=f"The gradient of {op_type} for {', '.join(wanted)}.",
     )
+
+
+def gradient_by(
+    op_type: str,
+    takes: Mapping[str, str] = {"X": "Out@GRAD"},
+    gives: Mapping[str, str] = {"Out": "X@GRAD"},
+    attrs: Callable[[OpView], dict[str, Any]] | None = None,
+) -> Rule:
+    """The gradient rule that makes operator `op_type`, such as the operator itself on the gradient that arrives.
+
+    `takes`, `gives`: the slots of `op_type`, with those of the operator that name their variables; ending in `@GRAD`
+    for the gradients of these. Missing ones are left out. `attrs`: the attributes of `op_type`.
+    """
+
+    def names(op: OpView, slot: str) -> list[str]:
+        if not slot.endswith(GRAD):
+            return list(op.names(slot))
+        return [grad_name(name) for name in op.names(slot.removesuffix(GRAD))]
+
+    def rule(op: OpView) -> list[OpSpec]:
+        inputs = {slot: found for slot, source in takes.items() if (found := names(op, source))}
+        outputs = {slot: names(op, target) for slot, target in gives.items()}
+        return [OpSpec(op_type, inputs, outputs, attrs(op) if attrs else {})]
+
+    return rule
 
 
 def linear_double_grad(op_type: str, source: str = "X", out: str = "Out") -> Rule:

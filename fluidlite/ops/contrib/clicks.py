@@ -9,7 +9,6 @@ import numpy as np
 from ...base.dtypes import VarType, attribute
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
-from ..infer import grads_like_inputs
 from ..registry import (
     Attr,
     Levels,
@@ -165,8 +164,6 @@ register(
     ),
 )
 
-DINS = grad_name("Ins")
-
 
 def _offsets(lod: Lods, slot: str, rows: int) -> Any:
     levels = input_lod(lod, slot)
@@ -223,39 +220,19 @@ def _filter_by_instag_infer(op: OpView) -> None:
     op.set("IndexMap", (-1, 2 if op.building else 3), VarType.INT64)
 
 
-def _filter_by_instag_rule(op: OpView) -> list[OpSpec]:
-    takes = {
-        "IndexMap": op.names("IndexMap"),
-        "Ins": op.names("Ins"),
-        "LossWeight": op.names("LossWeight"),
-        grad_name("Out"): [grad_name(op.name("Out"))],
-    }
-    return [OpSpec("filter_by_instag_grad", takes, {DINS: [grad_name(op.name("Ins"))]}, dict(op.attrs))]
-
-
-_FILTER_BY_INSTAG_ATTRS: dict[str, Any] = {"is_lod": True, "out_val_if_empty": Attr(0, "LONG")}
-
-register(
+register_pair(
     "filter_by_instag",
     ("Ins", "Ins_tag", "Filter_tag"),
-    ("Out", "LossWeight", "IndexMap"),
-    _FILTER_BY_INSTAG_ATTRS,
-    infer=_filter_by_instag_infer,
-    kernel=_filter,
-    grad=_filter_by_instag_rule,
+    _filter,
+    _filter_grad,
+    _filter_by_instag_infer,
+    "The samples of Ins with a wanted tag; IndexMap: where each begins in Out and Ins, and its length.",
+    outputs=("Out", "LossWeight", "IndexMap"),
+    attrs={"is_lod": True, "out_val_if_empty": Attr(0, "LONG")},
+    keep=("Ins",),
+    keep_out=("LossWeight", "IndexMap"),
     no_grad=("Ins_tag", "Filter_tag", "LossWeight", "IndexMap"),
     sequences=Sequences(takes_lod=True),
-    doc="The samples of Ins with a wanted tag; IndexMap: where each begins in Out and Ins, and its length.",
-)
-register(
-    "filter_by_instag_grad",
-    ("IndexMap", "Ins", "LossWeight", grad_name("Out")),
-    (DINS,),
-    _FILTER_BY_INSTAG_ATTRS,
-    infer=grads_like_inputs,
-    kernel=_filter_grad,
-    sequences=Sequences(takes_lod=True),
-    doc="The gradient of filter_by_instag: zero for samples that were left out.",
 )
 
 _PRIMES = tuple(

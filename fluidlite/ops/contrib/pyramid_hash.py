@@ -12,18 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...base.dtypes import VarType
+from ..grad_pairs import gradient_by
 from ..host_fallback import hosted
-from ..registry import (
-    Effects,
-    Levels,
-    LodArray,
-    OperatorError,
-    OpSpec,
-    OpView,
-    Sequences,
-    grad_name,
-    register,
-)
+from ..registry import Effects, Levels, LodArray, OperatorError, OpView, Sequences, grad_name, register
 from ..sequence import Lods, input_lod
 
 _MAGIC = 17070416
@@ -282,13 +273,6 @@ def _infer_grad(op: OpView) -> None:
     op.set("WOut", op.shape("W"), op.dtype("W"))
 
 
-def _rule(op: OpView) -> list[OpSpec]:
-    takes = {slot: op.names(slot) for slot in ("X", "W", "DropPos", "X_Temp_Out")}
-    takes[grad_name("Out")] = [grad_name(op.name("Out"))]
-    gives = {grad_name("X"): [grad_name(op.name("X"))], "WOut": op.names("W")}
-    return [OpSpec("pyramid_hash_grad", takes, gives, dict(op.attrs))]
-
-
 _ATTRS: dict[str, Any] = {
     "num_emb": 0,
     "space_len": 0,
@@ -311,7 +295,12 @@ register(
     _ATTRS,
     infer=_infer,
     kernel=_pyramid_hash,
-    grad=_rule,
+    grad=gradient_by(
+        "pyramid_hash_grad",
+        {**{slot: slot for slot in ("X", "W", "DropPos", "X_Temp_Out")}, "Out@GRAD": "Out@GRAD"},
+        {"X@GRAD": "X@GRAD", "WOut": "W"},
+        lambda op: dict(op.attrs),
+    ),
     no_grad=("W", "WhiteList", "BlackList", "DropPos", "X_Temp_Out"),
     sequences=Sequences(takes_lod=True, levels=Levels("X", outs=("Out",))),
     doc="A row for each run of two to pyramid_layer ids: segments of W, of rand_len numbers, at the run's hashes.",

@@ -13,7 +13,7 @@ from ...base.dtypes import VarType, to_numpy, to_vartype
 from ..grad_pairs import register_pair
 from ..host_fallback import hosted
 from ..infer import may_equal, product
-from ..registry import Effects, OperatorError, OpSpec, OpView, Sequences, grad_name, register
+from ..registry import Effects, OperatorError, OpView, Sequences, grad_name, register
 from ..value_checks import require_in_range
 
 
@@ -151,11 +151,6 @@ def _shuffle_batch_infer(op: OpView) -> None:
         op.set("SeedOut", (1,), VarType.INT64)
 
 
-def _rule(op: OpView) -> list[OpSpec]:
-    takes = {"ShuffleIdx": op.names("ShuffleIdx"), DOUT: [grad_name(op.name("Out"))]}
-    return [OpSpec("shuffle_batch_grad", takes, {DX: [grad_name(op.name("X"))]}, dict(op.attrs))]
-
-
 register_pair(
     "shuffle_batch",
     ("X", "Seed"),
@@ -168,7 +163,6 @@ register_pair(
     keep=(),
     keep_out=("ShuffleIdx",),
     no_grad=("Seed", "ShuffleIdx", "SeedOut"),
-    grad=_rule,
     sequences=Sequences(source={"Out": "X", "SeedOut": "Seed"}),
     effects=Effects(random=True, uninitialized=("Seed",)),
 )

@@ -8,10 +8,12 @@ from typing import Any
 
 from ...base.dtypes import VarType
 from .. import planning_rules
-from ..grad_pairs import register_pair
+from ..grad_pairs import gradient_by, register_pair
 from ..infer import same_as
 from ..native import copy
-from ..registry import EMPTY, GRAD, Control, Effects, OpSpec, OpView, Planning, Sequences, grad_name, register
+from ..registry import EMPTY, GRAD, Control, Effects, OpView, Planning, Sequences, grad_name, register
+
+DX, DOUT = grad_name("X"), grad_name("Out")
 
 _BLOCK: dict[str, Any] = {"sub_block": None, "is_scalar_condition": False, "skip_eager_deletion_vars": []}
 
@@ -50,16 +52,6 @@ def _infer_output(op: OpView) -> None:
             op.set("Out", op.shape("X"), op.dtype("X"), index)
 
 
-def _select_grad(op: OpView) -> list[OpSpec]:
-    inputs = {"X": [grad_name(op.name("Out"))], "Mask": [op.name("Mask")]}
-    return [OpSpec("select_output", inputs, {"Out": [grad_name(name) for name in op.names("X")]})]
-
-
-def _output_grad(op: OpView) -> list[OpSpec]:
-    inputs = {"X": [grad_name(name) for name in op.names("Out")], "Mask": [op.name("Mask")]}
-    return [OpSpec("select_input", inputs, {"Out": [grad_name(op.name("X"))]})]
-
-
 for _type in ("conditional_block", "conditional_block_infer"):
     register(
         _type,
@@ -87,7 +79,7 @@ register(
     "select_input",
     inputs=("X*", "Mask"),
     infer=_infer_select,
-    grad=_select_grad,
+    grad=gradient_by("select_output", {"X": DOUT, "Mask": "Mask"}),
     no_grad=("Mask",),
     effects=Effects(control=Control()),
     doc="The one of X that Mask numbers; the others need no value.",
@@ -97,7 +89,7 @@ register(
     inputs=("X", "Mask"),
     outputs=("Out*",),
     infer=_infer_output,
-    grad=_output_grad,
+    grad=gradient_by("select_input", {"X": DOUT, "Mask": "Mask"}),
     no_grad=("Mask",),
     effects=Effects(control=Control()),
     doc="X as the one of Out that Mask numbers; the others get no value.",
@@ -147,8 +139,6 @@ register(
     effects=Effects(control=Control("loop", True, reads="X", scopes="StepScopes")),
     doc="Runs `sub_block`, the gradient of a loop's block, for each of its iterations, the last one first.",
 )
-
-DX, DOUT = grad_name("X"), grad_name("Out")
 
 
 def _shaped_by_the_layer(op: OpView) -> None:

@@ -10,7 +10,7 @@ from ...base.dtypes import VarType
 from ...base.lod import Lod, freeze
 from ...base.rank_table import RankTable
 from ...base.tensor_array import TensorArray
-from ..grad_pairs import register_pair
+from ..grad_pairs import gradient_by, register_pair
 from ..infer import same_as
 from ..native import bytes_of_row
 from ..registry import (
@@ -19,7 +19,6 @@ from ..registry import (
     Levels,
     LodArray,
     OperatorError,
-    OpSpec,
     OpView,
     Planning,
     Sequences,
@@ -27,6 +26,11 @@ from ..registry import (
     register,
 )
 from ..sequence import Lods, grads_keep_sequences, input_lod, offsets_of, ranges
+
+DX, DOUT = grad_name("X"), grad_name("Out")
+
+_RANKED = {"X": DOUT, "RankTable": "RankTable"}
+"""The inputs of gradients of operators on sequences and a rank table."""
 
 
 def _makes_a_table(op: OpView) -> None:
@@ -96,22 +100,12 @@ def _reorder_grad(xp: Any, X: Any, RankTable: RankTable, lod: Lods) -> Any:
     return _in_order("reorder_lod_tensor_by_rank_grad", xp, X, back, input_lod(lod, "X"))
 
 
-def _reorder_rule(op: OpView) -> list[OpSpec]:
-    takes = {"X": [grad_name(op.name("Out"))], "RankTable": [op.name("RankTable")]}
-    return [OpSpec("reorder_lod_tensor_by_rank_grad", takes, {"Out": [grad_name(op.name("X"))]})]
-
-
-def _reorder_grad_rule(op: OpView) -> list[OpSpec]:
-    takes = {"X": [grad_name(op.name("Out"))], "RankTable": [op.name("RankTable")]}
-    return [OpSpec("reorder_lod_tensor_by_rank", takes, {"Out": [grad_name(op.name("X"))]})]
-
-
 register(
     "reorder_lod_tensor_by_rank",
     inputs=("X", "RankTable"),
     infer=same_as("X"),
     kernel=_reorder,
-    grad=_reorder_rule,
+    grad=gradient_by("reorder_lod_tensor_by_rank_grad", _RANKED),
     no_grad=("RankTable",),
     sequences=Sequences(takes_lod=True, levels=Levels("X")),
     doc="Rows, or the sequences of X, in the order of a rank table.",
@@ -121,13 +115,11 @@ register(
     inputs=("X", "RankTable"),
     infer=same_as("X"),
     kernel=_reorder_grad,
-    grad=_reorder_grad_rule,
+    grad=gradient_by("reorder_lod_tensor_by_rank", _RANKED),
     no_grad=("RankTable",),
     sequences=Sequences(takes_lod=True),
     doc="Rows, or the sequences of X, that are in the order of a rank table, in the order that was ranked.",
 )
-
-DX, DOUT = grad_name("X"), grad_name("Out")
 
 
 def _any_rows(op: OpView) -> None:
@@ -188,19 +180,13 @@ def _items(table: RankTable, offsets: np.ndarray) -> np.ndarray:
     return table.items_of(offsets)
 
 
-def _split_rule(op: OpView) -> list[OpSpec]:
-    takes = {"X": [grad_name(op.name("Out"))], "RankTable": [op.name("RankTable")]}
-    takes["X_W"] = [op.name("X")]
-    return [OpSpec("array_to_lod_tensor", takes, {"Out": [grad_name(op.name("X"))]})]
-
-
 register(
     "lod_tensor_to_array",
     inputs=("X", "RankTable"),
     attrs={"accumulate": False},
     infer=_any_rows,
     kernel=_split,
-    grad=_split_rule,
+    grad=gradient_by("array_to_lod_tensor", {**_RANKED, "X_W": "X"}),
     no_grad=("RankTable",),
     sequences=Sequences(takes_lod=True, levels=Levels("X", more=-1)),
     effects=Effects(updates=("Out",)),
@@ -264,17 +250,12 @@ def _join_gradient(xp: Any, X: TensorArray, table: RankTable, source: Any, deep:
     return LodArray(out, deep)
 
 
-def _join_rule(op: OpView) -> list[OpSpec]:
-    takes = {"X": [grad_name(op.name("Out"))], "RankTable": [op.name("RankTable")]}
-    return [OpSpec("lod_tensor_to_array", takes, {"Out": [grad_name(op.name("X"))]}, {"accumulate": True})]
-
-
 register(
     "array_to_lod_tensor",
     inputs=("X", "RankTable", "X_W?"),
     infer=same_as("X"),
     kernel=_join,
-    grad=_join_rule,
+    grad=gradient_by("lod_tensor_to_array", _RANKED, attrs=lambda op: {"accumulate": True}),
     no_grad=("RankTable", "X_W"),
     sequences=Sequences(takes_lod=True, levels=Levels("X", more=1)),
     doc="The sequences whose steps an array has, in the order that was ranked. With X_W, as gradients are read, as "

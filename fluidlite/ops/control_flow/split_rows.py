@@ -9,11 +9,12 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from ...base.lod import Lod, as_lists
+from ..grad_pairs import gradient_by
 from ..host_fallback import hosted
 from ..infer import product
 from ..native import bytes_of_row
 from ..op_view import RESOLVE_SIZES
-from ..registry import Call, LodArray, OperatorError, OpSpec, OpView, Sequences, grad_name, register
+from ..registry import Call, LodArray, OperatorError, OpView, Sequences, register
 from ..sequence import Lods, input_lod, offsets_of, ranges
 
 
@@ -175,24 +176,6 @@ def _merge_native(op: OpView) -> Call | None:
     return Call("merge_rows", operands, [product(op.shape("Mask")), *rows, bytes_of_row(op, "Out")])
 
 
-def _split_grad(op: OpView) -> list[OpSpec]:
-    inputs = {
-        "X": [op.name("X")],
-        "Mask": [op.name("Mask")],
-        "InTrue": [grad_name(op.name("OutTrue"))],
-        "InFalse": [grad_name(op.name("OutFalse"))],
-    }
-    return [
-        OpSpec("merge_lod_tensor", inputs, {"Out": [grad_name(op.name("X"))]}, {"level": op.attr("level")})
-    ]
-
-
-def _merge_grad(op: OpView) -> list[OpSpec]:
-    inputs = {"X": [grad_name(op.name("Out"))], "Mask": [op.name("Mask")]}
-    outputs = {"OutTrue": [grad_name(op.name("InTrue"))], "OutFalse": [grad_name(op.name("InFalse"))]}
-    return [OpSpec("split_lod_tensor", inputs, outputs, {"level": op.attr("level")})]
-
-
 register(
     "split_lod_tensor",
     inputs=("X", "Mask"),
@@ -200,11 +183,21 @@ register(
     attrs={"level": 0},
     infer=_infer_split,
     kernel=_split,
-    grad=_split_grad,
+    grad=gradient_by(
+        "merge_lod_tensor",
+        {"X": "X", "Mask": "Mask", "InTrue": "OutTrue@GRAD", "InFalse": "OutFalse@GRAD"},
+        attrs=lambda op: {"level": op.attr("level")},
+    ),
     no_grad=("Mask",),
     native=_split_native,
     sequences=Sequences(takes_lod=True),
     doc="The rows, or sequences of a level, of X where Mask is true and those where it is not.",
+)
+_merge_grad = gradient_by(
+    "split_lod_tensor",
+    {"X": "Out@GRAD", "Mask": "Mask"},
+    {"OutTrue": "InTrue@GRAD", "OutFalse": "InFalse@GRAD"},
+    lambda op: {"level": op.attr("level")},
 )
 for _type, _grad in (("merge_lod_tensor", _merge_grad), ("merge_lod_tensor_infer", None)):
     register(

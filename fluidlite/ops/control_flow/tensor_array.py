@@ -7,6 +7,7 @@ from typing import Any
 from ...backend import to_host
 from ...base.dtypes import VarType
 from ...base.tensor_array import TensorArray
+from ..grad_pairs import gradient_by
 from ..registry import Effects, Levels, LodArray, OpSpec, OpView, Planning, Sequences, grad_name, register
 
 DOUT, DX = grad_name("Out"), grad_name("X")
@@ -168,12 +169,6 @@ def _join(xp: Any, X: Any, axis: int, use_stack: bool) -> tuple[Any, Any]:
     return (xp.stack(values, axis) if use_stack else xp.concatenate(values, axis)), sizes
 
 
-def _join_grad(op: OpView) -> list[OpSpec]:
-    takes = {"X": [op.name("X")], DOUT: [grad_name(op.name("Out"))]}
-    attrs = {"axis": op.attr("axis"), "use_stack": op.attr("use_stack")}
-    return [OpSpec("tensor_array_to_tensor_grad", takes, {DX: [grad_name(op.name("X"))]}, attrs)]
-
-
 def _part(xp: Any, X: Any, Out_grad: Any, X_grad: Any, axis: int, use_stack: bool) -> TensorArray:
     array = TensorArray() if X_grad is None else X_grad
     begin = 0
@@ -194,7 +189,12 @@ register(
     attrs={"axis": 0, "use_stack": False},
     infer=_join_infer,
     kernel=_join,
-    grad=_join_grad,
+    grad=gradient_by(
+        "tensor_array_to_tensor_grad",
+        {"X": "X", DOUT: DOUT},
+        {DX: DX},
+        lambda op: {"axis": op.attr("axis"), "use_stack": op.attr("use_stack")},
+    ),
     no_grad=("OutIndex",),
     sequences=Sequences(source=None),
     doc="The elements of the tensor array X in one tensor: concatenated along `axis`, or with `use_stack` along a "

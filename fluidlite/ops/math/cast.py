@@ -10,8 +10,9 @@ from ...base.arrays import halves
 from ...base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from ...base.selected_rows import SelectedRows
 from .. import native, planning_rules
+from ..grad_pairs import gradient_by
 from ..infer import same_as
-from ..registry import Call, Dispatch, OpSpec, OpView, Planning, RowRule, grad_name, register
+from ..registry import Call, Dispatch, OpView, Planning, RowRule, register
 from ..tensor import selected_rows as rows
 
 _SUFFIX = {
@@ -28,11 +29,6 @@ _NO_KERNELS = [{"f16", suffix} for suffix in _SUFFIX.values() if suffix != "f32"
 
 NEAREST = "nearest"
 """An attribute of casts that plans add themselves: float32 is rounded to float16, not cut."""
-
-
-def _cast_grad(op: OpView) -> list[OpSpec]:
-    attrs = {"in_dtype": op.attr("out_dtype"), "out_dtype": op.attr("in_dtype")}
-    return [OpSpec("cast", {"X": [grad_name(op.name("Out"))]}, {"Out": [grad_name(op.name("X"))]}, attrs)]
 
 
 def _cast(xp: Any, X: Any, out_dtype: int) -> Any:
@@ -60,7 +56,9 @@ register(
     attrs={"in_dtype": int(VarType.FP32), "out_dtype": int(VarType.FP32)},
     infer=lambda op: op.set("Out", op.shape("X"), to_vartype(op.attr("out_dtype"))),
     kernel=_cast,
-    grad=_cast_grad,
+    grad=gradient_by(
+        "cast", attrs=lambda op: {"in_dtype": op.attr("out_dtype"), "out_dtype": op.attr("in_dtype")}
+    ),
     native=_cast_native,
     planning=Planning(batchable=planning_rules.all_batched),
     doc="X converted to the element type `out_dtype`; floats lose their fraction in integers, and "
@@ -93,14 +91,6 @@ def _scale_rows_native(op: OpView) -> list[Call] | None:
     return [rows.same_rows(op, "X", "Out"), scaled]
 
 
-def _scale_grad(op: OpView) -> list[OpSpec]:
-    takes = {"X": [grad_name(op.name("Out"))]}
-    if op.has("ScaleTensor"):
-        takes["ScaleTensor"] = list(op.inputs["ScaleTensor"])
-    attrs = {"scale": op.attr("scale"), "bias": 0.0, "bias_after_scale": True}
-    return [OpSpec("scale", takes, {"Out": [grad_name(op.name("X"))]}, attrs)]
-
-
 def _scale_native(op: OpView) -> Call | None:
     kernel = native.typed(op, "scale", ("X",), native.NUMERIC)
     if kernel is None or op.has("ScaleTensor"):
@@ -121,7 +111,11 @@ register(
     attrs={"scale": 1.0, "bias": 0.0, "bias_after_scale": True},
     infer=same_as("X"),
     kernel=_scale,
-    grad=_scale_grad,
+    grad=gradient_by(
+        "scale",
+        {"X": "Out@GRAD", "ScaleTensor": "ScaleTensor"},
+        attrs=lambda op: {"scale": op.attr("scale"), "bias": 0.0, "bias_after_scale": True},
+    ),
     no_grad=("ScaleTensor",),
     native=_scale_native,
     dispatch=Dispatch(

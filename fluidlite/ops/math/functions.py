@@ -13,7 +13,13 @@ import numpy as np
 from ...backend.functions import erf
 from ...base.dtypes import FLOATS, to_numpy
 from .. import native, planning_rules
-from ..grad_pairs import double_grad, register_double_grad, register_pair, self_adjoint_double_grad
+from ..grad_pairs import (
+    double_grad,
+    gradient_by,
+    register_double_grad,
+    register_pair,
+    self_adjoint_double_grad,
+)
 from ..infer import same_as
 from ..native import unary, unary_grad
 from ..registry import Dispatch, Effects, OpSpec, OpView, Planning, grad_name, register
@@ -93,17 +99,12 @@ def sign_of(xp: Any, X: Any) -> Any:
     return (X > 0).astype(X.dtype) - (X < 0).astype(X.dtype)
 
 
-def _sign_grad(op: OpView) -> list[OpSpec]:
-    takes, gives = {"X": [grad_name(op.name("Out"))]}, {"Out": [grad_name(op.name("X"))]}
-    return [OpSpec("scale", takes, gives, {"scale": 0.0})]
-
-
 register(
     "sign",
     inputs=("X",),
     infer=same_as("X"),
     kernel=sign_of,
-    grad=_sign_grad,
+    grad=gradient_by("scale", attrs=lambda op: {"scale": 0.0}),
     native=native.unary("sign"),
     dispatch=Dispatch(cuda="elementwise.function:sign"),
     planning=Planning(inplace=(("Out", "X"),)),

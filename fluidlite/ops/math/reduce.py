@@ -9,10 +9,18 @@ from ...base.dtypes import VarType
 from ...base.sizes.shapes import collapse
 from ...base.sizes.shapes import reduced_axes as axes_of
 from .. import planning_rules
-from ..grad_pairs import Rule, double_grad, linear_double_grad, or_zeros, register_double_grad, register_pair
+from ..grad_pairs import (
+    Rule,
+    double_grad,
+    gradient_by,
+    linear_double_grad,
+    or_zeros,
+    register_double_grad,
+    register_pair,
+)
 from ..infer import normalize_axis, same_as
 from ..native import BYTES, NUMERIC, REAL, Selector, numel, typed
-from ..registry import Call, Effects, OpSpec, OpView, Planning, Sequences, Shape, grad_name, register
+from ..registry import Call, Effects, OpView, Planning, Sequences, Shape, grad_name, register
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 Kernel = Callable[..., Any]
@@ -329,18 +337,20 @@ def _cumsum(xp: Any, X: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     return xp.ascontiguousarray(xp.flip(total, axis) if reverse else total)
 
 
-def _cumsum_grad(op: OpView) -> list[OpSpec]:
-    attrs = {"axis": op.attr("axis"), "exclusive": op.attr("exclusive"), "reverse": not op.attr("reverse")}
-    return [OpSpec("cumsum", {"X": [grad_name(op.name("Out"))]}, {"Out": [grad_name(op.name("X"))]}, attrs)]
-
-
 register(
     "cumsum",
     inputs=("X",),
     attrs={"axis": -1, "exclusive": False, "reverse": False},
     infer=same_as("X"),
     kernel=_cumsum,
-    grad=_cumsum_grad,
+    grad=gradient_by(
+        "cumsum",
+        attrs=lambda op: {
+            "axis": op.attr("axis"),
+            "exclusive": op.attr("exclusive"),
+            "reverse": not op.attr("reverse"),
+        },
+    ),
     effects=Effects(numbered=False),
     doc="The sums along `axis` up to each element; `exclusive`: without it, `reverse`: from the end.",
 )

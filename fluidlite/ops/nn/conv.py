@@ -314,7 +314,7 @@ def convolution_attrs(dims: int, **extra: Any) -> dict[str, Any]:
 
 def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> None:
     attrs = convolution_attrs(dims, output_size=[]) if transposed else convolution_attrs(dims, is_test=False)
-
+    what = "spread" if transposed else "correlate"
     register_pair(
         op_type,
         ("Input", "Filter", "Bias?"),
@@ -327,10 +327,7 @@ def _register(op_type: str, dims: int, doc: str, transposed: bool = False) -> No
         sequences=Sequences(source=None if transposed else FIRST),
         grad_grad=double_grad("Output", ("Input", "Filter")),
         native=(partial(_native, transposed=transposed), partial(_native_grad, transposed=transposed)),
-        cuda=(
-            "convolution.transposed" if transposed else "convolution.forward",
-            "convolution.transposed_gradient" if transposed else "convolution.gradient",
-        ),
+        cuda=(f"convolution.forward:{what}", f"convolution.gradient:{what}"),
     )
 
 
@@ -366,26 +363,24 @@ def _second(forward: Kernel, back: Kernel) -> Kernel:
 
 
 _KEPT, _WANTED = ("Input", "Filter", "Bias?"), ("Input", "Filter")
-_GIVEN = (*_WANTED, "Bias")
 
 for _type, _dims in (("conv2d", 2), ("depthwise_conv2d", 2), ("conv3d", 3)):
-    register_double_grad(
-        _type,
-        _KEPT,
-        "Output",
-        _WANTED,
-        _second(convolve, convolve_grad),
-        convolution_attrs(_dims),
-        _GIVEN,
-        "convolution.double_grad",
-    )
-    register_double_grad(
-        _type + "_transpose",
-        _KEPT,
-        "Output",
-        _WANTED,
-        _second(convolve_transposed, convolve_transposed_grad),
-        convolution_attrs(_dims, output_size=[]),
-        _GIVEN,
-        "convolution.transposed_double_grad",
-    )
+    for _suffix, _kernels, _attrs, _what in (
+        ("", (convolve, convolve_grad), convolution_attrs(_dims), "correlate"),
+        (
+            "_transpose",
+            (convolve_transposed, convolve_transposed_grad),
+            convolution_attrs(_dims, output_size=[]),
+            "spread",
+        ),
+    ):
+        register_double_grad(
+            _type + _suffix,
+            _KEPT,
+            "Output",
+            _WANTED,
+            _second(*_kernels),
+            _attrs,
+            (*_WANTED, "Bias"),
+            f"convolution.double_grad:{_what}",
+        )

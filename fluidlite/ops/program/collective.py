@@ -15,9 +15,10 @@ import numpy as np
 from ...base.selected_rows import SelectedRows
 from ...distributed import DistributedError, world
 from ...distributed.communicator import REDUCTIONS
+from ..grad_pairs import gradient_by
 from ..host_fallback import hosted
 from ..infer import same_as
-from ..registry import Dispatch, Effects, OpSpec, OpView, Planning, RowRule, Sequences, grad_name, register
+from ..registry import Dispatch, Effects, OpView, Planning, RowRule, Sequences, register
 
 _RING = {"ring_id": 0, "use_calc_stream": False}
 
@@ -52,16 +53,6 @@ def _gather_rows(xp: Any, X: SelectedRows) -> SelectedRows:
     )
 
 
-def _gradient_by(op_type: str) -> Callable[[OpView], list[OpSpec]]:
-    """The gradient rule: operator `op_type` on the gradient of Out."""
-
-    def rule(op: OpView) -> list[OpSpec]:
-        gradient, source = grad_name(op.name("Out")), grad_name(op.name("X"))
-        return [OpSpec(op_type, {"X": [gradient]}, {"Out": [source]}, dict(op.attrs))]
-
-    return rule
-
-
 for _reduction in REDUCTIONS:
     register(
         f"c_allreduce_{_reduction}",
@@ -69,7 +60,7 @@ for _reduction in REDUCTIONS:
         attrs=_RING,
         infer=same_as("X"),
         kernel=_reduce(_reduction),
-        grad=_gradient_by("c_allreduce_sum") if _reduction == "sum" else None,
+        grad=gradient_by("c_allreduce_sum", attrs=lambda op: dict(op.attrs)) if _reduction == "sum" else None,
         dispatch=Dispatch(
             rows=RowRule(_gather_rows, slots=("X",), out="Out", count=lambda op: -1)
             if _reduction == "sum"
@@ -133,7 +124,7 @@ register(
     attrs={**_RING, "nranks": 1},
     infer=_gather_infer,
     kernel=_gather,
-    grad=_gradient_by("c_reducescatter"),
+    grad=gradient_by("c_reducescatter", attrs=lambda op: dict(op.attrs)),
     sequences=Sequences(source=None),
     effects=Effects(host=True),
     doc="The rows that the processes have, in the order of their ranks; each has as many.",

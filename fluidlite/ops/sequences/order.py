@@ -9,10 +9,10 @@ import numpy as np
 from ...backend import to_host
 from ...base.dtypes import VarType
 from ...base.lod import frozen_offsets
-from ..grad_pairs import register_pair
+from ..grad_pairs import gradient_by, register_pair
 from ..infer import may_equal, product
 from ..native import copy, itemsize, numel, typed
-from ..registry import Call, Levels, LodArray, OperatorError, OpSpec, OpView, Sequences, grad_name, register
+from ..registry import Call, Levels, LodArray, OperatorError, OpView, Sequences, grad_name, register
 from ..sequence import (
     Lods,
     Segments,
@@ -128,10 +128,6 @@ def _reverse(xp: Any, X: Any, lod: Lods) -> Any:
     return LodArray(X[xp.asarray(mirror)], [offsets])
 
 
-def _reverse_rule(op: OpView) -> list[OpSpec]:
-    return [OpSpec(op.type, {"X": [grad_name(op.name("Y"))]}, {"Y": [grad_name(op.name("X"))]})]
-
-
 def _reverse_infer(op: OpView) -> None:
     set_rows(op, "Y", op.shape("X"), op.dtype("X"), single(op, "X"))
 
@@ -150,7 +146,7 @@ register(
     outputs=("Y",),
     infer=_reverse_infer,
     kernel=_reverse,
-    grad=_reverse_rule,
+    grad=gradient_by("sequence_reverse", {"X": "Y@GRAD"}, {"Y": "X@GRAD"}),
     native=_reverse_native,
     sequences=Sequences(takes_lod=True, levels=Levels("X", least=1)),
     doc="The rows of each sequence in reverse order; its gradient is itself.",

@@ -13,20 +13,9 @@ from ...base.arrays import halves
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.tensor_array import TensorArray
 from .. import native, planning_rules
+from ..grad_pairs import gradient_by
 from ..infer import actual_shape, declared_shape, same_as
-from ..registry import (
-    Attr,
-    Call,
-    Effects,
-    OperatorError,
-    OpSpec,
-    OpView,
-    Planning,
-    Sequences,
-    Shape,
-    grad_name,
-    register,
-)
+from ..registry import Attr, Call, Effects, OperatorError, OpView, Planning, Sequences, Shape, register
 
 
 def _constant(value: float, str_value: str, dtype: VarType) -> Any:
@@ -242,16 +231,12 @@ register(
 )
 
 
-def _assign_grad(op: OpView) -> list[OpSpec]:
-    return [OpSpec("assign", {"X": [grad_name(op.name("Out"))]}, {"Out": [grad_name(op.name("X"))]})]
-
-
 register(
     "assign",
     inputs=("X",),
     infer=same_as("X"),
     kernel=lambda xp, X: X.copy(),
-    grad=_assign_grad,
+    grad=gradient_by("assign"),
     native=native.copy("X", "Out"),
     planning=Planning(
         inplace=(("Out", "X"),), batchable=planning_rules.all_batched, identity=planning_rules.always()

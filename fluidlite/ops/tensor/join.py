@@ -8,7 +8,7 @@ from typing import Any
 from ...base.selected_rows import SelectedRows
 from ...base.tensor_array import TensorArray
 from .. import planning_rules
-from ..grad_pairs import linear_double_grad, register_pair
+from ..grad_pairs import gradient_by, linear_double_grad, register_pair
 from ..infer import normalize_axis, product, shape_of_all
 from ..native import NUMERIC, itemsize, numel, typed
 from ..registry import (
@@ -176,13 +176,6 @@ def _split(
     return _sections(xp, X, _sizes(ValueError, X.shape[axis], num, sections, num), axis)
 
 
-def _split_grad(op: OpView) -> list[OpSpec]:
-    takes = {"X": [grad_name(name) for name in op.names("Out")]}
-    if op.has("AxisTensor"):
-        takes["AxisTensor"] = op.names("AxisTensor")
-    return [OpSpec("concat", takes, {"Out": [grad_name(op.name("X"))]}, {"axis": op.attr("axis")})]
-
-
 register(
     "split",
     inputs=("X", "AxisTensor?", "SectionsTensorList*?"),
@@ -190,7 +183,9 @@ register(
     attrs={"sections": [], "num": 0, "axis": 0},
     infer=_infer_split,
     kernel=_split,
-    grad=_split_grad,
+    grad=gradient_by(
+        "concat", {"X": DOUT, "AxisTensor": "AxisTensor"}, attrs=lambda op: {"axis": op.attr("axis")}
+    ),
     native=lambda op: _split_call(op, "X", "Out", "Out"),
     dispatch=Dispatch(cuda="moves.split"),
     sequences=Sequences(source=lambda op: None if _axis_of(op) in (0, -len(op.shape("X"))) else "X"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..grad_pairs import linear_double_grad, register_pair
+from ..grad_pairs import gradient_by, linear_double_grad, register_pair
 from ..infer import normalize_axis, product, shape_of_all
 from ..native import itemsize, typed
-from ..registry import FIRST, Call, Effects, LodFrom, OpSpec, OpView, Sequences, grad_name, register
+from ..registry import FIRST, Call, Effects, LodFrom, OpView, Sequences, grad_name, register
 from .views import infer_from_xshape, infer_xshape, known_numbers, no_elements, numbers
 
 DOUT, DX, DY = grad_name("Out"), grad_name("X"), grad_name("Y")
@@ -39,12 +39,6 @@ def _inverse(perm: Sequence[int]) -> list[int]:
     return [perm.index(axis) for axis in range(len(perm))]
 
 
-def _transpose_double_grad(op: OpView) -> list[OpSpec]:
-    """Transposing is linear: the gradient of the gradient transposes."""
-    takes, gives = {"X": [grad_name(op.name(DX))]}, {"Out": [grad_name(op.name(DOUT))]}
-    return [OpSpec("transpose", takes, gives, {"axis": list(op.attr("axis"))})]
-
-
 register_pair(
     "transpose2",
     ("X",),
@@ -59,7 +53,12 @@ register_pair(
     no_grad=("XShape",),
     sequences=Sequences(source={"XShape": "X"}),
     infer_back=infer_from_xshape,
-    grad_grad=_transpose_double_grad,
+    grad_grad=gradient_by(
+        "transpose",
+        {"X": grad_name(DX)},
+        {"Out": grad_name(DOUT)},
+        lambda op: {"axis": list(op.attr("axis"))},
+    ),
     native=(
         lambda op: _transpose_call(op, "X", "Out", op.attr("axis")),
         lambda op: _transpose_call(op, DOUT, DX, _inverse(op.attr("axis"))) if op.has(DX) else None,
@@ -186,17 +185,13 @@ def _register_flip(op_type: str, attr: str, kernel: Any, doc: str, source: LodFr
             normalize_axis(op, axis, len(op.shape("X")), attr)
         op.set("Out", op.shape("X"), op.dtype("X"))
 
-    def grad(op: OpView) -> list[OpSpec]:
-        takes, gives = {"X": [grad_name(op.name("Out"))]}, {"Out": [grad_name(op.name("X"))]}
-        return [OpSpec(op_type, takes, gives, {attr: op.attr(attr)})]
-
     register(
         op_type,
         inputs=("X",),
         attrs={attr: []},
         infer=infer,
         kernel=kernel,
-        grad=grad,
+        grad=gradient_by(op_type, attrs=lambda op: {attr: op.attr(attr)}),
         sequences=Sequences(source=source),
         doc=doc,
     )

@@ -89,56 +89,44 @@ _UNIFORM = {"min": -1.0, "max": 1.0, "seed": 0, "diag_num": 0, "diag_step": 0, "
 _GAUSSIAN = {"mean": 0.0, "std": 1.0, "seed": 0, **_DTYPE}
 
 
-register(
-    "uniform_random",
-    inputs=_SHAPED,
-    attrs={"shape": Attr([], "LONGS"), **_UNIFORM},
-    infer=infer_constant,
-    kernel=_of_shape(_uniform),
-    dispatch=Dispatch(cuda="random.uniform_random"),
-    sequences=Sequences(source=None),
-    effects=Effects(random=True, numbered=False),
-    doc="Uniform random numbers in [min, max); `diag_num` of them, every `diag_step` + 1, become `diag_val`.",
-)
-
-
-register(
-    "uniform_random_batch_size_like",
-    inputs=("Input#",),
-    attrs={**_LIKE, **_UNIFORM},
-    infer=_like,
-    kernel=_of_batch(_uniform),
-    dispatch=Dispatch(cuda="random.uniform_random_like"),
-    sequences=Sequences(source=None),
-    effects=Effects(random=True),
-    doc="As uniform_random, with one dimension taken from Input.",
-)
-
-
-register(
-    "gaussian_random",
-    inputs=_SHAPED,
-    attrs={"shape": Attr([], "LONGS"), **_GAUSSIAN},
-    infer=infer_constant,
-    kernel=_of_shape(_gaussian),
-    dispatch=Dispatch(cuda="random.gaussian_random"),
-    sequences=Sequences(source=None),
-    effects=Effects(random=True, numbered=False),
-    doc="Numbers from the normal distribution with the given mean and standard deviation.",
-)
-
-
-register(
-    "gaussian_random_batch_size_like",
-    inputs=("Input#",),
-    attrs={**_LIKE, **_GAUSSIAN},
-    infer=_like,
-    kernel=_of_batch(_gaussian),
-    dispatch=Dispatch(cuda="random.gaussian_random_like"),
-    sequences=Sequences(source=None),
-    effects=Effects(random=True),
-    doc="As gaussian_random, with one dimension taken from Input.",
-)
+for _type, _kind, _draw, _attrs, _doc in (
+    (
+        "uniform_random",
+        "uniform",
+        _uniform,
+        _UNIFORM,
+        "Uniform random numbers in [min, max); `diag_num` of them, every `diag_step` + 1, become `diag_val`.",
+    ),
+    (
+        "gaussian_random",
+        "normal",
+        _gaussian,
+        _GAUSSIAN,
+        "Numbers from the normal distribution with the given mean and standard deviation.",
+    ),
+):
+    register(
+        _type,
+        inputs=_SHAPED,
+        attrs={"shape": Attr([], "LONGS"), **_attrs},
+        infer=infer_constant,
+        kernel=_of_shape(_draw),
+        dispatch=Dispatch(cuda=f"random.of_shape:{_kind}"),
+        sequences=Sequences(source=None),
+        effects=Effects(random=True, numbered=False),
+        doc=_doc,
+    )
+    register(
+        f"{_type}_batch_size_like",
+        inputs=("Input#",),
+        attrs={**_LIKE, **_attrs},
+        infer=_like,
+        kernel=_of_batch(_draw),
+        dispatch=Dispatch(cuda=f"random.of_batch:{_kind}"),
+        sequences=Sequences(source=None),
+        effects=Effects(random=True),
+        doc=f"As {_type}, with one dimension taken from Input.",
+    )
 
 
 def _truncated(xp: Any, shape: list[int], mean: float, std: float, seed: int, dtype: int) -> Any:
@@ -151,7 +139,7 @@ register(
     attrs={"shape": [], **_GAUSSIAN},
     infer=lambda op: op.set("Out", op.attr("shape"), to_vartype(op.attr("dtype"))),
     kernel=_truncated,
-    dispatch=Dispatch(cuda="random.truncated_gaussian_random"),
+    dispatch=Dispatch(cuda="random.of_shape:truncated"),
     effects=Effects(random=True),
     doc="Normal numbers, but only those within two standard deviations of the mean.",
 )
@@ -169,7 +157,7 @@ register(
     attrs={"shape": Attr([], "LONGS"), "low": 0, "high": 0, "seed": 0, "dtype": int(VarType.INT64)},
     infer=_randint_infer,
     kernel=_of_shape(_randint),
-    dispatch=Dispatch(cuda="random.randint"),
+    dispatch=Dispatch(cuda="random.of_shape:integers"),
     sequences=Sequences(source=None),
     effects=Effects(random=True),
     doc="Integers drawn evenly from low to high - 1.",

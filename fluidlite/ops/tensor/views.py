@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...base.sizes import whole
-from ..grad_pairs import register_pair
+from ..grad_pairs import gradient_by, register_pair
 from ..infer import product
 from ..native import copy
-from ..registry import Effects, OpSpec, OpView, Planning, Shape, Slot, grad_name
+from ..registry import Effects, OpView, Planning, Shape, Slot, grad_name
 
 DOUT, DX = grad_name("Out"), grad_name("X")
 Fail = Callable[[str], Exception]
@@ -83,7 +83,13 @@ def _register_view(
         planning=Planning(view=("Out", "X")),
         planning_back=Planning(view=(DX, DOUT)),
         infer_back=infer_from_xshape,
-        grad_grad=_double_grad_rule,
+        # The gradient of a reshape back is a reshape to the shape of Out@GRAD.
+        grad_grad=gradient_by(
+            "reshape",
+            {"X": grad_name(DX)},
+            {"Out": grad_name(DOUT)},
+            lambda op: {"shape": list(op.shape(DOUT))},
+        ),
         native=(copy("X", "Out"), copy(DOUT, DX)),
     )
 
@@ -112,13 +118,6 @@ def _register_plain(
         planning_back=Planning(view=(DX, DOUT)),
         native=(copy("X", "Out"), copy(DOUT, DX)),
     )
-
-
-def _double_grad_rule(op: OpView) -> list[OpSpec]:
-    """The gradient of a reshape back is a reshape to the shape of Out@GRAD."""
-    takes = {"X": [grad_name(op.name(DX))]}
-    gives = {"Out": [grad_name(op.name(DOUT))]}
-    return [OpSpec("reshape", takes, gives, {"shape": list(op.shape(DOUT))})]
 
 
 def _resolve(fail: Fail, x: Shape, target: Sequence[int]) -> Shape:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from ....base.sizes.windows import Geometry, channels_last, forward_geometry, transposed_geometry
@@ -102,140 +102,92 @@ def _geometry(x: Any, filters: Any, attrs: Mapping[str, Any]) -> Geometry:
     return forward_geometry(*sizes, *given)
 
 
-def _results(device: CudaDevice, what: str, images: Any, filters: Any, bias: Any, attrs: Any) -> Any:
-    if not real(images, filters, bias) or filters.shape[0] % attrs["groups"]:
-        return NotImplemented
-    last = channels_last(attrs["data_format"])
-    x, filters = _first(device, images, last), dense(device, filters)
-    out = _computed(device, what, x, filters, filters.shape[1], _geometry(x, filters, attrs), attrs["groups"])
-    return _as_given(device, _with_bias(device, out, bias), last)
+def forward(what: str) -> Callable[..., Any]:
+    """The launcher of convolutions ("correlate") or of their transposes ("spread")."""
+
+    def launcher(device: CudaDevice, Input: Any, Filter: Any, Bias: Any, **attrs: Any) -> Any:
+        groups = attrs["groups"]
+        if not real(Input, Filter, Bias) or Filter.shape[0] % groups:
+            return NotImplemented
+        last = channels_last(attrs["data_format"])
+        x, filters = _first(device, Input, last), dense(device, Filter)
+        out = _computed(device, what, x, filters, filters.shape[1], _geometry(x, filters, attrs), groups)
+        return _as_given(device, _with_bias(device, out, Bias), last)
+
+    return launcher
 
 
-def _gradients(
-    device: CudaDevice,
-    what: str,
-    images: Any,
-    filters: Any,
-    bias: Any,
-    dout: Any,
-    attrs: Any,
-    wanted: Collection[str] | None,
-) -> Any:
-    """The gradients for images (by `what`), filters and bias; None for those that are not wanted."""
-    if not real(images, filters, bias, dout) or filters.shape[0] % attrs["groups"]:
-        return NotImplemented
-    wanted = _EVERYTHING if wanted is None else wanted
-    last, groups = channels_last(attrs["data_format"]), attrs["groups"]
-    x, dout, filters = _first(device, images, last), _first(device, dout, last), dense(device, filters)
-    g, channels = _geometry(x, filters, attrs), filters.shape[1]
-    dx = dfilter = None
-    if _EVERYTHING[0] in wanted:
-        dx = _as_given(device, _computed(device, what, dout, filters, channels, g, groups), last)
-    if _EVERYTHING[1] in wanted:
-        image, out = (x, dout) if what == "spread" else (dout, x)
-        dfilter = _computed(device, "filter_gradient", image, out, channels, g, groups)
-    return dx, dfilter, _bias_gradient(bias, dout, wanted)
+def gradient(what: str) -> Callable[..., Any]:
+    """The launcher of the gradients of `forward` for images, filters and bias; None for those that are not wanted."""
+    back = "correlate" if what == "spread" else "spread"
+
+    def launcher(
+        device: CudaDevice,
+        Input: Any,
+        Filter: Any,
+        Bias: Any,
+        Output_grad: Any,
+        wanted: Collection[str] | None = None,
+        **attrs: Any,
+    ) -> Any:
+        if not real(Input, Filter, Bias, Output_grad) or Filter.shape[0] % attrs["groups"]:
+            return NotImplemented
+        wanted = _EVERYTHING if wanted is None else wanted
+        last, groups = channels_last(attrs["data_format"]), attrs["groups"]
+        x, dout = _first(device, Input, last), _first(device, Output_grad, last)
+        filters = dense(device, Filter)
+        g, channels = _geometry(x, filters, attrs), filters.shape[1]
+        dx = dfilter = None
+        if _EVERYTHING[0] in wanted:
+            dx = _as_given(device, _computed(device, back, dout, filters, channels, g, groups), last)
+        if _EVERYTHING[1] in wanted:
+            image, out = (x, dout) if back == "spread" else (dout, x)
+            dfilter = _computed(device, "filter_gradient", image, out, channels, g, groups)
+        return dx, dfilter, _bias_gradient(Bias, dout, wanted)
+
+    return launcher
 
 
-def forward(device: CudaDevice, Input: Any, Filter: Any, Bias: Any, **attrs: Any) -> Any:
-    """conv2d, depthwise_conv2d, conv3d."""
-    return _results(device, "correlate", Input, Filter, Bias, attrs)
+def double_grad(what: str) -> Callable[..., Any]:
+    """The launcher of the second derivatives of `ops/nn/conv.py`, without terms that are zero or not wanted."""
+    ahead, back = forward(what), gradient(what)
 
+    def launcher(
+        device: CudaDevice,
+        Input: Any,
+        Filter: Any,
+        DOutput: Any,
+        DDInput: Any,
+        DDFilter: Any,
+        DDBias: Any,
+        wanted: Collection[str] | None = None,
+        **attrs: Any,
+    ) -> Any:
+        if not real(Input, Filter, DOutput, DDInput, DDFilter, DDBias):
+            return NotImplemented
+        if DDInput is None and (DDFilter is None or DDBias is not None):
+            return NotImplemented
+        xp = device.xp
+        for_images = for_filters = for_dout = None
+        if wanted is None or "DInput" in wanted:
+            if DDFilter is None:
+                for_images = xp.zeros_like(Input)
+            else:
+                for_images = back(device, Input, DDFilter, None, DOutput, wanted=("Input@GRAD",), **attrs)[0]
+        if wanted is None or "DFilter" in wanted:
+            if DDInput is None:
+                for_filters = xp.zeros_like(Filter)
+            else:
+                for_filters = back(device, DDInput, Filter, None, DOutput, wanted=("Filter@GRAD",), **attrs)[
+                    1
+                ]
+        if wanted is None or "DDOutput" in wanted:
+            parts = []
+            if DDInput is not None:
+                parts.append(ahead(device, DDInput, Filter, DDBias, **attrs))
+            if DDFilter is not None:
+                parts.append(ahead(device, Input, DDFilter, None, **attrs))
+            for_dout = parts[0] if len(parts) == 1 else xp.add(*parts, out=parts[0])
+        return for_images, for_filters, for_dout
 
-def gradient(
-    device: CudaDevice,
-    Input: Any,
-    Filter: Any,
-    Bias: Any,
-    Output_grad: Any,
-    wanted: Collection[str] | None = None,
-    **attrs: Any,
-) -> Any:
-    """The gradients of `forward`."""
-    return _gradients(device, "spread", Input, Filter, Bias, Output_grad, attrs, wanted)
-
-
-def transposed(device: CudaDevice, Input: Any, Filter: Any, Bias: Any, **attrs: Any) -> Any:
-    """conv2d_transpose, depthwise_conv2d_transpose, conv3d_transpose."""
-    return _results(device, "spread", Input, Filter, Bias, attrs)
-
-
-def transposed_gradient(
-    device: CudaDevice,
-    Input: Any,
-    Filter: Any,
-    Bias: Any,
-    Output_grad: Any,
-    wanted: Collection[str] | None = None,
-    **attrs: Any,
-) -> Any:
-    """The gradients of `transposed`."""
-    return _gradients(device, "correlate", Input, Filter, Bias, Output_grad, attrs, wanted)
-
-
-def _second(
-    device: CudaDevice,
-    ahead: Callable[..., Any],
-    back: Callable[..., Any],
-    given: Sequence[Any],
-    attrs: Mapping[str, Any],
-    wanted: Collection[str] | None,
-) -> Any:
-    """The second derivatives of `ops/nn/conv.py`, without terms that are zero or not wanted."""
-    if not real(*given):
-        return NotImplemented
-    images, filters, dout, dd_images, dd_filters, dd_bias = given
-    if dd_images is None and (dd_filters is None or dd_bias is not None):
-        return NotImplemented
-    xp = device.xp
-    for_images = for_filters = for_dout = None
-    if wanted is None or "DInput" in wanted:
-        if dd_filters is None:
-            for_images = xp.zeros_like(images)
-        else:
-            for_images = back(device, images, dd_filters, None, dout, wanted=("Input@GRAD",), **attrs)[0]
-    if wanted is None or "DFilter" in wanted:
-        if dd_images is None:
-            for_filters = xp.zeros_like(filters)
-        else:
-            for_filters = back(device, dd_images, filters, None, dout, wanted=("Filter@GRAD",), **attrs)[1]
-    if wanted is None or "DDOutput" in wanted:
-        parts = []
-        if dd_images is not None:
-            parts.append(ahead(device, dd_images, filters, dd_bias, **attrs))
-        if dd_filters is not None:
-            parts.append(ahead(device, images, dd_filters, None, **attrs))
-        for_dout = parts[0] if len(parts) == 1 else xp.add(*parts, out=parts[0])
-    return for_images, for_filters, for_dout
-
-
-def double_grad(
-    device: CudaDevice,
-    Input: Any,
-    Filter: Any,
-    DOutput: Any,
-    DDInput: Any,
-    DDFilter: Any,
-    DDBias: Any,
-    wanted: Collection[str] | None = None,
-    **attrs: Any,
-) -> Any:
-    """conv2d_grad_grad and the like."""
-    given = (Input, Filter, DOutput, DDInput, DDFilter, DDBias)
-    return _second(device, forward, gradient, given, attrs, wanted)
-
-
-def transposed_double_grad(
-    device: CudaDevice,
-    Input: Any,
-    Filter: Any,
-    DOutput: Any,
-    DDInput: Any,
-    DDFilter: Any,
-    DDBias: Any,
-    wanted: Collection[str] | None = None,
-    **attrs: Any,
-) -> Any:
-    """conv2d_transpose_grad_grad and the like."""
-    given = (Input, Filter, DOutput, DDInput, DDFilter, DDBias)
-    return _second(device, transposed, transposed_gradient, given, attrs, wanted)
+    return launcher

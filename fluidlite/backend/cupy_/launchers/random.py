@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,126 +82,81 @@ def _seeded(device: CudaDevice, kind: str, seed: int, count: int, *numbers: floa
     return device.put(_drawn(kind, seed, count, *numbers))
 
 
-def _draw(device: CudaDevice, kind: str, size: Any, dtype: int, seed: int, low: float, high: float) -> Any:
-    """A new array of the given kind of random numbers; `low`, `high`: their limits, or mean and deviation."""
+_NUMBERS = {"uniform": ("min", "max"), "normal": ("mean", "std"), "truncated": ("mean", "std")}
+"""The attributes that kinds of random numbers depend on."""
+
+
+def _draw(
+    device: CudaDevice, kind: str, size: Any, dtype: int, seed: int, diag_num: int = 0, **attrs: Any
+) -> Any:
+    """A new array of `size` with random numbers of a kind, which the attributes describe."""
     element, shape = np.dtype(to_numpy(dtype)), tuple(int(n) for n in size)
-    if element not in launch.REAL:
+    if kind == "integers":
+        return _integers(device, element, shape, seed, **attrs)
+    if element not in launch.REAL or diag_num > 0:
         return NotImplemented
     count = math.prod(shape)
+    low, high = (float(attrs[name]) for name in _NUMBERS[kind])
     if seed:
         double = () if kind == "truncated" else (float(element.itemsize == 8),)
-        return (
-            _seeded(device, kind, seed, count, float(low), float(high), *double)
-            .astype(element)
-            .reshape(shape)
-        )
+        return _seeded(device, kind, seed, count, low, high, *double).astype(element).reshape(shape)
     out = device.xp.empty(shape, element)
     if count:
         # A thread makes as many numbers as four random words give.
         each = 1 if kind == "truncated" else 16 // element.itemsize
         blocks = launch.blocks_for(-(-count // each))
-        args = (generator(device), out, count, float(low), float(high))
+        args = (generator(device), out, count, low, high)
         launch.grid("random", kind, element, blocks, launch.THREADS, *args)
     return out
 
 
-def uniform_random(
-    device: CudaDevice,
-    ShapeTensor: Any,
-    ShapeTensorList: list[Any],
-    shape: list[int],
-    min: float,
-    max: float,
-    seed: int,
-    diag_num: int,
-    dtype: int,
+def _integers(
+    device: CudaDevice, element: np.dtype, shape: tuple[int, ...], seed: int, low: int, high: int
 ) -> Any:
-    """Launcher of `uniform_random`."""
-    if ShapeTensor is not None or ShapeTensorList or diag_num > 0:
+    if element not in launch.INTEGER:
         return NotImplemented
-    return _draw(device, "uniform", shape, dtype, seed, min, max)
-
-
-def uniform_random_like(
-    device: CudaDevice,
-    Input: Any,
-    shape: list[int],
-    input_dim_idx: int,
-    output_dim_idx: int,
-    min: float,
-    max: float,
-    seed: int,
-    diag_num: int,
-    dtype: int,
-) -> Any:
-    """Launcher of `uniform_random_batch_size_like`."""
-    if diag_num > 0:
-        return NotImplemented
-    size = with_size_of(shape, Input.shape, input_dim_idx, output_dim_idx)
-    return _draw(device, "uniform", size, dtype, seed, min, max)
-
-
-def gaussian_random(
-    device: CudaDevice,
-    ShapeTensor: Any,
-    ShapeTensorList: list[Any],
-    shape: list[int],
-    mean: float,
-    std: float,
-    seed: int,
-    dtype: int,
-) -> Any:
-    """Launcher of `gaussian_random`."""
-    if ShapeTensor is not None or ShapeTensorList:
-        return NotImplemented
-    return _draw(device, "normal", shape, dtype, seed, mean, std)
-
-
-def gaussian_random_like(
-    device: CudaDevice,
-    Input: Any,
-    shape: list[int],
-    input_dim_idx: int,
-    output_dim_idx: int,
-    mean: float,
-    std: float,
-    seed: int,
-    dtype: int,
-) -> Any:
-    """Launcher of `gaussian_random_batch_size_like`."""
-    size = with_size_of(shape, Input.shape, input_dim_idx, output_dim_idx)
-    return _draw(device, "normal", size, dtype, seed, mean, std)
-
-
-def truncated_gaussian_random(
-    device: CudaDevice, shape: list[int], mean: float, std: float, seed: int, dtype: int
-) -> Any:
-    """Launcher of `truncated_gaussian_random`."""
-    return _draw(device, "truncated", shape, dtype, seed, mean, std)
-
-
-def randint(
-    device: CudaDevice,
-    ShapeTensor: Any,
-    ShapeTensorList: list[Any],
-    shape: list[int],
-    low: int,
-    high: int,
-    seed: int,
-    dtype: int,
-) -> Any:
-    """Launcher of `randint`."""
-    element, size = np.dtype(to_numpy(dtype)), tuple(int(n) for n in shape)
-    if ShapeTensor is not None or ShapeTensorList or element not in launch.INTEGER:
-        return NotImplemented
-    count = math.prod(size)
+    count = math.prod(shape)
     if seed:
-        return _seeded(device, "integers", seed, count, low, high).astype(element).reshape(size)
-    out = device.xp.empty(size, element)
+        return _seeded(device, "integers", seed, count, low, high).astype(element).reshape(shape)
+    out = device.xp.empty(shape, element)
     if count:
         args = (generator(device), out, launch.wide(out), count, int(low), int(high) - int(low))
         launch.grid("random", "integers", "float32", launch.blocks_for(-(-count // 2)), launch.THREADS, *args)
     return out
+
+
+def of_shape(kind: str) -> Callable[..., Any]:
+    """The launcher of operators that take the shape of the result as an attribute, or as tensors."""
+
+    def launcher(
+        device: CudaDevice,
+        shape: list[int],
+        ShapeTensor: Any = None,
+        ShapeTensorList: Any = None,
+        **attrs: Any,
+    ) -> Any:
+        if ShapeTensor is not None or ShapeTensorList:
+            return NotImplemented
+        return _draw(device, kind, shape, **attrs)
+
+    return launcher
+
+
+def of_batch(kind: str) -> Callable[..., Any]:
+    """The launcher of operators that take one dimension of the result from Input."""
+
+    def launcher(
+        device: CudaDevice,
+        Input: Any,
+        shape: list[int],
+        input_dim_idx: int,
+        output_dim_idx: int,
+        **attrs: Any,
+    ) -> Any:
+        size = with_size_of(shape, Input.shape, input_dim_idx, output_dim_idx)
+        return _draw(device, kind, size, **attrs)
+
+    return launcher
 
 
 def _kept_scale(prob: float, kind: str) -> float:
