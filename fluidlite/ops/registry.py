@@ -82,6 +82,13 @@ def find(op_type: str) -> OpDef:
         return _load(op_type)
 
 
+def kernel_of(op_type: str) -> Kernel:
+    """The reference kernel of an operator, which kernels of fused operators call."""
+    kernel = find(op_type).kernel
+    assert kernel is not None, op_type
+    return kernel
+
+
 def is_known(op_type: str) -> bool:
     """Whether there is an operator of this type."""
     return op_type in _OPS or op_type in _places() or op_type in known_types()

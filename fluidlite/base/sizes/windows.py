@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 Pads = list[tuple[int, int]]
 
@@ -162,9 +163,9 @@ def window_count(room: int, stride: int, ceil_mode: bool = False) -> int:
     return max((room // stride if room >= 0 else -(-room // stride)) + 1, 0)
 
 
-def uses_moving_statistics(is_test: bool, use_global_stats: bool, trainable_statistics: bool) -> bool:
-    """Whether batch_norm uses its moving statistics instead of those of the batch."""
-    return use_global_stats or (is_test and not trainable_statistics)
+def uses_moving_statistics(attr: Callable[[str], Any]) -> bool:
+    """Whether batch_norm, with the attributes that `attr` has, uses its moving statistics instead of the batch's."""
+    return bool(attr("use_global_stats") or (attr("is_test") and not attr("trainable_statistics")))
 
 
 def extents(shape: Sequence[int], layout: str) -> tuple[int, int, int]:

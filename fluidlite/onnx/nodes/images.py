@@ -176,8 +176,7 @@ def _one_each(o: Exported, slot: str, count: int, default: float) -> str:
 
 @exports("batch_norm")
 def _batch_norm(o: Exported) -> None:
-    how = (o.attr(name) for name in ("is_test", "use_global_stats", "trainable_statistics"))
-    if not uses_moving_statistics(*how):
+    if not uses_moving_statistics(o.attr):
         raise o.fail("uses batch statistics: export a program for tests (clone(for_test=True))")
     x, last = o.input("X"), o.attr("data_layout") == "NHWC" and o.rank("X") > 2
     rank = o.rank("X")

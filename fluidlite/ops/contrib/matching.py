@@ -188,11 +188,10 @@ def _windows(height: int, width: int, kernel: tuple[int, int], stride: tuple[int
     return result
 
 
-def _each(
-    op_type: str, X: Any, lod: Lods, channels: int, kernel: tuple[int, int], stride: tuple[int, int]
-) -> Iterator[tuple[Any, tuple[int, int], Windows]]:
+def _each(X: Any, lod: Lods, attrs: dict[str, Any]) -> Iterator[tuple[Any, tuple[int, int], Windows]]:
     """Each picture, the size of its result, and `_windows`."""
-    for picture, _ in pictures(op_type, X, lod, channels):
+    kernel, stride = ((attrs[f"{what}H"], attrs[f"{what}W"]) for what in ("Kernel", "Stride"))
+    for picture, _ in pictures("var_conv_2d", X, lod, attrs["InputChannel"]):
         height, width = picture.shape[1:]
         if height and width:
             size = (height - 1) // stride[0] + 1, (width - 1) // stride[1] + 1
@@ -201,25 +200,18 @@ def _each(
             yield picture, (0, 0), []
 
 
+def _weights(W: Any, attrs: dict[str, Any]) -> Any:
+    """The filters as [outputs, inputs, height, width]."""
+    return W.reshape([attrs[name] for name in ("OutputChannel", "InputChannel", "KernelH", "KernelW")])
+
+
 @hosted
-def _conv(
-    xp: Any,
-    X: Any,
-    W: Any,
-    InputChannel: int,
-    OutputChannel: int,
-    StrideH: int,
-    StrideW: int,
-    KernelH: int,
-    KernelW: int,
-    lod: Lods,
-) -> Any:
-    kernel, stride = (KernelH, KernelW), (StrideH, StrideW)
-    weights = W.reshape(OutputChannel, InputChannel, *kernel)
+def _conv(xp: Any, X: Any, W: Any, lod: Lods, **attrs: Any) -> Any:
+    weights = _weights(W, attrs)
     parts, patches = [], []
-    for picture, size, windows in _each("var_conv_2d", X, lod, InputChannel, kernel, stride):
-        made = np.zeros((OutputChannel, *size), X.dtype)
-        seen = np.zeros((InputChannel, *kernel, *size), X.dtype)
+    for picture, size, windows in _each(X, lod, attrs):
+        made = np.zeros((len(weights), *size), X.dtype)
+        seen = np.zeros((*weights.shape[1:], *size), X.dtype)
         for i, j, out_rows, out_columns, rows, columns in windows:
             pixels = seen[:, i, j, out_rows, out_columns] = picture[:, rows, columns]
             made[:, out_rows, out_columns] += np.tensordot(weights[:, :, i, j], pixels, 1)
@@ -235,25 +227,12 @@ def _sequences(parts: list[np.ndarray], dtype: Any) -> LodArray:
 
 
 @hosted
-def _conv_grad(
-    xp: Any,
-    X: Any,
-    W: Any,
-    Out_grad: Any,
-    InputChannel: int,
-    OutputChannel: int,
-    StrideH: int,
-    StrideW: int,
-    KernelH: int,
-    KernelW: int,
-    lod: Lods,
-) -> Any:
-    kernel, stride = (KernelH, KernelW), (StrideH, StrideW)
-    weights = W.reshape(OutputChannel, InputChannel, *kernel)
+def _conv_grad(xp: Any, X: Any, W: Any, Out_grad: Any, lod: Lods, **attrs: Any) -> Any:
+    weights = _weights(W, attrs)
     dw, parts, at = np.zeros_like(weights), [], 0
-    for picture, size, windows in _each("var_conv_2d", X, lod, InputChannel, kernel, stride):
-        count = OutputChannel * size[0] * size[1]
-        grad = Out_grad.reshape(-1)[at : at + count].reshape(OutputChannel, *size)
+    for picture, size, windows in _each(X, lod, attrs):
+        count = len(weights) * size[0] * size[1]
+        grad = Out_grad.reshape(-1)[at : at + count].reshape(len(weights), *size)
         at += count
         made = np.zeros_like(picture)
         for i, j, out_rows, out_columns, rows, columns in windows:

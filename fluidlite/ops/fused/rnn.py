@@ -6,72 +6,31 @@ from typing import Any
 
 from ...backend.functions import matmul
 from ..host_fallback import hosted
-from ..registry import LodArray, OperatorError, OpView, Sequences, find, register
-from ..rnn.unit import ACTIVATIONS, activate
+from ..registry import LodArray, OperatorError, OpView, Sequences, find, kernel_of, register
+from ..rnn.unit import activate, check_activations
 from ..sequence import Lods, one_level
 
 
-def _gru(
-    xp: Any,
-    X: Any,
-    H0: Any,
-    WeightX: Any,
-    WeightH: Any,
-    Bias: Any,
-    activation: str,
-    gate_activation: str,
-    is_reverse: bool,
-    lod: Lods,
-) -> Any:
+def _recurrent(op_type: str, xp: Any, given: Any, sequences: Any, **more: Any) -> Any:
+    """The results of `gru` or `lstm` for projected inputs; `more`: its other inputs, and attributes, some of others."""
+    kernel, known = kernel_of(op_type), find(op_type)
+    names = {*known.inputs_by_name, *known.attrs}
+    own = {name: value for name, value in more.items() if name in names}
+    return kernel(xp, Input=given, lod={"Input": sequences}, **own)
+
+
+def _gru(xp: Any, X: Any, H0: Any, WeightX: Any, WeightH: Any, Bias: Any, lod: Lods, **attrs: Any) -> Any:
     """A projection followed by `gru`; as in Fluid, `origin_mode` has no effect."""
-    layer = find("gru").kernel
-    assert layer is not None
-    made = layer(
-        xp,
-        Input=matmul(xp, X, WeightX),
-        H0=H0,
-        Weight=WeightH,
-        Bias=Bias,
-        gate_activation=gate_activation,
-        activation=activation,
-        is_reverse=is_reverse,
-        origin_mode=False,
-        lod={"Input": lod["X"]},
-    )
+    options = {**attrs, "origin_mode": False, "H0": H0, "Weight": WeightH, "Bias": Bias}
+    made = _recurrent("gru", xp, matmul(xp, X, WeightX), lod["X"], **options)
     return None, None, None, None, made[3]
 
 
 def _lstm(
-    xp: Any,
-    X: Any,
-    WeightX: Any,
-    WeightH: Any,
-    Bias: Any,
-    H0: Any,
-    C0: Any,
-    use_peepholes: bool,
-    is_reverse: bool,
-    gate_activation: str,
-    cell_activation: str,
-    candidate_activation: str,
-    lod: Lods,
+    xp: Any, X: Any, WeightX: Any, WeightH: Any, Bias: Any, H0: Any, C0: Any, lod: Lods, **attrs: Any
 ) -> Any:
-    layer = find("lstm").kernel
-    assert layer is not None
-    made = layer(
-        xp,
-        Input=matmul(xp, X, WeightX),
-        H0=H0,
-        C0=C0,
-        Weight=WeightH,
-        Bias=Bias,
-        use_peepholes=use_peepholes,
-        is_reverse=is_reverse,
-        gate_activation=gate_activation,
-        cell_activation=cell_activation,
-        candidate_activation=candidate_activation,
-        lod={"Input": lod["X"]},
-    )
+    given = {"H0": H0, "C0": C0, "Weight": WeightH, "Bias": Bias}
+    made = _recurrent("lstm", xp, matmul(xp, X, WeightX), lod["X"], **given, **attrs)
     return *made[:2], *[None] * 7
 
 
@@ -94,6 +53,12 @@ def _infer(gates: int, outs: tuple[str, ...]) -> Any:
     return infer
 
 
+_LSTM_OUTS = (
+    *("Hidden", "Cell", "XX?", "BatchedInput?", "BatchedHidden?", "BatchedCell?"),
+    *("ReorderedH0?", "ReorderedC0?", "CheckedCell?"),
+)
+_LSTM = {"gate_activation": "sigmoid", "cell_activation": "tanh", "candidate_activation": "tanh"}
+
 register(
     "fusion_gru",
     ("X", "H0?", "WeightX", "WeightH", "Bias?"),
@@ -114,43 +79,14 @@ register(
 register(
     "fusion_lstm",
     ("X", "WeightX", "WeightH", "Bias", "H0?", "C0?"),
-    (
-        "Hidden",
-        "Cell",
-        "XX?",
-        "BatchedInput?",
-        "BatchedHidden?",
-        "BatchedCell?",
-        "ReorderedH0?",
-        "ReorderedC0?",
-        "CheckedCell?",
-    ),
-    {
-        "use_peepholes": True,
-        "is_reverse": False,
-        "use_seq": True,
-        "gate_activation": "sigmoid",
-        "cell_activation": "tanh",
-        "candidate_activation": "tanh",
-    },
+    _LSTM_OUTS,
+    {"use_peepholes": True, "is_reverse": False, "use_seq": True, **_LSTM},
     infer=_infer(4, ("Hidden", "Cell")),
     kernel=_lstm,
-    no_grad=(
-        "Hidden",
-        "Cell",
-        "XX",
-        "BatchedInput",
-        "BatchedHidden",
-        "BatchedCell",
-        "ReorderedH0",
-        "ReorderedC0",
-        "CheckedCell",
-    ),
+    no_grad=tuple(name.rstrip("?") for name in _LSTM_OUTS),
     sequences=Sequences(takes_lod=True, inferred=True),
     doc="lstm of the product of X and WeightX; what is between is not kept.",
 )
-
-_LSTM = {"gate_activation": "sigmoid", "cell_activation": "tanh", "candidate_activation": "tanh"}
 
 
 @hosted
@@ -219,7 +155,7 @@ def _infer_attention(op: OpView) -> None:
     for slot, shape in wanted.items():
         if op.has(slot) and op.shape(slot) != shape:
             raise op.fail(f"{slot} must have shape {list(shape)}, got {list(op.shape(slot))}")
-    _check_activations(op)
+    check_activations(op, *_LSTM)
     for out in ("Hidden", "Cell"):
         op.set(out, (x[0], size), op.dtype("X"))
         op.carry(out, op.lod("X"))
@@ -227,46 +163,15 @@ def _infer_attention(op: OpView) -> None:
         op.set("AttentionedX", (x[0], 1), op.dtype("X"))
 
 
-def _check_activations(op: OpView) -> None:
-    for name in _LSTM:
-        if op.attr(name) not in ACTIVATIONS:
-            raise op.fail(f"{name} must be one of {', '.join(ACTIVATIONS)}, got {op.attr(name)!r}")
-
-
 def _embedded(
-    xp: Any,
-    Ids: Any,
-    Embeddings: Any,
-    WeightH: Any,
-    Bias: Any,
-    H0: Any,
-    C0: Any,
-    use_peepholes: bool,
-    is_reverse: bool,
-    gate_activation: str,
-    cell_activation: str,
-    candidate_activation: str,
-    lod: Lods,
+    xp: Any, Ids: Any, Embeddings: Any, WeightH: Any, Bias: Any, H0: Any, C0: Any, lod: Lods, **attrs: Any
 ) -> Any:
     """The rows of Embeddings are products with weights already, and have the bias of the gates in them."""
-    lookup, layer = find("lookup_table").kernel, find("lstm").kernel
-    assert lookup is not None and layer is not None
     size = WeightH.shape[0]
     bias = xp.concatenate([xp.zeros((1, 4 * size), Bias.dtype), Bias[:, 4 * size :]], axis=1)
-    made = layer(
-        xp,
-        Input=lookup(xp, W=Embeddings, Ids=Ids, padding_idx=-1),
-        H0=H0,
-        C0=C0,
-        Weight=WeightH,
-        Bias=bias,
-        use_peepholes=use_peepholes,
-        is_reverse=is_reverse,
-        gate_activation=gate_activation,
-        cell_activation=cell_activation,
-        candidate_activation=candidate_activation,
-        lod={"Input": lod["Ids"]},
-    )
+    rows = kernel_of("lookup_table")(xp, W=Embeddings, Ids=Ids, padding_idx=-1)
+    given = {"H0": H0, "C0": C0, "Weight": WeightH, "Bias": bias}
+    made = _recurrent("lstm", xp, rows, lod["Ids"], **given, **attrs)
     return *made[:2], *[None] * 6
 
 
@@ -281,17 +186,14 @@ def _infer_embedded(op: OpView) -> None:
     biases = (7 if op.attr("use_peepholes") else 4) * size
     if op.shape("Bias") != (1, biases):
         raise op.fail(f"Bias must be [1, {biases}], got {list(op.shape('Bias'))}")
-    _check_activations(op)
+    check_activations(op, *_LSTM)
     for out in ("Hidden", "Cell"):
         op.set(out, (ids[0], size), op.dtype("Embeddings"))
         op.carry(out, op.lod("Ids"))
 
 
 _ATTENTION_OUTS = ("Hidden", "Cell", "AttentionedX?", "AttentionFCOut?", "LSTMX?", "LSTMOUT?")
-_EMBEDDED_OUTS = (
-    *("Hidden", "Cell", "XX?", "BatchedInput?", "BatchedHidden?", "BatchedCell?"),
-    *("ReorderedH0?", "ReorderedC0?"),
-)
+_EMBEDDED_OUTS = _LSTM_OUTS[:-1]
 
 register(
     "attention_lstm",

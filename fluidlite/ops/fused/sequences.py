@@ -10,14 +10,23 @@ from ...backend.functions import matmul
 from ...base.selected_rows import SelectedRows
 from ..grad_pairs import register_pair
 from ..infer import product
-from ..registry import Attr, LodArray, OperatorError, OpView, RowRule, Sequences, find, grad_name, register
+from ..registry import (
+    Attr,
+    LodArray,
+    OperatorError,
+    OpView,
+    RowRule,
+    Sequences,
+    grad_name,
+    kernel_of,
+    register,
+)
 from ..sequence import Lods, input_lod
 from ..value_checks import require_in_range
 
 
 def _pooled(xp: Any, X: list[Any], pooltype: str, lod: Lods) -> list[Any]:
-    pool = find("sequence_pool").kernel
-    assert pool is not None
+    pool = kernel_of("sequence_pool")
     made = []
     for x, levels in zip(X, lod["X"], strict=True):
         result = pool(xp, X=x, pooltype=pooltype, pad_value=0.0, lod={"X": [levels]})[0]
@@ -78,8 +87,7 @@ for _type, _inputs, _kernel, _attrs, _doc in (
 def _conv_relu(
     xp: Any, X: Any, Filter: Any, Bias: Any, contextStart: int, contextLength: int, lod: Lods
 ) -> Any:
-    conv = find("sequence_conv").kernel
-    assert conv is not None
+    conv = kernel_of("sequence_conv")
     padding = {"PaddingData": None, "paddingTrainable": False}
     context = {"contextStart": contextStart, "contextLength": contextLength}
     made = conv(xp, X=X, Filter=Filter, lod={"X": lod["X"]}, **padding, **context)
@@ -121,8 +129,7 @@ def _expand_fc(xp: Any, X: list[Any], FCWeight: Any, FCBias: Any, fc_activation:
     if FCBias is not None:
         made = made + FCBias.reshape(1, -1)
     if fc_activation != "identity":
-        activate = find(fc_activation).kernel
-        assert activate is not None
+        activate = kernel_of(fc_activation)
         made = activate(xp, X=made)
     return LodArray(made, levels), None
 

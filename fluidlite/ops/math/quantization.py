@@ -78,16 +78,10 @@ def _quantize_moving(
 
 
 def _quantize_dequantize_moving(
-    xp: Any,
-    X: Any,
-    InScale: Any,
-    InAccum: Any,
-    InState: Any,
-    moving_rate: float,
-    bit_length: int,
-    is_test: bool,
+    xp: Any, X: Any, InScale: Any, InAccum: Any, InState: Any, bit_length: int, **attrs: Any
 ) -> Any:
-    steps, scale, *sums = _quantize_moving(xp, X, InScale, InAccum, InState, moving_rate, bit_length, is_test)
+    made = _quantize_moving(xp, X, InScale, InAccum, InState, bit_length=bit_length, **attrs)
+    steps, scale, *sums = made
     return steps * (scale / scale.dtype.type(_largest(bit_length))), scale, *sums
 
 

@@ -14,6 +14,7 @@ DX, DY, DSCALE, DBIAS = (grad_name(slot) for slot in ("X", "Y", "Scale", "Bias")
 
 _MOVED = (("MeanOut", "Mean"), ("VarianceOut", "Variance"))
 _SAVED = ("SavedMean", "SavedVariance")
+_OUTPUTS = ("Y", "MeanOut", "VarianceOut", *_SAVED, "ReserveSpace")
 
 
 def channel_axes(ndim: int, layout: str) -> tuple[tuple[int, ...], list[int]]:
@@ -27,23 +28,12 @@ def channel_axes(ndim: int, layout: str) -> tuple[tuple[int, ...], list[int]]:
 
 
 def batch_norm(
-    xp: Any,
-    X: Any,
-    Scale: Any,
-    Bias: Any,
-    Mean: Any,
-    Variance: Any,
-    MomentumTensor: Any,
-    is_test: bool,
-    momentum: float,
-    epsilon: float,
-    data_layout: str,
-    use_global_stats: bool,
-    trainable_statistics: bool,
+    xp: Any, X: Any, Scale: Any, Bias: Any, Mean: Any, Variance: Any, MomentumTensor: Any, **attrs: Any
 ) -> Any:
     """The kernel of batch_norm: Y, the moving statistics, those of the batch, and no ReserveSpace."""
-    axes, shape = channel_axes(X.ndim, data_layout)
-    if uses_moving_statistics(is_test, use_global_stats, trainable_statistics):
+    axes, shape = channel_axes(X.ndim, attrs["data_layout"])
+    epsilon, momentum = attrs["epsilon"], attrs["momentum"]
+    if uses_moving_statistics(attrs.get):
         mean, inverse = Mean, 1 / xp.sqrt(Variance + epsilon)
         mean_out, variance_out = Mean, Variance
     elif X.size == Scale.size:
@@ -70,17 +60,13 @@ def _batch_norm_grad(
     SavedMean: Any,
     SavedVariance: Any,
     Y_grad: Any,
-    is_test: bool,
-    epsilon: float,
-    data_layout: str,
-    use_global_stats: bool,
-    trainable_statistics: bool,
+    **attrs: Any,
 ) -> Any:
-    axes, shape = channel_axes(X.ndim, data_layout)
-    moving = uses_moving_statistics(is_test, use_global_stats, trainable_statistics)
+    axes, shape = channel_axes(X.ndim, attrs["data_layout"])
+    moving = uses_moving_statistics(attrs.get)
     if X.size == Scale.size and not moving:
         return Y_grad.copy(), xp.zeros_like(Scale), xp.zeros_like(Scale)
-    mean, inverse = (Mean, 1 / xp.sqrt(Variance + epsilon)) if moving else (SavedMean, SavedVariance)
+    mean, inverse = (Mean, 1 / xp.sqrt(Variance + attrs["epsilon"])) if moving else (SavedMean, SavedVariance)
     normal = (X - mean.reshape(shape)) * inverse.reshape(shape)
     return gradients(normal, inverse, Scale, Y_grad, moving, axes, shape)
 
@@ -134,9 +120,7 @@ def _batch_norm_native(op: OpView) -> Call | None:
     inputs = ("X", "Scale", "Bias", "Mean", "Variance")
     if op.has("MomentumTensor"):
         return None
-    if uses_moving_statistics(
-        op.attr("is_test"), op.attr("use_global_stats"), op.attr("trainable_statistics")
-    ):
+    if uses_moving_statistics(op.attr):
         if any(op.has(own) and op.name(own) != op.name(other) for own, other in _MOVED):
             return None
         name = typed(op, "batch_norm_infer", inputs)
@@ -155,9 +139,7 @@ def _batch_norm_native(op: OpView) -> Call | None:
 
 
 def _batch_norm_grad_native(op: OpView) -> Call | None:
-    moving = uses_moving_statistics(
-        op.attr("is_test"), op.attr("use_global_stats"), op.attr("trainable_statistics")
-    )
+    moving = uses_moving_statistics(op.attr)
     if not moving and product(op.shape("X")) == product(op.shape("Scale")):
         return None
     kernel, stats = ("batch_norm_infer_grad", ("Mean", "Variance")) if moving else ("batch_norm_grad", _SAVED)
@@ -186,20 +168,11 @@ register_pair(
     _batch_norm_grad,
     infer_batch_norm,
     "Normalises each channel over the batch, or with the moving statistics; SavedVariance is 1 / deviation.",
-    outputs=("Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace?"),
+    outputs=(*_OUTPUTS[:-1], "ReserveSpace?"),
     attrs=BATCH_NORM_ATTRS,
     keep=("X", "Scale", "Bias", "Mean?", "Variance?"),
     keep_out=("SavedMean", "SavedVariance"),
-    no_grad=(
-        "Mean",
-        "Variance",
-        "MomentumTensor",
-        "MeanOut",
-        "VarianceOut",
-        "SavedMean",
-        "SavedVariance",
-        "ReserveSpace",
-    ),
+    no_grad=("Mean", "Variance", "MomentumTensor", *_OUTPUTS[1:]),
     grad=_batch_norm_rule,
     sequences=Sequences(source={"Y": "X"}),
     planning=Planning(inplace=(("Y", "X"),)),
@@ -243,19 +216,10 @@ def _inplace_abn(
     Mean: Any,
     Variance: Any,
     MomentumTensor: Any,
-    is_test: bool,
-    momentum: float,
-    epsilon: float,
-    data_layout: str,
-    use_global_stats: bool,
-    trainable_statistics: bool,
-    activation: str,
-    alpha: float,
+    **attrs: Any,
 ) -> Any:
-    inputs = X, Scale, Bias, Mean, Variance, MomentumTensor
-    which = is_test, momentum, epsilon, data_layout, use_global_stats, trainable_statistics
-    y, *rest = batch_norm(xp, *inputs, *which)
-    return _activated(xp, y, activation, alpha), *rest
+    y, *rest = batch_norm(xp, X, Scale, Bias, Mean, Variance, MomentumTensor, **attrs)
+    return _activated(xp, y, attrs["activation"], attrs["alpha"]), *rest
 
 
 def _inplace_abn_grad(
@@ -268,21 +232,15 @@ def _inplace_abn_grad(
     SavedMean: Any,
     SavedVariance: Any,
     Y_grad: Any,
-    is_test: bool,
-    epsilon: float,
-    data_layout: str,
-    use_global_stats: bool,
-    trainable_statistics: bool,
-    activation: str,
-    alpha: float,
+    **attrs: Any,
 ) -> Any:
-    axes, shape = channel_axes(Y.ndim, data_layout)
-    y, dy = _inverted(xp, Y, Y_grad, activation, alpha)
-    moving = uses_moving_statistics(is_test, use_global_stats, trainable_statistics)
+    axes, shape = channel_axes(Y.ndim, attrs["data_layout"])
+    y, dy = _inverted(xp, Y, Y_grad, attrs["activation"], attrs["alpha"])
+    moving = uses_moving_statistics(attrs.get)
     if Y.size == Scale.size and not moving:
         return dy, xp.zeros_like(Scale), xp.zeros_like(Scale), y
     normal = (y - Bias.reshape(shape)) / Scale.reshape(shape)
-    mean, inverse = (Mean, 1 / xp.sqrt(Variance + epsilon)) if moving else (SavedMean, SavedVariance)
+    mean, inverse = (Mean, 1 / xp.sqrt(Variance + attrs["epsilon"])) if moving else (SavedMean, SavedVariance)
     x = normal / inverse.reshape(shape) + mean.reshape(shape)
     return *gradients(normal, inverse, Scale, dy, moving, axes, shape), x
 
@@ -311,21 +269,12 @@ def _rule(op: OpView) -> list[OpSpec]:
 register(
     "inplace_abn",
     ("X", "Scale", "Bias", "Mean", "Variance", "MomentumTensor?"),
-    ("Y", "MeanOut", "VarianceOut", "SavedMean", "SavedVariance", "ReserveSpace?"),
+    (*_OUTPUTS[:-1], "ReserveSpace?"),
     _ATTRS,
     infer=_infer,
     kernel=_inplace_abn,
     grad=_rule,
-    no_grad=(
-        "Mean",
-        "Variance",
-        "MomentumTensor",
-        "MeanOut",
-        "VarianceOut",
-        "SavedMean",
-        "SavedVariance",
-        "ReserveSpace",
-    ),
+    no_grad=("Mean", "Variance", "MomentumTensor", *_OUTPUTS[1:]),
     sequences=Sequences(source={"Y": "X"}),
     doc="batch_norm, then an activation that has an inverse: none, leaky_relu or elu.",
 )

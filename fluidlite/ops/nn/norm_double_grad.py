@@ -159,18 +159,15 @@ def _batch_norm(
     DDX: Any,
     DDScale: Any,
     DDBias: Any,
-    is_test: bool,
-    epsilon: float,
-    data_layout: str,
-    use_global_stats: bool,
-    trainable_statistics: bool,
+    **attrs: Any,
 ) -> Any:
-    axes, shape = channel_axes(X.ndim, data_layout)
+    axes, shape = channel_axes(X.ndim, attrs["data_layout"])
+    epsilon = attrs["epsilon"]
     channel = shape.index(-1)
     for_scale = 0 if DDScale is None else DDScale.reshape(shape)
     for_bias = 0 if DDBias is None else DDBias.reshape(shape)
     scale, v = Scale.reshape(shape), or_zeros(xp, DDX, X)
-    if uses_moving_statistics(is_test, use_global_stats, trainable_statistics):
+    if uses_moving_statistics(attrs.get):
         inverse = 1 / xp.sqrt(Variance + epsilon).reshape(shape)
         normal = (X - Mean.reshape(shape)) * inverse
         return (

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.selected_rows import SelectedRows
 from ..infer import same_as
-from ..registry import Call, Dispatch, Effects, OpView, RowRule, Sequences, find, register
+from ..registry import Call, Dispatch, Effects, OpView, RowRule, Sequences, kernel_of, register
 from ..tensor import selected_rows as rows
 from ..tensor.random_ import fresh_seed
 from .updates import MOMENTS, cast_like, fit_param, native_rows_update, native_update, update
@@ -254,22 +254,12 @@ def _momentum(
     current_step: Any,
     nranks: Any,
     rampup_begin_step: float,
-    mu: float,
-    use_nesterov: bool,
+    **attrs: Any,
 ) -> Any:
     """Momentum until compression begins, which has a momentum of its own; plain steps from then on."""
     grad = Grad / cast_like(nranks, Grad)
-    step = find("momentum").kernel
-    assert step is not None
-    param, velocity = step(
-        xp,
-        Param=Param,
-        Grad=grad,
-        LearningRate=LearningRate,
-        Velocity=Velocity,
-        mu=mu,
-        use_nesterov=use_nesterov,
-    )
+    step = kernel_of("momentum")
+    param, velocity = step(xp, Param, grad, LearningRate, Velocity, **attrs)
     begun = _begun(xp, current_step, rampup_begin_step)
     plain = Param - cast_like(LearningRate, Param) * grad
     return grad, xp.where(begun, plain, param), xp.where(begun, Velocity, velocity)
@@ -285,8 +275,7 @@ def _infer_momentum(op: OpView) -> None:
 def _clip(xp: Any, X: Any, current_step: Any, max_norm: float, rampup_begin_step: float) -> Any:
     if rampup_begin_step < 0:
         return X.copy()
-    shorten = find("clip_by_norm").kernel
-    assert shorten is not None
+    shorten = kernel_of("clip_by_norm")
     return xp.where(_begun(xp, current_step, rampup_begin_step), shorten(xp, X=X, max_norm=max_norm), X)
 
 

@@ -107,17 +107,10 @@ class _Network:
     """All passes over a batch, with dropout between the layers."""
 
     def __init__(
-        self,
-        Input: Any,
-        InitH: Any,
-        InitC: Any,
-        W: Any,
-        hidden_size: int,
-        num_layers: int,
-        is_bidirec: bool,
-        dropout: Any,
+        self, Input: Any, InitH: Any, InitC: Any, W: Any, hidden_size: int, num_layers: int, **attrs: Any
     ) -> None:
-        self.ways = 2 if is_bidirec else 1
+        self.ways = 2 if attrs["is_bidirec"] else 1
+        dropout = _dropout(W, attrs["dropout_prob"], attrs["seed"], attrs["is_test"])
         found = _all_weights(W.reshape(-1), Input.shape[2], hidden_size, num_layers, self.ways)
         self.passes: list[list[_Pass]] = []
         self.masks: list[Any] = []
@@ -164,21 +157,8 @@ def _dropout(W: Any, prob: float, seed: int, is_test: bool) -> Any:
 
 
 @hosted
-def _lstm(
-    xp: Any,
-    Input: Any,
-    InitH: Any,
-    InitC: Any,
-    W: Any,
-    hidden_size: int,
-    num_layers: int,
-    is_bidirec: bool,
-    dropout_prob: float,
-    seed: int,
-    is_test: bool,
-) -> Any:
-    draw = _dropout(W, dropout_prob, seed, is_test)
-    made = _Network(Input, InitH, InitC, W, hidden_size, num_layers, is_bidirec, draw)
+def _lstm(xp: Any, Input: Any, InitH: Any, InitC: Any, W: Any, **attrs: Any) -> Any:
+    made = _Network(Input, InitH, InitC, W, **attrs)
     return made.out, made.last(0), made.last(1)
 
 
@@ -192,22 +172,16 @@ def _lstm_grad(
     Out_grad: Any,
     last_h_grad: Any,
     last_c_grad: Any,
-    hidden_size: int,
-    num_layers: int,
-    is_bidirec: bool,
-    dropout_prob: float,
-    seed: int,
-    is_test: bool,
+    **attrs: Any,
 ) -> Any:
-    draw = _dropout(W, dropout_prob, seed, is_test)
-    network = _Network(Input, InitH, InitC, W, hidden_size, num_layers, is_bidirec, draw)
+    network, size = _Network(Input, InitH, InitC, W, **attrs), attrs["hidden_size"]
     d_flat, d_h, d_c = np.zeros(W.size, W.dtype), np.empty_like(InitH), np.empty_like(InitC)
     d_out = Out_grad
-    for layer in reversed(range(num_layers)):
+    for layer in reversed(range(attrs["num_layers"])):
         d_in = 0
         for way, one in enumerate(network.passes[layer]):
             k = layer * network.ways + way
-            mine = d_out[:, :, way * hidden_size : (way + 1) * hidden_size]
+            mine = d_out[:, :, way * size : (way + 1) * size]
             d_x, d_h[k], d_c[k] = one.back(mine, last_h_grad[k], last_c_grad[k], d_flat)
             d_in = d_in + d_x
         d_out = d_in * network.masks[layer] if layer else d_in

@@ -73,20 +73,15 @@ def forward(
     Mean: Any,
     Variance: Any,
     MomentumTensor: Any,
-    is_test: bool,
-    momentum: float,
-    epsilon: float,
-    data_layout: str,
-    use_global_stats: bool,
-    trainable_statistics: bool,
     other: Any = None,
     relu: bool = False,
+    **attrs: Any,
 ) -> Any:
     """batch_norm. Moves the statistics in `Mean` and `Variance`, which are returned as MeanOut and VarianceOut.
 
     `other`: an image to add to the result, of its shape. `relu`: apply a relu at the end.
     """
-    moving = uses_moving_statistics(is_test, use_global_stats, trainable_statistics)
+    moving = uses_moving_statistics(attrs.get)
     own = (Scale, Bias, Mean, Variance)
     if not real(X, *own, MomentumTensor, other) or not X.size or (X.size == Scale.size and not moving):
         return NotImplemented
@@ -94,16 +89,14 @@ def forward(
         return NotImplemented
     xp, x = device.xp, dense(device, X)
     end = (dense(device, other), relu)
-    grid = _Grid(*extents(x.shape, data_layout))
+    grid, epsilon = _Grid(*extents(x.shape, attrs["data_layout"])), np.float64(attrs["epsilon"])
     y, saved_mean, saved_inverse = xp.empty(x.shape, x.dtype), xp.empty_like(Scale), xp.empty_like(Scale)
     if moving:
-        grid.run(
-            "normalize_moving", x.dtype, x, *own, y, saved_mean, saved_inverse, np.float64(epsilon), *end
-        )
+        grid.run("normalize_moving", x.dtype, x, *own, y, saved_mean, saved_inverse, epsilon, *end)
     else:
         parts, count = grid.partial_results(device, "moments", 3, x)
         given = (x, Scale, Bias, parts, count, y, Mean, Variance, saved_mean, saved_inverse)
-        words = (np.float64(epsilon), np.float64(momentum), MomentumTensor)
+        words = (epsilon, np.float64(attrs["momentum"]), MomentumTensor)
         grid.run("normalize", x.dtype, *given, *words, *end)
     return y, Mean, Variance, saved_mean, saved_inverse, None
 
@@ -117,19 +110,15 @@ def gradient(
     SavedMean: Any,
     SavedVariance: Any,
     Y_grad: Any,
-    is_test: bool,
-    epsilon: float,
-    data_layout: str,
-    use_global_stats: bool,
-    trainable_statistics: bool,
     wanted: Collection[str] | None = None,
     relu_out: Any = None,
+    **attrs: Any,
 ) -> Any:
     """The gradients of batch_norm for X, Scale and Bias; None for those that are not wanted.
 
     `relu_out`: the result of the fused relu; `Y_grad` is then the gradient for it.
     """
-    moving = uses_moving_statistics(is_test, use_global_stats, trainable_statistics)
+    moving = uses_moving_statistics(attrs.get)
     mean, spread = (Mean, Variance) if moving else (SavedMean, SavedVariance)
     if (
         not real(X, Scale, mean, spread, Y_grad, relu_out)
@@ -140,14 +129,14 @@ def gradient(
     xp, x, dy = device.xp, dense(device, X), dense(device, Y_grad)
     relu_out = dense(device, relu_out)
     scale, mean, spread = dense(device, Scale), dense(device, mean), dense(device, spread)
-    grid = _Grid(*extents(x.shape, data_layout))
+    grid, epsilon = _Grid(*extents(x.shape, attrs["data_layout"])), np.float64(attrs["epsilon"])
     dx, dscale, dbias = (
         xp.empty(like.shape, x.dtype) if wanted is None or slot in wanted else None
         for slot, like in (("X@GRAD", X), ("Scale@GRAD", Scale), ("Bias@GRAD", Scale))
     )
     parts, count = grid.partial_results(device, "slopes", 2, x, dy, relu_out, mean)
     given = (x, dy, relu_out, scale, mean, spread, parts, count, dx, dscale, dbias)
-    grid.run("gradients", x.dtype, *given, np.float64(epsilon), moving)
+    grid.run("gradients", x.dtype, *given, epsilon, moving)
     return dx, dscale, dbias
 
 
