@@ -21,7 +21,6 @@ from .base.place import (
 from .base.reports import tracebacks
 from .executor import LoDTensor, LoDTensorArray, Scope, global_scope, scope_guard
 from .fluid import (
-    backward,
     clip,
     initializer,
     io,
@@ -30,9 +29,7 @@ from .fluid import (
     param_attr,
     regularizer,
     unique_name,
-    wrapped_decorator,
 )
-from .fluid.backward import append_backward, gradients
 from .fluid.clip import ErrorClipByValue
 from .fluid.data import data
 from .fluid.param_attr import ParamAttr, WeightNormParamAttr
@@ -47,6 +44,7 @@ from .framework import (
     program_guard,
     require_version,
 )
+from .framework.gradients.backward import append_backward, gradients
 
 if TYPE_CHECKING:
     # Rarely used names, loaded on first access. Those that are not in `__all__` are the errors of this package.
@@ -69,26 +67,23 @@ if TYPE_CHECKING:
     from .distributed.communicator import DistributedError, RankLost  # noqa: F401
     from .distributed.rpc.transport import RpcError, ServerLost, TrainerLost  # noqa: F401
     from .executor import Executor
+    from .executor.lod_tensor import create_lod_tensor, create_random_int_lodtensor
+    from .executor.parallel.compiler import CompiledProgram, ParallelExecutor
+    from .executor.parallel.strategies import BuildStrategy, ExecutionStrategy
     from .fluid import (
-        average,
-        compiler,
         contrib,
         core,
         data_feeder,
-        default_scope_funcs,
         dygraph,
         evaluator,
         incubate,
-        lod_tensor,
         metrics,
         nets,
         op,
         profiler,
     )
-    from .fluid.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
     from .fluid.core.system import core_suffix, legacy_core
     from .fluid.data_feeder import DataFeeder
-    from .fluid.deprecated import memory_optimize, monkey_patch_varbase, monkey_patch_variable, release_memory
     from .fluid.dygraph import (
         Layer,
         disable_dygraph,
@@ -125,9 +120,13 @@ if TYPE_CHECKING:
     )
     from .fluid.input import embedding, one_hot
     from .fluid.io import load, load_program_state, save, set_program_state
-    from .fluid.lod_tensor import create_lod_tensor, create_random_int_lodtensor
     from .fluid.metrics import NotProbability  # noqa: F401
-    from .fluid.parallel_executor import ParallelExecutor
+    from .fluid.small_modules import (
+        memory_optimize,
+        monkey_patch_varbase,
+        monkey_patch_variable,
+        release_memory,
+    )
     from .old_scripts import OldNameWarning  # noqa: F401
     from .reader.decorators import ComposeNotAligned, SizeError  # noqa: F401
     from .reader.loader.epoch import LoaderError  # noqa: F401

@@ -119,6 +119,8 @@ def _lazy(package: str) -> dict[str, tuple[str, str]]:
         above, _, name = f"fluidlite.{view}".rpartition(".")
         if above == package:
             result.setdefault(name, (f".{name}", ""))
+        elif above == f"{package}.fluid":  # whose modules are those of the package
+            result.setdefault(name, (f".fluid.{name}", ""))
     return result
 
 

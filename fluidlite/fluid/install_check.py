@@ -8,8 +8,8 @@ from ..base import missing
 from ..base.place import CPUPlace, CUDAPlace, Place, cpu_places, cuda_device_count
 from ..base.unique_name import guard as names
 from ..executor import Executor, Scope, scope_guard
+from ..executor.parallel.compiler import CompiledProgram
 from ..framework import Program, program_guard
-from .compiler import CompiledProgram
 from .dygraph import Layer, Linear, guard, to_variable
 from .layers import data, fc, reduce_sum
 from .optimizer import SGD

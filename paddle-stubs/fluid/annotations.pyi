@@ -1,6 +1,6 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.fluid.annotations import (
+from fluidlite.fluid.small_modules import (
     deprecated as deprecated,
 )

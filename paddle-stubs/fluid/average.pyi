@@ -1,6 +1,6 @@
 # Written by scripts/paddle_stubs.py.
 # ruff: noqa
 # fmt: off
-from fluidlite.fluid.average import (
+from fluidlite.fluid.small_modules import (
     WeightedAverage as WeightedAverage,
 )

@@ -10,15 +10,19 @@ from fluidlite.fluid import (
     log_helper as log_helper,
     unique_name as unique_name,
 )
-from fluidlite.fluid.backward import (
-    ProgramStats as ProgramStats,
+from fluidlite.fluid.data_feeder import (
+    check_type as check_type,
+)
+from fluidlite.framework.gradients.backward import (
     append_backward as append_backward,
     calc_gradient as calc_gradient,
     gradients as gradients,
+)
+from fluidlite.framework.gradients.names import (
     serialize_op_decs as serialize_op_decs,
 )
-from fluidlite.fluid.data_feeder import (
-    check_type as check_type,
+from fluidlite.framework.gradients.program_stats import (
+    ProgramStats as ProgramStats,
 )
 from fluidlite.paddle import (
     compat as cpt,

@@ -8,13 +8,15 @@ from fluidlite.base.place import (
     cpu_places as cpu_places,
     cuda_places as cuda_places,
 )
+from fluidlite.executor.parallel.compiler import (
+    CompiledProgram as CompiledProgram,
+)
+from fluidlite.executor.parallel.strategies import (
+    BuildStrategy as BuildStrategy,
+    ExecutionStrategy as ExecutionStrategy,
+)
 from fluidlite.fluid import (
     core as core,
-)
-from fluidlite.fluid.compiler import (
-    BuildStrategy as BuildStrategy,
-    CompiledProgram as CompiledProgram,
-    ExecutionStrategy as ExecutionStrategy,
 )
 from fluidlite.fluid.inference.config import (
     AnalysisConfig as InferAnalysisConfig,

@@ -4,7 +4,7 @@
 from fluidlite import (
     paddle as paddle,
 )
-from fluidlite.fluid.default_scope_funcs import (
+from fluidlite.fluid.small_modules import (
     enter_local_scope as enter_local_scope,
     find_var as find_var,
     get_cur_scope as get_cur_scope,

@@ -4,6 +4,6 @@
 from fluidlite.fluid import (
     core as core,
 )
-from fluidlite.fluid.dygraph_utils import (
+from fluidlite.framework.mode_switches import (
     dygraph_only as dygraph_only,
 )

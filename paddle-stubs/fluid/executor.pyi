@@ -34,7 +34,7 @@ from fluidlite.fluid.inference.config import (
     AnalysisConfig as InferAnalysisConfig,
     NativeConfig as InferNativeConfig,
 )
-from fluidlite.fluid.trainer_factory import (
+from fluidlite.fluid.trainer_desc import (
     FetchHandlerMonitor as FetchHandlerMonitor,
     TrainerFactory as TrainerFactory,
 )

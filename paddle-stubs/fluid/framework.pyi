@@ -5,7 +5,7 @@ from fluidlite.fluid import (
     core as core,
     unique_name as unique_name,
 )
-from fluidlite.fluid.wrapped_decorator import (
+from fluidlite.fluid.small_modules import (
     wrap_decorator as wrap_decorator,
 )
 from fluidlite.framework import (

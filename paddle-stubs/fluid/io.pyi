@@ -61,7 +61,7 @@ from fluidlite.fluid.io import (
     shuffle as shuffle,
     xmap_readers as xmap_readers,
 )
-from fluidlite.fluid.log_helper import (
+from fluidlite.fluid.small_modules import (
     get_logger as get_logger,
 )
 from fluidlite.framework.program import (

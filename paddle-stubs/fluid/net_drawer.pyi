@@ -19,7 +19,7 @@ from fluidlite.fluid.graphviz import (
     parse_graph as parse_graph,
     unique_id as unique_id,
 )
-from fluidlite.fluid.log_helper import (
+from fluidlite.fluid.small_modules import (
     get_logger as get_logger,
 )
 from fluidlite.framework import (

@@ -19,9 +19,6 @@ from fluidlite.fluid.clip import (
     append_gradient_clip_ops as append_gradient_clip_ops,
     error_clip_callback as error_clip_callback,
 )
-from fluidlite.fluid.distribute_lookup_table import (
-    find_distributed_lookup_table as find_distributed_lookup_table,
-)
 from fluidlite.fluid.dygraph import (
     base as imperative_base,
 )
@@ -73,6 +70,9 @@ from fluidlite.fluid.optimizer.schedules import (
 )
 from fluidlite.fluid.regularizer import (
     append_regularization_ops as append_regularization_ops,
+)
+from fluidlite.fluid.small_modules import (
+    find_distributed_lookup_table as find_distributed_lookup_table,
 )
 from fluidlite.framework.devices import (
     device_guard as device_guard,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...base import missing
 from ...base.dtypes import VarType
 from ...framework import Variable
-from ..annotations import deprecated
 from ..layer_helper import LayerHelper
+from ..small_modules import deprecated
 
 __all__: list[str] = []
 

@@ -24,7 +24,7 @@ from ...framework import (
     name_scope,
     program_guard,
 )
-from ..backward import append_backward
+from ...framework.gradients.backward import append_backward
 from ..clip import GradientClipBase, append_gradient_clip_ops, error_clip_callback
 from ..initializer import Constant
 from ..layer_helper import LayerHelper

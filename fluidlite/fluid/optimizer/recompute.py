@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from ...base.errors import ArgumentTypeError
 from ...framework import Operator, Parameter, Variable, program_guard
-from ..backward import append_backward
+from ...framework.gradients.backward import append_backward
 from ..clip import error_clip_callback
 from .base import Optimizer, ParamGrad
 from .eager import programs_only

@@ -1,7 +1,7 @@
 """Programs changed for several machines (`fluid.transpiler`)."""
 
 from ...base import missing
-from ..deprecated import memory_optimize, release_memory
+from ..small_modules import memory_optimize, release_memory
 from . import details, distribute_transpiler, geo_sgd_transpiler
 from .details import HashName, RoundRobin
 from .distribute_transpiler import DistributeTranspiler, DistributeTranspilerConfig

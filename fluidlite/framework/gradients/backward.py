@@ -199,3 +199,30 @@ def _parameter(item: Parameter | str, block: Block) -> Parameter | None:
     if not isinstance(item, Variable):
         raise ArgumentTypeError(f"parameter_list holds Parameters or names, got {item!r}")
     return item
+
+
+def calc_gradient(
+    targets: Variable | Sequence[Variable],
+    inputs: Variable | Sequence[Variable],
+    target_gradients: Variable | Sequence[Variable | None] | None = None,
+    no_grad_set: Collection[Variable | str] | None = None,
+) -> Variable | None | list[Variable | None]:
+    """`gradients`, with the gradient itself in place of a list of one (`fluid.backward.calc_gradient`).
+
+    Args, shapes and errors are those of `gradients`.
+
+    Returns:
+        The gradient of the only input, a list of them for several, None for none.
+
+    Example:
+        >>> import numpy as np
+        >>> import paddle.fluid as fluid
+
+        >>> x = fluid.data("x", [2], "float32")
+        >>> x.stop_gradient = False
+        >>> slope = fluid.backward.calc_gradient(x * x, x)
+        >>> fluid.Executor(fluid.CPUPlace()).run(feed={"x": np.array([1, 2], "float32")}, fetch_list=[slope])
+        [array([2., 4.], dtype=float32)]
+    """
+    found = gradients(targets, inputs, target_gradients, no_grad_set)
+    return found if len(found) > 1 else next(iter(found), None)

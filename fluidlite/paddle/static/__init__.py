@@ -4,11 +4,10 @@ functions that have no tensors among their arguments."""
 from ...base import missing
 from ...base.place import cpu_places, cuda_places
 from ...executor import Executor, Scope, global_scope, scope_guard
-from ...fluid.backward import append_backward, gradients
-from ...fluid.compiler import BuildStrategy, CompiledProgram, ExecutionStrategy
+from ...executor.parallel.compiler import CompiledProgram, ParallelExecutor
+from ...executor.parallel.strategies import BuildStrategy, ExecutionStrategy
 from ...fluid.io import load, load_program_state, save, set_program_state
 from ...fluid.layers import Print, create_global_var, create_parameter
-from ...fluid.parallel_executor import ParallelExecutor
 from ...framework import (
     Program,
     Variable,
@@ -17,6 +16,7 @@ from ...framework import (
     name_scope,
     program_guard,
 )
+from ...framework.gradients.backward import append_backward, gradients
 from ..metric import accuracy
 from ..param_attr import ParamAttr
 from . import nn

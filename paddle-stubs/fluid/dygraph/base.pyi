@@ -24,7 +24,7 @@ from fluidlite.fluid.dygraph.base import (
     switch_to_static_graph as switch_to_static_graph,
     to_variable as to_variable,
 )
-from fluidlite.fluid.wrapped_decorator import (
+from fluidlite.fluid.small_modules import (
     wrap_decorator as wrap_decorator,
 )
 from fluidlite.reader.watchdog import (

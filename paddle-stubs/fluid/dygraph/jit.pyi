@@ -30,7 +30,7 @@ from fluidlite.fluid.dygraph.jit import (
 from fluidlite.fluid.dygraph.layers import (
     Layer as Layer,
 )
-from fluidlite.fluid.wrapped_decorator import (
+from fluidlite.fluid.small_modules import (
     wrap_decorator as wrap_decorator,
 )
 from fluidlite.framework.block import (

@@ -23,9 +23,6 @@ from fluidlite.fluid import (
     core as core,
     unique_name as unique_name,
 )
-from fluidlite.fluid.deprecated import (
-    monkey_patch_variable as monkey_patch_variable,
-)
 from fluidlite.fluid.layer_helper import (
     LayerHelper as LayerHelper,
 )
@@ -392,6 +389,9 @@ from fluidlite.fluid.layers import (
     yolov3_loss as yolov3_loss,
     zeros as zeros,
     zeros_like as zeros_like,
+)
+from fluidlite.fluid.small_modules import (
+    monkey_patch_variable as monkey_patch_variable,
 )
 from fluidlite.framework.serialization.op_protos import (
     OpProtoHolder as OpProtoHolder,

@@ -5,11 +5,11 @@ from fluidlite.fluid import (
     core as core,
     unique_name as unique_name,
 )
-from fluidlite.fluid.deprecated import (
-    monkey_patch_variable as monkey_patch_variable,
-)
 from fluidlite.fluid.layers.math_op_patch import (
     compare_ops as compare_ops,
+)
+from fluidlite.fluid.small_modules import (
+    monkey_patch_variable as monkey_patch_variable,
 )
 from fluidlite.framework.serialization.op_protos import (
     OpProtoHolder as OpProtoHolder,

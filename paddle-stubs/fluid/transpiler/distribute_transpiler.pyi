@@ -9,7 +9,7 @@ from fluidlite.fluid import (
     initializer as initializer,
     unique_name as unique_name,
 )
-from fluidlite.fluid.distribute_lookup_table import (
+from fluidlite.fluid.small_modules import (
     find_distributed_lookup_table as find_distributed_lookup_table,
 )
 from fluidlite.fluid.transpiler import (

@@ -7,7 +7,7 @@ from fluidlite import (
 from fluidlite.fluid import (
     core as core,
 )
-from fluidlite.fluid.distribute_lookup_table import (
+from fluidlite.fluid.small_modules import (
     find_distributed_lookup_table as find_distributed_lookup_table,
 )
 from fluidlite.fluid.transpiler.details import (

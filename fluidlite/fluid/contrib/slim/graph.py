@@ -15,10 +15,11 @@ from ....base import missing
 from ....base.place import CPUPlace, Place
 from ....base.storage.files import atomic_files, write_file
 from ....executor import Executor, Scope, global_scope, scope_guard
+from ....executor.parallel.compiler import CompiledProgram
+from ....executor.parallel.strategies import BuildStrategy
 from ....framework import Operator, OpRole, Parameter, Program, Variable, program_guard
 from ....reader.feeder import DataFeeder
 from ... import io
-from ...compiler import BuildStrategy, CompiledProgram
 from ...io.saving import read_file
 
 __path__: list[str] = []  # the modules below are views: base/names/views.py

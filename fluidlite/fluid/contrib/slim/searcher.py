@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ....base import missing
-from ...log_helper import get_logger
+from ...small_modules import get_logger
 
 __path__: list[str] = []  # the modules below are views: base/names/views.py
 

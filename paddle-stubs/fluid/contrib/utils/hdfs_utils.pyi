@@ -7,6 +7,6 @@ from fluidlite.fluid.contrib.utils import (
     multi_download as multi_download,
     multi_upload as multi_upload,
 )
-from fluidlite.fluid.log_helper import (
+from fluidlite.fluid.small_modules import (
     get_logger as get_logger,
 )

@@ -16,7 +16,7 @@ from fluidlite.fluid.contrib.utils import (
 from fluidlite.fluid.io.inference import (
     MODEL as model_filename,
 )
-from fluidlite.fluid.log_helper import (
+from fluidlite.fluid.small_modules import (
     get_logger as get_logger,
 )
 from fluidlite.framework import (

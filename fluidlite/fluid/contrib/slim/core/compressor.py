@@ -16,7 +16,7 @@ from .....base.errors import EOFException
 from .....base.storage.files import atomic_files, atomic_writer, write_file
 from .....executor import Scope, scope_guard
 from .....framework import Program
-from ....log_helper import get_logger
+from ....small_modules import get_logger
 from ..graph import GraphWrapper, SlimGraphExecutor
 from .config import ConfigFactory, Strategy
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from .....base import missing
-from ....log_helper import get_logger
+from ....small_modules import get_logger
 
 __all__ = ["ControllerServer"]
 

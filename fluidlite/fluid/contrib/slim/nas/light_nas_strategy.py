@@ -9,7 +9,7 @@ from typing import Any
 
 from .....base import missing
 from .....executor import Executor
-from ....log_helper import get_logger
+from ....small_modules import get_logger
 from ..core.config import Strategy
 from .controller_server import ControllerServer, SearchAgent
 from .lock import lock, unlock

@@ -20,7 +20,7 @@ from .....framework.serialization import proto
 from .... import debugger
 from ....io import load_vars
 from ....io.inference import must_only_compute
-from ....log_helper import get_logger
+from ....small_modules import get_logger
 
 __all__ = [
     "check_pruned_program_vars",

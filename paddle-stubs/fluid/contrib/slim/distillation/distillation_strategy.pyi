@@ -10,7 +10,7 @@ from fluidlite.fluid.contrib.slim.core.config import (
 from fluidlite.fluid.contrib.slim.distillation import (
     DistillationStrategy as DistillationStrategy,
 )
-from fluidlite.fluid.log_helper import (
+from fluidlite.fluid.small_modules import (
     get_logger as get_logger,
 )
 from fluidlite.framework import (

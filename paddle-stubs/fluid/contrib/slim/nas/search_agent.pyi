@@ -4,6 +4,6 @@
 from fluidlite.fluid.contrib.slim.nas.controller_server import (
     SearchAgent as SearchAgent,
 )
-from fluidlite.fluid.log_helper import (
+from fluidlite.fluid.small_modules import (
     get_logger as get_logger,
 )

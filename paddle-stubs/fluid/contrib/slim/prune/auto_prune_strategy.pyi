@@ -5,6 +5,6 @@ from fluidlite.fluid.contrib.slim.prune.auto_prune_strategy import (
     AutoPruneStrategy as AutoPruneStrategy,
     PruneStrategy as PruneStrategy,
 )
-from fluidlite.fluid.log_helper import (
+from fluidlite.fluid.small_modules import (
     get_logger as get_logger,
 )

@@ -18,6 +18,6 @@ from fluidlite.fluid.contrib.slim.quantization.post_training_quantization import
     WeightQuantization as WeightQuantization,
     global_scope as global_scope,
 )
-from fluidlite.fluid.log_helper import (
+from fluidlite.fluid.small_modules import (
     get_logger as get_logger,
 )

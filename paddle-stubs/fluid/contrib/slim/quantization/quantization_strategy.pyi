@@ -29,7 +29,7 @@ from fluidlite.fluid.contrib.slim.quantization.quantization_strategy import (
     TransformForMobilePass as TransformForMobilePass,
     scope_guard as scope_guard,
 )
-from fluidlite.fluid.log_helper import (
+from fluidlite.fluid.small_modules import (
     get_logger as get_logger,
 )
 from fluidlite.framework.program import (

@@ -10,6 +10,6 @@ from fluidlite.fluid.incubate.fleet.utils.fleet_util import (
     HDFSClient as HDFSClient,
     fleet_transpiler as fleet_transpiler,
 )
-from fluidlite.fluid.log_helper import (
+from fluidlite.fluid.small_modules import (
     get_logger as get_logger,
 )
