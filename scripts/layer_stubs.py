@@ -22,7 +22,7 @@ MODULES = ("activation", "loss", "pooling")
 def stub(module: str) -> str:
     """The stub of one module: its public classes with the arguments that they and their `forward` take."""
     found = importlib.import_module(f"{PACKAGE}.{module}")
-    classes = [getattr(found, name) for name in found.__all__]
+    classes = [getattr(found, name) for name in sorted(found.__all__)]
     lines = [f"# Written by scripts/{Path(__file__).name}.", "from typing import Any", ""]
     lines += ["from ....dygraph.layers import Layer", "from .base import FunctionLayer", ""]
     lines += [f"__all__ = {sorted(found.__all__)!r}".replace("'", '"') + "", ""]

@@ -132,6 +132,8 @@ def parts(folder: Path, block: ast.If) -> tuple[dict[str, list[str]], dict[str, 
 def public(module: Path) -> list[str]:
     """The `__all__` of a module; of a package whose imports only type checkers follow, what these pass on."""
     path = module / "__init__.py" if module.is_dir() else module.with_suffix(".py")
+    if path.with_suffix(".pyi").exists():  # written by layer_stubs.py from the module as it is
+        path = path.with_suffix(".pyi")
     tree = ast.parse(path.read_text(encoding="utf8"))
     found: list[str] = []
     for node in tree.body:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from ...base import missing
 from ...fluid.dygraph import ParallelEnv
-from ...reader.samplers import BatchSampler
+from ...reader import samplers
 
 __all__ = ["DistributedBatchSampler"]
 
 
-class DistributedBatchSampler(BatchSampler):
+class DistributedBatchSampler(samplers.DistributedBatchSampler):
     """Lists of numbers of samples for this process of several (`paddle.incubate.hapi.distributed`).
 
     Every process gets as many; samples from the beginning fill up what does not come out even.
@@ -35,42 +32,17 @@ class DistributedBatchSampler(BatchSampler):
         for name, value in (("shuffle", shuffle), ("drop_last", drop_last)):
             if not isinstance(value, bool):
                 raise AssertionError(f"{name} should be a boolean value, got {value!r}")
-        self.dataset = dataset
+        self.dataset = dataset  # of any class, unlike that of `paddle.io`
         self.batch_size, self.shuffle, self.drop_last = batch_size, shuffle, drop_last
         self.nranks, self.local_rank = ParallelEnv().nranks, ParallelEnv().local_rank
         self.epoch = 0
-        self.num_samples = math.ceil(len(dataset) / self.nranks)
-        self.total_size = self.num_samples * self.nranks
 
     def __iter__(self) -> Iterator[list[int]]:
-        order = np.arange(len(self.dataset))
-        indices = [*order.tolist(), *order[: self.total_size - len(order)].tolist()]
-        if self.shuffle:
-            np.random.RandomState(self.epoch).shuffle(indices)
-            self.epoch += 1
-        mine = self._share(indices)
-        for start in range(0, len(mine), self.batch_size):
-            batch = mine[start : start + self.batch_size]
-            if len(batch) == self.batch_size or not self.drop_last:
-                yield batch
-
-    def _share(self, indices: list[int]) -> list[int]:
-        """The indices for this process: its batch of each round of batches, and an even share of the last round."""
-        whole = self.total_size // (self.batch_size * self.nranks) * self.batch_size * self.nranks
-        mine: list[int] = []
-        for start in range(self.local_rank * self.batch_size, whole, self.batch_size * self.nranks):
-            mine += indices[start : start + self.batch_size]
-        rest = indices[whole:]
-        each = len(rest) // self.nranks
-        return mine + rest[self.local_rank * each : (self.local_rank + 1) * each]
-
-    def __len__(self) -> int:
-        batches = self.num_samples // self.batch_size
-        return batches if self.drop_last else math.ceil(self.num_samples / self.batch_size)
-
-    def set_epoch(self, epoch: int) -> None:
-        """Set the number that seeds the order of the next epoch."""
-        self.epoch = epoch
+        epoch = self.epoch
+        batches = super().__iter__()
+        if not self.shuffle:
+            self.epoch = epoch  # only orders that are drawn count
+        return batches
 
 
 __getattr__ = missing.reporter(__name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from ....fluid.dygraph.layers import Layer
@@ -60,3 +60,10 @@ def layer_of(name: str, function: Callable[..., Any], module: str, inputs: int =
     doc = f"""The layer of `{function.__name__}`, which takes its other arguments (`paddle.nn.{name}`)."""
     members = {"function": staticmethod(function), "inputs": inputs, "__init__": __init__}
     return type(name, (FunctionLayer,), {**members, "__doc__": doc, "__module__": module})
+
+
+def layers_of(
+    functions: Mapping[str, Callable[..., Any]], module: str, inputs: int = 1
+) -> dict[str, type[FunctionLayer]]:
+    """The classes that `layer_of` makes of functions, by their names."""
+    return {name: layer_of(name, function, module, inputs) for name, function in functions.items()}

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 from .. import functional as F
-from .base import layer_of
+from .base import layers_of
 
-__all__ = [
-    "AdaptiveAvgPool1D",
-    "AdaptiveAvgPool2D",
-    "AdaptiveAvgPool3D",
-    "AdaptiveMaxPool1D",
-    "AdaptiveMaxPool2D",
-    "AdaptiveMaxPool3D",
-    "AvgPool1D",
-    "AvgPool2D",
-    "AvgPool3D",
-    "MaxPool1D",
-    "MaxPool2D",
-    "MaxPool3D",
-]
+_LAYERS = {
+    "AdaptiveAvgPool1D": F.adaptive_avg_pool1d,
+    "AdaptiveAvgPool2D": F.adaptive_avg_pool2d,
+    "AdaptiveAvgPool3D": F.adaptive_avg_pool3d,
+    "AdaptiveMaxPool1D": F.adaptive_max_pool1d,
+    "AdaptiveMaxPool2D": F.adaptive_max_pool2d,
+    "AdaptiveMaxPool3D": F.adaptive_max_pool3d,
+    "AvgPool1D": F.avg_pool1d,
+    "AvgPool2D": F.avg_pool2d,
+    "AvgPool3D": F.avg_pool3d,
+    "MaxPool1D": F.max_pool1d,
+    "MaxPool2D": F.max_pool2d,
+    "MaxPool3D": F.max_pool3d,
+}
 
-AdaptiveAvgPool1D = layer_of("AdaptiveAvgPool1D", F.adaptive_avg_pool1d, __name__)
-AdaptiveAvgPool2D = layer_of("AdaptiveAvgPool2D", F.adaptive_avg_pool2d, __name__)
-AdaptiveAvgPool3D = layer_of("AdaptiveAvgPool3D", F.adaptive_avg_pool3d, __name__)
-AdaptiveMaxPool1D = layer_of("AdaptiveMaxPool1D", F.adaptive_max_pool1d, __name__)
-AdaptiveMaxPool2D = layer_of("AdaptiveMaxPool2D", F.adaptive_max_pool2d, __name__)
-AdaptiveMaxPool3D = layer_of("AdaptiveMaxPool3D", F.adaptive_max_pool3d, __name__)
-AvgPool1D = layer_of("AvgPool1D", F.avg_pool1d, __name__)
-AvgPool2D = layer_of("AvgPool2D", F.avg_pool2d, __name__)
-AvgPool3D = layer_of("AvgPool3D", F.avg_pool3d, __name__)
-MaxPool1D = layer_of("MaxPool1D", F.max_pool1d, __name__)
-MaxPool2D = layer_of("MaxPool2D", F.max_pool2d, __name__)
-MaxPool3D = layer_of("MaxPool3D", F.max_pool3d, __name__)
+globals().update(layers_of(_LAYERS, __name__))
+
+__all__ = [*_LAYERS]
