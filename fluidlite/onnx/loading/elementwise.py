@@ -37,7 +37,7 @@ _REDUCED = {
 
 @imports(*_SAME)
 def _same(n: Node) -> None:
-    n.out(n.op(_SAME[n.kind], {"X": n.var()}), scalar=n.value().scalar)
+    n.out(n.unary(_SAME[n.kind], n.var()), scalar=n.value().scalar)
 
 
 @imports("Identity", "Dropout")
@@ -54,33 +54,31 @@ def _with_attrs(n: Node) -> None:
         "HardSigmoid": ("hard_sigmoid", {"slope": n.attr("alpha", 0.2), "offset": n.attr("beta", 0.5)}),
         "ThresholdedRelu": ("thresholded_relu", {"threshold": n.attr("alpha", 1.0)}),
     }[n.kind]
-    n.out(n.op(kind, {"X": n.var()}, **attrs))
+    n.out(n.unary(kind, n.var(), **attrs))
 
 
 @imports("Mish")
 def _mish(n: Node) -> None:
-    n.out(n.pair("mul", n.var(), n.op("tanh", {"X": n.op("softplus", {"X": n.var()})})))
+    n.out(n.pair("mul", n.var(), n.unary("tanh", n.unary("softplus", n.var()))))
 
 
 @imports("Swish")
 def _swish(n: Node) -> None:
-    n.out(n.op("swish", {"X": n.var()}, beta=n.attr("alpha", 1.0)))
+    n.out(n.unary("swish", n.var(), beta=n.attr("alpha", 1.0)))
 
 
 @imports("RMSNormalization")
 def _root_mean_square(n: Node) -> None:
     x, first = n.var(), n.attr("axis", -1) % n.rank()
-    square = n.op(
-        "reduce_mean", {"X": n.op("square", {"X": x})}, dim=list(range(first, n.rank())), keep_dim=True
-    )
-    root = n.op("sqrt", {"X": n.scaled(square, 1.0, n.attr("epsilon", 1e-5))})
+    square = n.unary("reduce_mean", n.unary("square", x), dim=list(range(first, n.rank())), keep_dim=True)
+    root = n.unary("sqrt", n.scaled(square, 1.0, n.attr("epsilon", 1e-5)))
     n.out(n.pair("mul", n.pair("div", x, root), n.var(1)))
 
 
 @imports("Celu")
 def _celu(n: Node) -> None:
     alpha = n.attr("alpha", 1.0)
-    n.out(n.scaled(n.op("elu", {"X": n.scaled(n.var(), 1 / alpha)}, alpha=1.0), alpha))
+    n.out(n.scaled(n.unary("elu", n.scaled(n.var(), 1 / alpha), alpha=1.0), alpha))
 
 
 @imports("Shrink")
@@ -96,26 +94,26 @@ def _inverse_hyperbolic(n: Node) -> None:
     """Asinh, Acosh and Atanh by log1p, which is accurate for small numbers."""
     x = n.var()
     if n.kind == "Atanh":
-        both = [n.op("log1p", {"X": side}) for side in (x, n.scaled(x, -1.0))]
+        both = [n.unary("log1p", side) for side in (x, n.scaled(x, -1.0))]
         n.out(n.scaled(n.pair("sub", *both), 0.5), scalar=n.value().scalar)
         return
     if n.kind == "Acosh":
         above = n.scaled(x, 1.0, -1.0)
-        root = n.op("sqrt", {"X": n.pair("mul", above, n.scaled(x, 1.0, 1.0))})
-        n.out(n.op("log1p", {"X": n.pair("add", above, root)}), scalar=n.value().scalar)
+        root = n.unary("sqrt", n.pair("mul", above, n.scaled(x, 1.0, 1.0)))
+        n.out(n.unary("log1p", n.pair("add", above, root)), scalar=n.value().scalar)
         return
-    size, square = n.op("abs", {"X": x}), n.op("square", {"X": x})
-    root = n.scaled(n.op("sqrt", {"X": n.scaled(square, 1.0, 1.0)}), 1.0, 1.0)
-    logarithm = n.op("log1p", {"X": n.pair("add", size, n.pair("div", square, root))})
-    n.out(n.pair("mul", n.op("sign", {"X": x}), logarithm), scalar=n.value().scalar)
+    size, square = n.unary("abs", x), n.unary("square", x)
+    root = n.scaled(n.unary("sqrt", n.scaled(square, 1.0, 1.0)), 1.0, 1.0)
+    logarithm = n.unary("log1p", n.pair("add", size, n.pair("div", square, root)))
+    n.out(n.pair("mul", n.unary("sign", x), logarithm), scalar=n.value().scalar)
 
 
 def half_to_even(n: Node, x: Variable) -> Variable:
     """Round halves to even; Fluid's `round` takes them away from zero."""
-    below = n.op("floor", {"X": x})
+    below = n.unary("floor", x)
     half = n.pair("equal", n.pair("sub", x, below), n.number(0.5, x.dtype))
-    even = n.scaled(n.op("round", {"X": n.scaled(x, 0.5)}), 2.0)
-    return n.choose(half, even, n.op("round", {"X": x}))
+    even = n.scaled(n.unary("round", n.scaled(x, 0.5)), 2.0)
+    return n.choose(half, even, n.unary("round", x))
 
 
 @imports("IsNaN", "IsInf")
@@ -131,7 +129,7 @@ def _is_special(n: Node) -> None:
 
 @imports("Neg")
 def _neg(n: Node) -> None:
-    n.out(n.op("scale", {"X": n.var()}, scale=-1.0), scalar=n.value().scalar)
+    n.out(n.unary("scale", n.var(), scale=-1.0), scalar=n.value().scalar)
 
 
 @imports("Round")
@@ -141,7 +139,7 @@ def _round(n: Node) -> None:
 
 @imports("Gelu")
 def _gelu(n: Node) -> None:
-    n.out(n.op("gelu", {"X": n.var()}, approximate=n.attr("approximate", "none") == "tanh"))
+    n.out(n.unary("gelu", n.var(), approximate=n.attr("approximate", "none") == "tanh"))
 
 
 @imports("Softmax", "LogSoftmax", "Hardmax")
@@ -151,13 +149,13 @@ def _softmax(n: Node) -> None:
     if n.maker.opset < 13 and axis % n.rank() != n.rank() - 1:
         x, axis, together = n.op("flatten2", {"X": x}, more=["XShape"], axis=axis % n.rank()), 1, True
     if n.kind == "Softmax":
-        out = n.op("softmax", {"X": x}, axis=axis)
+        out = n.unary("softmax", x, axis=axis)
     elif n.kind == "LogSoftmax":
         less = n.pair("sub", x, reduced(n, "max", x, [axis], True))
-        total = reduced(n, "sum", n.op("exp", {"X": less}), [axis], True)
-        out = n.pair("sub", less, n.op("log", {"X": total}))
+        total = reduced(n, "sum", n.unary("exp", less), [axis], True)
+        out = n.pair("sub", less, n.unary("log", total))
     else:
-        first = n.op("arg_max", {"X": x}, axis=axis, keepdims=True)
+        first = n.unary("arg_max", x, axis=axis, keepdims=True)
         out = n.cast(n.pair("equal", axis_indices(n, x, axis), first), x.dtype)
     n.out(reshaped(n, out, sizes_of(n)) if together else out)
 
@@ -166,7 +164,7 @@ def _softmax(n: Node) -> None:
 def _mean_variance(n: Node) -> None:
     x, axes = n.var(), [axis % n.rank() for axis in n.attr("axes") or [0, 2, 3]]
     less = n.pair("sub", x, reduced(n, "mean", x, axes, True))
-    spread = n.op("sqrt", {"X": reduced(n, "mean", n.op("square", {"X": less}), axes, True)})
+    spread = n.unary("sqrt", reduced(n, "mean", n.unary("square", less), axes, True))
     n.out(n.pair("div", less, n.scaled(spread, 1.0, 1e-9)))
 
 
@@ -181,7 +179,7 @@ def _clip(n: Node) -> None:
     ends = [float(n.array(i)) if n.has(i) else n.attr(name) for i, name in ((1, "min"), (2, "max"))]
     far = float(np.finfo("float32").max)
     low, high = (-far if ends[0] is None else ends[0]), (far if ends[1] is None else ends[1])
-    n.out(n.op("clip", {"X": n.var()}, min=low, max=high), scalar=n.value().scalar)
+    n.out(n.unary("clip", n.var(), min=low, max=high), scalar=n.value().scalar)
 
 
 @imports("Cast", "CastLike")
@@ -193,7 +191,7 @@ def _cast(n: Node) -> None:
         raise n.fail(f"makes elements of type {wanted}, which Fluid has not") from None
     if n.value().sizes is not None and kind == VarType.INT64:
         return _identity(n)
-    n.out(n.op("cast", {"X": n.var()}, in_dtype=n.var().dtype, out_dtype=kind), scalar=n.value().scalar)
+    n.out(n.unary("cast", n.var(), in_dtype=n.var().dtype, out_dtype=kind), scalar=n.value().scalar)
     return None
 
 
@@ -206,7 +204,7 @@ def _pair(n: Node) -> None:
         if n.kind in _TESTS and n.dtype().kind == "b":
             if n.kind != "Equal":
                 raise n.fail("compares booleans")
-            total = n.op("logical_not", {"X": n.pair("logical_xor", total, n.var(index))})
+            total = n.unary("logical_not", n.pair("logical_xor", total, n.var(index)))
         else:
             total = n.pair(_PAIRS[n.kind], total, n.var(index))
     if n.kind == "Mean":
@@ -219,8 +217,8 @@ def _mod(n: Node) -> None:
     x, y = n.var(), n.var(1)
     if n.dtype().kind == "f":
         # Fluid's has the sign of the divisor.
-        left = n.pair("mod", n.op("abs", {"X": x}), n.op("abs", {"X": y}))
-        rest = n.pair("mul", left, n.op("sign", {"X": x}))
+        left = n.pair("mod", n.unary("abs", x), n.unary("abs", y))
+        rest = n.pair("mul", left, n.unary("sign", x))
     else:
         rest = n.pair("mod", x, y)
         if not n.attr("fmod", 0):
@@ -257,7 +255,7 @@ def _where(n: Node) -> None:
 
 def reduced(n: Node, kind: str, x: Variable, axes: list[int] | None, keep: bool) -> Variable:
     every = not axes or len(axes) == n.rank()
-    return n.op(f"reduce_{kind}", {"X": x}, dim=axes or [0], keep_dim=keep, reduce_all=every)
+    return n.unary(f"reduce_{kind}", x, dim=axes or [0], keep_dim=keep, reduce_all=every)
 
 
 @imports(*_REDUCED, "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")
@@ -271,13 +269,13 @@ def _reduce(n: Node) -> None:
         out = reduced(n, _REDUCED[n.kind], x, axes, keep)
     elif n.kind == "ReduceLogSumExp":
         most = reduced(n, "max", x, axes, True)
-        total = reduced(n, "sum", n.op("exp", {"X": n.pair("sub", x, most)}), axes, keep)
-        out = n.pair("add", n.op("log", {"X": total}), most if keep else reduced(n, "max", x, axes, False))
+        total = reduced(n, "sum", n.unary("exp", n.pair("sub", x, most)), axes, keep)
+        out = n.pair("add", n.unary("log", total), most if keep else reduced(n, "max", x, axes, False))
     else:
         before = {"ReduceL1": "abs", "ReduceL2": "square", "ReduceSumSquare": "square"}.get(n.kind)
-        out = reduced(n, "sum", n.op(before, {"X": x}) if before else x, axes, keep)
+        out = reduced(n, "sum", n.unary(before, x) if before else x, axes, keep)
         after = {"ReduceL2": "sqrt", "ReduceLogSum": "log"}.get(n.kind)
-        out = n.op(after, {"X": out}) if after else out
+        out = n.unary(after, out) if after else out
     n.out(out, scalar=(not axes or len(axes) == n.rank()) and not keep)
     return None
 
@@ -287,9 +285,9 @@ def _lp_normalization(n: Node) -> None:
     """LpNormalization; vectors of norm zero stay zero."""
     x, axis = n.var(), n.attr("axis", -1)
     if n.attr("p", 2) == 1:
-        size = reduced(n, "sum", n.op("abs", {"X": x}), [axis], True)
+        size = reduced(n, "sum", n.unary("abs", x), [axis], True)
     else:
-        size = n.op("sqrt", {"X": reduced(n, "sum", n.op("square", {"X": x}), [axis], True)})
+        size = n.unary("sqrt", reduced(n, "sum", n.unary("square", x), [axis], True))
     nothing = n.cast(n.pair("equal", size, n.number(0.0, x.dtype)), x.dtype)
     n.out(n.pair("div", x, n.pair("add", size, nothing)))
 
@@ -332,17 +330,14 @@ def _of_two(n: Node) -> None:
         x = n.cast(n.var(index), VarType.INT64)
         axes = [max(n.rank(index), 1)]
         signs.append(_signs(n, x))
-        whole, sign = (
-            n.op("unsqueeze2", {"X": one}, more=["XShape"], axes=axes)
-            for one in (_complemented(n, x, signs[-1]), signs[-1])
-        )
+        whole, sign = (n.unsqueezed(one, axes) for one in (_complemented(n, x, signs[-1]), signs[-1]))
         bit = n.pair("mod", n.pair("floordiv", whole, powers), n.number(2, VarType.INT64))
         differ = n.pair("sub", bit, sign)
         bits.append(n.pair("mul", differ, differ))
     sign = _logical(n, *signs)
-    differ = n.pair("sub", _logical(n, *bits), n.op("unsqueeze2", {"X": sign}, more=["XShape"], axes=[last]))
+    differ = n.pair("sub", _logical(n, *bits), n.unsqueezed(sign, [last]))
     parts = n.pair("mul", n.pair("mul", differ, differ), powers)
-    total = n.op("reduce_sum", {"X": parts}, dim=[last], keep_dim=False, reduce_all=False)
+    total = n.unary("reduce_sum", parts, dim=[last], keep_dim=False, reduce_all=False)
     scalar = n.value().scalar and n.value(1).scalar
     n.out(n.cast(_complemented(n, total, sign), kind), scalar=scalar)
 
@@ -362,8 +357,7 @@ def _shift(n: Node) -> None:
         raise n.fail("shifts bits of signed integers")
     x, by = (n.cast(n.var(index), VarType.INT64) for index in (0, 1))
     powers = n.maker.constant(2 ** np.arange(9, dtype="int64"))
-    by = n.op("unsqueeze2", {"X": n.pair("min", by, n.number(8, VarType.INT64))}, more=["XShape"],
-              axes=[max(n.rank(1), 1)])  # fmt: skip
+    by = n.unsqueezed(n.pair("min", by, n.number(8, VarType.INT64)), [max(n.rank(1), 1)])
     power = n.op("gather_nd", {"X": powers, "Index": by})
     if n.attr("direction") == "RIGHT":
         x = n.pair("floordiv", x, power)

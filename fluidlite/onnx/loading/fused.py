@@ -23,7 +23,7 @@ def _per_axis(n: Node, index: int) -> Variable:
         raise n.fail("has blocked scales")
     shape = [1] * n.rank()
     shape[n.attr("axis", 1) % n.rank()] = -1
-    return n.op("reshape2", {"X": given}, more=["XShape"], shape=shape)
+    return n.shaped(given, shape)
 
 
 def _saturated(n: Node, x: Variable, kind: int) -> Variable:
@@ -31,7 +31,7 @@ def _saturated(n: Node, x: Variable, kind: int) -> Variable:
     if kind not in (VarType.UINT8, VarType.INT8):
         raise n.fail(f"makes elements of type {VarType(kind).name}")
     ends = np.iinfo(to_numpy(kind))
-    return n.cast(n.op("clip", {"X": x}, min=float(ends.min), max=float(ends.max)), kind)
+    return n.cast(n.unary("clip", x, min=float(ends.min), max=float(ends.max)), kind)
 
 
 @imports("QuantizeLinear", "com.microsoft.QuantizeLinear")
@@ -59,7 +59,7 @@ def without_zero(n: Node, index: int, zero: int, rank: int = 0) -> Variable:
 
 def _with_trailing_axes(n: Node, x: Variable, count: int) -> Variable:
     """A vector with `count` trailing axes of size 1."""
-    return n.op("reshape2", {"X": x}, more=["XShape"], shape=[-1, *[1] * count])
+    return n.shaped(x, [-1, *[1] * count])
 
 
 def _requantized(n: Node, total: Variable, scale: Variable, index: int) -> None:
@@ -160,7 +160,7 @@ def _with_activation(n: Node, x: Variable) -> Variable:
     numbers = n.attr("activation_params") or []
     numbers = numbers or [n.attr(f"activation_{one}") for one in names]
     attrs: dict[str, Any] = dict(zip(names, map(float, numbers), strict=True))
-    return n.op(kind, {"X": x}, **attrs)
+    return n.unary(kind, x, **attrs)
 
 
 @imports(_OWN + "FusedConv")
@@ -194,9 +194,9 @@ def _product(n: Node) -> None:
 def _gelu(n: Node) -> None:
     x = n.pair("add", n.var(), n.var(1)) if n.has(1) else n.var()
     if n.kind == "QuickGelu":
-        n.out(n.op("swish", {"X": x}, beta=n.attr("alpha", 1.702)))
+        n.out(n.unary("swish", x, beta=n.attr("alpha", 1.702)))
     else:
-        n.out(n.op("gelu", {"X": x}, approximate=n.kind == "FastGelu"))
+        n.out(n.unary("gelu", x, approximate=n.kind == "FastGelu"))
 
 
 @imports(_OWN + "SkipLayerNormalization", _OWN + "SkipSimplifiedLayerNormalization")
@@ -207,8 +207,8 @@ def _normalization(n: Node) -> None:
     total = n.pair("add", total, n.var(bias)) if n.has(bias) else total
     last = len(total.shape) - 1
     if simple:
-        square = reduced(n, "mean", n.op("square", {"X": total}), [last], True)
-        root = n.op("sqrt", {"X": n.scaled(square, 1.0, n.attr("epsilon"))})
+        square = reduced(n, "mean", n.unary("square", total), [last], True)
+        root = n.unary("sqrt", n.scaled(square, 1.0, n.attr("epsilon")))
         out = n.pair("mul", n.pair("div", total, root), n.var(2))
     else:
         inputs = {"X": total, "Scale": n.var(2)} | ({"Bias": n.var(3)} if n.has(3) else {})
@@ -244,9 +244,9 @@ def _function_of_bytes(n: Node) -> None:
     if n.kind == "QLinearSoftmax" and n.attr("opset") < 13:
         raise n.fail("normalises over all axes from one on together")
     functions: dict[str, Callable[[Variable], Variable]] = {
-        "QLinearSigmoid": lambda x: n.op("sigmoid", {"X": x}),
-        "QLinearLeakyRelu": lambda x: n.op("leaky_relu", {"X": x}, alpha=n.attr("alpha", 0.01)),
-        "QLinearSoftmax": lambda x: n.op("softmax", {"X": x}, axis=n.attr("axis", -1)),
+        "QLinearSigmoid": lambda x: n.unary("sigmoid", x),
+        "QLinearLeakyRelu": lambda x: n.unary("leaky_relu", x, alpha=n.attr("alpha", 0.01)),
+        "QLinearSoftmax": lambda x: n.unary("softmax", x, axis=n.attr("axis", -1)),
         "QLinearAveragePool": lambda x: pooled(n, x),
         "QLinearGlobalAveragePool": lambda x: pooled(n, x),
     }
@@ -302,12 +302,9 @@ def _rotated(n: Node) -> None:
         heads = n.attr("num_heads", 0)
         if heads < 1 or n.shape()[2] < 1:
             raise n.fail("has an input of rank 3, and neither num_heads nor a known head size")
-        x = n.op("reshape2", {"X": x}, more=["XShape"], shape=[0, 0, heads, n.shape()[2] // heads])
+        x = n.shaped(x, [0, 0, heads, n.shape()[2] // heads])
     # The same table for every head.
-    cosines, sines = (
-        n.op("unsqueeze2", {"X": table}, more=["XShape"], axes=[2 if flat else 1])
-        for table in (cosines, sines)
-    )
+    cosines, sines = (n.unsqueezed(table, [2 if flat else 1]) for table in (cosines, sines))
     size, far = n.attr("rotary_embedding_dim", 0) or x.shape[-1], 2**31 - 1
     if size < 1:
         raise n.fail("rotates an axis whose size is unknown until run time")
@@ -326,14 +323,14 @@ def _rotated(n: Node) -> None:
     ]
     if mixed:
         whole = n.op("stack", {"X": sides}, "Y", axis=4)
-        sides = [n.op("reshape2", {"X": whole}, more=["XShape"], shape=[0, 0, 0, size])]
+        sides = [n.shaped(whole, [0, 0, 0, size])]
     if size < x.shape[-1]:
         sides.append(part(size, far))
     out = n.op("concat", {"X": sides}, axis=3) if len(sides) > 1 else sides[0]
-    n.out(n.op("reshape2", {"X": out}, more=["XShape"], shape=[0, 0, n.shape()[2]]) if flat else out)
+    n.out(n.shaped(out, [0, 0, n.shape()[2]]) if flat else out)
 
 
 def _rows_at(n: Node, table: Variable) -> Variable:
     """The rows of a table at the positions [B, T]."""
-    places = n.op("unsqueeze2", {"X": n.var(3)}, more=["XShape"], axes=[2])
+    places = n.unsqueezed(n.var(3), [2])
     return n.op("gather_nd", {"X": table, "Index": places})

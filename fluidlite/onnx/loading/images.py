@@ -28,8 +28,8 @@ def _non_max_suppression(n: Node) -> None:
     )
     found = n.maker.block.var(n.maker.block.ops[-1].output("Out")[0])
     boxes_of_each = _size(n, 0, 1)
-    index = n.op("cast", {"X": _plain(n, index)}, in_dtype=VarType.INT32, out_dtype=VarType.INT64)
-    label = n.op("slice", {"Input": found}, axes=[1], starts=[0], ends=[1])
+    index = n.unary("cast", _plain(n, index), in_dtype=VarType.INT32, out_dtype=VarType.INT64)
+    label = n.sliced(found, [1], [0], [1])
     label = n.cast(_plain(n, label), VarType.INT64)
     image = n.pair("floordiv", index, boxes_of_each)
     box = n.pair("sub", index, n.pair("mul", image, boxes_of_each))
@@ -37,22 +37,21 @@ def _non_max_suppression(n: Node) -> None:
     # Keep at most `count` boxes of each class of an image: count the earlier ones of the same class.
     classes = _size(n, 1, 1)
     key = n.pair("add", n.pair("mul", image, classes), label)
-    stretch = n.op("reduce_max", {"X": scores}, dim=[2], keep_dim=False, reduce_all=False)
-    stretch = n.op("reshape2", {"X": stretch}, more=["XShape"], shape=[-1])
+    stretch = n.flat(n.unary("reduce_max", scores, dim=[2], keep_dim=False, reduce_all=False))
     none = n.filled(stretch, 0.0, VarType.INT64)
-    ones = n.op("reshape2", {"X": n.filled(index, 1.0, VarType.INT64)}, more=["XShape"], shape=[-1])
+    ones = n.flat(n.filled(index, 1.0, VarType.INT64))
     counts = n.op("scatter_nd_add", {"X": none, "Index": key, "Updates": ones})
-    before = n.op("cumsum", {"X": counts}, axis=0, exclusive=True)
-    place = n.op("cumsum", {"X": ones}, axis=0, exclusive=True)
+    before = n.unary("cumsum", counts, axis=0, exclusive=True)
+    place = n.unary("cumsum", ones, axis=0, exclusive=True)
     rank = n.pair("sub", place, n.op("gather_nd", {"X": before, "Index": key}))
     kept = n.op("where_index", {"Condition": n.pair("less_than", rank, n.number(count, VarType.INT64))})
-    kept = n.op("reshape2", {"X": kept}, more=["XShape"], shape=[-1])
+    kept = n.flat(kept)
     n.out(n.op("gather", {"X": rows, "Index": kept}))
 
 
 def _corners(n: Node) -> Variable:
     """Boxes as two corners, the smaller coordinates first."""
-    first, second = (n.op("slice", {"Input": n.var()}, axes=[2], starts=[k], ends=[k + 2]) for k in (0, 2))
+    first, second = (n.sliced(n.var(), [2], [k], [k + 2]) for k in (0, 2))
     if n.attr("center_point_box", 0):
         half = n.scaled(second, 0.5)
         first, second = n.pair("sub", first, half), n.pair("add", first, half)
@@ -67,7 +66,7 @@ def _size(n: Node, index: int, axis: int) -> Variable:
 
 def _plain(n: Node, x: Variable) -> Variable:
     """`x` without its LoD."""
-    return n.op("reshape2", {"X": x}, more=["XShape"], shape=[-1, 1])
+    return n.shaped(x, [-1, 1])
 
 
 @imports("RoiAlign")
@@ -83,18 +82,12 @@ def _roi_align(n: Node) -> None:
     picture = n.cast(n.var(2), VarType.INT64)
     _, order = n.ordered(picture)
     _, back = n.ordered(order)
-    each = n.op(
-        "slice",
-        {"Input": n.filled(n.var(), 0.0, VarType.INT64)},
-        axes=[1, 2, 3],
-        starts=[0] * 3,
-        ends=[1] * 3,
-    )
-    none = n.op("reshape2", {"X": each}, more=["XShape"], shape=[-1])
-    rows = n.op("unsqueeze2", {"X": picture}, more=["XShape"], axes=[1])
+    each = n.sliced(n.filled(n.var(), 0.0, VarType.INT64), [1, 2, 3], [0] * 3, [1] * 3)
+    none = n.flat(each)
+    rows = n.unsqueezed(picture, [1])
     ones = n.filled(picture, 1.0, VarType.INT64)
     counts = n.op("scatter_nd_add", {"X": none, "Index": rows, "Updates": ones})
-    ends = n.op("cumsum", {"X": counts}, axis=0)
+    ends = n.unary("cumsum", counts, axis=0)
     offsets = n.op("concat", {"X": [n.number(0, VarType.INT64), ends]}, axis=0)
     attrs = {
         "spatial_scale": n.attr("spatial_scale", 1.0),
@@ -125,8 +118,8 @@ def _grid_sample(n: Node) -> None:
     places = []
     for k, size in enumerate(sizes):
         column = len(sizes) - 1 - k
-        at = n.op("slice", {"Input": n.var(1)}, axes=[n.rank(1) - 1], starts=[column], ends=[column + 1])
-        at = n.op("squeeze2", {"X": at}, more=["XShape"], axes=[n.rank(1) - 1])
+        at = n.sliced(n.var(1), [n.rank(1) - 1], [column], [column + 1])
+        at = n.squeezed(at, [n.rank(1) - 1])
         at = n.scaled(at, (size - corners) / 2, (size - 1) / 2)
         places.append(half_to_even(n, at) if mode == "nearest" else at)
     if (
@@ -144,13 +137,13 @@ def _grid_sample(n: Node) -> None:
             weights += inside
         else:
             here = _in_range(n, here, sizes, outside, corners)
-        index = [n.cast(n.op("clip", {"X": place}, min=0.0, max=float(size - 1)), VarType.INT64)
+        index = [n.cast(n.unary("clip", place, min=0.0, max=float(size - 1)), VarType.INT64)
                  for place, size in zip(here, sizes, strict=True)]  # fmt: skip
         index = [axis_indices(n, index[0], 0), *index]
         found = n.op("gather_nd", {"X": x, "Index": n.op("stack", {"X": index}, "Y", axis=n.rank(1) - 1)})
         if weights:
             weight = reduce(lambda a, b: n.pair("mul", a, b), weights)
-            weight = n.op("unsqueeze2", {"X": weight}, more=["XShape"], axes=[n.rank(1) - 1])
+            weight = n.unsqueezed(weight, [n.rank(1) - 1])
             found = n.pair("mul", found, weight)
         parts.append(found)
     total = reduce(lambda a, b: n.pair("add", a, b), parts)
@@ -164,7 +157,7 @@ def _by_grid_sampler(n: Node, mode: str, outside: str, corners: bool) -> None:
         wider = np.array([size / (size - 1) for size in reversed(sizes)], "float32")
         grid = n.pair("mul", grid, n.maker.constant(wider))
     if outside == "border":
-        grid = n.op("clip", {"X": grid}, min=-1.0, max=1.0)
+        grid = n.unary("clip", grid, min=-1.0, max=1.0)
     if mode == "nearest":
         half = n.maker.constant(np.array([(size - 1) / 2 for size in reversed(sizes)], "float32"))
         place = half_to_even(n, n.pair("add", n.pair("mul", grid, half), half))
@@ -180,15 +173,14 @@ def _in_range(
         return places
     if outside == "border":
         return [
-            n.op("clip", {"X": at}, min=0.0, max=float(size - 1))
-            for at, size in zip(places, sizes, strict=True)
+            n.unary("clip", at, min=0.0, max=float(size - 1)) for at, size in zip(places, sizes, strict=True)
         ]
     made = []
     for at, size in zip(places, sizes, strict=True):
         low, wide = (0.0, float(size - 1)) if corners else (-0.5, float(size))
-        far = n.op("abs", {"X": n.scaled(at, 1.0, -low)})
+        far = n.unary("abs", n.scaled(at, 1.0, -low))
         phase = n.pair("mod", far, n.number(max(2 * wide, 1.0), at.dtype))
-        back = n.scaled(n.op("abs", {"X": n.scaled(phase, 1.0, -wide)}), -1.0, wide + low)
+        back = n.scaled(n.unary("abs", n.scaled(phase, 1.0, -wide)), -1.0, wide + low)
         made.append(back)
     return made
 
@@ -206,7 +198,7 @@ def _interpolation_weights(n: Node, at: Variable, mode: str) -> list[tuple[Varia
     """The elements of an axis that contribute to a position, and their interpolation weights."""
     if mode == "nearest":
         return [(at, None)]
-    below = n.op("floor", {"X": at})
+    below = n.unary("floor", at)
     part = n.pair("sub", at, below)
     if mode == "linear":
         return [(below, n.scaled(part, -1.0, 1.0)), (n.scaled(below, 1.0, 1.0), part)]
@@ -231,7 +223,7 @@ def _depth_to_space(n: Node) -> None:
             raise n.fail("has mode DCR and a number of channels that is unknown until run time")
         order = np.arange(channels).reshape(size, size, -1).transpose(2, 0, 1).ravel()
         x = gathered(n, x, n.maker.constant(order), 1)
-    n.out(n.op("pixel_shuffle", {"X": x}, upscale_factor=size))
+    n.out(n.unary("pixel_shuffle", x, upscale_factor=size))
 
 
 @imports("SpaceToDepth")
@@ -333,7 +325,7 @@ def _by_fluid(n: Node, changed: list[int], scales: list[float | None], sizes: li
     else:
         return False
     kind = "bilinear" if mode == "linear" else "nearest"
-    n.out(n.op(f"{kind}_interp", {"X": n.var()}, interp_method=kind, data_layout="NCHW", **attrs))
+    n.out(n.unary(f"{kind}_interp", n.var(), interp_method=kind, data_layout="NCHW", **attrs))
     return True
 
 

@@ -21,7 +21,7 @@ def gathered(n: Node, x: Variable, places: Variable, axis: int) -> Variable:
 def axis_indices(n: Node, like: Variable, axis: int) -> Variable:
     """The index of each element along `axis`, in the shape of `like`."""
     ones = n.filled(like, 1.0, VarType.INT64)
-    return n.op("cumsum", {"X": ones}, axis=axis, exclusive=True)
+    return n.unary("cumsum", ones, axis=axis, exclusive=True)
 
 
 def _non_negative(n: Node, index: int, x: Variable, axis: int) -> Variable:
@@ -73,12 +73,12 @@ def _gather(n: Node) -> None:
         out = gathered(n, n.var(), places, axis)
         alone = index.scalar and n.rank() == 1
         if index.scalar and not alone:
-            out = n.op("squeeze2", {"X": out}, more=["XShape"], axes=[axis])
+            out = n.squeezed(out, [axis])
         n.out(out, scalar=alone)
         return
     # The axes of the indices come first; move them to where the axis was.
     ahead = [axis, *(k for k in range(n.rank()) if k != axis)]
-    places = n.op("unsqueeze2", {"X": places}, more=["XShape"], axes=[n.rank(1)])
+    places = n.unsqueezed(places, [n.rank(1)])
     out = n.op("gather_nd", {"X": n.transposed(n.var(), ahead), "Index": places})
     wide, trailing = n.rank(1), n.rank(1) + axis
     n.out(n.transposed(out, [*range(wide, trailing), *range(wide), *range(trailing, wide + n.rank() - 1)]))
@@ -89,7 +89,7 @@ def _gather_nd(n: Node) -> None:
     count = n.attr("batch_dims", 0)
     index = _non_negative_nd(n, 1, count)
     if count:
-        one = n.op("slice", {"Input": index}, axes=[n.rank(1) - 1], starts=[0], ends=[1])
+        one = n.sliced(index, [n.rank(1) - 1], [0], [1])
         index = n.op(
             "concat", {"X": [*(axis_indices(n, one, axis) for axis in range(count)), index]}, axis=-1
         )
@@ -100,9 +100,7 @@ def _gather_nd(n: Node) -> None:
 def _non_zero(n: Node) -> None:
     dtype = n.var().dtype
     truth = (
-        n.var()
-        if dtype == VarType.BOOL
-        else n.op("cast", {"X": n.var()}, in_dtype=dtype, out_dtype=VarType.BOOL)
+        n.var() if dtype == VarType.BOOL else n.unary("cast", n.var(), in_dtype=dtype, out_dtype=VarType.BOOL)
     )
     places = n.op("where_index", {"Condition": truth})
     n.out(n.op("transpose2", {"X": places}, more=["XShape"], axis=[1, 0]))
@@ -122,8 +120,8 @@ def _unique(n: Node) -> None:
     n.maker.block.append_op(type="unique_with_counts", inputs={"X": flat}, outputs=outs, attrs=whole)
     found, inverse, count = outs["Out"], outs["Index"], outs["Count"]
     # Of several writes to an index the last one wins: reversed, that is the first occurrence.
-    backwards = n.op("reverse", {"X": inverse}, axis=[0])
-    steps = n.op("cumsum", {"X": n.filled(flat, 1, VarType.INT64)}, axis=0, reverse=True, exclusive=True)
+    backwards = n.unary("reverse", inverse, axis=[0])
+    steps = n.unary("cumsum", n.filled(flat, 1, VarType.INT64), axis=0, reverse=True, exclusive=True)
     first = _overwritten(n, n.filled(count, 0, VarType.INT64), backwards, steps)
     if n.attr("sorted", 1):
         found, order = n.ordered(found)
@@ -142,7 +140,7 @@ def _one_hot(n: Node) -> None:
     below = n.cast(n.pair("less_than", indices, n.number(0, VarType.INT64)), VarType.INT64)
     indices = n.pair("add", indices, n.scaled(below, depth))
     attrs: dict[str, Any] = {"depth": depth, "allow_out_of_range": True}
-    out = n.op("one_hot_v2", {"X": indices}, dtype=int(VarType.FP32), **attrs)
+    out = n.unary("one_hot_v2", indices, dtype=int(VarType.FP32), **attrs)
     out = n.scaled(n.cast(out, kind), on - off, off) if (off, on) != (0, 1) else n.cast(out, kind)
     rank = 0 if n.value().scalar else n.rank()
     axis = n.attr("axis", -1) % (rank + 1)
@@ -200,9 +198,9 @@ def _scatter_reduced(n: Node, how: str, index: Variable) -> Variable:
     else:
         out, order = n.ordered(n.pair(how, updates, n.op("gather", {"X": flat, "Index": ids})))
         if how == "min":
-            out, order = (n.op("reverse", {"X": one}, axis=[0]) for one in (out, order))
+            out, order = (n.unary("reverse", one, axis=[0]) for one in (out, order))
         out = _overwritten(n, flat, n.op("gather", {"X": ids, "Index": order}), out)
-    return n.op("reshape2", {"X": out}, more=["XShape"], shape=[-1, *n.shape()[1:]])
+    return n.shaped(out, [-1, *n.shape()[1:]])
 
 
 def _overwritten(n: Node, x: Variable, ids: Variable, updates: Variable) -> Variable:
@@ -216,8 +214,8 @@ def _flat_indices(n: Node, index: Variable) -> Variable:
         raise n.fail("has a reduction and sizes that are unknown until run time, other than the first")
     strides = [int(np.prod(shape[axis + 1 :], dtype="int64")) for axis in range(depth)]
     places = n.pair("mul", n.cast(index, VarType.INT64), n.maker.constant(np.array(strides, "int64")))
-    rows = n.op("reduce_sum", {"X": places}, dim=[len(index.shape) - 1], keep_dim=False, reduce_all=False)
-    rows = n.op("reshape2", {"X": rows}, more=["XShape"], shape=[-1, 1])
+    rows = n.unary("reduce_sum", places, dim=[len(index.shape) - 1], keep_dim=False, reduce_all=False)
+    rows = n.shaped(rows, [-1, 1])
     return n.flat(n.pair("add", rows, n.maker.constant(np.arange(strides[-1], dtype="int64"))))
 
 
@@ -230,7 +228,7 @@ def _running_products(n: Node, ids: Variable, updates: Variable) -> tuple[Variab
     total, far = n.op("gather", {"X": updates, "Index": order}), 2**31 - 1
 
     def part(x: Variable, start: int, end: int) -> Variable:
-        return n.op("slice", {"Input": x}, axes=[0], starts=[start], ends=[end])
+        return n.sliced(x, [0], [start], [end])
 
     step = 1
     while step < count:
@@ -257,7 +255,7 @@ def _reverse_sequence(n: Node) -> None:
     x, along, batch = n.var(), n.attr("time_axis", 0), n.attr("batch_axis", 1)
     shape = [1] * n.rank()
     shape[batch] = -1
-    lengths = n.op("reshape2", {"X": n.cast(n.var(1), VarType.INT64)}, more=["XShape"], shape=shape)
+    lengths = n.shaped(n.cast(n.var(1), VarType.INT64), shape)
     step = axis_indices(n, x, along)
     lengths = n.pair("add", lengths, n.filled(x, 0.0, VarType.INT64))
     back = n.scaled(n.pair("sub", lengths, step), 1.0, -1.0)
@@ -291,8 +289,8 @@ def _arg(n: Node) -> None:
     x, axis, kind = n.var(), n.attr("axis", 0), "arg_max" if n.kind == "ArgMax" else "arg_min"
     last = n.attr("select_last_index", 0)
     if last:
-        x = n.op("reverse", {"X": x}, axis=[axis % n.rank()])
-    out = n.op(kind, {"X": x}, axis=axis, keepdims=bool(n.attr("keepdims", 1)))
+        x = n.unary("reverse", x, axis=[axis % n.rank()])
+    out = n.unary(kind, x, axis=axis, keepdims=bool(n.attr("keepdims", 1)))
     if last:
         size = n.shape()[axis]
         most = n.maker.size(size if size >= 0 else Size(n.var().name, axis % n.rank()), "int64")

@@ -29,11 +29,11 @@ def _pads(n: Node, count: int, window: Sequence[int]) -> dict[str, Any]:
 
 def _as_image(n: Node, x: Variable) -> Variable:
     """Insert an axis of size 1 after the channels, so that a 1D input is an image of height 1."""
-    return n.op("unsqueeze2", {"X": x}, more=["XShape"], axes=[2])
+    return n.unsqueezed(x, [2])
 
 
 def _as_line(n: Node, x: Variable) -> Variable:
-    return n.op("squeeze2", {"X": x}, more=["XShape"], axes=[2])
+    return n.squeezed(x, [2])
 
 
 def _attrs_2d(attrs: dict[str, Any]) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def _transposed_convolution(n: Node) -> None:
     out = n.op(name, {"Input": x, "Filter": weights}, "Output", **attrs)
     out = _as_line(n, out) if count == 1 else out
     if any(zeros):
-        out = n.op("pad", {"X": out}, paddings=[0, 0, 0, 0, *zeros], pad_value=0.0)
+        out = n.unary("pad", out, paddings=[0, 0, 0, 0, *zeros], pad_value=0.0)
     _with_bias(n, out)
 
 
@@ -149,7 +149,7 @@ def pooled(n: Node, x: Variable) -> Variable:
     attrs: dict[str, Any] = {"pooling_type": "max" if most else "avg"}
     x = _as_image(n, x) if count == 1 else x
     if "Global" in n.kind:
-        out = n.op(kind, {"X": x}, ksize=[1] * max(count, 2), global_pooling=True, **attrs)
+        out = n.unary(kind, x, ksize=[1] * max(count, 2), global_pooling=True, **attrs)
         return _as_line(n, out) if count == 1 else out
     if any(k != 1 for k in n.attr("dilations") or []):
         raise n.fail("has dilations")
@@ -162,13 +162,13 @@ def pooled(n: Node, x: Variable) -> Variable:
     if counted and not most and attrs["ceil_mode"]:
         # Averages count elements in the padding, but not beyond it.
         padding = [0] * 4 + attrs["paddings"]
-        x = n.op("pad", {"X": x}, paddings=padding, pad_value=0.0)
+        x = n.unary("pad", x, paddings=padding, pad_value=0.0)
         attrs |= {"paddings": [0] * len(attrs["paddings"]), "exclusive": True}
-    out = n.op(kind, {"X": x}, **attrs)
+    out = n.unary(kind, x, **attrs)
     out = _as_line(n, out) if count == 1 else out
     if ends:
         axes = list(range(2, 2 + count))
-        out = n.op("slice", {"Input": out}, axes=axes, starts=[0] * count, ends=ends)
+        out = n.sliced(out, axes, [0] * count, ends)
     return out
 
 
@@ -213,7 +213,7 @@ def _layer_norm(n: Node) -> None:
         if n.has(index):
             given = n.var(index)
             flat = len(given.shape) > 1
-            inputs[slot] = n.op("reshape2", {"X": given}, more=["XShape"], shape=[-1]) if flat else given
+            inputs[slot] = n.flat(given) if flat else given
     attrs = {"begin_norm_axis": axis, "epsilon": n.attr("epsilon", 1e-5)}
     n.out(n.op("layer_norm", inputs, "Y", more=["Mean", "Variance"], **attrs))
 
@@ -223,11 +223,11 @@ def _instance_norm(n: Node) -> None:
     """InstanceNormalization over any number of spatial axes."""
     x, rank = n.var(), n.rank()
     if rank == 3:
-        x = n.op("unsqueeze2", {"X": x}, more=["XShape"], axes=[3])
+        x = n.unsqueezed(x, [3])
     inputs = {"X": x, "Scale": n.var(1), "Bias": n.var(2)}
     saved = ["SavedMean", "SavedVariance"]
     y = n.op("instance_norm", inputs, "Y", more=saved, epsilon=n.attr("epsilon", 1e-5))
-    n.out(n.op("squeeze2", {"X": y}, more=["XShape"], axes=[3]) if rank == 3 else y)
+    n.out(n.squeezed(y, [3]) if rank == 3 else y)
 
 
 @imports("GroupNormalization")
@@ -241,9 +241,9 @@ def _group_norm(n: Node) -> None:
 @imports("PRelu")
 def _prelu(n: Node) -> None:
     slope = n.var(1)
-    below = n.op("elementwise_mul", {"X": n.op("scale", {"X": n.op("relu", {"X": n.op(
-        "scale", {"X": n.var()}, scale=-1.0)})}, scale=-1.0), "Y": slope}, axis=-1)  # fmt: skip
-    n.out(n.op("elementwise_add", {"X": n.op("relu", {"X": n.var()}), "Y": below}, axis=-1))
+    negative = n.unary("relu", n.unary("scale", n.var(), scale=-1.0))
+    below = n.pair("mul", n.unary("scale", negative, scale=-1.0), slope)
+    n.out(n.pair("add", n.unary("relu", n.var()), below))
 
 
 @imports("LRN")

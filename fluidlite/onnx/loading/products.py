@@ -28,7 +28,7 @@ def _matmul(n: Node) -> None:
 
 def _broadcast_batches(n: Node, x: Variable, y: Variable) -> tuple[Variable, Variable]:
     """Broadcast the batch axes of two stacks of matrices, by adding zeros."""
-    sums = [n.op("reduce_sum", {"X": side}, dim=[-2, -1], keep_dim=True, reduce_all=False) for side in (x, y)]
+    sums = [n.unary("reduce_sum", side, dim=[-2, -1], keep_dim=True, reduce_all=False) for side in (x, y)]
     zeros = n.filled(n.pair("add", *sums), 0.0, x.dtype)
     return n.pair("add", x, zeros), n.pair("add", y, zeros)
 
@@ -43,7 +43,7 @@ def _gemm(n: Node) -> None:
     if n.has(2):
         more = n.var(2)
         if n.attr("beta", 1.0) != 1:
-            more = n.op("scale", {"X": more}, scale=n.attr("beta"))
+            more = n.unary("scale", more, scale=n.attr("beta"))
         out = n.op("elementwise_add", {"X": out, "Y": more}, axis=-1)
     n.out(out)
 
@@ -105,7 +105,7 @@ def _summed(n: Node, x: Variable, part: str, axes: list[int]) -> tuple[Variable,
     if not axes:
         return x, part
     left = "".join(axis for k, axis in enumerate(part) if k not in axes)
-    return n.op("reduce_sum", {"X": x}, dim=axes, keep_dim=False, reduce_all=not left), left
+    return n.unary("reduce_sum", x, dim=axes, keep_dim=False, reduce_all=not left), left
 
 
 def _as_stack(
@@ -121,12 +121,12 @@ def _as_stack(
             size = size * each if isinstance(each, int) and size > 0 else -1
         shape.append(size)
     if shape.count(-1) < 2:
-        return n.op("reshape2", {"X": x}, more=["XShape"], shape=shape)
+        return n.shaped(x, shape)
     if max(map(len, groups)) > 1:
         raise n.fail("has several groups of axes whose sizes are unknown until run time")
     for place, group in enumerate(groups):
         if not group:
-            x = n.op("unsqueeze2", {"X": x}, more=["XShape"], axes=[place])
+            x = n.unsqueezed(x, [place])
     return x
 
 
@@ -141,10 +141,7 @@ def _transformed(
     if given < 1:
         raise n.fail("transforms an axis whose size is unknown until run time")
     if given > count:
-        parts = [
-            n.op("slice", {"Input": one}, axes=[len(one.shape) - 1], starts=[0], ends=[count])
-            for one in parts
-        ]
+        parts = [n.sliced(one, [len(one.shape) - 1], [0], [count]) for one in parts]
     n.table(2.0 * min(given, count) * found)
     angles = np.outer(np.arange(min(given, count)), np.arange(found)) % count * (2 * np.pi / count)
     tables = [np.cos(angles), np.sin(angles) if inverse else -np.sin(angles)]
@@ -167,11 +164,7 @@ def _complex_parts(n: Node, x: Variable) -> list[Variable]:
     last = len(x.shape) - 1
     if x.shape[last] not in (1, 2):
         raise n.fail(f"has numbers of {x.shape[last]} parts, expected real or complex ones")
-    return [
-        n.op("squeeze2", {"X": part}, more=["XShape"], axes=[last])
-        for k in range(x.shape[-1])
-        for part in [n.op("slice", {"Input": x}, axes=[last], starts=[k], ends=[k + 1])]
-    ]
+    return [n.squeezed(n.sliced(x, [last], [k], [k + 1]), [last]) for k in range(x.shape[-1])]
 
 
 @imports("DFT")
@@ -202,10 +195,7 @@ def _short_time_fourier(n: Node) -> None:
     frames = (size - long) // step + 1
     n.table(float(frames) * long)
     places = n.maker.constant((np.arange(frames)[:, None] * step + np.arange(long)).ravel())
-    cut = [
-        n.op("reshape2", {"X": gathered(n, one, places, 1)}, more=["XShape"], shape=[-1, frames, long])
-        for one in parts
-    ]
+    cut = [n.shaped(gathered(n, one, places, 1), [-1, frames, long]) for one in parts]
     if n.has(2):
         cut = [n.pair("mul", one, n.var(2)) for one in cut]
     n.out(_transformed(n, cut, long, onesided=bool(n.attr("onesided", 1)) and len(parts) == 1))

@@ -74,7 +74,7 @@ def _squeeze(n: Node) -> None:
         return
     axes = [axis for axis, size in enumerate(n.shape()) if size == 1] if axes is None else axes
     left = n.rank() - len(axes)
-    n.out(n.op("squeeze2", {"X": n.var()}, more=["XShape"], axes=axes) if left else n.var(), scalar=not left)
+    n.out(n.squeezed(n.var(), axes) if left else n.var(), scalar=not left)
 
 
 @imports("Unsqueeze")
@@ -87,7 +87,7 @@ def _unsqueeze(n: Node) -> None:
             n.maker.values[n.node.output[0]] = type(found)(found.var, found.array, found.sizes)
         return
     rank = n.rank() + len(axes)
-    n.out(n.op("unsqueeze2", {"X": n.var()}, more=["XShape"], axes=sorted(axis % rank for axis in axes)))
+    n.out(n.unsqueezed(n.var(), sorted(axis % rank for axis in axes)))
 
 
 @imports("Concat")
@@ -116,7 +116,7 @@ def _split(n: Node) -> None:
         sections = [part] * (count - 1) + [size - part * (count - 1)]
     start = 0
     for index, length in enumerate(sections):
-        n.out(n.op("slice", {"Input": n.var()}, axes=[axis], starts=[start], ends=[start + length]), index)
+        n.out(n.sliced(n.var(), [axis], [start], [start + length]), index)
         start += length
 
 
@@ -137,7 +137,7 @@ def _slice(n: Node) -> None:
     starts, ends = ([max(-far, min(far, k)) for k in part] for part in (starts, ends))
     axes = [axis % n.rank() for axis in axes]
     if steps == [1] * len(steps):
-        n.out(n.op("slice", {"Input": n.var()}, axes=axes, starts=starts, ends=ends))
+        n.out(n.sliced(n.var(), axes, starts, ends))
     else:
         n.out(n.op("strided_slice", {"Input": n.var()}, axes=axes, starts=starts, ends=ends, strides=steps))
 
@@ -150,7 +150,7 @@ def _slice_by_sizes(n: Node) -> None:
     inputs = {"Input": n.var()}
     for slot, index in (("Starts", 1), ("Ends", 2)):
         kind = n.var(index).dtype
-        whole = n.op("cast", {"X": n.var(index)}, in_dtype=kind, out_dtype=to_vartype("int32"))
+        whole = n.unary("cast", n.var(index), in_dtype=kind, out_dtype=to_vartype("int32"))
         inputs[slot + "Tensor"] = whole
     n.out(
         n.op(
@@ -189,10 +189,10 @@ def _expand(n: Node) -> None:
     dtype, (inputs, shape) = n.var().dtype, _filled_shape(n, 1)
     kind = n.dtype().kind
     through = to_vartype("int32") if kind == "b" else dtype
-    x = n.var() if kind != "b" else n.op("cast", {"X": n.var()}, in_dtype=dtype, out_dtype=through)
+    x = n.var() if kind != "b" else n.unary("cast", n.var(), in_dtype=dtype, out_dtype=through)
     zeros = n.op("fill_constant", inputs, shape=shape, value=0.0, dtype=through)
     out = n.op("elementwise_add", {"X": x, "Y": zeros}, axis=-1)
-    n.out(out if kind != "b" else n.op("cast", {"X": out}, in_dtype=through, out_dtype=dtype))
+    n.out(out if kind != "b" else n.unary("cast", out, in_dtype=through, out_dtype=dtype))
 
 
 @imports("Tile")
@@ -202,7 +202,7 @@ def _tile(n: Node) -> None:
         times = n.cast(n.var(1), VarType.INT32)
         n.out(n.op("expand", {"X": n.var(), "ExpandTimes": times}, expand_times=[-1] * n.rank()))
         return
-    n.out(n.op("expand", {"X": n.var()}, expand_times=n.ints(1)))
+    n.out(n.unary("expand", n.var(), expand_times=n.ints(1)))
 
 
 @imports("Pad")
@@ -217,12 +217,12 @@ def _pad(n: Node) -> None:
     for axis, pair in enumerate(pairs):
         if min(pair) < 0:
             ends = [-min(pair[0], 0), pair[1] if pair[1] < 0 else 2**31 - 1]
-            x = n.op("slice", {"Input": x}, axes=[axis], starts=ends[:1], ends=ends[1:])
+            x = n.sliced(x, [axis], ends[:1], ends[1:])
     pairs = [(max(before, 0), max(after, 0)) for before, after in pairs]
     if mode == "constant":
-        n.out(n.op("pad", {"X": x}, paddings=[k for pair in pairs for k in pair], pad_value=value))
+        n.out(n.unary("pad", x, paddings=[k for pair in pairs for k in pair], pad_value=value))
     elif len(pairs) == 4 and pairs[:2] == [(0, 0), (0, 0)] and mode in ("reflect", "edge"):
-        n.out(n.op("pad2d", {"X": x}, paddings=[*pairs[2], *pairs[3]], mode=mode))
+        n.out(n.unary("pad2d", x, paddings=[*pairs[2], *pairs[3]], mode=mode))
     else:
         for axis, pair in enumerate(pairs):
             if pair != (0, 0):
@@ -252,7 +252,7 @@ def _trilu(n: Node) -> None:
     x, kind = n.var(), n.var().dtype
     through = VarType.INT32 if kind == VarType.BOOL else kind
     diagonal = int(n.array(1).item()) if n.has(1) else 0
-    part = n.op("tril_triu", {"X": n.cast(x, through)}, diagonal=diagonal, lower=not n.attr("upper", 1))
+    part = n.unary("tril_triu", n.cast(x, through), diagonal=diagonal, lower=not n.attr("upper", 1))
     n.out(n.cast(part, kind))
 
 
@@ -279,4 +279,4 @@ def _constant_of_shape(n: Node) -> None:
 @imports("CumSum")
 def _cumsum(n: Node) -> None:
     ends: dict[str, Any] = {"exclusive": bool(n.attr("exclusive", 0)), "reverse": bool(n.attr("reverse", 0))}
-    n.out(n.op("cumsum", {"X": n.var()}, axis=int(n.array(1)), **ends))
+    n.out(n.unary("cumsum", n.var(), axis=int(n.array(1)), **ends))

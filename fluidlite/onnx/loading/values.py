@@ -251,6 +251,10 @@ class Node:
     ) -> Variable:
         return self.maker.op(kind, inputs, slot, more, **attrs)
 
+    def unary(self, kind: str, x: Variable, **attrs: Any) -> Variable:
+        """Append an operator whose only input is X and whose output is Out."""
+        return self.op(kind, {"X": x}, **attrs)
+
     def pair(self, kind: str, x: Variable, y: Variable) -> Variable:
         """Append the operator `elementwise_KIND`, with operands broadcast as in NumPy."""
         if kind in ("add", "sub", "mul", "div", "max", "min", "mod", "pow", "floordiv"):
@@ -259,14 +263,14 @@ class Node:
 
     def cast(self, x: Variable, kind: int) -> Variable:
         """`x` with elements of this type."""
-        return x if x.dtype == kind else self.op("cast", {"X": x}, in_dtype=x.dtype, out_dtype=kind)
+        return x if x.dtype == kind else self.unary("cast", x, in_dtype=x.dtype, out_dtype=kind)
 
     def scaled(self, x: Variable, scale: float, bias: float = 0.0) -> Variable:
-        return self.op("scale", {"X": x}, scale=scale, bias=bias)
+        return self.unary("scale", x, scale=scale, bias=bias)
 
     def filled(self, like: Variable, value: float, kind: int) -> Variable:
         """A variable of the shape of `like` filled with `value`."""
-        return self.op("fill_any_like", {"X": like}, value=value, dtype=int(kind))
+        return self.unary("fill_any_like", like, value=value, dtype=int(kind))
 
     def number(self, value: float, kind: int) -> Variable:
         """A constant of one element."""
@@ -282,9 +286,27 @@ class Node:
             return x
         return self.op("transpose2", {"X": x}, more=["XShape"], axis=[int(axis) for axis in order])
 
+    def shaped(self, x: Variable, shape: Sequence[int]) -> Variable:
+        """`x` in another shape."""
+        return self.op("reshape2", {"X": x}, more=["XShape"], shape=list(shape))
+
     def flat(self, x: Variable) -> Variable:
         """`x` flattened to one dimension."""
-        return self.op("reshape2", {"X": x}, more=["XShape"], shape=[-1])
+        return self.shaped(x, [-1])
+
+    def unsqueezed(self, x: Variable, axes: Sequence[int]) -> Variable:
+        """`x` with axes of size 1 inserted."""
+        return self.op("unsqueeze2", {"X": x}, more=["XShape"], axes=list(axes))
+
+    def squeezed(self, x: Variable, axes: Sequence[int]) -> Variable:
+        """`x` without these axes of size 1."""
+        return self.op("squeeze2", {"X": x}, more=["XShape"], axes=list(axes))
+
+    def sliced(
+        self, x: Variable, axes: Sequence[int], starts: Sequence[int], ends: Sequence[int]
+    ) -> Variable:
+        """`x` from `starts` to, without, `ends` along these axes."""
+        return self.op("slice", {"Input": x}, axes=list(axes), starts=list(starts), ends=list(ends))
 
     def ordered(self, x: Variable, axis: int = 0, descending: bool = False) -> tuple[Variable, Variable]:
         """A stable sort along an axis: the sorted elements and their indices."""

@@ -62,7 +62,7 @@ class _Windows:
         padding = [number for pair in zip(self.before, self.after, strict=True) for number in pair]
         x = self.n.var()
         if any(padding):
-            x = self.n.op("pad", {"X": x}, paddings=[0, 0, 0, 0, *padding], pad_value=fill)
+            x = self.n.unary("pad", x, paddings=[0, 0, 0, 0, *padding], pad_value=fill)
         for place in itertools.product(*map(range, self.long)):
             starts = [k * dilation for k, dilation in zip(place, self.dilations, strict=True)]
             spans = [(count - 1) * by for count, by in zip(self.counts, self.strides, strict=True)]
@@ -116,11 +116,11 @@ def max_pooled(n: Node) -> None:
 def _channel_offsets(n: Node, like: Variable, sizes: list[int]) -> Variable:
     """The flat index of the first element of each channel of each image: [count, channels, 1, ...]."""
     axes, channels = list(range(2, 2 + len(sizes))), n.shape()[1]
-    one = n.op("slice", {"Input": like}, axes=axes, starts=[0] * len(axes), ends=[1] * len(axes))
-    ones = n.op("reshape2", {"X": n.filled(one, 1, VarType.INT64)}, more=["XShape"], shape=[-1])
-    count = n.op("cumsum", {"X": ones}, axis=0, exclusive=True)
+    one = n.sliced(like, axes, [0] * len(axes), [1] * len(axes))
+    ones = n.flat(n.filled(one, 1, VarType.INT64))
+    count = n.unary("cumsum", ones, axis=0, exclusive=True)
     shape = [-1, channels] + [1] * len(sizes)
-    count = n.op("reshape2", {"X": count}, more=["XShape"], shape=shape)
+    count = n.shaped(count, shape)
     return n.scaled(count, float(np.prod(sizes)))
 
 
@@ -139,11 +139,11 @@ def _max_unpool(n: Node) -> None:
             (size - 1) * strides[k] + window[k] - pads[k] - pads[k + count] for k, size in enumerate(sizes)
         ]
     axes = list(range(2, 2 + count))
-    one = n.op("slice", {"Input": n.var()}, axes=axes, starts=[0] * count, ends=[1] * count)
-    zeros = n.op("expand", {"X": n.filled(one, 0.0, one.dtype)}, expand_times=[1, 1, *goal])
+    one = n.sliced(n.var(), axes, [0] * count, [1] * count)
+    zeros = n.unary("expand", n.filled(one, 0.0, one.dtype), expand_times=[1, 1, *goal])
     inputs = {"X": n.flat(zeros), "Ids": n.flat(n.var(1)), "Updates": n.flat(n.var())}
     out = n.op("scatter", inputs, overwrite=True)
-    n.out(n.op("reshape2", {"X": out}, more=["XShape"], shape=[-1, n.shape()[1], *goal]))
+    n.out(n.shaped(out, [-1, n.shape()[1], *goal]))
 
 
 @imports("Col2Im")
@@ -167,14 +167,14 @@ def _col2im(n: Node) -> None:
     size, length = int(np.prod(goal)), places.size
     channels = n.shape()[1] // int(np.prod(window))
     places = np.where(inside, places, size).ravel()
-    x = n.op("reshape2", {"X": n.var()}, more=["XShape"], shape=[-1, channels, length])
+    x = n.shaped(n.var(), [-1, channels, length])
     x = n.transposed(x, [2, 0, 1])
-    row = n.op("slice", {"Input": x}, axes=[0], starts=[0], ends=[1])
-    zeros = n.op("expand", {"X": n.filled(row, 0.0, row.dtype)}, expand_times=[size + 1, 1, 1])
+    row = n.sliced(x, [0], [0], [1])
+    zeros = n.unary("expand", n.filled(row, 0.0, row.dtype), expand_times=[size + 1, 1, 1])
     index = n.maker.constant(places[:, None])
     out = n.op("scatter_nd_add", {"X": zeros, "Index": index, "Updates": x})
-    out = n.transposed(n.op("slice", {"Input": out}, axes=[0], starts=[0], ends=[size]), [1, 2, 0])
-    n.out(n.op("reshape2", {"X": out}, more=["XShape"], shape=[-1, channels, *goal]))
+    out = n.transposed(n.sliced(out, [0], [0], [size]), [1, 2, 0])
+    n.out(n.shaped(out, [-1, channels, *goal]))
 
 
 @imports("LpPool")
@@ -192,16 +192,16 @@ def _norms(n: Node) -> None:
 def _norm_of_all(n: Node) -> None:
     power = float(n.attr("p", 2))
     axes = list(range(2, n.rank()))
-    n.out(_root(n, n.op("reduce_sum", {"X": _raised(n, n.var(), power)}, dim=axes, keep_dim=True), power))
+    n.out(_root(n, n.unary("reduce_sum", _raised(n, n.var(), power), dim=axes, keep_dim=True), power))
 
 
 def _raised(n: Node, x: Variable, power: float) -> Variable:
-    size = n.op("abs", {"X": x})
-    return size if power == 1 else n.op("pow", {"X": size}, factor=power)
+    size = n.unary("abs", x)
+    return size if power == 1 else n.unary("pow", size, factor=power)
 
 
 def _root(n: Node, x: Variable, power: float) -> Variable:
-    return x if power == 1 else n.op("pow", {"X": x}, factor=1 / power)
+    return x if power == 1 else n.unary("pow", x, factor=1 / power)
 
 
 @imports("Det")
@@ -221,7 +221,7 @@ def _determinant(n: Node) -> None:
             ends=[row + 1, column + 1],
             decrease_axis=[],
         )
-        return n.op("squeeze2", {"X": one}, more=["XShape"], axes=axes) if n.rank() > 2 else one
+        return n.squeezed(one, axes) if n.rank() > 2 else one
 
     def minor(row: int, columns: tuple[int, ...]) -> Variable:
         if len(columns) == 1:
@@ -242,5 +242,5 @@ def _determinant(n: Node) -> None:
 
     out = minor(0, tuple(range(rows)))
     if n.rank() == 2:
-        out = n.op("reshape2", {"X": out}, more=["XShape"], shape=[1])
+        out = n.shaped(out, [1])
     n.out(out, scalar=n.rank() == 2)
