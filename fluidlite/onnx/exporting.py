@@ -270,7 +270,7 @@ def sequences(o: Exported, lengths: str) -> Sequences:
 
 def padded(o: Exported, value: str, parts: Sequences) -> str:
     """[N, ...] as [T, B, ...]; steps beyond the end of a sequence hold arbitrary rows."""
-    return str(o.node("Gather", value, parts.rows))
+    return o.node("Gather", value, parts.rows)
 
 
 def filled(o: Exported, value: str, rank: int, parts: Sequences, filling: str) -> str:
@@ -278,10 +278,10 @@ def filled(o: Exported, value: str, rank: int, parts: Sequences, filling: str) -
     inside = parts.inside
     if rank > 1:
         inside = o.node("Unsqueeze", inside, o.ints(*range(2, rank + 1)))
-    return str(o.node("Where", inside, padded(o, value, parts), filling))
+    return o.node("Where", inside, padded(o, value, parts), filling)
 
 
 def unpadded(o: Exported, value: str, parts: Sequences) -> str:
     """[T, B, ...] as [N, ...]."""
     columns = [o.node("Unsqueeze", part, o.ints(1)) for part in (parts.place, parts.owner)]
-    return str(o.node("GatherND", value, o.node("Concat", *columns, axis=1)))
+    return o.node("GatherND", value, o.node("Concat", *columns, axis=1))

@@ -21,9 +21,10 @@ OPSET = 17
 LENGTHS = ".lengths"
 """Suffix of the inputs and outputs that hold the lengths of sequences."""
 
-Exporter = Callable[["Exported"], None]
+Exporter = Callable[["Exported"], "str | None"]
 EXPORTERS: dict[str, Exporter] = {}
-"""Types of operators, each with the function that writes its nodes."""
+"""Types of operators, each with the function that writes its nodes and returns the value of its first output, or sets
+outputs itself."""
 
 
 def exports(*types: str) -> Callable[[Exporter], Exporter]:
@@ -123,7 +124,10 @@ class Graph:
             if exporter is None:
                 raise NotSupportedError(f"operator {op.type} has no counterpart in ONNX")
             before = {name: self.lengths_of(name) for name in op.input_arg_names}
-            exporter(Exported(self, op))
+            exported = Exported(self, op)
+            result = exporter(exported)
+            if result is not None:
+                exported.out(next(iter(op.definition.outputs_by_name)), result)
             for one in remembered(op):
                 lengths = before.get(one.source) if same_rows(op.block, one) else None
                 if lengths and one.out in self.values and one.out not in self.lengths:
@@ -192,9 +196,15 @@ class Exported:
         """A constant of one dimension."""
         return self.graph.constant(np.array(values, "int64"))
 
-    def node(self, kind: str, *inputs: str, count: int = 1, **attrs: Any) -> Any:
+    def node(self, kind: str, *inputs: str, **attrs: Any) -> str:
+        """Append a node with one output."""
+        return self.nodes(kind, *inputs, count=1, **attrs)[0]
+
+    def nodes(self, kind: str, *inputs: str, count: int, **attrs: Any) -> tuple[str, ...]:
+        """Append a node with `count` outputs."""
         hint = next(iter(self.op.output_arg_names), "")
-        return self.graph.node(kind, inputs, count, hint and f"{hint}.{kind}", **attrs)
+        made = self.graph.node(kind, inputs, count, hint and f"{hint}.{kind}", **attrs)
+        return (made,) if count == 1 else made
 
     def out(self, slot: str, value: str, lengths: str | None = None, index: int = 0) -> None:
         """The output in `slot` is `value`; nothing if the operator does not have it."""
@@ -203,7 +213,7 @@ class Exported:
             self.graph.set(names[index], value, lengths)
 
     def cast(self, value: str, dtype: Any) -> str:
-        return str(self.node("Cast", value, to=element_type(dtype)))
+        return self.node("Cast", value, to=element_type(dtype))
 
     def static(self, slot: str, *axes: int) -> list[int]:
         """The declared sizes along `axes`; fails if one is open."""

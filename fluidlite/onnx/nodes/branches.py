@@ -37,12 +37,12 @@ def _finished(graph: Graph, hint: str, inputs: Sequence[Any], outputs: Sequence[
 
 
 def _truth(o: Exported, value: str) -> str:
-    return str(o.node("Reshape", value, o.ints()))
+    return o.node("Reshape", value, o.ints())
 
 
 def _passed(graph: Graph, value: str) -> str:
     """A copy of the value made in `graph`: results of inner graphs have to be."""
-    return str(graph.node("Identity", [value]))
+    return graph.node("Identity", [value])
 
 
 @exports("conditional_block")
@@ -68,13 +68,13 @@ def _conditional_block(o: Exported) -> None:
         ),
     }
     condition = _truth(o, o.inputs("Cond")[0])
-    values = o.node("If", condition, count=len(made), **branches)
-    for name, value in zip(made, [values] if len(made) == 1 else values, strict=True):
+    values = o.nodes("If", condition, count=len(made), **branches)
+    for name, value in zip(made, values, strict=True):
         o.graph.set(name, value)
 
 
 @exports("select_input")
-def _select_input(o: Exported) -> None:
+def _select_input(o: Exported) -> str:
     """The result of the branch that has run."""
     branches = []
     for index, value in enumerate(o.inputs("X")):
@@ -83,7 +83,7 @@ def _select_input(o: Exported) -> None:
             _finished(graph, "chosen", [], [_info(o, o.names("X")[index], _passed(graph, value))])
         )
     chosen = o.node("Cast", _truth(o, o.input("Mask")), to=9)
-    o.out("Out", o.node("If", chosen, then_branch=branches[1], else_branch=branches[0]))
+    return o.node("If", chosen, then_branch=branches[1], else_branch=branches[0])
 
 
 @exports("while")
@@ -117,18 +117,18 @@ def _while(o: Exported) -> None:
     outputs: list[ValueInfoProto] = [helper.make_tensor_value_info(on, 9, [])]
     outputs += [_info(o, name, _passed(body, body.values[name])) for name in carried]
     start = [str(o.graph.value(name)) for name in carried]
-    made = o.node(
+    made = o.nodes(
         "Loop", "", _truth(o, o.input("Condition")), *start,
         count=len(carried), body=_finished(body, "loop", inputs, outputs),
     )  # fmt: skip
-    for name, value in zip(carried, [made] if len(carried) == 1 else made, strict=True):
+    for name, value in zip(carried, made, strict=True):
         o.graph.set(name, value)
     o.graph.set(condition, o.constant([False]))
 
 
 @exports("rnn_memory_helper")
-def _memory(o: Exported) -> None:
-    o.out("Out", o.node("Identity", o.input("X")))
+def _memory(o: Exported) -> str:
+    return o.node("Identity", o.input("X"))
 
 
 @exports("recurrent")
@@ -152,11 +152,10 @@ def _recurrent(o: Exported) -> None:
         outputs.append(helper.make_tensor_value_info(_passed(body, str(body.value(name))), kind, None))
     backward = int(bool(o.attr("reverse")))
     scanned = o.names("inputs")
-    made = o.node(
+    made = o.nodes(
         "Scan", *o.inputs("initial_states"), *o.inputs("inputs"), count=len(afters) + len(steps),
         body=_finished(body, "step", inputs, outputs), num_scan_inputs=len(scanned),
         scan_input_directions=[backward] * len(scanned), scan_output_directions=[backward] * len(steps),
     )  # fmt: skip
-    values = [made] if isinstance(made, str) else list(made)
-    for index, value in enumerate(values[len(afters) :]):
+    for index, value in enumerate(made[len(afters) :]):
         o.out("outputs", value, index=index)

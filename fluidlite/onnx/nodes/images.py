@@ -27,17 +27,17 @@ def _window(o: Exported, size: int, channels_first: bool = True) -> dict[str, An
 
 
 @exports("conv2d", "depthwise_conv2d", "conv3d")
-def _convolution(o: Exported) -> None:
+def _convolution(o: Exported) -> str:
     window = _window(o, o.rank("Input") - 2, o.attr("data_format") not in ("NHWC", "NDHWC"))
     dilations = list(o.attr("dilations"))
     if "auto_pad" in window:
         dilations = [1] * len(dilations)
     operands = [o.input("Input"), o.input("Filter"), *o.inputs("Bias")]
-    o.out("Output", o.node("Conv", *operands, group=o.attr("groups"), dilations=dilations, **window))
+    return o.node("Conv", *operands, group=o.attr("groups"), dilations=dilations, **window)
 
 
 @exports("conv2d_transpose", "depthwise_conv2d_transpose")
-def _transposed_convolution(o: Exported) -> None:
+def _transposed_convolution(o: Exported) -> str:
     window = _window(o, 2, o.attr("data_format") != "NHWC")
     if "auto_pad" in window:
         raise o.fail("has the padding SAME")
@@ -50,7 +50,7 @@ def _transposed_convolution(o: Exported) -> None:
             more[i] = wanted[i] - (reached - window["pads"][i] - window["pads"][i + 2])
     operands = [o.input("Input"), o.input("Filter"), *o.inputs("Bias")]
     given = {"group": o.attr("groups"), "dilations": dilations, "output_padding": more}
-    o.out("Output", o.node("ConvTranspose", *operands, **given, **window))
+    return o.node("ConvTranspose", *operands, **given, **window)
 
 
 @exports("pool2d", "pool3d", "max_pool2d_with_index")
@@ -78,7 +78,7 @@ def _pool(o: Exported) -> None:
 
 
 @exports("bilinear_interp", "nearest_interp")
-def _resize(o: Exported) -> None:
+def _resize(o: Exported) -> str:
     if o.attr("data_layout") == "NHWC" or o.has("Scale"):
         raise o.fail("has its channels last, or takes its scale from a tensor")
     x, scale = o.input("X"), o.attr("scale")
@@ -98,14 +98,14 @@ def _resize(o: Exported) -> None:
     given: dict[str, Any] = {"coordinate_transformation_mode": how, "mode": "linear" if linear else "nearest"}
     if not linear:
         given["nearest_mode"] = "round_prefer_ceil" if corners else "floor"
-    o.out("Out", o.node("Resize", x, "", "", goal, **given))
+    return o.node("Resize", x, "", "", goal, **given)
 
 
 @exports("pixel_shuffle")
-def _pixel_shuffle(o: Exported) -> None:
+def _pixel_shuffle(o: Exported) -> str:
     if o.attr("data_format") == "NHWC":
         raise o.fail("has its channels last")
-    o.out("Out", o.node("DepthToSpace", o.input("X"), blocksize=o.attr("upscale_factor"), mode="CRD"))
+    return o.node("DepthToSpace", o.input("X"), blocksize=o.attr("upscale_factor"), mode="CRD")
 
 
 @exports("im2sequence")
@@ -125,11 +125,11 @@ def _im2sequence(o: Exported) -> None:
 
 
 @exports("maxout")
-def _maxout(o: Exported) -> None:
+def _maxout(o: Exported) -> str:
     (channels,), groups = o.static("X", 1), o.attr("groups")
     places = o.node("Slice", o.node("Shape", o.input("X")), o.ints(2), o.ints(o.rank("X")))
     parts = o.node("Concat", o.ints(0, channels // groups, groups), places, axis=0)
-    o.out("Out", o.node("ReduceMax", o.node("Reshape", o.input("X"), parts), axes=[2], keepdims=0))
+    return o.node("ReduceMax", o.node("Reshape", o.input("X"), parts), axes=[2], keepdims=0)
 
 
 @exports("prior_box")
@@ -145,7 +145,7 @@ def _prior_box(o: Exported) -> None:
 
 
 @exports("box_coder")
-def _box_coder(o: Exported) -> None:
+def _box_coder(o: Exported) -> str:
     """Boxes from their offsets to prior boxes, one set of them for each row."""
     if o.attr("code_type") != "decode_center_size" or o.attr("axis") != 0:
         raise o.fail("encodes boxes, or has its prior boxes along axis 1")
@@ -166,7 +166,7 @@ def _box_coder(o: Exported) -> None:
         half = o.node("Mul", o.node("Mul", o.node("Exp", column(offsets, i + 2)), size), number(0.5))
         starts.append(o.node("Sub", middle, half))
         ends.append(o.node("Sub", o.node("Add", middle, half), number(one)))
-    o.out("OutputBox", o.node("Concat", *starts, *ends, axis=-1))
+    return o.node("Concat", *starts, *ends, axis=-1)
 
 
 def _one_each(o: Exported, slot: str, count: int, default: float) -> str:
@@ -175,7 +175,7 @@ def _one_each(o: Exported, slot: str, count: int, default: float) -> str:
 
 
 @exports("batch_norm")
-def _batch_norm(o: Exported) -> None:
+def _batch_norm(o: Exported) -> str:
     if not uses_moving_statistics(o.attr):
         raise o.fail("uses batch statistics: export a program for tests (clone(for_test=True))")
     x, last = o.input("X"), o.attr("data_layout") == "NHWC" and o.rank("X") > 2
@@ -186,11 +186,11 @@ def _batch_norm(o: Exported) -> None:
     y = o.node("BatchNormalization", x, *statistics, epsilon=o.attr("epsilon"))
     if o.attr("fuse_with_relu"):
         y = o.node("Relu", y)
-    o.out("Y", o.node("Transpose", y, perm=[0, *range(2, rank), 1]) if last else y)
+    return o.node("Transpose", y, perm=[0, *range(2, rank), 1]) if last else y
 
 
 @exports("layer_norm")
-def _layer_norm(o: Exported) -> None:
+def _layer_norm(o: Exported) -> str:
     """Several normalised axes are flattened into one first."""
     x, axis = o.input("X"), o.attr("begin_norm_axis")
     width = int(np.prod(o.static("X", *range(axis, o.rank("X")))))
@@ -198,11 +198,11 @@ def _layer_norm(o: Exported) -> None:
     rows = o.node("Flatten", x, axis=axis) if flat else x
     scale, bias = _one_each(o, "Scale", width, 1), _one_each(o, "Bias", width, 0)
     y = o.node("LayerNormalization", rows, scale, bias, axis=-1, epsilon=o.attr("epsilon"))
-    o.out("Y", like(o, y, x) if flat else y)
+    return like(o, y, x) if flat else y
 
 
 @exports("group_norm")
-def _group_norm(o: Exported) -> None:
+def _group_norm(o: Exported) -> str:
     if o.attr("data_layout") == "NHWC":
         raise o.fail("has its channels last")
     x, groups, (channels,) = o.input("X"), o.attr("groups"), o.static("X", 1)
@@ -210,37 +210,35 @@ def _group_norm(o: Exported) -> None:
     ends = [o.constant(np.full(groups, value, to_numpy(o.dtype("X")))) for value in (1, 0)]
     y = like(o, o.node("InstanceNormalization", rows, *ends, epsilon=o.attr("epsilon")), x)
     y = o.node("Mul", y, per_channel(o, _one_each(o, "Scale", channels, 1), o.rank("X")))
-    o.out("Y", o.node("Add", y, per_channel(o, _one_each(o, "Bias", channels, 0), o.rank("X"))))
+    return o.node("Add", y, per_channel(o, _one_each(o, "Bias", channels, 0), o.rank("X")))
 
 
 @exports("instance_norm")
-def _instance_norm(o: Exported) -> None:
-    o.out(
-        "Y", o.node("InstanceNormalization", *map(o.input, ("X", "Scale", "Bias")), epsilon=o.attr("epsilon"))
-    )
+def _instance_norm(o: Exported) -> str:
+    return o.node("InstanceNormalization", *map(o.input, ("X", "Scale", "Bias")), epsilon=o.attr("epsilon"))
 
 
 def per_channel(o: Exported, numbers: str, rank: int) -> str:
     """A number for each channel, in the shape that goes with [N, C, ...]."""
-    return str(o.node("Reshape", numbers, o.ints(-1, *[1] * (rank - 2))))
+    return o.node("Reshape", numbers, o.ints(-1, *[1] * (rank - 2)))
 
 
 @exports("affine_channel")
-def _affine_channel(o: Exported) -> None:
+def _affine_channel(o: Exported) -> str:
     if o.attr("data_layout") != "NCHW":
         raise o.fail("has its channels last")
     y = o.node("Mul", o.input("X"), per_channel(o, o.input("Scale"), o.rank("X")))
-    o.out("Out", o.node("Add", y, per_channel(o, o.input("Bias"), o.rank("X"))))
+    return o.node("Add", y, per_channel(o, o.input("Bias"), o.rank("X")))
 
 
 @exports("prelu")
-def _prelu(o: Exported) -> None:
+def _prelu(o: Exported) -> str:
     slope = o.input("Alpha")
     if o.attr("mode") == "channel":
         slope = per_channel(o, slope, o.rank("X"))
     elif o.attr("mode") == "element":
         slope = o.node("Reshape", slope, o.ints(*o.static("X", *range(1, o.rank("X")))))
-    o.out("Out", o.node("PRelu", o.input("X"), slope))
+    return o.node("PRelu", o.input("X"), slope)
 
 
 @exports("norm")
@@ -254,10 +252,10 @@ def _norm(o: Exported) -> None:
 
 
 @exports("lrn")
-def _lrn(o: Exported) -> None:
+def _lrn(o: Exported) -> str:
     size = o.attr("n")
     given = {"alpha": o.attr("alpha") * size, "beta": o.attr("beta"), "bias": o.attr("k")}
-    o.out("Out", o.node("LRN", o.input("X"), size=size, **given))
+    return o.node("LRN", o.input("X"), size=size, **given)
 
 
 @exports("cos_sim")
@@ -266,7 +264,7 @@ def _cos_sim(o: Exported) -> None:
     x, y = (o.node("Flatten", o.input(slot), axis=1) for slot in ("X", "Y"))
 
     def summed(one: str, other: str) -> str:
-        return str(o.node("ReduceSum", o.node("Mul", one, other), o.ints(1), keepdims=1))
+        return o.node("ReduceSum", o.node("Mul", one, other), o.ints(1), keepdims=1)
 
     lengths = [o.node("Sqrt", summed(rows, rows)) for rows in (x, y)]
     o.out("XNorm", lengths[0])

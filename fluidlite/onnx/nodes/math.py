@@ -40,7 +40,7 @@ def _formula(kind: str) -> Callable[[Callable[[Exported, str], str]], Callable[[
     """Register an operator from X to Out by the function that makes the value of Out."""
 
     def add(function: Callable[[Exported, str], str]) -> Callable[[Exported, str], str]:
-        EXPORTERS[kind] = lambda o: o.out("Out", function(o, o.input("X")))
+        EXPORTERS[kind] = lambda o: function(o, o.input("X"))
         return function
 
     return add
@@ -52,14 +52,14 @@ def scalar(o: Exported, number: Any, slot: str = "X") -> str:
 
 
 @exports(*_SAME)
-def _same(o: Exported) -> None:
-    o.out("Out", o.node(_SAME[o.op.type], o.input("X")))
+def _same(o: Exported) -> str:
+    return o.node(_SAME[o.op.type], o.input("X"))
 
 
 @exports(*_WITH_ATTRS)
-def _with_attrs(o: Exported) -> None:
+def _with_attrs(o: Exported) -> str:
     kind, attrs = _WITH_ATTRS[o.op.type]
-    o.out("Out", o.node(kind, o.input("X"), **{name: o.attr(own) for name, own in attrs.items()}))
+    return o.node(kind, o.input("X"), **{name: o.attr(own) for name, own in attrs.items()})
 
 
 _formula("square")(lambda o, x: o.node("Mul", x, x))
@@ -79,13 +79,13 @@ _formula("increment")(lambda o, x: o.node("Add", x, scalar(o, o.attr("step"))))
 def _round(o: Exported, x: str) -> str:
     """Round halves away from zero; ONNX's Round takes them to the even neighbour."""
     up = o.node("Floor", o.node("Add", o.node("Abs", x), scalar(o, 0.5)))
-    return str(o.node("Mul", o.node("Sign", x), up))
+    return o.node("Mul", o.node("Sign", x), up)
 
 
 @_formula("stanh")
 def _stanh(o: Exported, x: str) -> str:
     inner = o.node("Tanh", o.node("Mul", x, scalar(o, o.attr("scale_a"))))
-    return str(o.node("Mul", inner, scalar(o, o.attr("scale_b"))))
+    return o.node("Mul", inner, scalar(o, o.attr("scale_b")))
 
 
 @_formula("hard_swish")
@@ -93,7 +93,7 @@ def _hard_swish(o: Exported, x: str) -> str:
     inner = o.node(
         "Clip", o.node("Add", x, scalar(o, o.attr("offset"))), scalar(o, 0), scalar(o, o.attr("threshold"))
     )
-    return str(o.node("Div", o.node("Mul", x, inner), scalar(o, o.attr("scale"))))
+    return o.node("Div", o.node("Mul", x, inner), scalar(o, o.attr("scale")))
 
 
 @_formula("gelu")
@@ -103,11 +103,11 @@ def _gelu(o: Exported, x: str) -> str:
         inner = o.node("Tanh", o.node("Mul", o.node("Add", x, cube), scalar(o, np.sqrt(2 / np.pi))))
     else:
         inner = o.node("Erf", o.node("Mul", x, scalar(o, np.sqrt(0.5))))
-    return str(o.node("Mul", o.node("Mul", x, scalar(o, 0.5)), o.node("Add", inner, scalar(o, 1))))
+    return o.node("Mul", o.node("Mul", x, scalar(o, 0.5)), o.node("Add", inner, scalar(o, 1)))
 
 
 @exports("scale")
-def _scale(o: Exported) -> None:
+def _scale(o: Exported) -> str:
     factor = o.input("ScaleTensor") if o.has("ScaleTensor") else scalar(o, o.attr("scale"))
     result, bias = o.input("X"), o.attr("bias")
     if bias and not o.attr("bias_after_scale"):
@@ -116,21 +116,21 @@ def _scale(o: Exported) -> None:
         result = o.node("Mul", result, factor)
     if bias and o.attr("bias_after_scale"):
         result = o.node("Add", result, scalar(o, bias))
-    o.out("Out", o.node("Identity", result) if result == o.input("X") else result)
+    return o.node("Identity", result) if result == o.input("X") else result
 
 
 @exports("clip")
-def _clip(o: Exported) -> None:
+def _clip(o: Exported) -> str:
     ends = [
         o.node("Reshape", o.input(slot), o.ints()) if o.has(slot) else scalar(o, o.attr(name))
         for slot, name in (("Min", "min"), ("Max", "max"))
     ]
-    o.out("Out", o.node("Clip", o.input("X"), *ends))
+    return o.node("Clip", o.input("X"), *ends)
 
 
 @exports("cast")
-def _cast(o: Exported) -> None:
-    o.out("Out", o.cast(o.input("X"), VarType(o.attr("out_dtype"))))
+def _cast(o: Exported) -> str:
+    return o.cast(o.input("X"), VarType(o.attr("out_dtype")))
 
 
 @exports("dropout")
@@ -154,13 +154,13 @@ def aligned(o: Exported) -> tuple[str, str]:
 
 
 @exports(*_PAIRS)
-def _pair(o: Exported) -> None:
-    o.out("Out", o.node(_PAIRS[o.op.type], *aligned(o)))
+def _pair(o: Exported) -> str:
+    return o.node(_PAIRS[o.op.type], *aligned(o))
 
 
 @exports("not_equal")
-def _not_equal(o: Exported) -> None:
-    o.out("Out", o.node("Not", o.node("Equal", *aligned(o))))
+def _not_equal(o: Exported) -> str:
+    return o.node("Not", o.node("Equal", *aligned(o)))
 
 
 @exports("elementwise_mod")
@@ -173,12 +173,12 @@ def _mod(o: Exported) -> None:
 
 
 @exports("sum")
-def _sum(o: Exported) -> None:
+def _sum(o: Exported) -> str:
     values = o.inputs("X")
     total = values[0] if len(values) > 1 else o.node("Identity", values[0])
     for value in values[1:]:
         total = o.node("Add", total, value)
-    o.out("Out", total)
+    return total
 
 
 _REDUCED = {
@@ -188,7 +188,7 @@ _REDUCED = {
 
 
 @exports(*_REDUCED)
-def _reduce(o: Exported) -> None:
+def _reduce(o: Exported) -> str:
     """A full reduction has shape [1] in Fluid, and [] in ONNX."""
     kind, rank, x = _REDUCED[o.op.type], o.rank("X"), o.input("X")
     dims = sorted(axis % rank for axis in np.atleast_1d(o.attr("dim")).tolist())
@@ -203,21 +203,21 @@ def _reduce(o: Exported) -> None:
         result = o.node(kind, x, axes=dims, keepdims=keep)
     if logical:
         result = o.cast(result, VarType.BOOL)
-    o.out("Out", o.node("Reshape", result, o.ints(1)) if every and not keep else result)
+    return o.node("Reshape", result, o.ints(1)) if every and not keep else result
 
 
 @exports("mean")
-def _mean(o: Exported) -> None:
-    o.out("Out", o.node("Reshape", o.node("ReduceMean", o.input("X"), keepdims=0), o.ints(1)))
+def _mean(o: Exported) -> str:
+    return o.node("Reshape", o.node("ReduceMean", o.input("X"), keepdims=0), o.ints(1))
 
 
 def transposed(o: Exported, value: str, rank: int) -> str:
     """The last two dimensions exchanged."""
-    return str(o.node("Transpose", value, perm=[*range(rank - 2), rank - 1, rank - 2]))
+    return o.node("Transpose", value, perm=[*range(rank - 2), rank - 1, rank - 2])
 
 
 @exports("matmul")
-def _matmul(o: Exported) -> None:
+def _matmul(o: Exported) -> str:
     sides = []
     for slot in ("X", "Y"):
         value, rank = o.input(slot), o.rank(slot)
@@ -229,11 +229,11 @@ def _matmul(o: Exported) -> None:
         product = o.node("Mul", product, scalar(o, o.attr("alpha")))
     if o.rank("X") == o.rank("Y") == 1:
         product = o.node("Reshape", product, o.ints(1))
-    o.out("Out", product)
+    return product
 
 
 @exports("mul")
-def _mul(o: Exported) -> None:
+def _mul(o: Exported) -> str:
     """Both sides as matrices; the result has the dimensions of X that are rows, and those of Y that are columns."""
     x, y = o.input("X"), o.input("Y")
     rows, columns = o.attr("x_num_col_dims"), o.attr("y_num_col_dims")
@@ -245,7 +245,7 @@ def _mul(o: Exported) -> None:
     product = o.node("MatMul", x, y)
     if len(trailing) > 1:
         product = o.node("Reshape", product, o.ints(*[0] * rows, *trailing))
-    o.out("Out", product)
+    return product
 
 
 @exports("softmax_with_cross_entropy")
@@ -266,7 +266,7 @@ def _softmax_with_cross_entropy(o: Exported) -> None:
 
 
 @exports("elementwise_floordiv")
-def _floordiv(o: Exported) -> None:
+def _floordiv(o: Exported) -> str:
     """Integer division truncates towards 0, as ONNX's Div does."""
     quotient = o.node("Div", *aligned(o))
-    o.out("Out", o.node("Floor", quotient) if to_numpy(o.dtype("X")).kind == "f" else quotient)
+    return o.node("Floor", quotient) if to_numpy(o.dtype("X")).kind == "f" else quotient

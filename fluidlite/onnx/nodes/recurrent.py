@@ -32,22 +32,19 @@ def _activations(o: Exported, *names: str) -> list[str]:
 
 def _start(o: Exported, slot: str) -> str:
     """The first state, [1, B, D], or nothing."""
-    return str(o.node("Unsqueeze", o.input(slot), o.ints(0))) if o.has(slot) else ""
+    return o.node("Unsqueeze", o.input(slot), o.ints(0)) if o.has(slot) else ""
 
 
-def _run(
-    o: Exported, kind: str, size: int, weights: list[Any], states: list[str], count: int, **attrs: Any
-) -> list[str]:
-    """The results of a recurrent node, as rows."""
+def _run(o: Exported, kind: str, size: int, weights: list[Any], states: list[str], **attrs: Any) -> str:
+    """The states of all steps of a recurrent node, as rows."""
     lengths = o.lengths("Input")
     parts = sequences(o, lengths)
     held = [o.constant(array[None]) for array in weights]
     as_int = o.node("Cast", lengths, to=6)
     inputs = [padded(o, o.input("Input"), parts), *held[:3], as_int, *states, *held[3:]]
     direction = "reverse" if o.attr("is_reverse") else "forward"
-    made = o.node(kind, *inputs, count=count, hidden_size=size, direction=direction, **attrs)
-    first = made if isinstance(made, str) else made[0]
-    return [unpadded(o, o.node("Squeeze", first, o.ints(1)), parts)]
+    made = o.node(kind, *inputs, hidden_size=size, direction=direction, **attrs)
+    return unpadded(o, o.node("Squeeze", made, o.ints(1)), parts)
 
 
 @exports("lstm")
@@ -64,7 +61,7 @@ def _lstm(o: Exported) -> None:
         into, forgetting, showing = np.split(bias[4 * size :], 3)
         weights.append(np.concatenate([into, showing, forgetting]))
     kinds = _activations(o, "gate_activation", "candidate_activation", "cell_activation")
-    (hidden,) = _run(o, "LSTM", size, weights, [_start(o, "H0"), _start(o, "C0")], 1, activations=kinds)
+    hidden = _run(o, "LSTM", size, weights, [_start(o, "H0"), _start(o, "C0")], activations=kinds)
     o.out("Hidden", hidden, o.lengths("Input"))
 
 
@@ -89,7 +86,7 @@ def _gru(o: Exported) -> None:
     recurrent = np.concatenate([gates, candidate], axis=1).T
     both = np.concatenate([bias * sign[:, 0], np.zeros(3 * size, bias.dtype)])
     weights = [np.eye(3 * size, dtype=weight.dtype) * sign, np.ascontiguousarray(recurrent * sign), both]
-    (hidden,) = _run(o, "GRU", size, weights, [_start(o, "H0")], 1, activations=kinds, linear_before_reset=0)
+    hidden = _run(o, "GRU", size, weights, [_start(o, "H0")], activations=kinds, linear_before_reset=0)
     o.out("Hidden", hidden, o.lengths("Input"))
 
 
@@ -97,7 +94,7 @@ def _gru(o: Exported) -> None:
 def _lstm_unit(o: Exported) -> None:
     """One step whose gates, [rows, 4 * size], are input, forget, output and candidate."""
     (size,) = o.static("C_prev", 1)
-    into, forget, out, candidate = o.node("Split", o.input("X"), o.ints(*[size] * 4), count=4, axis=1)
+    into, forget, out, candidate = o.nodes("Split", o.input("X"), o.ints(*[size] * 4), count=4, axis=1)
     if o.attr("forget_bias"):
         forget = o.node("Add", forget, scalar(o, o.attr("forget_bias")))
     kept = o.node("Mul", o.node("Sigmoid", forget), o.input("C_prev"))
@@ -114,14 +111,14 @@ def _gru_unit(o: Exported) -> None:
     if o.has("Bias"):
         given = o.node("Add", given, o.node("Reshape", o.input("Bias"), o.ints(1, -1)))
     flat = o.node("Reshape", o.input("Weight"), o.ints(-1))
-    gates, last = o.node("Split", flat, o.ints(2 * size * size, size * size), count=2, axis=0)
-    both, own = o.node("Split", given, o.ints(2 * size, size), count=2, axis=1)
+    gates, last = o.nodes("Split", flat, o.ints(2 * size * size, size * size), count=2, axis=0)
+    both, own = o.nodes("Split", given, o.ints(2 * size, size), count=2, axis=1)
     kinds = [
         ("Identity", "Sigmoid", "Tanh", "Relu")[o.attr(name)] for name in ("gate_activation", "activation")
     ]
     inner = o.node("MatMul", before, o.node("Reshape", gates, o.ints(size, 2 * size)))
     both = o.node(kinds[0], o.node("Add", both, inner))
-    update, reset = o.node("Split", both, o.ints(size, size), count=2, axis=1)
+    update, reset = o.nodes("Split", both, o.ints(size, size), count=2, axis=1)
     kept = o.node("Mul", reset, before)
     own = o.node("Add", own, o.node("MatMul", kept, o.node("Reshape", last, o.ints(size, size))))
     candidate = o.node(kinds[1], own)
@@ -138,7 +135,7 @@ def _top_k(o: Exported) -> None:
         if o.has("K")
         else o.ints(o.attr("k"))
     )
-    values, places = o.node("TopK", o.input("X"), count, count=2, axis=-1)
+    values, places = o.nodes("TopK", o.input("X"), count, count=2, axis=-1)
     o.out("Out", values)
     o.out("Indices", places)
 
@@ -146,7 +143,7 @@ def _top_k(o: Exported) -> None:
 @exports("argsort")
 def _argsort(o: Exported) -> None:
     axis, x = o.attr("axis") % o.rank("X"), o.input("X")
-    values, places = o.node(
+    values, places = o.nodes(
         "TopK", x, size_of(o, x, axis), count=2, axis=axis, largest=int(o.attr("descending"))
     )
     o.out("Out", values)
@@ -154,14 +151,14 @@ def _argsort(o: Exported) -> None:
 
 
 @exports("arg_max", "arg_min")
-def _arg(o: Exported) -> None:
+def _arg(o: Exported) -> str:
     kind = "ArgMax" if o.op.type == "arg_max" else "ArgMin"
     value = o.node(kind, o.input("X"), axis=o.attr("axis"), keepdims=int(bool(o.attr("keepdims"))))
     if o.attr("dtype") not in (None, -1, VarType.INT64):
         value = o.cast(value, VarType(o.attr("dtype")))
     if o.rank("X") == 1 and not o.attr("keepdims"):
         value = o.node("Reshape", value, o.ints(1))
-    o.out("Out", value)
+    return value
 
 
 @exports("crf_decoding")
@@ -180,12 +177,12 @@ def _crf_decoding(o: Exported) -> None:
     steps, rest = padded(o, o.input("Emission"), parts), (o.ints(1), o.ints(np.iinfo(np.int64).max))
     start = o.node("Add", o.node("Gather", steps, o.constant(0)), first)
     forward = _forward_step(o, between, tags, kind)
-    scores, came_from = o.node(
+    scores, came_from = o.nodes(
         "Scan", start, o.node("Slice", steps, *rest), o.node("Slice", parts.inside, *rest),
         count=2, body=forward, num_scan_inputs=2,
     )  # fmt: skip
     end = o.node("ArgMax", o.node("Add", scores, last), axis=1, keepdims=1)
-    begin, path = o.node(
+    begin, path = o.nodes(
         "Scan", end, came_from, count=2, body=_backward_step(o), num_scan_inputs=1,
         scan_input_directions=[1], scan_output_directions=[1],
     )  # fmt: skip
@@ -243,7 +240,7 @@ def _multiclass_nms(o: Exported) -> None:
         scores = o.node("Where", o.constant(nothing), least, scores)
     count = size_of(o, boxes, 1)
     if most > -1:
-        _, places = o.node("TopK", scores, o.node("Min", count, o.ints(most)), count=2, axis=-1)
+        _, places = o.nodes("TopK", scores, o.node("Min", count, o.ints(most)), count=2, axis=-1)
         none = o.node("Expand", o.constant([False]), o.node("Shape", scores))
         chosen = o.node("Expand", o.constant([True]), o.node("Shape", places))
         scores = o.node("Where", o.node("ScatterElements", none, places, chosen, axis=-1), scores, least)
@@ -279,7 +276,7 @@ def _multiclass_nms(o: Exported) -> None:
 
 
 @exports("gather_tree")
-def _gather_tree(o: Exported) -> None:
+def _gather_tree(o: Exported) -> str:
     """Follow the parents of the hypotheses backwards from the last step."""
     kind = element_type(o.dtype("Ids"))
     body = Graph(o.graph.block, o.graph)
@@ -292,8 +289,8 @@ def _gather_tree(o: Exported) -> None:
     first = o.node("Gather", o.input("Ids"), o.constant(0), axis=0)
     ones = o.cast(o.node("Expand", o.constant(1), o.node("Shape", first)), o.dtype("Ids"))
     start = o.node("CumSum", ones, o.constant(1), exclusive=1)
-    _, out = o.node(
+    _, out = o.nodes(
         "Scan", start, o.input("Ids"), o.input("Parents"), count=2, body=step, num_scan_inputs=2,
         scan_input_directions=[1, 1], scan_output_directions=[1],
     )  # fmt: skip
-    o.out("Out", out)
+    return out

@@ -12,7 +12,7 @@ from .tensors import size_of
 
 
 @exports("sequence_pool")
-def _sequence_pool(o: Exported) -> None:
+def _sequence_pool(o: Exported) -> str:
     """One row of each sequence; that of an empty one is `pad_value`."""
     parts, kind, rank = sequences(o, o.lengths("X")), o.attr("pooltype"), o.rank("X")
     dtype = to_numpy(o.dtype("X"))
@@ -36,7 +36,7 @@ def _sequence_pool(o: Exported) -> None:
             by = o.cast(o.node("Max", count, o.constant(1)), o.dtype("X"))
             result = o.node("Div", result, by if kind == "AVERAGE" else o.node("Sqrt", by))
     empty = o.node("Equal", count, o.constant(0))
-    o.out("Out", o.node("Where", empty, o.constant(o.attr("pad_value"), dtype), result))
+    return o.node("Where", empty, o.constant(o.attr("pad_value"), dtype), result)
 
 
 @exports("sequence_softmax")
@@ -124,7 +124,7 @@ def _ctc_align(o: Exported) -> None:
 
 
 @exports("sequence_mask")
-def _mask(o: Exported) -> None:
+def _mask(o: Exported) -> str:
     lengths = o.cast(o.input("X"), VarType.INT64)
     if o.has("MaxLenTensor"):
         width = o.cast(o.node("Reshape", o.input("MaxLenTensor"), o.ints()), VarType.INT64)
@@ -134,7 +134,7 @@ def _mask(o: Exported) -> None:
         width = o.node("ReduceMax", lengths, keepdims=0)
     places = o.node("Range", o.constant(0), width, o.constant(1))
     inside = o.node("Less", places, o.node("Unsqueeze", lengths, o.ints(-1)))
-    o.out("Y", o.cast(inside, VarType(o.attr("out_dtype"))))
+    return o.cast(inside, VarType(o.attr("out_dtype")))
 
 
 def _index(o: Exported) -> str:
@@ -160,50 +160,50 @@ def _write(o: Exported) -> None:
 
 
 @exports("read_from_array")
-def _read(o: Exported) -> None:
-    o.out("Out", o.node("SequenceAt", o.input("X"), _index(o)))
+def _read(o: Exported) -> str:
+    return o.node("SequenceAt", o.input("X"), _index(o))
 
 
 @exports("lod_array_length")
-def _length(o: Exported) -> None:
-    o.out("Out", o.node("Reshape", o.node("SequenceLength", o.input("X")), o.ints(1)))
+def _length(o: Exported) -> str:
+    return o.node("Reshape", o.node("SequenceLength", o.input("X")), o.ints(1))
 
 
 @exports("lod_rank_table")
-def _rank_table(o: Exported) -> None:
+def _rank_table(o: Exported) -> str:
     """A rank table is exported as the lengths of the sequences."""
     if o.attr("level"):
         raise o.fail("ranks sequences of sequences")
-    o.out("Out", o.lengths("X"))
+    return o.lengths("X")
 
 
 def _order(o: Exported, table: str) -> str:
     """The indices of the sequences, longest first, in a stable order."""
     known = o.graph.known
     if ("order", table) not in known:
-        known["order", table] = o.node("TopK", table, size_of(o, table, 0), count=2, axis=0)[1]
+        known["order", table] = o.nodes("TopK", table, size_of(o, table, 0), count=2, axis=0)[1]
     return known["order", table]
 
 
 def _counts(o: Exported, table: str) -> str:
     """How many sequences have each step, [T]."""
     parts = sequences(o, table)
-    return str(o.node("ReduceSum", o.cast(parts.inside, VarType.INT64), o.ints(1), keepdims=0))
+    return o.node("ReduceSum", o.cast(parts.inside, VarType.INT64), o.ints(1), keepdims=0)
 
 
 @exports("max_sequence_len")
-def _longest(o: Exported) -> None:
-    o.out("Out", o.node("ReduceMax", o.input("RankTable"), keepdims=1))
+def _longest(o: Exported) -> str:
+    return o.node("ReduceMax", o.input("RankTable"), keepdims=1)
 
 
 @exports("lod_tensor_to_array")
-def _to_array(o: Exported) -> None:
+def _to_array(o: Exported) -> str:
     table = o.input("RankTable")
     parts, order = sequences(o, table), _order(o, table)
     rows = o.node("Reshape", o.node("Gather", parts.rows, order, axis=1), o.ints(-1))
     inside = o.node("Reshape", o.node("Gather", parts.inside, order, axis=1), o.ints(-1))
     steps = o.node("Gather", o.input("X"), o.node("Compress", rows, inside, axis=0))
-    o.out("Out", o.node("SplitToSequence", steps, _counts(o, table), axis=0))
+    return o.node("SplitToSequence", steps, _counts(o, table), axis=0)
 
 
 @exports("array_to_lod_tensor")
@@ -211,32 +211,29 @@ def _from_array(o: Exported) -> None:
     table = o.input("RankTable")
     parts, order = sequences(o, table), _order(o, table)
     before = o.node("CumSum", _counts(o, table), o.constant(0), exclusive=1)
-    rank = o.node("TopK", order, size_of(o, order, 0), count=2, axis=0, largest=0)[1]
+    rank = o.nodes("TopK", order, size_of(o, order, 0), count=2, axis=0, largest=0)[1]
     place = o.node("Add", o.node("Gather", before, parts.place), o.node("Gather", rank, parts.owner))
     steps = o.node("ConcatFromSequence", o.input("X"), axis=0)
     o.out("Out", o.node("Gather", steps, place), table)
 
 
 @exports("shrink_rnn_memory")
-def _shrink(o: Exported) -> None:
+def _shrink(o: Exported) -> str:
     """The rows of the sequences that have this step."""
     going = o.node("Less", _index(o), o.input("RankTable"))
     count = o.node("ReduceSum", o.cast(going, VarType.INT64), o.ints(0), keepdims=1)
-    o.out("Out", o.node("Slice", o.input("X"), o.ints(0), count))
+    return o.node("Slice", o.input("X"), o.ints(0), count)
 
 
 @exports("reorder_lod_tensor_by_rank")
-def _reorder(o: Exported) -> None:
+def _reorder(o: Exported) -> str:
     if o.graph.lengths_of(o.names("X")[0]):
         raise o.fail("sorts sequences")
-    o.out("Out", o.node("Gather", o.input("X"), _order(o, o.input("RankTable"))))
+    return o.node("Gather", o.input("X"), _order(o, o.input("RankTable")))
 
 
 @exports("tensor_array_to_tensor")
-def _joined(o: Exported) -> None:
+def _joined(o: Exported) -> str:
     if o.wants("OutIndex") and o.op.outputs["OutIndex"][0] in o.read_later():
         raise o.fail("returns the sizes of the elements (OutIndex)")
-    o.out(
-        "Out",
-        o.node("ConcatFromSequence", o.input("X"), axis=o.attr("axis"), new_axis=int(o.attr("use_stack"))),
-    )
+    return o.node("ConcatFromSequence", o.input("X"), axis=o.attr("axis"), new_axis=int(o.attr("use_stack")))

@@ -18,69 +18,68 @@ def sizes(o: Exported, tensor: str, several: str, attr: str) -> str:
         return o.cast(o.node("Reshape", o.input(tensor), o.ints(-1)), VarType.INT64)
     if several and o.has(several):
         each = [o.cast(o.node("Reshape", value, o.ints(-1)), VarType.INT64) for value in o.inputs(several)]
-        return str(o.node("Concat", *each, axis=0))
+        return o.node("Concat", *each, axis=0)
     return o.ints(*np.atleast_1d(o.attr(attr)).tolist())
 
 
 def size_of(o: Exported, value: str, axis: int) -> str:
     """The size along an axis, as a tensor of one element."""
-    return str(o.node("Gather", o.node("Shape", value), o.ints(axis)))
+    return o.node("Gather", o.node("Shape", value), o.ints(axis))
 
 
 def like(o: Exported, value: str, other: str) -> str:
     """`value` in the shape of `other`."""
-    return str(o.node("Reshape", value, o.node("Shape", other)))
+    return o.node("Reshape", value, o.node("Shape", other))
 
 
 @exports("reshape", "reshape2")
-def _reshape(o: Exported) -> None:
-    o.out("Out", o.node("Reshape", o.input("X"), sizes(o, "Shape", "ShapeTensor", "shape")))
+def _reshape(o: Exported) -> str:
+    return o.node("Reshape", o.input("X"), sizes(o, "Shape", "ShapeTensor", "shape"))
 
 
 @exports("transpose", "transpose2")
-def _transpose(o: Exported) -> None:
-    o.out("Out", o.node("Transpose", o.input("X"), perm=list(o.attr("axis"))))
+def _transpose(o: Exported) -> str:
+    return o.node("Transpose", o.input("X"), perm=list(o.attr("axis")))
 
 
 @exports("flatten", "flatten2")
-def _flatten(o: Exported) -> None:
-    o.out("Out", o.node("Flatten", o.input("X"), axis=o.attr("axis")))
+def _flatten(o: Exported) -> str:
+    return o.node("Flatten", o.input("X"), axis=o.attr("axis"))
 
 
 @exports("squeeze", "squeeze2")
-def _squeeze(o: Exported) -> None:
+def _squeeze(o: Exported) -> str:
     rank, shape = o.rank("X"), o.shape("X")
     axes = [axis % rank for axis in o.attr("axes")] or [axis for axis in range(rank) if shape[axis] == 1]
     axes = [axis for axis in axes if shape[axis] == 1]
-    o.out("Out", o.node("Squeeze", o.input("X"), o.ints(*axes)) if axes else o.node("Identity", o.input("X")))
+    return o.node("Squeeze", o.input("X"), o.ints(*axes)) if axes else o.node("Identity", o.input("X"))
 
 
 @exports("unsqueeze", "unsqueeze2")
-def _unsqueeze(o: Exported) -> None:
+def _unsqueeze(o: Exported) -> str:
     value, rank = o.input("X"), o.rank("X")
     for axis in o.attr("axes"):
         value = o.node("Unsqueeze", value, o.ints(axis if axis >= 0 else axis + rank + 1))
         rank += 1
-    o.out("Out", value)
+    return value
 
 
 @exports("concat")
-def _concat(o: Exported) -> None:
+def _concat(o: Exported) -> str:
     if o.has("AxisTensor"):
         raise o.fail("takes its axis from a tensor")
     values, axis = o.inputs("X"), o.attr("axis")
     if axis % o.rank("X") == 0 and any(map(o.graph.lengths_of, o.names("X"))):
         raise o.fail("concatenates sequences")
-    o.out("Out", o.node("Concat", *values, axis=axis))
+    return o.node("Concat", *values, axis=axis)
 
 
 @exports("stack")
-def _stack(o: Exported) -> None:
+def _stack(o: Exported) -> str:
     rank = o.rank("X") + 1
     axis = o.ints(o.attr("axis") % rank)
-    o.out(
-        "Y",
-        o.node("Concat", *[o.node("Unsqueeze", x, axis) for x in o.inputs("X")], axis=o.attr("axis") % rank),
+    return o.node(
+        "Concat", *[o.node("Unsqueeze", x, axis) for x in o.inputs("X")], axis=o.attr("axis") % rank
     )
 
 
@@ -115,7 +114,7 @@ def _split(o: Exported) -> None:
 
 
 @exports("slice", "strided_slice")
-def _slice(o: Exported) -> None:
+def _slice(o: Exported) -> str:
     slot, axes = "Input", list(o.attr("axes"))
     ends = _ends(o, "Starts"), _ends(o, "Ends")
     steps = [_ends(o, "Strides")] if o.op.type == "strided_slice" else []
@@ -124,7 +123,7 @@ def _slice(o: Exported) -> None:
     if gone:
         every = len(gone) == o.rank(slot)
         value = o.node("Reshape", value, o.ints(1)) if every else o.node("Squeeze", value, o.ints(*gone))
-    o.out("Out", value)
+    return value
 
 
 def _ends(o: Exported, part: str) -> str:
@@ -132,25 +131,25 @@ def _ends(o: Exported, part: str) -> str:
 
 
 @exports("expand")
-def _expand(o: Exported) -> None:
-    o.out("Out", o.node("Tile", o.input("X"), sizes(o, "ExpandTimes", "expand_times_tensor", "expand_times")))
+def _expand(o: Exported) -> str:
+    return o.node("Tile", o.input("X"), sizes(o, "ExpandTimes", "expand_times_tensor", "expand_times"))
 
 
 @exports("expand_as")
-def _expand_as(o: Exported) -> None:
+def _expand_as(o: Exported) -> str:
     x, target = o.input("X"), o.input("target_tensor")
-    o.out("Out", o.node("Tile", x, o.node("Div", o.node("Shape", target), o.node("Shape", x))))
+    return o.node("Tile", x, o.node("Div", o.node("Shape", target), o.node("Shape", x)))
 
 
 @exports("shape")
-def _shape(o: Exported) -> None:
-    o.out("Out", o.cast(o.node("Shape", o.input("Input")), VarType.INT32))
+def _shape(o: Exported) -> str:
+    return o.cast(o.node("Shape", o.input("Input")), VarType.INT32)
 
 
 def filled(o: Exported, shape: str, value: Any, dtype: VarType) -> str:
     """A tensor of one number."""
     number = o.constant([value], to_numpy(dtype))
-    return str(o.node("Expand", number, shape))
+    return o.node("Expand", number, shape)
 
 
 @exports("fill_constant")
@@ -168,14 +167,14 @@ def _fill_constant(o: Exported) -> None:
 
 
 @exports("assign_value")
-def _assign_value(o: Exported) -> None:
+def _assign_value(o: Exported) -> str:
     dtype = to_numpy(VarType(o.attr("dtype")))
     name = next(n for n in ("fp32_values", "int32_values", "int64_values", "bool_values") if o.attr(n))
-    o.out("Out", o.constant(np.array(o.attr(name), dtype).reshape(o.attr("shape"))))
+    return o.constant(np.array(o.attr(name), dtype).reshape(o.attr("shape")))
 
 
 @exports("fill_constant_batch_size_like")
-def _fill_like_batch(o: Exported) -> None:
+def _fill_like_batch(o: Exported) -> str:
     """Take the batch size from the number of sequences if the reference tensor has sequences."""
     source, shape = o.input("Input"), list(o.attr("shape"))
     lengths = o.graph.lengths_of(o.names("Input")[0])
@@ -188,89 +187,84 @@ def _fill_like_batch(o: Exported) -> None:
     sizes_of = [part for part in (parts[0], batch, parts[1]) if part]
     text = o.attr("str_value")
     value = float(text) if text else o.attr("value")
-    o.out("Out", filled(o, o.node("Concat", *sizes_of, axis=0), value, VarType(o.attr("dtype"))))
+    return filled(o, o.node("Concat", *sizes_of, axis=0), value, VarType(o.attr("dtype")))
 
 
 @exports("fill_zeros_like", "fill_zeros_like2", "fill_any_like")
-def _fill_like(o: Exported) -> None:
+def _fill_like(o: Exported) -> str:
     dtype = o.attr("dtype")
     kind = o.dtype("X") if dtype is None or dtype == -1 else VarType(dtype)
-    o.out("Out", filled(o, o.node("Shape", o.input("X")), o.attr("value") or 0, kind))
+    return filled(o, o.node("Shape", o.input("X")), o.attr("value") or 0, kind)
 
 
 @exports("range")
-def _range(o: Exported) -> None:
-    o.out(
-        "Out",
-        o.node("Range", *[o.node("Reshape", o.input(slot), o.ints()) for slot in ("Start", "End", "Step")]),
-    )
+def _range(o: Exported) -> str:
+    return o.node("Range", *[o.node("Reshape", o.input(slot), o.ints()) for slot in ("Start", "End", "Step")])
 
 
 @exports("gather")
-def _gather(o: Exported) -> None:
-    o.out("Out", o.node("Gather", o.input("X"), o.node("Reshape", o.input("Index"), o.ints(-1))))
+def _gather(o: Exported) -> str:
+    return o.node("Gather", o.input("X"), o.node("Reshape", o.input("Index"), o.ints(-1)))
 
 
 @exports("gather_nd")
-def _gather_nd(o: Exported) -> None:
-    o.out("Out", o.node("GatherND", o.input("X"), o.cast(o.input("Index"), VarType.INT64)))
+def _gather_nd(o: Exported) -> str:
+    return o.node("GatherND", o.input("X"), o.cast(o.input("Index"), VarType.INT64))
 
 
 @exports("scatter")
-def _scatter(o: Exported) -> None:
+def _scatter(o: Exported) -> str:
     if not o.attr("overwrite"):
         raise o.fail("adds up the updates of a row (overwrite=False)")
     index = o.cast(o.node("Reshape", o.input("Ids"), o.ints(-1, 1)), VarType.INT64)
-    o.out("Out", o.node("ScatterND", o.input("X"), index, o.input("Updates")))
+    return o.node("ScatterND", o.input("X"), index, o.input("Updates"))
 
 
 @exports("where")
-def _where(o: Exported) -> None:
-    o.out("Out", o.node("Where", o.input("Condition"), o.input("X"), o.input("Y")))
+def _where(o: Exported) -> str:
+    return o.node("Where", o.input("Condition"), o.input("X"), o.input("Y"))
 
 
 @exports("where_index")
-def _where_index(o: Exported) -> None:
-    o.out("Out", o.node("Transpose", o.node("NonZero", o.input("Condition")), perm=[1, 0]))
+def _where_index(o: Exported) -> str:
+    return o.node("Transpose", o.node("NonZero", o.input("Condition")), perm=[1, 0])
 
 
 @exports("pad")
-def _pad(o: Exported) -> None:
+def _pad(o: Exported) -> str:
     before, after = o.attr("paddings")[::2], o.attr("paddings")[1::2]
     value = o.constant(o.attr("pad_value"), to_numpy(o.dtype("X")))
-    o.out("Out", o.node("Pad", o.input("X"), o.ints(*before, *after), value))
+    return o.node("Pad", o.input("X"), o.ints(*before, *after), value)
 
 
 @exports("pad2d")
-def _pad2d(o: Exported) -> None:
+def _pad2d(o: Exported) -> str:
     if o.has("Paddings"):
         raise o.fail("takes its paddings from a tensor")
     top, bottom, left, right = o.attr("paddings")
     first = o.attr("data_format") == "NCHW"
     pads = [0, 0, top, left, 0, 0, bottom, right] if first else [0, top, left, 0, 0, bottom, right, 0]
     value = o.constant(o.attr("pad_value"), to_numpy(o.dtype("X")))
-    o.out("Out", o.node("Pad", o.input("X"), o.ints(*pads), value, mode=o.attr("mode")))
+    return o.node("Pad", o.input("X"), o.ints(*pads), value, mode=o.attr("mode"))
 
 
 @exports("cumsum")
-def _cumsum(o: Exported) -> None:
+def _cumsum(o: Exported) -> str:
     value = o.node("Reshape", o.input("X"), o.ints(-1)) if o.attr("flatten") else o.input("X")
     axis = o.constant(0 if o.attr("flatten") else o.attr("axis"), "int64")
     ends = {"exclusive": int(o.attr("exclusive")), "reverse": int(o.attr("reverse"))}
-    o.out("Out", o.node("CumSum", value, axis, **ends))
+    return o.node("CumSum", value, axis, **ends)
 
 
 @exports("reverse")
-def _reverse(o: Exported) -> None:
+def _reverse(o: Exported) -> str:
     axes = [axis % o.rank("X") for axis in o.attr("axis")]
     far = [[number] * len(axes) for number in (-1, -_FAR, -1)]
-    o.out(
-        "Out", o.node("Slice", o.input("X"), o.ints(*far[0]), o.ints(*far[1]), o.ints(*axes), o.ints(*far[2]))
-    )
+    return o.node("Slice", o.input("X"), o.ints(*far[0]), o.ints(*far[1]), o.ints(*axes), o.ints(*far[2]))
 
 
 @exports("lookup_table", "lookup_table_v2")
-def _lookup_table(o: Exported) -> None:
+def _lookup_table(o: Exported) -> str:
     ids, padding = o.input("Ids"), o.attr("padding_idx")
     if o.op.type == "lookup_table":
         ids = o.node("Squeeze", ids, o.ints(o.rank("Ids") - 1))
@@ -280,11 +274,11 @@ def _lookup_table(o: Exported) -> None:
             "Unsqueeze", o.node("Equal", ids, o.constant(padding, to_numpy(o.dtype("Ids")))), o.ints(-1)
         )
         rows = o.node("Where", empty, o.constant(0, to_numpy(o.dtype("W"))), rows)
-    o.out("Out", rows)
+    return rows
 
 
 @exports("one_hot", "one_hot_v2")
-def _one_hot(o: Exported) -> None:
+def _one_hot(o: Exported) -> str:
     ids = o.input("X")
     if o.op.type == "one_hot":
         ids = o.node("Squeeze", ids, o.ints(o.rank("X") - 1))
@@ -294,23 +288,20 @@ def _one_hot(o: Exported) -> None:
         else o.constant(o.attr("depth"))
     )
     kind = to_numpy(VarType(o.attr("dtype")))
-    o.out("Out", o.node("OneHot", ids, depth, o.constant([0, 1], kind)))
+    return o.node("OneHot", ids, depth, o.constant([0, 1], kind))
 
 
 @exports("eye")
-def _eye(o: Exported) -> None:
+def _eye(o: Exported) -> str:
     rows, columns = o.attr("num_rows"), o.attr("num_columns")
-    o.out(
-        "Out",
-        o.constant(
-            np.eye(rows, rows if columns == -1 else columns, dtype=to_numpy(VarType(o.attr("dtype"))))
-        ),
+    return o.constant(
+        np.eye(rows, rows if columns == -1 else columns, dtype=to_numpy(VarType(o.attr("dtype"))))
     )
 
 
 @exports("diag")
-def _diag(o: Exported) -> None:
+def _diag(o: Exported) -> str:
     (size,) = o.static("Diagonal", 0)
     zeros = o.constant(np.zeros((size, size), to_numpy(o.dtype("Diagonal"))))
     places = o.constant(np.arange(size).repeat(2).reshape(size, 2))
-    o.out("Out", o.node("ScatterND", zeros, places, o.input("Diagonal")))
+    return o.node("ScatterND", zeros, places, o.input("Diagonal"))
