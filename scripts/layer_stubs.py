@@ -24,7 +24,7 @@ def stub(module: str) -> str:
     found = importlib.import_module(f"{PACKAGE}.{module}")
     classes = [getattr(found, name) for name in sorted(found.__all__)]
     lines = [f"# Written by scripts/{Path(__file__).name}.", "from typing import Any", ""]
-    lines += ["from ....dygraph.layers import Layer", "from .base import FunctionLayer", ""]
+    lines += ["from ....fluid.dygraph.layers import Layer", "from .base import FunctionLayer", ""]
     lines += [f"__all__ = {sorted(found.__all__)!r}".replace("'", '"') + "", ""]
     for kind in classes:
         function = hasattr(kind, "function")
