@@ -1,5 +1,6 @@
 # make demo    trains the network of the Fluid guide on real digits, with a line an epoch
 # make test    runs the tests, in two processes
+# make check   formatting, lint and types, and the tests of what has changed
 # make wheels  builds a manylinux wheel for every Python that it finds, and tries each without a compiler
 # make docs   builds the site of the documents in build/site/html, with the API and the examples as they run
 # make ci      all checks, as in .ci/run
@@ -16,13 +17,17 @@ INSTALL = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check
 # Python compiles what is imported: installing need not compile what never is. pip reads 0 as "do not".
 export PIP_NO_COMPILE = 0
 
-.PHONY: demo test docs ci wheels clean
+.PHONY: demo test check docs ci wheels clean
 
 demo: $(VENV)/.demo
 	$(VENV)/bin/python -m fluidlite examples/demo.py
 
 test: $(VENV)/.test
 	$(VENV)/bin/python scripts/run_tests.py
+
+check: $(VENV)/.test
+	@$(VENV)/bin/python -c "import mypy, ruff" 2>/dev/null || $(INSTALL) 'fluidlite[lint]'
+	$(VENV)/bin/python scripts/check.py $(BASE)
 
 # What is installed is not compiled again: only the packages of these extras are added.
 docs: $(VENV)/.demo

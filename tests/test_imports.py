@@ -177,3 +177,9 @@ def test_files_of_a_folder_do_not_import_each_other_in_circles(folder):
     circle = {name for name, found in reached.items() if name in found}
     known = set(CIRCLES.get(folder.relative_to(ROOT).as_posix(), "").split())
     assert circle <= known, f"{folder}: {sorted(circle - known)} import each other"
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in FILES}), ids=str)
+def test_each_folder_says_its_topic_in_a_sentence(folder):
+    first = (ast.get_docstring(parsed(folder / "__init__.py")) or "").split("\n\n")[0]
+    assert first.rstrip().endswith((".", "..."))

@@ -40,5 +40,5 @@ def test_a_type_checker_knows_fluid(tmp_path):
     )
     lines = done.stdout.splitlines()
     assert 'type is "fluidlite.framework.variable.Variable"' in lines[0], done.stdout
-    assert "batch_size: int" in lines[1] and "fluidlite.dygraph.nn" in lines[2]
+    assert "batch_size: int" in lines[1] and "fluidlite.fluid.dygraph.nn" in lines[2]
     assert 'no attribute "embeding"; maybe "embedding"' in lines[3] and 'argument "activation"' in lines[4]

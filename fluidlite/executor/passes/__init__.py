@@ -1,1 +1,1 @@
-"""Passes over instructions."""
+"""Passes over instructions: fusion, elimination, layouts, packed weights."""
