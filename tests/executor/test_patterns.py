@@ -4,7 +4,7 @@ import pytest
 
 from fluidlite._ext.operands import Aliases
 from fluidlite.executor.ir import jumps
-from fluidlite.executor.ir.instructions import Instruction, Uses
+from fluidlite.executor.ir.instructions import Instruction, Need, Uses
 from fluidlite.executor.passes.patterns import Match, Node, NoMatch, Pattern
 from fluidlite.executor.passes.rewriting import Replacement, apply_passes, fuse_matches
 from fluidlite.framework import Program
@@ -69,8 +69,9 @@ def test_results_that_others_need_stay():
 
 def test_instructions_that_depend_on_a_part_are_not_passed():
     assert fused(shifted(), OTHER, RELU, TANH) == [("exp", "u", "v"), ("fused", "x", "c")]
-    assert len(fused(shifted(), call("exp", "u", "x"), RELU, TANH)) == 4
-    assert len(fused(shifted(), call("exp", "u", "w"), RELU, TANH, roots={"w": "x"})) == 4
+    assert fused(shifted(), call("exp", "u", "x"), RELU, TANH) == [("fused", "x", "c"), ("exp", "u", "x")]
+    assert len(fused(shifted(), call("exp", "c", "x"), RELU, TANH)) == 4
+    assert len(fused(shifted(), call("exp", "c", "w"), RELU, TANH, roots={"w": "x"})) == 4
     jump = Instruction((), (), (), jumps.BACK_EDGE)
     assert len(fused(shifted(), jump, RELU, TANH)) == 3
 
@@ -82,7 +83,8 @@ def test_the_first_position():
         return [one]
 
     assert fused(shifted(), OTHER, RELU, TANH, rule=early) == [("fused", "x", "c"), ("exp", "u", "v")]
-    assert len(fused(shifted(), call("exp", "c", "v"), RELU, TANH, rule=early)) == 4
+    late = fused(shifted(), call("exp", "c", "v"), RELU, TANH, rule=early)
+    assert late == [("exp", "c", "v"), ("fused", "x", "c")]
 
 
 def test_rules_may_refuse():
@@ -98,16 +100,17 @@ def test_more_patterns_are_matched_whole_or_not_at_all():
     match = PATTERN.match(uses, TANH)
     assert not match.extend(Pattern("x = scale(y | n _ 1 _)\n end = sin(out)"))
     assert "y" not in match.names and list(match.found.values()) == [TANH, RELU, instructions[1]]
-    assert match.extend(Pattern("x = scale(y | n _ 1 _)"), private=True) and match.names["y"] == "y"
+    assert match.extend(Pattern("x = scale(y | n _ 1 _)"), others=Need.NOTHING) and match.names["y"] == "y"
     assert not match.extend(Pattern("end = exp(x)"))
-    assert match.extend(Pattern("end = exp(out)"), private=True) and "end" in match
+    assert match.extend(Pattern("end = exp(out)"), others=Need.NOTHING) and "end" in match
     assert not PATTERN.match(Uses(instructions, "x", Aliases()), TANH).extend(
-        Pattern("x = scale(y)"), private=True
+        Pattern("x = scale(y)"), others=Need.NOTHING
     )
 
 
 def test_readers_and_ambiguous_lines():
-    def add(found):
+    def add(each):
+        found = each.action
         return Node(found.operands[:2], found.operands[2:]) if found.name.startswith("elementwise_") else None
 
     first, second = call("elementwise_add", *"xya"), call("elementwise_mul", *"xzb")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from ...base import flags
 from ...framework import OpRole
@@ -17,7 +18,7 @@ from ..passes.channel_blocks import ChannelBlocks
 from ..passes.patterns import Match, Node, Pattern
 from ..passes.prepacking import prepack
 from ..passes.redundancy import eliminate_common_subexpressions, propagate_copies
-from ..passes.rewriting import HorizontalFusion, Member, Pass, Replacement, apply_passes, fuse_matches, joined
+from ..passes.rewriting import Pass, Replacement, apply_passes, fuse_alike, fuse_matches, joined
 from . import memory
 from .code import Code
 
@@ -71,16 +72,17 @@ def _run_passes(
     return instructions
 
 
-def _has_epilogue(call: Call) -> Node | None:
+def _has_epilogue(each: Instruction) -> Node | None:
     """A product, convolution, normalisation, softmax or addition that can go on with its result."""
-    kernel = KERNELS[call.kernel]
+    kernel = KERNELS[each.action.kernel]
     if kernel is None or kernel.epilogue is None:
         return None
-    return Node([], [kernel.operand(call, kernel.made[0])])
+    return Node([], [kernel.operand(each.action, kernel.made[0])])
 
 
-def _continues(call: Call) -> Node | None:
+def _continues(each: Instruction) -> Node | None:
     """A call that the call before may end with."""
+    call = each.action
     kernel = KERNELS[call.kernel]
     return (
         Node(call.operands[:1], call.operands[-1:])
@@ -103,22 +105,16 @@ def _with_epilogue(match: Match) -> list[Replacement]:
     return [] if action is None else [Replacement([*match.found.values()], action)]
 
 
-class _Updates(HorizontalFusion):
-    """Multi-tensor updates: the updates of one kind, rate and constants as one call over many parameters."""
+def _update_key(each: Instruction) -> Any:
+    """The kind of a parameter's update, with its rate and constants; None for other instructions."""
+    if not each.ops[0].attrs.get("op_role", 0) & OpRole.Optimize or not isinstance(each.action, Call):
+        return None
+    return optim.update_kind(each.action)
 
-    def member(self, position: int) -> Member | None:
-        instruction = self.instructions[position]
-        role = instruction.ops[0].attrs.get("op_role", 0)
-        if not role & OpRole.Optimize or not isinstance(instruction.action, Call):
-            return None
-        key = optim.update_kind(instruction.action)
-        return None if key is None else Member(key, instruction)
 
-    def fused(self, members: list[Member]) -> list[Instruction]:
-        parts = [member.main for member in members]
-        if len(parts) == 1:
-            return parts
-        return [joined(parts, optim.joined([part.action for part in parts]))]
+def _multi_tensor_update(parts: list[Instruction]) -> list[Instruction]:
+    """The updates of one kind, rate and constants as one call over many parameters."""
+    return [joined(parts, optim.joined([part.action for part in parts]))]
 
 
 def _eliminate_dead_code(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
@@ -141,7 +137,7 @@ PASSES: dict[str, Pass | None] = {
     "epilogues": fuse_matches(_EPILOGUE, _with_epilogue),
     "channel_blocks": None,
     "chains": join_chains,
-    "updates": _Updates.run,
+    "updates": fuse_alike(_update_key, _multi_tensor_update),
     "packing": None,
 }
 """The passes by name, in order; None for those that are made for each plan: the layout of images, prepacked weights."""

@@ -13,14 +13,11 @@ from ..frontend import Typed
 from ..ir.instructions import Instruction
 from ..ir.request import Request
 from ..ir.type_env import TypeEnv
-from ..passes.rewriting import Pass, apply_passes, fuse_pairs
+from ..passes.rewriting import Pass, apply_passes
+from . import fusion, multi_tensor
 from .chains import join_chains
-from .gradients import Products, Squares, join_lookups
 from .launch import of_operator
-from .layers import layer, layer_grad, normalized, normalized_grad
-from .losses import loss, loss_grad
 from .plan import DevicePlan, DeviceSplitPlan
-from .updates import Updates
 
 
 @dataclass
@@ -80,13 +77,9 @@ def launches(request: Request, typed: Callable[[Request], Typed]) -> Launches:
 
 
 PASSES: tuple[Pass, ...] = (
-    fuse_pairs(loss_grad),
-    fuse_pairs(loss),
-    Squares.run,
-    Products.run,
-    join_lookups,
-    fuse_pairs(layer_grad, normalized_grad),
-    fuse_pairs(layer, normalized),
-    Updates.run,
+    *fusion.LOSSES,
+    *multi_tensor.GRADIENTS,
+    *fusion.LAYERS,
+    *multi_tensor.UPDATES,
     join_chains,
 )

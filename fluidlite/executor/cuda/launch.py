@@ -1,13 +1,15 @@
-"""Instructions for a GPU: functions that queue the kernels of operators on the device."""
+"""Instructions for a GPU: calls of functions that queue the kernels of operators, one or several, on the device."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from ...base.dtypes import FLOATS, to_numpy
 from ...framework import Operator
 from ...ops.host_fallback import call_on_host
-from ...ops.registry import LodArray, OpView
+from ...ops.registry import EMPTY, Call, LodArray, OpView
 from ..ir.instructions import Instruction
 
 if TYPE_CHECKING:
@@ -17,8 +19,31 @@ Get = Callable[[str], Any]
 """Returns the array of a variable by name."""
 
 Run = Callable[["CudaDevice", Get], Mapping[str, Any]]
-"""`Instruction.action` for a GPU: queues kernels on the device's compute stream, which must be current, and returns the
-arrays of `writes` by name; for updates those are the arrays that `get` returned."""
+"""Queues kernels on the device's compute stream, which must be current, and returns the arrays of results by name; for
+updates those are the arrays that `get` returned."""
+
+Argument = tuple[str | None, Sequence[int] | None]
+"""A variable (None: an absent one) and the shape in which a launcher takes or gives it (None: its own)."""
+
+
+@dataclass(frozen=True)
+class Launch(Call):
+    """The call of a launcher; the kernel is its name and the type of its floating point operands (`_type`).
+
+    `shaped`: results of which only the shape is read, that of the first result.
+    """
+
+    run: Run = field(kw_only=True)
+    shaped: tuple[str, ...] = ()
+
+    def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
+        results = self.run(device, get)
+        if not self.shaped:
+            return results
+        return {**results, **dict.fromkeys(self.shaped, next(iter(results.values())))}
+
+    def with_shapes(self, names: Sequence[str]) -> Launch:
+        return replace(self, shaped=(*self.shaped, *names))
 
 
 def of_operator(op: Operator, view: OpView) -> Instruction:
@@ -30,7 +55,57 @@ def of_operator(op: Operator, view: OpView) -> Instruction:
         return {name: value.array if isinstance(value, LodArray) else value for name, value in outputs}
 
     reads, writes = tuple(dict.fromkeys(op.input_arg_names)), tuple(dict.fromkeys(op.output_arg_names))
-    return Instruction((op,), reads, writes, run, view)
+    kernel = f"{view.definition.planning.pattern or op.type}.{_type(view, (*reads, *writes))}"
+    return Instruction((op,), reads, writes, Launch(kernel, (*reads, *writes), run=run), view)
+
+
+def _type(view: OpView, names: Iterable[str]) -> str:
+    """The type that all floating point variables of an operator have; "mixed" if there are several, or sparse ones."""
+    meta = view.meta
+    found = {meta.dtypes[name] for name in names if name != EMPTY and name in meta.dtypes}
+    if len(found & FLOATS) > 1 or not meta.sparse.keys().isdisjoint(names):
+        return "mixed"
+    return "".join(f"f{8 * to_numpy(each).itemsize}" for each in found & FLOATS)
+
+
+def fused(
+    parts: Sequence[Instruction],
+    launcher: Callable[..., Any],
+    inputs: Mapping[str, Argument],
+    outputs: Sequence[Argument],
+    /,
+    **options: Any,
+) -> Launch:
+    """One launch in the place of several, which run one by one if the launcher returns NotImplemented.
+
+    The launcher takes the device, `inputs` by name of the argument, and `options`; it returns `outputs` in order.
+    """
+    made = [name for name, _ in outputs if name is not None]
+    read = [name for name, _ in inputs.values() if name is not None]
+
+    def run(device: CudaDevice, get: Get) -> Mapping[str, Any]:
+        arrays = {slot: _array(device, get, *argument) for slot, argument in inputs.items()}
+        results = launcher(device, **arrays, **options)
+        if results is NotImplemented:
+            results = one_by_one(parts, device, get)
+            return {name: results[name] for name in made}
+        return {
+            name: array if shape is None else array.reshape(shape)
+            for (name, shape), array in zip(
+                outputs, results if isinstance(results, tuple) else (results,), strict=True
+            )
+            if name is not None
+        }
+
+    return Launch(f"{launcher.__name__}.{parts[0].action.type}", (*read, *made), run=run)
+
+
+def _array(device: CudaDevice, get: Get, name: str | None, shape: Sequence[int] | None) -> Any:
+    from ...backend.cupy_.launch import dense
+
+    if name is None or shape is None:
+        return None if name is None else get(name)
+    return dense(device, get(name)).reshape(shape)
 
 
 def one_by_one(launches: Iterable[Instruction], device: CudaDevice, get: Get) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import IntEnum
 from functools import cached_property
 from typing import Any
 
@@ -123,7 +123,7 @@ def outermost_loops(instructions: Iterable[Instruction]) -> list[tuple[int, int]
     return found
 
 
-class Need(Enum):
+class Need(IntEnum):
     """The part of a variable that instructions read: nothing, its shape, or its elements."""
 
     NOTHING = 0
@@ -142,6 +142,11 @@ class Uses:
         self.roots, self.root = roots, roots.root
         self.needed = frozenset(map(self.root, needed))
         self._successors: dict[Instruction, list[Instruction]] = defaultdict(list)
+
+    @cached_property
+    def places(self) -> dict[Instruction, int]:
+        """The position of each instruction; of a fused one, that of the part that it replaces."""
+        return {each: at for at, each in enumerate(self._instructions)}
 
     @cached_property
     def written(self) -> Counter[str]:

@@ -12,6 +12,7 @@ from typing import Any
 from ...base.sizes import SymFloat, SymInt, always_equal, current
 from ...base.sizes.shapes import aligned, product
 from ...ops.registry import Call
+from ..ir.instructions import Instruction, Need
 from .patterns import Match, Node, NoMatch, Pattern, Reader, require
 from .rewriting import Replacement, fuse_matches
 
@@ -23,8 +24,9 @@ def _equal(one: Sequence[Any], other: Sequence[Any]) -> bool:
     return len(one) == len(other) and all(map(always_equal, one, other))
 
 
-def _product(call: Call) -> Node | None:
+def _product(each: Instruction) -> Node | None:
     """A product of contiguous matrices. Numbers: m, n, k, which factors are transposed, how many matrices, a factor."""
+    call = each.action
     if call.name not in ("gemm", "gemm_batched") or call.floats[1] != 0 or any(call.operands[3:]):
         return None
     m, n, k, *trans = call.ints[:5]
@@ -33,8 +35,9 @@ def _product(call: Call) -> Node | None:
     return Node(call.operands[:2], call.operands[2:3], numbers) if _equal(call.ints[5:], strides) else None
 
 
-def _add_grad(call: Call) -> Node | None:
+def _add_grad(each: Instruction) -> Node | None:
     """The gradient for the first operand of an addition, and only for that."""
+    call = each.action
     kernels = "elementwise_add_grad", "elementwise_add_mid_grad", "elementwise_add_dims_grad"
     if call.name not in kernels or call.operands[5] is not None:
         return None
@@ -111,14 +114,14 @@ def _attention(match: Match) -> list[Replacement]:
         require(("kept" in match) == ("dkept" in match) and ("scaled" in match) == ("dscores" in match))
     lines = {"dq": "dscaled_q", "dkeys": "dkeys", "dv": "dv"}
     gradients = [name if line in match else None for name, line in lines.items()]
-    if not match.extend(_FACTOR_AND_GRADIENT if gradients[0] else _FACTOR, private=True):
+    if not match.extend(_FACTOR_AND_GRADIENT if gradients[0] else _FACTOR, others=Need.NOTHING):
         names.update(q=names["scaled_q"], dq=names.get("dscaled_q", ""))
     for name in ("q", "v", "out", *(["dout"] if "dout" in names else []), *filter(None, gradients)):
         if not (across and name == "dkeys"):
-            match.extend(_TRANSPOSES[name], private=True)
+            match.extend(_TRANSPOSES[name], others=Need.NOTHING)
     if not across:
-        match.extend(_TRANSPOSES["keys"], private=True)
-    elif match.extend(_KEYS_AND_GRADIENT_ACROSS if gradients[1] else _KEYS_ACROSS, private=True):
+        match.extend(_TRANSPOSES["keys"], others=Need.NOTHING)
+    elif match.extend(_KEYS_AND_GRADIENT_ACROSS if gradients[1] else _KEYS_ACROSS, others=Need.NOTHING):
         across = False
 
     def variable(name: str | None) -> str | None:

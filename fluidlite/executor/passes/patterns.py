@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from ...base.sizes import always_equal
 from ...ops.kernels.kernel_def import KERNELS
 from ...ops.registry import Call
-from ..ir.instructions import Instruction, Uses
+from ..ir.instructions import Instruction, Need, Uses
 
 _LINE = re.compile(r"(.+?) = (\w+)\(([^|)]*)(?:\|(.*))?\)(\??)")
 _ANY = "_"
@@ -40,7 +40,7 @@ class Node(NamedTuple):
     numbers: Sequence[Any] = ()
 
 
-Reader = Callable[[Call], Node | None]
+Reader = Callable[[Instruction], Node | None]
 
 
 def node_of(call: Call) -> Node | None:
@@ -71,8 +71,8 @@ class Pattern:
     """The lines of a text.
 
     Args:
-        readers: what words for kernels mean: several kernels, or a function from a call to its node (None if it does
-            not fit). Other words are kernels.
+        readers: what words for kernels mean: several kernels, or a function from an instruction to its node (None if
+            it does not fit). Other words are kernels.
         start: the line to start from, best one of a rare kernel, by its result; the last one by default.
     """
 
@@ -88,19 +88,19 @@ class Pattern:
         reader = self._readers.get(self._start.kernel, self._start.kernel)
         if isinstance(reader, str):
             return [each for each in calls if each.action.kernel.partition(".")[0] in reader.split()]
-        return [each for each in calls if reader(each.action) is not None]
+        return [each for each in calls if reader(each) is not None]
 
     def match(self, uses: Uses, start: Instruction) -> Match | None:
         """The match that starts from an instruction; None if there is none."""
         match = Match(uses)
         return match if match._take(self, self._start, [start]) and match.extend(self) else None
 
-    def node(self, line: _Line, call: Call) -> Node | None:
-        """The node of a call; None if it does not fit a line."""
+    def node(self, line: _Line, each: Instruction) -> Node | None:
+        """The node of an instruction with a call; None if it does not fit a line."""
         reader = self._readers.get(line.kernel, line.kernel)
         if not isinstance(reader, str):
-            return reader(call)
-        return node_of(call) if call.name in reader.split() else None
+            return reader(each)
+        return node_of(each.action) if each.action.name in reader.split() else None
 
 
 @dataclass
@@ -119,12 +119,17 @@ class Match:
     def __contains__(self, line: str) -> bool:
         return line in self.found
 
-    def extend(self, pattern: Pattern, private: bool = False) -> bool:
+    @property
+    def parts(self) -> list[Instruction]:
+        """The instructions in order."""
+        return sorted(self.found.values(), key=self.uses.places.__getitem__)
+
+    def extend(self, pattern: Pattern, others: Need = Need.ELEMENTS) -> bool:
         """Match the lines of one more pattern, all of them or nothing.
 
         They are found from what is known: as the producer of their first result, or else as the only reader of their
-        first operand that fits. `private`: whether nothing else may need the variables that the pattern shares with
-        the others.
+        first operand that fits. `others`: the most that other instructions may need of the variables that the pattern
+        shares with those that are matched already.
         """
         found = Match(self.uses, {**self.names}, {**self.numbers}, {**self.found}, self.type)
         pending = [line for line in pattern.lines if line.results[0] not in self.found]
@@ -133,8 +138,8 @@ class Match:
             pending.remove(line)
             if not found._take(pattern, line, candidates) and not found._skip(line):
                 return False
-        shared = self.names.keys() & pattern.variables if private else ()
-        if not all(self.uses.is_private(self.names[name], found.found.values()) for name in shared):
+        shared = self.names.keys() & pattern.variables if others is not Need.ELEMENTS else ()
+        if any(self.uses.need(self.names[name], found.found.values()) > others for name in shared):
             return False
         self.names |= found.names
         self.numbers |= found.numbers
@@ -171,7 +176,7 @@ class Match:
         call, root = each.action, self.uses.root
         if not isinstance(call, Call) or (self.type and call.type not in ("", self.type)):
             return None
-        node = pattern.node(line, call)
+        node = pattern.node(line, each)
         if node is None or len(line.operands) > len(node.operands) or len(line.numbers) > len(node.numbers):
             return None
         names: dict[str, str] = {}

@@ -1,22 +1,19 @@
 """Passes, which rewrite the instructions of a plan, and the schemes of fusion that CPU and GPU passes share.
 
 fuse_matches      graphs of instructions that a pattern describes (`patterns.py`)
-fuse_pairs        neighbours by neighbours, where operators have no native calls
 fuse_runs         runs of neighbours, such as chains of elementwise calls
-HorizontalFusion  instructions of the same kind from anywhere, such as the updates of an optimizer
+fuse_alike        instructions of the same kind from anywhere, such as the updates of an optimizer
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from ..._ext.operands import Aliases
 from ...framework import Operator
-from ...ops.registry import OpDef
 from ..ir.instructions import Instruction, Need, Uses
 from .patterns import Match, NoMatch, Pattern, require
 
@@ -64,7 +61,7 @@ def joined(
 
 @dataclass
 class Replacement:
-    """One instruction (see `joined`) for several, at the position of the last one, or the first."""
+    """One instruction (see `joined`) for several, at the position of the last one, or the first if only that can be."""
 
     parts: Sequence[Instruction]
     action: Any
@@ -73,41 +70,22 @@ class Replacement:
     at_first: bool = False
 
 
-Rule = Callable[[Instruction, Instruction, Uses], Replacement | None]
-"""`rule(before, after, uses)`: what replaces two neighbours; None if nothing does."""
-
-
 def fuse_matches(pattern: Pattern, rule: Callable[[Match], Sequence[Replacement]]) -> Pass:
     """The pass that replaces the matches of a pattern, in order; fused instructions match, too.
 
     Rules need not check that nothing else needs a result that is lost, nor that the parts can be moved to one position.
     """
 
-    def step(code: _Code, each: Instruction) -> None:
-        match = pattern.match(code.uses, each)
-        if match is not None:
-            with suppress(NoMatch):
-                code.replace(rule(match))
-
-    return _by_steps(step, pattern.starts)
-
-
-def fuse_pairs(*rules: Rule) -> Pass:
-    """The pass that fuses neighbours, and the fused ones with their neighbours, as often as possible."""
-    return _by_steps(lambda code, each: code.grow(each, rules))
-
-
-def _by_steps(
-    step: Callable[[_Code, Instruction], None],
-    starts: Callable[[list[Instruction]], list[Instruction]] = lambda each: each,
-) -> Pass:
     def run(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
-        found = starts(instructions)
-        if not found:
+        starts = pattern.starts(instructions)
+        if not starts:
             return instructions
         code = _Code(instructions, uses)
-        for each in found:
-            step(code, each)
+        for each in starts:
+            match = pattern.match(uses, each) if each in uses.places else None
+            if match is not None:
+                with suppress(NoMatch):
+                    code.replace(rule(match))
         return [each for slot in code.slots for each in slot]
 
     return run
@@ -119,20 +97,10 @@ class _Code:
     def __init__(self, instructions: Sequence[Instruction], uses: Uses) -> None:
         self.uses = uses
         self.slots = [[each] for each in instructions]
-        self._places = {each: at for at, each in enumerate(instructions)}
+        self._places = uses.places
 
-    def grow(self, after: Instruction, rules: Sequence[Rule]) -> None:
-        """Fuse an instruction with the one before it, and the fused one again, as long as a rule does."""
-        at = self._places.get(after, 0) - 1
-        while at > 0 and not self.slots[at]:
-            at -= 1
-        if at >= 0 and self.slots[at]:
-            for one in filter(None, (rule(self.slots[at][-1], after, self.uses) for rule in rules)):
-                with suppress(NoMatch):
-                    return self.grow(self.replace([one])[0], rules)
-
-    def replace(self, replacements: Sequence[Replacement]) -> list[Instruction]:
-        """The instructions of these replacements, in place of their parts; NoMatch if they would change a result."""
+    def replace(self, replacements: Sequence[Replacement]) -> None:
+        """Put the instructions of replacements in place of their parts; NoMatch if they would change a result."""
         parts = {each for one in replacements for each in one.parts}
         require(parts <= self._places.keys())
         made = [self._moved(one) for one in replacements]
@@ -152,7 +120,6 @@ class _Code:
             self.slots[place].append(each)
             self._places[each] = place
             self.uses.replace(one.parts, each)
-        return made
 
     def _roots(self, names: Iterable[str]) -> set[str]:
         return set(map(self.uses.root, names))
@@ -160,46 +127,37 @@ class _Code:
     def _moved(self, one: Replacement) -> Instruction:
         """The instruction of a replacement with sorted parts; raises NoMatch if one cannot be moved to the others."""
         parts = one.parts = sorted(one.parts, key=self._places.__getitem__)
-        fused, moving = joined(parts, one.action, one.reads, one.writes), Group()
+        fused = joined(parts, one.action, one.reads, one.writes)
         slots = self.slots[self._places[parts[0]] : self._places[parts[-1]] + 1]
         span = [each for slot in slots for each in slot]
         if len(span) == len(parts):
             return fused
+        one.at_first = one.at_first if self._can_move(span, fused, parts, one.at_first) else not one.at_first
+        require(self._can_move(span, fused, parts, one.at_first))
+        return fused
+
+    def _can_move(
+        self, span: list[Instruction], fused: Instruction, parts: Sequence[Instruction], to_first: bool
+    ) -> bool:
+        """True if parts can be moved to the first (or last) of them, past the others of a span."""
         made, kept = self._roots([name for each in parts for name in each.writes]), self._roots(fused.writes)
-        for each in reversed(span) if one.at_first else span:
+        moving = Group()
+        for each in reversed(span) if to_first else span:
             reads, writes = self._roots(each.reads), self._roots(each.writes)
             if each in parts:
                 moving.reads |= reads - made
                 moving.writes |= writes & kept
-            else:
-                require(not each.is_jump and not moving.conflicts(reads, writes))
-        return fused
-
-
-@dataclass
-class Member:
-    """A candidate for horizontal fusion: `main`, and instructions `before` and `after` it that the fusion replaces too.
-
-    `key`: equal for candidates that one instruction can replace; `detail`: data of the pass.
-    """
-
-    key: Any
-    main: Instruction
-    before: tuple[Instruction, ...] = ()
-    after: tuple[Instruction, ...] = ()
-    detail: Any = None
-
-    @property
-    def instructions(self) -> tuple[Instruction, ...]:
-        return (*self.before, self.main, *self.after)
+            elif each.is_jump or moving.conflicts(reads, writes):
+                return False
+        return True
 
 
 @dataclass
 class Group:
-    """Members with one key to fuse at the position of the last one, and the variables that they read and write."""
+    """Instructions to fuse at the position of the last one, and the variables that they read and write."""
 
     place: int = 0
-    members: list[Any] = field(default_factory=list)
+    members: list[Instruction] = field(default_factory=list)
     reads: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
 
@@ -241,78 +199,46 @@ def fuse_runs(start: Callable[[Uses], Run]) -> Pass:
     return fuse_all
 
 
-class HorizontalFusion:
-    """A pass that fuses instructions of the same kind at the position of the last one.
+def fuse_alike(
+    key: Callable[[Instruction], Any], fused: Callable[[list[Instruction]], list[Instruction]]
+) -> Pass:
+    """Horizontal fusion: the pass that fuses instructions with one key (None: not to be fused) from anywhere.
 
-    An instruction moves only past instructions that neither depend on it nor it on them.
+    They are fused at the position of the last one; an instruction moves only past instructions that neither depend on
+    it nor it on them. `fused`: the instructions that replace at least two.
     """
 
-    def __init__(
-        self, instructions: list[Instruction], uses: Uses, roots: Mapping[str, str] | None = None
-    ) -> None:
-        self.instructions = instructions
-        self.uses = uses
-        self.roots = uses.roots if roots is None else roots
-
-    @classmethod
-    def run(cls, instructions: list[Instruction], uses: Uses) -> list[Instruction]:
-        return cls(instructions, uses).rewritten()
-
-    def member(self, position: int) -> Member | None:
-        """The candidate at a position; None if its instruction is none."""
-        raise NotImplementedError
-
-    def fused(self, members: list[Any]) -> list[Instruction]:
-        """The instructions that replace members with one key."""
-        raise NotImplementedError
-
-    def is_absorbed(self, position: int, groups: Iterable[Group]) -> bool:
-        """True if a member of one of the groups replaces the instruction at a position."""
-        return False
-
-    def rewritten(self) -> list[Instruction]:
-        found = {
-            position: member
-            for position in range(len(self.instructions))
-            if (member := self.member(position)) is not None
-        }
-        if not found:
-            return self.instructions
-        places = {each: position for position, each in enumerate(self.instructions)}
-        replaced = {places[part] for member in found.values() for part in member.before} | set(found)
+    def run(instructions: list[Instruction], uses: Uses) -> list[Instruction]:
+        keys = [key(each) for each in instructions]
+        if len({*keys} - {None}) == len(keys) - keys.count(None):
+            return instructions
         groups: list[Group] = []
-        roots = self.roots
         open_groups: dict[Any, Group] = {}
-        for position, instruction in enumerate(self.instructions):
-            member = found.get(position)
-            if isinstance(instruction.action, OpDef):
+        roots = uses.roots
+        for position, (each, its_key) in enumerate(zip(instructions, keys, strict=True)):
+            if each.is_jump:
                 open_groups.clear()
-            if member is None and position in replaced:
+            if its_key is None and not open_groups:
                 continue
-            if member is None and not open_groups:
+            reads = {roots.get(name, name) for name in each.reads}
+            writes = {roots.get(name, name) for name in each.writes}
+            for conflicting in [k for k, group in open_groups.items() if group.conflicts(reads, writes)]:
+                del open_groups[conflicting]
+            if its_key is None:
                 continue
-            if self.is_absorbed(position, open_groups.values()):
-                replaced.add(position)
-                continue
-            parts = member.instructions if member is not None else (instruction,)
-            reads = {roots.get(name, name) for part in parts for name in part.reads}
-            writes = {roots.get(name, name) for part in parts for name in part.writes}
-            for key in [key for key, group in open_groups.items() if group.conflicts(reads, writes)]:
-                del open_groups[key]
-            if member is None:
-                continue
-            if member.key not in open_groups:
-                groups.append(open_groups.setdefault(member.key, Group(position)))
-            group = open_groups[member.key]
+            if its_key not in open_groups:
+                groups.append(open_groups.setdefault(its_key, Group()))
+            group = open_groups[its_key]
             group.place = position
-            group.members.append(member)
+            group.members.append(each)
             group.reads |= reads
             group.writes |= writes
-        at: dict[int, list[Instruction]] = defaultdict(list)
-        for group in groups:
-            at[group.place] += self.fused(group.members)
+        at = {group.place: fused(group.members) for group in groups if len(group.members) > 1}
+        gone = {each for group in groups if len(group.members) > 1 for each in group.members}
         return [
-            each
-            for position, instruction in enumerate(self.instructions)
-            for each in (*(() if position in replaced else (instruction,)), *at.get(position, ()))
+            now
+            for position, each in enumerate(instructions)
+            for now in at.get(position, () if each in gone else (each,))
         ]
+
+    return run
