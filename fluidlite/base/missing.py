@@ -1,8 +1,9 @@
 """Missing names: those of Fluid 1.8 are stand-ins that raise when used, unknown names raise with a suggestion.
 
-A module defines `__getattr__ = missing.reporter(__name__)` (PEP 562). The names of Fluid, with all modules that have
-them, are listed (`names/fluid_names.py`), so that names of another module here are found. A package with lazily loaded
-names defines `__getattr__, __dir__ = missing.lazy(__name__)` and imports them under `if TYPE_CHECKING:`;
+The modules of `fluid/`, `paddle/` and `dataset/` get a `__getattr__` (PEP 562) when they are loaded (`names/views.py`);
+others define `__getattr__ = missing.reporter(__name__)`. The names of Fluid, with all modules that have them, are
+listed (`names/fluid_names.txt`), so that names of another module here are found. A package with lazily loaded names
+defines `__getattr__, __dir__ = missing.lazy(__name__)` and imports them under `if TYPE_CHECKING:`;
 scripts/lazy_names.py makes the table of lazy names from these imports.
 """
 

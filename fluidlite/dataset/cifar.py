@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base import missing
 from ..fluid.io.pickles import parse_pickle
 from . import common, reading
 from .reading import samples, tar_members
@@ -121,6 +120,3 @@ def _batch(filename: str, member: str, batch: Any) -> tuple[np.ndarray, list[int
             filename, f"{member} does not have one label for each of its {len(data)} images"
         )
     return data, [int(label) for label in labels]
-
-
-__getattr__ = missing.reporter(__name__)

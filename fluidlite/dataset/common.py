@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, BinaryIO
 
-from ..base import missing
 from ..base.errors import DownloadError
 from ..base.storage.files import atomic_writer
 from ..fluid.io.pickles import parse_pickle
@@ -165,6 +164,3 @@ def _load_samples(file: BinaryIO) -> Any:
     return parse_pickle(
         file.read(), file.name, "a file of samples as paddle.dataset.common.split writes them"
     )
-
-
-__getattr__ = missing.reporter(__name__)

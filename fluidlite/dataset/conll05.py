@@ -8,7 +8,6 @@ from functools import partial
 from io import BytesIO
 from typing import Any
 
-from ..base import missing
 from . import common, reading
 from .reading import tar_member
 
@@ -191,6 +190,3 @@ def fetch() -> None:
 
 def _download(url: str, md5sum: str) -> str:
     return common.download(url, "conll05st", md5sum)
-
-
-__getattr__ = missing.reporter(__name__)

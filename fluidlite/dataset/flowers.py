@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base import missing
 from ..reader.decorators import map_readers
 from ..reader.threaded import xmap_readers
 from . import common, reading
@@ -150,6 +149,3 @@ def fetch() -> None:
     common.download(DATA_URL, "flowers", DATA_MD5)
     common.download(LABEL_URL, "flowers", LABEL_MD5)
     common.download(SETID_URL, "flowers", SETID_MD5)
-
-
-__getattr__ = missing.reporter(__name__)

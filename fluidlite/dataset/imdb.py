@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from ..base import missing
 from . import common
 from .reading import tar_members
 
@@ -91,6 +90,3 @@ def reader_creator(
 def fetch() -> None:
     """Download the data now (`paddle.dataset.imdb.fetch`)."""
     common.download(URL, "imdb", MD5)
-
-
-__getattr__ = missing.reporter(__name__)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMappin
 from functools import partial
 from typing import Any
 
-from ..base import missing
 from . import common
 from .reading import tar_member
 
@@ -114,6 +113,3 @@ def _lines(path: str, filename: str) -> list[bytes]:
 def fetch() -> None:
     """Download the data now (`paddle.dataset.imikolov.fetch`)."""
     common.download(URL, "imikolov", MD5)
-
-
-__getattr__ = missing.reporter(__name__)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..base import callsite, missing
+from ..base import callsite
 from ..base.errors import DownloadError
 from . import common, reading
 from .reading import samples
@@ -145,6 +145,3 @@ def _idx(path: str, magic: int, item: tuple[int, ...]) -> np.ndarray:
             path, f"it has {len(data) - header} bytes for {count} items, expected {expected}"
         )
     return np.frombuffer(data, np.uint8, offset=header).reshape(count, *item)
-
-
-__getattr__ = missing.reporter(__name__)

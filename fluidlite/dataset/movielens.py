@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base import missing
 from . import common, reading
 from .reading import zip_member
 
@@ -205,6 +204,3 @@ def _rows(path: str, name: str, columns: int) -> Iterator[list[str]]:
         if len(row) != columns:
             raise reading.damaged(path, f"{name} has a line with {len(row)} columns, expected {columns}")
         yield row
-
-
-__getattr__ = missing.reporter(__name__)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base import missing
 from . import common, reading
 
 __all__ = [
@@ -241,6 +240,3 @@ def _text(filepath: str) -> tuple[str, str]:
             return archive, rar.read(name).decode("utf8", "replace")
     except rarfile.Error as error:
         raise reading.damaged(archive, str(error)) from error
-
-
-__getattr__ = missing.reporter(__name__)

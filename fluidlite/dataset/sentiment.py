@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from ..base import missing
 from . import common, reading
 from .reading import zip_members
 
@@ -123,5 +122,3 @@ class _Corpus:
 
 
 movie_reviews = _Corpus()
-
-__getattr__ = missing.reporter(__name__)

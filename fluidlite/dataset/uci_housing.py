@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base import missing
 from . import common, reading
 from .reading import unpack
 
@@ -149,6 +148,3 @@ def _split(which: int) -> np.ndarray:
 
 def _rows(table: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     return ((row[:-1], row[-1:]) for row in table)
-
-
-__getattr__ = missing.reporter(__name__)

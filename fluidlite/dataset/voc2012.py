@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 
-from ..base import missing
 from . import common, reading
 from .reading import tar_member, tar_members
 
@@ -74,6 +73,3 @@ def _samples(filename: str, sub_name: str) -> Iterator[tuple[np.ndarray, np.ndar
         except (OSError, SyntaxError, ValueError, image.DecompressionBombError) as error:
             raise reading.damaged(filename, f"the picture {name}: {error}") from error
         yield sample
-
-
-__getattr__ = missing.reporter(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from ..base import missing
 from . import common
 from .reading import Pair, marked, tar_member, two_columns
 
@@ -92,6 +91,3 @@ def _dictionaries(tar_file: str, dict_size: int) -> list[dict[str, int]]:
     texts = [tar_member(tar_file, name).decode("utf8", "replace") for name in ("src.dict", "trg.dict")]
     lines = (text.removesuffix("\n").split("\n")[:dict_size] for text in texts)
     return [{line.strip(): i for i, line in enumerate(words)} for words in lines]
-
-
-__getattr__ = missing.reporter(__name__)

@@ -6,7 +6,6 @@ import collections
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 
-from ..base import missing
 from . import common
 from .reading import Pair, marked, tar_member, two_columns
 
@@ -113,6 +112,3 @@ def _pairs(
             for lang, words in zip(languages, numbers, strict=True)
         )
         yield marked(source, target, begin=0, end=1)
-
-
-__getattr__ = missing.reporter(__name__)

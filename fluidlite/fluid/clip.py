@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import callsite, missing
+from ..base import callsite
 from ..base.dtypes import VarType, to_numpy
 from ..base.errors import ArgumentAssertion, ArgumentError, ArgumentTypeError
 from ..base.reports.texts import ShowsArguments
@@ -347,5 +347,3 @@ def _groups(trained: list[Any]) -> dict[str, tuple[Variable, list[Variable]]]:
 ClipByGlobalNorm = GradientClipByGlobalNorm
 ClipByNorm = GradientClipByNorm
 ClipByValue = GradientClipByValue
-
-__getattr__ = missing.reporter(__name__)

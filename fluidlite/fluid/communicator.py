@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..base import missing
 from ..executor.parameter_server import (
     Asynchronous,
     GeoSgd,
@@ -114,6 +113,3 @@ class Communicator:
     def is_running(self) -> bool:
         """Whether it has begun and not ended."""
         return self._running is not None
-
-
-__getattr__ = missing.reporter(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base import missing
 from ..base.dtypes import VarType
 from ..framework import Variable
 from .layers.inputs import check_data, declared
@@ -42,6 +41,3 @@ def data(name: str, shape: Sequence[int | None], dtype: Any = "float32", lod_lev
         lod_level=lod_level,
         need_check_feed=True,
     )
-
-
-__getattr__ = missing.reporter(__name__)

@@ -3,7 +3,6 @@
 from collections.abc import Collection
 from typing import Any
 
-from ..base import missing
 from ..base.dtypes import to_numpy
 from ..framework import Variable
 from ..framework.mode import in_dygraph_mode
@@ -84,6 +83,3 @@ def check_variable_and_dtype(
     """
     check_type(input, input_name, Variable, op_name, extra_message)
     check_dtype(input.dtype, input_name, expected_dtype, op_name, extra_message)
-
-
-__getattr__ = missing.reporter(__name__)

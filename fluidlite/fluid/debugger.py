@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base import missing
 from ..base.dtypes import FLOATS, VarType, to_numpy
 from ..executor import Executor, Scope, as_numpy
 from ..framework import Block, Operator, Program, Variable, default_main_program
@@ -203,6 +202,3 @@ def run_fast_nan_inf_debug(
 def _may_be_infinite(block: Block, name: str) -> bool:
     var = block.vars.get(name)
     return var is not None and var.type == VarType.LOD_TENSOR and var.dtype in FLOATS
-
-
-__getattr__ = missing.reporter(__name__)

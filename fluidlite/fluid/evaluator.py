@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import callsite, missing, unique_name
+from ..base import callsite, unique_name
 from ..framework import Program, Variable, program_guard
 from . import layers, metrics
 from .layer_helper import LayerHelper
@@ -157,6 +157,3 @@ class DetectionMAP(Evaluator, metrics.DetectionMAP):
     def _create_has_state(self) -> Variable:
         state: Variable = self.helper.create_variable(persistable=True, dtype="int32", shape=[1])
         return state
-
-
-__getattr__ = missing.reporter(__name__)

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from ..base import missing
 from ..base.storage.files import write_file
 from ..framework import Operator, Program
 
@@ -252,6 +251,3 @@ def draw_graph(startup_program: Program, main_program: Program, **kwargs: Any) -
     if kwargs.get("filename"):
         graph.compile(kwargs["filename"])
     return graph
-
-
-__getattr__ = missing.reporter(__name__)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base import missing
 from ..base.dtypes import FLOATS, VarType, to_numpy
 from ..base.errors import ArgumentAssertion, ArgumentError, ArgumentTypeError, TypeAssertion
 from ..base.reports.texts import ShowsArguments
@@ -315,5 +314,3 @@ TruncatedNormal = TruncatedNormalInitializer
 Xavier = XavierInitializer
 MSRA = MSRAInitializer
 Bilinear = BilinearInitializer
-
-__getattr__ = missing.reporter(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base import missing
 from ..framework import Variable
 from .layers.nn.dense import looked_up
 from .layers.nn.probability import encoded
@@ -35,6 +34,3 @@ def one_hot(input: Variable, depth: int | Variable, allow_out_of_range: bool = F
     As `fluid.layers.one_hot`, but `input` has any shape: the result has shape `input.shape + [depth]`.
     """
     return encoded("one_hot_v2", input, depth, allow_out_of_range)
-
-
-__getattr__ = missing.reporter(__name__)

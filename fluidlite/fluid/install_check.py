@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..base import missing
 from ..base.place import CPUPlace, CUDAPlace, Place, cpu_places, cuda_device_count
 from ..base.unique_name import guard as names
 from ..executor import Executor, Scope, scope_guard
@@ -47,6 +46,3 @@ def run_check() -> None:
     with guard(place), names():
         SimpleLayer(2)(to_variable(batch)).backward()  # type: ignore[attr-defined]
     print(f"fluidlite works on {place!r}: programs, data parallelism and dygraph mode.")
-
-
-__getattr__ = missing.reporter(__name__)

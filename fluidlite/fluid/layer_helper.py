@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import eager
-from ..base import missing, unique_name
+from ..base import unique_name
 from ..base.dtypes import FLOATS, VarType, to_vartype
 from ..framework import (
     Operator,
@@ -310,6 +310,3 @@ def check_variables(layer: str, **given: Any) -> None:
     """`check_variable` for several arguments of `layer` by their names."""
     for name, value in given.items():
         check_variable(value, name, layer)
-
-
-__getattr__ = missing.reporter(__name__)

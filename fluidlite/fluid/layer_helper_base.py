@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import eager
-from ..base import missing, unique_name
+from ..base import unique_name
 from ..base.dtypes import FLOATS, VarType, to_numpy, to_vartype
 from ..base.errors import NotSupportedError
 from ..framework import Parameter, Program, Variable, default_main_program, default_startup_program, mode
@@ -190,6 +190,3 @@ class LayerHelperBase:
 def is_eager(like: Any) -> bool:
     """Whether a variable made from `like` is an eager tensor; None: decided by the mode."""
     return mode.in_dygraph_mode() if like is None else bool(eager.mixture([like]))
-
-
-__getattr__ = missing.reporter(__name__)

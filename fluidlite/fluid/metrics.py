@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base import missing, unique_name
+from ..base import unique_name
 from ..base.errors import public
 from ..base.reports.texts import ShowsArguments
 from ..framework import Program, Variable, program_guard
@@ -369,6 +369,3 @@ class DetectionMAP:
             var = program.current_block()._clone_variable(self.has_state)
             layers.fill_constant(shape=var.shape, value=0, dtype=var.dtype, out=var)
         executor.run(program)
-
-
-__getattr__ = missing.reporter(__name__)

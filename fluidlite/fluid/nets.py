@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base import missing
 from ..framework import Variable
 from .layer_helper import LayerHelper, check_variable, run_op
 from .layers.nn.convolution import conv2d, pool2d
@@ -254,6 +253,3 @@ def _transposed(x: Variable) -> Variable:
 def _matmul(x: Variable, y: Variable, transpose_y: bool = False) -> Variable:
     attrs = {"transpose_X": False, "transpose_Y": transpose_y, "alpha": 1.0}
     return run_op("matmul", {"X": x, "Y": y}, attrs=attrs)
-
-
-__getattr__ = missing.reporter(__name__)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base import missing
 from ..base.storage.messages import ATTR_TYPES, messages
 from ..executor.functions import BoundOperator
 from ..framework.ignored_attrs import tuning
@@ -213,6 +212,3 @@ def _attribute(definition: OpDef, name: str, value: Any) -> Any:
     if not isinstance(value, (*takes, np.generic)):
         raise TypeError(f"attribute {name} of {definition.type} must be a {takes[0].__name__}, got {value!r}")
     return value
-
-
-__getattr__ = missing.reporter(__name__)

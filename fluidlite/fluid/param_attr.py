@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base import missing
 from ..base.reports.texts import ShowsArguments
 from .initializer import ConstantInitializer, Initializer, XavierInitializer
 
@@ -132,6 +131,3 @@ def _check(what: str, value: Any, types: tuple[type, ...], expected: str) -> Non
             f"The type of '{what}' in ParamAttr must be {expected}, but received {value!r} "
             f"of type {type(value).__name__}"
         )
-
-
-__getattr__ = missing.reporter(__name__)

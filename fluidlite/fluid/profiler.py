@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from ..backend import device_at
-from ..base import missing
 from ..base.errors import NotSupportedError
 from ..base.place import CUDAPlace
 from ..base.reports import profile_report, profiling
@@ -125,6 +124,3 @@ def _key(sorted_key: str | None) -> profile_report.EventSortingKey:
             f"The sorted_key must be None or in 'calls', 'total', 'max', 'min' and 'ave', got {sorted_key!r}"
         )
     return _KEYS[sorted_key]
-
-
-__getattr__ = missing.reporter(__name__)

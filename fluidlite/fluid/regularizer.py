@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..base import missing
 from ..base.dtypes import VarType
 from ..base.errors import ArgumentTypeError
 from ..base.reports.texts import ShowsArguments
@@ -94,5 +93,3 @@ def append_regularization_ops(
 
 L1Decay = L1DecayRegularizer
 L2Decay = L2DecayRegularizer
-
-__getattr__ = missing.reporter(__name__)

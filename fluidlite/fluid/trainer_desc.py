@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base import missing
 from ..base.errors import NotSupportedError
 from ..base.storage.messages import Message
 from ..executor import FetchHandler, LoDTensor, Scope
@@ -318,6 +317,3 @@ def _held(scope: Scope, name: str) -> np.ndarray | None:
     found = scope.find_var(name)
     value = None if found is None or not found.is_set() else found.get()
     return np.array(value) if isinstance(value, LoDTensor) else None
-
-
-__getattr__ = missing.reporter(__name__)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-from ..base import missing
-
 __all__ = ["check_import_scipy"]
 
 
@@ -19,6 +17,3 @@ def check_import_scipy(OsName: str) -> None:
             __import__("scipy.io")
         except ImportError as error:
             raise ImportError(f"{error}; the Visual C++ runtime may be missing") from error
-
-
-__getattr__ = missing.reporter(__name__)

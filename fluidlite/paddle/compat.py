@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ..base import missing
-
 __all__ = [
     "floor_division",
     "get_exception_message",
@@ -84,6 +82,3 @@ def get_exception_message(exc: BaseException) -> str:
     """The text of an exception (`paddle.compat.get_exception_message`); AssertionError for None."""
     assert exc is not None, "get_exception_message takes an exception, got None"
     return str(exc)
-
-
-__getattr__ = missing.reporter(__name__)

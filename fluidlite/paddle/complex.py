@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..base import missing
 from ..fluid import layers
 from ..framework import Variable
 from ..framework.complex_variable import ComplexVariable
@@ -155,6 +154,3 @@ def trace(
     Raises ValueError unless `input` is a ComplexVariable.
     """
     return each(input, "trace", lambda part: layers.trace(part, offset, dim1, dim2))
-
-
-__getattr__ = missing.reporter(__name__)

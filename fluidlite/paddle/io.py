@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
-from ..base import missing
 from ..framework import mode
 from ..reader import (
     BatchSampler,
@@ -137,6 +136,3 @@ class DataLoader(FluidDataLoader):
     def _devices(self) -> int | None:
         alone = self._eager() or (self.return_list and len(self.places) == 1)
         return None if alone else len(self.places)
-
-
-__getattr__ = missing.reporter(__name__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..base import missing
 from ..fluid.dygraph.jit import ProgramTranslator, TracedLayer
 from ..fluid.dygraph.jit.models import TranslatedLayer
 from ..fluid.dygraph.jit.models import load as _load
@@ -78,6 +77,3 @@ def load(path: str, **configs: Any) -> TranslatedLayer:
     Raises FileNotFoundError for a missing file, FormatError for a damaged one.
     """
     return _load(path)
-
-
-__getattr__ = missing.reporter(__name__)

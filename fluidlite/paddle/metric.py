@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base import missing
 from ..eager import Tensor
 from ..fluid import layers, metrics
 from .modes import by_arguments, run
@@ -178,6 +177,3 @@ def accuracy(
     if len(label.shape) == 1:
         label = unsqueeze(label, -1)
     return by_arguments(layers.accuracy)(input, label, k, correct, total)
-
-
-__getattr__ = missing.reporter(__name__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..base import missing
 from ..fluid.regularizer import L1DecayRegularizer, L2DecayRegularizer
 
 __all__ = ["L1Decay", "L2Decay"]
@@ -20,6 +19,3 @@ class L2Decay(L2DecayRegularizer):
 
     def __init__(self, coeff: float = 0.0) -> None:
         super().__init__(coeff)
-
-
-__getattr__ = missing.reporter(__name__)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-from ..base import missing
-
 __all__ = ["get_include", "get_lib"]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -19,6 +17,3 @@ def get_include() -> str:
 def get_lib() -> str:
     """The folder of libraries (`paddle.sysconfig.get_lib`): that of the extensions."""
     return os.path.join(_PACKAGE, "_ext")
-
-
-__getattr__ = missing.reporter(__name__)

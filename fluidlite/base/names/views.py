@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -25,6 +25,8 @@ else:
     MetaPathFinder = object  # `importlib.abc` is slow to import
 
 _ROOT = "fluidlite."
+MIRRORS = ("dataset", "fluid", "paddle")
+"""The folders whose modules are those of Fluid and Paddle: for names that they lack see `missing.reporter`."""
 
 # fmt: off
 VIEWS: dict[str, dict[str, str]] = {
@@ -124,8 +126,18 @@ class _ViewLoader(Loader):
         keep_functions(module.__name__)
 
 
+class _MirrorLoader(SourceFileLoader):
+    """Loads a module of a mirror, which explains names that it lacks unless it has a `__getattr__` of its own."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        from .. import missing  # which installs the finder
+
+        module.__dict__.setdefault("__getattr__", missing.reporter(module.__name__))
+
+
 class NameFinder(MetaPathFinder):
-    """Finds the modules of `VIEWS`, and those of `fluidlite.fluid` by their names without `fluid`."""
+    """Finds the modules of `VIEWS` and of `MIRRORS`, and those of `fluidlite.fluid` by their names without `fluid`."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -137,7 +149,13 @@ class NameFinder(MetaPathFinder):
         if short in VIEWS:
             package = any(view.startswith(short + ".") for view in VIEWS)
             return ModuleSpec(fullname, _ViewLoader(), is_package=package)
-        if short.partition(".")[0] in TOP:
+        top = short.partition(".")[0]
+        if top in MIRRORS:
+            spec = PathFinder.find_spec(fullname, path, target)
+            if spec is not None and isinstance(spec.loader, SourceFileLoader):
+                spec.loader = _MirrorLoader(fullname, spec.loader.path)
+            return spec
+        if top in TOP:
             return None
         real = canonical(fullname)
         try:

@@ -1,6 +1,5 @@
 """`fluid.contrib`: extensions of Fluid's core."""
 
-from ...base import missing
 from . import decoder, extend_optimizer, layers, mixed_precision, model_stat, quantize, reader, slim, utils
 from .decoder import BeamSearchDecoder, InitState, StateCell, TrainingDecoder
 from .extend_optimizer import extend_with_decoupled_weight_decay
@@ -44,5 +43,3 @@ __all__ = [
     "utils",
 ]
 __all__ += layers.nn.__all__
-
-__getattr__ = missing.reporter(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from ...base import missing
 from ...framework import (
     Operator,
     Parameter,
@@ -113,6 +112,3 @@ def extend_with_decoupled_weight_decay(base_optimizer: type[Optimizer]) -> type[
             super().__init__(weight_decay, apply_decay_param_fun, **kwargs)
 
     return OptimizerWithDecoupledWeightDecay
-
-
-__getattr__ = missing.reporter(__name__)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
-from ...base import missing
 from ...base.dtypes import FLOATS, VarType, to_numpy
 from ...base.sizes.shapes import product
 from ...framework import Block, Operator, Parameter, Program
@@ -159,6 +158,3 @@ def op_freq_statistic(program: Program) -> tuple[OrderedDict[str, int], OrderedD
         for name in op.output_arg_names:
             makers.setdefault(name, op)
     return OrderedDict(single.most_common()), OrderedDict(pairs.most_common())
-
-
-__getattr__ = missing.reporter(__name__)

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ...base import missing
 from ...base.dtypes import VarType
 from ...executor import Scope, global_scope
 from ...framework import Block, Operator, Program, Variable, default_main_program, default_startup_program
@@ -283,6 +282,3 @@ def _remove_unused(program: Program) -> None:
     for block in program.blocks:
         for name in [name for name in block.vars if name not in used]:
             block._remove_var(name)
-
-
-__getattr__ = missing.reporter(__name__)

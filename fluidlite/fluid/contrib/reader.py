@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from ...base import missing
-
 __path__: list[str] = []  # the modules below are views: base/names/views.py
 
 __all__ = ["distributed_batch_reader"]
@@ -36,6 +34,3 @@ def distributed_batch_reader(batch_reader: Reader) -> Reader:
             yield group[own]
 
     return reader
-
-
-__getattr__ = missing.reporter(__name__)

@@ -11,7 +11,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from ...base import missing
 from ...base.storage.files import atomic_writer, file_system, is_draft, is_url
 from ...executor import Executor
 from ...framework import Program, Variable
@@ -307,6 +306,3 @@ def load_persistables_for_increment(
         raise ValueError("program must be an instance of fluid.Program, as get_pserver_program() gives it")
     program.global_block().var(lookup_table_var)
     load_parts(Path(dirname), program, {lookup_table_var: Path(lookup_table_var_path)})
-
-
-__getattr__ = missing.reporter(__name__)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import backend, eager
-from ...base import context, missing, unique_name
+from ...base import context, unique_name
 from ...base.dtypes import to_vartype
 from ...base.errors import FeedError
 from ...base.place import Place
@@ -228,6 +228,3 @@ def _print_debug_msg(parameter_list: Any, limit: int = 5, is_test: bool = False)
     logging.getLogger().warning(
         "Debug mode is not enabled: fluidlite does not count names and tensors; use gc and tracemalloc"
     )
-
-
-__getattr__ = missing.reporter(__name__)

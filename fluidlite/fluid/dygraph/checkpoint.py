@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ...base import missing
 from ...base.storage.files import also_by_url
 from ...eager import Parameter, Tensor
 from ..io.pickles import read_pickle, write_pickle
@@ -71,6 +70,3 @@ def load_dygraph(
     if not keep_name_table:
         parameters.pop(NAME_TABLE, None)
     return parameters, read_pickle(base + _OPTIMIZER) if os.path.isfile(base + _OPTIMIZER) else None
-
-
-__getattr__ = missing.reporter(__name__)

@@ -6,7 +6,6 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...base import missing
 from .layers import Layer
 
 __all__ = ["LayerList", "ParameterList", "Sequential"]
@@ -169,6 +168,3 @@ def _found(held: OrderedDict[str, Any], key: Any, kind: Any) -> Any:
             return Sequential(*list(held.items())[key])
         return kind(list(held.values())[key])
     return held[_name(held, key)]
-
-
-__getattr__ = missing.reporter(__name__)

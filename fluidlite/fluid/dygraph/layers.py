@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base import missing, unique_name
+from ...base import unique_name
 from ...base.dtypes import VarType, to_numpy, to_vartype
 from ...base.place import as_place
 from ...eager import Tensor, placing, set_recording
@@ -361,6 +361,3 @@ def _snake_case(name: str) -> str:
     """`LayerList` as `layer_list`, `GRUUnit` as `gru_unit`, `Conv2D` as `conv2d`."""
     parted = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
     return re.sub("([a-z])([A-Z])", r"\1_\2", parted).lower()
-
-
-__getattr__ = missing.reporter(__name__)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ...backend import to_host
-from ...base import missing
 from ...base.selected_rows import SelectedRows
 from ...distributed import DistributedError, begin_step, world
 from ...eager import placing
@@ -245,6 +244,3 @@ def _init_parallel_ctx() -> None:
 
 def _broadcast_parameters(parameters: Iterable[Any]) -> None:
     """Without effect."""
-
-
-__getattr__ = missing.reporter(__name__)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ...base import missing
 from ...eager import Tensor
 from ...executor import Scope, scope_guard
 from ...ops.program.host import ENDS
@@ -67,6 +66,3 @@ class StaticModelRunner(TranslatedLayer):
             if values[name] is not before:  # a moving statistic
                 before.set_value(values[name].detach())
         return self._results(values)
-
-
-__getattr__ = missing.reporter(__name__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base import missing
 from ...distributed.communicator import REDUCTIONS
 from ...framework import Variable, default_main_program
 from ..layer_helper import LayerHelper
@@ -104,6 +103,3 @@ def _c_sync_calc_stream(x: Any) -> Any:
 def _c_sync_comm_stream(x: Any, ring_id: int) -> Any:
     """`x`, once the communication stream is done (operator c_sync_comm_stream)."""
     return _append("c_sync_comm_stream", x, x, {"ring_id": ring_id})
-
-
-__getattr__ = missing.reporter(__name__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...base import missing
 from ...base.dtypes import VarType
 from ...framework import Variable
 from ..layer_helper import LayerHelper
@@ -19,6 +18,3 @@ def get_places(device_count: int | None = None, device_type: str | None = None) 
     attrs = {"device_count": int(device_count) if device_count else 0, "device_type": device_type or "AUTO"}
     helper.append_op(type="get_places", outputs={"Out": [places]}, attrs=attrs)
     return places
-
-
-__getattr__ = missing.reporter(__name__)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base import callsite, missing
+from ...base import callsite
 from ...base.errors import ArgumentError
 from ...framework import Variable
 from ..layer_helper import check_variable
@@ -268,6 +268,3 @@ class MultivariateNormalDiag(Distribution):
         mahalanobis = matmul(leads, other.loc - self.loc)
         logs = log(self._det(other.scale)) - log(self._det(self.scale))
         return 0.5 * (trace + mahalanobis - self.scale.shape[0] + logs)
-
-
-__getattr__ = missing.reporter(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...base import missing, unique_name
+from ...base import unique_name
 from ...base.dtypes import to_vartype
 from ...base.errors import ArgumentError
 from ...base.place import CPUPlace, CUDAPlace, Place
@@ -122,6 +122,3 @@ def double_buffer(reader: Variable, place: Place | str | None = None, name: str 
 def monkey_patch_reader_methods(reader: Variable) -> Variable:
     """`reader` itself, which has its methods (`fluid.layers.io.monkey_patch_reader_methods`)."""
     return reader
-
-
-__getattr__ = missing.reporter(__name__)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ...base import callsite, missing
+from ...base import callsite
 from ...base.errors import ArgumentError
 from ...framework.serialization.op_protos import OpProto, OpProtoHolder
 from ..layer_helper import LayerHelper, run_op
@@ -130,6 +130,3 @@ def _snake(name: str) -> str:
 def _documentation(proto: OpProto) -> str:
     taken = ", ".join(_snake(slot.name) for slot in proto.inputs)
     return f"{proto.comment}\n\nTakes {taken or 'no inputs'}; attributes: {', '.join(a.name for a in proto.attrs)}."
-
-
-__getattr__ = missing.reporter(__name__)

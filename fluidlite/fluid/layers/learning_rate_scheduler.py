@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from ...base import missing
 from ...base.errors import ArgumentError
 from ...framework import Variable, default_main_program, mode
 from ...framework.pruning import LR_COUNTER
@@ -202,6 +201,3 @@ def linear_lr_warmup(learning_rate: Any, warmup_steps: int, start_lr: float, end
                 learning_rate = fill_constant([1], "float32", float(learning_rate))
             assign(learning_rate, rate)
     return rate
-
-
-__getattr__ = missing.reporter(__name__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...base import missing
 from ...base.dtypes import VarType
 from ...framework import Variable
 from ..initializer import ConstantInitializer
@@ -85,6 +84,3 @@ def auc(
             attrs={"curve": curve, "num_thresholds": num_thresholds, "slide_steps": steps},
         )
     return area, batch_area, counters
-
-
-__getattr__ = missing.reporter(__name__)

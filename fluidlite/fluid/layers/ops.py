@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base import missing
 from ...framework import Variable
 from ..op_functions import run_layer, unary
 from .layer_function_generator import generate_layer_fn
@@ -100,6 +99,3 @@ def _scale(*args: Any, **kwargs: Any) -> Variable:
     """The operator `scale` of a Variable, with its attributes."""
     made: Variable = generate_layer_fn("scale")(*args, **kwargs)
     return made
-
-
-__getattr__ = missing.reporter(__name__)

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...base import missing
 from ...base.dtypes import VarType, to_vartype
 from ...base.errors import ArgumentError, ArgumentNotMet
 from ...framework import Variable
@@ -144,9 +143,6 @@ def sequence_conv(
     }
     out = helper.run("sequence_conv", {"X": input, "Filter": weights}, attrs=attrs)
     return helper.append_activation(helper.append_bias_op(out))
-
-
-__getattr__ = missing.reporter(__name__)
 
 
 def sequence_pad(

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...base import missing
 from ...base.errors import ArgumentError
 from ...framework import Variable
 
@@ -183,6 +182,3 @@ def _is_symmetric_padding(padding: Sequence[int], data_dim: int) -> bool:
     if len(padding) not in (data_dim, 2 * data_dim):
         raise AssertionError(f"padding takes {data_dim} or {2 * data_dim} numbers, got {list(padding)}")
     return len(padding) == data_dim or list(padding[::2]) == list(padding[1::2])
-
-
-__getattr__ = missing.reporter(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...base import missing
 from ...base.dtypes import VarType
 from ...framework import OpRole, Parameter, Program, default_main_program, default_startup_program
 from ...framework.gradients.exchange import reduce_gradients, scale_loss_gradients, wait_for_all
@@ -291,6 +290,3 @@ def nccl2(
             "hierarchical_allreduce_inter_nranks": hierarchical_allreduce_inter_nranks,
         },
     )
-
-
-__getattr__ = missing.reporter(__name__)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import IO, Any
 from zlib import crc32
 
-from ...base import missing
 from ...base.dtypes import VarType
 from ...framework import Block, Operator, Parameter, Program, Variable
 
@@ -336,6 +335,3 @@ class RoundRobin(PSDispatcher):
         chosen = [self._eps[(self._step + k) % len(self._eps)] for k in range(len(varlist))]
         self._step = (self._step + len(varlist)) % len(self._eps)
         return chosen
-
-
-__getattr__ = missing.reporter(__name__)

@@ -7,7 +7,6 @@ from collections import OrderedDict
 from math import prod
 from typing import Any
 
-from ...base import missing
 from ...framework import Operator, Program, Variable, default_main_program, default_startup_program
 from ...framework.operator import OpRole
 from ..core import roles as _roles
@@ -441,6 +440,3 @@ def _before_decay(ops: list[Operator], gradient: str) -> str:
         if op.type == "sum" and _decays(op) and gradient in op.output("Out"):
             gradient = op.input("X")[0]
     return gradient
-
-
-__getattr__ = missing.reporter(__name__)

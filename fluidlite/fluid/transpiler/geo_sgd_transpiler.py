@@ -6,7 +6,6 @@ import sys
 from collections import OrderedDict
 from typing import Any
 
-from ...base import missing
 from ...base.dtypes import VarType
 from ...framework import Block, Program, Variable, default_main_program, default_startup_program
 from .details import VarsDistributed, wait_server_ready
@@ -175,6 +174,3 @@ def _delta(block: Block, var: Variable, rows: bool) -> Variable:
     return block.create_var(
         name=f"{var.name}.delta", persistable=False, dtype=var.dtype, type=kind, shape=var.shape
     )
-
-
-__getattr__ = missing.reporter(__name__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from ...base import missing
 from ...distributed.environment import FIRST_PORT
 from .utils import Cluster, Pod, get_cluster, get_logger
 
@@ -38,6 +37,3 @@ def get_cloud_cluster(
         numbers = [first + k for k in range(count)]
     endpoints = [[f"{host}:{port}" for port in numbers] for host in hosts]
     return get_cluster(hosts, own, endpoints, selected_gpus)
-
-
-__getattr__ = missing.reporter(__name__)

@@ -9,7 +9,6 @@ from argparse import REMAINDER, ArgumentParser, Namespace
 from sys import version as version  # a name of this module in Fluid
 from typing import Any
 
-from ...base import missing
 from ...base.errors import NotSupportedError
 from ...base.place import cuda_places, is_compiled_with_cuda
 from ...distributed import launching
@@ -121,8 +120,6 @@ def main() -> Any:
         print(f"paddle.distributed.launch: {error}", file=sys.stderr)
         sys.exit(2)
 
-
-__getattr__ = missing.reporter(__name__)
 
 if __name__ == "__main__":
     main()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
 
-from ...base import missing
 from ...base.errors import NotSupportedError
 from ...distributed import serving
 from ...distributed.environment import FIRST_PORT
@@ -70,8 +69,6 @@ def launch() -> None:
         print(f"paddle.distributed.launch_ps: {error}", file=sys.stderr)
         sys.exit(2)
 
-
-__getattr__ = missing.reporter(__name__)
 
 if __name__ == "__main__":
     launch()

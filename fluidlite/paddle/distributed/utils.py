@@ -15,7 +15,6 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
-from ...base import missing
 from .command_line import fluidlite_command
 
 __all__: list[str] = []
@@ -295,6 +294,3 @@ def terminate_local_procs(procs: Sequence[TrainerProc]) -> None:
             made.proc.wait()
         if made.log_fn is not None:
             made.log_fn.close()
-
-
-__getattr__ = missing.reporter(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...base import missing
 from ...fluid.dygraph import ParallelEnv
 from ...reader import samplers
 
@@ -43,6 +42,3 @@ class DistributedBatchSampler(samplers.DistributedBatchSampler):
         if not self.shuffle:
             self.epoch = epoch  # only orders that are drawn count
         return batches
-
-
-__getattr__ = missing.reporter(__name__)

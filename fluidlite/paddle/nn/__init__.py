@@ -2,7 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from ...base import missing
 from ...fluid.dygraph.layers import Layer as Layer
 from ...framework import mode
 from ..optimizer.rules import ClipGradByGlobalNorm as ClipGradByGlobalNorm
@@ -20,5 +19,3 @@ if not TYPE_CHECKING:
     __all__ += ["functional", "initializer", "utils", *layer.__all__]
 
 mode.be_modern()
-
-__getattr__ = missing.reporter(__name__)

@@ -6,7 +6,6 @@ opt.step()
 opt.clear_grad()
 """
 
-from ...base import missing
 from . import lr
 from .optimizer import Optimizer
 from .rules import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Lamb, Momentum, RMSProp
@@ -24,5 +23,3 @@ __all__ = [
     "RMSProp",
     "lr",
 ]
-
-__getattr__ = missing.reporter(__name__)

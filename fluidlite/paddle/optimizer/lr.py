@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ...base import missing
 from ...base.reports.texts import ShowsArguments
 from ...eager import Tensor
 from ...fluid.optimizer.epoch_schedules import (
@@ -417,6 +416,3 @@ class ReduceOnPlateau(Plateau, LRScheduler):
 
     def state_keys(self) -> None:
         self.keys = ["cooldown_counter", "best", "num_bad_epochs", "last_epoch", "last_lr"]
-
-
-__getattr__ = missing.reporter(__name__)

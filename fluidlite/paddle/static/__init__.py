@@ -1,7 +1,6 @@
 """Programs: built first, run later (`paddle.static`). They need `paddle.enable_static()` or a `program_guard` around
 functions that have no tensors among their arguments."""
 
-from ...base import missing
 from ...base.place import cpu_places, cuda_places
 from ...executor import Executor, Scope, global_scope, scope_guard
 from ...executor.parallel.compiler import CompiledProgram, ParallelExecutor
@@ -57,5 +56,3 @@ __all__ = [
     "scope_guard",
     "set_program_state",
 ]
-
-__getattr__ = missing.reporter(__name__)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...base import missing
 from ...fluid import layers
 from ...fluid.input import embedding
 from ...fluid.layers import (
@@ -67,6 +66,3 @@ def fc(
         first = x[0] if isinstance(x, (list, tuple)) else x
         num_flatten_dims += len(first.shape)
     return layers.fc(x, size, num_flatten_dims, weight_attr, bias_attr, activation, name)
-
-
-__getattr__ = missing.reporter(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ...backend import dlpack
-from ...base import missing
 from ...base.dtypes import to_vartype
 from ...eager import Tensor
 
@@ -34,6 +33,3 @@ def from_dlpack(dlpack_tensor: Any) -> Tensor:
     array = dlpack.from_external(dlpack_tensor)
     to_vartype(array.dtype)
     return Tensor(array)
-
-
-__getattr__ = missing.reporter(__name__)

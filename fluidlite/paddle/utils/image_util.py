@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ...base import missing
 from ...dataset.image import pillow
 from ...fluid.io.pickles import read_pickle
 
@@ -153,6 +152,3 @@ class ImageTransformer:
         if self.channel_swap is not None:
             data = data[list(self.channel_swap), :, :]
         return data if self.mean is None else (data - self.mean).astype(data.dtype)
-
-
-__getattr__ = missing.reporter(__name__)

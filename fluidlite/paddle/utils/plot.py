@@ -7,7 +7,7 @@ import importlib.util
 import os
 from typing import Any
 
-from ...base import callsite, missing
+from ...base import callsite
 from ...base.storage.files import atomic_writer
 
 __all__ = ["PlotData", "Ploter"]
@@ -80,6 +80,3 @@ class Ploter:
         """Begin all curves again."""
         for data in self.__plot_data__.values():
             data.reset()
-
-
-__getattr__ = missing.reporter(__name__)

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import IO
 
-from ...base import missing
 from ...base.storage.files import atomic_writer
 
 __all__ = ["main", "plot_paddle_curve"]
@@ -89,6 +88,3 @@ def main(argv: Sequence[str]) -> None:
         return
     with atomic_writer(given.output, folders=False) as picture:
         plot_paddle_curve(given.key, lines, picture, given.format)
-
-
-__getattr__ = missing.reporter(__name__)

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from ...base import missing
 from ...base.storage.files import write_file
 from ...dataset.image import pillow
 from .image_util import crop_img, resize_image
@@ -337,6 +336,3 @@ class ImageClassificationDatasetCreater(DatasetCreater):
         ]
         random.shuffle(data)
         return Dataset(data, self.keys), labels
-
-
-__getattr__ = missing.reporter(__name__)

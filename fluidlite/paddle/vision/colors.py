@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ...base import missing
-
 __all__ = ["BrightnessTransform", "ColorJitter", "ContrastTransform", "HueTransform", "SaturationTransform"]
 
 _GRAY = np.array([0.114, 0.587, 0.299], "float32")
@@ -158,6 +156,3 @@ def _from_hsv(hue: np.ndarray, saturation: np.ndarray, value: np.ndarray) -> np.
 
 _SECTORS = np.array([[1, 3, 0], [1, 0, 2], [3, 0, 1], [0, 2, 1], [0, 1, 3], [2, 1, 0]])
 """The indices of the levels of `_from_hsv` for blue, green and red in each sixth of the circle."""
-
-
-__getattr__ = missing.reporter(__name__)

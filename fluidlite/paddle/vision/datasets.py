@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ...base import missing
 from ...dataset import cifar, mnist
 from ...fluid.layers.checks import check_choice
 from ..io import Dataset
@@ -107,6 +106,3 @@ class Cifar100(_Cifar):
     """Small photographs of a hundred classes (`paddle.vision.datasets.Cifar100`); as `Cifar10`."""
 
     _readers = (cifar.train100, cifar.test100)
-
-
-__getattr__ = missing.reporter(__name__)

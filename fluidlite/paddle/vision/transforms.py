@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ...base import missing
 from ...eager import Tensor
 from ...fluid.layers.checks import check_choice
 
@@ -128,6 +127,3 @@ class RandomCrop:
             raise ValueError(f"an image of shape {list(image.shape)} has no part of size {list(self.size)}")
         top, left = (np.random.randint(0, free + 1) for free in room)
         return image[top : top + self.size[0], left : left + self.size[1]]
-
-
-__getattr__ = missing.reporter(__name__)

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from ....base import missing
 from ....base.dtypes import VarType
 from ....base.errors import ArgumentError
 from ....framework import Block, Variable
@@ -298,6 +297,3 @@ class BeamSearchDecoder:
     def _assert_in_decoder_block(self, method: str) -> None:
         if self._status != BeamSearchDecoder.IN_BEAM_SEARCH_DECODER:
             raise ArgumentError(f"{method} should be invoked inside block of BeamSearchDecoder object.")
-
-
-__getattr__ = missing.reporter(__name__)

@@ -1,6 +1,5 @@
 """`fluid.contrib.layers`: recurrent units and further layers."""
 
-from ....base import missing
 from . import metric_op, nn, rnn_impl
 from .metric_op import ctr_metric_bundle
 from .nn import *  # noqa: F403
@@ -17,5 +16,3 @@ __all__ = [
     "rnn_impl",
 ]
 __all__ += nn.__all__
-
-__getattr__ = missing.reporter(__name__)

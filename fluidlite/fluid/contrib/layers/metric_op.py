@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....base import missing
 from ....framework import Variable
 from ...initializer import ConstantInitializer
 from ...layer_helper import LayerHelper, check_variables
@@ -80,6 +79,3 @@ def ctr_metric_bundle(input: Variable, label: Variable) -> tuple[Variable, ...]:
         helper.append_op(type="reduce_sum", inputs={"X": [source]}, outputs={"Out": [batch[name]]})
         add(name)
     return tuple(total[name] for name in ("sqrerr", "abserr", "prob", "q", "pos", "ins"))
-
-
-__getattr__ = missing.reporter(__name__)

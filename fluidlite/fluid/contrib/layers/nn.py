@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ....base import missing
 from ....base.dtypes import VarType, to_vartype
 from ....framework import Variable
 from ...initializer import ConstantInitializer
@@ -378,6 +377,3 @@ def shuffle_batch(x: Variable, seed: int | Variable | None = None) -> Variable:
     outputs = ("Out", "ShuffleIdx", "SeedOut")
     results = helper.run("shuffle_batch", {"X": x, "Seed": seed}, outputs, attrs, into={"SeedOut": seed})
     return results[0]
-
-
-__getattr__ = missing.reporter(__name__)

@@ -6,7 +6,6 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from ....base import missing
 from ....base.errors import StaticModeError
 from ....framework import Variable, mode
 from ... import layers
@@ -342,6 +341,3 @@ def _named_after(attr: Any, kind: str) -> Any:
     if isinstance(named, ParamAttr) and named.name is not None:
         named.name = f"{named.name}_{kind}"
     return named
-
-
-__getattr__ = missing.reporter(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from ....base import missing
 from ....framework import (
     Operator,
     Parameter,
@@ -160,6 +159,3 @@ def decorate(
         incr_ratio,
         decr_ratio,
     )
-
-
-__getattr__ = missing.reporter(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ....base import missing
 from ....base.dtypes import VarType
 from ....framework import Block, Operator, Parameter, Program, Variable
 from ....framework.operator import OpRole
@@ -293,6 +292,3 @@ def update_loss_scaling(
                 with shrinking.default():
                     layers.assign(zero, num_good_steps)
                     layers.increment(num_bad_steps)
-
-
-__getattr__ = missing.reporter(__name__)

@@ -1,6 +1,5 @@
 """`fluid.contrib.slim`: smaller models."""
 
-from ....base import missing
 from . import core, distillation, graph, nas, prune, quantization, searcher
 from .core import Compressor, ConfigFactory, Context, Strategy
 
@@ -17,5 +16,3 @@ __all__ = [
     "quantization",
     "searcher",
 ]
-
-__getattr__ = missing.reporter(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ....base import missing
 from ....framework import Program, Variable, program_guard
 from ... import layers
 from .core.config import Strategy
@@ -208,6 +207,3 @@ class DistillationStrategy(Strategy):
         if context.epoch_id == self.end_epoch - 1:
             context.optimize_graph = context.get("distillation_backup_optimize_graph")
             context.put("distillation_backup_optimize_graph", None)
-
-
-__getattr__ = missing.reporter(__name__)

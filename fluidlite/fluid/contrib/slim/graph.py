@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ....base import missing
 from ....base.place import CPUPlace, Place
 from ....base.storage.files import atomic_files, write_file
 from ....executor import Executor, Scope, global_scope, scope_guard
@@ -376,6 +375,3 @@ class SlimGraphExecutor:
         with scope_guard(scope):
             results = self.exe.run(program, feed=feed, fetch_list=fetches, scope=scope)
         return [float(np.mean(value)) for value in results], list(graph.out_nodes)
-
-
-__getattr__ = missing.reporter(__name__)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ....base import missing
 from ...small_modules import get_logger
 
 __path__: list[str] = []  # the modules below are views: base/names/views.py
@@ -119,6 +118,3 @@ class SAController(EvolutionaryController):
         tokens[index] = (tokens[index] + np.random.randint(table[index] - 1) + 1) % table[index]
         _logger.info("change index[%s] from %s to %s", index, start[index], tokens[index])
         return tokens
-
-
-__getattr__ = missing.reporter(__name__)

@@ -7,7 +7,6 @@ import inspect
 import types
 from typing import Any
 
-from ....base import missing
 from . import rewriting
 from .runtime.calls import rewritten as convert_to_static
 
@@ -70,6 +69,3 @@ def ast_to_func(ast_root: ast.AST, dyfunc: Any, delete_on_exit: bool = True) -> 
     if not isinstance(function, types.FunctionType):
         raise ValueError(f"the tree defines no function {dyfunc.__name__}")
     return function, file
-
-
-__getattr__ = missing.reporter(__name__)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ....base import missing
 from ....eager import Tensor, to_variable
 from ....framework import Program, Variable
 from ..jit.traced import Traced
@@ -96,6 +95,3 @@ def partial_program_from(concrete_program: ConcreteProgram) -> PartialProgramLay
 def valid_vars(vars: Sequence[Tensor] | None) -> list[Tensor]:
     """The tensors as a list, with a placeholder if there are none."""
     return list(vars) if vars else [Tensor(np.zeros(1, "float32"), "Fake_var")]
-
-
-__getattr__ = missing.reporter(__name__)

@@ -6,7 +6,6 @@ and the eager tensors that they meet (parameters, buffers) become persistable va
 
 import logging
 
-from ....base import missing
 from .models import create_program_from_desc, extract_vars
 from .static_function import StaticFunction, declarative, dygraph_to_static_func
 from .traced_layer import TracedLayer
@@ -24,5 +23,3 @@ __all__ = [
     "extract_vars",
     "logger",
 ]
-
-__getattr__ = missing.reporter(__name__)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....base import missing
 from ....eager import Tensor
 from ....framework import Program, Variable
 from ..dygraph_to_static.rewriting import Refusal
@@ -151,6 +150,3 @@ class ProgramTranslator:
 def _check(function: Any, method: str) -> None:
     if not callable(function):
         raise AssertionError(f"Input dygraph_func is not a callable in ProgramTranslator.{method}")
-
-
-__getattr__ = missing.reporter(__name__)

@@ -1,6 +1,5 @@
 """Layers with parameters (`fluid.dygraph.nn`)."""
 
-from ....base import missing
 from .convolution import Conv2D, Conv2DTranspose, Conv3D, Conv3DTranspose, Pool2D, TreeConv
 from .linear import NCE, BilinearTensorProduct, Dropout, Embedding, Linear, PRelu
 from .loss import BCELoss, L1Loss, MSELoss, NLLLoss
@@ -33,5 +32,3 @@ __all__ = [
     "SpectralNorm",
     "TreeConv",
 ]
-
-__getattr__ = missing.reporter(__name__)

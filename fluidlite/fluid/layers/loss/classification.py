@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....base import missing
 from ....base.dtypes import VarType
 from ....base.errors import ArgumentError
 from ....framework import Variable
@@ -311,6 +310,3 @@ def dice_loss(input: Variable, label: Variable, epsilon: float = 1e-05, name: st
     overlap = reduce_sum(input * wanted, dims)
     both = reduce_sum(input, dims) + reduce_sum(wanted, dims)
     return reduce_mean(1 - overlap * 2 / (both + epsilon))
-
-
-__getattr__ = missing.reporter(__name__)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from .....base import missing
 from .....base.errors import EOFException
 from .....base.storage.files import atomic_files, atomic_writer, write_file
 from .....executor import Scope, scope_guard
@@ -371,6 +370,3 @@ class Compressor:
             context.optimize_graph.load_persistables(folder, context.executor)
         _logger.info("Load checkpoint from: %s", folder)
         return True
-
-
-__getattr__ = missing.reporter(__name__)

@@ -6,8 +6,6 @@ import importlib
 import inspect
 from typing import Any
 
-from .....base import missing
-
 __all__ = ["ConfigFactory", "PLUGINS"]
 
 PLUGINS = ["pruners", "quantizers", "distillers", "strategies", "controllers"]
@@ -116,6 +114,3 @@ class Strategy:
 
     def restore_from_checkpoint(self, context: Any) -> None:
         """After the checkpoint of an earlier run has been loaded."""
-
-
-__getattr__ = missing.reporter(__name__)

@@ -1,6 +1,5 @@
 """`fluid.contrib.slim.nas`: network architecture search, with one controller for several agents."""
 
-from .....base import missing
 from . import controller_server, light_nas_strategy, lock
 from .controller_server import ControllerServer, SearchAgent, SearchSpace
 from .light_nas_strategy import LightNASStrategy
@@ -19,5 +18,3 @@ __all__ = [
     "search_agent",
     "search_space",
 ]
-
-__getattr__ = missing.reporter(__name__)

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from .....base import missing
 from ....small_modules import get_logger
 
 __all__ = ["ControllerServer"]
@@ -176,6 +175,3 @@ class SearchSpace:
 
 def _abstract(name: str) -> NoReturn:
     raise NotImplementedError(f"Abstract method: a SearchSpace defines {name}")
-
-
-__getattr__ = missing.reporter(__name__)

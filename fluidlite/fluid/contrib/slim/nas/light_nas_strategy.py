@@ -7,7 +7,6 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from .....base import missing
 from .....executor import Executor
 from ....small_modules import get_logger
 from ..core.config import Strategy
@@ -161,6 +160,3 @@ class LightNASStrategy(Strategy):
 
     def _too_much(self, flops: float, latency: float) -> bool:
         return flops > self._max_flops or 0 < self._max_latency < latency
-
-
-__getattr__ = missing.reporter(__name__)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import fcntl
 from typing import Any
 
-from .....base import missing
-
 __all__ = ["LOCK_EX", "LOCK_UN", "lock", "unlock"]
 
 LOCK_EX, LOCK_UN = fcntl.LOCK_EX, fcntl.LOCK_UN
@@ -20,6 +18,3 @@ def lock(file: Any) -> None:
 def unlock(file: Any) -> None:
     """Release the lock of an open file."""
     fcntl.flock(file.fileno(), LOCK_UN)
-
-
-__getattr__ = missing.reporter(__name__)

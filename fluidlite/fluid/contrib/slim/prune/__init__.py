@@ -1,6 +1,5 @@
 """`fluid.contrib.slim.prune`: parameters with fewer rows or columns."""
 
-from .....base import missing
 from . import auto_prune_strategy, prune_strategy, pruner
 from .auto_prune_strategy import AutoPruneStrategy
 from .prune_strategy import PruneStrategy, SensitivePruneStrategy, UniformPruneStrategy
@@ -17,5 +16,3 @@ __all__ = [
     "prune_strategy",
     "pruner",
 ]
-
-__getattr__ = missing.reporter(__name__)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from .....base import missing
 from .prune_strategy import PruneStrategy, _tensor, _update
 
 __all__ = ["AutoPruneStrategy"]
@@ -114,6 +113,3 @@ class AutoPruneStrategy(PruneStrategy):
                     graph.var(name).set_shape(shape)
             _update(graph)
         self._backup = None
-
-
-__getattr__ = missing.reporter(__name__)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from .....base import missing
 from .....base.storage.files import write_file
 from .....executor import Scope
 from ....io.pickles import read_pickle
@@ -382,6 +381,3 @@ def _part(curve: np.ndarray, fall: float) -> float:
     roots = np.roots(curve - [0, 0, 0, fall])
     real = roots.real[(abs(roots.imag) < 1e-9) & (roots.real > 0) & (roots.real < 1)]
     return float(real.min()) if real.size else 0.95
-
-
-__getattr__ = missing.reporter(__name__)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from .....base import missing
 from .....framework import OpRole
 from ..graph import GraphWrapper, OpWrapper
 
@@ -195,6 +194,3 @@ class Channels:
             begin += size
         if axis != joined:
             yield out, axis, entries
-
-
-__getattr__ = missing.reporter(__name__)

@@ -1,6 +1,5 @@
 """`fluid.contrib.slim.quantization`: training and inference with integers of few bits."""
 
-from .....base import missing
 from . import post_training_quantization, quantization_strategy
 from .freezing import (
     AddQuantDequantPass,
@@ -29,5 +28,3 @@ __all__ = [
     "quantization_pass",
     "quantization_strategy",
 ]
-
-__getattr__ = missing.reporter(__name__)

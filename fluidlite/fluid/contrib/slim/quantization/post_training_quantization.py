@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from .....base import missing
 from .....base.dtypes import FLOATS
 from .....base.place import CPUPlace
 from .....executor import Executor, Scope, global_scope, scope_guard
@@ -290,6 +289,3 @@ class PostTrainingQuantization:
                 for name in op.output(transform.OUTPUTS[op.type]):
                     if name in self._values:
                         op._set_attr("out_threshold", float(np.float32(self._values[name])))
-
-
-__getattr__ = missing.reporter(__name__)

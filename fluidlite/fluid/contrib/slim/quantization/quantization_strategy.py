@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .....base import missing
 from .....executor import scope_guard
 from .....framework import IrGraph
 from .... import core, io
@@ -116,6 +115,3 @@ class QuantizationStrategy(Strategy):
                         model_filename="model",
                         params_filename="weights",
                     )
-
-
-__getattr__ = missing.reporter(__name__)

@@ -1,8 +1,5 @@
 """Base classes of `fleet` and role makers (`fluid.incubate.fleet.base`)."""
 
-from .....base import missing
 from . import fleet_base, role_maker
 
 __all__ = ["fleet_base", "mode", "role_maker"]
-
-__getattr__ = missing.reporter(__name__)

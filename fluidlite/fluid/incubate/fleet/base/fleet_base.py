@@ -6,7 +6,6 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .....base import missing
 from .....base.place import CPUPlace
 from .....executor import Executor
 from .role_maker import MPISymetricRoleMaker, RoleMakerBase
@@ -217,6 +216,3 @@ class DelegatingOptimizer(DistributedOptimizer):
 
     def apply_gradients(self, params_grads: Any) -> Any:
         return self._optimizer.apply_gradients(params_grads)
-
-
-__getattr__ = missing.reporter(__name__)

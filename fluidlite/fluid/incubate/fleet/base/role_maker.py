@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from .....base import missing
 from .....distributed import Communicator, environment, world
 
 __all__ = [
@@ -424,6 +423,3 @@ def _check_id(current_id: Any) -> None:
         raise TypeError(f"current_id must be as int, got {type(current_id).__name__}")
     if current_id < 0:
         raise ValueError(f"current_id must be greater than or equal to 0, got {current_id}")
-
-
-__getattr__ = missing.reporter(__name__)

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from .....base import missing
 from .....executor import Executor
 from .....executor.parallel.compiler import CompiledProgram
 from .....executor.parallel.strategies import BuildStrategy, ExecutionStrategy
@@ -326,6 +325,3 @@ class CollectiveOptimizer(DelegatingOptimizer):
         return CompiledProgram(main_program).with_data_parallel(
             loss_name=self._loss.name, build_strategy=strategy, exec_strategy=strategy.exec_strategy
         )
-
-
-__getattr__ = missing.reporter(__name__)

@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .....base import missing
 from .....base.errors import NotSupportedError
 from .....base.place import CPUPlace, Place
 from .....executor import Executor, Scope, global_scope, scope_guard
@@ -483,5 +482,3 @@ for _name in (
     "save_cache_base_model save_cache_model save_delta_model save_fleet_model save_model save_xbox_base_model"
 ).split():
     setattr(FleetUtil, _name, _refused(_name))
-
-__getattr__ = missing.reporter(__name__)

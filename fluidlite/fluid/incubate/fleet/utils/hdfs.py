@@ -8,7 +8,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 
-from .....base import missing
 from .....base.errors import NotSupportedError
 from .....base.storage.files import is_draft
 from ....contrib import utils
@@ -142,6 +141,3 @@ def check_all_trainers_ready(ready_path: str, epoch: int) -> None:
         if len(ready) >= fleet.worker_num():
             return
         time.sleep(10)
-
-
-__getattr__ = missing.reporter(__name__)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from .....base import missing
 from .....base.dtypes import VarType, to_numpy
 from .....base.place import CPUPlace
 from .....base.storage.files import write_file
@@ -322,6 +321,3 @@ def check_saved_vars_try_dump(
         save_filename,
         saved,
     )
-
-
-__getattr__ = missing.reporter(__name__)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ......base import missing
 from ......executor import Executor
 from ......executor.parallel.compiler import CompiledProgram
 from ......framework import Program, default_main_program, default_startup_program
@@ -319,6 +318,3 @@ class TranspilerOptimizer(DelegatingOptimizer):
             strategy = HalfAsyncStrategy()
         strategy.set_program_config(config)
         return strategy
-
-
-__getattr__ = missing.reporter(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ......base import missing
 from ......executor.parallel.strategies import BuildStrategy, ExecutionStrategy
 from .....transpiler.distribute_transpiler import (
     DistributedMode,
@@ -321,6 +320,3 @@ class StrategyFactory:
     def create_geo_strategy(update_frequency: int = 100) -> GeoStrategy:
         """A `GeoStrategy` that exchanges every `update_frequency` steps."""
         return GeoStrategy(update_frequency)
-
-
-__getattr__ = missing.reporter(__name__)
