@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ...base import flags
@@ -18,7 +19,7 @@ from ..passes.channel_blocks import ChannelBlocks
 from ..passes.patterns import Match, Node, Pattern
 from ..passes.prepacking import prepack
 from ..passes.redundancy import eliminate_common_subexpressions, propagate_copies
-from ..passes.rewriting import Pass, Replacement, apply_passes, fuse_alike, fuse_matches, joined
+from ..passes.rewriting import Pass, Replacement, apply_passes, fuse_alike, fuse_matches, in_halves, joined
 from . import memory
 from .code import Code
 
@@ -36,24 +37,19 @@ def optimize(
     """
     needed = code.needed()
     pack = pack or (lambda instructions: prepack(instructions, code.meta, code.root))
-    if not split:
-        code.instructions = _run_passes(code, code.instructions, needed, pack)
+    run = partial(_run_passes, code, pack)
+    if split:
+        code.instructions, code.cut = in_halves(code.instructions, needed, run)
     else:
-        backward = [each.op.attrs.get("op_role", 0) & OpRole.Backward for each in code.instructions]
-        cut = next((at for at, is_backward in enumerate(backward) if is_backward), len(backward))
-        first, second = code.instructions[:cut], code.instructions[cut:]
-        read = {name for each in second for name in each.reads}
-        first = _run_passes(code, first, [*needed, *read], pack)
-        code.cut = len(first)
-        code.instructions = [*first, *_run_passes(code, second, needed, pack)]
+        code.instructions = run(code.instructions, needed)
     code.instructions = memory.coalesce_merges(code.instructions, code.aliases, code.may_be_shared)
 
 
 def _run_passes(
     code: Code,
-    instructions: list[Instruction],
-    needed: list[str],
     pack: Callable[[list[Instruction]], list[Instruction]],
+    instructions: list[Instruction],
+    needed: Sequence[str],
 ) -> list[Instruction]:
     layout = ChannelBlocks(code.meta, lambda name: not code.isolated and code.is_temporary(name))
     made: dict[str, Pass] = {

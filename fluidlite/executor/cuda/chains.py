@@ -7,180 +7,126 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...backend.cupy_ import chains, launch
-from ...base.dtypes import VarType
 from ...base.sizes.shapes import middle, product
-from ...framework import OpRole
+from ...ops.kernels.chains import REAL, Operand, Repeated, Step, Steps
 from ...ops.registry import OpView, grad_name
-from ..ir.instructions import Instruction, Need, Uses
+from ..ir.instructions import Instruction
+from ..passes.chains import ElementwiseRun, Part
 from ..passes.rewriting import fuse_runs
-from .launch import Get, one_by_one
+from .launch import Get, Launch, one_by_one
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
 
 _OUT_GRAD, _X_GRAD, _Y_GRAD = grad_name("Out"), grad_name("X"), grad_name("Y")
-
-Layout = tuple[int, int] | None
-
-
-@dataclass(frozen=True)
-class _Input:
-    """An input of the chain: a variable, and how it is broadcast (see `chains.run`)."""
-
-    name: str
-    layout: Layout = None
+_SAME = "same"
+"""The step whose result is its operand."""
 
 
-@dataclass(frozen=True)
-class _StepResult:
-    """The result of a step of the chain, by number."""
+class _Run(ElementwiseRun):
+    """Launches of operators; the steps are functions of `backend/cupy_/chains.py`."""
 
-    step: int
+    most_steps = chains.MOST_STEPS
+    apart = True
 
-
-_Value = _Input | _StepResult | None
-
-
-class _Run:
-    """Consecutive launches that become one kernel. `values`: the value of each variable that they write."""
-
-    def __init__(self, uses: Uses) -> None:
-        self._uses = uses
-        self._kind: Any = None
-        self._launches: list[Instruction] = []
-        self._steps: list[tuple[str, tuple[_Value, ...], tuple[float, ...]]] = []
-        self._computing = 0
-        self.values: dict[str, _Value] = {}
-
-    def take(self, each: Instruction) -> bool:
-        """Add a launch; False if it is not elementwise, or has another shape, dtype or pass than the others."""
+    def steps_of(self, each: Instruction) -> Steps | None:
         view = each.view
-        rule = _rule(view) if view is not None else None
-        if view is None or rule is None or any(self._uses.written[name] != 1 for name in each.writes):
-            return False
-        meta, shape, dtype = view.meta, view.meta.shape(each.writes[0]), view.meta.dtype(each.writes[0])
-        names = {*each.reads, *each.writes}
-        if dtype not in (VarType.FP32, VarType.FP64) or any(meta.dtype(name) != dtype for name in names):
-            return False
-        if any(meta.shape(name) != shape for name in each.writes) or not product(shape):
-            return False
-        if any(view.rows(slot, k) is not None for slot in view.inputs for k in range(view.count(slot))):
-            return False
-        kind = shape, dtype, each.op.attrs.get("op_role", 0) & OpRole.Backward
-        if self._launches and (kind != self._kind or self._full(each)):
-            return False
-        steps = len(self._steps)
-        outputs = rule(self, view)
-        if outputs is None:
-            del self._steps[steps:]
-            return False
-        self._kind = kind
-        self._launches.append(each)
-        self._computing += len(self._steps) > steps
-        self.values.update({name: value for name, value in outputs.items() if name in each.writes})
-        return True
+        rule = None if view is None or each.action.type not in REAL else _rule(view)
+        if view is None or rule is None:
+            return None
+        meta, size = view.meta, product(view.meta.shape(each.writes[0]))
+        dtypes = {meta.dtype(name) for name in (*each.reads, *each.writes)}
+        if not size or len(dtypes) > 1 or any(product(meta.shape(name)) != size for name in each.writes):
+            return None
+        self._shapes = meta.shapes
+        steps = rule(view)
+        if steps is None or not {name for step in steps for name in step.made}.issuperset(each.writes):
+            return None
+        return Steps(size, tuple(steps))
 
-    def _full(self, each: Instruction) -> bool:
-        arrays = len({name for launch in (*self._launches, each) for name in (*launch.reads, *launch.writes)})
-        return arrays > chains.MOST_ARRAYS or len(self._steps) + len(each.reads) > chains.MOST_STEPS
+    def call(self, parts: list[Part], results: list[str]) -> Launch | None:
+        if sum(any(step.kernel != _SAME for step in part.steps) for part in parts) < 2:
+            return None
+        values: dict[
+            Operand, Operand | int
+        ] = {}  # of names: the number of the step that makes it, or an input
+        steps: list[tuple[Step, list[Operand | int]]] = []
+        for step in (step for part in parts for step in part.steps):
+            operands = [values.get(one, one) for one in step.operands]
+            (made,) = step.made
+            values[made] = operands[0] if step.kernel == _SAME else len(steps)
+            if step.kernel != _SAME:
+                steps.append((step, operands))
+        read = [one for _, operands in steps for one in operands]
+        inputs = [one for one in dict.fromkeys(read) if one is not None and not isinstance(one, int)]
+        stored = [value for value in dict.fromkeys(map(values.get, results)) if isinstance(value, int)]
+        if not stored or len(inputs) + len(stored) > chains.MOST_ARRAYS:
+            return None
 
-    def value(self, view: OpView, slot: str, index: int = 0) -> _Value:
-        """An input that has as many elements as the results."""
-        name = view.name(slot, index)
-        return self.values[name] if name in self.values else _Input(name)
-
-    def repeated(self, view: OpView, layout: tuple[int, int, int]) -> _Value:
-        """Y broadcast to the shape of X: it is the middle dimension of `layout`."""
-        if layout[1] == product(view.shape("X")):
-            return self.value(view, "Y")
-        return _Input(view.name("Y"), layout[1:])
-
-    def step(self, function: str, operands: Sequence[_Value], numbers: Sequence[float] = ()) -> _StepResult:
-        """Apply a function of `chains`."""
-        self._steps.append((function, tuple(operands), tuple(numbers)))
-        return _StepResult(len(self._steps) - 1)
-
-    def finished(self) -> list[Instruction]:
-        """One launch for all, or the launches unchanged if fewer than two of them compute anything."""
-        if self._computing < 2:
-            return self._launches
-        stored: dict[_Value, int] = {}
-        results: dict[str, _Value] = {}
-        shapes: list[str] = []
-        for name, value in self.values.items():
-            need = self._uses.need(name, self._launches)
-            if need is Need.ELEMENTS:
-                results[name] = value
-                if isinstance(value, _StepResult):
-                    stored.setdefault(value, len(stored))
-            elif need is Need.SHAPE:
-                shapes.append(name)
-        if not stored:
-            return self._launches
-        any_stored = next(iter(stored))
-        results.update(dict.fromkeys(shapes, any_stored))
-        inputs = dict.fromkeys(v for _, operands, _ in self._steps for v in operands if isinstance(v, _Input))
-        chain = self._chain(list(inputs), list(stored))
-        numbers = [number for _, _, numbers in self._steps for number in numbers]
-        joined = _FusedChain(chain, list(inputs), results, stored, numbers, self._kind[0], self._launches)
-        ops = tuple(each.op for each in self._launches)
-        reads = dict.fromkeys(
-            name for each in self._launches for name in each.reads if name not in self.values
-        )
-        return [Instruction(ops, tuple(reads), tuple(results), joined)]
-
-    def _chain(self, inputs: list[_Input], stored: list[_Value]) -> chains.Chain:
-        def number(value: _Value) -> int | None:
+        def number(value: Operand | int) -> int | None:
             if value is None:
                 return None
-            return inputs.index(value) if isinstance(value, _Input) else len(inputs) + value.step
+            return len(inputs) + value if isinstance(value, int) else inputs.index(value)
 
-        steps = (
-            chains.Step(function, tuple(map(number, operands)), len(numbers))
-            for function, operands, numbers in self._steps
+        chain = chains.Chain(
+            tuple(isinstance(one, Repeated) for one in inputs),
+            tuple(
+                chains.Step(step.kernel, tuple(map(number, each)), len(step.floats)) for step, each in steps
+            ),
+            tuple(len(inputs) + value for value in stored),
         )
-        written = tuple(len(inputs) + value.step for value in stored if isinstance(value, _StepResult))
-        return chains.Chain(tuple(value.layout is not None for value in inputs), tuple(steps), written)
+        found = {
+            name: stored.index(value) if isinstance(value := values[name], int) else value for name in results
+        }
+        numbers = [number for step, _ in steps for number in step.floats]
+        launches = [part.instruction for part in parts]
+        run = _FusedChain(chain, inputs, found, numbers, [self._shapes[name] for name in results], launches)
+        names = (one.name if isinstance(one, Repeated) else one for one in inputs)
+        return Launch(f"chain.{launches[0].action.type}", (*names, *results), run=run)
 
 
+@dataclass(frozen=True)
 class _FusedChain:
-    """Runs a chain, or its operators one by one if the arrays do not fit it."""
+    """Runs a chain, or its operators one by one if the arrays do not fit it.
 
-    def __init__(
-        self,
-        chain: chains.Chain,
-        inputs: Sequence[_Input],
-        results: Mapping[str, _Value],
-        stored: Mapping[_Value, int],
-        numbers: Sequence[float],
-        shape: tuple[int, ...],
-        launches: Sequence[Instruction],
-    ) -> None:
-        self._chain, self._inputs, self._numbers, self._shape = chain, inputs, numbers, shape
-        self._results, self._stored, self._launches = results, stored, launches
+    `results`: name -> the number of the stored value, or the input that it is, in the order of `shapes`.
+    """
+
+    chain: chains.Chain
+    inputs: Sequence[str | Repeated]
+    results: Mapping[str, Any]
+    numbers: Sequence[float]
+    shapes: Sequence[tuple[int, ...]]
+    launches: Sequence[Instruction]
 
     def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        arrays = [launch.dense(device, get(value.name)) for value in self._inputs]
+        repeated = [one if isinstance(one, Repeated) else None for one in self.inputs]
+        names = [one.name if isinstance(one, Repeated) else one for one in self.inputs]
+        arrays = [launch.dense(device, get(name)) for name in names]
         if not launch.real(*arrays):
-            outputs = one_by_one(self._launches, device, get)
-            return {name: outputs[name] for name in self._results}
-        layouts = [value.layout for value in self._inputs]
-        outs = chains.run(device, self._chain, arrays, layouts, self._numbers, self._shape)
+            outputs = one_by_one(self.launches, device, get)
+            return {name: outputs[name] for name in self.results}
+        layouts = [None if one is None else (one.count, one.stretch) for one in repeated]
+        outs = chains.run(device, self.chain, arrays, layouts, self.numbers, self.shapes[0])
         return {
-            name: get(value.name) if isinstance(value, _Input) else outs[self._stored[value]]
-            for name, value in self._results.items()
+            name: (outs[value] if isinstance(value, int) else get(value)).reshape(shape)
+            for (name, value), shape in zip(self.results.items(), self.shapes, strict=True)
         }
 
 
-_Rule = Callable[[_Run, OpView], "dict[str, _Value] | None"]
+_Rule = Callable[[OpView], "list[Step] | None"]
 
 
 def _rule(view: OpView) -> _Rule | None:
-    """The rule of an operator: a function from its view to the values of its outputs; None if it has no rule."""
+    """The rule of an operator: a function from its view to its steps; None if it has no rule."""
     place, _, name = (view.definition.dispatch.cuda or "").partition(":")
     if place in _FAMILIES:
-        return lambda run, view: _FAMILIES[place](run, view, name)
+        return lambda view: _FAMILIES[place](view, name)
     return _OTHERS.get(view.type)
+
+
+def _step(function: str, operands: Sequence[Operand], made: str, numbers: Sequence[float] = ()) -> Step:
+    return Step(function, tuple(operands), (made,), floats=tuple(numbers))
 
 
 def _attributes(view: OpView) -> list[float]:
@@ -188,63 +134,73 @@ def _attributes(view: OpView) -> list[float]:
     return numbers + [0.0] * (3 - len(numbers))
 
 
-def _unary(run: _Run, view: OpView, name: str) -> dict[str, _Value]:
-    return {view.name("Out"): run.step(f"{name}_of", [run.value(view, "X")], _attributes(view))}
+def _unary(view: OpView, name: str) -> list[Step]:
+    return [_step(f"{name}_of", [view.name("X")], view.name("Out"), _attributes(view))]
 
 
-def _unary_grad(run: _Run, view: OpView, name: str) -> dict[str, _Value]:
-    kept = next((run.value(view, slot) for slot in ("X", "Out") if view.has(slot)), None)
-    operands = [kept, run.value(view, _OUT_GRAD)]
-    return {view.name(_X_GRAD): run.step(f"{name}_slope", operands, _attributes(view))}
+def _unary_grad(view: OpView, name: str) -> list[Step]:
+    operands = [view.name_or_none("X") or view.name_or_none("Out"), view.name(_OUT_GRAD)]
+    return [_step(f"{name}_slope", operands, view.name(_X_GRAD), _attributes(view))]
 
 
-def _binary(run: _Run, view: OpView, name: str) -> dict[str, _Value] | None:
+def _operands(view: OpView) -> list[Operand] | None:
+    """X and Y, repeated if it has fewer elements; None if it cannot be."""
     layout = middle(view.shape("X"), view.shape("Y"), view.attr("axis"))
     if layout is None:
         return None
-    operands = [run.value(view, "X"), run.repeated(view, layout)]
-    return {view.name("Out"): run.step(f"{name}_of_both", operands)}
+    whole = layout[1] == product(view.shape("X"))
+    return [view.name("X"), view.name("Y") if whole else Repeated(view.name("Y"), *layout[1:])]
 
 
-def _binary_grad(run: _Run, view: OpView, name: str) -> dict[str, _Value] | None:
-    layout = middle(view.shape("X"), view.shape("Y"), view.attr("axis"))
-    if layout is None or (view.has(_Y_GRAD) and layout[1] != product(view.shape("X"))):
+def _binary(view: OpView, name: str) -> list[Step] | None:
+    operands = _operands(view)
+    return None if operands is None else [_step(f"{name}_of_both", operands, view.name("Out"))]
+
+
+def _binary_grad(view: OpView, name: str) -> list[Step] | None:
+    factors = _operands(view)
+    if factors is None or (view.has(_Y_GRAD) and not isinstance(factors[1], str)):
         return None  # the gradient for Y is a sum
-    gradient = run.value(view, _OUT_GRAD)
-    linear = name in ("add", "sub")
-    factors = [None, None] if linear else [run.value(view, "X"), run.repeated(view, layout)]
-    out: dict[str, _Value] = {}
+    if name in ("add", "sub"):
+        factors = [None, None]
+    gradient, steps = view.name(_OUT_GRAD), []
     for slot, letter in ((_X_GRAD, "x"), (_Y_GRAD, "y")):
         if view.has(slot):
             same = name == "add" or (name == "sub" and letter == "x")
-            out[view.name(slot)] = (
-                gradient if same else run.step(f"{name}_slope_{letter}", [*factors, gradient])
+            function, operands = (
+                (_SAME, [gradient]) if same else (f"{name}_slope_{letter}", [*factors, gradient])
             )
-    return out
+            steps.append(_step(function, operands, view.name(slot)))
+    return steps
 
 
-def _scale(run: _Run, view: OpView) -> dict[str, _Value] | None:
+def _scale(view: OpView) -> list[Step] | None:
     if view.has("ScaleTensor"):
         return None
     numbers = [float(view.attr(name)) for name in ("scale", "bias", "bias_after_scale")]
-    return {view.name("Out"): run.step("scaled", [run.value(view, "X")], numbers)}
+    return [_step("scaled", [view.name("X")], view.name("Out"), numbers)]
 
 
-def _sum(run: _Run, view: OpView) -> dict[str, _Value] | None:
-    if view.count("X") < 2 or view.count("X") > 8:
+def _sum(view: OpView) -> list[Step] | None:
+    total, *terms = view.names("X")
+    if not 1 <= len(terms) <= 7:
         return None
-    total = run.value(view, "X")
-    for k in range(1, view.count("X")):
-        total = run.step("add_of_both", [total, run.value(view, "X", k)])
-    return {view.name("Out"): total}
+    out, steps = view.name("Out"), []
+    for k, term in enumerate(terms, 1):
+        made = out if k == len(terms) else f"{out}@{k}"
+        steps.append(_step("add_of_both", [total, term], made))
+        total = made
+    return steps
 
 
-def _mean_grad(run: _Run, view: OpView) -> dict[str, _Value]:
-    gradient = _Input(view.name(_OUT_GRAD), (1, product(view.shape("X"))))
-    return {view.name(_X_GRAD): run.step("scaled", [gradient], [1 / product(view.shape("X")), 0.0, 1.0])}
+def _mean_grad(view: OpView) -> list[Step]:
+    size = product(view.shape("X"))
+    return [
+        _step("scaled", [Repeated(view.name(_OUT_GRAD), 1, size)], view.name(_X_GRAD), [1 / size, 0.0, 1.0])
+    ]
 
 
-_FAMILIES: Mapping[str, Callable[[_Run, OpView, str], dict[str, _Value] | None]] = {
+_FAMILIES: Mapping[str, Callable[[OpView, str], list[Step] | None]] = {
     "elementwise.function": _unary,
     "elementwise.function_grad": _unary_grad,
     "elementwise.forward": _binary,
@@ -252,6 +208,5 @@ _FAMILIES: Mapping[str, Callable[[_Run, OpView, str], dict[str, _Value] | None]]
 }
 _OTHERS: Mapping[str, _Rule] = {"scale": _scale, "sum": _sum, "mean_grad": _mean_grad}
 
-
 join_chains = fuse_runs(_Run)
-"""Fuse runs of elementwise operators with outputs of one shape."""
+"""The pass for GPUs."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from ..._ext.operands import Aliases
-from ...framework import OpRole
 from ...ops.registry import LEVEL
 from ..failures import Unsupported
 from ..frontend import Typed
 from ..ir.instructions import Instruction
 from ..ir.request import Request
 from ..ir.type_env import TypeEnv
-from ..passes.rewriting import Pass, apply_passes
+from ..passes.rewriting import Pass, apply_passes, in_halves
 from . import fusion, multi_tensor
 from .chains import join_chains
 from .launch import of_operator
@@ -61,18 +60,8 @@ def launches(request: Request, typed: Callable[[Request], Typed]) -> Launches:
         raise Unsupported("it makes sequences, which plans for GPUs do not carry")
     made = [of_operator(op, view) for op, view in found.steps]
     persistable = {*filter(found.meta.is_persistable, {name for each in made for name in each.writes})}
-    needed = {*found.fetches, *persistable}
-    aliases = Aliases()
-    cut = 0
-    if request.split:
-        backward = [each.op.attrs.get("op_role", 0) & OpRole.Backward for each in made]
-        at = next((k for k, is_backward in enumerate(backward) if is_backward), len(backward))
-        read = {name for each in made[at:] for name in each.reads}
-        first = apply_passes(made[:at], {*needed, *read}, PASSES, aliases)
-        cut = len(first)
-        made = [*first, *apply_passes(made[at:], needed, PASSES, aliases)]
-    else:
-        made = apply_passes(made, needed, PASSES, aliases)
+    needed, run = [*found.fetches, *persistable], partial(apply_passes, passes=PASSES)
+    made, cut = in_halves(made, needed, run) if request.split else (run(made, needed), 0)
     return Launches(found.meta, found.fetches, made, persistable, cut)
 
 

@@ -1,19 +1,19 @@
-"""Elementwise fusion for the CPU: neighbouring calls become one, whose intermediate values stay in cache."""
+"""Elementwise fusion: neighbouring calls become one, which keeps intermediate values in cache or in registers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ...base.sizes import always_equal
 from ...ops.kernels import chains
-from ...ops.kernels.kernel_def import KERNELS
 from ...ops.registry import Call
-from ..ir.instructions import Instruction, Uses
+from ..ir.instructions import Instruction, Need, Uses
 from .rewriting import fuse_runs, joined
 
 
 @dataclass
-class _Part:
+class Part:
     """An instruction of a run and its steps, whose operands are owners of memory.
 
     `read`, `made`: owner -> the variable by which the instruction reads or writes its memory.
@@ -25,44 +25,58 @@ class _Part:
     made: dict[str, str]
 
 
-class _Run:
-    """Neighbouring elementwise calls on equally many elements."""
+class ElementwiseRun:
+    """Neighbouring elementwise calls on equally many elements; a subclass for each target.
+
+    `most_steps`: the limit of steps. `apart`: whether results have memory of their own, so that a variable may be read
+    and overwritten, and results of which only the shape is read need not be computed (`ShapeProvider`).
+    """
+
+    most_steps: int
+    apart = False
+
+    def steps_of(self, each: Instruction) -> chains.Steps | None:
+        """The steps of an instruction; None if it is not elementwise."""
+        raise NotImplementedError
+
+    def call(self, parts: list[Part], results: list[str]) -> Any:
+        """The call that does the steps of `parts` and stores `results`; None if it cannot, or is not worth it."""
+        raise NotImplementedError
 
     def __init__(self, uses: Uses) -> None:
         self._uses = uses
-        self._elements: int = 0
+        self.elements: int = 0
         self._type = ""
-        self._parts: list[_Part] = []
+        self._parts: list[Part] = []
         self._repeated: list[chains.Repeated] = []
         self._read: set[str] = set()
         self._made: set[str] = set()
 
     def take(self, each: Instruction) -> bool:
         """Add an instruction; False if it is not elementwise or cannot be fused with the others."""
-        if not isinstance(each.action, Call) or isinstance(each.action, chains.Chain):
-            return False
-        kernel = KERNELS[each.action.kernel]
-        found = None if kernel is None or kernel.elementwise is None else chains.steps_of(each.action)
+        found = self.steps_of(each)
         if found is None:
             return False
         kind, root = each.action.type, self._uses.root
         steps = sum([len(part.steps) for part in self._parts]) + len(found.steps)
-        fits = kind == self._type and always_equal(found.elements, self._elements)
-        if self._parts and (not fits or steps > chains.MOST_STEPS):
+        fits = kind == self._type and always_equal(found.elements, self.elements)
+        if self._parts and (not fits or steps > self.most_steps):
             return False
         made = {root(name): name for name in each.writes}
         read = {root(name): name for name in each.reads}
         outside = read.keys() - self._made
         written = self._uses.written
-        if any([written[name] != 1 for name in made]) or (self._read | outside) & made.keys():
+        if any([written[name] != 1 for name in made]):
+            return False
+        if not self.apart and (self._read | outside) & made.keys():
             return False
         rooted = [self._rooted(step) for step in found.steps]
         operands = [one for step in rooted for one in step.operands]
         repeated = [one.name for one in operands if isinstance(one, chains.Repeated)]
         if repeated and not (self._made | made.keys()).isdisjoint(repeated):
             return False  # a chain computes no broadcast operands
-        self._elements, self._type = found.elements, kind
-        self._parts.append(_Part(each, rooted, read, made))
+        self.elements, self._type = found.elements, kind
+        self._parts.append(Part(each, rooted, read, made))
         self._read |= outside
         self._made |= made.keys()
         return True
@@ -88,24 +102,43 @@ class _Run:
         """One instruction for all, or a few if a chain cannot hold all."""
         return self._joined(self._parts)
 
-    def _joined(self, parts: list[_Part]) -> list[Instruction]:
-        from ..._ext import kernels  # brings SciPy, which importing the package alone should not
-
+    def _joined(self, parts: list[Part]) -> list[Instruction]:
         instructions = [part.instruction for part in parts]
         if len(parts) < 2:
             return instructions
         made = {root: name for part in parts for root, name in part.made.items()}
         read = {root: name for part in parts for root, name in part.read.items() if root not in made}
-        results = [root for root in made if not self._uses.is_private(root, instructions)]
-        steps = [step for part in parts for step in part.steps]
-        call = None
-        if 0 < 2 * len(results) <= len(made):  # many results to write cost more than the cache saves
-            call = chains.chain(self._elements, steps, results, kernels.number)
+        needs = {root: self._uses.need(root, instructions) for root in made}
+        shapes = [root for root, need in needs.items() if need is Need.SHAPE and self.apart]
+        results = [root for root, need in needs.items() if need is not Need.NOTHING and root not in shapes]
+        call = self.call(parts, results)
         if call is None:
             half = len(parts) // 2
             return [*self._joined(parts[:half]), *self._joined(parts[half:])]
-        return [joined(instructions, call, read.values(), map(made.__getitem__, results))]
+        if shapes:
+            call = call.with_shapes(shapes)
+        return [joined(instructions, call, read.values(), map(made.__getitem__, (*results, *shapes)))]
+
+
+class _Run(ElementwiseRun):
+    """Calls of kernels of the CPU."""
+
+    most_steps = chains.MOST_STEPS
+
+    def steps_of(self, each: Instruction) -> chains.Steps | None:
+        if not isinstance(each.action, Call) or isinstance(each.action, chains.Chain):
+            return None
+        return chains.steps_of(each.action)
+
+    def call(self, parts: list[Part], results: list[str]) -> chains.Chain | None:
+        from ..._ext import kernels  # brings SciPy, which importing the package alone should not
+
+        # Many results to write cost more than the cache saves.
+        if not 0 < 2 * len(results) <= sum([len(part.made) for part in parts]):
+            return None
+        steps = [step for part in parts for step in part.steps]
+        return chains.chain(self.elements, steps, results, kernels.number)
 
 
 join_chains = fuse_runs(_Run)
-"""The pass."""
+"""The pass for the CPU."""

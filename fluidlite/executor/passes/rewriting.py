@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from ..._ext.operands import Aliases
-from ...framework import Operator
+from ...framework import Operator, OpRole
 from ..ir.instructions import Instruction, Need, Uses
 from .patterns import Match, NoMatch, Pattern, require
 
@@ -32,6 +32,22 @@ def apply_passes(
     for each in passes:
         instructions = each(instructions, Uses(instructions, needed, roots))
     return instructions
+
+
+def in_halves(
+    instructions: list[Instruction],
+    needed: Sequence[str],
+    run: Callable[[list[Instruction], Sequence[str]], list[Instruction]],
+) -> tuple[list[Instruction], int]:
+    """Run passes over the instructions before the first backward one, and over the others; nothing moves between.
+
+    Returns the instructions and the position of the second half.
+    """
+    backward = [each.op.attrs.get("op_role", 0) & OpRole.Backward for each in instructions]
+    cut = next((at for at, is_backward in enumerate(backward) if is_backward), len(backward))
+    read = {name for each in instructions[cut:] for name in each.reads}
+    first = run(instructions[:cut], [*needed, *read])
+    return [*first, *run(instructions[cut:], needed)], len(first)
 
 
 @runtime_checkable
