@@ -19,7 +19,7 @@ halves of a traced function are plans for requests of their own.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -33,13 +33,13 @@ from .cpu.code import changed_early
 from .cpu.lowering import lower
 from .cpu.memory import allocate
 from .cpu.optimize import optimize
-from .cpu.plan import CpuSplitPlan, Plan
+from .cpu.plan import Plan
 from .failures import Unsupported
 from .frontend import Typed, infer_shapes, prune, structure
 from .ir import jumps
 from .ir.instructions import Instruction
 from .ir.request import Feeds, Request
-from .ir.step_plan import SplitPlan, StepPlan
+from .ir.step_plan import StepPlan
 from .ir.type_env import TypeEnv
 from .scope import Scope
 
@@ -51,11 +51,12 @@ def compile_plan(request: Request) -> StepPlan:
     Raises Unsupported if the program cannot be planned, EnforceNotMet if an operator reads a variable that is neither
     fed, computed nor initialised.
     """
-    if request.device is not None:
-        from .cuda.compile import compile_for_device
+    if request.device is None:
+        return compile_for_cpu(request)
+    from .cuda.compile import lower as lower_to_launches
+    from .cuda.plan import DevicePlan
 
-        return compile_for_device(request, typed)
-    return compile_for_cpu(request)
+    return DevicePlan(request, lower_to_launches(typed(request), request))
 
 
 def typed(request: Request) -> Typed:
@@ -75,7 +76,7 @@ def compile_for_cpu(request: Request) -> Plan:
     found = typed(request)
     code = lower(found, request)
     show("lower", code.instructions)
-    optimize(code, request.split)
+    optimize(code, request.early is not None)
     show("optimize", code.instructions)
     restored = changed_early(code)
     storages = allocate(code)
@@ -102,23 +103,6 @@ def compile_body(program: Program, scope: Scope, spec: ScanSpec, feeds: Feeds) -
     assembly.settle()
     body.check()
     return body
-
-
-@collector.paused()
-def compile_split(request: Request, early: int, held: Sequence[str]) -> SplitPlan:
-    """A plan in two halves; the first `early` fetches belong to the first half.
-
-    `held`: persistable variables in memory of the caller, who passes the arrays of those that the plan uses after the
-    feeds.
-    """
-    if request.device is not None:
-        from .cuda.compile import split_for_device
-
-        return split_for_device(request, typed, early, held)
-    plan = compile_for_cpu(request)
-    split = CpuSplitPlan(plan, request, early)
-    plan.follow([name for name in held if name in plan.meta.persistable])
-    return split
 
 
 def show(phase: str, code: Iterable[Any], meta: TypeEnv | None = None) -> None:

@@ -19,10 +19,13 @@ from ..control_flow.array_ops import MAY_MISS
 from ..failures import GuardFailure
 from ..ir import jumps
 from ..ir.request import Request
-from ..ir.step_plan import SplitPlan, StepPlan
+from ..ir.step_plan import StepPlan
 from ..lod_tensor import LoDTensor
 from .assembly import Assembly
 from .code import Code, is_call
+
+RELEASE_FROM = 1 << 18
+"""Bytes of temporaries from which a plan releases the GIL."""
 
 
 class Plan(StepPlan):
@@ -53,22 +56,17 @@ class Plan(StepPlan):
         self._bind_first()
         self.fetched, self.levels = code.fetches, code.levels
         self.has_levels = any(self.levels)
-        self.engine.set_fetches([assembly.entry(name) for name in code.fetches])
+        fetched, early = [assembly.entry(name) for name in code.fetches], request.early or 0
+        self._first = fetched[:early]
+        self.engine.set_fetches(fetched[early:])
+        self._late = [
+            (name, *assembly.entry(name)) for name, like in request.late.items() if code.meta.has(like)
+        ]
         if request.body is None:  # a scan binds the feeds of its bodies
-            self._sign()
+            entries = [assembly.entry(name) for name in self.feed_names]
+            # The signature of `accepts`; the last arrays are writable.
+            self.engine.set_signature(entries, range(len(entries) - self.followed, len(entries)))
         self._rank_sizes = [assembly.size(size) for size in code.ranked.sizes]
-
-    def _sign(self) -> None:
-        """Set the signature of `accepts` in the engine; the last `followed` arrays are writable."""
-        names = self.feed_names
-        self.engine.set_signature(
-            [self.assembly.entry(name) for name in names], range(len(names) - self.followed, len(names))
-        )
-
-    def follow(self, names: Sequence[str]) -> None:
-        self.feed_names = [*self.feed_names, *names]
-        self.followed = len(names)
-        self._sign()
 
     def bind_scope(self) -> bool:
         """Bind the current arrays of the scope's variables."""
@@ -230,6 +228,35 @@ class Plan(StepPlan):
             for array, levels in zip(found, self.levels, strict=False)
         ]
 
+    def run_first(self) -> list[np.ndarray]:
+        self.release_gil(self.engine.arena_bytes >= RELEASE_FROM)
+        self.run(0, self.code.cut)
+        return [self.engine.fetch(slot, shape, dtype) for slot, dtype, shape in self._first]
+
+    def run_second(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """See `StepPlan`; the arrays have the sizes of the first half.
+
+        Raises ValueError for an array of another shape or dtype.
+        """
+        engine = self.engine
+        for (name, slot, dtype, shape), array in zip(self._late, arrays, strict=True):
+            wanted = tuple([n if n >= 0 else engine.sizes.get(-1 - n) for n in shape])
+            if array.shape != wanted or array.dtype != dtype:
+                raise ValueError(
+                    f"variable {name!r} is {dtype} {list(wanted)} after this forward pass, got an array of "
+                    f"{array.dtype} {list(array.shape)}"
+                )
+            engine.bind(slot, array)
+        if self.code.cut < len(self.ops):
+            self.run(self.code.cut)
+        return engine.fetch_all()
+
+    def snapshot(self) -> np.ndarray:
+        return self.engine.arena.copy()
+
+    def restore(self, snapshot: np.ndarray) -> None:
+        np.copyto(self.engine.arena, snapshot)
+
     def describe(self) -> str:
         count = f"{len(self.ops)} instruction{'s' if len(self.ops) != 1 else ''}"
         lines = [f"{count} on the CPU for {self._for_feeds()}"]
@@ -245,50 +272,3 @@ class Plan(StepPlan):
             for body in loops[at].bodies if at in loops else ():
                 lines += [f"    {line}" for line in body.describe().splitlines()]
         return "\n".join(lines)
-
-
-RELEASE_FROM = 1 << 18
-"""Bytes of temporaries from which a plan releases the GIL."""
-
-
-class CpuSplitPlan(SplitPlan):
-    """The halves of a plan for `request`; the first `early` fetches belong to the first half."""
-
-    def __init__(self, plan: Plan, request: Request, early: int) -> None:
-        self.plan: Plan = plan
-        assembly, engine = plan.assembly, plan.engine
-        self._first = [assembly.entry(name) for name in plan.fetched[:early]]
-        engine.set_fetches([assembly.entry(name) for name in plan.fetched[early:]])
-        self._late = [
-            (name, *assembly.entry(name)) for name, like in request.late.items() if plan.meta.has(like)
-        ]
-
-    def run_first(self) -> list[np.ndarray]:
-        plan = self.plan
-        plan.release_gil(plan.engine.arena_bytes >= RELEASE_FROM)
-        plan.run(0, plan.code.cut)
-        return [plan.engine.fetch(slot, shape, dtype) for slot, dtype, shape in self._first]
-
-    def run_second(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Run the backward operators with the late feeds `arrays`, of the sizes that the first half had.
-
-        Returns copies of the late fetches. Raises ValueError for an array of another shape or dtype.
-        """
-        plan, engine = self.plan, self.plan.engine
-        for (name, slot, dtype, shape), array in zip(self._late, arrays, strict=True):
-            wanted = tuple([n if n >= 0 else engine.sizes.get(-1 - n) for n in shape])
-            if array.shape != wanted or array.dtype != dtype:
-                raise ValueError(
-                    f"variable {name!r} is {dtype} {list(wanted)} after this forward pass, got an array of "
-                    f"{array.dtype} {list(array.shape)}"
-                )
-            engine.bind(slot, array)
-        if plan.code.cut < len(plan.ops):
-            plan.run(plan.code.cut)
-        return engine.fetch_all()
-
-    def snapshot(self) -> np.ndarray:
-        return self.plan.engine.arena.copy()
-
-    def restore(self, snapshot: np.ndarray) -> None:
-        np.copyto(self.plan.engine.arena, snapshot)

@@ -1,8 +1,7 @@
-"""The phases of the compiler for GPUs: launches of kernels, and the passes over them."""
+"""The phases of the compiler for GPUs: lowering to launches of kernels, and the passes over them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,7 +15,6 @@ from ..passes.rewriting import Pass, apply_passes, in_halves
 from . import fusion, multi_tensor
 from .chains import join_chains
 from .launch import of_operator
-from .plan import DevicePlan, DeviceSplitPlan
 
 
 @dataclass
@@ -33,35 +31,16 @@ class Launches:
     cut: int = 0
 
 
-def compile_for_device(request: Request, typed: Callable[[Request], Typed]) -> DevicePlan:
-    """A plan for a GPU. `typed`: the phases that know no target.
-
-    Raises Unsupported when the program needs the interpreter.
-    """
-    return DevicePlan(request, launches(request, typed))
-
-
-def split_for_device(
-    request: Request, typed: Callable[[Request], Typed], early: int, held: Sequence[str]
-) -> DeviceSplitPlan:
-    """A plan for a GPU in two halves; see `compile.compile_split`."""
-    code = launches(request, typed)
-    plan = DevicePlan(request, code)
-    split = DeviceSplitPlan(plan, request, code.cut, early)
-    plan.follow(held)
-    return split
-
-
-def launches(request: Request, typed: Callable[[Request], Typed]) -> Launches:
+def lower(found: Typed, request: Request) -> Launches:
+    """Lower operators with exact shapes to launches, and fuse these; raises Unsupported for sequences."""
     if any(LEVEL in name for name in request.feed):
         raise Unsupported("sequences are fed")
-    found = typed(request)
     if any(found.meta.lods.values()):
         raise Unsupported("it makes sequences, which plans for GPUs do not carry")
     made = [of_operator(op, view) for op, view in found.steps]
     persistable = {*filter(found.meta.is_persistable, {name for each in made for name in each.writes})}
     needed, run = [*found.fetches, *persistable], partial(apply_passes, passes=PASSES)
-    made, cut = in_halves(made, needed, run) if request.split else (run(made, needed), 0)
+    made, cut = in_halves(made, needed, run) if request.early is not None else (run(made, needed), 0)
     return Launches(found.meta, found.fetches, made, persistable, cut)
 
 

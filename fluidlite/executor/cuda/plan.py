@@ -16,7 +16,7 @@ from ...base import flags
 from ...base.dtypes import to_numpy
 from ...base.reports import profiling
 from ..ir.request import Request
-from ..ir.step_plan import SplitPlan, StepPlan
+from ..ir.step_plan import StepPlan
 from ..lod_tensor import LoDTensor
 from .feeds import FeedSlots, Fetcher, Layout, Pace
 from .launch import needs_host
@@ -45,17 +45,18 @@ class DevicePlan(StepPlan):
         self.instructions = code.instructions
         self.uncaptured_reason = self._reason(capture)
         self._resources = Resources(device, self.lock)
-        fed = [*self.feed_names, *request.late]
+        self._late, self._early, self._cut = [*request.late], request.early or 0, code.cut
+        self._values: dict[str, Any] = {}  # between the halves
+        fed = [*request.feed, *request.late]
         self._list = LaunchList(code.instructions, code.meta, code.persistable, code.fetches, fed, device)
         self._writes = bool(code.persistable)
-        self._held: list[str] = []
         self._layouts = {name: self._layout(name) for name in self.feed_names}
         self._pending: list[Any] = []
         self._results: list[Any] = []
         self._slots: FeedSlots | None = None
         self._pace = Pace(device)
         if capture:
-            used = {name: self._layouts[name] for name in self.feed_names if self._list.reads(name)}
+            used = {name: self._layouts[name] for name in request.feed if self._list.reads(name)}
             self._slots = FeedSlots(device, used)
             self._list.arrays.update(self._slots.arrays)
         for name, array in self.meta.constants.items():
@@ -76,11 +77,6 @@ class DevicePlan(StepPlan):
             return "FLUIDLITE_CUDA_GRAPHS=0"
         reasons = [needs_host(op) for launch in self.instructions for op in launch.ops]
         return next((reason for reason in reasons if reason is not None), None)
-
-    def follow(self, names: Sequence[str]) -> None:
-        self._held = [name for name in names if name in self.meta.persistable]
-        self.feed_names = [*self.feed_names, *self._held]
-        self._layouts.update((name, self._layout(name)) for name in self._held)
 
     def bind_scope(self) -> bool:
         """Take the arrays of the scope's variables, moved to the device; False if the plan does not fit them."""
@@ -108,7 +104,7 @@ class DevicePlan(StepPlan):
             shape, dtype = layouts[name]
             if array is None or array.shape != shape or array.dtype != dtype:
                 return False
-        count = len(taken) - len(self._held)
+        count = len(taken) - self.followed
         for name, array in taken[count:]:
             self._bind(name, self.device.put(array))
         if self._slots is None:
@@ -195,6 +191,36 @@ class DevicePlan(StepPlan):
         with self.device.active(), library.errors("copying what is fetched"):
             return [LoDTensor.wrap(array.copy()) for array in self._results]
 
+    def run_first(self) -> list[Any]:
+        with self.device.active():
+            self._pace.begin()
+            self._values = self._list.start()
+            try:
+                self._list.advance(self._values, 0, self._cut)
+            finally:
+                self._pace.end()
+            return self._copies(self.fetched[: self._early])
+
+    def run_second(self, arrays: Sequence[Any]) -> list[Any]:
+        with self.device.active():
+            self._values.update(zip(self._late, map(self.device.put, arrays), strict=True))
+            self._list.advance(self._values, self._cut, len(self.instructions))
+            return self._copies(self.fetched[self._early :])
+
+    def _copies(self, names: Sequence[str]) -> list[Any]:
+        get = self._list.getter(self._values)
+        with library.errors("copying results"):
+            return [self.device.xp.array(get(name), order="C") for name in names]
+
+    def snapshot(self) -> dict[str, Any]:
+        return dict(self._values)
+
+    def restore(self, snapshot: dict[str, Any]) -> None:
+        self._values = dict(snapshot)
+
+    def rest(self) -> None:
+        self._values = {}
+
     def describe(self) -> str:
         """The launches of a step, one a line, and whether they are a CUDA graph or why not."""
         state = self.uncaptured_reason
@@ -207,52 +233,6 @@ class DevicePlan(StepPlan):
         count = f"{len(self.instructions)} launches"
         lines = [f"{count} on GPU {self.device.number} for {self._for_feeds()}; {head}"]
         return "\n".join([*lines, *(f"  {launch.describe()}" for launch in self.instructions)])
-
-
-class DeviceSplitPlan(SplitPlan):
-    """The halves of a plan for `request`: the launches up to `cut` with the first `early` fetches, and the others."""
-
-    def __init__(self, plan: DevicePlan, request: Request, cut: int, early: int) -> None:
-        self.plan: DevicePlan = plan
-        self._cut = cut
-        self._first, self._second = [*request.fetches][:early], [*request.fetches][early:]
-        self._late = [*request.late]
-        self._values: dict[str, Any] = {}
-
-    def run_first(self) -> list[Any]:
-        with self.plan.device.active():
-            self.plan._pace.begin()
-            self._values = self.plan._list.start()
-            try:
-                self.plan._list.advance(self._values, 0, self._cut)
-            finally:
-                self.plan._pace.end()
-            return self._copies(self._first)
-
-    def run_second(self, arrays: Sequence[Any]) -> list[Any]:
-        """Run the backward operators with the late feeds `arrays`, which have the planned shapes and dtypes.
-
-        Returns copies of the late fetches, on the device.
-        """
-        with self.plan.device.active():
-            for name, array in zip(self._late, arrays, strict=True):
-                self._values[name] = self.plan.device.put(array)
-            self.plan._list.advance(self._values, self._cut, len(self.plan.instructions))
-            return self._copies(self._second)
-
-    def _copies(self, names: Sequence[str]) -> list[Any]:
-        get = self.plan._list.getter(self._values)
-        with library.errors("copying results"):
-            return [self.plan.device.xp.array(get(name), order="C") for name in names]
-
-    def snapshot(self) -> dict[str, Any]:
-        return dict(self._values)
-
-    def restore(self, snapshot: dict[str, Any]) -> None:
-        self._values = dict(snapshot)
-
-    def rest(self) -> None:
-        self._values = {}
 
 
 _live: weakref.WeakSet[Resources] = weakref.WeakSet()

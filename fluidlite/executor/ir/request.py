@@ -46,11 +46,14 @@ class Request:
     fixed: bool = False
     """Whether all steps have just the shapes of `feed`, and their arrays are used where they are."""
 
-    late: Mapping[str, str] = field(default_factory=dict)
-    """Feeds of the second half of a split plan, each with the variable that it has shape and type of."""
+    held: Sequence[str] = ()
+    """Persistable variables in memory of the caller, who may replace it: those that the plan uses are fed as well."""
 
-    split: bool = False
-    """Whether the backward operators run in a second half, on the `late` feeds."""
+    early: int | None = None
+    """The number of fetches of the first half of a plan in two halves; None for a plan that is not split."""
+
+    late: Mapping[str, str] = field(default_factory=dict)
+    """Feeds of the second half, the backward operators, each with the variable that it has shape and type of."""
 
     check_finite: bool = False
     """Whether results with NaN or infinities are refused, operator by operator (FLAGS_check_nan_inf)."""
@@ -69,7 +72,7 @@ class Request:
     @property
     def has_jumps(self) -> bool:
         """Whether the target can jump past the blocks of branches and back in loops."""
-        return self.device is None and not self.split
+        return self.device is None and self.early is None
 
 
 FIRST = "@FIRST"

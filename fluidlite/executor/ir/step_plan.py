@@ -26,14 +26,14 @@ class StepPlan(ABC):
     """Runs operators of a program on arrays of the planned types, on one device; holds its scope weakly.
 
     The caller holds `lock` from `accepts` to `fetch`. `feed_names`: the arrays that `accepts` takes, of which the last
-    `followed` are persistable variables; `fetched`: what `fetch` returns.
+    `followed` are persistable variables; `fetched`: what `fetch` returns. `run_first` and `run_second` run a plan in
+    two halves (`Request.early`).
     """
 
     fetched: list[str]
     has_levels: bool = False
     """Whether a fetched variable has sequences."""
 
-    followed: int = 0
     instructions: list[Instruction]
 
     def __init__(self, request: Request, meta: TypeEnv) -> None:
@@ -44,7 +44,8 @@ class StepPlan(ABC):
         self.lock = PlanLock()
         watch(self)
         self.meta = meta
-        self.feed_names = [*request.feed]
+        held = [name for name in request.held if name in meta.persistable]
+        self.feed_names, self.followed = [*request.feed, *held], len(held)
         self._fed_levels = [len(meta.lod(name)) for name in self.feed_names]
 
     def _bind_first(self) -> None:
@@ -79,13 +80,6 @@ class StepPlan(ABC):
             return False
         scope = self._scope()
         return scope is not None and (self._scope_version == scope._cell.version or self.bind_scope())
-
-    @abstractmethod
-    def follow(self, names: Sequence[str]) -> None:
-        """Have `accepts` take the arrays of these persistable variables too, after those of the feeds.
-
-        For variables whose memory the caller owns and may replace from step to step.
-        """
 
     def accepts_raw(self, feed: Mapping[str, Any]) -> bool:
         """Bind a user's feed if it consists of arrays of the planned dtypes and fitting shapes; else return False."""
@@ -146,30 +140,12 @@ class StepPlan(ABC):
         """Copies of the variables to fetch, where they are, with their sequences."""
 
     @abstractmethod
-    def describe(self) -> str:
-        """The instructions of a step, one a line."""
-
-    def _for_feeds(self) -> str:
-        """The feeds with their shapes, for descriptions."""
-        shapes = (f"{name}[{', '.join(map(formula, self.meta.shapes[name]))}]" for name in self.feed_names)
-        return ", ".join(shapes) or "no feeds"
-
-
-class SplitPlan(ABC):
-    """A plan in two halves: forward operators, then backward ones on gradients that the caller provides in between.
-
-    `plan` binds the feeds of the first half.
-    """
-
-    plan: StepPlan
-
-    @abstractmethod
     def run_first(self) -> list[Any]:
-        """Run the forward operators on the bound feeds; returns copies of the fetches."""
+        """Run the forward operators on the bound feeds; returns copies of the early fetches."""
 
     @abstractmethod
     def run_second(self, arrays: Sequence[Any]) -> list[Any]:
-        """Run the backward operators with the late feeds `arrays`; returns copies of the late fetches."""
+        """Run the backward operators with the late feeds `arrays`; returns copies of the other fetches."""
 
     @abstractmethod
     def snapshot(self) -> Any:
@@ -180,8 +156,17 @@ class SplitPlan(ABC):
         """Copy the temporaries of a snapshot back, so that the second half can run once more."""
 
     def rest(self) -> None:
-        """Free the results of a call, unless the plan keeps their memory for the next one."""
+        """Free the results of the halves, unless the plan keeps their memory for the next call."""
         return None
+
+    @abstractmethod
+    def describe(self) -> str:
+        """The instructions of a step, one a line."""
+
+    def _for_feeds(self) -> str:
+        """The feeds with their shapes, for descriptions."""
+        shapes = (f"{name}[{', '.join(map(formula, self.meta.shapes[name]))}]" for name in self.feed_names)
+        return ", ".join(shapes) or "no feeds"
 
 
 class PlanLock:

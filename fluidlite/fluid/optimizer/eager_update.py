@@ -70,11 +70,12 @@ class EagerUpdate:
         feed = dict(zip(self._fed, grads, strict=True))
         try:
             plan = compile_plan(
-                Request(self._program, self._scope, feed, (), device=self._device, fixed=True)
+                Request(
+                    self._program, self._scope, feed, (), device=self._device, fixed=True, held=[*self._held]
+                )
             )
         except Unsupported:
             return None
-        plan.follow(list(self._held))
         plan.release_gil(sum(grad.size for grad in grads) >= RELEASE_FROM)
         return plan
 

@@ -13,14 +13,14 @@ from ....base.dtypes import FLOATS, VarType
 from ....base.errors import EnforceNotMet
 from ....base.selected_rows import SelectedRows
 from ....eager import placing
-from ....executor.compile import compile_split
+from ....executor.compile import compile_plan
 from ....executor.failures import Unsupported
 from ....executor.feeding import Feed
 from ....executor.interpreter.interpreter import Interpreter
 from ....executor.interpreter.segmented import SegmentedExecutor
 from ....executor.interpreter.segments import ProgramSegments
 from ....executor.ir.request import Request
-from ....executor.ir.step_plan import SplitPlan
+from ....executor.ir.step_plan import StepPlan
 from ....framework import OpRole, Program, Variable
 from ....framework.gradients.backward import gradients
 from ....ops.registry import grad_name
@@ -69,7 +69,7 @@ class Runner:
                 # Some operators in evaluation mode have no gradients; raised when gradients are asked for.
                 self._refusal = error
                 self.program, self.late = traced.program, {}
-        self._spare: list[SplitPlan] = []
+        self._spare: list[StepPlan] = []
         self._at = {name: k for k, name in enumerate(self.names)}
         self._planned = flags.engine() == "plan"
         self._segments: tuple[ProgramSegments, ProgramSegments] | None = None
@@ -153,13 +153,13 @@ class Runner:
 
         return refuse
 
-    def _plan(self, arrays: Arrays) -> SplitPlan | None:
+    def _plan(self, arrays: Arrays) -> StepPlan | None:
         """An idle plan, bound to the arrays; None if the program cannot be planned as a whole."""
         refused = []
         try:
             while self._spare:
                 plan = self._spare.pop()
-                if plan.plan.accepts(self._for(plan, arrays)):
+                if plan.accepts(self._for(plan, arrays)):
                     return plan
                 refused.append(plan)  # its sizes differ
         finally:
@@ -175,7 +175,7 @@ class Runner:
             if gradient is not None:
                 late_fetches += parts(gradient) if gradient in self._sparse else [gradient]
         try:
-            plan = compile_split(
+            plan = compile_plan(
                 Request(
                     self.program,
                     self._traced.scope,
@@ -183,23 +183,22 @@ class Runner:
                     [*self.outputs, *late_fetches],
                     device=self.device,
                     fixed=self.device is not None,
+                    held=self._held,
+                    early=len(self.outputs),
                     late=self.late,
-                    split=True,
                     check_finite=self._check_finite and self.device is None,
-                ),
-                len(self.outputs),
-                self._held,
+                )
             )
         except Unsupported:
             self._planned = False
             return None
-        plan.plan.take(self._for(plan, arrays))
+        plan.take(self._for(plan, arrays))
         return plan
 
-    def _for(self, plan: SplitPlan, arrays: Arrays) -> Arrays:
+    def _for(self, plan: StepPlan, arrays: Arrays) -> Arrays:
         """The arrays that are fed to a plan, in its order."""
         at = self._at
-        return [arrays[at[name]] for name in plan.plan.feed_names]
+        return [arrays[at[name]] for name in plan.feed_names]
 
     def _run_without_plan(self, arrays: Arrays) -> tuple[Arrays, Callable[..., Any] | None]:
         self._traced.refresh()
@@ -236,7 +235,7 @@ class Runner:
             )
         return self._segments
 
-    def give_back(self, plan: SplitPlan) -> None:
+    def give_back(self, plan: StepPlan) -> None:
         """Make a plan idle, for a later call; memory of results on a GPU is released."""
         plan.rest()
         self._spare.append(plan)
@@ -271,7 +270,7 @@ class Pending:
 class Planned(Pending):
     """A call that holds a plan until it is released from the tape."""
 
-    def __init__(self, runner: Runner, plan: SplitPlan, outputs: Arrays) -> None:
+    def __init__(self, runner: Runner, plan: StepPlan, outputs: Arrays) -> None:
         super().__init__(runner, outputs)
         self._plan = plan
 
