@@ -25,10 +25,12 @@ os.environ["FLUIDLITE_OFFLINE"] = "1"
 os.environ.pop("FLUIDLITE_DATA", None)
 
 
-def pytest_collection_finish() -> None:
-    """Have the collector pass over what is there for good (modules, tests): many fixtures collect after each test."""
-    gc.collect()
-    gc.freeze()
+@pytest.fixture(scope="module", autouse=True)
+def collected_quickly() -> None:
+    """Freeze what stays (modules, tests, reports) once it is much: many tests collect garbage, which passes over it."""
+    if len(gc.get_objects(generation=2)) > 20_000:
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -12,13 +12,6 @@ from tests.simulated_cuda.install import simulated
 from .device_steps import WIDTH
 
 
-@pytest.fixture(scope="package", autouse=True)
-def collected_quickly():
-    """Freeze objects left by other tests: these tests collect garbage many times."""
-    gc.collect()
-    gc.freeze()
-
-
 @pytest.fixture(autouse=True)
 def no_leaks():
     yield

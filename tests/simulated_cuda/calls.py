@@ -94,7 +94,7 @@ def quietly(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -
 
 
 def _quietly(function: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
-    if isinstance(function, np.ufunc):
+    if isinstance(function, np.ufunc) or function is np.copyto:  # they warn by `errstate` alone
         with np.errstate(all="ignore"):
             return function(*args, **kwargs)
     with np.errstate(all="ignore"), warnings.catch_warnings():

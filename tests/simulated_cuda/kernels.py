@@ -256,9 +256,14 @@ def _packed(kernel: str, number: int, value: Any, kind: str, size: int) -> bytes
 
 def _accessible(m: Machine, region: Region, sizes: dict[int, int]) -> np.ndarray:
     """Begin and end of the blocks that a kernel may touch: of its device, and page-locked ones of the host."""
-    found = [(start, start + sizes.get(start, size)) for start, size in region.blocks.items()]
-    found += [(start, start + size) for start, size in (*m.pinned.blocks.items(), *m.registered.items())]
-    return np.array(sorted(found), np.uint64).reshape(-1, 2)
+    found = region.bounds().copy()
+    for start, size in sizes.items():
+        found[np.searchsorted(found[:, 0], np.uint64(start)), 1] = start + size
+    host = [(start, start + size) for start, size in (*m.pinned.blocks.items(), *m.registered.items())]
+    if not host:
+        return found
+    found = np.concatenate([found, np.array(host, np.uint64)])
+    return found[found[:, 0].argsort()]
 
 
 def _launch(

@@ -80,6 +80,7 @@ class Region:
         self.holes: list[tuple[int, int]] = [(self.start + first, size - first)]
         self.blocks: dict[int, int] = {}
         self.used = 0
+        self._bounds: np.ndarray | None = None
 
     def __contains__(self, pointer: int) -> bool:
         return self.start <= pointer < self.start + self.size
@@ -94,12 +95,14 @@ class Region:
                 self.holes[i : i + 1] = [(start + whole, free - whole)] if free > whole else []
                 self.blocks[start] = size
                 self.used += size
+                self._bounds = None
                 return start
         return None
 
     def release(self, start: int) -> None:
         size = self.blocks.pop(start)
         self.used -= size
+        self._bounds = None
         whole = -(-max(size, 1) // ALIGNMENT) * ALIGNMENT + GUARD_BYTES
         i = bisect.bisect(self.holes, (start, 0))
         if i < len(self.holes) and self.holes[i][0] == start + whole:
@@ -112,10 +115,20 @@ class Region:
 
     def block_of(self, pointer: int) -> tuple[int, int] | None:
         """(start, size) of the live block that holds an address."""
+        whole = self.blocks.get(pointer)
+        if whole is not None:
+            return pointer, whole
         for start, size in self.blocks.copy().items():  # one step: finalizers and other threads may free some
             if start <= pointer < start + max(size, 1):
                 return start, size
         return None
+
+    def bounds(self) -> np.ndarray:
+        """Begin and end of each live block, by address; call it with the machine's lock."""
+        if self._bounds is None:
+            bounds = [(start, start + size) for start, size in sorted(self.blocks.items())]
+            self._bounds = np.array(bounds, np.uint64).reshape(-1, 2)
+        return self._bounds
 
     def view(
         self, pointer: int, shape: Sequence[int], dtype: Any, strides: Sequence[int] | None = None

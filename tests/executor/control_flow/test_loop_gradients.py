@@ -177,7 +177,7 @@ def test_compiled_as_interpreted(build):
 def test_gradients_are_slopes(build):
     if build is with_one_that_stops:
         pytest.skip("the slope goes through what the gradient stops at")
-    check_slopes(program(build), feeds())
+    check_slopes(program(build), [*feeds()])
 
 
 @pytest.mark.parametrize("build", [by_the_counter, a_branch])
