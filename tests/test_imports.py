@@ -43,7 +43,7 @@ LAYERS = [
 ]  # fmt: skip
 EXECUTOR = [
     "failures", "tensor_memory", "lod_tensor", "scope", "ir", "control_flow", "frontend", "passes", "cpu", "cuda",
-    "compile", "feeding", "parameter_server", "interpreter", "reading", "plan_cache", "steps", "executor", "functions",
+    "compile", "feeding", "parameter_server", "interpreter", "reading", "plan_cache", "executor", "functions",
     "parallel", "__init__",
 ]  # fmt: skip
 """The files and folders of `executor/`, in the same order; what only types need may come from further down."""

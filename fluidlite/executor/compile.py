@@ -27,11 +27,10 @@ from ..base import collector, flags
 from ..base.sizes import formula
 from ..framework import Operator, Program
 from .control_flow.scan import ScanSpec
-from .cpu.assembly import Assembly
+from .cpu.assembly import Assembly, allocate
 from .cpu.bodies import BodyPlan, write_outside
 from .cpu.code import changed_early
 from .cpu.lowering import lower
-from .cpu.memory import allocate
 from .cpu.optimize import optimize
 from .cpu.plan import Plan
 from .failures import Unsupported

@@ -150,7 +150,7 @@ def fleet():
 
 def buckets():
     """Gradients that travel in several messages while others are made; forward passes that are made twice."""
-    from fluidlite.executor import steps
+    from fluidlite.executor import executor
     from fluidlite.executor.parallel import compiler
     from fluidlite.framework.gradients import exchange
     from fluidlite.incubate.fleet.collective import DistributedStrategy
@@ -179,7 +179,7 @@ def buckets():
                 )
                 together(f"fleet {size}-byte buckets {way} {name}", losses)
     compiler.exchange_gradients = exchange.exchange_gradients
-    steps.in_messages = partial(exchange.in_messages, bucket=300)
+    executor.in_messages = partial(exchange.in_messages, bucket=300)
     ends = environment.trainer().endpoints
     for way, name in (("GradAllReduce", "lenet"), ("GradAllReduce", "ctr"), ("LocalSGD", "ctr")):
 
@@ -187,7 +187,7 @@ def buckets():
             getattr(collective, way)().transpile(startup, main, run.rank, ends, ends[run.rank], False)
 
         together(f"{way} 300-byte {name}", networks.train(name, transpile, part=(run.rank, run.size)))
-    steps.in_messages = exchange.in_messages
+    executor.in_messages = exchange.in_messages
 
     def parallel(main, startup):
         """As models of 2019 do."""

@@ -6,10 +6,9 @@ import pytest
 import fluidlite as fluid
 from fluidlite.base.sizes import formula
 from fluidlite.executor.compile import compile_for_cpu
-from fluidlite.executor.cpu.assembly import Assembly
+from fluidlite.executor.cpu.assembly import Assembly, allocate
 from fluidlite.executor.cpu.code import changed_early
 from fluidlite.executor.cpu.lowering import lower
-from fluidlite.executor.cpu.memory import allocate
 from fluidlite.executor.cpu.optimize import optimize
 from fluidlite.executor.cpu.plan import Plan
 from fluidlite.executor.frontend import infer_shapes, prune, structure

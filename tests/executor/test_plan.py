@@ -10,10 +10,9 @@ import pytest
 import fluidlite as fluid
 from fluidlite.base import flags, unique_name
 from fluidlite.executor.compile import compile_for_cpu
-from fluidlite.executor.executor import fetch_names
+from fluidlite.executor.executor import _cache, fetch_names
 from fluidlite.executor.feeding import as_feed, expanded
 from fluidlite.executor.ir.request import Request
-from fluidlite.executor.steps import _cache
 
 L = fluid.layers
 

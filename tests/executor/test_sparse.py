@@ -7,7 +7,7 @@ import fluidlite as fluid
 from fluidlite.base import flags, unique_name
 from fluidlite.base.dtypes import VarType
 from fluidlite.base.selected_rows import SelectedRows
-from fluidlite.executor.steps import run_program
+from fluidlite.executor.executor import run_program
 
 L, C, opt = fluid.layers, fluid.clip, fluid.optimizer
 

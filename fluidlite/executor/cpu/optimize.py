@@ -20,7 +20,7 @@ from ..passes.patterns import Match, Node, Pattern
 from ..passes.prepacking import prepack
 from ..passes.redundancy import eliminate_common_subexpressions, propagate_copies
 from ..passes.rewriting import Pass, Replacement, apply_passes, fuse_alike, fuse_matches, in_halves, joined
-from . import memory
+from .assembly import coalesce_merges
 from .code import Code
 
 
@@ -42,7 +42,7 @@ def optimize(
         code.instructions, code.cut = in_halves(code.instructions, needed, run)
     else:
         code.instructions = run(code.instructions, needed)
-    code.instructions = memory.coalesce_merges(code.instructions, code.aliases, code.may_be_shared)
+    code.instructions = coalesce_merges(code.instructions, code.aliases, code.may_be_shared)
 
 
 def _run_passes(

@@ -22,11 +22,10 @@ from ...framework import Program
 from ...framework.gradients.exchange import scale_loss_gradients
 from ...ops.tensor.selected_rows import parts
 from .. import failures, reading
-from ..executor import fetch_names
+from ..executor import fetch_names, run_program
 from ..feeding import unshared
 from ..lod_tensor import LoDTensor
 from ..scope import Scope
-from ..steps import run_program
 from .partition import Partition, Stage
 from .scatter_gather import gather, scatter
 

@@ -12,7 +12,7 @@ from ...base.errors import EnforceNotMet, MissingFileError
 from ...base.place import CPUPlace, CUDAPlace, resolve
 from ...base.storage.files import atomic_files, write_file
 from ...executor import LoDTensor, Scope, scope_guard
-from ...executor.steps import run_program
+from ...executor.executor import run_program
 from ...framework import Program
 from ...framework.serialization.descs import ProgramDesc
 from ..io.inference import MODEL, ends_of, parse_model

@@ -19,7 +19,7 @@ from ...base.errors import ArgumentError, ArgumentTypeError, EnforceNotMet, NotS
 from ...base.selected_rows import SelectedRows
 from ...eager import Parameter, Tensor, placing
 from ...executor import LoDTensor, Scope
-from ...executor.steps import run_program
+from ...executor.executor import run_program
 from ...framework import Block, Program, Variable, default_main_program, mode, program_guard
 from ...framework import Parameter as ProgramParameter
 from ...ops.registry import grad_name

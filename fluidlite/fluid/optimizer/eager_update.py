@@ -14,10 +14,10 @@ from ...base.selected_rows import SelectedRows
 from ...eager import Parameter, Tensor, placing
 from ...executor import LoDTensor, Scope
 from ...executor.compile import compile_plan
+from ...executor.executor import run_program
 from ...executor.failures import Unsupported
 from ...executor.ir.request import Request
 from ...executor.ir.step_plan import StepPlan
-from ...executor.steps import run_program
 from ...framework import Program
 from ...ops.registry import grad_name
 

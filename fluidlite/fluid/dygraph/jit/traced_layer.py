@@ -9,7 +9,7 @@ import numpy as np
 
 from ....eager import Tensor, placing
 from ....eager.program_record import ProgramRecord
-from ....executor.steps import run_program
+from ....executor.executor import run_program
 from ....framework import Program
 from ..layers import Layer
 from . import models
