@@ -104,21 +104,12 @@ class QuantizationFreezePass:
             self._scope.var(held.name()).get_tensor().set(weight.astype("float32"), self._place)
             inputs: dict[str, Any] = {"X": result, "Scales": [held, activation]}
             attrs: dict[str, Any] = {"quant_bits": [self._weight_bits, self._activation_bits]}
-            scaling = graph.create_op_node(
-                "fake_channel_wise_dequantize_max_abs",
-                {**attrs, "op_role": transform.FORWARD},
-                inputs,
-                {"Out": scaled},
-            )
-            graph.link_to(held, scaling)
+            op_type = "fake_channel_wise_dequantize_max_abs"
         else:
             steps = (2 ** (self._weight_bits - 1) - 1) * (2 ** (self._activation_bits - 1) - 1)
-            attrs = {"max_range": float(steps / weight), "op_role": transform.FORWARD}
-            inputs = {"X": result, "Scale": activation}
-            scaling = graph.create_op_node("fake_dequantize_max_abs", attrs, inputs, {"Out": scaled})
-        graph.link_to(result, scaling)
-        graph.link_to(activation, scaling)
-        graph.link_to(scaling, scaled)
+            inputs, attrs = {"X": result, "Scale": activation}, {"max_range": float(steps / weight)}
+            op_type = "fake_dequantize_max_abs"
+        transform.append_op(graph, op_type, attrs, inputs, {"Out": scaled})
         for reader in readers:
             graph.update_input_link(result, scaled, reader)
 
@@ -225,15 +216,12 @@ class AddQuantDequantPass:
         self._moving_rate, self._quant_bits = moving_rate, quant_bits
         self._skip_pattern = skip_pattern
         chosen = self._supported_quantizable_op_type if is_full_quantized else quantizable_op_type
-        for op_type in chosen:
-            if op_type not in self._supported_quantizable_op_type:
-                raise AssertionError(f"{op_type} is not supported for quantization.")
+        transform.check_types(chosen, self._supported_quantizable_op_type)
         self._quantizable_op_type = list(chosen)
 
     def apply(self, graph: IrGraph) -> IrGraph:
         """Transform `graph`; returns it."""
-        if not isinstance(graph, IrGraph):
-            raise AssertionError(f"graph must be an IrGraph, got {type(graph).__name__}")
+        transform.check_graph(graph)
         persistable = {node.name() for node in graph.all_persistable_nodes()}
         rounded: dict[str, IrVarNode] = {}
         ops = graph.all_op_nodes()
@@ -251,12 +239,7 @@ class AddQuantDequantPass:
                 if name not in rounded:
                     rounded[name] = self._round(graph, var)
                 graph.update_input_link(var, rounded[name], op)
-        gradients = {f"{op_type}_grad" for op_type in self._quantizable_op_type}
-        for op in ops:
-            if op.name() in gradients:
-                for var in op.inputs:
-                    if var.name() in rounded and var.name() in op.input_arg_names():
-                        graph.update_input_link(var, rounded[var.name()], op)
+        transform.relink_gradients(graph, ops, self._quantizable_op_type, rounded)
         return graph
 
     def _round(self, graph: IrGraph, var: IrVarNode) -> IrVarNode:
@@ -265,21 +248,10 @@ class AddQuantDequantPass:
         scale = state.create(f"{var.name()}.quant_dequant.scale", 0.001, dtype=var.dtype())
         inputs, outputs = {"X": var, "InScale": scale}, {"Out": rounded, "OutScale": state.next_value(scale)}
         if not graph.is_test():
-            for slot in ("State", "Accum"):
-                name = unique_name.generate(f"quant_dequant.{slot.lower()}")
-                held = state.create(name, 1.0, dtype=var.dtype())
-                inputs[f"In{slot}"], outputs[f"Out{slot}"] = held, state.next_value(held)
-        attrs = {
-            "bit_length": self._quant_bits,
-            "moving_rate": self._moving_rate,
-            "is_test": graph.is_test(),
-            "op_role": transform.FORWARD,
-        }
-        op = graph.create_op_node("fake_quantize_dequantize_moving_average_abs_max", attrs, inputs, outputs)
-        for node in inputs.values():
-            graph.link_to(node, op)
-        for node in outputs.values():
-            graph.link_to(op, node)
+            state.moving_average("quant_dequant.{}", var.dtype(), inputs, outputs)
+        attrs = {"bit_length": self._quant_bits, "moving_rate": self._moving_rate, "is_test": graph.is_test()}
+        op_type = "fake_quantize_dequantize_moving_average_abs_max"
+        transform.append_op(graph, op_type, attrs, inputs, outputs)
         return rounded
 
 
@@ -308,8 +280,7 @@ class OutScaleForTrainingPass:
 
     def apply(self, graph: IrGraph) -> IrGraph:
         """Transform `graph`; returns it."""
-        if not isinstance(graph, IrGraph):
-            raise AssertionError(f"graph must be an IrGraph, got {type(graph).__name__}")
+        transform.check_graph(graph)
         self._is_test = graph.is_test()
         for op in graph.all_op_nodes():
             if op.name() not in WATCHED:
@@ -322,21 +293,9 @@ class OutScaleForTrainingPass:
                 inputs = {"X": var}
                 outputs = {"Out": var, "OutScale": state.create(_scale_name(name), 1.0, dtype=var.dtype())}
                 if not self._is_test:
-                    for slot in ("State", "Accum"):
-                        held = unique_name.generate(f"scale_{slot.lower()}@")
-                        inputs[f"In{slot}"] = state.create(held, 1.0, dtype=var.dtype())
-                        outputs[f"Out{slot}"] = state.next_value(inputs[f"In{slot}"])
-                attrs = {
-                    "moving_rate": self._moving_rate,
-                    "is_test": self._is_test,
-                    "op_role": transform.FORWARD,
-                }
-                watching = graph.create_op_node("moving_average_abs_max_scale", attrs, inputs, outputs)
-                for node in inputs.values():
-                    graph.link_to(node, watching)
-                for slot, node in outputs.items():
-                    if slot != "Out":
-                        graph.link_to(watching, node)
+                    state.moving_average("scale_{}@", var.dtype(), inputs, outputs)
+                attrs = {"moving_rate": self._moving_rate, "is_test": self._is_test}
+                transform.append_op(graph, "moving_average_abs_max_scale", attrs, inputs, outputs)
         return graph
 
 

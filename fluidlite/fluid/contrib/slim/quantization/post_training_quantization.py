@@ -123,9 +123,7 @@ class PostTrainingQuantization:
         if algo not in ("KL", "abs_max", "min_max"):
             raise AssertionError("The algo should be KL, abs_max or min_max.")
         self._quantizable_op_type = list(_SUPPORTED if is_full_quantize else quantizable_op_type)
-        for op_type in self._quantizable_op_type:
-            if op_type not in _SUPPORTED:
-                raise AssertionError(f"{op_type} is not supported for quantization.")
+        transform.check_types(self._quantizable_op_type, _SUPPORTED)
         for what, kind, kinds in (
             ("activation", activation_quantize_type, ("range_abs_max", "moving_average_abs_max", "abs_max")),
             ("weight", weight_quantize_type, ("abs_max", "channel_wise_abs_max")),

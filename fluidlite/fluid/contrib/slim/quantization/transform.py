@@ -73,6 +73,44 @@ def free_of(names: Sequence[str], persistable: Collection[str]) -> bool:
     return not any(name in persistable for name in names)
 
 
+def check_graph(graph: Any) -> None:
+    """Raise AssertionError unless a pass is given an IrGraph."""
+    if not isinstance(graph, IrGraph):
+        raise AssertionError(f"graph must be an IrGraph, got {type(graph).__name__}")
+
+
+def check_types(op_types: Sequence[str], supported: Collection[str]) -> None:
+    """Raise AssertionError for operators that are not supported."""
+    for op_type in op_types:
+        if op_type not in supported:
+            raise AssertionError(f"{op_type} is not supported for quantization.")
+
+
+def append_op(
+    graph: IrGraph, op_type: str, attrs: dict[str, Any], inputs: dict[str, Any], outputs: dict[str, IrVarNode]
+) -> None:
+    """Append an operator of the forward pass with its links; an output that is an input, too, has none."""
+    op = graph.create_op_node(op_type, {**attrs, "op_role": FORWARD}, inputs, outputs)
+    read = [node for slot in inputs.values() for node in (slot if isinstance(slot, list) else [slot])]
+    for node in read:
+        graph.link_to(node, op)
+    for node in outputs.values():
+        if all(node is not other for other in read):
+            graph.link_to(op, node)
+
+
+def relink_gradients(
+    graph: IrGraph, ops: Sequence[IrOpNode], op_types: Sequence[str], rounded: dict[str, IrVarNode]
+) -> None:
+    """Let the gradients of operators of these types read rounded variables, as the operators do."""
+    gradients = {f"{op_type}_grad" for op_type in op_types}
+    for op in ops:
+        if op.name() in gradients:
+            for var in op.inputs:
+                if var.name() in rounded and var.name() in op.input_arg_names():
+                    graph.update_input_link(var, rounded[var.name()], op)
+
+
 class State:
     """Creates persistable variables, with their initial values in a scope."""
 
@@ -90,6 +128,14 @@ class State:
 
     def fill(self, node: IrVarNode, value: np.ndarray) -> None:
         self._scope.var(node.name()).get_tensor().set(value, self._place)
+
+    def moving_average(
+        self, name: str, dtype: VarType, inputs: dict[str, IrVarNode], outputs: dict[str, IrVarNode]
+    ) -> None:
+        """Add the variables of a moving average to an operator; `name`: theirs, with `{}` for the kind."""
+        for slot in ("State", "Accum"):
+            held = self.create(unique_name.generate(name.format(slot.lower())), 1.0, dtype=dtype)
+            inputs[f"In{slot}"], outputs[f"Out{slot}"] = held, self.next_value(held)
 
     def next_value(self, node: IrVarNode) -> IrVarNode:
         """A node for the next value of a variable (SSA)."""
@@ -162,9 +208,7 @@ class QuantizationTransformPass:
                 raise ValueError(
                     f"Unknown {what}_quantize_type : '{kind}'. It can only be one of {', '.join(_KINDS)}"
                 )
-        for op_type in quantizable_op_type:
-            if op_type not in self._supported_quantizable_op_type:
-                raise AssertionError(f"{op_type} is not supported for quantization.")
+        check_types(quantizable_op_type, self._supported_quantizable_op_type)
         if any((weight_quantize_func, act_quantize_func, weight_preprocess_func, act_preprocess_func)):
             raise NotSupportedError(
                 "QuantizationTransformPass supports no functions that quantize or preprocess variables: leave them out"
@@ -179,8 +223,7 @@ class QuantizationTransformPass:
 
     def apply(self, graph: IrGraph) -> IrGraph:
         """Transform `graph`; returns it."""
-        if not isinstance(graph, IrGraph):
-            raise AssertionError(f"graph must be an IrGraph, got {type(graph).__name__}")
+        check_graph(graph)
         self._graph, self._is_test = graph, graph.is_test()
         self._step: IrVarNode | None = None
         self._rounded: dict[str, IrVarNode] = {}
@@ -189,12 +232,7 @@ class QuantizationTransformPass:
         for op in ops:
             if op.name() in self._quantizable_ops and not self._excluded(op):
                 self._forward(op)
-        gradients = {f"{op_type}_grad" for op_type in self._quantizable_ops}
-        for op in ops:
-            if op.name() in gradients:
-                for var in op.inputs:
-                    if var.name() in self._rounded and var.name() in op.input_arg_names():
-                        graph.update_input_link(var, self._rounded[var.name()], op)
+        relink_gradients(graph, ops, self._quantizable_ops, self._rounded)
         return graph
 
     def _excluded(self, op: IrOpNode) -> bool:
@@ -220,68 +258,46 @@ class QuantizationTransformPass:
         if kind == "channel_wise_abs_max" and op.name() not in ("conv2d", "depthwise_conv2d"):
             kind = "abs_max"
         quantized = self._like(var, f"{var.name()}.quantized")
-        make = {
-            "abs_max": self._by_abs_max,
-            "channel_wise_abs_max": self._by_channels,
-            "range_abs_max": self._by_range,
-            "moving_average_abs_max": self._by_moving_average,
-        }[kind]
-        scale = make(var, quantized, bits)
+        of_step = kind in ("abs_max", "channel_wise_abs_max")
+        scale = (self._by_maximum if of_step else self._by_state)(kind, var, quantized, bits)
         rounded = self._like(var, f"{quantized.name()}.dequantized")
+        attrs: dict[str, Any] = {"max_range": float(2 ** (bits - 1) - 1)}
+        op_type, slot = "fake_dequantize_max_abs", "Scale"
         if kind == "channel_wise_abs_max":
-            attrs: dict[str, Any] = {"quant_bits": [bits]}
-            self._op(
-                "fake_channel_wise_dequantize_max_abs",
-                attrs,
-                {"X": quantized, "Scales": scale},
-                {"Out": rounded},
-            )
-        else:
-            attrs = {"max_range": float(2 ** (bits - 1) - 1)}
-            self._op("fake_dequantize_max_abs", attrs, {"X": quantized, "Scale": scale}, {"Out": rounded})
+            attrs, op_type, slot = {"quant_bits": [bits]}, "fake_channel_wise_dequantize_max_abs", "Scales"
+        append_op(self._graph, op_type, attrs, {"X": quantized, slot: scale}, {"Out": rounded})
         return rounded
 
     def _like(self, var: IrVarNode, name: str) -> IrVarNode:
         return self._graph.create_var_node(name, var.type(), var.shape(), var.dtype())
 
-    def _op(
-        self,
-        op_type: str,
-        attrs: dict[str, Any],
-        inputs: dict[str, IrVarNode],
-        outputs: dict[str, IrVarNode],
-    ) -> None:
-        op = self._graph.create_op_node(op_type, {**attrs, "op_role": FORWARD}, inputs, outputs)
-        for node in inputs.values():
-            self._graph.link_to(node, op)
-        for node in outputs.values():
-            self._graph.link_to(op, node)
-
-    def _by_abs_max(self, var: IrVarNode, quantized: IrVarNode, bits: int) -> IrVarNode:
-        scale = self._graph.create_var_node(f"{var.name()}.scale", var.type(), [1], var.dtype())
+    def _by_maximum(self, kind: str, var: IrVarNode, quantized: IrVarNode, bits: int) -> IrVarNode:
+        """Quantize by the largest magnitude, of all elements or of each filter; returns the scale."""
+        shape = [1] if kind == "abs_max" else var.shape()[:1]
+        scale = self._graph.create_var_node(f"{var.name()}.scale", var.type(), shape, var.dtype())
+        op_type = f"fake_{kind.removesuffix('abs_max')}quantize_abs_max"
         outputs = {"Out": quantized, "OutScale": scale}
-        self._op("fake_quantize_abs_max", {"bit_length": bits}, {"X": var}, outputs)
+        append_op(self._graph, op_type, {"bit_length": bits}, {"X": var}, outputs)
         return scale
 
-    def _by_channels(self, var: IrVarNode, quantized: IrVarNode, bits: int) -> IrVarNode:
-        scale = self._graph.create_var_node(f"{var.name()}.scale", var.type(), var.shape()[:1], var.dtype())
-        outputs = {"Out": quantized, "OutScale": scale}
-        self._op("fake_channel_wise_quantize_abs_max", {"bit_length": bits}, {"X": var}, outputs)
-        return scale
-
-    def _by_range(self, var: IrVarNode, quantized: IrVarNode, bits: int) -> IrVarNode:
+    def _by_state(self, kind: str, var: IrVarNode, quantized: IrVarNode, bits: int) -> IrVarNode:
+        """Quantize by the largest magnitude of several steps, or a moving average; returns the scale."""
         state = State(self._graph, self._scope, self._place)
         scale = state.create(f"{var.name()}.scale", 0.001, dtype=var.dtype())
-        inputs, outputs = (
-            {"X": var, "InScale": scale},
-            {"Out": quantized, "OutScale": state.next_value(scale)},
-        )
-        if not self._is_test:
-            window = unique_name.generate("scales")
-            outputs["OutScales"] = state.create(window, 0.0, [self._window_size], var.dtype())
-            inputs["Iter"] = self._steps(state)
-        attrs = {"window_size": self._window_size, "bit_length": bits, "is_test": self._is_test}
-        self._op("fake_quantize_range_abs_max", attrs, inputs, outputs)
+        inputs = {"X": var, "InScale": scale}
+        outputs = {"Out": quantized, "OutScale": state.next_value(scale)}
+        attrs: dict[str, Any]
+        if kind == "range_abs_max":
+            attrs = {"window_size": self._window_size, "bit_length": bits}
+            if not self._is_test:
+                window = unique_name.generate("scales")
+                outputs["OutScales"] = state.create(window, 0.0, [self._window_size], var.dtype())
+                inputs["Iter"] = self._steps(state)
+        else:
+            attrs = {"bit_length": bits, "moving_rate": self._moving_rate}
+            if not self._is_test:
+                state.moving_average("{}", var.dtype(), inputs, outputs)
+        append_op(self._graph, f"fake_quantize_{kind}", {**attrs, "is_test": self._is_test}, inputs, outputs)
         return outputs["OutScale"]
 
     def _steps(self, state: State) -> IrVarNode:
@@ -289,20 +305,5 @@ class QuantizationTransformPass:
         if self._step is None:
             counter = state.create(_STEP, 0, dtype=VarType.INT64)
             self._step = state.next_value(counter)
-            self._op("increment", {"step": 1.0}, {"X": counter}, {"Out": self._step})
+            append_op(self._graph, "increment", {"step": 1.0}, {"X": counter}, {"Out": self._step})
         return self._step
-
-    def _by_moving_average(self, var: IrVarNode, quantized: IrVarNode, bits: int) -> IrVarNode:
-        state = State(self._graph, self._scope, self._place)
-        scale = state.create(f"{var.name()}.scale", 0.001, dtype=var.dtype())
-        inputs, outputs = (
-            {"X": var, "InScale": scale},
-            {"Out": quantized, "OutScale": state.next_value(scale)},
-        )
-        if not self._is_test:
-            for slot in ("State", "Accum"):
-                held = state.create(unique_name.generate(slot.lower()), 1.0, dtype=var.dtype())
-                inputs[f"In{slot}"], outputs[f"Out{slot}"] = held, state.next_value(held)
-        attrs = {"bit_length": bits, "moving_rate": self._moving_rate, "is_test": self._is_test}
-        self._op("fake_quantize_moving_average_abs_max", attrs, inputs, outputs)
-        return outputs["OutScale"]
