@@ -246,22 +246,11 @@ class DeviceWorkerFactory:
 
 local_logger = logging.getLogger("paddle.fluid.trainer_factory")
 
-_SETTINGS = {
-    "use_cvm": "_set_use_cvm",
-    "no_cvm": "_set_no_cvm",
-    "scale_datanorm": "_set_scale_datanorm",
-    "dump_slot": "_set_dump_slot",
-    "mpi_rank": "_set_mpi_rank",
-    "mpi_size": "_set_mpi_size",
-    "dump_fields": "_set_dump_fields",
-    "dump_fields_path": "_set_dump_fields_path",
-    "dump_file_num": "_set_dump_file_num",
-    "dump_converter": "_set_dump_converter",
-    "dump_param": "_set_dump_param",
-    "check_nan_var_names": "_set_check_nan_var_names",
-    "adjust_ins_weight": "_set_adjust_ins_weight",
-    "loss_names": "_set_loss_names",
-}
+# Entries of `opt_info` that setters of a trainer have the names of.
+_SETTINGS = (
+    "use_cvm no_cvm scale_datanorm dump_slot mpi_rank mpi_size dump_fields dump_fields_path dump_file_num "
+    "dump_converter dump_param check_nan_var_names adjust_ins_weight loss_names"
+).split()
 
 
 class TrainerFactory:
@@ -279,9 +268,9 @@ class TrainerFactory:
         if "fleet_desc" in options:
             trainer._device_worker._set_fleet_desc(options["fleet_desc"])
             trainer._set_fleet_desc(options["fleet_desc"])
-        for name, method in _SETTINGS.items():
+        for name in _SETTINGS:
             if options.get(name) is not None:
-                getattr(trainer, method)(options[name])
+                getattr(trainer, f"_set_{name}")(options[name])
         return trainer
 
 

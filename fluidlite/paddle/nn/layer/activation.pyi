@@ -3,7 +3,7 @@
 # Written by scripts/layer_stubs.py.
 from typing import Any
 
-from ....dygraph.layers import Layer
+from ....fluid.dygraph.layers import Layer
 from .base import FunctionLayer
 
 __all__ = ["CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid", "LogSoftmax", "Maxout", "Mish", "PReLU", "ReLU", "ReLU6", "SELU", "Sigmoid", "Silu", "Softmax", "Softplus", "Softshrink", "Softsign", "Swish", "Tanh", "Tanhshrink", "ThresholdedReLU"]

@@ -3,7 +3,7 @@
 # Written by scripts/layer_stubs.py.
 from typing import Any
 
-from ....dygraph.layers import Layer
+from ....fluid.dygraph.layers import Layer
 from .base import FunctionLayer
 
 __all__ = ["BCELoss", "BCEWithLogitsLoss", "CosineEmbeddingLoss", "CrossEntropyLoss", "HingeEmbeddingLoss", "KLDivLoss", "L1Loss", "MSELoss", "MarginRankingLoss", "NLLLoss", "SmoothL1Loss", "TripletMarginLoss"]

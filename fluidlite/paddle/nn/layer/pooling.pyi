@@ -3,7 +3,7 @@
 # Written by scripts/layer_stubs.py.
 from typing import Any
 
-from ....dygraph.layers import Layer
+from ....fluid.dygraph.layers import Layer
 from .base import FunctionLayer
 
 __all__ = ["AdaptiveAvgPool1D", "AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AdaptiveMaxPool1D", "AdaptiveMaxPool2D", "AdaptiveMaxPool3D", "AvgPool1D", "AvgPool2D", "AvgPool3D", "MaxPool1D", "MaxPool2D", "MaxPool3D"]

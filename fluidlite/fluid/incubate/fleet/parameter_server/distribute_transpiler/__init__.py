@@ -156,29 +156,12 @@ class DistributedTranspiler(Fleet):
         Parameters, and whole tables, come from the servers. Raises TypeError for a wrong executor or program.
         """
         self._check("save_inference_model", executor, main_program)
-        if main_program is not None:
-            io.save_inference_model(
-                dirname,
-                feeded_var_names,
-                target_vars,
-                executor,
-                main_program,
-                None,
-                None,
-                export_for_deployment,
-            )
+        program = self._origin_program if main_program is None else main_program
+        wanted = (dirname, feeded_var_names, target_vars, executor, program)
+        alone = main_program is None
+        io.save_inference_model(*wanted, None, None, export_for_deployment, alone)
+        if not alone:
             return
-        io.save_inference_model(
-            dirname,
-            feeded_var_names,
-            target_vars,
-            executor,
-            self._origin_program,
-            None,
-            None,
-            export_for_deployment,
-            True,
-        )
         program = Program.parse_from_string((Path(dirname) / "__model__").read_bytes())
         assert self.main_program is not None
         program._copy_dist_param_info_from(self.main_program)
