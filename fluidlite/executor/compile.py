@@ -29,7 +29,7 @@ from ..framework import Operator, Program
 from .control_flow.scan import ScanSpec
 from .cpu.assembly import Assembly, allocate
 from .cpu.bodies import BodyPlan, write_outside
-from .cpu.code import changed_early
+from .cpu.code import Code, changed_early
 from .cpu.lowering import lower
 from .cpu.optimize import optimize
 from .cpu.plan import Plan
@@ -77,11 +77,8 @@ def compile_for_cpu(request: Request) -> Plan:
     show("lower", code.instructions)
     optimize(code, request.early is not None)
     show("optimize", code.instructions)
-    restored = changed_early(code)
-    storages = allocate(code)
-    assembly = Assembly(code, storages)
-    plan = Plan(request, code, assembly, restored, found.ends_early)
-    assembly.settle()
+    plan = emit(found, code, request)
+    assembly = plan.assembly
     if (assembly.loops or code.ranked.names) and not plan.accepts(list(request.feed.values())):
         raise Unsupported("no body plan of a scan admits the sizes of some iterations")
     return plan
@@ -96,12 +93,18 @@ def compile_body(program: Program, scope: Scope, spec: ScanSpec, feeds: Feeds) -
     body = BodyPlan(spec, feeds, code, [op for op, _ in found.steps])
     optimize(code, pack=body.pack)
     write_outside(body)
-    restored = changed_early(code)
-    assembly = Assembly(code, allocate(code))
-    body.plan = Plan(request, code, assembly, restored, found.ends_early)
-    assembly.settle()
+    body.plan = emit(found, code, request)
     body.check()
     return body
+
+
+def emit(found: Typed, code: Code, request: Request) -> Plan:
+    """The plan with the code in an engine."""
+    restored = changed_early(code)
+    assembly = Assembly(code, allocate(code))
+    plan = Plan(request, code, assembly, restored, found.ends_early)
+    assembly.settle()
+    return plan
 
 
 def show(phase: str, code: Iterable[Any], meta: TypeEnv | None = None) -> None:

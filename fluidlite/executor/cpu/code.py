@@ -26,7 +26,6 @@ from ..ir import jumps
 from ..ir.instructions import Instruction, outermost_loops
 from ..ir.legalization import CHECK_FINITE
 from ..ir.ranks import RankedFeeds
-from ..ir.request import Request
 from ..ir.type_env import TypeEnv
 
 
@@ -205,6 +204,3 @@ def _all_of(instruction: Instruction) -> Iterable[Operator]:
     """The operators of an instruction, and those of the iterations that it runs."""
     op = instruction.ops[0]
     return (*instruction.ops, *op.attrs["spec"].ops) if op.definition is SCAN else instruction.ops
-
-
-__all__ = ["Buffers", "Code", "Request", "tensor_arrays_of"]

@@ -48,7 +48,7 @@ class DevicePlan(StepPlan):
         self._late, self._early, self._cut = [*request.late], request.early or 0, code.cut
         self._values: dict[str, Any] = {}  # between the halves
         fed = [*request.feed, *request.late]
-        self._list = LaunchList(code.instructions, code.meta, code.persistable, code.fetches, fed, device)
+        self._list = LaunchList(code, fed, device)
         self._writes = bool(code.persistable)
         self._layouts = {name: self._layout(name) for name in self.feed_names}
         self._pending: list[Any] = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +18,11 @@ from ...base.selected_rows import SelectedRows
 from ...ops.tensor.selected_rows import parts
 from .. import failures
 from ..ir.instructions import Instruction, lifetimes
-from ..ir.type_env import TypeEnv
 from .launch import Get
 
 if TYPE_CHECKING:
     from ...backend.cupy_.device import CudaDevice
+    from .compile import Launches
 
 
 _Times = tuple[str, int, int, Any, Any]
@@ -31,29 +30,19 @@ _Times = tuple[str, int, int, Any, Any]
 
 
 class LaunchList:
-    """`launches` in order, on arrays of `device`.
+    """The launches of `code` in order, on arrays of `device`.
 
-    `arrays`: those of feeds, constants and persistable variables, by name. Launches that write a variable of
-    `persistable` write into its memory. `fetches`: the variables that `run` returns. `fed`: the names of feeds.
-    A launch that runs out of memory is retried once, after memory that other plans do not need was freed.
+    `arrays`: those of feeds (`fed`), constants and persistable variables, by name. Launches that write persistable
+    variables write into their memory. A launch that runs out of memory is retried once, after memory that other plans
+    do not need was freed.
     """
 
-    def __init__(
-        self,
-        launches: Sequence[Instruction],
-        meta: TypeEnv,
-        persistable: AbstractSet[str],
-        fetches: Sequence[str],
-        fed: Sequence[str],
-        device: CudaDevice,
-    ) -> None:
+    def __init__(self, code: Launches, fed: Sequence[str], device: CudaDevice) -> None:
         self.arrays: dict[str, Any] = {}
-        self.launches = list(launches)
-        self._device = device
-        self._meta = meta
-        self._persistables = persistable
-        self._fetches = list(fetches)
-        self._fed_rows = [name for name in meta.sparse if parts(name)[0] in fed]
+        self.launches = code.instructions
+        self._device, self._meta = device, code.meta
+        self._persistables, self._fetches = code.persistable, code.fetches
+        self._fed_rows = [name for name in code.meta.sparse if parts(name)[0] in fed]
         self._dead = self._last_uses()
 
     def reads(self, name: str) -> bool:

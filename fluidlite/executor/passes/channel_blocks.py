@@ -27,8 +27,6 @@ from ..control_flow.scan import SCAN_KERNEL
 from ..ir.instructions import Instruction, Uses, has_jumps
 from ..ir.type_env import TypeEnv
 
-"""The name of the pass."""
-
 PLAIN = "@PLAIN"
 
 _BLOCKS = {"avx512": 16, "avx2": 8}
