@@ -18,7 +18,7 @@ from .._ext import eager as core
 from .._ext import engine
 from .._ext.operands import Types
 from ..base.sizes import ShapeEnv, SymFloat, SymInt, Terms, current_shape, free_symbols, substituted
-from ..executor.cpu.assembly import Registers
+from ..executor.cpu.registers import Registers
 from ..ops.registry import GRAD, OpDef, OpSpec, OpView
 
 

@@ -14,7 +14,6 @@ from ..base.dtypes import to_vartype
 from ..base.errors import ArgumentAssertion, EnforceNotMet, FormatError
 from ..base.lod import Lod, as_lod
 from ..base.place import CPUPlace, Place
-from ..base.storage import messages
 from ..base.tensor_array import TensorArray
 from .tensor_memory import TensorMemory
 
@@ -267,6 +266,8 @@ def write_tensor(file: BinaryIO, tensor: LoDTensor) -> None:
     """
     if tensor.array is None:
         raise ValueError("a LoDTensor that has not been set cannot be written: it holds no elements")
+    from ..base.storage import messages  # few processes write files
+
     messages.write(file, to_host(tensor.array), tensor.offsets)
 
 
@@ -276,6 +277,8 @@ def read_tensors(file: BinaryIO, names: Sequence[str], what: str | os.PathLike[s
     `what` names the file in errors. Raises FormatError if the file holds fewer or more, is cut off, or is no
     such file.
     """
+    from ..base.storage import messages  # few processes read files
+
     reader = messages.Reader(file, os.fspath(what))
     tensors = {}
     for number, name in enumerate(names):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fluidlite.base.sizes import ShapeEnv, SymFloat, SymInt, always_equal, current, formula, is_fixed, whole
-from fluidlite.executor.cpu.assembly import Registers
+from fluidlite.executor.cpu.registers import Registers
 
 OPERATIONS = {
     "+": operator.add,

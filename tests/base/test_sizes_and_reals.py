@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fluidlite.base.sizes import ShapeEnv, SymFloat, SymInt, always_equal, current
-from fluidlite.executor.cpu.assembly import Registers
+from fluidlite.executor.cpu.registers import Registers
 
 STEPS = (
     "+",

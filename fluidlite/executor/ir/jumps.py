@@ -55,25 +55,19 @@ def _jump(name: str, doc: str, *inputs: str) -> OpDef:
     )
 
 
+def _phi_copy(name: str, doc: str) -> OpDef:
+    return OpDef(
+        name, inputs=("X",), infer=_infer_same, native=_copied, sequences=Sequences(source=None), doc=doc
+    )
+
+
 BEGIN = _jump("branch", "Jumps past `branch_end` unless Cond.", "Cond")
 END = _jump("branch_end", "The end of a branch.")
 LOOP = _jump("loop", "Jumps past `loop_end` unless Cond, before each iteration.", "Cond")
 BACK_EDGE = _jump("loop_end", "Jumps back to `loop`.")
-COPY_IN = OpDef(
-    "copy_in",
-    inputs=("X",),
-    infer=_infer_same,
-    native=_copied,
-    sequences=Sequences(source=None),
-    doc="Phi copy before a block: Out is the memory that the block updates.",
-)
-COPY_OUT = OpDef(
-    "copy_out",
-    inputs=("X",),
-    infer=_infer_same,
-    native=_copied,
-    sequences=Sequences(source=None),
-    doc="Phi copy at the end of a block: Out keeps its earlier value if the block does not run.",
+COPY_IN = _phi_copy("copy_in", "Phi copy before a block: Out is the memory that the block updates.")
+COPY_OUT = _phi_copy(
+    "copy_out", "Phi copy at the end of a block: Out keeps its earlier value if the block does not run."
 )
 UNDEFINED = "@UNDEF"
 """Suffix of the undefined flag of a variable that only a branch defines: 1 until the branch is taken, then 0."""

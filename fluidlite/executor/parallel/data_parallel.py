@@ -179,7 +179,7 @@ class DataParallel:
         return self._pool
 
     def _feeds(self, feed: Any) -> list[Values]:
-        """A feed for each place, with the batches of reading. Without gradients the last places may get none."""
+        """A feed for each place, with the batches of readers. Without gradients the last places may get none."""
         feeds: list[Values] = scatter(unshared(feed), self.program, self.places, self._trains)
         if self._reader is not None:
             feeds = self._read(feeds, self._reader)
@@ -189,7 +189,7 @@ class DataParallel:
         return feeds
 
     def _read(self, feeds: list[Values], program: Program) -> list[Values]:
-        """Add the next batches of the reading.
+        """Add the next batches of the readers.
 
         An incomplete set of batches ends the epoch, or runs on the first places if the readers keep it.
         """

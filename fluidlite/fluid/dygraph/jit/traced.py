@@ -15,7 +15,7 @@ from ....base.errors import NotSupportedError
 from ....base.sizes import ShapeEnv, SymFloat, SymInt
 from ....eager import Tensor, count_traces, empty, is_recording, placing, record_call, recording
 from ....executor import LoDTensor, Scope
-from ....executor.cpu.assembly import Registers
+from ....executor.cpu.registers import Registers
 from ....executor.plan_cache import run_once
 from ....framework import Program, Variable, default_main_program, mode, program_guard
 from ....framework.tracing import Tracer
