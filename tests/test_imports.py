@@ -137,16 +137,7 @@ def test_every_folder_and_module_is_listed():
     assert {name for name in found if "." not in name} - {"__init__", "__main__"} == TOP
 
 
-CIRCLES = {
-    "distributed": "by_mpi communicator joining",
-    "fluid/dygraph/dygraph_to_static/runtime": "calls helpers",
-    "fluid/dygraph/jit": "models static_function translator",
-    "eager": "autograd device_copies tensor",
-    "executor/interpreter": "interpreter segmented server",
-    "framework": "block drawing operator program pruning tracing",
-    "old_scripts": "adapters calls finder rewriting",
-    "ops": "host_fallback op_def registry",
-}
+CIRCLES = {"executor/interpreter": "interpreter segmented server"}
 """Files of a folder that import each other, in functions at least; none may join them."""
 
 

@@ -4,8 +4,9 @@ Under this name Fluid has its first parameter servers, whose modules are not her
 """
 
 from ..base import missing
-from .communicator import Alone, Communicator, DistributedError, RankLost, begin_step, is_parallel, world
+from .communicator import Alone, Communicator, DistributedError, RankLost
 from .environment import Trainer, trainer
+from .processes import begin_step, is_parallel, world
 
 __all__ = [
     "Alone",

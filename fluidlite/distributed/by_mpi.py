@@ -77,7 +77,7 @@ _STEP = 12
 
 
 class ByMPI(Communicator):
-    """The Communicator by MPI; a process has one (`communicator.world`)."""
+    """The Communicator by MPI; a process has one (`processes.world`)."""
 
     def __init__(self) -> None:
         self._comm, self._async_comm, self._farewells = (MPI.COMM_WORLD.Dup() for _ in range(3))

@@ -140,10 +140,8 @@ def backward(
 
 
 def _start(tensor: Tensor, start: Tensor | None) -> Tensor:
-    from .tensor import Tensor
-
     if start is None:
-        return Tensor(placing.ones_like(tensor.array), "ones@GRAD")
+        return tensor._new(placing.ones_like(tensor.array), "ones@GRAD")
     if start.array.shape != tensor.array.shape:
         raise OperatorError(
             f"the gradient to start from must have the shape of tensor {tensor.name!r}, {tensor.shape}, "
@@ -211,11 +209,9 @@ def grad(
 
 def _tensors(value: Any, what: str, tracer: tracing.Tracer | None) -> list[Tensor]:
     """`given` as a list of tensors, Variables while a program is traced. Raises AssertionError for anything else."""
-    from .tensor import Tensor
-
     items = list(value) if isinstance(value, (list, tuple, set)) else [value]
     for item in items:
-        if not isinstance(item, Tensor if tracer is None else Variable):
+        if not isinstance(item, core.Value if tracer is None else Variable):
             raise AssertionError(f"{what} of grad must be eager tensors, got {type(item).__name__}")
     if not items and what in ("inputs", "outputs"):
         raise AssertionError(f"{what} of grad must not be empty")
@@ -263,8 +259,6 @@ class _Walk:
         return needed, {node for node in needed if not leads[id(node)]}
 
     def plain(self, starts: list[Tensor | None], retain: bool) -> list[Tensor | None]:
-        from .tensor import Tensor
-
         engine = core.Sweep(retain, self.needed, self.blocked, self.ends)
         for source, start in zip(self.sources, starts, strict=True):
             if not source.stop_gradient:
@@ -279,7 +273,7 @@ class _Walk:
                 value = leaves.get(id(target))
             else:
                 value = place.out_grads[index] if place in engine.nodes() else None
-            results.append(None if value is None else Tensor(value))
+            results.append(None if value is None else target._new(value))
         for node in engine.nodes():
             node.out_grads = None
         return results
@@ -319,8 +313,6 @@ class _Walk:
     def _differentiate(
         self, node: Any, got: dict[tuple[int, int], Tensor], give: Callable[..., None]
     ) -> None:
-        from .tensor import Tensor
-
         if node.function is not None:
             raise NotSupportedError(
                 "a traced function (declarative, to_static) has no second derivatives: call grad(create_graph=True) on "
@@ -329,8 +321,10 @@ class _Walk:
         saved_places, steps = node.recipe
         if isinstance(steps, Exception):
             raise steps
+        new = self.sources[0]._new
         saved = [
-            _saved_tensor(node, place, array) for place, array in zip(saved_places, node.saved, strict=True)
+            _saved_tensor(node, place, array, new)
+            for place, array in zip(saved_places, node.saved, strict=True)
         ]
         arriving: list[Any] = [got.get((id(node), k)) for k in range(node.n_out)]
         intermediate: list[Any] = []
@@ -345,7 +339,7 @@ class _Walk:
                 elif place < len(saved) + node.n_out:
                     index = place - len(saved)
                     if arriving[index] is None:
-                        arriving[index] = Tensor(node.zeros(index))
+                        arriving[index] = new(node.zeros(index))
                     arguments.append(arriving[index])
                 else:
                     arguments.append(intermediate[place - len(saved) - node.n_out])
@@ -356,15 +350,13 @@ class _Walk:
                     give(node.edges[target], node.indices[target], result)
 
 
-def _saved_tensor(node: Any, place: int, array: Any) -> Tensor:
+def _saved_tensor(node: Any, place: int, array: Any, new: Callable[..., Tensor]) -> Tensor:
     """The tensor, with its position on the tape, of an array that a node has saved."""
-    from .tensor import Tensor
-
     count = len(node.edges)
     if place < count:
         edge = node.edges[place]
         if edge is None:
-            return Tensor(array)
+            return new(array)
         if not isinstance(edge, core.Node):
             leaf: Tensor = edge
             return leaf
@@ -373,8 +365,8 @@ def _saved_tensor(node: Any, place: int, array: Any) -> Tensor:
         # Outputs that get no gradients, such as the softmax in a loss, still depend on the inputs.
         source, index = node, place - count
         if array.dtype.kind != "f":
-            return Tensor(array)
-    tensor = Tensor(array, stop_gradient=False)
+            return new(array)
+    tensor = new(array, stop_gradient=False)
     tensor.node, tensor.index = source, index
     return tensor
 
@@ -396,15 +388,13 @@ class HookHandle:
 
 def register_hook(tensor: Tensor, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
     """See `Tensor.register_hook`."""
-    from .tensor import Tensor
-
     if tensor.stop_gradient:
         raise RuntimeError(
             f"tensor {tensor.name!r} has stop_gradient=True: no gradient will reach a hook on it"
         )
 
     def call(gradient: Any) -> Any:
-        replaced = hook(Tensor(gradient))
+        replaced = hook(tensor._new(gradient))
         return gradient if replaced is None else replaced.array
 
     if tensor.node is None:

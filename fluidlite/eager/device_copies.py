@@ -89,12 +89,10 @@ class Located(core.Value):
 
     def _moved(self, place: Place) -> Tensor:
         """This tensor at `place`: itself, or a copy recorded for gradients."""
-        from .tensor import Tensor
-
         array = placing.at(self.array, place)
         if array is self.array:
             return self._self
-        copy = Tensor(array)
+        copy = self._self._new(array)
         if not self.stop_gradient and autograd.is_recording() and array.dtype.kind == "f":
             core.record_call(_Back(self.array), [self], [copy], [True])
         return copy

@@ -51,6 +51,11 @@ class Tensor(Elements, Located, PrivateNames, VariableMath):
         self.stop_gradient = stop_gradient
         self.persistable = persistable
 
+    @staticmethod
+    def _new(array: Any, name: str | None = None, stop_gradient: bool = True) -> Tensor:
+        """A tensor, for modules that this one imports."""
+        return Tensor(array, name, stop_gradient)
+
     @property
     def name(self) -> str:
         if self.given_name is None:

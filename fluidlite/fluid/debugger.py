@@ -11,8 +11,7 @@ import numpy as np
 
 from ..base.dtypes import FLOATS, VarType, to_numpy
 from ..executor import Executor, Scope, as_numpy
-from ..framework import Block, Operator, Program, Variable, default_main_program
-from ..framework.operator import OpRole
+from ..framework import Block, Operator, OpRole, Program, Variable, default_main_program
 from .graphviz import GraphPreviewGenerator, Node
 
 reprtpl = "{ttype} {name} ({reprs})"

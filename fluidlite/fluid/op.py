@@ -10,8 +10,7 @@ import numpy as np
 
 from ..base.storage.messages import ATTR_TYPES, messages
 from ..executor.functions import BoundOperator
-from ..framework.ignored_attrs import tuning
-from ..framework.operator import COMMON_ATTRS
+from ..framework.common_attrs import COMMON_ATTRS, tuning
 from ..ops.registry import OpDef, Slot, find, is_known, known_types
 from .core.programs import get_all_op_protos as core_protos
 

@@ -20,6 +20,7 @@ from ..base.place import (
 )
 from ..ops.registry import grad_name as grad_var_name
 from .block import Block
+from .common_attrs import OpRole
 from .complex_variable import ComplexVariable
 from .devices import device_guard, switch_device
 from .mode import _current_expected_place as _current_expected_place
@@ -41,7 +42,7 @@ from .names import (
 )
 from .names import _debug_string_ as _debug_string_
 from .names import _get_var as _get_var
-from .operator import Operator, OpRole
+from .operator import Operator
 from .program import (
     Program,
     default_main_program,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .block import Block
-from .operator import Operator, OpRole
+from .common_attrs import OpRole
+from .operator import Operator
 from .program import Program, copy_op
 
 _STATE = {"Mean", "MeanOut", "Variance", "VarianceOut"}

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..base import unique_name
 from . import mode, sequences, tracing, verify
+from .common_attrs import OpRole
 from .mode_switches import _dygraph_tracer
-from .operator import Operator, OpRole
+from .operator import Operator
 from .variable import Parameter, Variable
 
 if TYPE_CHECKING:
@@ -201,9 +202,7 @@ class Block:
         tracer = _dygraph_tracer()
         if tracer is None:
             return None
-        from .program import default_main_program
-
-        mine = self.program is default_main_program() and not mode.is_building()
+        mine = self.program._is_main() and not mode.is_building()
         return tracer if mine and tracing.current() is None else None
 
     def _insert_blank(self, index: int) -> Operator:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.dtypes import VarType, to_numpy
 from ..base.reports.profile_report import filled
-from .operator import OpRole
+from .common_attrs import OpRole
 
 if TYPE_CHECKING:
     from .block import Block

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -15,38 +15,16 @@ from ..base.dtypes import VarType, attribute
 from ..base.errors import NotSupportedError
 from ..ops.registry import Effects, OpDef, OpView, find
 from . import tracing
-from .ignored_attrs import tuning
+from .common_attrs import COMMON_ATTRS, OpRole, tuning
 from .variable import Parameter, Variable
 
 if TYPE_CHECKING:
-    from .program import Block
+    from .block import Block
     from .serialization.descs import AttrType, OpDesc
 
 
 COPY = "@KEPT@"
 """The suffix of a copy that gradients read instead of an overwritten variable; a block and a number follow."""
-
-
-class OpRole:
-    """The phase of training that an operator belongs to, as saved programs number it."""
-
-    Forward = 0
-    Backward = 1
-    Optimize = 2
-    RPC = 4
-    Dist = 8
-    LRSched = 16
-    Loss = 256
-
-
-COMMON_ATTRS: dict[str, Callable[[], Any]] = {
-    "op_callstack": list,
-    "op_device": str,
-    "op_namescope": lambda: "/",
-    "op_role": lambda: OpRole.Forward,
-    "op_role_var": list,
-}
-"""Attributes that every operator has, and the factories of their defaults."""
 
 
 def _without_type(xp: Any) -> NoReturn:
@@ -234,12 +212,12 @@ class Operator(Operands):
         """The blocks that attributes of this operator name."""
         if not self.definition.effects.control and self.type:
             return []
-        from .program import Block
-
         result = []
         for value in self.attrs.values():
             result += [
-                item for item in (value if isinstance(value, list) else [value]) if isinstance(item, Block)
+                item
+                for item in (value if isinstance(value, list) else [value])
+                if isinstance(item, type(self.block))
             ]
         return result
 

@@ -13,9 +13,10 @@ from ..base.context import Slot
 from ..ops.program.host import READING
 from . import mode
 from .block import Block
+from .common_attrs import OpRole
 from .devices import current_device
 from .name_scopes import _full_name_scope
-from .operator import COPY, Operator, OpRole
+from .operator import COPY, Operator
 from .pruning import needed_ops, touched, without_training
 from .tracing import Tracer
 from .variable import Parameter, Variable
@@ -122,6 +123,10 @@ class Program:
 
     def block(self, index: int) -> Block:
         return self.blocks[index]
+
+    def _is_main(self) -> bool:
+        """True for the default main program."""
+        return self is _main.get()
 
     def current_block(self) -> Block:
         return self.blocks[self.current_block_idx]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from .operator import Operator, OpRole
+from .common_attrs import OpRole
+from .operator import Operator
 
 if TYPE_CHECKING:
     from .block import Block

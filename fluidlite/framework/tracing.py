@@ -95,8 +95,8 @@ class Tracer:
 
         `blocked`: variables that stop gradients; `create_graph`: whether the gradients are differentiable.
         """
+        from .common_attrs import OpRole
         from .gradients.backward import gradients
-        from .operator import OpRole
 
         given = [
             [None if item is None else self._variable(item) for item in items]

@@ -47,10 +47,11 @@ def install() -> None:
         return
     finder.install()
     shell = callsite.shell()
-    if shell is not None and not any(
-        isinstance(one, rewriting.Transformer) for one in shell.ast_transformers
-    ):
-        shell.ast_transformers.append(rewriting.Transformer(shell))
+    if shell is not None:
+        from . import calls  # which few scripts need
+
+        if not any(isinstance(one, calls.Transformer) for one in shell.ast_transformers):
+            shell.ast_transformers.append(calls.Transformer(shell))
 
 
 def list_at_exit() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .notes import installed, note
+from .notes import note
 
 Adapter = Callable[..., Any]
 
@@ -117,15 +117,6 @@ def _add_argument(function: Callable[..., Any], *args: Any, **kwargs: Any) -> An
     return function(*args, **{**kwargs, "help": escaped})
 
 
-def _spec(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    from .finder import for_user  # not at the top: `finder` imports this module
-
-    spec = function(*args, **kwargs)
-    if spec is not None and spec.origin is not None and not installed(spec.origin):
-        spec.loader = for_user(spec.loader)
-    return spec
-
-
 def _json(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if "encoding" in kwargs and "cls" not in kwargs:
         note(f"json.{function.__name__}(encoding=)", "no encoding=", sys._getframe(1))
@@ -198,6 +189,5 @@ ADAPTED: dict[str, Adapter] = {
     "random.sample": _sample,
     "random.shuffle": _shuffle,
     "argparse.add_argument": _add_argument,
-    "_frozen_importlib_external.spec_from_file_location": _spec,
 }
 """The adapter of each changed function, by module and name."""

@@ -6,10 +6,12 @@ list.
 
 from __future__ import annotations
 
+import ast
 import math
 import pkgutil
 import re
 import sys
+from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -19,8 +21,9 @@ import numpy as np
 from ..base.arrays import Convertible
 from . import rewriting
 from .adapters import ADAPTED
+from .finder import for_user
 from .names import METHODS
-from .notes import note
+from .notes import installed, note
 
 _PLAIN = frozenset({int, float, str, bool})
 _CONVERSION = re.compile(r"%(?:\([^)]*\))?[-#0 +]*(\*|\d*)(?:\.(\*|\d*))?[hlL]?(.)", re.DOTALL)
@@ -98,5 +101,31 @@ def owner(value: Any, name: str) -> Any:
 
 def adapted(function: Any) -> Any:
     """`function`, or for one that has changed its adapter."""
-    adapter = ADAPTED.get(f"{getattr(function, '__module__', None)}.{getattr(function, '__name__', None)}")
+    adapter = _ADAPTED.get(f"{getattr(function, '__module__', None)}.{getattr(function, '__name__', None)}")
     return function if adapter is None else partial(adapter, function)
+
+
+def _spec(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    spec = function(*args, **kwargs)
+    if spec is not None and spec.origin is not None and not installed(spec.origin):
+        spec.loader = for_user(spec.loader)
+    return spec
+
+
+_ADAPTED = {**ADAPTED, rewriting.SPEC: _spec}
+
+
+class Transformer:
+    """Rewrites cells of notebooks, as an element of IPython's `ast_transformers`."""
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._packages: set[str] = set()
+
+    def visit(self, cell: ast.Module) -> ast.Module:
+        """The cell, changed in place."""
+        self._packages &= sys.modules.keys()
+        if rewriting.rewrite(cell, self._packages):
+            # No import statement in the cell: magics check for a single expression, and statements run separately.
+            self._shell.user_global_ns[rewriting.HELPER] = sys.modules[__name__]
+        return cell

@@ -9,10 +9,8 @@ import __future__
 
 import ast
 import functools
-import sys
 from collections.abc import Collection
 from types import CodeType
-from typing import Any
 
 from ..base.syntax import copied
 from .adapters import ADAPTED
@@ -24,8 +22,10 @@ FUTURE = functools.reduce(
     int.__or__, [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names]
 )
 """The flags of `from __future__ import ...` in code objects and calls of `compile`."""
+SPEC = "_frozen_importlib_external.spec_from_file_location"
+"""The function that gives user's modules their loader."""
 _NUMBERS = frozenset({"float", "int", "complex"})
-_FUNCTIONS = frozenset(name.rpartition(".")[2] for name in ADAPTED)
+_FUNCTIONS = frozenset(name.rpartition(".")[2] for name in (*ADAPTED, SPEC))
 
 
 def compiled(source: str | bytes, filename: str, future: int = 0) -> CodeType:
@@ -44,30 +44,12 @@ def tree(source: str | bytes, filename: str, future: int = 0) -> ast.Module:
     """The syntax tree of a user's file, rewritten."""
     parsed = compile(source, filename, "exec", ast.PyCF_ONLY_AST | future, dont_inherit=True)
     assert isinstance(parsed, ast.Module)
-    if _rewrite(parsed, set()):
+    if rewrite(parsed, set()):
         _import_helper(parsed)
     return parsed
 
 
-class Transformer:
-    """Rewrites cells of notebooks, as an element of IPython's `ast_transformers`."""
-
-    def __init__(self, shell: Any) -> None:
-        self._shell = shell
-        self._packages: set[str] = set()
-
-    def visit(self, cell: ast.Module) -> ast.Module:
-        """The cell, changed in place."""
-        from . import calls  # which rewrites code by way of this module
-
-        self._packages &= sys.modules.keys()
-        if _rewrite(cell, self._packages):
-            # No import statement in the cell: magics check for a single expression, and statements run separately.
-            self._shell.user_global_ns[HELPER] = calls
-        return cell
-
-
-def _rewrite(module: ast.Module, packages: set[str]) -> bool:
+def rewrite(module: ast.Module, packages: set[str]) -> bool:
     """Rewrite `module` in place; True if anything was changed.
 
     `packages`: those imported by earlier code; the module's own imports are added. Code that uses numba is not

@@ -11,10 +11,11 @@ from ..backend import moved
 from ..base.rank_table import RankTable
 from ..base.selected_rows import SelectedRows
 from ..base.tensor_array import TensorArray
-from .registry import Kernel, LodArray, OpDef
+from .op_view import LodArray
 
 if TYPE_CHECKING:
     from ..backend.cupy_.device import CudaDevice
+    from .op_def import Kernel, OpDef
 
 Slots = dict[str, list[Any]]
 

@@ -6,7 +6,7 @@ import fluidlite as fluid
 from fluidlite import core
 from fluidlite.base.errors import EnforceNotMet
 from fluidlite.framework import Operator
-from fluidlite.framework.ignored_attrs import tuning
+from fluidlite.framework.common_attrs import tuning
 from fluidlite.ops.registry import find
 
 VarType = core.VarDesc.VarType

@@ -9,7 +9,7 @@ from ...base.errors import EnforceNotMet
 from ...base.storage.messages import messages
 from ...executor.lod_tensor import LoDTensor
 from ...executor.scope import Scope
-from ...framework.ignored_attrs import tuning
+from ...framework.common_attrs import tuning
 from ...framework.operator import Operator
 from ...framework.program import Program
 from ...framework.pruning import needed_ops, without_training

@@ -7,8 +7,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 
 from ...base.errors import ArgumentAssertion
-from ...framework import Block, Operator, Variable, default_main_program
-from ...framework.operator import OpRole
+from ...framework import Block, Operator, OpRole, Variable, default_main_program
 from ..layer_helper import LayerHelper
 from .control_flow.conditional_block import BlockGuard
 

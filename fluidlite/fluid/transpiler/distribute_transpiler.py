@@ -7,8 +7,7 @@ from collections import OrderedDict
 from math import prod
 from typing import Any
 
-from ...framework import Operator, Program, Variable, default_main_program, default_startup_program
-from ...framework.operator import OpRole
+from ...framework import Operator, OpRole, Program, Variable, default_main_program, default_startup_program
 from ..core import roles as _roles
 from . import collective
 from .details import PSDispatcher, RoundRobin, VarsDistributed, VarStruct, delete_ops, wait_server_ready

@@ -14,7 +14,7 @@ from ...base.dtypes import VarType
 from ...base.errors import ArgumentAssertion, ArgumentError, ArgumentNotMet, ArgumentTypeError
 from ...ops.registry import OpSpec, grad_name
 from ..block import Block
-from ..operator import OpRole
+from ..common_attrs import OpRole
 from ..variable import Parameter, Variable
 from .names import _get_no_grad_set_name
 from .recompute import Segment, seed_dropouts, segments

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.dtypes import VarType, to_numpy
 from ..block import Block
-from ..operator import OpRole
+from ..common_attrs import OpRole
 from ..program import Program
 
 BUCKET = 4 << 20

@@ -16,7 +16,8 @@ from collections import defaultdict
 from ...base.dtypes import VarType
 from ...ops.registry import OpView
 from ..block import Block
-from ..operator import COPY, BlockMeta, Operator, OpRole
+from ..common_attrs import OpRole
+from ..operator import COPY, BlockMeta, Operator
 
 
 def counts(op: Operator) -> bool:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from ...ops.registry import OpDef, Slot, find, is_known, known_types
-from ..ignored_attrs import tuning
-from ..operator import COMMON_ATTRS, Operator
+from ..common_attrs import COMMON_ATTRS, tuning
+from ..operator import Operator
 from ..program import Program
 from .descs import AttrType, attr_type
 

@@ -18,7 +18,7 @@ from ...ops import registry
 from ...ops.registry import EMPTY, GRAD, grad_name
 from .. import verify
 from ..block import Block
-from ..ignored_attrs import tuning
+from ..common_attrs import tuning
 from ..operator import Operator
 from ..variable import Parameter, Variable
 from .attr_types import wire_type

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ....base.dtypes import VarType
-from ....framework import Block, Operator, Parameter, Program, Variable
-from ....framework.operator import OpRole
+from ....framework import Block, Operator, OpRole, Parameter, Program, Variable
 from ... import layers
 
 white_list = set("conv2d matmul mul".split())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
+import textwrap
 import types
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping
@@ -15,7 +17,9 @@ from ....base import callsite, context
 from ....eager import Tensor
 from ....eager.placing import to_default_device
 from ....framework import Variable, mode, tracing
+from ..dygraph_to_static.rewriting import Refusal
 from ..dygraph_to_static.runtime.calls import built, rewriting, rewritten
+from ..dygraph_to_static.source import text_of
 from ..members import Members
 from .traced import DynamicShapes, Shapes, Spec, Traced, trace
 
@@ -276,8 +280,6 @@ class StaticFunction:
     @property
     def code(self) -> str:
         """The function's source as it is traced."""
-        from .translator import source_of
-
         return source_of(self.function)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> StaticFunction:
@@ -371,3 +373,12 @@ def undecorated(function: Any) -> Any:
         return function
     instance = function._instance
     return function.function if instance is None else types.MethodType(function.function, instance)
+
+
+def source_of(function: Callable[..., Any]) -> str:
+    """The source of a function as it is traced, rewritten if it can be. Raises OSError if it has no source."""
+    plain = undecorated(function)
+    try:
+        return text_of(getattr(plain, "__func__", plain))
+    except Refusal:
+        return textwrap.dedent(inspect.getsource(plain))

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ....eager import Tensor
 from ....framework import Program, Variable
-from ..dygraph_to_static.rewriting import Refusal
 from ..dygraph_to_static.runtime.calls import built
-from ..dygraph_to_static.source import text_of
 from . import models, static_function
-from .static_function import kept, undecorated
-
-
-def source_of(function: Callable[..., Any]) -> str:
-    """The source of a function as it is traced, rewritten if it can be. Raises OSError if it has no source."""
-    plain = undecorated(function)
-    try:
-        return text_of(getattr(plain, "__func__", plain))
-    except Refusal:
-        return textwrap.dedent(inspect.getsource(plain))
+from .static_function import kept, source_of, undecorated
 
 
 @dataclass

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....base.dtypes import VarType
-from ....framework import Block, Operator, Program, Variable
-from ....framework.operator import OpRole
+from ....framework import Block, Operator, OpRole, Program, Variable
 from ....framework.pruning import LR_COUNTER
 from .trainer import name_parts, original_name, same_or_split_var
 

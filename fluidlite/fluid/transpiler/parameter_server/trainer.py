@@ -9,8 +9,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ....base.dtypes import VarType
-from ....framework import Block, Operator, Program, Variable
-from ....framework.operator import OpRole
+from ....framework import Block, Operator, OpRole, Program, Variable
 from ....framework.pruning import LR_COUNTER
 from ..details import delete_ops, find_op_by_output_arg
 

@@ -11,7 +11,7 @@ from .....base import unique_name
 from .....base.dtypes import VarType, to_numpy
 from .....base.errors import NotSupportedError
 from .....executor import Scope
-from .....framework.operator import OpRole
+from .....framework import OpRole
 from .....framework.serialization.ir_graph import IrGraph, IrOpNode, IrVarNode
 
 _ONE = """

@@ -30,6 +30,9 @@ from .branching import choose, deciding, given
 from .records import TensorRecords
 from .values import here, is_tensor, scalar
 
+helpers: Any = None
+"""The namespace of rewritten code, which `helpers.py` puts here, as it imports this module."""
+
 _OURS = str(Path(__file__).absolute().parents[4])
 _PACKAGES = ("site-packages", "dist-packages")
 
@@ -86,8 +89,6 @@ def rewritten(function: Any) -> Any:
         return function
     if not _is_users(function):
         return function
-    from . import helpers
-
     try:
         return source.rewritten(function, helpers)
     except Refusal:
@@ -108,14 +109,14 @@ def built(function: Any) -> Any:
     return called
 
 
-_SCHEDULE_LAYERS: dict[str, Callable[..., Any]] = {
-    "CosineDecay": layers.cosine_decay,
-    "ExponentialDecay": layers.exponential_decay,
-    "InverseTimeDecay": layers.inverse_time_decay,
-    "NaturalExpDecay": layers.natural_exp_decay,
-    "NoamDecay": layers.noam_decay,
-    "PiecewiseDecay": layers.piecewise_decay,
-    "PolynomialDecay": layers.polynomial_decay,
+_SCHEDULE_LAYERS = {
+    "CosineDecay": "cosine_decay",
+    "ExponentialDecay": "exponential_decay",
+    "InverseTimeDecay": "inverse_time_decay",
+    "NaturalExpDecay": "natural_exp_decay",
+    "NoamDecay": "noam_decay",
+    "PiecewiseDecay": "piecewise_decay",
+    "PolynomialDecay": "polynomial_decay",
 }
 
 
@@ -124,9 +125,10 @@ def _schedule(rate: LearningRateDecay) -> Callable[..., Any]:
 
     Schedules of the user's own are returned as they are.
     """
-    build = _SCHEDULE_LAYERS.get(type(rate).__name__)
-    if build is None or type(rate).__module__ != LearningRateDecay.__module__:
+    name = _SCHEDULE_LAYERS.get(type(rate).__name__)
+    if name is None or type(rate).__module__ != LearningRateDecay.__module__:
         return rate
+    build = getattr(layers, name)
     return partial(build, **{key: getattr(rate, key) for key in inspect.signature(build).parameters})
 
 

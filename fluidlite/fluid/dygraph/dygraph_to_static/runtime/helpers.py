@@ -1,5 +1,8 @@
 """The namespace of helpers that rewritten code calls, as `_d2s_`."""
 
+import sys
+
+from . import calls
 from .branching import and_, choose, compare, if_, not_, or_
 from .calls import assert_, call, known, numpy, raised, result, rows, shape
 from .looping import for_, while_
@@ -24,3 +27,5 @@ __all__ = [
     "shape",
     "while_",
 ]
+
+calls.helpers = sys.modules[__name__]

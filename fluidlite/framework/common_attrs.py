@@ -1,10 +1,36 @@
-"""Tuning attributes of Fluid's kernels, such as `use_mkldnn`, which have no effect here: operators have them with these
-defaults. Saved programs carry them on gradient operators; for all others Fluid fills them in."""
+"""Attributes that operators have beside those of their declarations.
+
+Tuning attributes of Fluid's kernels, such as `use_mkldnn`, have no effect here: operators have them with these
+defaults. Saved programs carry them on gradient operators; for all others Fluid fills them in.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
+
+
+class OpRole:
+    """The phase of training that an operator belongs to, as saved programs number it."""
+
+    Forward = 0
+    Backward = 1
+    Optimize = 2
+    RPC = 4
+    Dist = 8
+    LRSched = 16
+    Loss = 256
+
+
+COMMON_ATTRS: dict[str, Callable[[], Any]] = {
+    "op_callstack": list,
+    "op_device": str,
+    "op_namescope": lambda: "/",
+    "op_role": lambda: OpRole.Forward,
+    "op_role_var": list,
+}
+"""Attributes that every operator has, and the factories of their defaults."""
 
 _CONV = "conv2d depthwise_conv2d"
 _CONV3 = f"{_CONV} conv3d"
