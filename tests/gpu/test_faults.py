@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -103,14 +104,14 @@ def test_a_recording_that_fails_is_tried_no_more(simulation) -> None:
     losses = [net.step(batch)[0].item()]
     cache = next(iter(net.main._plans[net.scope].values()))
     launch = cache.plans[0]._list.launches[-1]
-    run = launch.action
+    run = launch.action.run
 
     def fail_while_recording(device, get):
         if device.recording is not None:
             raise ValueError("not now")
         return run(device, get)
 
-    launch.action = fail_while_recording
+    launch.action = replace(launch.action, run=fail_while_recording)
     losses += [net.step(batch)[0].item() for _ in range(3)]
     np.testing.assert_allclose(losses, [host.step(batch)[0].item() for _ in losses], rtol=1e-4)
     assert "not captured: operator adam" in net.executor.describe(net.main, net.scope)

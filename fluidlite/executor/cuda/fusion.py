@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 from ...backend.cupy_.launchers import losses, normalization, products
@@ -153,8 +154,13 @@ _NORM = Pattern("y = norm(x)", _NORM_READERS)
 _SUMS = [Pattern(f"sum = {add}(y, other)", _NORM_READERS) for add in ("add", "added_to")]
 _RELU = Pattern("out = relu(sum)", _NORM_READERS)
 _NORM_GRAD = Pattern("dy = relu_grad(out, dout) \n _ = norm_grad(dy)", _NORM_READERS)
-_INPUTS = ("X", "Scale", "Mean", "Variance")
-_ATTRS = ("is_test", "epsilon", "data_layout", "use_global_stats", "trainable_statistics")
+
+
+def _arguments(view: OpView, launcher: Callable[..., Any]) -> tuple[dict[str, Argument], dict[str, Any]]:
+    """The inputs of an operator that a launcher takes, and all attributes."""
+    taken, slots = signature(launcher).parameters, {slot.name for slot in view.definition.input_slots}
+    inputs: dict[str, Argument] = {name: (view.name_or_none(name), None) for name in taken if name in slots}
+    return inputs, {name: view.attr(name) for name in view.definition.attrs}
 
 
 def _norm(match: Match) -> list[Replacement]:
@@ -163,26 +169,20 @@ def _norm(match: Match) -> list[Replacement]:
         names["sum"] = names["y"]
     has_relu = match.extend(_RELU, others=Need.SHAPE)
     require(len(match.found) > 1 and names.get("other") != names["y"])
-    inputs: dict[str, Argument] = {
-        slot: (view.name_or_none(slot), None) for slot in (*_INPUTS, "MomentumTensor", "Bias")
-    }
+    inputs, options = _arguments(view, normalization.forward)
     inputs["other"] = names.get("other"), None
     rest = [view.name_or_none(slot.name) for slot in view.definition.output_slots[1:]]
     outputs = [(name, None) for name in (names["out" if has_relu else "sum"], *rest)]
-    options = {name: view.attr(name) for name in (*_ATTRS, "momentum")}
     return replaced(match, normalization.forward, inputs, outputs, relu=has_relu, **options)
 
 
 def _norm_grad(match: Match) -> list[Replacement]:
     view = _view(match, "_")
-    inputs: dict[str, Argument] = {
-        slot: (view.name_or_none(slot), None) for slot in (*_INPUTS, "SavedMean", "SavedVariance")
-    }
+    inputs, options = _arguments(view, normalization.gradient)
     inputs |= {"Y_grad": (match.names["dout"], None), "relu_out": (match.names["out"], None)}
     slots = [slot.name for slot in view.definition.output_slots]
     wanted = [slot for slot in slots if view.has(slot)]
     outputs = [(view.name_or_none(slot), None) for slot in slots]
-    options = {name: view.attr(name) for name in _ATTRS}
     return replaced(match, normalization.gradient, inputs, outputs, wanted=wanted, **options)
 
 
@@ -257,32 +257,23 @@ def _loss(match: Match) -> list[Replacement]:
     match.extend(_MEAN)
     names, view = match.names, _view(match, "loss")
     softmax = names["p"] if "p" in match else view.name_or_none("Softmax")
-    mean, probability, shape = names.get("mean"), view.name_or_none("MatchX"), view.name_or_none("XShape")
+    mean, probability = names.get("mean"), view.name_or_none("MatchX")
     outputs = [
         (softmax, None),
         (names["loss"], view.meta.shape(names["loss"])),
         (probability, None if probability is None else view.shape("MatchX")),
         (mean, None),
-        (shape, None),
     ]
     inputs: dict[str, Argument] = {name: (names[name], None) for name in ("logits", "label")}
     options = _options(match, view) | {
         "softmax": softmax is not None,
         "match": "p" in match,
         "mean": mean is not None,
-        "empty": (0,) if shape is None else view.shape("XShape"),
     }
-    return replaced(match, _losses_and_shape, inputs, outputs, **options)
-
-
-def _losses_and_shape(
-    device: Any, logits: Any, label: Any, empty: Sequence[int], **options: Any
-) -> tuple[Any, ...]:
-    """The results of `label_losses`, and one of which only the shape is read."""
-    return (
-        *losses.label_losses(device, logits=logits, label=label, **options),
-        device.xp.empty(empty, logits.dtype),
-    )
+    (made,) = replaced(match, losses.label_losses, inputs, outputs, **options)
+    if view.has("XShape"):
+        made.action = made.action.with_shapes([view.name("XShape")])
+    return [made]
 
 
 def _loss_grad(match: Match) -> list[Replacement]:

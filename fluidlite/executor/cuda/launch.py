@@ -30,20 +30,14 @@ Argument = tuple[str | None, Sequence[int] | None]
 class Launch(Call):
     """The call of a launcher; the kernel is its name and the type of its floating point operands (`_type`).
 
-    `shaped`: results of which only the shape is read, that of the first result.
+    `shaped`: results of which only the shape is read, so that `run` does not compute them.
     """
 
     run: Run = field(kw_only=True)
     shaped: tuple[str, ...] = ()
 
-    def __call__(self, device: CudaDevice, get: Get) -> Mapping[str, Any]:
-        results = self.run(device, get)
-        if not self.shaped:
-            return results
-        return {**results, **dict.fromkeys(self.shaped, next(iter(results.values())))}
-
     def with_shapes(self, names: Sequence[str]) -> Launch:
-        return replace(self, shaped=(*self.shaped, *names))
+        return replace(self, operands=(*self.operands, *names), shaped=(*self.shaped, *names))
 
 
 def of_operator(op: Operator, view: OpView) -> Instruction:
@@ -112,7 +106,9 @@ def one_by_one(launches: Iterable[Instruction], device: CudaDevice, get: Get) ->
     """Run launches in order; returns the arrays that they write."""
     outputs: dict[str, Any] = {}
     for launch in launches:
-        outputs.update(launch.action(device, lambda name: outputs[name] if name in outputs else get(name)))
+        outputs.update(
+            launch.action.run(device, lambda name: outputs[name] if name in outputs else get(name))
+        )
     return outputs
 
 

@@ -111,6 +111,9 @@ class LaunchList:
                 results = self._results(launch, get)
                 for name, value in results.items():
                     self._store(name, value, env, persistent_memory)
+                for name in launch.action.shaped:
+                    nothing = self._device.xp.empty((), to_numpy(self._meta.dtypes[name]))
+                    env[name] = self._device.xp.broadcast_to(nothing, self._meta.shapes[name])
         except MemoryError:
             raise
         except Exception as error:
@@ -146,12 +149,12 @@ class LaunchList:
 
     def _results(self, launch: Instruction, get: Get) -> Mapping[str, Any]:
         try:
-            return launch.action(self._device, get)
+            return launch.action.run(self._device, get)
         except (MemoryError, self._device.xp.cuda.memory.OutOfMemoryError):
             if self._device.recording is not None or not self._persistables.isdisjoint(launch.writes):
                 raise  # the launch may have overwritten a persistable variable
             pools.relieve(self._device)
-            return launch.action(self._device, get)
+            return launch.action.run(self._device, get)
 
     def _store(self, name: str, value: Any, env: dict[str, Any], persistent_memory: set[int]) -> None:
         """Keep a result with the planned shape and dtype, copied if it shares memory with a persistable variable."""

@@ -27,7 +27,7 @@ class Instruction:
         reads, writes: the variables by their SSA names, arrays of offsets included; the plan's `TypeEnv` has their
             types and symbolic shapes.
         action: on the CPU a native call, the definition of a jump, or a function that calls the reference kernel; on a
-            GPU a function that queues the work.
+            GPU a `Launch`.
         view: the operator, if the instruction is all of a single one.
     """
 
