@@ -48,6 +48,7 @@ def register_pair(
     infer_back: Callable[[OpView], None] = grads_like_inputs,
     grad: Rule | None = None,
     grad_grad: Rule | None = None,
+    second: tuple[Kernel, Sequence[str]] | None = None,
     cuda: tuple[str | None, str | None] = (None, None),
     native: tuple[Native | None, Native | None] = (None, None),
     rows: RowRule | None = None,
@@ -68,6 +69,8 @@ def register_pair(
         infer_back: the shapes of the gradients, by default those of the inputs.
         grad: the gradient rule, by default `standard_grad` of what `keep` and `keep_out` name.
         grad_grad: the gradient rule of the gradient.
+        second: the kernel of `<op_type>_grad_grad` and the slots it gives gradients for, as `kernel` and `wanted` of
+            `register_double_grad`; instead of `grad_grad`.
         cuda: the launchers of both.
         native: the functions that choose the native kernels of both.
         rows, rows_back: the rules for SelectedRows of both.
@@ -103,9 +106,12 @@ def register_pair(
         declared(slots[k.name], k.name, slots[k.name].optional or k.optional, k.shape_only) for k in kept
     ]
     takes += [declared(made[k.name], k.name, made[k.name].optional, k.shape_only) for k in kept_out]
-    takes += [
-        declared(slot, grad_name(name), slot.optional) for name, slot in made.items() if name not in no_grad
-    ]
+    arriving = {name: slot for name, slot in made.items() if name not in no_grad}
+    if second is not None:
+        (out,) = arriving
+        grad_grad = double_grad(out, second[1])
+        register_double_grad(op_type, takes, out, second[1], second[0], attrs or {}, wanted)
+    takes += [declared(slot, grad_name(name), slot.optional) for name, slot in arriving.items()]
     register(
         op_type + "_grad",
         inputs=tuple(takes),

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...base.dtypes import VarType
 from .. import planning_rules
-from ..grad_pairs import double_grad, register_double_grad, register_pair
+from ..grad_pairs import register_pair
 from ..infer import grads_like, grads_like_inputs, may_equal, normalize_axis, product
 from ..native import Selector, element, typed
 from ..nn.probability import rows_of, shifted
@@ -85,16 +85,6 @@ def _cross_entropy_double_grad(
     safe = xp.where(slope != 0, X, xp.ones((), X.dtype))
     dx = -DY.reshape(*X.shape[:-1], 1) * DDX * slope / safe
     return dx, (DDX * slope).sum(axis=-1).reshape(DY.shape)
-
-
-register_double_grad(
-    "cross_entropy",
-    ("X", "Label"),
-    "Y",
-    ("X",),
-    _cross_entropy_double_grad,
-    {"soft_label": False, "ignore_index": -100},
-)
 
 
 def _cross_entropy2(xp: Any, X: Any, Label: Any, ignore_index: int) -> Any:
@@ -199,7 +189,7 @@ register_pair(
     no_grad=("Label",),
     planning=Planning(batchable=planning_rules.along_last_axis, pattern="entropy"),
     planning_back=Planning(batchable=planning_rules.along_last_axis, inplace=((DX, "X"),)),
-    grad_grad=double_grad("Y", ("X",)),
+    second=(_cross_entropy_double_grad, ("X",)),
     native=(_native, _native_grad),
     cuda=("losses.cross_entropy", "losses.cross_entropy_grad"),
 )

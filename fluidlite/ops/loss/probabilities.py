@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import planning_rules
-from ..grad_pairs import double_grad, register_double_grad, register_pair
+from ..grad_pairs import register_pair
 from ..infer import same_shapes
 from ..native import numel, typed
 from ..registry import Attr, Call, Effects, OpView, Planning, Sequences, grad_name
@@ -163,6 +163,15 @@ def _sigmoid_native(grad: bool) -> Any:
 _SIGMOID = {"normalize": False, "ignore_index": -100}
 
 
+def _sigmoid_cross_entropy_double_grad(
+    xp: Any, X: Any, Label: Any, DOut: Any, DDX: Any, normalize: bool, ignore_index: int
+) -> Any:
+    counted = _answers(xp, Label, ignore_index, normalize)
+    probability = X.dtype.type(0.5) * (xp.tanh(X.dtype.type(0.5) * X) + 1)
+    bend = probability * (1 - probability) * counted
+    return DOut * DDX * bend, DDX * (probability - Label) * counted
+
+
 register_pair(
     "sigmoid_cross_entropy_with_logits",
     ("X", "Label"),
@@ -175,28 +184,9 @@ register_pair(
     effects=Effects(numbered=False),
     planning=Planning(batchable=planning_rules.unless_normalized, inplace=(("Out", "X"),)),
     planning_back=Planning(batchable=planning_rules.unless_normalized, inplace=((DX, DOUT),)),
-    grad_grad=double_grad("Out", ("X",)),
+    second=(_sigmoid_cross_entropy_double_grad, ("X",)),
     native=(_sigmoid_native(grad=False), _sigmoid_native(grad=True)),
     cuda=("losses.sigmoid_cross_entropy", "losses.sigmoid_cross_entropy_grad"),
-)
-
-
-def _sigmoid_cross_entropy_double_grad(
-    xp: Any, X: Any, Label: Any, DOut: Any, DDX: Any, normalize: bool, ignore_index: int
-) -> Any:
-    counted = _answers(xp, Label, ignore_index, normalize)
-    probability = X.dtype.type(0.5) * (xp.tanh(X.dtype.type(0.5) * X) + 1)
-    bend = probability * (1 - probability) * counted
-    return DOut * DDX * bend, DDX * (probability - Label) * counted
-
-
-register_double_grad(
-    "sigmoid_cross_entropy_with_logits",
-    ("X", "Label"),
-    "Out",
-    ("X",),
-    _sigmoid_cross_entropy_double_grad,
-    _SIGMOID,
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...base.selected_rows import SelectedRows
 from .. import native
-from ..grad_pairs import double_grad, register_double_grad, register_pair, self_adjoint_double_grad
+from ..grad_pairs import register_pair, self_adjoint_double_grad
 from ..registry import Call, Dispatch, Effects, OpView, Planning, RowRule, Sequences, register
 from ..tensor import selected_rows as rows
 
@@ -129,6 +129,10 @@ def _squared_l2_norm_native(op: OpView) -> Call | None:
     return Call(kernel, [op.name("X"), op.name("Out")], [native.numel(op, "X")]) if kernel else None
 
 
+def _squared_l2_norm_double_grad(xp: Any, X: Any, DOut: Any, DDX: Any) -> Any:
+    return 2 * DOut.reshape(()) * DDX, 2 * (X * DDX).sum().reshape(1)
+
+
 register_pair(
     "squared_l2_norm",
     ("X",),
@@ -137,13 +141,6 @@ register_pair(
     lambda op: op.set("Out", (1,), op.dtype("X")),
     "The sum of the squares of X, as one element.",
     sequences=Sequences(source=None),
-    grad_grad=double_grad("Out", ("X",)),
+    second=(_squared_l2_norm_double_grad, ("X",)),
     native=(_squared_l2_norm_native, None),
 )
-
-
-def _squared_l2_norm_double_grad(xp: Any, X: Any, DOut: Any, DDX: Any) -> Any:
-    return 2 * DOut.reshape(()) * DDX, 2 * (X * DDX).sum().reshape(1)
-
-
-register_double_grad("squared_l2_norm", ("X",), "Out", ("X",), _squared_l2_norm_double_grad, {})

@@ -13,13 +13,7 @@ import numpy as np
 from ...backend.functions import erf
 from ...base.dtypes import FLOATS, to_numpy
 from .. import native, planning_rules
-from ..grad_pairs import (
-    double_grad,
-    gradient_by,
-    register_double_grad,
-    register_pair,
-    self_adjoint_double_grad,
-)
+from ..grad_pairs import gradient_by, register_pair, self_adjoint_double_grad
 from ..infer import same_as
 from ..native import unary, unary_grad
 from ..registry import Dispatch, Effects, OpSpec, OpView, Planning, grad_name, register
@@ -68,7 +62,6 @@ def register_function(
     attrs = attrs or {}
     named = grad.__code__.co_varnames[: grad.__code__.co_argcount]
     kept = next((slot for slot in ("Out", "X") if slot in named), None)
-    second_rule = double_grad("Out", (kept,)) if second is not None and kept else None
     floats = tuple(attrs)
     register_pair(
         op_type,
@@ -83,15 +76,14 @@ def register_function(
         effects=effects,
         planning=Planning(inplace=(("Out", "X"),), batchable=planning_rules.all_batched, **planning),
         planning_back=Planning(inplace=((DX, DOUT),), batchable=planning_rules.all_batched),
-        grad_grad=_nothing if kept is None else self_adjoint_double_grad if linear else second_rule,
+        grad_grad=_nothing if kept is None else self_adjoint_double_grad if linear else None,
+        second=(second, (kept,)) if second is not None and kept else None,
         native=(
             unary(op_type, floats) if native else None,
             unary_grad(op_type, floats, out_as_x=op_type == "leaky_relu") if native else None,
         ),
         cuda=(f"elementwise.function:{op_type}", f"elementwise.function_grad:{op_type}"),
     )
-    if second is not None and kept:
-        register_double_grad(op_type, (kept,), "Out", (kept,), second, attrs, ("X",))
 
 
 def sign_of(xp: Any, X: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ...backend.functions import matmul as dot
 from ...base.sizes import current, is_fixed
 from .. import planning_rules
-from ..grad_pairs import Kernel, bilinear_double_grad, double_grad, register_double_grad, register_pair
+from ..grad_pairs import Kernel, bilinear_double_grad, register_pair
 from ..infer import may_equal, product, require_same_dtype
 from ..native import typed
 from ..registry import Call, OpView, Planning, Shape, grad_name
@@ -169,11 +169,10 @@ def _register(
         attrs=attrs,
         planning=Planning(batchable=planning_rules.by_matrix, pattern="product"),
         planning_back=Planning(batchable=planning_rules.by_matrix),
-        grad_grad=double_grad("Out", ("X", "Y")),
+        second=(bilinear_double_grad(*kernels), ("X", "Y")),
         native=(native, native_grad),
         cuda=(f"products.{op_type}", f"products.{op_type}_grad"),
     )
-    register_double_grad(op_type, ("X", "Y"), "Out", ("X", "Y"), bilinear_double_grad(*kernels), attrs)
 
 
 _register(

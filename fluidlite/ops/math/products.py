@@ -6,7 +6,7 @@ from typing import Any
 
 from ..._ext.forks import library_call
 from ...backend.functions import matmul
-from ..grad_pairs import bilinear_double_grad, double_grad, register_double_grad, register_pair
+from ..grad_pairs import bilinear_double_grad, register_pair
 from ..host_fallback import hosted
 from ..infer import may_equal, normalize_axis, reduced, require_same_dtype
 from ..native import typed
@@ -66,7 +66,7 @@ register_pair(
     _infer_bmm,
     "The products of the matrices of two batches.",
     native=(_bmm_native, _bmm_grad_native),
-    grad_grad=double_grad("Out", ("X", "Y")),
+    second=(bilinear_double_grad(_bmm, _bmm_grad), ("X", "Y")),
 )
 
 
@@ -94,7 +94,7 @@ register_pair(
     _dot_grad,
     _infer_dot,
     "The scalar product of two vectors, or of each pair of two batches.",
-    grad_grad=double_grad("Out", ("X", "Y")),
+    second=(bilinear_double_grad(_dot, _dot_grad), ("X", "Y")),
     sequences=Sequences(source=None),
 )
 
@@ -210,16 +210,9 @@ register_pair(
     _kron_grad,
     _infer_kron,
     "The Kronecker product: Y once for each element of X, multiplied by it.",
-    grad_grad=double_grad("Out", ("X", "Y")),
+    second=(bilinear_double_grad(_kron, _kron_grad), ("X", "Y")),
     sequences=Sequences(source=None),
 )
-
-for _type, _forward, _back in (
-    ("bmm", _bmm, _bmm_grad),
-    ("dot", _dot, _dot_grad),
-    ("kron", _kron, _kron_grad),
-):
-    register_double_grad(_type, ("X", "Y"), "Out", ("X", "Y"), bilinear_double_grad(_forward, _back), {})
 
 
 def _square(slot: str, out: str) -> Any:

@@ -9,15 +9,7 @@ from ...base.dtypes import VarType
 from ...base.sizes.shapes import collapse
 from ...base.sizes.shapes import reduced_axes as axes_of
 from .. import planning_rules
-from ..grad_pairs import (
-    Rule,
-    double_grad,
-    gradient_by,
-    linear_double_grad,
-    or_zeros,
-    register_double_grad,
-    register_pair,
-)
+from ..grad_pairs import Rule, gradient_by, linear_double_grad, or_zeros, register_pair
 from ..infer import normalize_axis, same_as
 from ..native import BYTES, NUMERIC, REAL, Selector, numel, typed
 from ..registry import Call, Effects, OpView, Planning, Sequences, Shape, grad_name, register
@@ -177,6 +169,7 @@ def _register_reduction(
     native_grad: str | None = None,
     types: Sequence[str] = NUMERIC,
     grad_grad: Rule | None = None,
+    second: Kernel | None = None,
     effects: Effects = Effects(),
     padding_rows: str = "",
 ) -> None:
@@ -198,6 +191,7 @@ def _register_reduction(
         planning=Planning(batchable=planning_rules.reduced, padding_rows=padding_rows),
         planning_back=Planning(batchable=planning_rules.reduced),
         grad_grad=grad_grad,
+        second=(second, ()) if second else None,
         native=(_native(kernel, types, mean), _native_grad(native_grad, mean) if native_grad else None),
         cuda=(
             f"elementwise.reduction:{name}",
@@ -225,10 +219,6 @@ def _extreme_double_grad(xp: Any, X: Any, Out: Any, DOut: Any, DDX: Any, dim: An
     chosen = X == _spread(Out, X, dim, reduce_all)
     picked = xp.where(chosen, or_zeros(xp, DDX, X), 0)
     return picked.sum(axis=axes_of(X.ndim, dim, reduce_all), dtype=X.dtype).reshape(DOut.shape)
-
-
-for _type in ("reduce_max", "reduce_min"):
-    register_double_grad(_type, ("X", "Out"), "Out", (), _extreme_double_grad, ATTRS, ("X",))
 
 
 def _prod_grad(xp: Any, X: Any, Out: Any, Out_grad: Any, dim: Any, reduce_all: bool) -> Any:
@@ -285,7 +275,7 @@ _register_reduction(
     lambda xp, x, axes: _extreme(xp, x, axes, "max"),
     "The largest over the dimensions `dim`; every element as large gets the gradient.",
     _extreme_grad,
-    grad_grad=double_grad("Out", ()),
+    second=_extreme_double_grad,
     needs_out=True,
     native_grad="reduce_max_grad",
     effects=Effects(numbered=False),
@@ -295,7 +285,7 @@ _register_reduction(
     lambda xp, x, axes: _extreme(xp, x, axes, "min"),
     "The smallest over the dimensions `dim`; every element as small gets the gradient.",
     _extreme_grad,
-    grad_grad=double_grad("Out", ()),
+    second=_extreme_double_grad,
     needs_out=True,
     native_grad="reduce_min_grad",
     effects=Effects(numbered=False),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..grad_pairs import double_grad, or_zeros, register_double_grad, register_pair
+from ..grad_pairs import or_zeros, register_pair
 from ..infer import normalize_axis, same_as
 from ..native import numel, split_at, typed
 from ..registry import Call, Effects, OpView, Planning, Sequences, Shape, grad_name
@@ -46,6 +46,13 @@ def _pow_grad_native(op: OpView) -> Call | None:
     return _pow_call(op, "pow_grad", ("X", DOUT), [op.name("X"), None, op.name(DOUT), op.name(DX)])
 
 
+def _pow_double_grad(xp: Any, X: Any, FactorTensor: Any, DOut: Any, DDX: Any, factor: float) -> Any:
+    exponent = _exponent(factor, FactorTensor)
+    # Where the exponent is 1 the second derivative is 0, also at X = 0.
+    bend = 0 if exponent == 1 else exponent * (exponent - 1) * xp.power(X, exponent - 2)
+    return (DOut * DDX * bend).astype(X.dtype), (DDX * exponent * xp.power(X, exponent - 1)).astype(X.dtype)
+
+
 register_pair(
     "pow",
     ("X", "FactorTensor?"),
@@ -58,20 +65,10 @@ register_pair(
     effects=Effects(numbered=False),
     planning=Planning(inplace=(("Out", "X"),)),
     planning_back=Planning(inplace=((DX, DOUT),)),
-    grad_grad=double_grad("Out", ("X",)),
+    second=(_pow_double_grad, ("X",)),
     native=(lambda op: _pow_call(op, "pow", ("X",), [op.name("X"), op.name("Out")]), _pow_grad_native),
     cuda=("elementwise.power", "elementwise.power_grad"),
 )
-
-
-def _pow_double_grad(xp: Any, X: Any, FactorTensor: Any, DOut: Any, DDX: Any, factor: float) -> Any:
-    exponent = _exponent(factor, FactorTensor)
-    # Where the exponent is 1 the second derivative is 0, also at X = 0.
-    bend = 0 if exponent == 1 else exponent * (exponent - 1) * xp.power(X, exponent - 2)
-    return (DOut * DDX * bend).astype(X.dtype), (DDX * exponent * xp.power(X, exponent - 1)).astype(X.dtype)
-
-
-register_double_grad("pow", ("X", "FactorTensor?"), "Out", ("X",), _pow_double_grad, {"factor": 1.0})
 
 
 def _alpha_shape(mode: str, x: Shape) -> Shape:
@@ -108,18 +105,6 @@ def _prelu_grad(xp: Any, X: Any, Alpha: Any, Out_grad: Any, mode: str) -> Any:
     return dx, dalpha.reshape(Alpha.shape)
 
 
-register_pair(
-    "prelu",
-    ("X", "Alpha"),
-    _prelu,
-    _prelu_grad,
-    _infer_prelu,
-    "x where positive, Alpha x elsewhere; one Alpha for all, for each channel or for each element.",
-    attrs={"mode": "all"},
-    grad_grad=double_grad("Out", ("X", "Alpha")),
-)
-
-
 def _prelu_double_grad(xp: Any, X: Any, Alpha: Any, DOut: Any, DDX: Any, DDAlpha: Any, mode: str) -> Any:
     shape = _alpha_shape(mode, X.shape)
     alpha, seen = Alpha.reshape(shape), or_zeros(xp, DDAlpha, Alpha).reshape(shape)
@@ -129,7 +114,16 @@ def _prelu_double_grad(xp: Any, X: Any, Alpha: Any, DOut: Any, DDX: Any, DDAlpha
     return xp.where(X > 0, 0, DOut * seen), dalpha, xp.where(X > 0, ddx, alpha * ddx + X * seen)
 
 
-register_double_grad("prelu", ("X", "Alpha"), "Out", ("X", "Alpha"), _prelu_double_grad, {"mode": "all"})
+register_pair(
+    "prelu",
+    ("X", "Alpha"),
+    _prelu,
+    _prelu_grad,
+    _infer_prelu,
+    "x where positive, Alpha x elsewhere; one Alpha for all, for each channel or for each element.",
+    attrs={"mode": "all"},
+    second=(_prelu_double_grad, ("X", "Alpha")),
+)
 
 
 def _groups(shape: Shape, groups: int, axis: int) -> Shape:
@@ -167,6 +161,11 @@ def _maxout_call(op: OpView, part: str, slots: Sequence[str]) -> Call | None:
     return Call(name, [op.name(slot) for slot in slots], ints) if name else None
 
 
+def _maxout_double_grad(xp: Any, X: Any, Out: Any, DDX: Any, groups: int, axis: int) -> Any:
+    chosen = _maxout_grad(xp, X, Out, xp.ones_like(Out), groups, axis)
+    return (DDX * chosen).reshape(_groups(X.shape, groups, axis)).sum(axis=axis % X.ndim + 1, dtype=X.dtype)
+
+
 register_pair(
     "maxout",
     ("X",),
@@ -178,17 +177,9 @@ register_pair(
     keep_out=("Out",),
     sequences=Sequences(source=None),
     effects=Effects(numbered=False),
-    grad_grad=double_grad("Out", ()),
+    second=(_maxout_double_grad, ()),
     native=(
         lambda op: _maxout_call(op, "", ("X", "Out")),
         lambda op: _maxout_call(op, "_grad", ("X", "Out", DOUT, DX)) if op.has(DX) else None,
     ),
 )
-
-
-def _maxout_double_grad(xp: Any, X: Any, Out: Any, DDX: Any, groups: int, axis: int) -> Any:
-    chosen = _maxout_grad(xp, X, Out, xp.ones_like(Out), groups, axis)
-    return (DDX * chosen).reshape(_groups(X.shape, groups, axis)).sum(axis=axis % X.ndim + 1, dtype=X.dtype)
-
-
-register_double_grad("maxout", ("X", "Out"), "Out", (), _maxout_double_grad, {"groups": 2, "axis": 1}, ("X",))

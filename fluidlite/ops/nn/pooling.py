@@ -10,7 +10,7 @@ import numpy as np
 from ...backend.constants import constant
 from ...base.dtypes import VarType
 from ...base.sizes.windows import channels_last, resolve_pads, window_counts, window_spans
-from ..grad_pairs import double_grad, register_double_grad, register_pair
+from ..grad_pairs import register_pair
 from ..infer import product
 from ..native import typed
 from ..registry import Call, OpView, Sequences, Shape, grad_name
@@ -247,11 +247,10 @@ def _register_pool(op_type: str, dims: int) -> None:
         "The maximum or the mean of each window of an image; adaptive: of bins, as many as ksize says.",
         attrs=attrs,
         keep_out=("Out",),
-        grad_grad=double_grad("Out", ()),
+        second=(_pool_double_grad, ()),
         native=(lambda op: _call(op, "", ("X", "Out")), _native_grad),
         cuda=("pooling.pool", "pooling.pool_gradient"),
     )
-    register_double_grad(op_type, ("X", "Out"), "Out", (), _pool_double_grad, attrs, ("X",))
 
 
 _register_pool("pool2d", 2)
@@ -294,10 +293,9 @@ def _register_indexed(op_type: str, dims: int) -> None:
         keep_out=("Mask",),
         sequences=Sequences(source=None),
         no_grad=("Mask",),
-        grad_grad=double_grad("Out", ()),
+        second=(_pool_with_index_double_grad, ()),
         cuda=("pooling.pool_with_index", "pooling.pool_with_index_gradient"),
     )
-    register_double_grad(op_type, ("X", "Mask"), "Out", (), _pool_with_index_double_grad, attrs, ("X",))
 
 
 _register_indexed("max_pool2d_with_index", 2)

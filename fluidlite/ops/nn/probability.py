@@ -8,7 +8,7 @@ from ..._ext import rng
 from ...base.dtypes import VarType
 from ...base.sizes.shapes import rows_along
 from .. import planning_rules
-from ..grad_pairs import double_grad, register_double_grad, register_pair, self_adjoint_double_grad
+from ..grad_pairs import register_pair, self_adjoint_double_grad
 from ..infer import normalize_axis, product
 from ..native import numel, typed
 from ..registry import Call, Effects, OpSpec, OpView, Planning, Sequences, grad_name, standard_grad
@@ -83,11 +83,11 @@ register_pair(
     keep_out=("Out",),
     planning=Planning(inplace=(("Out", "X"),), batchable=planning_rules.along_other_axis),
     planning_back=Planning(inplace=((DX, DOUT),), batchable=planning_rules.along_other_axis),
-    grad_grad=double_grad("Out", ("Out",)),
+    second=(_softmax_double_grad, ("Out",)),
     native=(_native, _native_grad),
     cuda=("losses.softmax", "losses.softmax_grad"),
 )
-register_double_grad("softmax", ("Out",), "Out", ("Out",), _softmax_double_grad, _ATTRS, ("X",))
+
 
 UPSCALE = "upscale_in_train"
 
